@@ -152,7 +152,7 @@ def test_a_study_has_words_for_its_readers_and_asks_the_same() -> None:
     assert type(mean).from_json(mean.to_json()).to_json() == mean.to_json()
     with pytest.raises(ValueError, match="categories: two categories would have the same label"):
         mean.with_labels({}, {"Sex": {"Women": "M"}})
-    with pytest.raises(ValueError, match="labels: a table of names and display names"):
+    with pytest.raises(ValueError, match="labels: a table from names of columns"):
         dp.Study.from_text(asked.format(words='labels = "Age"'))
 
 

@@ -43,7 +43,7 @@ def test_a_loss_that_is_no_number_above_zero_is_refused(epsilon: Any) -> None:
 
 
 def test_arrays_that_do_not_fit_are_refused_without_their_lengths() -> None:
-    with pytest.raises(ValueError, match=r"the same number of records is needed") as refusal:
+    with pytest.raises(ValueError, match=r"the arrays differ in length") as refusal:
         dp.roc_curve(Y[:-1], X, epsilon=1, adjacency=dp.ADD_REMOVE)
     assert "399" not in str(refusal.value)
     with pytest.raises(ValueError, match=r"^values: a list, a series"):

@@ -168,11 +168,11 @@ def test_a_choice_may_be_given_by_its_word() -> None:
 
 @pytest.mark.parametrize("given", ["deciles", None, 3, True])
 def test_another_word_is_refused_with_all_that_are_known(given: Any) -> None:
-    with pytest.raises(ValueError, match=r"^cuts: one of fixed, quantiles, medians is needed, got "):
+    with pytest.raises(ValueError, match=r"^cuts: must be one of fixed, quantiles, medians, got "):
         dp.roc_curve(Y, X, cuts=given, **PAID)
-    with pytest.raises(ValueError, match=r"^outside: one of clipped, apart is needed, got "):
+    with pytest.raises(ValueError, match=r"^outside: must be one of clipped, apart, got "):
         dp.Grid(0, 1, cells=2, outside=given)
-    with pytest.raises(ValueError, match=r"^use: one of cells, prefixes, uneven, area is needed, got "):
+    with pytest.raises(ValueError, match=r"^use: must be one of cells, prefixes, uneven, area, got "):
         CountQuery((Axis("x", GRID),), given)
 
 
@@ -198,9 +198,9 @@ def test_a_unit_of_two_is_called_by_its_name(name: str) -> None:
 
 def test_no_more_groups_are_cut_than_anyone_can_read() -> None:
     for asked in (dp.CalibrationQuestion, dp.HosmerLemeshowQuestion):
-        with pytest.raises(ValueError, match=r"^groups: at most 1000 groups are cut, got 100000"):
+        with pytest.raises(ValueError, match=r"^groups: at most 1000 groups are allowed, got 100000"):
             asked("y", "x", groups=100_000)
-    with pytest.raises(ValueError, match=r"^bins: at most 1000 groups are cut, got 100000"):
+    with pytest.raises(ValueError, match=r"^bins: at most 1000 groups are allowed, got 100000"):
         dp.BinnedResidualsQuestion("y", "x", dp.PUBLIC_MODEL, bins=100_000)
 
 

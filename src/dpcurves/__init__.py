@@ -131,7 +131,7 @@ def _load_extension(name: str) -> Any:
 
     from .arguments import MissingPackage
 
-    rule = f"it needs more packages; install dpcurves[{_EXTENSION_NAMES[name]}]"
+    rule = f"more packages are needed: pip install dpcurves[{_EXTENSION_NAMES[name]}]"
     for entry_point in entry_points(group="dpcurves.wings", name=name):
         try:
             return entry_point.load()

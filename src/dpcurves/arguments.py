@@ -118,7 +118,7 @@ def parse_choice(name: str, value: object, choices: type[Member], *, also: str =
     if isinstance(value, choices):
         return value
     if not isinstance(value, str) or value not in members:
-        raise InvalidArgument(name, f"one of {', '.join(members)} is needed{also}, got {describe_value(value)}")
+        raise InvalidArgument(name, f"must be one of {', '.join(members)}{also}, got {describe_value(value)}")
     return members[value]
 
 
@@ -143,7 +143,7 @@ def parse_positive_fraction(name: str, value: Any) -> Fraction:
     """
     number = _parse_finite(value)
     if number is None or number <= 0:
-        raise InvalidArgument(name, f"a finite number above zero is needed, got {describe_value(value)}")
+        raise InvalidArgument(name, f"a finite number above zero is needed, as in 0.5, got {describe_value(value)}")
     if not _is_workable(number):
         raise InvalidArgument(
             name, f"a number from 1e-{MAX_EXPONENT} to 1e{MAX_EXPONENT} is needed, got {describe_value(value)}"
@@ -182,7 +182,7 @@ def require_nonnegative_fraction(name: str, value: Fraction) -> Fraction:
         ValueError: `value` is negative.
     """
     if not isinstance(value, Fraction | int):
-        raise WrongArgumentType(name, f"a Fraction is needed, got {type(value).__name__}")
+        raise WrongArgumentType(name, f"a Fraction is needed, as in Fraction(1, 2), got {type(value).__name__}")
     if value < 0:
         raise InvalidArgument(name, f"a number of at least 0 is needed, got {value}")
     return Fraction(int(value.numerator), int(value.denominator))
@@ -221,11 +221,11 @@ def require_number(name: str, value: Any) -> float:
     """
     kind = getattr(getattr(value, "dtype", None), "kind", "")  # NumPy's timedelta64, "m", is registered as an integer
     if not isinstance(value, Real | Decimal) or kind == "m":
-        raise WrongArgumentType(name, f"a number is needed, got {describe_value(value)}")
+        raise WrongArgumentType(name, f"a number is needed, as in 0.5, got {describe_value(value)}")
     try:
         return float(value)
     except (OverflowError, ValueError):  # float() of a signalling NaN raises ValueError
-        raise InvalidArgument(name, "a number that a double can hold is needed") from None
+        raise InvalidArgument(name, "a number from -1.8e308 to 1.8e308 is needed, the range of doubles") from None
 
 
 def require_probability(name: str, value: Any) -> float:
@@ -251,7 +251,7 @@ def require_proportion(name: str, value: Any) -> float:
     number = require_number(name, value)
     if not 0 <= number <= 1:
         # The message omits the value: a caller who swaps `p` and the column passes values of records here.
-        raise InvalidArgument(name, "shares between 0 and 1 are needed, as in 0.25")
+        raise InvalidArgument(name, "numbers from 0 to 1 are needed, as in 0.25")
     return number
 
 
@@ -264,12 +264,12 @@ def require_known_fields(fields: Iterable[object], known: Iterable[str]) -> None
     >>> require_known_fields({"color": 1, "name": 2}, ("name", "size"))
     Traceback (most recent call last):
       ...
-    dpcurves.arguments.InvalidArgument: color: there is no such field; there are name, size
+    dpcurves.arguments.InvalidArgument: color: there is no such field; use one of name, size
     """
     names = tuple(known)
     unknown = sorted(set(map(str, fields)) - set(names))
     if unknown:
-        raise InvalidArgument(unknown[0], f"there is no such field; there are {', '.join(names)}")
+        raise InvalidArgument(unknown[0], f"there is no such field; use one of {', '.join(names)}")
 
 
 def require_sequence(name: str, values: Any, expected: str) -> tuple[Any, ...]:
@@ -304,7 +304,7 @@ def convert_tuples_to_integers(instance: object, **names: str) -> None:
         TypeError: a field holds something else.
     """
     for field, name in names.items():
-        values = require_sequence(name, getattr(instance, field), "a tuple of whole numbers")
+        values = require_sequence(name, getattr(instance, field), "a tuple of whole numbers, as in (1, 2),")
         object.__setattr__(instance, field, tuple(require_integer(name, value) for value in values))
 
 
@@ -318,7 +318,7 @@ def require_integer(name: str, value: Any) -> int:
     try:
         integer = int(index(value))
     except TypeError:
-        raise WrongArgumentType(name, f"a whole number is needed, got {describe_value(value)}") from None
+        raise WrongArgumentType(name, f"a whole number is needed, as in 5, got {describe_value(value)}") from None
     most_bits = 256  # longer integers overflow doubles in later steps
     if integer.bit_length() > most_bits:
         raise InvalidArgument(
@@ -334,7 +334,9 @@ def require_bounds_pair(bounds: Any) -> tuple[float, float]:
         ValueError: `bounds` does not have two items.
         TypeError: `bounds` is a single object or text.
     """
-    pair = require_sequence("bounds", bounds, "a pair of numbers, the lower one first,")
+    pair = require_sequence("bounds", bounds, "a pair of numbers, the lower one first, as in (0, 100),")
     if len(pair) != 2:
-        raise InvalidArgument("bounds", f"two numbers are needed, the lower one first, got {len(pair)}")
+        raise InvalidArgument(
+            "bounds", f"two numbers are needed, the lower one first, as in (0, 100), got {len(pair)} of them"
+        )
     return pair[0], pair[1]

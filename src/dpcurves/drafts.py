@@ -24,8 +24,6 @@ DRAFT = re.compile(re.escape(MARK) + r"[0-9a-f]{16}(?:[.].{0,19})?(?<!-wal)(?<!-
 """Name of a draft, with the ending of its file. Files that SQLite keeps beside a draft are not locked."""
 BESIDE = ("-wal", "-shm", "-journal")
 """Endings of the files that SQLite keeps beside a database."""
-MOST_SWEPT = 1000
-"""Entries of a folder that a sweep looks at: a larger folder is not worth the time."""
 
 
 @contextmanager
@@ -58,8 +56,9 @@ def sweep_drafts(folder: Path) -> int:
     if fcntl is None:
         return 0
     removed = 0
+    most_swept = 1000  # entries of a folder that a sweep looks at: a larger folder is not worth the time
     with suppress(OSError), os.scandir(folder) as entries:
-        for _, entry in zip(range(MOST_SWEPT), entries, strict=False):
+        for _, entry in zip(range(most_swept), entries, strict=False):
             if DRAFT.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
                 removed += _remove_unlocked(entry.path)
     return removed

@@ -144,7 +144,7 @@ def _name_results(
     else:
         named_results = dict(assign_file_names([(str(getattr(result, "KIND", "")), result) for result in results]))
     if not named_results:
-        raise InvalidArgument("results", "give at least one result")
+        raise InvalidArgument("results", "at least one result is needed, as in {'ages': curve}")
     for name, result in named_results.items():
         require_type("results", result, ReleasedResult, "a released result, as from dp.cdf,")
         if not isinstance(name, str) or not name or not set(name) <= LETTERS:
@@ -178,7 +178,7 @@ def _write_files(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
     the folder holds other files.
     """
     if folder.exists() and not folder.is_dir():
-        raise InvalidArgument("folder", "this path is a file; name a folder")
+        raise InvalidArgument("folder", "this path is a file; name a folder to write into")
     if folder.exists() and not {path.name for path in folder.iterdir()} <= set(files):
         raise InvalidArgument("folder", "the folder holds files of other origin; name a new folder")
     folder.mkdir(parents=True, exist_ok=True)
@@ -325,7 +325,7 @@ def stack_columns(
     tables = {name: result.columns_with_intervals(**settings) for name, result in results.items()}
     if len({tuple(table) for table in tables.values()}) > 1:
         raise InvalidArgument(
-            "results", "results in one table must have the same columns; write each kind to its own table"
+            "results", "results in a table must have the same columns; write each kind to its own table"
         )
     rows = [max(map(len, table.values()), default=0) for table in tables.values()]
     columns = {

@@ -378,7 +378,8 @@ def _require_paid_query(question: object, step: Step) -> None:
     if type(step.query).__module__.rpartition(".")[0] != package:
         raise WrongArgumentType(
             "question",
-            f"a query of dpcurves.queries is needed, not a {type(step.query).__name__}: build the step from one",
+            f"a query of dpcurves.queries is needed, not a {type(step.query).__name__}: build the step with "
+            "ask_workload",
         )
     if find_charged_query(question) not in (None, step.query.charged_query):
         raise InvalidArgument(
@@ -399,7 +400,7 @@ def require_askable(question: object, loss: PrivacyLoss) -> PrivacyLoss:
         )
     require_type("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(0.5),")
     if Currency.from_loss(loss).limit(loss).billionths > LARGEST_AMOUNT:
-        raise InvalidArgument("loss", "the loss exceeds 1e9, the largest budget: give a smaller one")
+        raise InvalidArgument("loss", "the loss exceeds 1e9, the largest budget: give a smaller loss")
     if re.search(UNSTORABLE, str(question)):
         raise InvalidArgument(
             "column", "names without null characters and lone surrogates are needed: rename the column or category"
@@ -489,7 +490,9 @@ class Session:
         self._table = table  # its contents are checked when it is opened
         self._delimiter = delimiter
         if not isinstance(adjacency, Neighbours):
-            raise WrongArgumentType("adjacency", "give ADD_REMOVE or REPLACE_ONE")
+            raise WrongArgumentType(
+                "adjacency", "must be dp.ADD_REMOVE (the number of units is private) or dp.REPLACE_ONE (it is public)"
+            )
         self._neighbours = adjacency
         self._unit = _resolve_unit(unit, rows_per_unit)
         self._units = units
@@ -839,8 +842,7 @@ class Session:
         if self._neighbours.has_public_units and records.units() != self._units:
             raise InvalidArgument(
                 "units",
-                f"{self._units} is the public number, but the table has another number of units: correct units, or "
-                "leave it out",
+                f"the table does not have the public number {self._units} of units: correct units, or leave it out",
             )
 
 
@@ -884,7 +886,9 @@ def _resolve_unit(column: str | None, rows: int | None) -> Unit:
     bound."""
     if column is None:
         if rows is not None:
-            raise InvalidArgument("rows_per_unit", "pass the column that identifies units as unit=")
+            raise InvalidArgument(
+                "rows_per_unit", "the column that identifies units is missing: give it, as in unit='patient'"
+            )
         return EACH_RECORD
     require_type("unit", column, str, "the name of a column")
     if not column:

@@ -195,7 +195,9 @@ def _select_column(args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[tup
     """
     column, where = keywords.get(COLUMN), keywords.get(WHERE)
     if column is None:
-        raise InvalidArgument(WHERE, "a filter is for a table; name its column by column=, as in column='wage'")
+        raise InvalidArgument(
+            WHERE, "a filter needs a table: pass the table and name its column by column=, as in column='wage'"
+        )
     require_type(COLUMN, column, (str, Expression), "the name of a column, or an expression,")
     if keywords.get("label") is not None:
         raise InvalidArgument("label", "the column is the label; leave label out")
@@ -255,7 +257,9 @@ def parse_loss(epsilon: Exact | None, rho: Exact | None) -> PrivacyLoss:
         ValueError: both or neither are passed, because there is no default; or the number is outside 1e-9 to 1e9.
     """
     if (epsilon is None) == (rho is None):
-        raise InvalidArgument("epsilon", "give either epsilon (pure) or rho (zCDP); there is no default")
+        raise InvalidArgument(
+            "epsilon", "give either epsilon (pure), as in epsilon=0.5, or rho (zCDP); there is no default"
+        )
     if epsilon is not None:
         return Currency.require_countable(PrivacyLoss.pure(epsilon), epsilon)
     return Currency.require_countable(PrivacyLoss.zcdp(rho if rho is not None else 0), rho)
@@ -269,7 +273,7 @@ def require_column(values: Any, name: str) -> Any:
             name, "the array has two columns; pass the column of the positive class, as in scores[:, 1]"
         )
     if not hasattr(values, "__len__") or getattr(values, "ndim", 1) != 1 or isinstance(values, str | bytes):
-        raise InvalidArgument(name, "a list, a series or an array of one dimension is needed")
+        raise InvalidArgument(name, "a list, a series or an array of one dimension is needed, as in [0.2, 0.7]")
     return values
 
 
@@ -315,7 +319,7 @@ def make_pair_table(
     value_columns = require_column(first, first_argument), require_column(second, second_argument)
     if len(value_columns[0]) != len(value_columns[1]):
         raise InvalidArgument(
-            ", ".join(columns), "the same number of records is needed in each: pass one value for every record"
+            ", ".join(columns), "the arrays differ in length: pass one value for every record in each"
         )
     return names, dict(zip(names, value_columns, strict=True))
 
@@ -339,7 +343,7 @@ def add_weights(
     first_column, values = next(iter(table.values())), require_column(weight, "weight")
     if len(values) != len(first_column):
         raise InvalidArgument(
-            "weight", "the same number of records is needed as in the other columns: pass one weight for every record"
+            "weight", "the weights differ in number from the other columns: pass one weight for every record"
         )
     name = "weight" if "weight" not in table else "survey weight"
     return {**table, name: values}, {"weight": name, "weight_cap": weight_cap}

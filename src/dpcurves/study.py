@@ -111,7 +111,7 @@ class Study:
         if self.loss.delta and not any(map(_selects_partitions, self.questions)):
             raise InvalidArgument(
                 "delta",
-                'leave it out: no question selects partitions, as by = { column = "NAME", categories = "auto" } does',
+                'no question selects partitions; leave delta out, or ask by = { column = "NAME", categories = "auto" }',
             )
 
     @classmethod
@@ -162,7 +162,7 @@ class Study:
         for name in NUMBERS:
             number = stored.get(name)
             if number is not None and (isinstance(number, bool) or not isinstance(number, int | float | str)):
-                raise InvalidArgument(name, f"a number is needed, got {describe_value(number)}")
+                raise InvalidArgument(name, f"a number is needed, as in 0.5, got {describe_value(number)}")
         words = {name: _require_text(name, stored[name]) for name in ("title", "text", "source") if name in stored}
         loss, labels = (
             parse_loss(stored.get("epsilon"), stored.get("rho")),
@@ -241,7 +241,7 @@ def _selects_partitions(asked: StudyQuestion) -> bool:
 def _require_text(name: str, value: object) -> str:
     """Return `value` if it is a text."""
     if not isinstance(value, str):
-        raise InvalidArgument(name, f"a text is needed, got {describe_value(value)}")
+        raise InvalidArgument(name, f"a text is needed, in quotes, got {describe_value(value)}")
     return value
 
 
@@ -249,7 +249,9 @@ def _require_words(name: str, mapping: object) -> dict[str, str]:
     """Return a mapping from names to display names, with all as texts. Raises `InvalidArgument` for another value or
     an empty display name."""
     if not isinstance(mapping, Mapping) or not all(isinstance(word, str) and word for word in mapping.values()):
-        raise InvalidArgument(name, 'a table of names and display names is needed, as in age = "Age in years"')
+        raise InvalidArgument(
+            name, 'a table from names of columns to names to show is needed, as in age = "Age in years"'
+        )
     return {str(key): str(word) for key, word in mapping.items()}
 
 
@@ -270,10 +272,12 @@ def _parse_questions(entries: list[Mapping[str, Any]]) -> Iterator[StudyQuestion
         question = question_from_json({name: value for name, value in entry.items() if name not in OWN})
         name = entry.get("name", entry["ask"] if number == 1 else f"{entry['ask']}-{number}")
         if not isinstance(name, str):
-            raise InvalidArgument("name", f"a text is needed, got {describe_value(name)}")
+            raise InvalidArgument("name", f"a text is needed, in quotes, got {describe_value(name)}")
         since = entry.get("since")
         if since is not None and not isinstance(since, str):
-            raise InvalidArgument("since", f"the name of a file is needed, got {describe_value(since)}")
+            raise InvalidArgument(
+                "since", f"the name of a file is needed, as in 'may.json', got {describe_value(since)}"
+            )
         false_alarm_rate = require_probability("false_alarm_rate", entry.get("false_alarm_rate", ALARMS))
         texts = {key: _require_text(key, entry[key]) for key in ("title", "text") if key in entry}
         yield StudyQuestion(name, question, default_share if share is None else share, since, false_alarm_rate, **texts)

@@ -36,8 +36,6 @@ CALLS = 24
 """Pairs of calls in a comparison."""
 FEW_CALLS = 14
 """Pairs of calls in a comparison of a slow release."""
-STREAM_TICKS = 5
-"""Clock ticks to wait, if simultaneous calls agree: two seeds may give the same noise, but not six."""
 
 
 def has_excess_coincidences(simultaneous: int, unrelated: int, calls: int, error: float = ERROR) -> bool:
@@ -71,10 +69,11 @@ def check_noise_reuse(sampler: Sampler, pair: NeighbourPair, calls: int = CALLS)
     repeated = [(draw_one(pair.left), draw_one(pair.left)) for _ in range(calls)]
     findings = []
     simultaneous = sum(_is_same_outcome(a, b) for a, b in repeated)
-    for _ in range(STREAM_TICKS):
+    stream_ticks = 5  # clock ticks to wait, if simultaneous calls agree: two seeds may give the same noise, but not six
+    for _ in range(stream_ticks):
         sleep(1.05)  # seconds: a clock in whole seconds has advanced
         later = sum(_is_same_outcome(a, draw_one(pair.left)) for a, _ in repeated)
-        if has_excess_coincidences(simultaneous, later, calls, ERROR / STREAM_TICKS):
+        if has_excess_coincidences(simultaneous, later, calls, ERROR / stream_ticks):
             evidence = (
                 f"{simultaneous} of {calls} calls at once gave the same outcome, and {later} of {calls} seconds apart"
             )
@@ -316,15 +315,17 @@ class Audit:
         claim = Claim.from_parameters(epsilon, delta, rho)
         level = require_number("confidence", confidence)
         if not 0 < level < 1:
-            raise InvalidArgument("confidence", f"a probability strictly between 0 and 1 is needed, got {confidence}")
+            raise InvalidArgument(
+                "confidence", f"a probability strictly between 0 and 1 is needed, as in 0.95, got {confidence}"
+            )
         if not isinstance(family, NeighbouringDatasets):
             raise InvalidArgument(
                 "family", "neighbouring data sets are needed, as audit.families.values(edges, adjacency=...)"
             )
         if not require_number("seconds", seconds) > 0:
-            raise InvalidArgument("seconds", "give a number of seconds above zero")
+            raise InvalidArgument("seconds", "a number of seconds above zero is needed, as in 60")
         if samples is not None and samples < 20:
-            raise InvalidArgument("samples", "at least 20 outcomes of each data set are needed")
+            raise InvalidArgument("samples", "at least 20 outcomes of each data set are needed, as in samples=1000")
         sampler = as_sampler(release, batch=batch)
         search = Search(sampler, family, claim, level, samples or MOST_SAMPLES, learn, confirm_twice=confirm_twice)
         report = search.run(seconds, None if file is None else Path(file))

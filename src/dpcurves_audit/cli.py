@@ -53,7 +53,9 @@ class ClaimOptions:
         other.
         """
         if (self.epsilon is None) == (self.rho is None):
-            raise Misuse("epsilon", "give the claimed privacy loss: --epsilon or --rho")
+            raise Misuse(
+                "epsilon", "the claimed privacy loss is missing: give --epsilon, as in --epsilon 0.5, or --rho"
+            )
         if self.rho is not None:
             return {"rho": of.check_positive_number("rho", self.rho)}
         claim: dict[str, Any] = {"epsilon": of.check_positive_number("epsilon", str(self.epsilon))}
@@ -107,7 +109,8 @@ class AuditOptions:
                     write(file)
                 except OSError as error:
                     raise Misuse(
-                        name, f"the file cannot be written ({error.strerror}); name one in a folder where you may write"
+                        name,
+                        f"the file cannot be written ({error.strerror}); name a file in a folder where you may write",
                     ) from None
         print_to_console(make_console(), *str(report).splitlines())
 
@@ -160,7 +163,10 @@ def parse_family(text: str, neighbours: Neighbours) -> NeighbouringDatasets:
         return families.answers(of.parse_integer("family", rest), adjacency=neighbours)
     if kind == "streams":
         return families.streams(of.parse_integer("family", rest), adjacency=neighbours)
-    raise Misuse("family", f"begin with values, scores, units, categories, answers or streams, got {text!r}")
+    raise Misuse(
+        "family",
+        f"must begin with values, scores, units, categories, answers or streams, as in units:0:1:8:2, got {text!r}",
+    )
 
 
 @dataclass(frozen=True)

@@ -133,10 +133,16 @@ class Claim:
             ValueError: neither epsilon nor rho is given, or both are, or one is out of range.
         """
         if (epsilon is None) == (rho is None):
-            raise InvalidArgument("epsilon, rho", "give the claimed loss of the release, either as epsilon or as rho")
+            raise InvalidArgument(
+                "epsilon, rho",
+                "the claimed loss of the release is missing or given twice: give either epsilon, as in "
+                "epsilon=0.5, or rho",
+            )
         delta_value = require_number("delta", delta)
         if not 0 <= delta_value < 1 or (delta_value > 0 and epsilon is None):
-            raise InvalidArgument("delta", "give a probability from 0 to below 1, together with epsilon")
+            raise InvalidArgument(
+                "delta", "a probability from 0 to below 1 is needed, as in 1e-6, and only with epsilon"
+            )
         if rho is not None:
             return cls(None, 0.0, float(parse_positive_fraction("rho", rho)))
         return cls(float(parse_positive_fraction("epsilon", epsilon)), delta_value)

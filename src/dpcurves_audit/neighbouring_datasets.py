@@ -76,7 +76,11 @@ def pairs(datasets: Iterable[tuple[Any, Any]], *, adjacency: Neighbours, name: s
         NeighbourPair(f"pair {number}", left, right) for number, (left, right) in enumerate(datasets, start=1)
     )
     if not named_pairs:
-        raise InvalidArgument("family", "give at least one pair of neighbouring data sets")
+        raise InvalidArgument(
+            "family",
+            "at least one pair of neighbouring data sets is needed, as audit.families.values(edges, "
+            "adjacency=...) gives",
+        )
     return NeighbouringDatasets(name, _require_adjacency(adjacency), named_pairs)
 
 
@@ -281,7 +285,7 @@ def categories(names: Sequence[str], *, adjacency: Neighbours) -> NeighbouringDa
     """
     labels = [str(label) for label in names]
     if not labels:
-        raise InvalidArgument("names", "give at least one category")
+        raise InvalidArgument("names", "at least one category is needed, as in ('a', 'b')")
     other_texts = ["", "?", f"{labels[0]} ", labels[0].upper(), "\u200b", "nan"]
 
     def make_table(rows: Sequence[str]) -> NDArray[Any]:
@@ -329,7 +333,7 @@ def answers(queries: int, *, adjacency: Neighbours = ADD_REMOVE, at: float = 0) 
     [1.0, 1.0]
     """
     if queries < 1:
-        raise InvalidArgument("queries", f"at least one query is needed, got {describe_value(queries)}")
+        raise InvalidArgument("queries", f"at least one query is needed in a list, got {describe_value(queries)}")
     level = np.full(queries, float(at))
     half = np.arange(queries) < (queries + 1) // 2
     single = np.arange(queries) == queries - 1
@@ -376,7 +380,7 @@ def streams(steps: int, *, adjacency: Neighbours = ADD_REMOVE, level: float = 0)
     [0.0, 0.0, 0.0, 1.0]
     """
     if steps < 1:
-        raise InvalidArgument("steps", f"at least one step is needed, got {describe_value(steps)}")
+        raise InvalidArgument("steps", f"at least one step is needed, as in range(3), got {describe_value(steps)}")
     base = np.full(steps, float(level))
     positions = sorted({steps - 1, 0, steps // 2, max(0, steps // 2 - 1)}, reverse=True)
     unit = {position: (np.arange(steps) == position).astype(np.float64) for position in positions}
@@ -426,7 +430,9 @@ def _require_rising(edges: Sequence[float] | Floats) -> list[float]:
         or any(not lower < upper for lower, upper in pairwise(numbers))
         or not np.isfinite(numbers).all()
     ):
-        raise InvalidArgument("edges", "give at least two finite numbers, each above the one before")
+        raise InvalidArgument(
+            "edges", "at least two finite numbers are needed, each above the one before, as in (0, 1, 2)"
+        )
     return numbers
 
 

@@ -19,8 +19,6 @@ LARGEST_SCORE = 1.7e308
 """Absolute value at which infinite numbers are cut."""
 NOT_A_NUMBER = -1.75e308
 """Code of a published NaN; NaN itself marks an absent number."""
-MOST_SCORED_COLUMNS = 64
-"""Numbers of an outcome for which scores are fitted."""
 MOST_NUMBERS = 4096
 """Numbers of an outcome that are parsed."""
 SMOOTHED = 0.5
@@ -307,11 +305,12 @@ def _choose_columns(left: Sample, right: Sample) -> NDArray[np.int64]:
     """Return the at most 64 columns that differ most between both samples, in their order."""
     width = max(left.numbers.shape[1], right.numbers.shape[1])
     a, b = _pad_columns(left.numbers, width), _pad_columns(right.numbers, width)
-    if width <= MOST_SCORED_COLUMNS:
+    most_scored_columns = 64  # numbers of an outcome for which scores are fitted
+    if width <= most_scored_columns:
         return np.arange(width)
     ranks = np.argsort(np.argsort(np.concatenate([a, b]), axis=0), axis=0)
     rank_difference = np.abs(ranks[: len(a)].mean(axis=0) - ranks[len(a) :].mean(axis=0))
-    return np.sort(np.argsort(-rank_difference, kind="stable")[:MOST_SCORED_COLUMNS])
+    return np.sort(np.argsort(-rank_difference, kind="stable")[:most_scored_columns])
 
 
 def _fit_kind_score(left: Sample, right: Sample) -> Score:

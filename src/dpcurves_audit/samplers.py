@@ -102,7 +102,11 @@ class CallableSampler:
 
     def __init__(self, release: Release, timeout: float = SAMPLER_SECONDS) -> None:
         if not callable(release):
-            raise InvalidArgument("release", f"a callable that takes data is needed, got {describe_value(release)}")
+            raise InvalidArgument(
+                "release",
+                "a function that takes data is needed, as in lambda data: release(data), got "
+                f"{describe_value(release)}",
+            )
         self._release, self._patience = release, timeout
         self.name = getattr(release, "__name__", type(release).__name__)
 
@@ -117,7 +121,8 @@ class BatchSampler:
     def __init__(self, release: Many) -> None:
         if not callable(release):
             raise InvalidArgument(
-                "release", f"a callable that takes data and a number is needed, got {describe_value(release)}"
+                "release",
+                f"a function that takes data and a number of outcomes is needed, got {describe_value(release)}",
             )
         self._release = release
         self.name = getattr(release, "__name__", type(release).__name__)
@@ -155,7 +160,7 @@ def import_function(function_path: str) -> Release:
     """
     module, mark, name = function_path.partition(":")
     if not mark or not name:
-        raise InvalidArgument("function", f"write module:function, got {function_path!r}")
+        raise InvalidArgument("function", f"must be module:function, as in mycode:release, got {function_path!r}")
     sys.path.insert(0, os.getcwd())
     try:
         target: Any = import_module(module)
@@ -256,7 +261,7 @@ class CommandSampler:
         try:
             self._words = shlex.split(template)
         except ValueError as error:
-            raise InvalidArgument("command", f"a quote is not closed ({error}); close it") from None
+            raise InvalidArgument("command", f"the quotes do not match ({error}); close each quote") from None
         if not any("{data}" in word for word in self._words):
             raise InvalidArgument("command", "the command must contain {data}, as in './release.sh {data} {out}'")
         self.name = template
@@ -361,7 +366,7 @@ class KilledSampler:
 
     def __init__(self, service: Service, lives: int = 3, *, spare_last: bool = True) -> None:
         if lives < 1:
-            raise InvalidArgument("lives", "give at least 1 life of the stream")
+            raise InvalidArgument("lives", "at least 1 run of the stream is needed, as in lives=3")
         self.name = f"{getattr(service, '__name__', 'a service')}, killed when it answers"
         self._service, self._lives, self._spare = service, lives, spare_last
         self._is_loaded = False

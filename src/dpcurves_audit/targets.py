@@ -412,7 +412,7 @@ def find_question(name: str) -> AuditQuestion:
         ValueError: no question has this name.
     """
     if name not in QUESTIONS:
-        raise InvalidArgument("question", f"a question is needed: {', '.join(QUESTIONS)}")
+        raise InvalidArgument("question", f"must be the name of a question, one of {', '.join(QUESTIONS)}")
     return QUESTIONS[name]
 
 

@@ -123,7 +123,7 @@ def _open_database(path: Path) -> Any:
     import duckdb
 
     if not path.is_file():
-        raise Misuse("data", f"there is no file {path.name!r}")
+        raise Misuse("data", f"there is no file {path.name!r}; check the path")
     try:
         return duckdb.connect(str(path), read_only=True)
     except Exception:  # DuckDB's message may quote the file

@@ -164,7 +164,9 @@ def postgres(url: str, *, table: str, ranking: str = THERE) -> PostgresTable:
     require_type("table", table, str, "the name of a table or view, as clinic.visits,")
     require_type("data", url, str, "a URL, as postgresql://reader@host/database,")
     if ranking not in (THERE, HERE):
-        raise InvalidArgument("ranking", f"write ranking={THERE!r} (by the server) or {HERE!r} (on this machine)")
+        raise InvalidArgument(
+            "ranking", f"must be {THERE!r} (rows are ranked by the server) or {HERE!r} (on this machine)"
+        )
     return PostgresTable(url, table, ranking)
 
 

@@ -18,8 +18,6 @@ FAILED = (
     "ask again in a new session"
 )
 GONE = "the connection to PostgreSQL and its snapshot are gone; ask again in a new session"
-OLDEST = 130000
-"""Version number. Oldest supported server version, as PostgreSQL numbers it: 13.0."""
 STRICT = ("require", "verify-ca", "verify-full")
 SECONDS_TO_CONNECT = 20
 """Seconds. Timeout of a connection."""
@@ -68,10 +66,11 @@ class SnapshotConnection:
     def __init__(self, url: str) -> None:
         self._connection = _connect(url)
         self.version = self._connection.info.server_version
-        if self.version < OLDEST:
+        oldest = 130000  # version number: oldest supported server version, as PostgreSQL numbers it: 13.0
+        if self.version < oldest:
             self.close()
             raise InvalidArgument(
-                "data", f"PostgreSQL {OLDEST // 10000} or newer is needed; this is {self.name}: upgrade the server"
+                "data", f"PostgreSQL {oldest // 10000} or newer is needed; this is {self.name}: upgrade the server"
             )
         if self._connection.info.parameter_status("server_encoding") != "UTF8":
             self.close()

@@ -175,7 +175,7 @@ def find_table(link: SnapshotConnection, name: str) -> Table:
         raise InvalidArgument("table", f"there is no {name!r} that the role sees; {missing}")
     ((oid, kind, schema, relation, may_read),) = rows
     if kind not in KINDS:
-        raise InvalidArgument("table", f"{name!r} is neither a table nor a view; name one of these")
+        raise InvalidArgument("table", f"{name!r} is neither a table nor a view; name a table or a view")
     if not may_read:
         raise InvalidArgument("table", f"the role may not read {name!r}: GRANT SELECT ON it TO the role")
     link.begin_snapshot()

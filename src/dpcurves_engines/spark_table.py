@@ -10,11 +10,9 @@ from dpcurves.privacy import Unit
 from dpcurves.records.engines.engine import CountingEngine, EngineTable
 from dpcurves.records.source import hide_failure
 
-UNREACHED = (
-    "Spark was not reached, or has no such table: are the session, the table's name and the rights of its user right? "
-    "(Make a view of a query, and name that.)"
-)
-NO_VERSION = "Spark has no such version of the table: is it of Delta or Iceberg, and does its history have this one?"
+UNREACHED = "Spark was not reached, or has no such table: check the session, the table's name and the rights of "
+"its user; of a query, make a view"
+NO_VERSION = "Spark has no such version of the table: check that it is of Delta or Iceberg, and look up its history"
 
 
 def spark(table: Any, *, spark: Any = None, version: int | None = None) -> SparkTable:
@@ -43,7 +41,8 @@ def spark(table: Any, *, spark: Any = None, version: int | None = None) -> Spark
         return SparkTable(_find_frame(spark, table, version), version)
     if version is not None:
         raise WrongArgumentType(
-            "version", "a version needs the name of a table, as in spark('visits', spark=session, version=12)"
+            "version",
+            "a version is read only of a table that is named, as in spark('visits', spark=session, version=12)",
         )
     if not (hasattr(table, "mapInArrow") and hasattr(table, "selectExpr")):
         raise WrongArgumentType("table", f"a data frame of pyspark is needed, got {type(table).__name__}")
@@ -76,7 +75,9 @@ def spark_at(url: str, *, table: str, version: int | None = None) -> RemoteSpark
 def _require_version(version: object) -> None:
     """Refuse a version that is neither None nor a nonnegative integer. Raises `WrongArgumentType`."""
     if version is not None and (type(version) is not int or version < 0):
-        raise WrongArgumentType("version", "a whole number is needed: a version of Delta, or a snapshot of Iceberg")
+        raise WrongArgumentType(
+            "version", "a whole number is needed, as in 12: a version of Delta, or a snapshot of Iceberg"
+        )
 
 
 def _find_frame(session: Any, name: str, version: int | None) -> Any:

@@ -29,12 +29,6 @@ from dpcurves.session import Session
 Literal = str | int | float | bool
 
 DIALECT = "duckdb"
-LONGEST_STATEMENT = 10_000
-"""Characters of a statement; a longer one is refused."""
-MOST_BRACKETS = 20
-"""Brackets in a statement, which bound the nesting that the parser meets."""
-SHOWN_CHARACTERS = 60
-"""Characters of a statement that a message quotes."""
 FORM = "SELECT dp_...(column, ...) FROM table [WHERE condition] [GROUP BY column, ...]"
 A_VIEW = "create a view for it"
 
@@ -345,8 +339,9 @@ class _StatementReader:
             raise MissingPackage("sql", f"SQL needs more packages; install dpcurves[sql] ({error})") from error
         self.exp = sqlglot.exp
         self.condition: Node | None = None
-        if not isinstance(text, str) or not text.strip() or len(text) > LONGEST_STATEMENT:
-            _refuse(f"a text of at most {LONGEST_STATEMENT:,} characters is needed: {FORM}")
+        longest_statement = 10_000  # characters of a statement; a longer one is refused
+        if not isinstance(text, str) or not text.strip() or len(text) > longest_statement:
+            _refuse(f"a text of at most {longest_statement:,} characters is needed: {FORM}")
         tokens: list[Any] = []
         with suppress(Exception):
             tokens = sqlglot.tokenize(text, read=DIALECT)
@@ -359,8 +354,9 @@ class _StatementReader:
             _refuse("comments and hints are not accepted; leave them out")
         if ";" in words:
             _refuse("only one statement is accepted at a time; run each by itself")
-        if words.count("(") > MOST_BRACKETS:
-            _refuse(f"more than {MOST_BRACKETS} brackets are not accepted; use fewer")
+        most_brackets = 20  # brackets in a statement, which bound the nesting that the parser meets
+        if words.count("(") > most_brackets:
+            _refuse(f"more than {most_brackets} brackets are not accepted; use fewer")
         text, self.condition = _set_expressions_aside(text, tokens)
         with suppress(Exception):
             tokens = sqlglot.tokenize(text, read=DIALECT)
@@ -423,7 +419,7 @@ class _StatementReader:
                     f"{_format_expression(item)}: a function of a question is needed, one of {', '.join(FUNCTIONS)}"
                 )
         if len(calls) != 1:
-            _refuse(f"one function of a question is needed, got {len(calls)}: one of {', '.join(FUNCTIONS)}")
+            _refuse(f"a single function of a question is needed, got {len(calls)}; use one of {', '.join(FUNCTIONS)}")
         return names, *calls[0]
 
     def _read_call(self, call: exp.Anonymous) -> tuple[str, dict[str, Any]]:
@@ -431,7 +427,7 @@ class _StatementReader:
         name = str(call.this).lower()
         function = FUNCTIONS.get(name)
         if function is None:
-            _refuse(f"{_shorten(name)}: there is no such function; there are {', '.join(FUNCTIONS)}")
+            _refuse(f"{_shorten(name)}: there is no such function; use one of {', '.join(FUNCTIONS)}")
         self._write_down(name, "(")
         columns, values, options = list[str](), list[Any](), dict[str, Any]()
         for argument in self._iterate_list(call.expressions):
@@ -449,7 +445,7 @@ class _StatementReader:
                 values.append(self._read_value(argument))
         self._write_down(")")
         if len(columns) < len(function.columns):
-            _refuse(f"{function.describe_call(name)}: name a column")
+            _refuse(f"{function.describe_call(name)}: the column is missing; name it first, in the brackets")
         column_fields = {**dict(zip(function.columns, columns, strict=True)), **function.fixed_fields}
         return name, {
             "ask": function.question_type,
@@ -598,7 +594,8 @@ def _format_expression(expression: exp.Expression) -> str:
 def _shorten(text: str) -> str:
     """Return a text in one line, cut to 60 characters."""
     line = " ".join(text.split())
-    return line if len(line) <= SHOWN_CHARACTERS else f"{line[:SHOWN_CHARACTERS]}..."
+    shown_characters = 60  # characters of a statement that a message quotes
+    return line if len(line) <= shown_characters else f"{line[:shown_characters]}..."
 
 
 PLAIN = re.compile(r"[a-z_][a-z0-9_]*")

@@ -404,4 +404,4 @@ def require_few_counts(shapes: Sequence[tuple[int, ...]], name: str) -> None:
     """
     most_counts = 2**15  # cells of all its axes
     if max(map(prod, shapes)) > most_counts:
-        raise InvalidArgument(name, f"a table has at most {most_counts} counts; choose fewer cells")
+        raise InvalidArgument(name, f"at most {most_counts} counts are allowed in a table; choose fewer cells")

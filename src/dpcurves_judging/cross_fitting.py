@@ -50,10 +50,11 @@ class Folds(Predictor):
         for name in ("columns", "hashed"):
             object.__setattr__(self, name, require_sequence(name, getattr(self, name), "names of columns"))
         if not 2 <= self.folds <= MOST_FOLDS:
-            raise InvalidArgument("folds", f"must be from 2 to {MOST_FOLDS}, got {self.folds}")
+            raise InvalidArgument("folds", f"must be a number of folds from 2 to {MOST_FOLDS}, got {self.folds}")
         if not self.hashed or not set(self.hashed) <= set(self.columns):
             raise InvalidArgument(
-                "hashed", "name at least one of the columns, by whose values records are assigned to folds"
+                "hashed",
+                "at least one column is needed, by whose values records are assigned to folds, as in ('patient',)",
             )
 
     @property
@@ -117,7 +118,7 @@ class HeldOut(Predictor):
         object.__setattr__(self, "models", require_sequence("models", self.models, "a tuple of them"))
         if len(self.models) != self.folds.folds:
             raise InvalidArgument(
-                "models", f"one model for each of {self.folds.folds} folds is needed, got {len(self.models)}"
+                "models", f"{self.folds.folds} models are needed, one for each fold, got {len(self.models)}"
             )
 
     @property

@@ -113,7 +113,9 @@ class QuantileForecastsQuestion(TableQuestion):
                 "quantiles", f"must be 1 to {most_quantiles} increasing shares between 0 and 1, as in 0.1,0.9"
             )
         if len(self.errors) != len(self.quantiles):
-            raise InvalidArgument("errors", f"must have {len(self.quantiles)} columns, one for each quantile")
+            raise InvalidArgument(
+                "errors", f"must have {len(self.quantiles)} columns, one for each quantile: give as many of both"
+            )
         require_few_counts(self.shapes(), "grid")
         if self.grid.values is None and 0.0 not in self.grid.edges:
             raise InvalidArgument(

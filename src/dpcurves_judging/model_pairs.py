@@ -173,11 +173,13 @@ class ModelPairQuestion(TableQuestion):
         if self.cells is not None:
             object.__setattr__(self, "cells", require_integer("cells", self.cells))
             if self.cells < 2:
-                raise InvalidArgument("cells", f"must be at least 2, got {self.cells}")
+                raise InvalidArgument("cells", f"must be at least 2 cells, as in 64, got {self.cells}")
         if self.releases is not None:
             object.__setattr__(self, "releases", require_integer("releases", self.releases))
             if self.releases not in (1, 2):
-                raise InvalidArgument("releases", f"must be 1 or 2, got {self.releases}")
+                raise InvalidArgument(
+                    "releases", f"must be 1 (one release of both scores) or 2 (one for each model), got {self.releases}"
+                )
         thresholds = require_sequence("at", self.at, "threshold probabilities, as in (0.2,)")
         object.__setattr__(self, "at", tuple(require_number("at", grid) for grid in thresholds))
         if not all(0 < grid < 1 for grid in self.at):

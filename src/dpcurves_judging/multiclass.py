@@ -133,11 +133,16 @@ class MulticlassQuestion(TableQuestion):
             Categories(self.predicted, self.label.values)
         most_classes = 30  # classes
         if not 3 <= self.label.slots <= most_classes:
-            raise InvalidArgument("label", f"3 to {most_classes} classes are needed; of two, see ScoresQuestion")
+            raise InvalidArgument("label", f"3 to {most_classes} classes are needed; for two, ask a ScoresQuestion")
         if len(self.scores) != self.label.slots or len(set(self.scores)) < len(self.scores):
-            raise InvalidArgument("scores", f"{self.label.slots} columns are needed, one for each class")
+            raise InvalidArgument(
+                "scores", f"{self.label.slots} columns are needed, one for each class: name as many columns as classes"
+            )
         if self.confidence is not None and self.predicted is None:
-            raise InvalidArgument("predicted", "top-1 calibration needs the column of predicted classes")
+            raise InvalidArgument(
+                "predicted",
+                "top-1 calibration needs the column of predicted classes: give predicted=, as in predicted='guess'",
+            )
         require_few_counts(self.shapes(), "grid")
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:

@@ -33,8 +33,6 @@ HELD_OUT_SCORES = Grid(-3, 3, cells=32)
 COUNTED = Fraction(1, 20)  # budget fraction of the counts of both classes in each fold
 JUDGED = Fraction(1, 4)  # budget fraction of the held-out scores; sums have the rest
 # The next three were chosen on synthetic records of 3 to 10 features, for the area under the ROC curve of new records.
-COEFFICIENT_DIGITS = 12
-"""Digits of the coefficients of held-out scores: rounded, so that the query does not depend on the machine."""
 
 
 class FoldSums(NamedTuple):
@@ -153,7 +151,9 @@ class PairwiseScorer(CountedNumbers):
             values = np.asarray(features, dtype=np.float64)
             if values.ndim != 2 or values.shape[1] != len(self.question.features):
                 raise InvalidArgument(
-                    "features", f"an array of {len(self.question.features)} columns is needed, one for each feature"
+                    "features",
+                    f"an array of {len(self.question.features)} columns is needed, one for each feature of the "
+                    "question, in its order",
                 )
             features = {feature.column: values[:, index] for index, feature in enumerate(self.question.features)}
         return self.scorecard.predict(features)
@@ -230,10 +230,12 @@ class PairwiseScorerQuestion(TableQuestion):
         if len({feature.column for feature in features}) < len(features) or self.label in {
             feature.column for feature in features
         }:
-            raise InvalidArgument("features", "name each column once, and not the column of labels")
+            raise InvalidArgument(
+                "features", "a feature is named twice, or is the column of labels; name each other column once"
+            )
         object.__setattr__(self, "folds", require_integer("folds", self.folds))
         if not 2 <= self.folds <= MOST_FOLDS:
-            raise InvalidArgument("folds", f"must be from 2 to {MOST_FOLDS}, got {self.folds}")
+            raise InvalidArgument("folds", f"must be a number of folds from 2 to {MOST_FOLDS}, got {self.folds}")
         if self.split_by is not None:
             require_type("split_by", self.split_by, str, "the name of a column")
         negative, positive = parse_class_labels(self.label, self.pos_label, self.neg_label).values
@@ -302,8 +304,10 @@ class PairwiseScorerQuestion(TableQuestion):
         divisor, offset = (
             (fitted.score_deviation, fitted.mean_score / fitted.score_deviation) if standard else (1.0, 0.0)
         )
+        # digits of the coefficients of held-out scores: rounded, so that the query does not depend on the machine
+        coefficient_digits = 12
         weights = (
-            [float(f"{weight / divisor:.{COEFFICIENT_DIGITS}g}") for weight in fitted.weights]
+            [float(f"{weight / divisor:.{coefficient_digits}g}") for weight in fitted.weights]
             if standard
             else fitted.weights
         )
@@ -311,7 +315,7 @@ class PairwiseScorerQuestion(TableQuestion):
             Term(float(weight), (_scale_feature(feature),))
             for feature, weight in zip(self.features, weights, strict=True)
         )
-        return Scorecard(name, float(f"{-offset:.{COEFFICIENT_DIGITS}g}") if standard else 0.0, self.features, terms)
+        return Scorecard(name, float(f"{-offset:.{coefficient_digits}g}") if standard else 0.0, self.features, terms)
 
     def _allocate_budget(self) -> list[tuple[Axis, Fraction]]:
         """Return the axis of each feature and of each product of two, with its budget fraction."""

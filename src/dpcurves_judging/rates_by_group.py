@@ -382,7 +382,7 @@ def group_curves(scores: ScoresByCategory, reading: str = "roc") -> Simultaneous
     """
     curve_names = "roc", "cumulative_gain", "decision_curve", "calibration"
     if reading not in curve_names:
-        raise InvalidArgument("reading", f"one of {', '.join(curve_names)} is needed")
+        raise InvalidArgument("reading", f"must be one of {', '.join(curve_names)}")
     by_category = _require_by_category(scores)
     return SimultaneousCurves(
         by_category.columns, {key: getattr(category_scores, reading)() for key, category_scores in by_category.items()}

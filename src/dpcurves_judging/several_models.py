@@ -30,7 +30,6 @@ from .counted_numbers import TABLE_STREAM, CountedNumbers, Tables, ask_tables, c
 from .model_pairs import LEAST_SCORE_CELLS, MOST_SCORE_CELLS, PROBABILITY_CELLS, TUNING, Tuning, coarsen_grid
 from .rates_by_group import adjust_level
 
-MOST_MODELS = 8  # largest number of models; they form 28 pairs
 FIRST, SECOND = -2, -1  # axes of both scores in a table of a pair
 
 
@@ -145,7 +144,7 @@ class SeveralModels(CountedNumbers):
             if score not in scores:
                 raise InvalidArgument(name, f"must be one of {', '.join(scores)}")
         if first == second:
-            raise InvalidArgument("second", "must differ from first")
+            raise InvalidArgument("second", "must differ from first: name another model")
         is_in_order = scores.index(first) < scores.index(second)
         names = (first, second) if is_in_order else (second, first)
         return f"auc, {names[0]} minus {names[1]}", 1 if is_in_order else -1
@@ -216,19 +215,22 @@ class SeveralModelsQuestion:
         require_clipped("grid", self.grid)
         for score in self.scores:
             Axis(score, self.grid)
-        if not 3 <= len(self.scores) <= MOST_MODELS:
-            raise InvalidArgument("scores", f"3 to {MOST_MODELS} columns are needed; of two, see ModelPairQuestion")
+        most_models = 8  # largest number of models; they form 28 pairs
+        if not 3 <= len(self.scores) <= most_models:
+            raise InvalidArgument("scores", f"3 to {most_models} columns are needed; for two, ask a ModelPairQuestion")
         if len(set(self.scores)) < len(self.scores):
-            raise InvalidArgument("scores", "must be different columns")
+            raise InvalidArgument("scores", "must be different columns: name each column once")
         negative, positive = parse_class_labels(self.label, self.pos_label, self.neg_label).values
         object.__setattr__(self, "pos_label", positive)
         object.__setattr__(self, "neg_label", negative if self.neg_label is not None else None)
         if self.cells is not None:
             object.__setattr__(self, "cells", require_integer("cells", self.cells))
             if self.cells < 2:
-                raise InvalidArgument("cells", f"must be at least 2, got {self.cells}")
+                raise InvalidArgument("cells", f"must be at least 2 cells, as in 64, got {self.cells}")
         if self.releases not in (None, "pairs", "scores"):
-            raise InvalidArgument("releases", "must be pairs or scores")
+            raise InvalidArgument(
+                "releases", "must be pairs (joint counts of each pair of models) or scores (counts of each model)"
+            )
         if self.cells is not None or isinstance(self.grid, Values):
             require_few_counts(self.shapes(), "grid")
 

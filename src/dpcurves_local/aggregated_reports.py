@@ -57,7 +57,7 @@ class LevelReports:
         ):
             raise InvalidArgument(
                 "responses",
-                "must have probabilities from 0 to 1, and support the true answer more often than another one",
+                "must have probabilities from 0 to 1, and support the true answer more often than any other answer",
             )
         if not (self.p_two_others < self.p_other and self.p_true_and_other <= self.p_other):
             raise InvalidArgument(
@@ -313,7 +313,9 @@ class AggregatedReports(NoisySums):
 
     def __post_init__(self) -> None:
         if self.people < 1:
-            raise InvalidArgument("reports", "must be at least 1 over all levels together; add reports first")
+            raise InvalidArgument(
+                "reports", "must be at least 1 over all levels together; add reports before you read a curve"
+            )
 
     @property
     def people(self) -> int:
@@ -365,7 +367,9 @@ class AggregatedReports(NoisySums):
         """Return unbiased counts of all people in the order of `nested_law`: (..., size) to (..., nested.size)."""
         if values.shape[-1:] != (self.size,):
             raise InvalidArgument(
-                "values", f"must have {self.size} entries on the last axis, got an array of shape {values.shape}"
+                "values",
+                f"must have {self.size} entries on the last axis, one for each number of the law, got an array "
+                f"of shape {values.shape}",
             )
         bounds = np.cumsum([self.rows * len(level.starts) for level in self.levels])
         *tallies_by_level, missing_tallies = np.split(np.asarray(values, dtype=np.float64), bounds, axis=-1)

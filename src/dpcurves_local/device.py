@@ -185,7 +185,11 @@ class StochasticRounding:
                 "or simple rounding",
             )
         if not 2 <= grid.cells <= MOST_FINE_CELLS // 2:
-            raise InvalidArgument("rounding", f"needs a grid of 2 to {MOST_FINE_CELLS // 2} cells, got {grid.cells}")
+            raise InvalidArgument(
+                "rounding",
+                f"needs a grid of 2 to {MOST_FINE_CELLS // 2} cells, got {grid.cells}; take such a grid, or "
+                "simple rounding",
+            )
 
     @classmethod
     def from_question(cls, question: object, axes: Sequence[Axis | Categories]) -> StochasticRounding:

@@ -120,7 +120,7 @@ class ReportStore:
         share one sync. Raises `OSError` if the disk fails.
         """
         if self._broken:
-            raise OSError(EIO, "an earlier report failed halfway: start the server again")
+            raise OSError(EIO, "an earlier report was stored only in part; start the server again")
         names, messages = (np.concatenate(columns) for columns in zip(*offers, strict=True))
         is_new, run = self._seen.find_new(names)
         if self.reports + len(run) > self.most:
@@ -431,7 +431,7 @@ def create_app(reception: ReportReceiver) -> Starlette:
     def require_task(task: str) -> None:
         """Refuse a request about another task. Raises `ProtocolError`."""
         if task != reception.task_name:
-            raise ProtocolError("task", "is not served here; check the server's address and the task document", 404)
+            raise ProtocolError("task", "is not served here; ask the server that the task document names", 404)
 
     async def send_document(_: Request) -> Response:
         """Answer with the task document."""

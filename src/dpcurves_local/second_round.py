@@ -132,17 +132,20 @@ class SecondRound(Task):
             0 <= probability <= PARTS for probability in self.one_probabilities
         ):
             raise InvalidArgument(
-                "task", "has no probability for each slot of its grid; get it again from whoever published it"
+                "task", "is damaged: it lacks probabilities of cells; get it again from whoever published it"
             )
         if not (isinstance(self.first_task_hash, str) and fullmatch("[0-9a-f]{64}", self.first_task_hash)):
             raise InvalidArgument(
-                "task", "does not name the task of its first round; get it again from whoever published it"
+                "task",
+                "is damaged: it does not name the task of its first round; get it again from whoever published it",
             )
         if self.names is not None and (
             len(self.names) % PSEUDONYM_SIZE or (self._sorted_names[1:] <= self._sorted_names[:-1]).any()
         ):
             raise InvalidArgument(
-                "task", "holds damaged names of the first round; get it again from whoever published it"
+                "task",
+                "is damaged: its list of people of the first round cannot be read; get it again from whoever "
+                "published it",
             )
         first_task = None if self.earlier is None else Task.from_json(self.earlier)
         if first_task is not None and (first_task.hash, first_task.loss, first_task.question) != (
@@ -151,7 +154,9 @@ class SecondRound(Task):
             self.question,
         ):
             raise InvalidArgument(
-                "task", "holds another first round than it names; get it again from whoever published it"
+                "task",
+                "is damaged: its copy of the first round is not the one that it names; get it again from whoever "
+                "published it",
             )
         super().__post_init__()
 
@@ -305,7 +310,7 @@ class SecondRound(Task):
         if task != Task(task.question, task.loss, task.people):
             raise InvalidArgument(
                 "task",
-                "must have no aim, and a question without coins and rounding; get it again from whoever published it",
+                "is damaged: a second round has no aim, coins or rounding; get it again from whoever published it",
             )
         if version != VERSION or not all(isinstance(probability, int) for probability in chances):
             raise InvalidArgument(
@@ -335,7 +340,8 @@ def _parse_first_round(stored: dict[str, Any]) -> dict[str, Any]:
         octets = None if names is None else b64decode(names.encode("ascii"), validate=True)
     except ValueError:
         raise InvalidArgument(
-            "task", "holds damaged names of the first round; get it again from whoever published it"
+            "task",
+            "is damaged: its list of people of the first round cannot be read; get it again from whoever published it",
         ) from None
     return {"names": octets, "earlier": None if earlier is None else Task.from_json(json.dumps(earlier)).to_json()}
 

@@ -97,10 +97,6 @@ def _list_candidate_grids(lower: float, upper: float) -> Iterator[Grid]:
         cells *= 2
 
 
-_HALF_WORD = 32
-"""Bits of each half of a pseudonym: the upper one decides the level, the lower one the index."""
-
-
 @dataclass(frozen=True)
 class PublicCoinResponses:
     """Hadamard responses whose level and index are public coins, derived from the pseudonym of the person.
@@ -157,9 +153,10 @@ class PublicCoinResponses:
         words = np.ascontiguousarray(names).view("<u8").reshape(-1).astype(np.uint64, copy=False)
         law = self.plan.law.require_type(AggregatedReports)
         ends = np.cumsum([level.reports for level in law.levels])
-        places = (words >> np.uint64(_HALF_WORD)) * np.uint64(law.people) >> np.uint64(_HALF_WORD)
+        half_word = 32  # bits of each half of a pseudonym: the upper one decides the level, the lower one the index
+        places = (words >> np.uint64(half_word)) * np.uint64(law.people) >> np.uint64(half_word)
         levels = np.searchsorted(ends, places.astype(np.int64), side="right")
-        return levels, (words & np.uint64((1 << _HALF_WORD) - 1)).astype(np.int64)
+        return levels, (words & np.uint64((1 << half_word) - 1)).astype(np.int64)
 
     @property
     def _randomisers(self) -> list[HadamardResponse]:
@@ -226,13 +223,15 @@ class Task(Document):
         require_type("loss", self.loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(1),")
         convert_to_integers(self, people="people")
         if self.aim not in (None, CountUse.AREA):
-            raise InvalidArgument("aim", "must be CountUse.AREA or None")
+            raise InvalidArgument("aim", "must be CountUse.AREA, for the area under a ROC curve, or None")
         require_type("coins", self.coins, Coins, "Coins.PRIVATE or Coins.PUBLIC")
         require_type("rounding", self.rounding, Rounding, "Rounding.SIMPLE or Rounding.RANDOMIZED")
         if not 1 <= self.people <= MOST_PEOPLE:
             raise InvalidArgument("people", f"must be from 1 to {MOST_PEOPLE}, got {self.people}")
         if self.invitations is not None and not (isinstance(self.invitations, str) and KEY.fullmatch(self.invitations)):
-            raise InvalidArgument("invitations", "must be a public key in 64 hexadecimal digits, or None")
+            raise InvalidArgument(
+                "invitations", "must be the public key of the inviter, in 64 hexadecimal digits, or None"
+            )
         _ = self.plan, self._stochastic_rounding
         find_slot(self.axes, {})  # refuses a grid that does not fit a logarithm, before any value is known
 
@@ -348,7 +347,11 @@ class Task(Document):
             ValueError: `memo` is given without `person`.
         """
         if any(axis.where for axis in self.axes) and not isinstance(value, Mapping):
-            raise WrongArgumentType("value", "the task has a filter: a mapping from columns to values is needed")
+            raise WrongArgumentType(
+                "value",
+                "the task has a filter, so a mapping from columns to values is needed, as in "
+                "{'age': 41, 'region': 'north'}",
+            )
         return self._make_report(find_slot(self.axes, value), person, memo, randomness or Randomness.from_system())
 
     def randomize_table(
@@ -388,7 +391,9 @@ class Task(Document):
         """
         slots = self._find_slots(table, column, delimiter)
         if len(slots) != 1:
-            raise InvalidArgument("data", "must have exactly one row, that of the named person")
+            raise InvalidArgument(
+                "data", "must have exactly one row, that of the named person; give a file of this row"
+            )
         return self._make_report(int(slots[0]), person, memo, Randomness.from_system())
 
     def _find_slots(self, table: Any, column: str | None, delimiter: str) -> IntArray:
@@ -453,7 +458,9 @@ class Task(Document):
         try:
             salted_name = f"{self._salt}\n{normalize_name(person)}".encode()
         except UnicodeEncodeError:
-            raise InvalidArgument("person", "must be text of Unicode characters without lone surrogates") from None
+            raise InvalidArgument(
+                "person", "must be text of Unicode characters without lone surrogates; remove them from the name"
+            ) from None
         if not normalize_name(person):
             raise InvalidArgument("person", "must not be empty; leave it out to draw a random name")
         pseudonym = np.frombuffer(sha256(salted_name).digest()[:PSEUDONYM_SIZE], dtype=np.uint8)

@@ -276,7 +276,7 @@ class Local:
         """Plan the people's reports to a query. Raises `UnsupportedQuery`."""
         plan = plan_reports(self._apply_aim(query), loss, adjacency, self.coins)
         if plan.law.require_type(AggregatedReports).people > MOST_PEOPLE:
-            raise UnsupportedQuery("people", f"must be at most {MOST_PEOPLE}")
+            raise UnsupportedQuery("people", f"must be at most {MOST_PEOPLE} people")
         return replace(plan, made_by=f"each person at home: {plan.made_by}")
 
     def _apply_aim(self, query: Query) -> Query:
@@ -322,7 +322,7 @@ def make_messages(plan: Plan, slots: IntArray, randomness: Randomness) -> Report
     """
     law = plan.law.require_type(AggregatedReports)
     if slots.size and not 0 <= slots.min() <= slots.max() <= law.rows * law.cells:
-        raise InvalidArgument("value", "must lie in a cell of the grid, or be missing")
+        raise InvalidArgument("value", "must lie in a cell of the task's grid, or be missing: correct the value")
     if law.about_all:
         level_messages = [
             randomiser.draw(find_answers(law, number, slots), randomness)

@@ -142,10 +142,6 @@ def _round_to_json(planned: PlannedRound) -> dict[str, Any]:
 
 
 # Request bodies.
-MOST_NESTED = 32
-"""Levels of nesting in a request body; deeper ones are refused."""
-MOST_MESSAGE_PARTS = 200_000
-"""Values in a request body; more are refused."""
 EXAMPLES = [
     {"ask": "histogram", "column": "delay", "grid": "-60:600:66"},
     {"ask": "cdf", "column": "delay", "grid": "-60:600:660"},
@@ -203,12 +199,14 @@ def require_plain(value: Any) -> None:
         ProtocolError: Names the limit.
     """
     level, part_count = [value], 0
-    for _ in range(MOST_NESTED):
+    most_message_parts = 200_000  # values in a request body; more are refused
+    most_nested = 32  # levels of nesting in a request body; deeper ones are refused
+    for _ in range(most_nested):
         part_count += len(level)
-        if part_count > MOST_MESSAGE_PARTS:
+        if part_count > most_message_parts:
             raise ProtocolError(
                 "message",
-                f"a message may have at most {MOST_MESSAGE_PARTS} numbers, texts and objects; send less at a time",
+                f"a message may have at most {most_message_parts} numbers, texts and objects; send less at a time",
             )
         for item in level:
             if isinstance(item, str) and not _is_storable_text(item):
@@ -216,7 +214,7 @@ def require_plain(value: Any) -> None:
         level = [child for item in level for child in _child_values(item)]
         if not level:
             return
-    raise ProtocolError("message", f"objects may be nested at most {MOST_NESTED} levels deep; send flatter ones")
+    raise ProtocolError("message", f"objects may be nested at most {most_nested} levels deep; send flatter ones")
 
 
 def _child_values(value: Any) -> list[Any]:

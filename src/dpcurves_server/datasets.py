@@ -43,7 +43,7 @@ def _open_records(data: object, delimiter: str, unit: Unit) -> Records:
     except ArgumentError as error:
         if error.argument in PLACES:
             raise
-        rule = f"the records have no column {unit.column!r} that names a unit"
+        rule = f"the records have no column {unit.column!r} that names a unit; correct --unit, or the records"
     raise InvalidArgument("unit", rule, unit.column)
 
 

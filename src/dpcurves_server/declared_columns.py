@@ -24,8 +24,6 @@ from dpcurves.models import NumericColumn
 from dpcurves_parties.serving.messages import ProtocolError
 
 Declared = NumericColumn | Categories
-MOST_COLUMNS = 2000
-"""Columns of a dataset."""
 
 
 def columns_from_json(columns: Any) -> tuple[Declared, ...]:
@@ -36,8 +34,9 @@ def columns_from_json(columns: Any) -> tuple[Declared, ...]:
     """
     declared = declared_columns_from_json("columns", columns)
     names = [str(column.column) for column in declared]
-    if not 1 <= len(names) <= MOST_COLUMNS or len(set(names)) < len(names):
-        raise InvalidArgument("columns", f"declare 1 to {MOST_COLUMNS} columns with different names")
+    most_columns = 2000  # columns of a dataset
+    if not 1 <= len(names) <= most_columns or len(set(names)) < len(names):
+        raise InvalidArgument("columns", f"1 to {most_columns} columns with different names are needed; declare them")
     return declared
 
 

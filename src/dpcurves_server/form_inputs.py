@@ -340,7 +340,7 @@ def _complete_range(form: Form, field: Field, values: Given, declared: Mapping[s
         )
     if not all(endpoints):
         bounds = "lower bound, upper bound and number of cells" if len(names) == 3 else "lower and upper bound"
-        raise InvalidArgument(field.name, f"type {bounds}")
+        raise InvalidArgument(field.name, f"must be {bounds}; type such a number")
     return {field.name: [":".join(endpoints)]}
 
 

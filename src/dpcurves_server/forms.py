@@ -11,8 +11,6 @@ from dpcurves.arguments import InvalidArgument
 if TYPE_CHECKING:
     from dpcurves.data.axis import Predictor
 
-LONGEST_VALUE = 2000
-"""Characters of a field."""
 MODEL = "@"
 """Prefix of a model's name in a field of a score column."""
 NUMBERS = frozenset(
@@ -101,18 +99,19 @@ def _parse_field(field: Field, values: Sequence[str], models: Mapping[str, Predi
     texts = [_require_printable(field, text) for text in lines if text]
     if not texts:
         if field.is_required:
-            raise InvalidArgument(field.name, "fill in this field")
+            raise InvalidArgument(field.name, "this field is empty; fill it in")
         return None if field.is_repeatable else field.default
     if len(texts) > 1 and not field.is_repeatable:
-        raise InvalidArgument(field.name, "give a single value")
+        raise InvalidArgument(field.name, "several values were sent; give a single value")
     parsed = [_find_model(field, text[len(MODEL) :], models) if text.startswith(MODEL) else text for text in texts]
     return parsed if field.is_repeatable else parsed[0]
 
 
 def _require_printable(field: Field, text: str) -> str:
     """Return the text. Raises `InvalidArgument` if it is too long or not printable."""
-    if len(text) > LONGEST_VALUE or not text.isprintable():
-        raise InvalidArgument(field.name, f"use at most {LONGEST_VALUE} printable characters")
+    longest_value = 2000  # characters of a field
+    if len(text) > longest_value or not text.isprintable():
+        raise InvalidArgument(field.name, f"at most {longest_value} printable characters are allowed; shorten the text")
     return text
 
 
@@ -120,5 +119,5 @@ def _find_model(field: Field, name: str, models: Mapping[str, Predictor]) -> Pre
     """Return the project's model of this name. Raises `InvalidArgument` if the field takes none or there is none."""
     model = models.get(name) if field.allows_model else None
     if model is None:
-        raise InvalidArgument(field.name, "the project has no model of this name")
+        raise InvalidArgument(field.name, "the project has no model of this name; choose one from the list")
     return model

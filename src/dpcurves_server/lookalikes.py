@@ -34,8 +34,6 @@ MEMORY = 3 * 2**30
 """Bytes of address space of the comparing process, libraries included."""
 FEWEST = 100
 """Rows of an upload from which a share of equal rows is computed: a smaller one would ask about single people."""
-LARGE_SHARE = 0.5
-"""Share of an upload's rows that are rows of the confidential table, from which the steward is warned."""
 FEW_COMBINATIONS = 10_000
 """Combinations of declared categories up to which honest tables share nearly every row."""
 
@@ -81,7 +79,9 @@ def judge_rows(uploaded: int, registered: int, common: int, columns: Sequence[De
         return Resemblance.UNCLEAR
     if uploaded == registered == common:
         return Resemblance.EQUAL
-    is_similar = uploaded >= FEWEST and common >= LARGE_SHARE * uploaded
+    # share of an upload's rows that are rows of the confidential table, from which the steward is warned
+    large_share = 0.5
+    is_similar = uploaded >= FEWEST and common >= large_share * uploaded
     return Resemblance.SIMILAR if is_similar else Resemblance.DIFFERENT
 
 

@@ -45,7 +45,9 @@ class PasswordHasherPool:
     def hash_password(self, password: str) -> str:
         """Hash a new password. Raises `ProtocolError` if it is too short or too long."""
         if not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
-            raise ProtocolError("password", f"choose {SHORTEST_PASSWORD} to {LONGEST_PASSWORD} characters")
+            raise ProtocolError(
+                "password", f"must have {SHORTEST_PASSWORD} to {LONGEST_PASSWORD} characters; choose another password"
+            )
         return self._pool.submit(self._hasher.hash, password).result()
 
     def verify_password(self, hashed: str | None, password: str) -> bool:
@@ -363,8 +365,6 @@ LOGGED_PER_MINUTE = 60
 """Failed sign-ins per minute with a line each in the log; the number of others stands in the next line."""
 UNKNOWN_NAME = "unknown name"
 """Who failed to sign in, in the log, if no account has the name: people type passwords into that field."""
-MOST_ADDRESSES = 20
-"""Addresses remembered of a person; the one seen longest ago is forgotten."""
 
 
 @dataclass
@@ -407,12 +407,8 @@ SESSION_SECONDS = 12 * 3600
 """Seconds: lifetime of a browser session."""
 DAY = 24 * 3600
 """Seconds in a day."""
-LONGEST_TOKEN = 366
-"""Days: the longest lifetime of a token."""
-MOST_TOKENS = 100
-"""Tokens per account."""
 UNKNOWN = "no account here is linked to your identity, or the account is locked; ask an operator"
-WRONG = "wrong name or password, or the account is locked"
+WRONG = "wrong name or password, or the account is locked; try again, or ask an operator"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -473,7 +469,8 @@ def _remember_sign_in(connection: Connection, name: str, digest: str, hashed: st
     """Store the address of a sign-in, and a renewed hash of the password, unless the password was changed meanwhile."""
     connection.execute(delete(ADDRESSES).filter_by(person=name, digest=digest))
     newest = select(ADDRESSES.c.digest).filter_by(person=name).order_by(ADDRESSES.c.seen.desc())
-    for old in connection.execute(newest).scalars().all()[MOST_ADDRESSES - 1 :]:
+    most_addresses = 20  # addresses remembered of a person; the one seen longest ago is forgotten
+    for old in connection.execute(newest).scalars().all()[most_addresses - 1 :]:
         connection.execute(delete(ADDRESSES).filter_by(person=name, digest=old))
     connection.execute(insert(ADDRESSES), {"person": name, "digest": digest, "seen": int(time.time())})
     if renewed is not None:
@@ -603,8 +600,9 @@ class Tokens:
         """
         require(who, Right.KEEP_TOKENS, Subject(project=project))
         require_name("label", label)
-        if not 1 <= days <= LONGEST_TOKEN:
-            raise ProtocolError("days", f"choose 1 to {LONGEST_TOKEN} days")
+        longest_token = 366  # days: the longest lifetime of a token
+        if not 1 <= days <= longest_token:
+            raise ProtocolError("days", f"must be 1 to {longest_token} days, as in 90")
         secret, name = secrets.token_urlsafe(32), secrets.token_hex(8)
         facts = {
             "digest": hash_secret(secret), "id": name, "person": who.name, "project": project, "label": label,
@@ -613,8 +611,9 @@ class Tokens:
 
         def insert_token(connection: Connection) -> None:
             """Store the token's hash. Raises `ProtocolError` if the account has too many tokens."""
-            if len(_find_tokens(connection, who.name)) >= MOST_TOKENS:
-                raise ProtocolError("token", f"an account has at most {MOST_TOKENS} tokens; revoke one first", 409)
+            most_tokens = 100  # tokens per account
+            if len(_find_tokens(connection, who.name)) >= most_tokens:
+                raise ProtocolError("token", f"an account has at most {most_tokens} tokens; revoke one first", 409)
             connection.execute(insert(TOKENS), facts)
 
         self._archive.run_logged(Event(who.name, "made token", f"{name} for {project}"[:200]), insert_token)

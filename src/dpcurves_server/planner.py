@@ -44,12 +44,8 @@ Answer = TypeVar("Answer")
 
 SMALL = 2**12
 """Cells of a question that is planned in the serving process: some ten milliseconds."""
-MOST_KEPT = 256
-"""Plans in the cache."""
 MOST_WAITING = 4
 """Plans of one person that wait."""
-MOST_WAITING_IN_ALL = 128
-"""Plans that wait."""
 PER_MINUTE = 60
 """Plans per minute of one person that are made in the other process."""
 SECONDS = 60.0
@@ -191,7 +187,8 @@ class Planner:
     """
 
     def __init__(self) -> None:
-        self._outcomes = LruCache[PlannedRounds | ArgumentError](MOST_KEPT)
+        most_kept = 256  # plans in the cache
+        self._outcomes = LruCache[PlannedRounds | ArgumentError](most_kept)
         self._rate = RateLimiter(PER_MINUTE, "plans", "wait a minute, or ask with fewer cells", "made")
         self._waiting: OrderedDict[str, deque[tuple[Hashable, PlanJob]]] = OrderedDict()
         self._futures: dict[Hashable, Future[None]] = {}
@@ -235,13 +232,14 @@ class Planner:
         Raises:
             ProtocolError: too many plans of this person or of all persons wait, or the person sent too many requests.
         """
+        most_waiting_in_all = 128  # plans that wait
         with self._changed:
             if key in self._futures:
                 return self._futures[key]
             waiting = self._waiting.get(person, ())
             if len(waiting) >= MOST_WAITING:
                 raise ProtocolError("plans", f"{MOST_WAITING} plans of yours wait already; ask again later", 429)
-            if sum(map(len, self._waiting.values())) >= MOST_WAITING_IN_ALL:
+            if sum(map(len, self._waiting.values())) >= most_waiting_in_all:
                 raise ProtocolError("plans", BUSY, 503)
             self._rate.count_requests(person)
             self._waiting.setdefault(person, deque()).append((key, job))
@@ -339,7 +337,9 @@ def require_declared(plans: Sequence[Plan], dataset: str, columns: Sequence[Decl
             if isinstance(axis, Categories):
                 for name, category in zip(axis.argument_names, axis.values, strict=True):
                     if not _is_declared(category, declared[axis.column]):
-                        rule = f"{axis.column!r} declares no category {describe_value(category)}"[:LONGEST_ACCOUNT_NAME]
+                        rule = f"{axis.column!r} declares no category {describe_value(category)}; name a declared one"[
+                            :LONGEST_ACCOUNT_NAME
+                        ]
                         raise InvalidArgument(name, rule, axis.column)
 
 

@@ -201,10 +201,6 @@ def _may_see(who: Visitor, asked: AskedQuestion) -> bool:
     return may(who, Right.SEE_RELEASES, asked.subject) or (asked.is_published and may(who, Right.SEE_PUBLISHED))
 
 
-MOST_MODELS = 1000
-"""Models per project."""
-
-
 @dataclass(frozen=True, slots=True)
 class StoredModel:
     """A model of a project.
@@ -296,10 +292,11 @@ class Models:
                     "model", "the project has another model of this name; give this one another name", 409
                 )
             count = select(func.count()).select_from(MODELS).where(MODELS.c.project == project)
-            if connection.execute(count).scalar_one() >= MOST_MODELS:
+            most_models = 1000  # models per project
+            if connection.execute(count).scalar_one() >= most_models:
                 raise ProtocolError(
                     "models",
-                    f"a project has at most {MOST_MODELS} models; use one of these, or ask in another project",
+                    f"a project has at most {most_models} models; use a stored model, or ask in another project",
                     409,
                 )
             connection.execute(insert(MODELS), facts)

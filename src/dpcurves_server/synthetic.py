@@ -212,7 +212,9 @@ class SyntheticTables:
             if row is None or _short_digest(row.packed) != digest:
                 raise ProtocolError("synthetic", "another table is proposed by now; look at the page again", 409)
             if row.person == who.name:
-                raise ProtocolError("synthetic", "another person than the one who proposed it must confirm it", 403)
+                raise ProtocolError(
+                    "synthetic", "the person who proposed it cannot confirm it; ask another steward or an auditor", 403
+                )
             facts = {"statement": row.statement, "packed": row.packed, "made_at": format_now()}
             connection.execute(delete(SYNTHETIC).filter_by(**version))
             connection.execute(insert(SYNTHETIC), {**version, **facts})

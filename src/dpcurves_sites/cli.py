@@ -223,10 +223,17 @@ class SiteOptions:
 
         if self.approve == "list":
             if self.approved is None:
-                raise Misuse("approved", "must name the file of approved questions, because of --approve list")
+                raise Misuse(
+                    "approved",
+                    "must name the file of approved questions, because of --approve list: add --approved FILE",
+                )
             return ApprovedList(Path(self.approved))
         if self.approved is not None:
-            raise Misuse("approve", "must be list if --approved is given")
+            raise Misuse(
+                "approve",
+                "must be list, because --approved names a list of questions; write --approve list, or leave "
+                "--approved out",
+            )
         return parse_choice("approve", self.approve, {"all": lambda question: True, "ask": _ask_officer})
 
     def parse_column_names(self) -> dict[str, str]:
@@ -323,7 +330,9 @@ def site(source: SourceOptions, file: TaskFileOption, home: SiteOptions) -> None
     public = key.public_key().public_bytes_raw()
     number = next((index for index, member in enumerate(task.members) if member.key == public), None)
     if number is None:
-        raise Misuse("key", "belongs to no site of this task; name the key that dpcurves federation join made")
+        raise Misuse(
+            "key", "belongs to no site of this task; name the key file that dpcurves federation join made for it"
+        )
     approve, patience = home.choose_approval(), parse_integer("timeout", home.timeout)
     console = make_console()
     opened_site = Site(

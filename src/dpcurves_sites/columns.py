@@ -107,7 +107,7 @@ def count_used_rows(records: Records, schema: Schema, unit: Unit) -> int:
         with suppress(InvalidArgument):
             return int(records.counts((axis,)).sum())
     raise InvalidArgument(
-        "max_rows", "needs the columns of the task, of which one counts the records of units: declare them"
+        "max_rows", "needs --columns, of which one counts the records of each unit; declare them, as in age:number"
     )
 
 

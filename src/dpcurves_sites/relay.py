@@ -58,16 +58,10 @@ LARGEST_WITHOUT_VECTOR = 2**16
 """Bytes: the largest message of a site besides its vector. Shares for 100 sites take 20 KiB."""
 MOST_POLLS = 4
 """Long polls of one ticket that wait: an honest guest has one, and another after a lost connection."""
-MOST_BODIES = 2
-"""Bodies of one ticket on their way at a time."""
 MOST_ROUNDS_OF_ONE = 64
 """Rounds of one analyst on the board; the oldest is dropped."""
 MOST_BYTES = 2**32
 """Bytes of all messages on disk; the oldest rounds are dropped."""
-ASKS_PER_MINUTE = 120
-"""New rounds of one analyst per minute."""
-RECEIPT_HEAD = 48
-"""Offset in bytes of the vector length in a message: version line (8), task (32), round number (8)."""
 MOST_TURNS = 2**12
 """Rounds in memory at most; the oldest is dropped."""
 
@@ -166,7 +160,8 @@ class MessageBoard:
         self._changed, self._planning = RLock(), Lock()
         self._folder = Path(mkdtemp(prefix="dpcurves-board-"))
         finalize(self, rmtree, self._folder, ignore_errors=True)
-        self._rate = RateLimiter(ASKS_PER_MINUTE, "question", "ask again in a minute", "asked by one ticket")
+        asks_per_minute = 120  # new rounds of one analyst per minute
+        self._rate = RateLimiter(asks_per_minute, "question", "ask again in a minute", "asked by one ticket")
         self.notify: Callable[[], object] = int
 
     def add_consent(self, site: int, signature: bytes) -> bytes:
@@ -257,10 +252,14 @@ class MessageBoard:
             earlier = open_round.messages[stage].get(site)
             if earlier is None and stage in open_round.closed_stages:
                 raise ProtocolError(
-                    "round", f"the {STAGES[stage]} were handed out without this site's, which came too late", 409
+                    "round",
+                    f"the {STAGES[stage]} of this site came too late, and the others went on; answer the next question",
+                    409,
                 )
             if earlier is not None and earlier.digest != sha256(message).digest():
-                raise ProtocolError("round", "must repeat the message that this site sent before", 409)
+                raise ProtocolError(
+                    "round", "must repeat the message that this site sent before; resume with the same state file", 409
+                )
             if earlier is None:
                 open_round.messages[stage][site] = StoredMessage.write(self._folder, message)
                 self._drop_old_rounds(name)
@@ -350,7 +349,7 @@ class MessageBoard:
     def _find_round(self, name: str) -> OpenRound:
         """Return an open round. Raises `ProtocolError` if it is unknown or over."""
         if name not in self._turns:
-            raise ProtocolError("round", "is unknown here; ask again", 404)
+            raise ProtocolError("round", "is unknown here; ask the question again", 404)
         self._require_open(self._turns[name])
         return self._turns[name]
 
@@ -379,7 +378,9 @@ def _parse_request_id(signed_request: bytes) -> str:
 
 def _cut_receipt(message: bytes) -> bytes:
     """Return the receipt in front of a site's masked vector, whose length the receipt states."""
-    vector_length = int.from_bytes(message[RECEIPT_HEAD : RECEIPT_HEAD + 8], "little")
+    # offset in bytes of the vector length in a message: version line (8), task (32), round number (8)
+    receipt_head = 48
+    vector_length = int.from_bytes(message[receipt_head : receipt_head + 8], "little")
     return message[: max(0, len(message) - 8 * vector_length)]
 
 
@@ -409,7 +410,9 @@ class Polls:
             ProtocolError: The ticket has too many polls already.
         """
         if self._waiting[ticket] >= MOST_POLLS:
-            raise ProtocolError("ticket", f"{MOST_POLLS} requests of it wait already; wait for one of them", 429)
+            raise ProtocolError(
+                "ticket", f"{MOST_POLLS} requests with this ticket wait already; wait until one ends", 429
+            )
         self._loop, event, end = asyncio.get_running_loop(), asyncio.Event(), monotonic() + WAIT
         self._waiting[ticket] += 1
         self._events.add(event)
@@ -454,7 +457,8 @@ def create_app(board: MessageBoard) -> Starlette:
             *arguments, request = path
             number = authenticate_member(task, cast("Request", request), role)
             most = limit if isinstance(limit, int) else limit(*arguments)
-            message = await read_body(cast("Request", request), most, MOST_BODIES)
+            most_bodies = 2  # bodies of one ticket on their way at a time
+            message = await read_body(cast("Request", request), most, most_bodies)
             if waits:
                 return await polls.wait_for((role, number), lambda: respond(number, message, *arguments))
             return await respond_from_thread(lambda: respond(number, message, *arguments))
@@ -499,7 +503,9 @@ def create_app(board: MessageBoard) -> Starlette:
 def _parse_stage(text: str) -> int:
     """Return the number of a stage, 1 to 5, in a path. Raises `ProtocolError` for another text."""
     if text not in {str(stage) for stage in range(KEYS, OPENED + 1)}:
-        raise ProtocolError("round", "must name a stage from 1 to 5", 404)
+        raise ProtocolError(
+            "round", "must name a stage from 1 to 5; use the same version of dpcurves on all machines", 404
+        )
     return int(text)
 
 

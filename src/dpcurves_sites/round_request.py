@@ -63,15 +63,23 @@ class RoundRequest:
             facts = json.loads(text)
             analyst = bytes.fromhex(facts["analyst"])
             if facts["task"] != task.hash or analyst not in task.analysts:
-                raise ProtocolError("question", "its author is not an analyst of this task", 403)
+                raise ProtocolError(
+                    "question",
+                    "the author is not an analyst of this task; ask with an analyst's key that the task names",
+                    403,
+                )
             Ed25519PublicKey.from_public_bytes(analyst).verify(signature, b"dpcurves federation: asks\n" + text)
             answers = tuple(tuple(map(int, values)) for values in facts["answers"])
             loss = STORED.decode(PrivacyLoss, facts["loss"]).as_single_release()
             return cls(question_from_json(facts["question"]), loss, str(facts["request"]), answers)
         except InvalidSignature:
-            raise ProtocolError("question", "its signature is invalid", 403) from None
+            raise ProtocolError(
+                "question", "the signature is invalid; ask again with the analyst's own key", 403
+            ) from None
         except (KeyError, TypeError, json.JSONDecodeError):
-            raise ProtocolError("question", "the request is not a valid message") from None
+            raise ProtocolError(
+                "question", "the message is not a valid request; use the same version of dpcurves on all machines"
+            ) from None
 
     def plan_round(self, task: FederationTask) -> tuple[Plan, Allotment]:
         """Plan this round from the question and the earlier answers.
@@ -96,7 +104,9 @@ class RoundRequest:
             ask_with_budget(self.question, terms.adjacency, terms.model, budget, reply)
         except _StopAtRound as reached:
             return reached.plan, reached.allotment
-        raise ProtocolError("question", "it has no such round")
+        raise ProtocolError(
+            "question", "the question has no such round; use the same version of dpcurves on all machines"
+        )
 
 
 class _StopAtRound(Exception):

@@ -37,14 +37,6 @@ Vector = NDArray[np.uint64]
 """Integers modulo 2**64."""
 
 
-MOST_SITES = 100
-"""Sites per roster at most."""
-SPARSE = 32
-"""Sites: the smallest roster with a sparse graph of neighbours."""
-FEW = 16
-"""Neighbours per site in a sparse graph, unless `collusion_threshold` and `max_dropouts` require more."""
-
-
 @dataclass(frozen=True)
 class Roster:
     """The sites of a task, and how many of them may collude or drop out.
@@ -75,10 +67,13 @@ class Roster:
 
     def __post_init__(self) -> None:
         sites = len(self.keys)
-        if not 2 <= sites <= MOST_SITES:
-            raise InvalidArgument("sites", f"must be from 2 to {MOST_SITES}, got {sites}")
+        most_sites = 100  # sites per roster at most
+        if not 2 <= sites <= most_sites:
+            raise InvalidArgument("sites", f"must be from 2 to {most_sites}, got {sites}")
         if len(set(self.keys)) < sites or any(len(key) != 32 for key in self.keys):
-            raise InvalidArgument("keys", "must be a different Ed25519 public key of 32 bytes for each site")
+            raise InvalidArgument(
+                "keys", f"must be {sites} different Ed25519 public keys of 32 bytes, one for each site"
+            )
         if not 0 <= self.collusion_threshold < sites:
             raise InvalidArgument(
                 "collusion_threshold",
@@ -93,12 +88,14 @@ class Roster:
         in a sparse graph.
         """
         sites = len(self.keys)
+        few = 16  # neighbours per site in a sparse graph, unless `collusion_threshold` and `max_dropouts` require more
         sparse_degree = max(
-            FEW,
+            few,
             2 * (-(-(3 * self.collusion_threshold + 2) // 2)),
             2 * (self.collusion_threshold + self.max_dropouts) + 2,
         )
-        return sites - 1 if sites < SPARSE or sparse_degree >= sites - 1 else sparse_degree
+        sparse = 32  # sites: the smallest roster with a sparse graph of neighbours
+        return sites - 1 if sites < sparse or sparse_degree >= sites - 1 else sparse_degree
 
     @property
     def quorum(self) -> int:
@@ -202,7 +199,9 @@ def parse_message(sum_round: SumRound, stage: int, octets: bytes) -> SignedMessa
         )
     site = int.from_bytes(octets[start + 1 : start + 3], "little")
     if site >= len(sum_round.roster.keys):
-        raise ProtocolError(name, f"a message names site {site}, which the task does not have")
+        raise ProtocolError(
+            name, f"a message names site {site}, which the task does not have; use the same task document at all sites"
+        )
     try:
         key = Ed25519PublicKey.from_public_bytes(sum_round.roster.keys[site])
         key.verify(octets[-SIGNATURE:], octets[:-SIGNATURE])
@@ -497,7 +496,9 @@ def mask_vector(sum_round: SumRound, signer: Signer, state: bytes, shares: Itera
     """
     old_state = SiteState.from_bytes(state)
     if vector.shape != (sum_round.vector_length,):
-        raise InvalidArgument("vector", f"must have {sum_round.vector_length} integers")
+        raise InvalidArgument(
+            "vector", f"must have {sum_round.vector_length} integers, one for each number of the plan"
+        )
     messages = _parse_stage(sum_round, SHARES, shares)
     _require_present(sum_round, SHARES, messages, old_state.public_keys)
     _require_own_message(SHARES, signer, messages)

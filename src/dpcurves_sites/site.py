@@ -148,7 +148,9 @@ class RoundStore:
             return message
         if stage != len(steps) + 1:
             raise ProtocolError(
-                STAGES[stage], f"must come at their turn; the round is at stage {STAGES[len(steps) + 1]}", 409
+                STAGES[stage],
+                f"must be sent in the order of the stages; the round is at stage {STAGES[len(steps) + 1]}",
+                409,
             )
         state = steps[stage - 1][2] if stage > KEYS else b""
         new_state, message = self._take_step(connection, sum_round, stage, state, previous_messages)
@@ -244,7 +246,8 @@ class FederationTerms:
             raise InvalidArgument("roster", "must fit the model of the sites; build it with SecureSum.build_roster")
         if len(self.units) != (self.model.sites if self.neighbours.has_public_units else 0):
             raise InvalidArgument(
-                "units", "must be the public number of units of each site under replace-one, and empty under add-remove"
+                "units",
+                "must be the public numbers of units of the sites under replace-one, and be left out under add-remove",
             )
 
     @property
@@ -304,7 +307,11 @@ class Site:
         randomness: Randomness | None = None,
     ) -> None:
         if terms.roster.keys[signer.site] != signer.key.public_key().public_bytes_raw():
-            raise InvalidArgument("key", f"must be the key of site {signer.site} in the roster")
+            raise InvalidArgument(
+                "key",
+                f"must be the key of site {signer.site} in the roster; use the key file that the site made when "
+                "it joined",
+            )
         self._terms, self._number, self._ledger, self._dataset = terms, signer.site, ledger, dataset
         self._table, self._delimiter, self._names = table, delimiter, dict(columns or {})
         self._randomness = randomness if randomness is not None else Randomness.from_system()
@@ -446,9 +453,16 @@ class Site:
         terms = self._terms
         require_task_columns(records, terms.columns)
         if self._units is not None and records.units() != self._units:
-            raise InvalidArgument("units", f"must be {self._units}, as was promised; the table has another number")
+            raise InvalidArgument(
+                "units",
+                f"must be {self._units}, as this site declared, and the table has another number; correct the "
+                "table or the declaration",
+            )
         if terms.max_rows is not None and count_used_rows(records, terms.columns, terms.unit) > terms.max_rows:
-            raise InvalidArgument("max_rows", f"must be at most {terms.max_rows}, as was promised; the table has more")
+            raise InvalidArgument(
+                "max_rows",
+                f"must be at most {terms.max_rows}, as the task says, and the table has more; use a smaller table",
+            )
 
 
 class AnswerFunction(Protocol):

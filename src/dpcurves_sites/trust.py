@@ -156,14 +156,15 @@ class SecureSum:
         )
         if not 0 <= self.max_dropouts <= self.collusion_threshold:
             raise InvalidArgument(
-                "max_dropouts", f"must be from 0 to tolerated ({self.collusion_threshold}), got {self.max_dropouts}"
+                "max_dropouts",
+                f"must be from 0 to collusion_threshold, which is {self.collusion_threshold}, got {self.max_dropouts}",
             )
         self.build_roster(bytes(32), tuple(sha256(bytes([site])).digest() for site in range(self.sites)))
         if self.sites > 64 * self.honest_sites:  # largest variance of the noise, in units of a curator's variance
-            rule = f"the noise would have {self.sites // self.honest_sites} times a curator's variance; tolerate fewer"
-            raise InvalidArgument("collusion_threshold", rule)
+            rule = f"the noise would have {self.sites // self.honest_sites} times a curator's variance"
+            raise InvalidArgument("collusion_threshold", f"{rule}; give a smaller collusion_threshold")
         if not 1 <= self.sites_per_unit <= self.sites:
-            raise InvalidArgument("sites_per_unit", f"must be from 1 to {self.sites}")
+            raise InvalidArgument("sites_per_unit", f"must be from 1 to {self.sites}, the number of sites")
 
     @property
     def honest_sites(self) -> int:
@@ -193,7 +194,9 @@ class SecureSum:
             ValueError: The number of keys is wrong, or `collusion_threshold` is out of range.
         """
         if len(keys) != self.sites:
-            raise InvalidArgument("keys", f"must be {self.sites}, one for each site, got {len(keys)}")
+            raise InvalidArgument(
+                "keys", f"must be a list of {self.sites} public keys, one for each site, got {len(keys)}"
+            )
         return Roster(task, tuple(keys), self.collusion_threshold - self.max_dropouts, self.max_dropouts)
 
     def build_adjacency(self, neighbours: Neighbours, unit: Unit, units: int | None) -> Adjacency:
@@ -272,7 +275,9 @@ class SecureSum:
         """
         require_charged(allotment, plan)
         if len(holders) != self.sites:
-            raise InvalidArgument("holders", f"must be {self.sites}, one for each site, got {len(holders)}")
+            raise InvalidArgument(
+                "holders", f"must be a list of {self.sites} SiteHolders, one for each site, got {len(holders)}"
+            )
         sum_round = derive_round(holders[0].roster, plan, allotment)
         stages: list[list[bytes]] = []
         for stage in (KEYS, SHARES, MASKED, SIGNED, OPENED):

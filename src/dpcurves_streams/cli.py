@@ -78,7 +78,7 @@ class TupleOptions:
         from .feed import CsvFile, CsvLines, JsonLines, JsonLinesTuples, RedisStream
 
         if self.events is None:
-            raise Misuse("events", "name a file, or - for standard input")
+            raise Misuse("events", "the tuples are missing; name a file, or - for standard input")
         if self.format not in (None, "csv", "json"):
             raise Misuse("format", f"must be csv or json, got {self.format!r}")
         if self.events.startswith(REDIS):
@@ -161,7 +161,7 @@ class CountOptions:
         windows = tuple(parse_integer("window", text) for text in self.window or ())
         events = tuple(_parse_event(text) for text in self.event or ())
         if self.column is None and (self.states is None) == (self.hierarchy is None):
-            raise Misuse("states", "declare them with --states or --hierarchy")
+            raise Misuse("states", "the states are missing; declare them, as in --states a,b, or with --hierarchy")
         forest = None if self.hierarchy is None else _read_hierarchy(self.hierarchy)
         axes: tuple[Axis | Categories, ...]
         if self.column is not None:
@@ -199,7 +199,7 @@ def _parse_event(text: str) -> Event | Jump | Low:
 
     kind, *numbers = text.split(":")
     if kind not in ("jump", "low") or len(numbers) != 2:
-        raise Misuse("event", f"must be jump:LAG:LEAST or low:STEPS:BELOW, got {text!r}")
+        raise Misuse("event", f"must be jump:LAG:LEAST or low:STEPS:BELOW, as in jump:7:30, got {text!r}")
     width, size = parse_integer("event", numbers[0]), float(check_positive_number("event", numbers[1]))
     return Jump(width, size) if kind == "jump" else Low(width, size)
 
@@ -238,7 +238,7 @@ class DriftOptions:
         if self.drift_since is None:
             return options
         if options.reading not in ("auto", "laplace"):
-            raise Misuse("drift-since", "drift needs counts of each step: use --reading auto or laplace")
+            raise Misuse("drift-since", "drift needs counts of each step: write --reading auto or --reading laplace")
         options.parse_cells()
         parse_integer("drift-since", self.drift_since)
         windows = options.window or []
@@ -287,8 +287,6 @@ class DriftOptions:
                 yield replace(step, drift=watch.compare_window(reading).to_dicts())
 
 
-SHOWN_LIVE = 20
-"""States. The most that --live shows."""
 ENDS = ("low", "high")
 HIDDEN_ENDS = (*ENDS, "unbiased")
 """Suffixes of fields that the live table shows within the cell of their number, or not at all."""
@@ -468,7 +466,8 @@ def _render_step(reading: StepReading, error: float) -> Any:
     table = Table()
     for title in format_distinct_labels(names):
         table.add_column(Text(title))
-    cells = {name: format_distinct_labels([_format_cell(line, name) for line in lines[:SHOWN_LIVE]]) for name in names}
+    shown_live = 20  # states: the most that --live shows
+    cells = {name: format_distinct_labels([_format_cell(line, name) for line in lines[:shown_live]]) for name in names}
     for row in zip(*cells.values(), strict=True):
         table.add_row(*map(Text, row))
     interval_text = (
@@ -478,7 +477,7 @@ def _render_step(reading: StepReading, error: float) -> Any:
     )
     noise = f"standard deviation of the noise: {error:.4g}{interval_text}"
     title = f"{reading.stream}: step {reading.step}, {reading.start} ({noise})"
-    hidden_count = len(lines) - SHOWN_LIVE
+    hidden_count = len(lines) - shown_live
     footer = [f"and {hidden_count} more"] if hidden_count > 0 else []
     uncounted = (f"{line['uncounted']} {_format_cell(line, 'total')}" for line in reading.uncounted.to_dicts())
     footer += [f"not counted so far: {', '.join(uncounted)}", *reading.uncounted.notes.values()]

@@ -142,9 +142,9 @@ class HierarchyCounts(TickLaw):
 
     def __post_init__(self) -> None:
         if any(not -1 <= parent < number for number, parent in enumerate(self.parents)):
-            raise InvalidArgument("parents", "must come before their children")
+            raise InvalidArgument("parents", "must come before their children: number nodes from the root down")
         if any(noise is None for noise, leaf in zip(self.noises, self.leaves, strict=True) if leaf):
-            raise InvalidArgument("noises", "must not be None for leaves")
+            raise InvalidArgument("noises", "must not be None for leaves; give each leaf a noise")
 
     @property
     def leaves(self) -> list[bool]:
@@ -236,7 +236,9 @@ class PrunedCounts(TickLaw):
 
     def __post_init__(self) -> None:
         if any(not -1 <= parent < min(number, self.groups) for number, parent in enumerate(self.parents)):
-            raise InvalidArgument("parents", "must be aggregations that come before their children")
+            raise InvalidArgument(
+                "parents", "must be aggregations that come before their children: number nodes from the root down"
+            )
 
     @property
     def size(self) -> int:
@@ -479,9 +481,11 @@ class PrefixTree:
         if self.widths[-1:] != (1,) or any(
             width % next_width for width, next_width in zip(self.widths, next_widths, strict=True)
         ):
-            raise InvalidArgument("widths", "each must be a multiple of the next, and the last must be 1")
+            raise InvalidArgument(
+                "widths", "each must be a multiple of the next, and the last must be 1, as in (8, 4, 1)"
+            )
         if len(self.noises) != len(self.widths):
-            raise InvalidArgument("noises", "must be one for each level")
+            raise InvalidArgument("noises", "must be as many as the widths, one for each level")
 
     @cached_property
     def radices(self) -> tuple[int, ...]:

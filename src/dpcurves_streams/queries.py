@@ -44,9 +44,9 @@ class Forest:
 
     def __post_init__(self) -> None:
         if len({*self.states, *self.names}) < len(self.states) + len(self.names) or not self.states:
-            raise InvalidArgument("hierarchy", "names of states and aggregations must be different")
+            raise InvalidArgument("hierarchy", "names of states and aggregations must be different; rename one")
         if any(not states for states in self.members) or len(self.members) != len(self.names):
-            raise InvalidArgument("hierarchy", "every aggregation must have at least one state")
+            raise InvalidArgument("hierarchy", "each aggregation must have at least one state; leave out empty ones")
         _ = self.parents  # raises if aggregations overlap
 
     @classmethod
@@ -72,7 +72,10 @@ class Forest:
         for number, states in enumerate(self.members):
             (parent, *others) = {innermost[state] for state in states}
             if others or (parent >= 0 and len(self.members[parent]) <= len(states)):
-                raise InvalidArgument("hierarchy", "two aggregations must be disjoint, or one must contain the other")
+                raise InvalidArgument(
+                    "hierarchy",
+                    "two aggregations must be disjoint, or one must contain the other: move or rename shared states",
+                )
             parents.append(parent)
             for state in states:
                 innermost[state] = number
@@ -105,23 +108,24 @@ def _flatten_hierarchy(node: Any, depth: int) -> dict[str, list[str]]:
     `InvalidArgument` for other objects.
     """
     if not isinstance(node, Mapping) or not node or depth > 64:  # levels of nested aggregations
-        raise WrongArgumentType("hierarchy", "must be an object whose values are lists of states or further objects")
+        raise WrongArgumentType(
+            "hierarchy",
+            "must be an object whose values are lists of states or further objects, as in {'north': ['a', 'b']}",
+        )
     flat: dict[str, list[str]] = {}
     for name, child in node.items():
         nested = _flatten_hierarchy(child, depth + 1) if isinstance(child, Mapping) else {}
         states = child if isinstance(child, list) else [state for members in nested.values() for state in members]
         if not all(isinstance(state, str) for state in states) or not isinstance(child, list | Mapping):
-            raise WrongArgumentType("hierarchy", "states must be strings in lists")
+            raise WrongArgumentType("hierarchy", "states must be texts in lists, as in {'north': ['a', 'b']}")
         if flat.keys() & {name, *nested} or name in nested:
-            raise InvalidArgument("hierarchy", "names of aggregations must be different")
+            raise InvalidArgument("hierarchy", "names of aggregations must be different; rename one")
         flat |= {name: list(states), **nested}
     return flat
 
 
 MOST_TICKS = 2**40
 """Steps. Largest number of steps of a stream."""
-MOST_DEVIATION = 2000
-"""Largest `GroupedTickQuery.deviation`, in its unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +155,7 @@ class TickQuery(Query):
             if not 1 <= self.ticks <= MOST_TICKS:
                 raise InvalidArgument("ticks", f"must be from 1 to {MOST_TICKS}, got {self.ticks}")
         if any(window < 1 for window in self.windows):
-            raise InvalidArgument("windows", f"must be at least 1 step wide, got {min(self.windows)}")
+            raise InvalidArgument("windows", f"must be at least 1 step wide, as in (12,), got {min(self.windows)}")
 
     @property
     def keys(self) -> int:
@@ -183,9 +187,12 @@ class GroupedTickQuery(TickQuery):
         for name in ("budget_fraction", "deviation"):
             object.__setattr__(self, name, parse_positive_fraction(name, getattr(self, name)))
         if not 0 < self.budget_fraction < 1:
-            raise InvalidArgument("budget_fraction", f"must be strictly between 0 and 1, got {self.budget_fraction}")
-        if not 0 <= self.deviation <= MOST_DEVIATION:
-            raise InvalidArgument("deviation", f"must be from 0 to {MOST_DEVIATION}, got {self.deviation}")
+            raise InvalidArgument(
+                "budget_fraction", f"must be strictly between 0 and 1, as in Fraction(1, 2), got {self.budget_fraction}"
+            )
+        most_deviation = 2000  # largest `GroupedTickQuery.deviation`, in its unit
+        if not 0 <= self.deviation <= most_deviation:
+            raise InvalidArgument("deviation", f"must be from 0 to {most_deviation}, got {self.deviation}")
         if self.forest is not None:
             require_states(self.axes, self.forest)
 
@@ -245,7 +252,9 @@ class PrunedQuery(HierarchyQuery):
         if not 0 <= self.least <= MOST_TICKS:
             raise InvalidArgument("least", f"must be from 0 to {MOST_TICKS}, got {self.least}")
         if not 0 < self.budget_fraction < 1:
-            raise InvalidArgument("budget_fraction", f"must be strictly between 0 and 1, got {self.budget_fraction}")
+            raise InvalidArgument(
+                "budget_fraction", f"must be strictly between 0 and 1, as in Fraction(1, 2), got {self.budget_fraction}"
+            )
 
 
 # Reasons for which tuples are not counted; the reasons are public.

@@ -179,7 +179,7 @@ class SurvivalReadingOptions(TimeReadingOptions):
         show = of.parse_choice("show", self.show, {word: word for word in READ})
         rho, gamma = (*of.parse_numbers("weights", self.weights), None)[:2]
         if rho is None or gamma is None or min(rho, gamma) < 0:
-            raise Misuse("weights", "two numbers of at least 0 are needed, as in 1,0")
+            raise Misuse("weights", "two numbers of at least 0 are needed, as in 1,0 (rho,gamma)")
         of.parse_choice("theme", self.theme, dict.fromkeys(("light", "dark", "print")))
         times = self.parse_times(show, getattr(question, "grid", None), self.since)
         if show == "survival" and (rho, gamma) == (0.0, 0.0):
@@ -207,7 +207,7 @@ def _require_times_on_grid(grid: Grid, until: float | None, at: tuple[float, ...
         if time is not None and not grid.edges[0] <= time <= grid.edges[-1]:
             raise Misuse(name, f"a time on the grid is needed, from {grid.edges[0]:g} to {grid.edges[-1]:g}")
     if since is not None and (grid.nearest_edge(np.array(at)) <= grid.nearest_edge(np.array([since]))).any():
-        raise Misuse("since", "an earlier time than those of --at is needed")
+        raise Misuse("since", "must be a time before those of --at; give an earlier time")
 
 
 @dataclass(frozen=True, kw_only=True)

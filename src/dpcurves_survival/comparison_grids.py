@@ -115,13 +115,15 @@ def forecast_comparison(
     require_type("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(0.5),")
     require_type("adjacency", adjacency, Neighbours, "dp.REPLACE_ONE or dp.ADD_REMOVE")
     if question.grid.values is not None:
-        raise InvalidArgument("grid", "must have cells; declared values leave nothing open and are not merged")
+        raise InvalidArgument(
+            "grid", "must have cells, as in Grid(0, 10, cells=40), because declared values are never merged"
+        )
     count = require_integer("records", records)
     tried = (*tuning.cells, question.grid.cells) if cells is None else require_sequence("cells", cells, "whole numbers")
     tried = tuple(sorted({require_integer("cells", number) for number in tried}))
     for name, number in (("records", count), *(("cells", number) for number in tried)):
         if number < 2:
-            raise InvalidArgument(name, f"must be at least 2, got {number}")
+            raise InvalidArgument(name, f"must be at least 2, as in 8, got {number}")
     random = public_generator(generator)
     time, event = censor_times(PLACES["a hill"])(random, tuning.simulated_records)
     end = float(question.grid.upper if until is None else until)

@@ -58,8 +58,6 @@ from .survival_readings import (
     find_nearest_edge,
 )
 
-LEAST_EVENTS = 1e-9
-"""Events of a cell: lower limit, so that a share of them has a divisor."""
 ANY = "all causes together"
 
 
@@ -268,7 +266,7 @@ class CompetingRisks(IntervalResult):
     def _cause_index(self, cause: Category) -> int:
         """Return the row of this cause in `causes`. Raises `InvalidArgument` if it is not there."""
         if cause not in self.causes:
-            raise InvalidArgument("cause", f"one of {', '.join(map(str, self.causes))} is needed")
+            raise InvalidArgument("cause", f"must be one of {', '.join(map(str, self.causes))}")
         return self.causes.index(cause)
 
     def _require_same_causes(self, other: CompetingRisks, cause: Category) -> int:
@@ -356,15 +354,16 @@ class CompetingRisks(IntervalResult):
             if self._shrunken_hazards is not None
             else np.zeros(len(self._known_cells))
         )
-        expected = np.maximum(hazards * np.maximum(self._risk_table.records, 0.0), LEAST_EVENTS)
-        whole = np.maximum(self._risk_table.events.sum(axis=-1), 0.0) + LEAST_EVENTS
+        least_events = 1e-9  # events of a cell: lower limit, so that a share of them has a divisor
+        expected = np.maximum(hazards * np.maximum(self._risk_table.records, 0.0), least_events)
+        whole = np.maximum(self._risk_table.events.sum(axis=-1), 0.0) + least_events
         usual = (whole / whole.sum())[:, None]
         apart = self._risk_table.events - usual * self._risk_table.events.sum(axis=-2)
         noisy = (noise.events - usual * noise.events.sum(axis=-2, keepdims=True)).var(axis=0)
         # prior standard deviation over time of the fraction of a cause
         likely = expected * usual * (1 - usual) + (0.2 * expected) ** 2
-        weight = likely / np.maximum(likely + noisy, LEAST_EVENTS)
-        shares = np.maximum(usual * expected + weight * apart, 0.0) + LEAST_EVENTS * usual
+        weight = likely / np.maximum(likely + noisy, least_events)
+        shares = np.maximum(usual * expected + weight * apart, 0.0) + least_events * usual
         return np.asarray(shares / shares.sum(axis=0))
 
     @cached_property

@@ -290,7 +290,7 @@ def gray_test(
     groups = _parse_groups(risks)
     groups[0]._cause_index(cause)
     if isinstance(rho, bool) or not isinstance(rho, (int, float)) or not 0 <= rho < inf:
-        raise InvalidArgument("rho", "must be a number of at least 0")
+        raise InvalidArgument("rho", "must be a number of at least 0, as in 1")
     random = public_generator(generator)
     comparison = _Comparison.from_groups(groups, cause, random)
     known = comparison.known & (comparison.known.sum(axis=0) > 1)
@@ -328,5 +328,7 @@ def _parse_groups(risks: Any) -> list[CompetingRisks]:
         require_type("risks", group, CompetingRisks, "competing risks, as dp.CompetingRisksQuestion gives them,")
         require_independent(group.privacy)
         if group.causes != groups[0].causes or not np.array_equal(group.x, groups[0].x):
-            raise InvalidArgument("risks", "all groups must have the same causes on the same grid")
+            raise InvalidArgument(
+                "risks", "all groups must have the same causes on the same grid: ask for all with by="
+            )
     return groups

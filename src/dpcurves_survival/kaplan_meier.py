@@ -477,7 +477,7 @@ def require_times(
     parse_grouping(by)
     if cells > max_cells:
         raise InvalidArgument(
-            "grid", f"at most {max_cells} cells of time are {verb}, got {cells}: give a grid of fewer cells"
+            "grid", f"at most {max_cells} cells of time can be {verb}, got {cells}: give a grid of fewer cells"
         )
 
 
@@ -618,7 +618,7 @@ def log_rank_test(
         )
     for name, power in (("rho", rho), ("gamma", gamma)):
         if not isinstance(power, (int, float)) or not 0 <= power < inf:
-            raise InvalidArgument(name, "a number of at least 0 is needed")
+            raise InvalidArgument(name, "a number of at least 0 is needed, as in 1")
     strata, notes, random = list[inference.Stratum](), dict[str, None](), public_generator(generator)
     for first_curve, second_curve in zip(firsts, seconds, strict=True):
         if not np.array_equal(first_curve.x, second_curve.x):

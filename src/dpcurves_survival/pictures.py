@@ -24,10 +24,6 @@ if TYPE_CHECKING:
 
 FONT_SIZE = 8.0
 """Points: font size of tables of numbers at risk and of texts below a figure."""
-ROW_HEIGHT = 9.5
-"""Points: height of a row of that table."""
-BELOW_TICKS = 22.0
-"""Points: distance of its first row from the axis."""
 AT_RISK = "number at risk"
 SURE = "number at risk (±: simultaneous 95% intervals for these records)"
 GROUP, DARK, PALE = "at risk", "#333333", "#cccccc"
@@ -57,15 +53,17 @@ def write_at_risk(ax: Axes, row: AtRiskRow, name: str | None, color: str) -> Non
     if figure is None or ax.get_position().width * figure.get_size_inches()[0] < 2.8:
         return
     rows = sum(text.get_gid() == GROUP for text in ax.texts)
+    below_ticks = 22.0  # points: distance of its first row from the axis
     if rows == 0:
         _write_below(
             ax,
-            (0.0, scale_font_size(-BELOW_TICKS)),
+            (0.0, scale_font_size(-below_ticks)),
             AT_RISK if row.error is None else SURE,
             color=PALE if is_dark(ax) else DARK,
             horizontalalignment="left",
         )
-    down = scale_font_size(-BELOW_TICKS - ROW_HEIGHT * (rows + 1))
+    row_height = 9.5  # points: height of a row of that table
+    down = scale_font_size(-below_ticks - row_height * (rows + 1))
     if name is not None:
         # characters of a group name
         _write_below(ax, (-0.08, down), format_label(name, 12), color=color, horizontalalignment="right")
@@ -78,8 +76,8 @@ def write_at_risk(ax: Axes, row: AtRiskRow, name: str | None, color: str) -> Non
         words += "" if row.error is None else f"±{format_number(np.ceil(row.error[cell]))}"
         _write_below(ax, (time, down), words, "data", color=color, horizontalalignment="center")
     ax.texts[-1].set_gid(GROUP)
-    ax.xaxis.labelpad = scale_font_size(BELOW_TICKS + ROW_HEIGHT * (rows + 2) - 12.0)
-    shrink_axes(ax, scale_font_size(ROW_HEIGHT * (2 if rows == 0 else 1)))
+    ax.xaxis.labelpad = scale_font_size(below_ticks + row_height * (rows + 2) - 12.0)
+    shrink_axes(ax, scale_font_size(row_height * (2 if rows == 0 else 1)))
 
 
 def _write_below(ax: Axes, place: tuple[float, float], text: str, across: str = "axes fraction", **style: Any) -> None:
@@ -271,8 +269,6 @@ THEMES = MappingProxyType({
     "print": Theme("#ffffff", "#000000", "#444444", ("#000000", "#555555", "#888888", "#333333"), 0.16),
 })  # fmt: skip
 """Okabe and Ito's colours (2008), brighter on a dark background; in print, greys with dashes."""
-STATEMENT_LINE = 11.0
-"""Points: distance of lines of text below a figure."""
 
 
 class FigureGroup(NamedTuple):
@@ -312,7 +308,7 @@ def draw_figure(
     from dpcurves.display.artists import WARNING
 
     if theme not in THEMES:
-        raise InvalidArgument("theme", f"one of {', '.join(THEMES)} is needed")
+        raise InvalidArgument("theme", f"must be one of {', '.join(THEMES)}")
     look = THEMES[theme]._replace(muted_text=WARNING) if privacy.seeded else THEMES[theme]
     axes = canvas.prepare_axes(ax, (6.4, 4.6))  # inches
     axes.figure.set_facecolor(look.background)
@@ -351,8 +347,9 @@ def _write_risk_table(axes: Axes, groups: Sequence[FigureGroup], theme: Theme, l
     if risks:
         _write_text(axes, 0.0, down - 4, "Number at risk (± its 95% interval)", theme.text, weight="bold", ha="left")
         down -= 4
+    statement_line = 11.0  # points: distance of lines of text below a figure
     for number, _, risk in risks:
-        down -= STATEMENT_LINE
+        down -= statement_line
         color = theme.colors[number % len(theme.colors)]
         _write_text(axes, -0.02, down, names[number], color, ha="right")
         for time in [float(tick) for tick in axes.get_xticks() if risk.edges[0] <= tick < risk.edges[-1]]:
@@ -361,7 +358,7 @@ def _write_risk_table(axes: Axes, groups: Sequence[FigureGroup], theme: Theme, l
             words += "" if risk.error is None else f" ±{format_number(np.ceil(risk.error[cell]))}"
             position = (time - risk.edges[0]) / (risk.edges[-1] - risk.edges[0])
             _write_text(axes, float(position), down, words, theme.text, ha="left" if position < 0.02 else "center")
-    down -= 1.4 * STATEMENT_LINE if risks else 0.2 * STATEMENT_LINE
+    down -= 1.4 * statement_line if risks else 0.2 * statement_line
     for line in [line_part for text in lines if text for line_part in wrap(text, 100)]:
         _write_text(axes, 0.0, down, line, theme.muted_text, size=7.0, ha="left")
         down -= 9.0

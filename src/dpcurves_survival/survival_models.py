@@ -533,12 +533,13 @@ class SurvivalModelQuestion(TableQuestion):
         require_type("groups", self.groups, int, "a whole number")
         if not 2 <= self.groups <= self.scores.cells:
             raise InvalidArgument(
-                "groups", f"from 2 groups to {self.scores.cells}, the cells of the scores, are needed"
+                "groups", f"a number of groups from 2 to {self.scores.cells}, the cells of the scores, is needed"
             )
         most_counts = 2**14  # counts of times, events and scores
         if 2 * (times.cells + 2) * self.scores.cells > most_counts:
             raise InvalidArgument(
-                "times, scores", f"a table has at most {most_counts} counts; use fewer cells of time or of scores"
+                "times, scores",
+                f"at most {most_counts} counts are allowed in a table; use fewer cells of time or of scores",
             )
         if self.censoring_survival is not None:
             plain = isinstance(self.censoring_survival, (tuple, list)) and all(
@@ -554,7 +555,7 @@ class SurvivalModelQuestion(TableQuestion):
             if not falls or not 0 < shares[-1] <= shares[0] <= 1:
                 raise InvalidArgument(
                     "censoring_survival",
-                    "a share for each edge of time is needed, falling from at most 1, and all above 0",
+                    "a share for each edge of time is needed, falling from at most 1 and above 0, as in (1, 0.9, 0.8)",
                 )
 
     def steps(self, setting: Setting) -> Needs[Any]:

@@ -338,7 +338,7 @@ def survival_at(curve: Survival, time: float, since: float | None = None) -> Est
         )
     first, begin = find_nearest_edge(curve, "since", since)
     if first >= edge:
-        raise InvalidArgument("since", "an earlier time than the landmark is needed")
+        raise InvalidArgument("since", "a time before the landmark is needed, as in since=0")
 
     def read_conditional_survival(one: inference.Curves) -> FloatArray:
         """Return survival at the landmark divided by survival at `since`, between 0 and 1; 0 where none survive to

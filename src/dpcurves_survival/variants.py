@@ -384,9 +384,7 @@ def require_entry_ties(entry_ties: object) -> str:
     """
     # `in` alone would compare an array element by element.
     if not isinstance(entry_ties, str) or entry_ties not in ENTRY_TIES:
-        raise InvalidArgument(
-            "entry_ties", f'"after" (as in R) or "before" is needed, got {describe_value(entry_ties)}'
-        )
+        raise InvalidArgument("entry_ties", f'must be "after" (as in R) or "before", got {describe_value(entry_ties)}')
     return str(entry_ties)
 
 
@@ -441,9 +439,7 @@ class DelayedEntryQuestion(TableQuestion):
         event_categories(self)
         require_entry_ties(self.entry_ties)
         if self.entry == self.time:
-            raise InvalidArgument(
-                "entry", "another column than that of exits is needed: name the column of entry times"
-            )
+            raise InvalidArgument("entry", "the same column as that of exits: name the column of entry times")
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for counts of exits in each cell, by event, and then for counts of entries."""
@@ -932,7 +928,9 @@ class IntervalCensoredQuestion(TableQuestion):
         for name, column in (("last", self.last), ("first", self.first)):
             require_type(name, column, str, "a column")
         if self.first == self.last:
-            raise InvalidArgument("first", "another column than that of the last look without the event is needed")
+            raise InvalidArgument(
+                "first", "the same column as the last look without the event: name the column of the first look with it"
+            )
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for one table: counts of each pair of cells."""

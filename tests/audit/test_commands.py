@@ -125,10 +125,13 @@ def test_an_exception_for_one_rare_row_is_found() -> None:
     ("words", "told"),
     [
         (["command", "true", "--family", "values:0:1:4", "--epsilon", "1"], "command: the command must contain {data}"),
-        (["command", "true {data}", "--family", "colours:4", "--epsilon", "1"], "family: begin with values, scores,"),
+        (
+            ["command", "true {data}", "--family", "colours:4", "--epsilon", "1"],
+            "family: must begin with values, scores,",
+        ),
         (["command", "true {data}", "--family", "values:1:0:4", "--epsilon", "1"], "family: "),
         (["command", "/no/such {data}", "--family", "values:0:1:4", "--epsilon", "1"], "command: '/no/such' cannot"),
-        (["command", "true {data}", "--family", "values:0:1:4"], "epsilon: give the claimed privacy loss"),
+        (["command", "true {data}", "--family", "values:0:1:4"], "epsilon: the claimed privacy loss is missing"),
         (["package", "no_such:thing", "--family", "answers:2", "--epsilon", "1"], "function: 'no_such' cannot be"),
         (["package", "json:thing", "--family", "answers:2", "--epsilon", "1"], "function: 'json' has no 'thing'"),
         (["cdf", "--epsilon", "1"], "adjacency: give the neighbouring relation"),
@@ -152,7 +155,7 @@ def test_a_ragged_answer_to_many_calls_is_one_line() -> None:
     family = families.answers(1)
     with pytest.raises(ValueError, match="the function was asked for .* outcomes"):
         dp.audit(lambda data, k: [1.0], family, epsilon=1, batch=True)
-    with pytest.raises(ValueError, match="give the claimed loss of the release"):
+    with pytest.raises(ValueError, match="the claimed loss of the release is missing"):
         dp.audit(lambda data: 0.0, family)
 
 

@@ -234,7 +234,7 @@ def test_groups_that_nobody_listed_are_found_with_a_delta_of_the_account(
     for idle in (("--by", "carrier=AA,UA"), ("--by", "carrier", "--universe", "A-Z:2")):
         refused = run("histogram", parquet, *DELAY, *idle, "--epsilon", "1", "--delta", "1e-6", "--ledger", url)
         assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
-        assert refused.stderr.startswith("dpcurves: delta: nothing in this question uses a delta; leave it out")
+        assert refused.stderr.startswith("dpcurves: delta: this question needs no delta; leave --delta out")
         assert "by=" not in refused.stderr
     planned = run("plan", "histogram", *DELAY, *asked, "--delta", "1e-6", "--adjacency", "add-remove")
     assert "finds those of many units" in " ".join(planned.output.split())

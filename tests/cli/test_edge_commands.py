@@ -95,7 +95,7 @@ def test_answers_at_places_are_shown_and_drawn(
         ((*FINE, "--at", "0,301"), "at: values from -100 to 300 are needed, the bounds of the grid"),
         ((*FINE, "--at", "nan"), "at: numbers with commas between them are needed"),
         ((*FINE, "--at", "0,1e-9"), "at: two of the values have the same nearest edge"),
-        ((*FINE, "--at", "0", "--hint", "atoms"), "at: edges in at cannot be combined"),
+        ((*FINE, "--at", "0", "--hint", "atoms"), "at: at cannot be combined"),
         (FINE, "grid: at most 4194304 cells are counted one by one"),
         (("--column", "delay", "--at", "0"), "grid: give --grid lower:upper:cells"),
         (("--column", "delay", "--grid", "0:1:2^60", "--at", "0"), "grid: 1152921504606846976 cells"),

@@ -106,5 +106,5 @@ def test_an_empty_label_or_an_open_quote_is_refused(text: str) -> None:
 
 def test_a_choice_names_all_that_may_be_chosen() -> None:
     assert parse_choice("outside", "apart", {"clipped": 1, "apart": 2}) == 2
-    with pytest.raises(Misuse, match=r"^outside: clipped or apart is needed, got 'away'$"):
+    with pytest.raises(Misuse, match=r"^outside: must be clipped or apart, got 'away'$"):
         parse_choice("outside", "away", {"clipped": 1, "apart": 2})

@@ -107,7 +107,7 @@ def wrong_messages(source: np.random.Generator) -> Iterator[tuple[str, bytes, st
     yield WAY, b'{"age": 3}', refused
     yield WAY, bytes(LARGEST + 1), f"message: must have at most {LARGEST} bytes; send it in smaller parts"
     other = f"/tasks/{OTHER.report_format.task.hex()}/reports"
-    yield other, OTHER.randomize(3), "task: is not served here; check the server's address and the task document"
+    yield other, OTHER.randomize(3), "task: is not served here; ask the server that the task document names"
 
 
 def test_ten_wrong_messages_are_told_in_one_line_each_and_nothing_of_them_is_kept(server: Server) -> None:

@@ -104,7 +104,10 @@ def test_a_plan_of_bounds_says_how_many_records_they_may_miss(run: Run) -> None:
     assert isinstance(plan.law, ThresholdAnswers)
     assert planned.stdout.endswith(f"(exceeded with probability 0.05): {plan.law.alpha(0.05):.4g}\n")
     refused = run("plan", "bounds", "--coverage", "1.95", *TERMS)
-    assert refused.stderr == "dpcurves: coverage: a share above 0 and up to 1, of 6 decimals, is needed, got 1.95\n"
+    assert (
+        refused.stderr
+        == "dpcurves: coverage: a share above 0 and up to 1, of at most 6 decimals, is needed, as in 0.95, got 1.95\n"
+    )
 
 
 def test_a_plan_shows_the_turns_that_a_hint_chooses(run: Run) -> None:
@@ -116,7 +119,7 @@ def test_a_plan_shows_the_turns_that_a_hint_chooses(run: Run) -> None:
     assert counted.stdout.count("curator: ") == 1
     assert "said to have atoms" in counted.stdout
     wrong = run(*grid, "--units", "10000", "--hint", "flat")
-    assert "hint: spread or peaked or atoms is needed, got 'flat'" in wrong.stderr
+    assert "hint: must be spread or peaked or atoms, got 'flat'" in wrong.stderr
 
 
 def test_a_plan_imports_nothing_that_it_does_not_need() -> None:
@@ -147,7 +150,7 @@ def test_a_plan_says_how_far_off_the_whole_answer_would_be_for_records_that_are_
     (row,) = (line for line in said.splitlines() if "tied values" in line)
     assert row.count("±") == 3
     refused = run(*asked, "--forecast", "none")
-    assert refused.stderr == "dpcurves: forecast: a whole number of at least 1 is needed, got 'none'\n"
+    assert refused.stderr == "dpcurves: forecast: a whole number of at least 1 is needed, as in 5, got 'none'\n"
 
 
 def test_a_plan_forecasts_from_a_released_curve(run: Run, tmp_path: Path) -> None:

@@ -80,10 +80,16 @@ def test_no_field_reads_a_file(tmp_path: Path) -> None:
     ("given", "words"),
     [
         ({"column": ["age"], "grid": ["0:90"]}, "grid: write lower:upper:cells"),
-        ({"grid": ["0:90:9"]}, "column: fill in this field"),
-        ({"column": ["age", "pay"], "grid": ["0:90:9"]}, "column: give a single value"),
-        ({"column": ["a" * 3000], "grid": ["0:90:9"]}, "column: use at most 2000 printable characters"),
-        ({"column": ["a\x00b"], "grid": ["0:90:9"]}, "column: use at most 2000 printable characters"),
+        ({"grid": ["0:90:9"]}, "column: this field is empty; fill it in"),
+        ({"column": ["age", "pay"], "grid": ["0:90:9"]}, "column: several values were sent; give a single value"),
+        (
+            {"column": ["a" * 3000], "grid": ["0:90:9"]},
+            "column: at most 2000 printable characters are allowed; shorten the text",
+        ),
+        (
+            {"column": ["a\x00b"], "grid": ["0:90:9"]},
+            "column: at most 2000 printable characters are allowed; shorten the text",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_of_its_field(given: dict[str, list[str]], words: str) -> None:

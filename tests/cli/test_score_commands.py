@@ -65,7 +65,7 @@ def test_where_the_model_comes_from_has_to_be_said(run: Run, csv: Path) -> None:
     assert "--model" in missing.stderr
     wrong = run("binned-residuals", csv, *JUDGED, "--model", "mine")
     assert (wrong.exit_code, wrong.stdout) == (2, "")
-    assert wrong.stderr == "dpcurves: model: public or disjoint or private is needed, got 'mine'\n"
+    assert wrong.stderr == "dpcurves: model: must be public or disjoint or private, got 'mine'\n"
 
 
 def test_the_area_and_its_curve_are_shown_with_intervals_for_these_records_and_for_the_population(
@@ -137,7 +137,7 @@ def test_scores_may_lie_on_another_grid(run: Run, parquet: Path) -> None:
     fixed = run("roc", parquet, *ASKED, "--epsilon", "10", "--grid", "0:2:16", "--cuts", "fixed", "--json", "-")
     assert json.loads(fixed.stdout)["thresholds"][1:] == edges
     wrong = run("roc", parquet, *ASKED, "--epsilon", "10", "--cuts", "thirds")
-    assert "cuts: fixed or quantiles or medians is needed, got 'thirds'" in wrong.stderr
+    assert "cuts: must be fixed or quantiles or medians, got 'thirds'" in wrong.stderr
 
 
 @pytest.mark.parametrize("kind", ["calibration", "hosmer-lemeshow", "binned-residuals"])
@@ -181,5 +181,5 @@ def test_scores_of_categories_are_shown_beside_each_other(run: Run, csv: Path) -
 def test_what_cannot_be_shown_is_refused_before_anything_is_spent(run: Run, csv: Path) -> None:
     asked = ("scores", csv, *ASKED, "--epsilon", "1", "--grid", "-8:8:64")
     assert run(*asked, "--show", "calibration").stderr.startswith("dpcurves: show: calibration needs probabilities")
-    assert run(*asked, "--show", "everything").stderr.startswith("dpcurves: show: numbers or roc or ")
-    assert run(*asked, "--threshold", "1,2").stderr.startswith("dpcurves: threshold: one number is needed")
+    assert run(*asked, "--show", "everything").stderr.startswith("dpcurves: show: must be numbers or roc or ")
+    assert run(*asked, "--threshold", "1,2").stderr.startswith("dpcurves: threshold: a single number is needed")

@@ -97,11 +97,11 @@ def test_a_dry_run_opens_nothing(run: Run, study: Path, tmp_path: Path) -> None:
     ("text", "line"),
     [
         ("nonsense", "study: the text is neither TOML nor JSON"),
-        ("delta = 1e-6\n" + STUDY, "delta: leave it out: no question selects partitions"),
+        ("delta = 1e-6\n" + STUDY, "delta: no question selects partitions; leave delta out"),
         ("epsilon = 1", "question: a list of at least one question is needed"),
         (STUDY.replace("epsilon = 1", ""), "epsilon: give either epsilon"),
         (STUDY.replace("1/2", "2"), "share: shares above 0"),
-        (STUDY.replace("cdf", "cfd"), "ask: one of auto-range-cdf"),
+        (STUDY.replace("cdf", "cfd"), "ask: must be one of auto-range-cdf"),
         (STUDY.replace('"delays"', '"../delays"'), "name: use lower-case letters"),
         (STUDY + '[[question]]\nask = "cdf"\nname = "delays"\ncolumn = "x"\ngrid = "0:1:4"', "name: two questions"),
         ("espilon = 1\n" + STUDY, "espilon: there is no such field"),

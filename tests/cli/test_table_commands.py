@@ -88,7 +88,7 @@ def test_groups_of_two_columns_are_written_and_read(run: Run, parquet: Path) -> 
         (("contingency", *CROSSED[:-1], "0"), "columns: at least 2 categories"),
         (
             ("contingency", *CROSSED[:4], "--columns", "carrier", "--column-categories", "UA,DL"),
-            "columns: a column other than rows",
+            "columns: a column other than that of rows",
         ),
         (("survival", *OBSERVED[:4]), "grid: give --grid"),
         (("survival", *OBSERVED[:4], *OBSERVED[6:], "--event-value", "yes"), "censored-value: "),

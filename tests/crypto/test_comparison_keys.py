@@ -75,7 +75,7 @@ def test_bits_where_none_belong_are_refused() -> None:
     domain = Domain(8, Z64)
     rows = keys(domain).public.records()
     rows[1, domain.levels * 3] |= np.uint64(1 << domain.levels)
-    with pytest.raises(ValueError, match=r"^comparison keys: bits of turns past level 7 must be 0$"):
+    with pytest.raises(ValueError, match=r"^comparison keys: bits past level 7 must be 0; contribute again"):
         PublicShare.from_records(domain, rows)
     with pytest.raises(ValueError, match=r"^seeds of server 0: must have the top bit 0 in every seed"):
         SeedShare(0, keys(domain, party=1).seeds.words)

@@ -219,15 +219,15 @@ def test_parties_that_bring_too_much_or_too_little_are_refused_without_a_value()
     circuit = trace_circuit(lambda x, y: x < y, 32, 32)
     job = Job(b"one", circuit, (G, E), 5)
     wrong: list[tuple[Any, str]] = [
-        ([SECRET], "must be 2 inputs"), ([SECRET, SECRET], "not for those of owner evaluator"),
-        ([None, None], "not for those of owner garbler"),
-        ([SECRET[:4], None], "one for each of 5"), ([SECRET << np.uint64(8), None], r"below 2\*\*32"),
+        ([SECRET], "a list of 2 arrays"), ([SECRET, SECRET], "pass None for those of owner evaluator"),
+        ([None, None], "pass None for those of owner garbler"),
+        ([SECRET[:4], None], "arrays of 5 values"), ([SECRET << np.uint64(8), None], r"below 2\*\*32"),
     ]  # fmt: skip
     for values, match in wrong:
         with pytest.raises(ValueError, match=match) as error:
             run_both_parties(garble(job, values, source(1)), evaluate(job, [None, SECRET], source(2)))
         assert str(int(SECRET[0])) not in str(error.value)
-    with pytest.raises(ValueError, match="one instance"):
+    with pytest.raises(ValueError, match="a single instance"):
         next(garble_one(job, [SECRET, None], source(1)))
     with pytest.raises(ValueError, match="must have a first input of 3 bits"):
         Job(b"one", circuit, (G, E), 5, FinalStep(trace_circuit(lambda total: total, 2), ()))

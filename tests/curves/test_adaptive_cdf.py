@@ -218,7 +218,7 @@ def test_hints_are_words_of_their_own() -> None:
     assert CdfQuestion("x", GRID, hint="atoms") == CdfQuestion("x", GRID, hint=Hint.ATOMS)  # type: ignore[arg-type]
     assert str(replace(QUESTION, hint=Hint.SPREAD)) == "distribution function of x, said to be spread"
     assert str(QuantilesQuestion("x", GRID, (0.5,), hint=Hint.ATOMS)) == "quantiles of x, said to have atoms"
-    with pytest.raises(ValueError, match="hint: one of spread, peaked, atoms is needed, or none, got 'flat'"):
+    with pytest.raises(ValueError, match="hint: must be one of spread, peaked, atoms, or none, got 'flat'"):
         CdfQuestion("x", GRID, hint="flat")  # type: ignore[arg-type]
 
 

@@ -83,7 +83,7 @@ def test_edges_that_are_none_are_refused(at: tuple[int, ...]) -> None:
 
 def test_what_says_how_all_edges_are_counted_is_refused_beside_some() -> None:
     for more in ({"by": Categories("c", (1,))}, {"hint": Hint.ATOMS}, {"method": GrownPartition()}, {"smooth": 2}):
-        with pytest.raises(ValueError, match=r"^at: edges in at cannot be combined"):
+        with pytest.raises(ValueError, match=r"^at: at cannot be combined"):
             CdfQuestion("age", GRID, at=(1,), **more)
 
 

@@ -61,7 +61,7 @@ def test_it_is_a_curve_like_others_and_says_whose_loss_it_is() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (([0, 1], [1, 2]), "noisy: one count for each of 1 cells"),
+        (([0, 1], [1, 2]), "noisy: a count for each of the 1 cells"),
         (([1, 0], [1]), "edges: at least two finite numbers, a finite"),
         (([-1e308, 1e308], [1]), "edges: at least two finite numbers, a finite"),
         (("abc", [1]), "edges: at least two finite numbers, a finite"),
@@ -72,12 +72,12 @@ def test_it_is_a_curve_like_others_and_says_whose_loss_it_is() -> None:
         (([0, 1], [np.nan]), "noisy: a count is not finite"),
         (([0, 1], [1.5]), "noisy: counts that are exact"),
         (([0, 1], [1], "exact", 2), "scale: exact counts have no noise"),
-        (([0, 1], [1], "laplace"), "scale: say how large the noise is"),
+        (([0, 1], [1], "laplace"), "scale: the size of the noise is missing"),
         (
             ([0, 1], [1], "laplace", "0.5"),
             "scale: a number above 0 and at most 2..50 is needed, and for laplace",
         ),
-        (([0, 1], [1], "cauchy", 2), "law: one of exact, laplace"),
+        (([0, 1], [1], "cauchy", 2), "law: must be one of exact, laplace"),
         (([0, 1], ["many"]), "noisy: a list of numbers"),
     ],
 )

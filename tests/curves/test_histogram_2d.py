@@ -72,9 +72,9 @@ def test_what_is_clipped_is_said_and_only_then() -> None:
 
 
 def test_what_cannot_be_asked_is_refused() -> None:
-    with pytest.raises(ValueError, match="^y: another column"):
+    with pytest.raises(ValueError, match="^y: a column other than"):
         Histogram2DQuestion("x", "x", *GRIDS)
-    with pytest.raises(ValueError, match="^x_grid, y_grid: a plane of at most 1048576 cells"):
+    with pytest.raises(ValueError, match="^x_grid, y_grid: at most 1048576 cells are allowed in all"):
         Histogram2DQuestion("x", "y", dp.Grid(0, 1, cells=2**20), GRIDS[1])
     with pytest.raises(TypeError, match="^estimator: one of"):
         Histogram2DQuestion("x", "y", *GRIDS, DawaEstimator)  # type: ignore[arg-type]

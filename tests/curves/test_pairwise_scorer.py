@@ -153,9 +153,9 @@ def test_nothing_is_learned_where_nobody_is() -> None:
     ("given", "words"),
     [
         ({"features": ()}, "features: must have from 1 to 16"),
-        ({"features": (FEATURES[0], FEATURES[0])}, "features: name each column once"),
-        ({"features": (dp.NumericColumn("y", 0, 1),)}, "not the column of labels"),
-        ({"folds": 1}, "folds: must be from 2 to 20"),
+        ({"features": (FEATURES[0], FEATURES[0])}, "features: a feature is named twice"),
+        ({"features": (dp.NumericColumn("y", 0, 1),)}, "is the column of labels"),
+        ({"folds": 1}, "folds: must be a number of folds from 2 to 20"),
     ],
 )
 def test_what_is_no_question_is_refused(given: dict[str, Any], words: str) -> None:

@@ -42,17 +42,17 @@ def test_every_question_has_a_word() -> None:
 @pytest.mark.parametrize(
     ("stored", "line"),
     [
-        ({}, "ask: one of auto-range-cdf, "),
-        ([], "ask: one of auto-range-cdf, "),
-        ({"ask": "cfd"}, "ask: one of auto-range-cdf, "),
+        ({}, "ask: must be one of auto-range-cdf, "),
+        ([], "ask: must be one of auto-range-cdf, "),
+        ({"ask": "cfd"}, "ask: must be one of auto-range-cdf, "),
         ({"ask": "cdf", "grid": "0:1:4"}, "column: the field is missing: add it to the question"),
-        ({"ask": "cdf", "column": "x", "gird": "0:1:4"}, "gird: there is no such field; there are column, grid, by, "),
+        ({"ask": "cdf", "column": "x", "gird": "0:1:4"}, "gird: there is no such field; use one of column, grid, by, "),
         ({"ask": "cdf", "column": "x", "grid": 7}, "grid: an object is needed, as in"),
         ({"ask": "cdf", "column": "x", "grid": "0:1"}, "grid: write lower:upper:cells"),
         ({"ask": "cdf", "column": "x", "grid": "0:1:4", "by": "y"}, "by: an object is needed"),
         ({"ask": "cdf", "column": "x", "grid": "0:1:4", "by": {}}, "by: column and categories are needed"),
-        ({"ask": "cdf", "column": "x", "grid": "0:1:4", "hint": "peek"}, "hint: one of spread, peaked, atoms"),
-        ({"ask": "cdf", "column": "x", "grid": "0:1:4", "method": "magic"}, "method: one of grown-partition"),
+        ({"ask": "cdf", "column": "x", "grid": "0:1:4", "hint": "peek"}, "hint: must be one of spread, peaked, atoms"),
+        ({"ask": "cdf", "column": "x", "grid": "0:1:4", "method": "magic"}, "method: must be one of grown-partition"),
         ({"ask": "cdf", "column": "x", "grid": "0:1:4", "method": {"bisection": {}}}, "rounds: the field is missing"),
     ],
 )

@@ -183,13 +183,13 @@ def test_scores_that_are_no_probabilities_have_no_brier_score() -> None:
 
 def test_what_is_not_understood_is_refused_by_its_name() -> None:
     scores = answer(QUESTION, TABLE, HUGE, both(2000)[1], seed=1)
-    with pytest.raises(ValueError, match=r"^metric: one of auc, average-precision, ks, brier, ece, log-loss is needed"):
+    with pytest.raises(ValueError, match=r"^metric: must be one of auc, average-precision, ks, brier, ece, log-loss,"):
         scores.value("accuracy")
     with pytest.raises(ValueError, match=r"^threshold: must be a number, as in"):
         scores.confusion(float("nan"))
     with pytest.raises(ValueError, match=r"^grid: at most 4096 cells of scores .* got 16384: intervals"):
         ScoresQuestion("y", "s", Grid(0, 1, cells=2**14))
-    with pytest.raises(ValueError, match=r"^category: one of a, b, c is needed"):
+    with pytest.raises(ValueError, match=r"^category: must be one of a, b, c,"):
         answer(BY, TABLE, HUGE, both(2000)[1], seed=1).difference("auc", "a", "d", 0.9)
 
 

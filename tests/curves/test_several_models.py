@@ -156,12 +156,12 @@ def test_scores_in_another_unit_are_noted() -> None:
 @pytest.mark.parametrize(
     ("fields", "line"),
     [
-        ({"scores": ("a", "b")}, "scores: 3 to 8 columns are needed; of two, see ModelPairQuestion"),
+        ({"scores": ("a", "b")}, "scores: 3 to 8 columns are needed; for two, ask a ModelPairQuestion"),
         ({"scores": ("a", "b", "a")}, "scores: must be different columns"),
-        ({"releases": "all"}, "releases: must be pairs or scores"),
+        ({"releases": "all"}, "releases: must be pairs .* or scores"),
         ({"cells": 1}, "cells: must be at least 2"),
         ({"grid": dp.Grid(0, 1, cells=9, outside=dp.Outside.APART)}, "grid: "),
-        ({"grid": dp.Values(range(200))}, "grid: a table has at most"),
+        ({"grid": dp.Values(range(200))}, "grid: at most"),
         ({"pos_label": 1, "neg_label": 1}, ""),
     ],
 )

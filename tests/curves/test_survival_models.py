@@ -116,9 +116,9 @@ def test_cells_leave_the_order_of_times_and_of_scores_open_and_a_public_censorin
 @pytest.mark.parametrize(
     ("more", "line"),
     [
-        ({"groups": 1}, "groups: from 2 groups to 19"),
+        ({"groups": 1}, "groups: a number of groups from 2 to 19"),
         ({"censoring_survival": (1.0, 0.5)}, "censoring_survival: a share for each edge"),
-        ({"times": dp.Values(range(2000))}, "times, scores: a table has at most 16384"),
+        ({"times": dp.Values(range(2000))}, "times, scores: at most 16384 counts are allowed"),
     ],
 )
 def test_what_is_no_question_is_refused(more: Any, line: str) -> None:

@@ -88,7 +88,7 @@ def test_one_column_in_a_tuple_is_one_column() -> None:
 @pytest.mark.parametrize(
     ("by", "line"),
     [
-        ((BY[0], dp.Categories("sex", ("F",))), "by: each column is named once"),
+        ((BY[0], dp.Categories("sex", ("F",))), "by: a column is named twice"),
         ((BY[0], "region"), "by: Categories, as in "),
         ((), "by: Categories, as in "),
         ((dp.Categories("a", ("x", "x, y")), dp.Categories("b", ("y, z", "z"))), "by: two combinations"),

@@ -86,7 +86,7 @@ def test_a_question_is_written_and_read_and_refuses_what_claims_nothing() -> Non
     for wrong in ({}, {"above": 1, "below": 0}, {"above": 0, "subsets": 1}, {"above": 0, "level": "b"}):
         with pytest.raises(InvalidArgument):
             asked(**wrong)
-    with pytest.raises(InvalidArgument, match="one of x, z=b is needed"):
+    with pytest.raises(InvalidArgument, match="must be one of x, z=b,"):
         dp.VerifyQuestion(dp.NumericColumn("y", -5, 9), COLUMNS, "z", "a", above=0)
     grouped = dp.Session({**TABLE, "who": np.arange(COUNT) // 2}, budget=LOSS, adjacency=dp.ADD_REMOVE, unit="who",
                          rows_per_unit=2)  # fmt: skip

@@ -126,7 +126,7 @@ def test_what_weights_need_is_said_before_anything_is_charged() -> None:
         dp.cdf(x, grid=GRID, weight=w, **spent)
     with pytest.raises(ValueError, match=r"^weight_cap: the cap needs a column of weights"):
         dp.mean(x, bounds=(0, 1), weight_cap=2, **spent)
-    with pytest.raises(ValueError, match=r"^weight: the same number of records is needed"):
+    with pytest.raises(ValueError, match=r"^weight: the weights differ in number"):
         dp.sum(x, bounds=(0, 1), weight=w[1:], weight_cap=2, **spent)
     with pytest.raises(ValueError, match=r"^grid: weights are summed along public cells"):
         dp.quantiles(x, weight=w, weight_cap=2, **spent)

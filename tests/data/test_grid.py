@@ -196,7 +196,7 @@ def test_log_odds_without_a_probability_are_refused(bound: float) -> None:
 
 
 def test_explicit_edges_have_no_formula() -> None:
-    with pytest.raises(ValueError, match="^grid: no formula gives explicit edges"):
+    with pytest.raises(ValueError, match="^grid: explicit edges follow no formula"):
         Grid.from_spacing(Spacing.EXPLICIT, 0, 1, cells=3)
 
 
@@ -275,10 +275,10 @@ def test_cells_of_a_width_have_edges_where_people_write_numbers() -> None:
     [
         (0, 10, {"width": 3}, r"^width: cells of 3 from 0 do not end at 10, but at 9 or 12;"),
         (0, 1, {"width": 2}, r"^width: cells of 2 from 0 do not end at 1, but at 2;"),
-        (0, 1, {"width": 0}, r"^width: a finite number above zero is needed, got 0\.0$"),
-        (0, 1, {"width": np.nan}, r"^width: a finite number above zero is needed, got nan$"),
-        (0, 1, {}, r"^grid: give cells=, .* or width="),
-        (0, 1, {"cells": 1, "width": 1}, r"^grid: give cells=, .* or width="),
+        (0, 1, {"width": 0}, r"^width: a finite number above zero is needed, as in 0.5, got 0\.0$"),
+        (0, 1, {"width": np.nan}, r"^width: a finite number above zero is needed, as in 0.5, got nan$"),
+        (0, 1, {}, r"^grid: .* give either cells=, .* or width="),
+        (0, 1, {"cells": 1, "width": 1}, r"^grid: .* give either cells=, .* or width="),
         (1, 0, {"width": 1}, r"^grid: finite bounds are needed"),
         (0, np.inf, {"width": 1}, r"^grid: finite bounds are needed"),
         (-250_000, 1_000_000, {"cells": 1024, "through": 0},

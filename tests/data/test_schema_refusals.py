@@ -148,7 +148,7 @@ def test_a_name_that_cannot_be_a_file_is_not_there(path: str) -> None:
 @pytest.mark.parametrize("delimiter", ["", "||", "\n", "\r", '"', "é"])
 def test_a_delimiter_is_one_plain_character(delimiter: str, tmp_path: Path) -> None:
     path = file(tmp_path, "x.csv", b"x\n")
-    assert refusal(lambda: opened(path, delimiter=delimiter)).startswith("delimiter: one character of ASCII")
+    assert refusal(lambda: opened(path, delimiter=delimiter)).startswith("delimiter: a single ASCII character")
 
 
 @pytest.mark.parametrize("data", [None, 3, object(), np.zeros(3), [0.1, 0.2], pl.Series([1.0]), pd.Series([1.0])])
@@ -254,7 +254,7 @@ def test_records_show_nothing() -> None:
 
 def test_axes_that_make_no_table_are_refused() -> None:
     with opened({"x": np.zeros(1), "s": np.array(["a"])}) as records:
-        assert refusal(lambda: records.counts([])) == "axes: name at least one column"
+        assert refusal(lambda: records.counts([])).startswith("axes: at least one column is needed")
         assert refusal(lambda: records.sums([Axis("x", GRID)], half=0)).startswith("half: a whole number from 1")
         assert (
             refusal(lambda: records.sums([Categories("s", ("a",))], half=1))

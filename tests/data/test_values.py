@@ -132,14 +132,14 @@ def test_what_is_no_list_of_values_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ((), "^values: declare at least one value"),
+        ((), "^values: at least one value is needed"),
         ((1, 2, 1), "^values: declare each value once; 1 is declared twice"),
         (
             (0.1, Decimal("0.1000000000000000000001")),
             "^values: declare each value once; 0.1000.* as far as doubles tell",
         ),
-        ((0, float("nan")), "^values: finite numbers are needed, got nan"),
-        ((0, float("inf")), "^values: finite numbers are needed, got inf"),
+        ((0, float("nan")), "^values: finite numbers are needed, as in 0 or 1.5, got nan"),
+        ((0, float("inf")), "^values: finite numbers are needed, as in 0 or 1.5, got inf"),
         ((-1.7e308, 1.7e308), "^values: cells around .* are not finite"),
     ],
 )

@@ -52,7 +52,7 @@ def test_no_rows_and_no_columns_are_no_error() -> None:
 
 
 def test_fewer_than_two_rows_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"^most: choose at least 2 rows, got 1$"):
+    with pytest.raises(ValueError, match=r"^most: at least 2 rows are needed, as in 20, got 1$"):
         curve_table({"x": [1.0]}, most=1)
 
 

@@ -90,7 +90,7 @@ def test_versions_that_are_not_there_are_one_line_each(sail: Any, written: Versi
         with pytest.raises(error, match=line) as caught:
             dp.spark(name, spark=sail, version=version)  # type: ignore[arg-type]
         assert (caught.value.__cause__, caught.value.__context__) == (None, None)
-    with pytest.raises(TypeError, match="version: a version needs the name of a table"):
+    with pytest.raises(TypeError, match="version: a version is read only of a table that is named"):
         dp.spark(sail.table(name), version=0)
 
 

@@ -96,7 +96,7 @@ def test_with_the_noise_fixed_the_answer_is_that_of_a_session(connection: Any, s
     assert asked(connection, statement, **terms).to_json() == by_question.to_json()
 
 
-JOIN, ONE = "JOIN is not accepted", "one function of a question is needed"
+JOIN, ONE = "JOIN is not accepted", "a single function of a question is needed"
 NUMBER, COLUMN, TABLE = "TRUE or FALSE is needed", "is not the name of a column", "name a table or view"
 REFUSED = {
     "SELECT * FROM t": "a function of a question is needed",

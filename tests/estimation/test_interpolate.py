@@ -66,5 +66,5 @@ def test_levels_outside_zero_and_one_are_refused(p: float | list[float]) -> None
 
 @pytest.mark.parametrize("value", ["x", [object()], 10**400, {}])
 def test_what_is_no_number_is_refused_by_its_name(value: Any) -> None:
-    with pytest.raises(TypeError, match=r"^p: a number is needed, or an array of numbers, got "):
+    with pytest.raises(TypeError, match=r"^p: a number or an array of numbers is needed, as in 0.5, got "):
         as_numbers("p", value)

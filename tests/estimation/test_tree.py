@@ -43,7 +43,7 @@ def test_two_equal_measurements_of_one_interval_halve_the_variance() -> None:
     ],
 )
 def test_tilings_that_are_not_nested_are_refused(bounds: list[np.ndarray[tuple[int], np.dtype[np.int64]]]) -> None:
-    with pytest.raises(ValueError, match="law: every interval must be a union"):
+    with pytest.raises(ValueError, match="law: each interval must be a union"):
         build_layers(bounds, [1.0] * len(bounds))
 
 

@@ -449,7 +449,7 @@ def test_a_picture_has_a_line_a_state_over_what_was_released_and_says_who_is_pro
         assert dp.streams.plot(sums, window=window).get_ylabel() == said
     with pytest.raises(ValueError, match=r"^window: must be one of the question's windows, \[2\]; got 3$"):
         dp.streams.plot(sums, window=3)
-    with pytest.raises(ValueError, match=r"^readings: give the readings of at least one step$"):
+    with pytest.raises(ValueError, match=r"^readings: the readings of at least one step are needed$"):
         dp.streams.plot([])
 
 

@@ -276,7 +276,7 @@ def test_values_that_were_declared_are_drawn_as_they_are() -> None:
 
 def test_a_curve_of_other_columns_is_refused() -> None:
     curve = dp.cdf([0.1] * 50, grid=GRID, epsilon=1, adjacency=dp.ADD_REMOVE)
-    with pytest.raises(ValueError, match="^like: a CDF does not say how the records of a RocQuestion lie"):
+    with pytest.raises(ValueError, match="^like: a CDF does not tell the distribution of the records of a RocQuestion"):
         dp.forecast(ROC, LOSS, dp.ADD_REMOVE, like=curve)
     with pytest.raises(TypeError, match="^like: columns of public records, a released curve, or a function"):
         dp.forecast(ROC, LOSS, dp.ADD_REMOVE, like=3)

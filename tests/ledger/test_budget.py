@@ -47,5 +47,5 @@ def test_a_thing_is_not_paid_again_at_another_price() -> None:
 
 
 def test_a_share_that_is_not_exact_is_refused() -> None:
-    with pytest.raises(TypeError, match="^budget_fraction: a Fraction is needed, got float$"):
+    with pytest.raises(TypeError, match=r"^budget_fraction: a Fraction is needed, as in Fraction\(1, 2\), got float$"):
         QuestionBudget.for_planning(PrivacyLoss.pure(1)).pay("a tree", 0.5)  # type: ignore[arg-type]

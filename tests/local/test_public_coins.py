@@ -198,9 +198,9 @@ def test_public_coins_are_said_in_public() -> None:
     assert "coins" not in own.to_json()
     assert "by public coins" in task.plan.made_by
     assert {level.randomiser for level in task.plan.law.require_type(AggregatedReports).levels} == {"hadamard"}
-    with pytest.raises(ValueError, match=r"\Acoins: one of private, public is needed, got 'mine'\Z"):
+    with pytest.raises(ValueError, match=r"\Acoins: must be one of private, public, got 'mine'\Z"):
         Task.from_json(task.to_json().replace('"public"', '"mine"'))
-    with pytest.raises(ValueError, match=r"\Acoin: there is no such field; there are "):
+    with pytest.raises(ValueError, match=r"\Acoin: there is no such field; use one of "):
         Task.from_json(task.to_json().replace('"coins"', '"coin"'))
     with pytest.raises(TypeError, match="coins"):
         Task(task.question, task.loss, 10, coins="public")  # type: ignore[arg-type]

@@ -132,7 +132,7 @@ def test_what_fails_after_a_report_was_written_stops_the_store_and_counts_it_onc
         patched.setattr(store._seen, "insert_run", fail)
         with pytest.raises(MemoryError):
             added(store, anna)
-    with pytest.raises(ProtocolError, match="an earlier report failed halfway: start the server again"):
+    with pytest.raises(ProtocolError, match="an earlier report was stored only in part; start the server again"):
         added(store, people)
     store.close()
     again = ReportStore(tmp_path / "reports.bin", TASK)

@@ -139,7 +139,7 @@ def test_a_class_that_there_is_not_is_refused_in_one_line() -> None:
     told = Collection(first_of(FirstClass.NEGATIVES))
     told.add(told.task.randomize(0.5))
     wrong = second_of(FirstClass.NEGATIVES).to_json().replace('"negatives"', '"bogus"')
-    refused = r"\Afirst_class: one of negatives, positives is needed, got 'bogus'\Z"
+    refused = r"\Afirst_class: must be one of negatives, positives, got 'bogus'\Z"
     with pytest.raises(InvalidArgument, match=refused):
         publish(told, "bogus", people=5)  # type: ignore[arg-type]
     with pytest.raises(InvalidArgument, match=refused):
@@ -373,7 +373,7 @@ def test_documents_of_earlier_versions_are_read_and_state_twice_the_loss(first_r
         with pytest.raises(ValueError, match=r"\A[^\n]+\Z"):
             SecondRound.from_json(json.dumps(json.loads(second.to_json()) | change))
     other = json.loads(first_of(FirstClass.POSITIVES, "1").to_json())
-    with pytest.raises(ValueError, match="another first round"):
+    with pytest.raises(ValueError, match="its copy of the first round"):
         SecondRound.from_json(json.dumps(json.loads(second.to_json()) | {"earlier": other}))
 
 

@@ -62,5 +62,5 @@ def test_what_is_no_question_of_a_stream_is_refused() -> None:
     with pytest.raises(UnsupportedQuery, match="question: what answers tick by tick cannot answer CountQuery"):
         Perturber().plan(counts(1, 2), PURE, ONE)
     plan = Perturber().plan(ticks(2, None), PURE, ONE)
-    with pytest.raises(ValueError, match="table: must have 2 counts per step, as many"):
+    with pytest.raises(ValueError, match="table: must have 2 counts per step, one for each state"):
         Perturber().step(np.array([1]), 1, TickState(0), plan, Randomness.from_seed(1))

@@ -285,10 +285,10 @@ APART = Axis("score", Grid(0, 1, cells=3, outside=Outside.APART))
     ("query", "message"),
     [
         (lambda: MedianQuery(axes(1, 3), 0), "levels: a whole number from 1 to 16"),
-        (lambda: MedianQuery((APART,), 2), "axes: medians need one column"),
-        (lambda: MedianQuery(axes(2, 3), 2), "axes: medians need one column"),
-        (lambda: AucQuery(axes(1, 3)), "axes: two classes"),
-        (lambda: AucQuery((Categories("label", (0, 1, 2)), axes(1, 3)[0])), "axes: two classes"),
+        (lambda: MedianQuery((APART,), 2), "axes: medians need a single column"),
+        (lambda: MedianQuery(axes(2, 3), 2), "axes: medians need a single column"),
+        (lambda: AucQuery(axes(1, 3)), "axes: two axes are needed"),
+        (lambda: AucQuery((Categories("label", (0, 1, 2)), axes(1, 3)[0])), "axes: two axes are needed"),
     ],
 )
 def test_queries_that_mean_nothing_are_refused(query: Callable[[], object], message: str) -> None:

@@ -133,7 +133,7 @@ def test_a_scale_out_of_range_is_refused(scale: Fraction) -> None:
 
 
 def test_a_float_is_refused_as_it_does_not_say_which_number_is_meant() -> None:
-    with pytest.raises(TypeError, match="scale: a Fraction is needed, got float"):
+    with pytest.raises(TypeError, match=r"scale: a Fraction is needed, as in Fraction\(1, 2\), got float"):
         sample(0.1, 1, Randomness.from_system())  # type: ignore[arg-type]
 
 

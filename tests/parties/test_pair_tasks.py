@@ -65,13 +65,16 @@ def test_people_agree_on_the_document_and_meet_once_the_seed_is_shown(servers: t
     [
         ({"kernel_name": "spearman"}, "^kernel: must be one of gini, kendall, auc, collision, got 'spearman'$"),
         ({"columns": (("rooms", 3),)}, "^columns: must be 2 names"),
-        ({"columns": (("rooms", 3), ("rooms", 3))}, "^columns: must have different names$"),
+        ({"columns": (("rooms", 3), ("rooms", 3))}, "^columns: must have different names; rename a column$"),
         ({"columns": (("rooms", 3), ("cleanliness", 49))}, "^bits: must be from 1 to 48, got 49$"),
-        ({"loss": dp.PrivacyLoss.zcdp(1)}, "must be an epsilon: the noise of pairs is pure$"),
-        ({"noise": NoisePlacement.ON_SUM}, "^trust: must be two-servers, unless each answer has its own noise"),
-        ({"reports_per_owner": 2}, "^trust: must be two-servers, unless each answer has its own noise"),
+        (
+            {"loss": dp.PrivacyLoss.zcdp(1)},
+            r"must be an epsilon, as in PrivacyLoss.pure\(1\), because the noise of pairs is pure$",
+        ),
+        ({"noise": NoisePlacement.ON_SUM}, "^trust: must be two-servers here; people need noise in each answer"),
+        ({"reports_per_owner": 2}, "^trust: must be two-servers here; people need noise in each answer"),
         ({"trust": Trust.TWO_SERVERS}, "^servers: must be 2 for trust two-servers, got 1$"),
-        ({"commitment": "0x"}, "^commitment: must have 64 hexadecimal digits$"),
+        ({"commitment": "0x"}, "^commitment: must have 64 hexadecimal digits; "),
     ],
     ids=range(9),
 )

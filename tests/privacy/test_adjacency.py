@@ -59,7 +59,7 @@ def test_replace_one_needs_the_number_of_units() -> None:
 
 
 def test_an_empty_table_has_nobody_to_replace() -> None:
-    with pytest.raises(ValueError, match="units: replace-one protects one unit among at least 1"):
+    with pytest.raises(ValueError, match="units: replace-one needs a public number of units of at least 1"):
         ReplaceOne(EACH_RECORD, 0)
 
 

@@ -34,7 +34,7 @@ def test_numpys_integers_become_pythons_and_fractions_are_refused(
     assert made == make(3)
     (held,) = np.ravel(np.array(getattr(made, field), dtype=object))
     assert type(held) is int
-    with pytest.raises(TypeError, match=rf"^{name}: a whole number is needed, got "):
+    with pytest.raises(TypeError, match=rf"^{name}: a whole number is needed, as in 5, got "):
         make(2.5)
 
 

@@ -131,7 +131,7 @@ def test_delta_is_a_chance(delta: float, accountant: str) -> None:
 
 
 def test_an_unknown_accountant_is_refused() -> None:
-    with pytest.raises(ValueError, match="accountant: write 'zcdp' or 'pld', not 'moments'"):
+    with pytest.raises(ValueError, match="accountant: must be 'zcdp' or 'pld', got 'moments'"):
         PrivacyLoss.pure(1).epsilon_at(1e-6, accountant="moments")
 
 

@@ -156,7 +156,7 @@ def test_documents_frames_and_commands_have_the_tree(tmp_path: Path) -> None:
         (("region", "town"), ["a"], "nested: a mapping from labels of 'region'"),
         (("region", "town"), {"n1": ["n11"], "n2": ["n11"]}, "nested: label 'n11' of 'town' has two parents"),
         (("region", "town"), {"n1": ["n11"]}, "nested: label 'n12' of 'town' is missing"),
-        ((), (), "results: one result with the categories of all"),
+        ((), (), "results: a result with the categories of all"),
     ],
 )
 def test_a_tree_that_does_not_fit_is_refused(levels: Any, nested: Any, words: str) -> None:

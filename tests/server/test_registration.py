@@ -41,7 +41,7 @@ def test_records_without_a_declared_column_are_refused_in_words_that_were_declar
 
 
 def test_records_without_the_column_of_units_are_refused_in_words_that_were_declared(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="'person' that names a unit$"):
+    with pytest.raises(ValueError, match="'person' that names a unit; "):
         registered(tmp_path, FITTING, Unit("person", 2))
 
 

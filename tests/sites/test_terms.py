@@ -149,7 +149,9 @@ def test_who_has_more_records_than_were_promised_does_not_begin() -> None:
     site(table, max_rows=400).open()
     site(table, person, max_rows=used, columns=SCHEMA).open()
     for unit, most in ((EACH_RECORD, 399), (person, used - 1)):
-        with pytest.raises(ValueError, match=f"max_rows: must be at most {most}, as was promised; the table has more"):
+        with pytest.raises(
+            ValueError, match=f"max_rows: must be at most {most}, as the task says, and the table has more"
+        ):
             site(table, unit, max_rows=most, columns=SCHEMA).open()
 
 

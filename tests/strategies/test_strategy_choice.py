@@ -78,7 +78,7 @@ def test_every_workload_has_a_strategy_of_either_kind() -> None:
     kinds = {each for each in vars(workloads).values() if isinstance(each, type) and issubclass(each, Workload)}
     assert set(AT_ONCE) == set(ADAPTIVELY) == kinds - {Workload}
     for choose in (choose_one_round, choose_adaptive):
-        with pytest.raises(WrongArgumentType, match="one of the workloads of dpcurves is needed, not a Workload"):
+        with pytest.raises(WrongArgumentType, match=r"a workload is needed, as CellWorkload\(axes\), not a Workload"):
             choose(Workload(), Setting(HUGE, WHO))
 
 

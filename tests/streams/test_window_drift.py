@@ -68,7 +68,7 @@ def test_it_watches_what_a_stream_releases() -> None:
     [
         ({"grid": dp.Grid(0, 1, cells=4)}, "grid: must have as many cells as the stream has counts, 10"),
         ({"width": 3}, "width: must be 1 or a window of the question"),
-        ({"windows_per_year": 0}, "windows_per_year: give at least 1 window per year"),
+        ({"windows_per_year": 0}, "windows_per_year: at least 1 window per year"),
         ({"false_alarm_rate": 1.5}, "false_alarm_rate: "),
         ({"false_alarm_rate": 1e-9}, "draws"),
     ],

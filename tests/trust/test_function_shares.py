@@ -229,7 +229,7 @@ def test_what_cannot_be_shared_is_refused() -> None:
             CountQuery((axis,), CountUse.CELLS),
             ONE,
             AddRemove(EACH_RECORD),
-            "adjacency: must be replace-one for each report",
+            "adjacency: must be replace-one with one record per report",
         ),
         (
             CountQuery((axis,), CountUse.CELLS),
@@ -238,8 +238,8 @@ def test_what_cannot_be_shared_is_refused() -> None:
             "more noise than 64-bit shares",
         ),
         (CountQuery((Axis("x", Grid(0, 1, cells=2**16)),), CountUse.CELLS), ONE, each, "grid: .* take a coarser grid"),
-        (query(4), ONE, AddRemove(EACH_RECORD), "adjacency: must be replace-one for each report"),
-        (query(4), ONE, ReplaceOne(Unit("owner", 2), 9), "for each report"),
+        (query(4), ONE, AddRemove(EACH_RECORD), "adjacency: must be replace-one with one record per report"),
+        (query(4), ONE, ReplaceOne(Unit("owner", 2), 9), "with one record per report"),
         (query(2**32), PrivacyLoss.pure(Fraction(1, 2**40)), each, "more noise than 64-bit shares can hold"),
     ):
         with pytest.raises(UnsupportedQuery, match=words):

@@ -162,7 +162,7 @@ def test_what_people_can_not_answer_is_refused(query: object, adjacency: object,
 def test_a_value_that_is_nowhere_is_refused_without_showing_it() -> None:
     plan = planned(4, PrivacyLoss.pure(1), 10)
     for slot in (-1, 5):
-        with pytest.raises(InvalidArgument, match="^value: must lie in a cell of the grid, or be missing$"):
+        with pytest.raises(InvalidArgument, match="^value: must lie in a cell of the task's grid, or be missing: "):
             make_message(plan, slot, Randomness.from_seed(1))
 
 

@@ -197,10 +197,10 @@ def test_the_commands_contribute_close_and_ask(pair: Federation, tmp_path: Path)
     assert first.read_text() == second.read_text() == agreed_on(pair, task).to_json()
     for arguments, words in (
         (["ask", "cdf", *document, owner, "--at", "1"], "ticket: must be the ticket of an analyst"),
-        (["ask", "roc", *document, analyst], "ask a task with --label"),
+        (["ask", "roc", *document, analyst], "ask a task made with --label"),
         (["ask", "cdf", *document, analyst], "ask at some of them, or for quantiles"),
-        (["ask", "cdf", *document, analyst, "--at", "1", "--points", "2"], "points: give --at or --points, not both"),
-        (["ask", "cdf", *document, analyst, "--points", "5000"], "points: must be at most 4000 edges"),
+        (["ask", "cdf", *document, analyst, "--at", "1", "--points", "2"], "points: --at and --points both name edges"),
+        (["ask", "cdf", *document, analyst, "--points", "5000"], "points: at most 4000 edges are counted"),
         (["contribute", str(table), *document, owner], "column: 'x' is not in the data"),
         (["contribute", str(table), *document, owner, "--label", "y"], "the task has no labels"),
     ):

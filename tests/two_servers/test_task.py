@@ -198,7 +198,7 @@ def test_tickets_are_secret_and_the_document_holds_their_hashes_alone(tmp_path: 
     with pytest.raises(ProtocolError, match=r"^file: .*owner-1' exists and is not overwritten"):
         create_task(PLAIN, PEOPLE, tmp_path / "other.json", tmp_path / "tickets")
     assert not (tmp_path / "other.json").exists()
-    with pytest.raises(ValueError, match="owners, analysts: must be at least one of each"):
+    with pytest.raises(ValueError, match="owners, analysts: must be at least one owner and one analyst"):
         create_task(PLAIN, {**PEOPLE, Role.OWNER: 0}, tmp_path / "other.json", tmp_path / "tickets")
 
 

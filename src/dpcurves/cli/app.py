@@ -215,7 +215,9 @@ class OneCommand(click.Command):
             (parameter for index, parameter in enumerate(single_options) if parameter in single_options[:index]), None
         )
         if repeated is not None:
-            raise Misuse(str(repeated.name).replace("_", "-"), f"{repeated.opts[-1]} is given twice; give it once")
+            raise Misuse(
+                str(repeated.name).replace("_", "-"), f"{repeated.opts[-1]} is given twice; leave one of them out"
+            )
         if not any(parameter.is_eager for parameter in order):  # --help is eager and must work without options
             given = {name for name, value in values.items() if isinstance(value, str | bool | list | tuple)}
             self._require_options(ctx, given, args)
@@ -308,7 +310,7 @@ def completion(*, shell: Annotated[str, Argument(metavar="SHELL", help="bash, zs
     from click.shell_completion import get_completion_class
 
     if shell not in SHELLS:
-        raise Misuse("shell", f"{', '.join(SHELLS[:-1])} or {SHELLS[-1]} is needed, got {shell!r}")
+        raise Misuse("shell", f"must be {', '.join(SHELLS[:-1])} or {SHELLS[-1]}, got {shell!r}")
     completion_class = get_completion_class(shell)
     if completion_class is not None:
         print_to_stdout(completion_class(click.get_current_context().command, {}, NAME, COMPLETING).source())

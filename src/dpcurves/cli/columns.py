@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 MOST_BARS = 40
 """Cells of a histogram that are printed; more are merged with their neighbours."""
-SIDE_BY_SIDE = 6
-"""Categories whose counts fit beside each other in a terminal of usual width."""
 QUARTILES = (0.25, 0.5, 0.75)
 """Probabilities of the quartiles."""
 
@@ -217,7 +215,8 @@ class HistogramsView(ResultView):
         counts = [
             (name, self._cell_counts(curve, edge_indices)) for name, curve in zip(names, curves.values(), strict=True)
         ]
-        chunks = [counts[start : start + SIDE_BY_SIDE] for start in range(0, len(counts), SIDE_BY_SIDE)]
+        side_by_side = 6  # categories whose counts fit beside each other in a terminal of usual width
+        chunks = [counts[start : start + side_by_side] for start in range(0, len(counts), side_by_side)]
         return [
             ViewTable(
                 f"{_error_of(first)}{_describe_merged_cells(first, edge_indices)}",
@@ -364,7 +363,7 @@ def bounds_question(
     if and_column is None or and_smallest is None:
         raise Misuse("and-column", BOTH)
     if and_column == column:
-        raise Misuse("and-column", "name another column than --column")
+        raise Misuse("and-column", "the same as --column; name another column")
     with translate_argument_errors("and-smallest", "unit"):
         return PlaneBoundsQuestion(first, BoundsQuestion(and_column, and_smallest, coverage))
 

@@ -44,7 +44,7 @@ ITEM = re.compile(r'\s*("(?:[^"]|"")*"|[^,"]*)\s*(?:,|$)')
 def parse_integer(argument: str, text: str, least: int = 1) -> int:
     """Return the whole number of a text. Raises `Misuse` for other texts and for a number below `least`."""
     if re.fullmatch(r"[+-]?[0-9]{1,18}", text) is None or int(text) < least:
-        raise Misuse(argument, f"a whole number of at least {least} is needed, got {text!r}")
+        raise Misuse(argument, f"a whole number of at least {least} is needed, as in {max(least, 5)}, got {text!r}")
     return int(text)
 
 
@@ -58,11 +58,11 @@ def check_positive_number(argument: str, text: str) -> str:
     decimal, quotient = _parse_float(text), re.fullmatch(r"[0-9]{1,18}/[0-9]{1,18}", text)
     # characters: enough for every double, and exact fractions stay small
     if (decimal is None and quotient is None) or len(text) > 60:
-        raise Misuse(argument, f"a number above zero is needed, got {text!r}")
+        raise Misuse(argument, f"a number above zero is needed, as in 0.5, got {text!r}")
     if decimal is not None and not (isfinite(decimal) and decimal > 0):
-        raise Misuse(argument, f"a finite number above zero is needed, got {text}")
+        raise Misuse(argument, f"a finite number above zero is needed, as in 0.5, got {text}")
     if quotient is not None and 0 in map(int, text.split("/")):
-        raise Misuse(argument, f"a finite number above zero is needed, got {text}")
+        raise Misuse(argument, f"a finite number above zero is needed, as in 0.5, got {text}")
     return text
 
 
@@ -93,7 +93,7 @@ def parse_numbers(argument: str, text: str) -> tuple[float, ...]:
     parsed = [_parse_float(item) for item in text.split(",")]
     numbers = tuple(number for number in parsed if number is not None and isfinite(number))
     if len(numbers) < len(parsed):
-        raise Misuse(argument, f"numbers with commas between them are needed, got {text!r}")
+        raise Misuse(argument, f"numbers with commas between them are needed, as in 0.25,0.5, got {text!r}")
     return numbers
 
 
@@ -101,14 +101,14 @@ def parse_number(argument: str, text: str) -> float:
     """Return the finite double of a text. Raises `Misuse` for other texts."""
     numbers = parse_numbers(argument, text)
     if len(numbers) != 1:
-        raise Misuse(argument, f"one number is needed, got {text!r}")
+        raise Misuse(argument, f"a single number is needed, as in 0.5, got {text!r}")
     return numbers[0]
 
 
 def parse_choice(argument: str, text: str, choices: Mapping[str, Choice]) -> Choice:
     """Return the value of the choice that `text` names. Raises `Misuse` with all choices for other texts."""
     if text not in choices:
-        raise Misuse(argument, f"{' or '.join(choices)} is needed, got {text!r}")
+        raise Misuse(argument, f"must be {' or '.join(choices)}, got {text!r}")
     return choices[text]
 
 
@@ -158,7 +158,7 @@ def parse_labels(argument: str, text: str) -> tuple[Label, ...]:
     while position <= len(text):
         match = ITEM.match(text, position)
         if match is None or not match[1].strip():
-            raise Misuse(argument, f"labels with commas between them are needed, got {text!r}")
+            raise Misuse(argument, f"labels with commas between them are needed, as in A,B, got {text!r}")
         labels.append(parse_label(argument, match[1].strip()))
         position = match.end() + (0 if match[0].endswith(",") else 1)
     return tuple(labels)
@@ -440,8 +440,6 @@ NO_AUTO = (
     "(dpcurves task suggest proposes cells from a public sample)"
 )
 NO_GRID = "give --grid lower:upper:cells (or --edges, or --values); bounds are declared, never read from the data"
-MOST_POINTS = 4000
-"""Largest number of edges of a question."""
 IN_NO_GROUP = "here scores outside of the grid are counted separately and belong to no group; leave --outside out"
 
 
@@ -670,7 +668,9 @@ class SplitOptions(QuestionOptions):
         """Return the columns and their categories, or None without a split."""
         columns = self.by or []
         if self.universe is not None and all("=" in column for column in columns if self.categories is None):
-            raise Misuse("universe", "name the column with --by NAME, without categories")
+            raise Misuse(
+                "universe", "--universe finds the categories of a column; name it with --by NAME, without categories"
+            )
         if self.categories is None:
             return self._combine_keys(tuple(self._parse_key(column) for column in columns))
         if not columns:
@@ -705,7 +705,7 @@ def require_matching_delta(question: object, loss: PrivacyLoss) -> None:
     unlisted = find_unlisted(question)
     if loss.delta and (unlisted is None or unlisted.universe is not None):
         target = "unlisted categories, --by NAME without --universe"
-        raise Misuse("delta", f"nothing in this question uses a delta; leave it out (it is for {target})")
+        raise Misuse("delta", f"this question needs no delta; leave --delta out (it is for {target})")
     if not loss.delta and unlisted is not None and unlisted.universe is None:
         raise Misuse(
             "categories",
@@ -879,7 +879,7 @@ class EdgeSubsetOptions:
         if self.points is None:
             return None if self.at is None else parse_nearest_edges(self.at, grid)
         if self.at is not None:
-            raise Misuse("points", "give --at or --points, not both")
+            raise Misuse("points", "--at and --points both name edges; leave one of them out")
         return parse_even_edges(self.points, grid)
 
 
@@ -888,8 +888,9 @@ def parse_even_edges(text: str, grid: Grid, option: str = "points") -> tuple[int
     from ..curves.prefixes import evenly_spaced_edges
 
     number = parse_integer(option, text)
-    if number > MOST_POINTS:
-        raise Misuse(option, f"must be at most {MOST_POINTS} edges, got {number}")
+    most_points = 4000  # largest number of edges of a question
+    if number > most_points:
+        raise Misuse(option, f"at most {most_points} edges are counted, got {number}; give fewer")
     return evenly_spaced_edges(number, grid.cells)
 
 
@@ -979,7 +980,9 @@ def is_range_automatic(cells: CellOptions) -> bool:
     """Return True if no grid is given, or ``auto``."""
     has_other_cells = (cells.edges, cells.values) != (None, None)
     if cells.grid == AUTO and has_other_cells:
-        raise Misuse("grid", "give --grid auto or cells, not both")
+        raise Misuse(
+            "grid", "auto finds the cells itself; leave out --edges and --values, or give them without --grid auto"
+        )
     return cells.grid in (None, AUTO) and not has_other_cells
 
 

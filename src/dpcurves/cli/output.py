@@ -135,7 +135,9 @@ class Output:
         level, highest = self.confidence_level(), (USUAL_DRAWS - 1) / (USUAL_DRAWS + 1)
         if level > highest:
             raise Misuse(
-                "level", f"must be at most {highest:.3f} (noise is simulated {USUAL_DRAWS} times), got {self.level}"
+                "level",
+                f"must be at most {highest:.3f}, because noise is simulated {USUAL_DRAWS} times; write 0.95, got "
+                f"{self.level}",
             )
         return level
 

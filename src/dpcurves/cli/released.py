@@ -64,7 +64,7 @@ def _read_comparable(file: str) -> Any:
         (result_class,) = (measured_class for measured_class in MEASURES if kind == measured_class.KIND)
     except ValueError:
         kinds = ", ".join(measured_class.KIND for measured_class in MEASURES)
-        raise Misuse("curve", f"give the file of a released {kinds}, as --json writes it") from None
+        raise Misuse("curve", f"must be the file of a released {kinds}; give one that --json wrote") from None
     return result_class.from_json(text)
 
 
@@ -184,7 +184,7 @@ def _name_windows(files: Sequence[str]) -> list[str]:
         file if stems.count(stem) > 1 or stem == "reference" else stem for file, stem in zip(files, stems, strict=True)
     ]
     if len(set(names)) < len(names):
-        raise Misuse("windows", "give each file once")
+        raise Misuse("windows", "a file is named twice; give each once")
     return names
 
 
@@ -288,7 +288,8 @@ def _rank_categories(result: ReleasedResult) -> ReleasedResult:
 
     if not isinstance(result, SummaryByCategory):
         raise Misuse(
-            "rank", "--rank needs counts, sums or summaries by category; give the file of one, or leave --rank out"
+            "rank",
+            "--rank needs counts, sums or summaries by category; give the file of such a result, or leave --rank out",
         )
     return ranking(result)
 
@@ -331,7 +332,10 @@ def _read_tree(path: str) -> dict[str, Any]:
             "tree", f'{path!r} cannot be read as JSON; give a file with {{"levels": ..., "nested": ...}}'
         ) from None
     if not isinstance(stored, dict) or set(stored) != {"levels", "nested"}:
-        raise Misuse("tree", 'give a file with {"levels": ["region", "district"], "nested": {"north": ["a", "b"]}}')
+        raise Misuse(
+            "tree",
+            'this is no hierarchy; write it as {"levels": ["region", "district"], "nested": {"north": ["a", "b"]}}',
+        )
     return stored
 
 
@@ -404,7 +408,7 @@ def publish(
         files = published(saved, out, title=title, **settings._asdict())
     except OSError as error:
         raise Misuse(
-            "out", f"{out!r} cannot be written ({error.strerror}); name one in a folder where you may write"
+            "out", f"{out!r} cannot be written ({error.strerror}); name a file in a folder where you may write"
         ) from None
     print_to_console(make_console(), f"written: {len(files)} files in {out!r}")
 

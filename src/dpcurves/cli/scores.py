@@ -83,7 +83,9 @@ class ShowOptions:
             parse_choice("bands", self.bands, {"each": False, "all": True}),
         )
         if simultaneous and (self.split_options.by is None or self.show not in AT_ONCE):
-            raise Misuse("bands", f"all needs --by, and --show {', '.join(AT_ONCE)}")
+            raise Misuse(
+                "bands", f"--bands all needs --by and --show {', '.join(AT_ONCE)}; add them, or leave --bands out"
+            )
         return ScoresView(
             settings,
             show=self.show,
@@ -223,7 +225,7 @@ class ResidualPlotOptions(QuestionOptions):
 
     def __post_init__(self) -> None:
         if self.predicted == self.residual:
-            raise Misuse("residual", "name another column than --predicted")
+            raise Misuse("residual", "the same as --predicted; name the column of the observed labels or values")
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields of the question; with a model in a file, its predictions and residuals."""

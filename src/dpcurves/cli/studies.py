@@ -299,7 +299,7 @@ def study(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise Misuse(
-            "out", f"the folder {str(folder)!r} cannot be made ({error.strerror}); name one where you may write"
+            "out", f"the folder {str(folder)!r} cannot be made ({error.strerror}); name a folder where you may write"
         ) from None
     outputs = [
         Output(str(folder / f"{question.name}.json"), str(folder / f"{question.name}.svg"))

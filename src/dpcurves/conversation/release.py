@@ -326,7 +326,7 @@ class Evidence:
         if noise is None:
             raise InvalidArgument(
                 "columns",
-                "margins need cells that were counted one by one; ask for each column by a question of its own",
+                "margins need cells that were counted one by one; ask a separate question about each column",
             )
         return [Evidence.from_cells((value,), noise, None) for value in self.values[: law.rows * law.cells]]
 

@@ -401,7 +401,9 @@ class AutoRangeHistogramQuestion(TableQuestion):
         fewest_cells = 2  # cells that a question may ask for
         most_cells = 10_000  # cells that a question may ask for
         if not fewest_cells <= self.cells <= most_cells:
-            raise InvalidArgument("cells", f"a number from {fewest_cells} to {most_cells} is needed, got {self.cells}")
+            raise InvalidArgument(
+                "cells", f"a number of cells from {fewest_cells} to {most_cells} is needed, got {self.cells}"
+            )
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask the pilot queries, then count on the cells that they chose."""

@@ -318,7 +318,7 @@ class PlaneBoundsQuestion(TableQuestion):
             require_type(name, getattr(self, name), BoundsQuestion, WRITTEN)
         if self.x.column == self.y.column:
             raise InvalidArgument(
-                "y", f"a column other than x is needed, got {self.y.column!r} for both: name another one"
+                "y", f"a column other than that of x is needed, got {self.y.column!r} for both: name another column"
             )
 
     def steps(self, setting: Setting) -> Needs[PlaneBounds]:

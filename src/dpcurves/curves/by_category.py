@@ -207,9 +207,7 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
 
         curves = {rename_key(key): curve.with_labels(columns, categories) for key, curve in self._curves.items()}
         if len(set(map(format_key, curves))) < len(self._curves):
-            raise InvalidArgument(
-                "categories", "two categories would have the same label; give each a label of its own"
-            )
+            raise InvalidArgument("categories", "two categories would have the same label; give each another label")
         return type(self)([columns.get(column, column) for column in self.columns], curves)
 
     def _with_source(self, source: str) -> Self:
@@ -384,7 +382,7 @@ def sum_curves(curves: Sequence[Curve], *notes: str) -> Curve:
     if not first.IS_ADDITIVE:
         raise WrongArgumentType(
             "columns",
-            f"results of the kind {type(first).__name__} do not add up over categories; ask for counts or sums",
+            f"results of type {type(first).__name__} do not add up over categories; ask for counts or sums by category",
         )
     questions = {json.dumps(dict(curve._question()), sort_keys=True, default=str) for curve in curves}
     laws = [tuple(evidence.law for evidence in curve.rounds) for curve in curves]

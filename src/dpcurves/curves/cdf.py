@@ -225,7 +225,7 @@ def choose_bin_edges(
     if isinstance(bins, SupportsIndex) and not isinstance(bins, np.ndarray):
         if not 1 <= index(bins) <= grid.cells:
             raise InvalidArgument(
-                "bins", f"from one to {grid.cells} are needed, as many as there are cells, got {index(bins)}"
+                "bins", f"a number from 1 to {grid.cells}, the cells of the grid, is needed, got {index(bins)}"
             )
         if plotted_edges == WHOLE:
             return grid.nearest_edge(np.linspace(grid.lower, grid.upper, index(bins) + 1)), ()
@@ -233,9 +233,13 @@ def choose_bin_edges(
         return np.unique(grid.nearest_edge(np.linspace(first, last, index(bins) + 1))), ()
     edges = np.asarray(bins, dtype=np.float64)
     if edges.ndim != 1 or len(edges) < 2 or not (np.diff(edges) > 0).all():
-        raise InvalidArgument("bins", "a number of bins is needed, or at least two edges, each above the one before")
+        raise InvalidArgument(
+            "bins", "a number of bins is needed, as in 10, or at least two rising edges, as in [0, 10, 20]"
+        )
     if edges[0] < grid.lower or edges[-1] > grid.upper:
-        raise InvalidArgument("bins", f"edges from {grid.lower:g} to {grid.upper:g}, the ends of the grid, are needed")
+        raise InvalidArgument(
+            "bins", f"edges from {grid.lower:g} to {grid.upper:g}, the ends of the grid, are needed; drop those outside"
+        )
     indices = grid.nearest_edge(edges)
     nearest, width = grid.edge(indices), np.diff(grid.edges).min()
     tied = np.flatnonzero(np.diff(indices) == 0)
@@ -721,7 +725,7 @@ class CdfQuestion(TableQuestion):
             object.__setattr__(self, "at", parse_edges(self.at, Axis(self.column, self.grid)))
             if (self.by, self.hint, self.method, self.smooth) != (None, None, None, None):
                 raise InvalidArgument(
-                    "at", "edges in at cannot be combined with by, hint, method or smooth: leave out at, or those"
+                    "at", "at cannot be combined with by, hint, method or smooth: leave out at, or leave out the others"
                 )
         object.__setattr__(self, "hint", parse_hint(self.hint))
         if self.smooth is not None:
@@ -729,7 +733,7 @@ class CdfQuestion(TableQuestion):
         if self.method is not None:
             require_type("method", self.method, METHODS, "one, as GrownPartition(),")
             if self.hint is not None:
-                raise InvalidArgument("hint", "hint chooses the method: leave out hint or method")
+                raise InvalidArgument("hint", "hint already chooses the method: leave out hint, or leave out method")
 
     @property
     def charged_query(self) -> PrefixQuery | None:

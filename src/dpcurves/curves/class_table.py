@@ -126,7 +126,9 @@ class ClassTable(SimulationCache):
         """
         if not self.are_probabilities:
             grid_range = " to ".join(f"{endpoint:g}" for endpoint in self.grid.endpoints)
-            raise InvalidArgument("grid", f"{what} needs predicted probabilities, in [0, 1], got {grid_range}")
+            raise InvalidArgument(
+                "grid", f"{what} needs predicted probabilities: ask on a grid within [0, 1], got {grid_range}"
+            )
 
     @property
     def middles(self) -> FloatArray:

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 SAFE = 0.75
 """Fraction of the false alarm probability for which thresholds are simulated, since the simulated law itself comes from
 noisy counts. At probability 0.05, 0.038 to 0.043 of 1,000 unchanged windows alarm (`benchmarks/judging_models.py`)."""
-FIRST_STREAM = 60
-"""Index of the first random stream of a drift; each window uses two. Other statistics use other indices."""
 MISSING = "missing"
 """Name of the statistic of missing records."""
 Curve = CDF | Histogram
@@ -126,9 +124,11 @@ class Drift(CompositeResult):
     def shifts(self) -> Mapping[tuple[str, str], Shift]:
         """The drift statistics by window and statistic."""
         shifts = {}
+        # index of the first random stream of a drift; each window uses two. Other statistics use other indices.
+        first_stream = 60
         for index, (name, window) in enumerate(self.windows.items()):
-            cells = _build_drift_cells(self.reference, window, numbered_generator(FIRST_STREAM + 2 * index))
-            null_generator = numbered_generator(FIRST_STREAM + 1 + 2 * index)
+            cells = _build_drift_cells(self.reference, window, numbered_generator(first_stream + 2 * index))
+            null_generator = numbered_generator(first_stream + 1 + 2 * index)
             null = cells.simulate_null(null_generator)
             for statistic, compute in STATISTIC_FUNCTIONS.items():
                 value, null_values = float(compute(cells.first.cells, cells.second.cells, cells)), compute(*null, cells)
@@ -265,7 +265,7 @@ def _require_same_cells(reference: Any, window: Any) -> None:
     """Raise unless both are curves of one kind on the same cells, of independent units, with values outside clipped."""
     if isinstance(reference, Histogram) and isinstance(window, Histogram):
         if not np.array_equal(reference.x, window.x):
-            raise InvalidArgument("windows", "histograms on the same cells are needed: ask for both on one grid")
+            raise InvalidArgument("windows", "histograms on the same cells are needed: ask for both on the same grid")
         for curve in (reference, window):
             require_independent(curve.privacy)
     else:

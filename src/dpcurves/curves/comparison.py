@@ -359,7 +359,7 @@ def _compare_histograms(private: Histogram, counted: Histogram) -> ComparisonRes
     """Return the largest difference of the distribution functions of both histograms, no interval, and the p-value.
     Raises `InvalidArgument` for different cells."""
     if not np.array_equal(private.x, counted.x):
-        raise InvalidArgument("question", "histograms on the same cells are needed: ask for both on one grid")
+        raise InvalidArgument("question", "histograms on the same cells are needed: ask for both on the same grid")
     rng = public_generator(None)
     first, second, _ = simulate_samples(private, counted, rng)
     result = kolmogorov_smirnov(first, second, simulate_null(first, second, rng))

@@ -535,7 +535,7 @@ def _check_tables(
     see `consistent`."""
     checked = {COUNT: COUNT, SUM: SUM}.get(str(statistic))
     if checked is None:
-        raise InvalidArgument("statistic", f"{COUNT} or {SUM} is needed, got {describe_value(statistic)}")
+        raise InvalidArgument("statistic", f"must be {COUNT} or {SUM}, got {describe_value(statistic)}")
     if not tables:
         raise InvalidArgument("results", "at least one result is needed, as in [table, total]")
     converted = {str(name): _to_table(item) for name, item in tables.items()}
@@ -545,7 +545,9 @@ def _check_tables(
     grants = [item.grant for item in privacies]
     if len(set(grants)) < len(grants):
         raise InvalidArgument(
-            "results", "two results are from one release, so one adds no information: leave out the margin of the table"
+            "results",
+            "two results are from the same release, so the second adds no information: leave out the margin of "
+            "the table",
         )
     cells = [(item.grid.edges.tolist(), item.grid.outside) for item in converted.values() if item.grid is not None]
     if checked == SUM:
@@ -586,8 +588,8 @@ def _to_table(result: object) -> _Table:
             return _Table(result.columns, keys, members)
     raise WrongArgumentType(
         "results",
-        "only counts, sums, summaries, histograms, those by category and two-way tables are made consistent: leave "
-        "out other results",
+        "only counts, sums, summaries and histograms (also by category) and two-way tables are made consistent: "
+        "leave out the others",
     )
 
 
@@ -663,7 +665,7 @@ def _find_parts(tables: Sequence[_Table], tree: CategoryHierarchy) -> tuple[int,
             continue
         if any(tree.find_determining_column(column, parts.columns) is None for column in table.columns):
             raise InvalidArgument(
-                "results", "one result with the categories of all the columns is needed: add a table by all of them"
+                "results", "a result with the categories of all the columns is needed: add a table by all of them"
             )
         numbers = {key: row for row, key in enumerate(table.format_categories(table.columns, tree))}
         categories = parts.format_categories(table.columns, tree)

@@ -321,7 +321,7 @@ class ContingencyQuestion(TableQuestion):
             if axis.slots < 2:
                 raise InvalidArgument(name, 'at least 2 categories are needed, as in Categories("ward", ("a", "b"))')
         if self.rows.column == self.columns.column:
-            raise InvalidArgument("columns", "a column other than rows is needed: name another one")
+            raise InvalidArgument("columns", "a column other than that of rows is needed: name another column")
         most_cells = 2**12  # pairs of categories
         if self.rows.slots * self.columns.slots > most_cells:
             raise InvalidArgument(
@@ -420,7 +420,10 @@ class _PairCounts(SimulatedCounts):
         if isinstance(table, Contingency):
             return cls(table.unbiased_counts, table.evidence, table.privacy, table.notes, True)
         if not isinstance(table, Histogram2D):
-            raise WrongArgumentType("table", f"a Contingency or a Histogram2D is needed, got {type(table).__name__}")
+            raise WrongArgumentType(
+                "table",
+                f"a Contingency or a Histogram2D is needed, as dp.crosstab gives one, got {type(table).__name__}",
+            )
         evidence = table.evidence[-1]
         if len(table.evidence) > 1 or JOINED in table.notes:
             raise InvalidArgument(

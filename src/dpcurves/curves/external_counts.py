@@ -96,12 +96,14 @@ def from_counts(
             raise InvalidArgument(name, f"a text of at most {longest} printable characters is needed: shorten it")
     require_type("adjacency", adjacency, Neighbours, "ADD_REMOVE or REPLACE_ONE")
     if require_integer("rows_per_unit", rows_per_unit) < 1:
-        raise InvalidArgument("rows_per_unit", f"at least 1 is needed, got {rows_per_unit}")
+        raise InvalidArgument(
+            "rows_per_unit", f"a whole number of at least 1 is needed, the most records of a unit, got {rows_per_unit}"
+        )
     grid = _parse_grid(edges, Outside.APART if outside else Outside.CLIPPED)
     noise, mechanism = _parse_noise(law, scale)
     values = _parse_counts(noisy, grid.slots, whole_only=law == EXACT or LAWS[law][1])
     if total is not None and require_integer("total", total) < 1:
-        raise InvalidArgument("total", f"at least 1 is needed, got {total}")
+        raise InvalidArgument("total", f"a whole number of at least 1 is needed, the number of records, got {total}")
     if law == EXACT and (min(values) < 0 or sum(values) < 1):
         raise InvalidArgument(
             "noisy",
@@ -139,7 +141,7 @@ def _parse_noise(law: str, scale: Exact | None) -> tuple[Noise, str]:
     """Return the noise law of each count, and its description for the privacy statement. Raises `InvalidArgument`
     for an unknown law or a scale that does not fit it."""
     if law not in (EXACT, *LAWS):
-        raise InvalidArgument("law", f"one of {EXACT}, {', '.join(LAWS)} is needed, got {describe_value(law)}")
+        raise InvalidArgument("law", f"must be one of {EXACT}, {', '.join(LAWS)}, got {describe_value(law)}")
     if law == EXACT:
         if scale is not None:
             raise InvalidArgument(
@@ -150,7 +152,8 @@ def _parse_noise(law: str, scale: Exact | None) -> tuple[Noise, str]:
     if scale is None:
         raise InvalidArgument(
             "scale",
-            "say how large the noise is, in records: the scale of a Laplace law, or a standard deviation",
+            "the size of the noise is missing: give the scale of a Laplace law, or a standard deviation, in "
+            "records, as scale=2",
         )
     (family, discrete), size = LAWS[law], parse_positive_fraction("scale", scale)
     # from scale 1 on, rounded counts with continuous noise nearly follow the discrete law; 2**50 hides any count
@@ -170,9 +173,13 @@ def _parse_counts(noisy: Any, slots: int, *, whole_only: bool) -> tuple[int, ...
     try:
         counts: FloatArray = np.asarray(noisy, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InvalidArgument("noisy", "a list of numbers is needed, one count for each cell") from None
+        raise InvalidArgument(
+            "noisy", "a list of numbers is needed, one count for each cell, as in [12, 40, 7]"
+        ) from None
     if counts.shape != (slots,):
-        raise InvalidArgument("noisy", f"one count for each of {slots} cells is needed, got {counts.shape}")
+        raise InvalidArgument(
+            "noisy", f"a count for each of the {slots} cells is needed, got an array of shape {counts.shape}"
+        )
     # doubles above are not all integers
     if not all(isfinite(count) and abs(count) <= 2.0**53 for count in counts.tolist()):
         raise InvalidArgument("noisy", "a count is not finite, or above 2**53: give the released numbers of records")

@@ -341,7 +341,8 @@ def require_estimator(estimator: object) -> None:
     """
     if estimator is not None and (isinstance(estimator, type) or not hasattr(estimator, "estimate_table")):
         raise WrongArgumentType(
-            "estimator", f"one of dpcurves.histograms is needed, as in DawaEstimator(), got {describe_value(estimator)}"
+            "estimator",
+            f"an estimator of dpcurves.histograms is needed, as in DawaEstimator(), got {describe_value(estimator)}",
         )
 
 
@@ -400,13 +401,16 @@ class Histogram2DQuestion(TableQuestion):
         for name in ("x", "y"):
             require_type(name, getattr(self, name), str, "the name of a column")
         if self.x == self.y:
-            raise InvalidArgument("y", f"another column than x is needed, got {describe_value(self.y)} for both")
+            raise InvalidArgument(
+                "y",
+                f"a column other than that of x is needed, got {describe_value(self.y)} for both: name another column",
+            )
         most_cells = 2**20  # 8 MB of counts
         if self.x_grid.slots * self.y_grid.slots > most_cells:
             cells = self.x_grid.slots * self.y_grid.slots
             raise InvalidArgument(
                 "x_grid, y_grid",
-                f"a plane of at most {most_cells} cells is laid out, got {cells}: give grids of fewer cells",
+                f"at most {most_cells} cells are allowed in all, got {cells}: give grids of fewer cells",
             )
         require_estimator(self.estimator)
 

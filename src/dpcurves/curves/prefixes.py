@@ -49,7 +49,9 @@ def parse_edges(given: Any, axis: Axis) -> tuple[int, ...]:
         )
     )
     if not edges or len(set(edges)) < len(edges) or edges[0] < 0 or edges[-1] > axis.grid.cells:
-        raise InvalidArgument("at", f"indices of edges from 0 to {axis.grid.cells}, each once, are needed, got {edges}")
+        raise InvalidArgument(
+            "at", f"indices of edges from 0 to {axis.grid.cells} are needed, each once, as in (1, 7), got {edges}"
+        )
     return edges
 
 
@@ -113,10 +115,14 @@ class PrefixShares:
         *earlier, last = (Evidence.from_json(release).as_cell_counts() for release in releases)
         step = facts.get("step", 0.0)
         if not isinstance(step, int | float) or not 0 <= step < inf:
-            raise InvalidArgument("step", f"must be above 0, got {step!r}")
+            raise InvalidArgument(
+                "step", f"must be a number of at least 0, got {step!r}: use the unchanged text of to_json"
+            )
         uses_all_rounds = facts.get("uses_all_rounds", False)
         if not isinstance(uses_all_rounds, bool):
-            raise InvalidArgument("uses_all_rounds", f"must be true or false, got {uses_all_rounds!r}")
+            raise InvalidArgument(
+                "uses_all_rounds", f"must be true or false, got {uses_all_rounds!r}: use the unchanged text of to_json"
+            )
         return cls(last, grid, tuple(earlier), facts.get("pilot_queries", 0), step, uses_all_rounds)
 
     @property
@@ -535,7 +541,7 @@ class SearchedQuantiles:
         evidence = Evidence.from_json(released)
         if evidence.path_sums.cells != (grid := grid_from_json(question["grid"])).slots:
             raise InvalidArgument(
-                "grid", "the stored grid has not the cells of the search: use the unchanged text of to_json"
+                "grid", "the stored grid differs from the cells of the search: use the unchanged text of to_json"
             )
         return cls(evidence, grid, question["label"], privacy)
 

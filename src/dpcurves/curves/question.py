@@ -207,7 +207,7 @@ def parse_grouping(by: object) -> tuple[Categories, ...]:
     for categories in by:
         require_type("by", categories, Categories, CATEGORIES)
     if len({categories.column for categories in by}) < len(by):
-        raise InvalidArgument("by", "each column is named once: leave out the repeated one")
+        raise InvalidArgument("by", "a column is named twice: name each column once")
     most_combinations = 2**16  # each has a row of counts
     if len(by) > 1 and (combinations := prod(categories.slots for categories in by)) > most_combinations:
         raise InvalidArgument(

@@ -86,7 +86,7 @@ def question_from_json(stored: Mapping[str, Any]) -> Any:
     ):
         command = stored.get(ASK) if isinstance(stored, Mapping) else stored
         raise InvalidArgument(
-            ASK, f"one of {', '.join(sorted(list_question_classes()))} is needed, got {describe_value(command)}"
+            ASK, f"must be one of {', '.join(sorted(list_question_classes()))}, got {describe_value(command)}"
         )
     word, values = stored[ASK], {name: value for name, value in stored.items() if name != ASK}
     if values.get(GRID) == AUTO:
@@ -252,7 +252,7 @@ def _parse_method(name: str, value: Any) -> Any:
     `InvalidArgument` for an unknown one."""
     document = {value: {}} if isinstance(value, str) else value
     if not isinstance(document, Mapping) or len(document) != 1 or next(iter(document)) not in METHODS:
-        raise InvalidArgument(name, f"one of {', '.join(METHODS)} is needed, got {describe_value(value)}")
+        raise InvalidArgument(name, f"must be one of {', '.join(METHODS)}, got {describe_value(value)}")
     ((word, stored),) = document.items()
     return _parse_fields(METHODS[word], _require_object(name, stored))
 

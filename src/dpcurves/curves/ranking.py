@@ -153,7 +153,8 @@ def ranking(numbers: SummaryByCategory) -> Ranking:
     most_categories = 500  # draws times categories grow with the square of their number
     if len(numbers) > most_categories:
         raise InvalidArgument(
-            "numbers", f"at most {most_categories} categories are ranked, got {len(numbers)}: ask by fewer categories"
+            "numbers",
+            f"at most {most_categories} categories can be ranked, got {len(numbers)}: ask by fewer categories",
         )
     values = np.array([number.value for number in numbers.values()])
     order = np.argsort(-np.where(np.isnan(values), -np.inf, values), kind="stable")

@@ -263,7 +263,9 @@ class ResidualPlot(ReleasedResult):
         """
         count = require_integer("count", count)
         if count < 1:
-            raise InvalidArgument("count", f"must be at least 1, got {count}")
+            raise InvalidArgument(
+                "count", f"must be a number of synthetic points of at least 1, as in 500, got {count}"
+            )
         column_groups = np.array_split(np.arange(len(self.density)), min(count, len(self.density)))
         first, last = np.array([(columns[0], columns[-1] + 1) for columns in column_groups]).T
         slices = np.add.reduceat(self.density, first, axis=0)
@@ -382,7 +384,8 @@ class ResidualPlotQuestion(TableQuestion):
         if self.predicted == self.residual:
             raise InvalidArgument(
                 "residual",
-                f"another column than that of predictions is needed, got {self.residual!r} for both",
+                f"a column other than that of the predictions is needed, got {self.residual!r} for both: name "
+                "another column",
             )
         convert_to_integers(self, cells="cells")
         most_cells = 256  # cells along each axis
@@ -487,7 +490,7 @@ def _parse_rows(rows: Any, columns: int) -> FloatArray:
         return np.array(rows, dtype=np.float64).reshape(len(rows), columns)
     except (TypeError, ValueError):
         raise InvalidArgument(
-            "curve", f"rows of {columns} numbers are needed: use the unchanged text of to_json"
+            "curve", f"a stored row does not have {columns} numbers: use the unchanged text of to_json"
         ) from None
 
 

@@ -273,10 +273,10 @@ def check_group_number(groups: int, grid: Grid, *, name: str = "groups") -> int:
     require_type("grid", grid, Grid, "a Grid, as in Grid(0, 1, cells=64),")
     groups = require_integer(name, groups)
     if groups < 2:
-        raise InvalidArgument(name, f"at least 2 groups are needed, got {groups}")
+        raise InvalidArgument(name, f"at least 2 groups are needed, as in 10, got {groups}")
     most_groups = 1000  # groups
     if groups > most_groups:
-        raise InvalidArgument(name, f"at most {most_groups} groups are cut, got {groups}: ask for fewer")
+        raise InvalidArgument(name, f"at most {most_groups} groups are allowed, got {groups}: ask for fewer")
     low, high = grid.endpoints
     if low < 0 or high > 1:
         raise InvalidArgument(

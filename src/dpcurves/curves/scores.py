@@ -328,7 +328,7 @@ class ScoresQuestion(TableQuestion):
         if self.grid.cells > most_cells:
             why = "intervals simulate the noise of each, and of more it needs too much memory"
             raise InvalidArgument(
-                "grid", f"at most {most_cells} cells of scores are counted, got {self.grid.cells}: {why}"
+                "grid", f"at most {most_cells} cells of scores can be counted, got {self.grid.cells}: {why}"
             )
         parse_class_labels(self.label, self.pos_label, self.neg_label)
 
@@ -414,7 +414,7 @@ class ScoresByCategory(ByCategory[Scores]):
         category."""
         if name not in self:
             raise InvalidArgument(
-                "category", f"one of {', '.join(map(format_key, self))} is needed, got {describe_value(name)}"
+                "category", f"must be one of {', '.join(map(format_key, self))}, got {describe_value(name)}"
             )
         scores = self[name]
         value, ends = scores.value(reading), scores.interval(reading, level, population=population, generator=draw)

@@ -897,7 +897,7 @@ class SummaryQuestion(_BoundedQuestion):
         _BoundedQuestion.__post_init__(self)
         moments = require_integer("moments", self.moments)
         if moments not in MOMENTS:
-            raise InvalidArgument("moments", f"1, for the mean, or 2, for the variance too, is needed, got {moments}")
+            raise InvalidArgument("moments", f"must be 1, for the mean, or 2, for the variance too, got {moments}")
         object.__setattr__(self, "moments", moments)
 
     def budget_fractions(self, setting: Setting) -> tuple[Fraction, ...]:

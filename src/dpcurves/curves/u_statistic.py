@@ -185,7 +185,11 @@ def collision_probability(curve: CDF | Histogram) -> UStatistic:
     """
     if isinstance(curve, Histogram):
         if ROUNDED in curve.notes:
-            raise InvalidArgument("curve", "values were rounded at random, so the counts of single cells are unknown")
+            raise InvalidArgument(
+                "curve",
+                "values were rounded at random, so counts of single cells are unknown; ask in a task without "
+                "randomized rounding",
+            )
         return estimate_pair_mean(
             curve, lambda edges: same_cell_kernel(np.ones(len(cell_endpoints(edges)[0]), dtype=np.int64))
         )

@@ -214,7 +214,7 @@ class VerifyQuestion(TableQuestion):
                 object.__setattr__(self, name, require_number(name, getattr(self, name)))
         if self.above is None and self.below is None:
             raise InvalidArgument(
-                "above", "say what is claimed: above=0 for a positive coefficient, below=0 for a negative one"
+                "above", "the claim is missing: give above=0 for a positive coefficient, or below=0 for a negative one"
             )
         self._query()
 
@@ -250,8 +250,8 @@ class VerifyQuestion(TableQuestion):
         if requested not in coefficients:
             raise InvalidArgument(
                 "coefficient",
-                f"one of {', '.join(map(_format_coefficient, coefficients))} is needed, "
-                f"got {describe_value(self.coefficient)}",
+                f"must be one of {', '.join(map(_format_coefficient, coefficients))}, got "
+                f"{describe_value(self.coefficient)}",
             )
         return coefficients.index(requested)
 

@@ -234,7 +234,7 @@ def parse_statistic(statistic: object) -> str:
         ValueError: it is another word.
     """
     if not isinstance(statistic, str) or statistic not in STATISTICS:
-        raise InvalidArgument("statistic", f"one of {', '.join(STATISTICS)} is needed")
+        raise InvalidArgument("statistic", f"must be one of {', '.join(STATISTICS)}")
     return str(statistic)
 
 

@@ -19,8 +19,6 @@ from ..expressions import Expression, find_column_names, parse_expression
 from .grid import Grid
 from .universe import HashUniverse, Universe, require_universe
 
-LONGEST_AXIS_NAME = 60
-"""Characters of a model's name, which is printed in plots and ledgers."""
 MOST_JSON = 2**24
 """Characters of a model's JSON text; a longer one is refused."""
 
@@ -121,9 +119,12 @@ def require_name(name: object) -> None:
     """
     require_type("name", name, str, "a text")
     text = str(name)
-    if not (0 < len(text) <= LONGEST_AXIS_NAME and text.isprintable() and text.strip() == text):
+    longest_axis_name = 60  # characters of a model's name, which is printed in plots and ledgers
+    if not (0 < len(text) <= longest_axis_name and text.isprintable() and text.strip() == text):
         raise InvalidArgument(
-            "name", f"1 to {LONGEST_AXIS_NAME} printable characters are needed, got {describe_value(name)}"
+            "name",
+            f"a name of 1 to {longest_axis_name} printable characters is needed, as in 'age', got "
+            f"{describe_value(name)}",
         )
 
 
@@ -167,8 +168,6 @@ SCALARS: tuple[tuple[type, type], ...] = (
     (np.str_, str), (np.bool_, bool), (np.integer, int), (np.floating, float)
 )  # fmt: skip
 """NumPy's scalar types and their Python counterparts."""
-MOST_DIGITS = 1000
-"""Digits of an integer category: below Python's limit for converting integers to text (4300)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +254,9 @@ class Categories:
         declared = require_sequence("categories", self.values, 'a tuple of them, as in ("a", "b"),')
         values = tuple(parse_category("categories", category) for category in declared)
         if not values or min(len(set(values)), len(set(map(str, values)))) < len(values):
-            raise InvalidArgument("categories", "at least one category is needed, each once")
+            raise InvalidArgument(
+                "categories", "at least one category is needed, and each must be listed once, as in ('a', 'b')"
+            )
         object.__setattr__(self, "values", values)
 
     @property
@@ -376,13 +377,22 @@ def parse_category(name: str, declared: Any) -> Category:
     """
     value: Category = _to_python_scalar(declared)
     if type(value) not in (str, int, float, bool):
-        raise WrongArgumentType(name, f"a text, a number, True or False is needed, got a {type(declared).__name__}")
+        raise WrongArgumentType(
+            name, f"a text, a number, True or False is needed, as in 'a' or 1, got a {type(declared).__name__}"
+        )
     if isinstance(value, float) and isnan(value):
-        raise InvalidArgument(name, "NaN equals no value; missing values are counted as missing")
+        raise InvalidArgument(
+            name, "NaN cannot be a category, because missing values are counted as missing; leave it out"
+        )
     if isinstance(value, str) and re.search("[\ud800-\udfff]", value):
-        raise InvalidArgument(name, "a text of Unicode characters is needed, without lone surrogates")
-    if isinstance(value, int) and abs(value) >= 10**MOST_DIGITS:
-        raise InvalidArgument(name, f"a whole number of at most {MOST_DIGITS} digits is needed")
+        raise InvalidArgument(
+            name, "a text of Unicode characters without lone surrogates is needed; correct the encoding of the category"
+        )
+    most_digits = 1000  # digits of an integer category: below Python's limit for converting integers to text (4300)
+    if isinstance(value, int) and abs(value) >= 10**most_digits:
+        raise InvalidArgument(
+            name, f"a whole number of at most {most_digits} digits is needed; write longer ones as text, in quotes"
+        )
     return value
 
 

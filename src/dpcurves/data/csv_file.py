@@ -58,15 +58,15 @@ class CsvFile:
     def __post_init__(self) -> None:
         if not isinstance(self.file, str | Path | bytes):
             raise WrongArgumentType(
-                "file", f"a path or the bytes of a file are needed, got {describe_value(self.file)}"
+                "file", f"a path or the bytes of a file are needed, as in 'visits.csv', got {describe_value(self.file)}"
             )
         object.__setattr__(self, "delimiter", parse_delimiter(self.delimiter))
         if not isinstance(self.encoding, str) or self.encoding.lower() not in ENCODINGS:
-            raise InvalidArgument(
-                "encoding", f"utf-8, latin-1 or cp1252 is needed, got {describe_value(self.encoding)}"
-            )
+            raise InvalidArgument("encoding", f"must be utf-8, latin-1 or cp1252, got {describe_value(self.encoding)}")
         if self.decimal not in (".", ","):
-            raise InvalidArgument("decimal", f"a point or a comma is needed, got {describe_value(self.decimal)}")
+            raise InvalidArgument(
+                "decimal", f"must be a point or a comma, '.' or ',', got {describe_value(self.decimal)}"
+            )
         _ = self.origin
 
     @property
@@ -101,7 +101,7 @@ def parse_delimiter(value: object) -> str:
     """
     character = "\t" if isinstance(value, str) and value == TAB else value
     if not isinstance(character, str) or len(character) != 1 or not character.isascii() or character in NO_DELIMITER:
-        rule = f"one character of ASCII is needed, no quote and no line end, got {describe_value(value)}"
+        rule = f"a single ASCII character is needed, no quote and no line end, as in ';', got {describe_value(value)}"
         raise InvalidArgument("delimiter", rule)
     return character
 
@@ -117,7 +117,9 @@ def _parse_day(text: object) -> tuple[date, str]:
                 return date(int(match["y"]), int(match["m"]), int(match["d"])), separator
             except ValueError:
                 break
-    raise InvalidArgument("dates", f"day zero is needed, as 2020-01-01 or 01.01.2020, got {describe_value(text)}")
+    raise InvalidArgument(
+        "dates", f"the day that counts as zero is needed, as in 2020-01-01 or 01.01.2020, got {describe_value(text)}"
+    )
 
 
 TEXT_ENDINGS = (".csv", ".tsv", ".txt")

@@ -50,7 +50,7 @@ def cells_of_width(lower: float, upper: float, width: float) -> int:
         ValueError: the width is not a finite positive number, or the number of cells is not an integer.
     """
     if not (isfinite(width) and width > 0):
-        raise InvalidArgument("width", f"a finite number above zero is needed, got {width}")
+        raise InvalidArgument("width", f"a finite number above zero is needed, as in 0.5, got {width}")
     if not (isfinite(lower) and isfinite(upper) and lower < upper):
         raise InvalidArgument(
             "grid",
@@ -99,8 +99,6 @@ def parse_cell_count(text: str) -> int:
 MOST_LAID_OUT = 2**20
 """Edges. Largest number of edges that are kept in memory at once; the edges of finer grids stay a formula."""
 
-EDGES_TRIED = 1000
-"""Edges. Number of neighbouring edges of a very fine grid that are compared at each of three places."""
 CELLS_PER_VALUE = 1000
 """Cells per value below which looking up all edges is faster than bisection."""
 WIDTH = "width="
@@ -156,7 +154,8 @@ class Grid:
     ) -> None:
         if (cells is None) == (width is None):
             raise InvalidArgument(
-                "grid", "give cells=, the number of cells, or width=, the width of a cell: one of the two"
+                "grid",
+                "the cells are missing or given twice: give either cells=, their number, or width=, the width of each",
             )
         if width is None:
             self._initialize(lower, upper, cells or 0, Spacing.LINEAR, (), outside)
@@ -188,7 +187,8 @@ class Grid:
         if not (lower > 0 and isfinite(upper / lower)):
             raise InvalidArgument(
                 "grid",
-                f"bounds of a geometric grid must be above zero, and their ratio finite, got {lower} and {upper}",
+                "bounds of a geometric grid must be above zero, and their ratio finite, as in 1 and 1000, got "
+                f"{lower} and {upper}",
             )
         return Grid.__new__(Grid)._initialize(lower, upper, cells, Spacing.GEOMETRIC, (), outside)
 
@@ -219,7 +219,7 @@ class Grid:
             Spacing.LINEAR: Grid, Spacing.GEOMETRIC: cls.geometric, Spacing.LOGISTIC: cls.logistic
         }  # fmt: skip
         if spacing not in constructors:
-            raise InvalidArgument("grid", "no formula gives explicit edges; write Grid.from_edges(edges)")
+            raise InvalidArgument("grid", "explicit edges follow no formula; write Grid.from_edges(edges)")
         return constructors[spacing](lower, upper, cells=cells)
 
     @classmethod
@@ -228,9 +228,9 @@ class Grid:
         try:
             exact = tuple(float(edge) for edge in edges)
         except (TypeError, ValueError, OverflowError):
-            raise InvalidArgument("grid", "give at least two edges, all of them numbers") from None
+            raise InvalidArgument("grid", "at least two numbers are needed as edges, as in [0, 10, 20]") from None
         if len(exact) < 2 or any(not left < right for left, right in pairwise(exact)):
-            raise InvalidArgument("grid", "give at least two edges, each above the one before")
+            raise InvalidArgument("grid", "at least two edges are needed, each above the one before, as in [0, 10, 20]")
         return Grid.__new__(Grid)._initialize(exact[0], exact[-1], len(exact) - 1, Spacing.EXPLICIT, exact, outside)
 
     @classmethod
@@ -272,7 +272,7 @@ class Grid:
                 f" got {lower} and {upper}",
             )
         if cells < 1:
-            raise InvalidArgument("grid", f"at least 1 cell is needed, got {cells}")
+            raise InvalidArgument("grid", f"at least 1 cell is needed, as in cells=64, got {cells}")
         for name, value in (
             ("lower", lower), ("upper", upper), ("cells", cells), ("spacing", spacing),
             ("explicit", explicit), ("outside", parse_choice("outside", outside, Outside)),
@@ -291,8 +291,10 @@ class Grid:
             return bool(np.all(np.diff(self.edges) > 0))
         if self.spacing is Spacing.LINEAR:
             return self._is_wider_than_rounding()
-        indices = np.arange(EDGES_TRIED)
-        starts = (0, self.cells // 2, self.cells + 1 - EDGES_TRIED)
+        # edges: number of neighbouring edges of a very fine grid that are compared at each of three places
+        edges_tried = 1000
+        indices = np.arange(edges_tried)
+        starts = (0, self.cells // 2, self.cells + 1 - edges_tried)
         return all(bool(np.all(np.diff(self.edge(indices + start)) > 0)) for start in starts)
 
     def _is_wider_than_rounding(self) -> bool:
@@ -611,11 +613,12 @@ def find_round_numbers(edges: NDArray[np.float64]) -> NDArray[np.float64]:
     [0.0, 10.0, 20.0]
     """
     low, high = edges[:-1], edges[1:]
-    power = np.ceil(np.log10(high - low) - EXPONENT_ROUNDING)
+    exponent_rounding = 1e-9  # rounding error of a base-10 logarithm
+    power = np.ceil(np.log10(high - low) - exponent_rounding)
     inside = power >= LEAST_EXPONENT
     step = 10.0 ** np.where(inside, power, 0.0)
     with np.errstate(over="ignore", invalid="ignore"):
-        factors = np.ceil(low / step - EXPONENT_ROUNDING)  # an edge may be one double off the decimal
+        factors = np.ceil(low / step - exponent_rounding)  # an edge may be one double off the decimal
     inside &= np.abs(factors) < EXACT_IN_DOUBLES
     factors = np.where(inside, factors, 0.0)
     multiples = np.array(
@@ -626,8 +629,6 @@ def find_round_numbers(edges: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.append(inner_multiples, edges[-1:][at_upper_bound])
 
 
-EXPONENT_ROUNDING = 1e-9
-"""Rounding error of a base-10 logarithm."""
 LEAST_EXPONENT = -290
 """Exponent of ten below which powers of ten are too inexact as doubles."""
 

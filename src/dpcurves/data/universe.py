@@ -13,10 +13,6 @@ MOST_BYTES = 200
 """Bytes of UTF-8 that a name may have."""
 FAKES = Fraction(1, 10)
 """Names. Upper bound on the expected number of released names that no record has, split evenly over the ranks."""
-LEAST_HASH_BITS = 16
-"""Bits of the shortest hash."""
-MOST_HASH_BITS = 256
-"""Bits of the longest hash: SHA-256."""
 BITS_A_DIGIT = 4
 """Bits of a hexadecimal digit."""
 
@@ -53,8 +49,8 @@ class TextUniverse:
         if not 1 <= self.longest <= MOST_BYTES // widest:
             raise InvalidArgument(
                 "longest",
-                f"from 1 to {MOST_BYTES // widest} letters are allowed, because names have up to 200"
-                " bytes; choose a smaller length",
+                f"a length from 1 to {MOST_BYTES // widest} is needed, because names have up to 200"
+                " bytes; choose such a length",
             )
 
     @property
@@ -104,8 +100,12 @@ class HashUniverse:
 
     def __post_init__(self) -> None:
         convert_to_integers(self, bits="bits")
-        if not LEAST_HASH_BITS <= self.bits <= MOST_HASH_BITS or self.bits % BITS_A_DIGIT:
-            raise InvalidArgument("bits", f"a multiple of 4 from {LEAST_HASH_BITS} to {MOST_HASH_BITS} is needed")
+        most_hash_bits = 256  # bits of the longest hash: SHA-256
+        least_hash_bits = 16  # bits of the shortest hash
+        if not least_hash_bits <= self.bits <= most_hash_bits or self.bits % BITS_A_DIGIT:
+            raise InvalidArgument(
+                "bits", f"a multiple of 4 from {least_hash_bits} to {most_hash_bits} is needed, as in 32"
+            )
 
     @property
     def digits(self) -> int:
@@ -148,7 +148,7 @@ def parse_universe(text: str) -> Universe:
     require_type("universe", text, str, "a text, as a-z:12 or hashed:32,")
     letters, colon, length = text.rpartition(":")
     if not (colon and letters and length.isascii() and length.isdigit()):
-        raise InvalidArgument("universe", "write letters and the maximum length, as in a-z:12, or hashed:32")
+        raise InvalidArgument("universe", "letters and the maximum length are needed, as in a-z:12, or hashed:32")
     return HashUniverse(int(length)) if letters == "hashed" else TextUniverse(letters, int(length))
 
 
@@ -159,7 +159,7 @@ def require_universe(universe: object) -> None:
         TypeError: the value has another type.
     """
     if universe is not None and not isinstance(universe, TextUniverse | HashUniverse):
-        raise WrongArgumentType("universe", 'write TextUniverse("a-z", 12) or HashUniverse(32)')
+        raise WrongArgumentType("universe", 'a universe is needed, as in TextUniverse("a-z", 12) or HashUniverse(32)')
 
 
 def _expand_letters(alphabet: str) -> str:
@@ -168,10 +168,10 @@ def _expand_letters(alphabet: str) -> str:
     for match in finditer("(?s)(.)-(.)|(.)", alphabet):
         first, last, single = match.groups()
         if single is None and first > last:
-            raise InvalidArgument("alphabet", "a range of letters must increase; write it as in a-z")
+            raise InvalidArgument("alphabet", "a range of letters must increase, as in a-z, not z-a")
         letters.update([single] if single is not None else map(chr, range(ord(first), ord(last) + 1)))
     if not letters:
-        raise InvalidArgument("alphabet", "give at least one letter, as in a-z")
+        raise InvalidArgument("alphabet", "at least one letter is needed, as in a-z")
     if any("\ud800" <= letter <= "\udfff" for letter in letters):
-        raise InvalidArgument("alphabet", "letters of Unicode are needed, without lone surrogates")
+        raise InvalidArgument("alphabet", "letters of Unicode without lone surrogates are needed, as in a-z")
     return "".join(sorted(letters - {"-"})) + "-" * ("-" in letters)

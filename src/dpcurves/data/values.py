@@ -148,10 +148,10 @@ def _sort_values(values: Iterable[float]) -> tuple[float, ...]:
         ) from None
     finite_values = tuple(sorted(require_number("values", value) + 0.0 for value in declared))  # -0.0 is 0.0
     if not finite_values:
-        raise InvalidArgument("values", "declare at least one value")
+        raise InvalidArgument("values", "at least one value is needed, as in range(0, 121)")
     unusable = next((value for value in finite_values if not isfinite(value)), None)
     if unusable is not None:
-        raise InvalidArgument("values", f"finite numbers are needed, got {unusable}")
+        raise InvalidArgument("values", f"finite numbers are needed, as in 0 or 1.5, got {unusable}")
     repeated = next((left for left, right in pairwise(finite_values) if left == right), None)
     if repeated is not None:
         raise InvalidArgument(
@@ -223,10 +223,6 @@ def _format_values(values: tuple[float, ...]) -> str:
     return f"({', '.join(map(repr, values))}{',' if len(values) == 1 else ''})"
 
 
-SMALLEST_CAP = 1e-100
-"""Units of the weights. Smallest cap on a weight: its steps are normal doubles."""
-LARGEST_CAP = 1e100
-"""Units of the weights. Largest cap on a weight: sums of capped weights are finite doubles."""
 CAP_RULE = (
     "give the public cap on the weight of one record; there is no default, because one record may move a weighted "
     "count by its cap, so the cap decides how much noise is needed, and it must not come from the data"
@@ -265,9 +261,11 @@ class Weights:
         if self.cap is None:
             raise InvalidArgument("weight_cap", CAP_RULE)
         cap = require_number("weight_cap", self.cap)
-        if not (isfinite(cap) and SMALLEST_CAP <= cap <= LARGEST_CAP):
+        largest_cap = 1e100  # units of the weights. Largest cap on a weight: sums of capped weights are finite doubles.
+        smallest_cap = 1e-100  # units of the weights. Smallest cap on a weight: its steps are normal doubles.
+        if not (isfinite(cap) and smallest_cap <= cap <= largest_cap):
             raise InvalidArgument(
-                "weight_cap", f"a number from {SMALLEST_CAP:g} to {LARGEST_CAP:g} is needed, got {cap:g}"
+                "weight_cap", f"a number from {smallest_cap:g} to {largest_cap:g} is needed, as in 10, got {cap:g}"
             )
         object.__setattr__(self, "cap", cap)
 

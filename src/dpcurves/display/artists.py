@@ -21,8 +21,6 @@ MOST_AXIS_TICKS = 6
 """Ticks. The most ticks along x."""
 LEADING_DIGITS = (1.0, 2.0, 5.0)
 """Ratios. Multiples of powers of ten for ticks between them."""
-DIGIT_WIDTH = 0.085
-"""Inches. Width of a digit of a tick label."""
 
 
 class PowerFormatter(ticker.Formatter):
@@ -93,10 +91,11 @@ def _fit_tick_count(ax: Axes, ticks: ticker.MaxNLocator) -> int:
     inches = ax.get_position().width * float(ax.figure.bbox.width) / ax.figure.dpi
     if ax.get_aspect() != "auto":
         inches = min(inches, ax.get_position().height * float(ax.figure.bbox.height) / ax.figure.dpi)
+    digit_width = 0.085  # inches: width of a digit of a tick label
     return (
         MOST_AXIS_TICKS
-        if len(visible) * letters * DIGIT_WIDTH <= inches
-        else max(2, int(inches / (letters * DIGIT_WIDTH)) - 1)
+        if len(visible) * letters * digit_width <= inches
+        else max(2, int(inches / (letters * digit_width)) - 1)
     )
 
 

@@ -44,8 +44,6 @@ SHARE = "share of records below"
 AT_OR_BELOW = "share of records at or below"
 
 
-FAINT = 0.07
-"""Opacity, from 0 to 1, of the area that contains the steps."""
 ANYWHERE = "wherever values lie in their cells"
 WEIGHTED = "weighted "
 """Prefix of an axis label if records have weights."""
@@ -74,15 +72,16 @@ def draw_cdf(
         weighted: Whether records have weights, for the axis label.
     """
     picture = Picture(LANDSCAPE, privacy, **on).scale_x_axis(x)
+    faint = 0.07  # opacity, from 0 to 1, of the area that contains the steps
     for shade in picture.shades:
         low, high = shade.endpoints
         if len(low) > 257:  # up to 257 edges, single steps are visible
             picture.shade_band(x, low[:-1], high[1:], shade.label)
             continue
         if shade is picture.shades[0] and len(low) > 21:  # up to 21 edges, steps are as wide as bars
-            picture.shade_slopes(x, np.append(low[0], low[:-1]), np.append(high[1:], high[-1]), ANYWHERE, alpha=FAINT)
+            picture.shade_slopes(x, np.append(low[0], low[:-1]), np.append(high[1:], high[-1]), ANYWHERE, alpha=faint)
         elif shade is picture.shades[0]:
-            picture.shade_band(x, low[:-1], high[1:], ANYWHERE, alpha=FAINT)
+            picture.shade_band(x, low[:-1], high[1:], ANYWHERE, alpha=faint)
         picture.shade_slopes(x, low, high, shade.label)
     picture.draw_line(x, y, picture.legend_label())
     return _finish_shares(picture, label, WEIGHTED * weighted + SHARE)
@@ -124,8 +123,6 @@ def _finish_shares(picture: Picture, label: str, upwards: str) -> Axes:
 
 QUANTILE_ROOM = -0.03, 1.09
 """Shares. Limits of an axis of shares, with room for text above."""
-ROOM_BEYOND = 0.12
-"""Share of the axis. Length of the arrow of an unbounded interval."""
 
 
 def draw_quantiles(
@@ -175,10 +172,11 @@ def _draw_bars_across(picture: Picture, shares: FloatArray, points: FloatArray, 
     low, high = shade.endpoints
     known = np.concatenate([end[np.isfinite(end)] for end in (low, high, points)])
     first, last = (known.min(), known.max()) if len(known) else (0.0, 1.0)
-    beyond = ROOM_BEYOND * ((last - first) or abs(last) or 1.0)
+    room_beyond = 0.12  # share of the axis. Length of the arrow of an unbounded interval.
+    beyond = room_beyond * ((last - first) or abs(last) or 1.0)
     before, after = first - beyond, last + beyond
     if picture.ax.get_xscale() == "log":
-        ratio = (last / first or 1.0) ** ROOM_BEYOND
+        ratio = (last / first or 1.0) ** room_beyond
         before, after = first / ratio, last * ratio
     limits = np.where(np.isfinite(low), low, before), np.where(np.isfinite(high), high, after)
     alpha = shade_opacity(shade.label, picture.ax)
@@ -364,8 +362,6 @@ def draw_plane(
     return picture.label_axes(labels[0], format_label(labels[1])).add_statement()
 
 
-AXIS_RATIO = 1.3
-"""Ratio. Half width of an axis, as a multiple of the upper endpoint."""
 LINE_WIDTH = 48
 """Characters of a line of a wrapped legend entry."""
 NEXT = "twice this interval (thin line); half of it (white ends)"
@@ -431,11 +427,12 @@ def draw_plane_bounds(
     """
     picture, (across, upwards) = Picture(LANDSCAPE, privacy, **on), bounds
     ax = picture.ax
+    axis_ratio = 1.3  # ratio: half width of an axis, as a multiple of the upper endpoint
     if picture.is_first:
         ax.axhline(0, color=GREY, linewidth=0.8)
         ax.axvline(0, color=GREY, linewidth=0.8)
         # room for the legend above the rectangle
-        ax.set(xlim=(-AXIS_RATIO * across, AXIS_RATIO * across), ylim=(-AXIS_RATIO * upwards, 2.8 * upwards))
+        ax.set(xlim=(-axis_ratio * across, axis_ratio * across), ylim=(-axis_ratio * upwards, 2.8 * upwards))
         ax.set_xlabel(format_label(labels[0]), parse_math=False)
         ax.set_ylabel(format_label(labels[1]), parse_math=False)
     words = f"± {format_number(across)} by ± {format_number(upwards)}"

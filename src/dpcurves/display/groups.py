@@ -125,8 +125,6 @@ LEAST_SIZE = (5.6, 4.0)
 """Inches. Least width and height of a figure of small multiples."""
 TITLE_SIZE = 8
 """Points. Font size of the title of a panel."""
-TICK_SIZE = 7
-"""Points. Font size of the ticks and axis labels of a panel."""
 
 
 def draw_small_multiples(
@@ -209,13 +207,14 @@ def _format_panel(ax: Axes, name: str) -> None:
     from matplotlib.ticker import LogLocator, MaxNLocator
 
     ax.set_title(name, fontsize=scale_font_size(TITLE_SIZE), parse_math=False)
-    ax.tick_params(labelsize=scale_font_size(TICK_SIZE))
+    tick_size = 7  # points: font size of the ticks and axis labels of a panel
+    ax.tick_params(labelsize=scale_font_size(tick_size))
     if ax.get_xscale() == "log":
         ax.xaxis.set_major_locator(LogLocator(numticks=4))
     else:
         ax.xaxis.set_major_locator(MaxNLocator(3))
-    ax.xaxis.label.set_fontsize(scale_font_size(TICK_SIZE))
-    ax.yaxis.label.set_fontsize(scale_font_size(TICK_SIZE))
+    ax.xaxis.label.set_fontsize(scale_font_size(tick_size))
+    ax.yaxis.label.set_fontsize(scale_font_size(tick_size))
     ax.xaxis.label.set_visible(ax.xaxis.get_tick_params()["labelbottom"])
     ax.yaxis.label.set_visible(ax.yaxis.get_tick_params()["labelleft"])
 

@@ -84,8 +84,6 @@ MOST_DECIMALS = 12
 """Digits. The most decimals of a rounded number, and the most digits of a number that is shown in full."""
 MOST_LABELLED = 12
 """Points or rows. Largest number of them whose numbers are written on a plot."""
-OUTWARD_TOLERANCE = 1e-6
-"""Units of the last digit. Rounding error of an endpoint that rounding outward ignores."""
 ENDLESS = "no end"
 
 
@@ -161,7 +159,8 @@ def format_interval(lower: float, upper: float, known_to: float = 0.0) -> str:
     if known_to > 0:
         digits = min(digits, max(1 - floor(log10(known_to) + 1e-9), 0))
     scale = 10.0**digits
-    low, high = floor(lower * scale + OUTWARD_TOLERANCE) / scale, ceil(upper * scale - OUTWARD_TOLERANCE) / scale
+    outward_tolerance = 1e-6  # units of the last digit. Rounding error of an endpoint that rounding outward ignores.
+    low, high = floor(lower * scale + outward_tolerance) / scale, ceil(upper * scale - outward_tolerance) / scale
     return f"{_round_to_power(low, -digits)} to {_round_to_power(high, -digits)}"
 
 
@@ -232,8 +231,6 @@ UNITS = DATE, MOMENT = "date", "moment"
 FIRST, LAST = date.min.toordinal(), date.max.toordinal()
 BEGINNING = date(1970, 1, 1).toordinal()
 """Days. The proleptic ordinal of 1970-01-01."""
-PER_DAY = 86_400
-"""Seconds of a day."""
 IN_UTC = " UTC"
 """Suffix of times; times of all zones are converted to UTC before they are counted."""
 
@@ -265,10 +262,11 @@ def format_date(value: float, label: str) -> str | None:
     if label.endswith(f"({DATE})"):
         day = BEGINNING + floor(value)
         return date.fromordinal(day).isoformat() if FIRST <= day <= LAST else None
-    days = floor(value / PER_DAY) + BEGINNING
+    per_day = 86_400  # seconds of a day
+    days = floor(value / per_day) + BEGINNING
     if not FIRST <= days <= LAST:
         return None
-    since = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days=days - BEGINNING, seconds=floor(value % PER_DAY))
+    since = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days=days - BEGINNING, seconds=floor(value % per_day))
     return f"{since.replace(tzinfo=None).isoformat(sep=' ')}{IN_UTC}"
 
 

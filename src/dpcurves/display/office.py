@@ -98,7 +98,8 @@ def find_wide_intervals(values: ArrayLike, lower: ArrayLike, upper: ArrayLike, s
     """
     if isinstance(share, bool) or not isinstance(share, int | float) or not (isfinite(share) and share > 0):
         raise InvalidArgument(
-            "suppress", "a share above 0 is needed, as in 0.3: numbers with wider intervals are left out"
+            "suppress",
+            "a number above 0 is needed, as in 0.3: numbers whose interval is wider in proportion are left out",
         )
     widths = np.asarray(upper, dtype=np.float64) - np.asarray(lower, dtype=np.float64)
     return ~(widths <= share * np.abs(np.asarray(values, dtype=np.float64)))

@@ -411,8 +411,6 @@ def draw_hosmer_lemeshow(
     return picture.label_axes().add_statement()
 
 
-SMALLEST_MARK = 10.0
-"""Square points. Smallest area of a point."""
 Labels = tuple[str, str]
 SYNTHETIC = "synthetic points, none a record"
 
@@ -445,7 +443,8 @@ def draw_binned_residuals(
             # A single bin gives a line of length zero, so a marker is drawn.
             picture.draw_points(across, bound, style.dash, linewidth=0.9, marker="_", alpha=0.7, label=label)
     fractions = np.clip(sizes, 0, None) / np.fmax.reduce(sizes, initial=1.0)
-    areas = SMALLEST_MARK + (90.0 - SMALLEST_MARK) * fractions  # square points
+    smallest_mark = 10.0  # square points: smallest area of a point
+    areas = smallest_mark + (90.0 - smallest_mark) * fractions  # square points
     ax.scatter(
         across, upwards, s=areas, color=style.color, label=picture.legend_label("mean residual of a bin"), zorder=3
     )

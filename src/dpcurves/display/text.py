@@ -216,7 +216,7 @@ def curve_table(columns: Mapping[str, ArrayLike], *, most: int = 20) -> Group:
         ValueError: `most` is below 2.
     """
     if most < 2:
-        raise InvalidArgument("most", f"choose at least 2 rows, got {most}")
+        raise InvalidArgument("most", f"at least 2 rows are needed, as in 20, got {most}")
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text

@@ -96,7 +96,11 @@ class Layout:
         unknown = np.flatnonzero(keys[index] != requested)
         if len(unknown) > 0:
             first, end = int(bounds[unknown[0]]), int(bounds[unknown[0] + 1])
-            raise InvalidArgument("law", f"cells {first} to {end - 1} of {self.cells} are not an interval of this tree")
+            raise InvalidArgument(
+                "law",
+                f"cells {first} to {end - 1} of {self.cells} are no interval of this tree; give the released law "
+                "unchanged",
+            )
         return numbers[index]
 
     @cached_property
@@ -407,9 +411,15 @@ def merge_measurements(layout: Layout, releases: Sequence[tuple[IntervalSums, Va
     measurements = Measurements.empty(layout)
     for law, values in releases:
         if (law.rows, law.cells) != (1, layout.cells):
-            raise InvalidArgument("law", f"must have one row of {layout.cells} cells, got {law.rows} of {law.cells}")
+            raise InvalidArgument(
+                "law",
+                f"must have one row of {layout.cells} cells, as the layout; give the law of this layout, got "
+                f"{law.rows} of {law.cells}",
+            )
         if len(values) != law.size:
-            raise InvalidArgument("values", f"must be {law.size} to fit the law, got {len(values)}")
+            raise InvalidArgument(
+                "values", f"{law.size} values are needed, one for each number of the law, got {len(values)}"
+            )
         start = 0
         for level in law.levels:
             counts = np.asarray(values[start : start + len(level.starts)], dtype=np.float64)

@@ -49,7 +49,9 @@ class Expression:
     def __bool__(self) -> NoReturn:
         """Raise `TypeError`: Python would ask this of conditions joined by `and` or `or`."""
         raise WrongArgumentType(
-            "expression", "join conditions by & and |, and negate them by ~, with brackets around each"
+            "expression",
+            "and, or and not do not work here; write &, | and ~, with brackets around each condition, as in (a > "
+            "1) & (b < 2)",
         )
 
     def __add__(self, other: Operand) -> Expression:
@@ -163,7 +165,7 @@ class Expression:
         from .syntax import CALLS, CASTS
 
         if function not in CALLS | CASTS.keys():
-            raise InvalidArgument("function", f"one of {', '.join(sorted(CALLS | CASTS.keys()))} is needed")
+            raise InvalidArgument("function", f"must be one of {', '.join(sorted(CALLS | CASTS.keys()))}")
         return _call(function, self, *arguments)
 
     def coalesce(self, *others: Operand) -> Expression:
@@ -183,7 +185,7 @@ def col(name: str) -> Expression:
     """
     require_type("name", name, str, "the name of a column")
     if not name:
-        raise InvalidArgument("name", "the name of a column is needed")
+        raise InvalidArgument("name", "the name of a column is needed, as in dp.col('age')")
     return Expression(ColumnName(name))
 
 

@@ -133,7 +133,7 @@ class _TypeChecker:
         if expected is MOMENT and checked.type is DATE:
             return Checked("to_moment", MOMENT, (checked,))
         self._refuse(
-            node, f"it is {checked.type.value}, and {expected.value} is needed{_suggest(checked.type, expected)}"
+            node, f"{expected.value} is needed here, and this is {checked.type.value}{_suggest(checked.type, expected)}"
         )
 
     def _refuse(self, node: Node, rule: str) -> NoReturn:
@@ -161,7 +161,7 @@ class _TypeChecker:
         if expected in {DATE, MOMENT} and isinstance(value, str):
             day = parse_day(value)
             if day is None:
-                self._refuse(node, "a date is needed, as in DATE '2024-01-31'")
+                self._refuse(node, "a date is needed here, as in DATE '2024-01-31'")
             return Checked("literal", DATE, value=day)
         kinds = {bool: TRUTH, str: TEXT, float: NUMBER}
         return Checked("literal", kinds.get(type(value), DATE), value=value)
@@ -251,7 +251,7 @@ class _TypeChecker:
             self._refuse(node, f"{name} is for numbers and dates")
         common = common or (NUMBER if name in {"least", "greatest"} else TEXT)
         if common is TRUTH and name not in {"eq", "ne", "in", "coalesce"}:
-            self._refuse(node, "true and false have no order")
+            self._refuse(node, "true and false have no order; compare them by = or <>")
         checked = tuple(self.check(argument, common) for argument in arguments)
         return Checked(name, TRUTH if is_comparison else common, checked)
 
@@ -264,7 +264,7 @@ class _TypeChecker:
     def _check_case(self, node: Call, expected: ValueType | None) -> Checked:
         """Return CASE with conditions that are true or false, and values of one type."""
         if len(node.arguments) < 3:
-            self._refuse(node, "CASE needs WHEN and THEN")
+            self._refuse(node, "CASE needs WHEN and THEN, as in CASE WHEN age < 18 THEN 0 ELSE 1 END")
         common = self._common_type(node, self._values_of(node), expected) or TEXT
         checked = tuple(
             self.check(argument, TRUTH if index % 2 == 0 and index < len(node.arguments) - 1 else common)

@@ -54,10 +54,10 @@ CASTS_BY_TYPE = MappingProxyType({
 SIGNS = MappingProxyType({
     **{sign: name for name, sign in COMPARISONS.items()}, "!=": "ne", "==": "eq",
 })  # fmt: skip
-_OTHER_ROWS = "aggregates read other rows: an expression reads one row"
-_WINDOW = "window functions read other rows: an expression reads one row"
-_QUERY = "queries inside an expression are not allowed: an expression reads one row"
-_RANDOM = "random functions are not allowed: an expression is a function of one row"
+_OTHER_ROWS = "aggregates read other rows, and an expression reads a single row: leave this out"
+_WINDOW = "window functions read other rows, and an expression reads a single row: leave this out"
+_QUERY = "queries inside an expression are not allowed: make a view of the query, and name its column"
+_RANDOM = "random functions are not allowed, because an expression is a function of its row: leave this out"
 _TIME = "the current time is not allowed; write a date, as in DATE '2024-01-31'"
 _POWER = "powers differ in their last bits between engines; write products, as in x * x"
 _COMMENT = "comments are not allowed"
@@ -111,7 +111,10 @@ def parse_expression(text: str, argument: str = "expression") -> Node:
     if not text.strip() or len(text) > LONGEST:
         raise InvalidArgument(argument, f"an expression of 1 to {LONGEST:,} characters is needed, as in age >= 65")
     if not text.isprintable():
-        raise InvalidArgument(argument, "an expression stands on one line of printable characters")
+        raise InvalidArgument(
+            argument,
+            "an expression is a single line of printable characters: remove line breaks and control characters",
+        )
     node = _Parser(text, argument).parse()
     require_bounded(node, argument)
     return node
@@ -182,7 +185,9 @@ class _Parser:
         """Return what `parse` returns, one level deeper."""
         self.depth += 1
         if self.depth > DEEPEST:
-            raise InvalidArgument(self.argument, f"at most {DEEPEST} nested calls and brackets are allowed")
+            raise InvalidArgument(
+                self.argument, f"at most {DEEPEST} nested calls and brackets are allowed; split the expression"
+            )
         node = parse()
         self.depth -= 1
         return node
@@ -304,7 +309,7 @@ class _Parser:
         """Return a text in single quotes, which comes next."""
         word = self._next
         if word.kind != "text":
-            self._refuse(word, "a text in single quotes is needed")
+            self._refuse(word, "a text in single quotes is needed, as in 'north'")
         self.position += 1
         return word.text[1:-1].replace("''", "'")
 
@@ -359,8 +364,9 @@ class _Parser:
             while self._take(","):
                 arguments.append(self._deeper(self._parse_or))
             self._expect(")")
-        if not arguments or (name not in {"least", "greatest", "coalesce"} and len(arguments) > MOST_ARGUMENTS):
-            self._refuse(word, f"{name} has other arguments")
+        most_arguments = 3  # arguments of a function that does not take a list
+        if not arguments or (name not in {"least", "greatest", "coalesce"} and len(arguments) > most_arguments):
+            self._refuse(word, f"these arguments do not fit {name}; see the documentation of expressions")
         if word.text.lower() in {"log", "round"} and len(arguments) > 1:
             self._refuse(word, REMEDIES[word.text.lower()])
         return Call(name, tuple(arguments))
@@ -395,7 +401,7 @@ class _Parser:
         word = self._next
         name = word.text.lower()
         if name not in DATE_PARTS:
-            self._refuse(word, f"the part is one of {', '.join(DATE_PARTS)}")
+            self._refuse(word, f"the part of a date must be one of {', '.join(DATE_PARTS)}")
         self.position += 1
         self._expect("FROM")
         node = self._parse_or()
@@ -407,7 +413,7 @@ class _Parser:
         word = self._next
         unit = self._parse_text().lower()
         if unit not in units:
-            self._refuse(word, f"the unit is one of {', '.join(units)}")
+            self._refuse(word, f"the unit must be one of {', '.join(units)}")
         self._expect(",")
         return unit
 
@@ -435,8 +441,6 @@ class _Parser:
 
 _ARITHMETIC_NAMES = MappingProxyType({sign: name for name, sign in ARITHMETIC.items()})
 DATE_PARTS = ("year", "quarter", "month", "day", "isodow")
-MOST_ARGUMENTS = 3
-"""Arguments of a function that does not take a list."""
 REMEDIES = MappingProxyType({
     "log": "logarithms are ln(x), log2(x) and log10(x)", "round": "round takes one number; write round(x * 100) / 100",
 })  # fmt: skip

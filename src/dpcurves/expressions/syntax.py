@@ -12,14 +12,10 @@ from typing import TypeAlias
 
 from ..arguments import InvalidArgument
 
-MOST_NODES = 200
-"""Nodes of an expression: the largest number, which bounds the work for a row."""
 DEEPEST = 30
 """Nested calls of an expression: the largest number, which bounds the recursion."""
 LONGEST = 4_000
 """Characters of the text of an expression."""
-LONGEST_LITERAL = 200
-"""Bytes of UTF-8 of a text in an expression."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,15 +180,19 @@ def require_bounded(node: Node, argument: str) -> None:
         raise InvalidArgument(
             argument, f"at most {DEEPEST} nested calls and brackets are allowed; split the expression"
         )
-    if sum(1 for _ in walk_nodes(node)) > MOST_NODES:
-        raise InvalidArgument(argument, f"an expression has at most {MOST_NODES} names, values and operators")
+    most_nodes = 200  # nodes of an expression: the largest number, which bounds the work for a row
+    if sum(1 for _ in walk_nodes(node)) > most_nodes:
+        raise InvalidArgument(
+            argument, f"at most {most_nodes} names, values and operators are allowed in an expression; split it"
+        )
+    longest_literal = 200  # bytes of UTF-8 of a text in an expression
     for part in walk_nodes(node):
         value = part.value if isinstance(part, Literal) else part.name if isinstance(part, ColumnName) else None
         if isinstance(value, float) and not isfinite(value):
-            raise InvalidArgument(argument, "numbers must be finite doubles")
-        if isinstance(value, str) and (len(value.encode("utf-8", "replace")) > LONGEST_LITERAL or "\0" in value):
+            raise InvalidArgument(argument, "numbers must be finite doubles, as in 1.5e3")
+        if isinstance(value, str) and (len(value.encode("utf-8", "replace")) > longest_literal or "\0" in value):
             raise InvalidArgument(
-                argument, f"texts and names have at most {LONGEST_LITERAL} bytes, and no null character"
+                argument, f"texts and names have at most {longest_literal} bytes, and no null character"
             )
 
 

@@ -433,7 +433,7 @@ def _no_picture_error() -> InvalidArgument:
         for question_type, kind in kinds.items()
         if kind.trace_curve is not None
     ]
-    return InvalidArgument("plot", f"only forecasts of {', '.join(names)} have a picture; print the others")
+    return InvalidArgument("plot", f"only forecasts of {', '.join(names)} have a picture; print this one with str()")
 
 
 Law = Callable[[np.random.Generator, int], Mapping[str, Any]]
@@ -567,7 +567,7 @@ class Forecast:
         names = [expected.distribution for expected in self.expected_errors]
         if distribution is not None and distribution not in names:
             raise InvalidArgument(
-                "distribution", f"one of {', '.join(names)} is needed, got {describe_value(distribution)}"
+                "distribution", f"must be one of {', '.join(names)}, got {describe_value(distribution)}"
             )
         widths = [expected.half_width for expected in self.expected_errors]
         index = int(np.argmax(widths)) if distribution is None else names.index(distribution)
@@ -643,7 +643,7 @@ def forecast(
     require_type("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(0.5),")
     require_type("adjacency", adjacency, Neighbours, "dp.REPLACE_ONE or dp.ADD_REMOVE")
     if count < 2:
-        raise InvalidArgument("rehearsals", f"simulate at least 2 answers, got {count}")
+        raise InvalidArgument("rehearsals", f"at least 2 simulated answers are needed, as in 100, got {count}")
     random = public_generator(generator)
     size, laws = _choose_laws(question, kind, records, like)
     tables_per_law = 1 if isinstance(like, Mapping) else min(MOST_TABLES, count)
@@ -731,7 +731,7 @@ def _summarise_errors(name: str, results: FloatArray) -> ExpectedError:
 def _require_size(table: Mapping[str, Any]) -> int:
     """Return the number of records. Raises `InvalidArgument` unless all columns have one length of at least 1."""
     if not table or not all(len(column) == len(next(iter(table.values()))) > 0 for column in table.values()):
-        raise InvalidArgument("like", "give columns of one length, with at least one record")
+        raise InvalidArgument("like", "columns of equal length are needed, with at least one record")
     return len(next(iter(table.values())))
 
 
@@ -739,5 +739,5 @@ def _require_positive(records: int | None) -> int:
     """Return the number of records. Raises `InvalidArgument` unless it is a positive integer."""
     number = require_integer("records", records)
     if number < 1:
-        raise InvalidArgument("records", f"simulate at least 1 record, got {number}")
+        raise InvalidArgument("records", f"at least 1 record is needed, as in 10000, got {number}")
     return number

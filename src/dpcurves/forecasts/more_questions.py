@@ -25,16 +25,15 @@ from .expected_errors import (
 )
 from .reference_laws import CLASSES, PLACES, interpolate_grid
 
-LEAST_WEIGHT_SHARE = 0.1
-"""Ratio. Least simulated weight, as a fraction of the cap; weights are uniform and independent of values."""
-
 
 def synthesise_weights(question: Any, size: int) -> FloatArray:
     """Return simulated weights of `size` records, from a tenth to half of the cap, evenly spread."""
     # weights are spread evenly from a tenth to half of the cap, by the golden ratio
+    # ratio: least simulated weight, as a fraction of the cap; weights are uniform and independent of values
+    least_weight_share = 0.1
     return np.asarray(
         question.weight_cap
-        * (LEAST_WEIGHT_SHARE + (0.5 - LEAST_WEIGHT_SHARE) * (np.arange(size) * 0.6180339887498949 % 1))
+        * (least_weight_share + (0.5 - least_weight_share) * (np.arange(size) * 0.6180339887498949 % 1))
     )
 
 

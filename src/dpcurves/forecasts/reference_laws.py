@@ -242,8 +242,8 @@ def law_from_curve(question: Any, curve: object, needed: str) -> tuple[Law, floa
             return _point_law(question, curve), float(curve.count.sum())
     if make_law is not None and (law := make_law(question, curve)) is not None:
         return law
-    rule = f"a {type(curve).__name__} does not say how the records of a {type(question).__name__} lie"
-    raise InvalidArgument("like", rule)
+    rule = f"a {type(curve).__name__} does not tell the distribution of the records of a {type(question).__name__}"
+    raise InvalidArgument("like", f"{rule}: give public records")
 
 
 def normalise_weights(weights: FloatArray) -> FloatArray:
@@ -297,7 +297,11 @@ def _pair_law(question: curves.ContingencyQuestion, curve: curves.Contingency) -
     sides, chances = (question.rows, question.columns), normalise_weights(curve.unbiased_counts)
     shape = curve.unbiased_counts.shape
     if shape != (question.rows.slots, question.columns.slots):
-        raise InvalidArgument("like", f"a table of {question.rows.slots} by {question.columns.slots} pairs is needed")
+        raise InvalidArgument(
+            "like",
+            f"a table of {question.rows.slots} by {question.columns.slots} pairs is needed: give the released "
+            "table of the same question",
+        )
 
     def sample_pairs(draw: Generator, size: int) -> Table:
         """Draw both columns of `size` records."""

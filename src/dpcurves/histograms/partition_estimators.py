@@ -93,7 +93,9 @@ class AhpEstimator:
 
     def __post_init__(self) -> None:
         if not 0 < self.scan_fraction < 1:
-            raise InvalidArgument("scan_fraction", f"a fraction between 0 and 1 is needed, got {self.scan_fraction}")
+            raise InvalidArgument(
+                "scan_fraction", f"a fraction between 0 and 1 is needed, as in Fraction(1, 4), got {self.scan_fraction}"
+            )
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
         """Count all cells, then clusters of them; return the counts of clusters spread evenly over their cells."""
@@ -135,7 +137,8 @@ class DawaEstimator:
     def __post_init__(self) -> None:
         if self.partition_fraction is not None and not 0 < self.partition_fraction < 1:
             raise InvalidArgument(
-                "partition_fraction", f"a fraction between 0 and 1 is needed, got {self.partition_fraction}"
+                "partition_fraction",
+                f"a fraction between 0 and 1 is needed, as in Fraction(1, 4), got {self.partition_fraction}",
             )
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
@@ -183,12 +186,13 @@ class PrivTreeEstimator:
 
     def __post_init__(self) -> None:
         if self.fan < 2:
-            raise InvalidArgument("fan", f"at least 2 parts along an axis are needed, got {self.fan}")
+            raise InvalidArgument("fan", f"at least 2 parts along an axis are needed, as in 4, got {self.fan}")
         if self.least < 0:
-            raise InvalidArgument("least", f"a number of records of at least 0 is needed, got {self.least}")
+            raise InvalidArgument("least", f"a number of records of at least 0 is needed, as in 20, got {self.least}")
         if not 0 < self.partition_fraction < 1:
             raise InvalidArgument(
-                "partition_fraction", f"a fraction between 0 and 1 is needed, got {self.partition_fraction}"
+                "partition_fraction",
+                f"a fraction between 0 and 1 is needed, as in Fraction(1, 4), got {self.partition_fraction}",
             )
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
@@ -245,7 +249,7 @@ class MwemEstimator:
 
     def __post_init__(self) -> None:
         if self.rounds < 1:
-            raise InvalidArgument("rounds", f"at least 1 is needed, got {self.rounds}")
+            raise InvalidArgument("rounds", f"at least 1 round is needed, as in 5, got {self.rounds}")
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
         """Count all records if their number is private; then, in each round, select a box and count it; return the

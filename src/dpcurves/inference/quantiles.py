@@ -88,7 +88,7 @@ def _require_levels(p: ArrayLike) -> NDArray[np.float64]:
     """Return the levels as an array. Raises `InvalidArgument` unless all are between 0 and 1."""
     levels = np.asarray(p, dtype=np.float64)
     if not np.all((levels >= 0) & (levels <= 1)):
-        raise InvalidArgument("p", f"levels must be between 0 and 1, got {levels.tolist()}")
+        raise InvalidArgument("p", f"levels must be between 0 and 1, as in [0.25, 0.5], got {levels.tolist()}")
     return levels
 
 

@@ -17,7 +17,7 @@ from ..codec import STORED, Count
 from .interval_sums import adjust_to_total, split_into_parts, spread_over_cells
 from .law import LEAST_VARIANCE, CountLaw, EqualWidthSums, Noise, Part, sum_over_intervals
 
-NO_TOTAL = "must have totals of the rows, or one row with a public total and a missing count"
+NO_TOTAL = "a law with totals of the rows is needed, or with a single row, a public total and a missing count"
 """Error message: the total of a row cannot be estimated."""
 
 
@@ -355,7 +355,9 @@ def estimate_table(law: HaarTensorSums, values: Sequence[int], total: int | None
         ValueError: the values do not fit the law.
     """
     if len(values) != law.size:
-        raise InvalidArgument("values", f"must be {law.size} to fit the law, got {len(values)}")
+        raise InvalidArgument(
+            "values", f"{law.size} values are needed, one for each number of the law, got {len(values)}"
+        )
     released = np.asarray(values, dtype=np.float64)
     table, single = released[: law.cells].reshape(law.sides).copy(), released[law.cells :]
     if total is not None:

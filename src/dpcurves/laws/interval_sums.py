@@ -153,7 +153,7 @@ def _first_children(level: Tier, finer: Tier) -> IntArray:
     first_child = np.searchsorted(inner, starts)
     if first_child[-1] == len(inner) or not np.array_equal(inner[first_child], starts):
         raise InvalidArgument(
-            "levels", "every interval must be a union of intervals of the next level; list levels from coarse to fine"
+            "levels", "each interval must be a union of intervals of the next level; list levels from coarse to fine"
         )
     return first_child.astype(np.int64)
 
@@ -437,7 +437,7 @@ def build_layers(bounds: Sequence[IntArray], variances: Sequence[float]) -> tupl
         ValueError: there is no level, or an interval is not a union of intervals of the next level.
     """
     if not bounds:
-        raise InvalidArgument("law", "a law needs at least one level of intervals; give one")
+        raise InvalidArgument("law", "a law needs at least one level of intervals; pass one, as in levels=(tier,)")
     layers: list[Layer] = []
     parents = [bounds[0][[0, -1]], *bounds[:-1]]
     for level_bounds, parent, variance in reversed(list(zip(bounds, parents, variances, strict=True))):
@@ -453,7 +453,7 @@ def _build_layer(bounds: IntArray, parent: IntArray, own_variance: float, childr
     first_child = np.searchsorted(bounds, parent)
     if not np.array_equal(bounds.take(first_child, mode="clip"), parent) or np.any(np.diff(bounds) < 1):
         raise InvalidArgument(
-            "law", "every interval must be a union of intervals of the next level; list levels from coarse to fine"
+            "law", "each interval must be a union of intervals of the next level; list levels from coarse to fine"
         )
     variance = 1 / (1 / own_variance + 1 / children_variance)
     return Layer(
@@ -475,7 +475,10 @@ def split_into_parts(law: NoisySums, values: FloatArray) -> tuple[list[FloatArra
         ValueError: the values do not fit the law.
     """
     if values.shape[-1:] != (law.size,):
-        raise InvalidArgument("values", f"must be {law.size} to fit the law, got an array of shape {values.shape}")
+        raise InvalidArgument(
+            "values",
+            f"{law.size} values are needed, one for each number of the law, got an array of shape {values.shape}",
+        )
     offsets = np.cumsum([law.rows * part.length for part in law.parts], dtype=np.int64)
     *parts, missing = np.split(values, offsets, axis=-1)
     return [part.reshape(*part.shape[:-1], law.rows, -1) for part in parts], missing.sum(axis=-1)  # one value or none

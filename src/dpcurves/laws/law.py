@@ -156,7 +156,10 @@ def _parse_parties(stored: Any) -> Parties:
     """Parse a number of parties. Raises `ValueError` if it is out of range."""
     parties = Fraction(stored)
     if not 1 <= parties <= MOST_PARTIES:
-        raise InvalidArgument("evidence.parties", f"must be from 1 to {MOST_PARTIES}")
+        raise InvalidArgument(
+            "evidence.parties",
+            f"must be a number of parties from 1 to {MOST_PARTIES}; take the file as dpcurves wrote it",
+        )
     return int(parties) if parties.denominator == 1 else parties
 
 
@@ -398,7 +401,11 @@ class Law(ABC):
             TypeError: it is of another type.
         """
         if not isinstance(self, kind):
-            raise WrongArgumentType("law", f"must be {kind.__name__}, got {type(self).__name__}")
+            raise WrongArgumentType(
+                "law",
+                f"a law of type {kind.__name__} is needed, got {type(self).__name__}; read this release with the "
+                "question that made it",
+            )
         return self
 
     def alpha(self, beta: float) -> float:
@@ -608,7 +615,7 @@ class NoisySums(CountLaw):
         """
         if type(self).condition_on is not NoisySums.condition_on:
             raise WrongArgumentType(
-                "law", "only releases with additive noise can be added; use the other releases one by one"
+                "law", "only releases with additive noise can be added; read the others one at a time"
             )
         return cast("Self", _sum_noises_over_draws(self, releases))
 
@@ -767,8 +774,6 @@ def sum_over_intervals(cells: Any, starts: IntArray) -> Any:
 
 MOST_CELLS = 2**22
 """Cells. Largest number of cells in all rows of a stored law together, as for counting by a curator."""
-MOST_STORED_BITS = 256
-"""Bits or blocks. Largest `bits` and `blocks` of a stored law."""
 GROUP = "dpcurves.laws"
 """Entry point group of other packages: the `KEY` of a law, and the location of its class."""
 
@@ -788,9 +793,12 @@ def law_from_json(stored: Mapping[str, Any]) -> Law:
         ValueError: it is larger than any law of this package: a few bytes of JSON must not allocate all memory.
     """
     laws = _find_laws(stored)
+    most_stored_bits = 256  # bits or blocks. Largest `bits` and `blocks` of a stored law.
     for name in ("bits", "blocks"):
-        if not 0 <= int(stored.get(name, 0)) <= MOST_STORED_BITS:
-            raise InvalidArgument(f"evidence.{name}", f"must be at most {MOST_STORED_BITS}")
+        if not 0 <= int(stored.get(name, 0)) <= most_stored_bits:
+            raise InvalidArgument(
+                f"evidence.{name}", f"must be at most {most_stored_bits}; take the file as dpcurves wrote it"
+            )
     for cells in (law.count_stored_cells(stored) for law in laws):
         if not 0 < cells <= MOST_CELLS:
             raise InvalidArgument("evidence.cells", f"must be from 1 to {MOST_CELLS} in all rows together, got {cells}")
@@ -933,7 +941,7 @@ class ThresholdAnswers(Selection):
         18.0
         """
         if not 0 < beta < 1:
-            raise InvalidArgument("beta", f"must be a probability strictly between 0 and 1, got {beta}")
+            raise InvalidArgument("beta", f"must be a probability strictly between 0 and 1, as in 0.05, got {beta}")
         threshold_error, sum_error = (
             _tail_quantile(self.threshold_noise, beta / 4),
             _tail_quantile(self.sum_noise, beta / 2 / self.comparisons),

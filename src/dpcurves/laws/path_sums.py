@@ -216,7 +216,9 @@ class ThresholdSums(NoisySums):
             ValueError: the values do not fit the law.
         """
         if values.shape[-1] != self.size:
-            raise InvalidArgument("values", f"must be {self.size} to fit the law, got {values.shape[-1]}")
+            raise InvalidArgument(
+                "values", f"{self.size} values are needed, one for each number of the law, got {values.shape[-1]}"
+            )
         below, missing = values[..., : self.rows * self.cells].copy(), np.zeros(values.shape[:-1])
         if self.missing is not None:
             missing = values[..., -1]

@@ -159,10 +159,6 @@ def _next_digit(digits: list[Residues], residue: Residues, modulus: int) -> Resi
     return _reduce_products(remainder * np.uint64(pow(radix, -1, modulus)), np.uint64(modulus))
 
 
-_GUARD = 60
-"""Bits. Additional bits with which weights are computed before rounding."""
-
-
 @dataclass(frozen=True, slots=True)
 class ToeplitzSums(EqualWidthSums):
     """Convolutions of every row with public weights, with independent noise on each value.
@@ -249,10 +245,11 @@ def root_weights(points: int, bits: int) -> IntArray:
     >>> root_weights(4, 20).tolist()
     [1048576, 524288, 393216, 327680]
     """
-    exact, half, weights = 1 << (bits + _GUARD), 1 << (_GUARD - 1), np.empty(points, dtype=np.int64)
+    guard = 60  # bits: additional bits with which weights are computed before rounding
+    exact, half, weights = 1 << (bits + guard), 1 << (guard - 1), np.empty(points, dtype=np.int64)
     for k in range(points):
         exact = exact * (2 * k - 1) // (2 * k) if k else exact
-        weights[k] = (exact + half) >> _GUARD
+        weights[k] = (exact + half) >> guard
     weights.flags.writeable = False
     return weights
 

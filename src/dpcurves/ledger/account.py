@@ -76,7 +76,7 @@ class Currency(Enum):
                 "this account is kept in epsilon, and a loss in rho has no epsilon; give a loss in epsilon",
             )
         if exact <= 0:
-            raise InvalidArgument(self.value, f"a number above zero is needed, got {loss}")
+            raise InvalidArgument(self.value, f"a number above zero is needed, as in 0.5, got {loss}")
         return Amount(self, ceil(exact * BILLION))
 
     def limit(self, cap: PrivacyLoss) -> Amount:
@@ -213,7 +213,9 @@ class QuestionBudget:
             TypeError: the fraction is not exact.
         """
         if not isinstance(fraction, Fraction | int):
-            raise WrongArgumentType("budget_fraction", f"a Fraction is needed, got {type(fraction).__name__}")
+            raise WrongArgumentType(
+                "budget_fraction", f"a Fraction is needed, as in Fraction(1, 2), got {type(fraction).__name__}"
+            )
         if item not in self._paid and not 0 < fraction <= self.remaining:
             raise InvalidArgument(
                 "budget_fraction",
@@ -267,7 +269,7 @@ def require_text(argument: str, text: str) -> None:
         ValueError: names the argument.
     """
     if not text or re.search("[\0\ud800-\udfff]", text):
-        raise InvalidArgument(argument, "a text without null characters and lone surrogates is needed")
+        raise InvalidArgument(argument, "a text without null characters and lone surrogates is needed; remove them")
 
 
 def require_digest(argument: str, text: str) -> None:
@@ -277,7 +279,7 @@ def require_digest(argument: str, text: str) -> None:
         ValueError: names the argument.
     """
     if not re.fullmatch("[0-9a-f]{64}", text):
-        raise InvalidArgument(argument, "the 64 hexadecimal digits of a hash are needed")
+        raise InvalidArgument(argument, "the 64 hexadecimal digits of a hash are needed; copy the whole hash")
 
 
 class BudgetExceeded(ArgumentError):
@@ -314,7 +316,7 @@ class Account:
         if self.unit.records > LARGEST_AMOUNT:
             raise InvalidArgument("rows_per_unit", f"must be at most {LARGEST_AMOUNT:.0e}")
         if not 1 <= self.limit.billionths <= LARGEST_AMOUNT:
-            raise InvalidArgument("budget", f"a cap from 1e-9 to 1e9 is needed, got {self.cap}")
+            raise InvalidArgument("budget", f"a cap from 1e-9 to 1e9 is needed, as in 1, got {self.cap}")
 
     @property
     def currency(self) -> Currency:
@@ -421,7 +423,7 @@ class Allowance:
         account.currency.price(self.maximum_loss)  # refuses a loss without an amount in this currency
         limit = account.currency.limit(self.maximum_loss)
         if limit.billionths < 1:
-            raise InvalidArgument("allowance", f"at least 1e-9 is needed, got {self.maximum_loss}")
+            raise InvalidArgument("allowance", f"a loss of at least 1e-9 is needed, as in 0.5, got {self.maximum_loss}")
         return limit
 
 

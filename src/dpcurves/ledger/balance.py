@@ -378,7 +378,8 @@ def _require_parts(
         total = accounts.Amount(whole.currency, sum(allowances)).digits
         raise InvalidArgument(
             "allowance",
-            f"the allowances in {words} add up to {total} of {whole}; allow that with the rule 'may exceed'",
+            f"the allowances in {words} add up to {total} of {whole}; set less, or allow that with the rule 'may "
+            "exceed'",
         )
 
 

@@ -115,7 +115,10 @@ class Key:
 
     def __init__(self, secret: bytes) -> None:
         if len(secret) < KEY_BYTES:
-            raise InvalidArgument("key", f"at least {KEY_BYTES} bytes are needed, got {len(secret)}")
+            raise InvalidArgument(
+                "key",
+                f"at least {KEY_BYTES} bytes are needed, as secrets.token_bytes({KEY_BYTES}) gives, got {len(secret)}",
+            )
         self._secret = bytes(secret)
 
     @classmethod
@@ -406,7 +409,8 @@ _TROUBLES = {
     "23514": _BROKEN_RULE,
     "55P03": _BUSY,
 }
-"""Messages by error code of SQLite, and by SQLSTATE of PostgreSQL (https://www.postgresql.org/docs/current/errcodes-appendix.html)."""
+"""Messages by error code of SQLite, and by SQLSTATE of PostgreSQL "
+"(https://www.postgresql.org/docs/current/errcodes-appendix.html)."""
 _UNREACHED = (
     "cannot connect, or the user name is not accepted, and nothing was written; check the host, the user and the"
     " password"

@@ -364,7 +364,9 @@ class Ledger:
                     chain, verification.Event("the machine", RESTORED, error.rule.partition(",")[0], "")
                 )
                 return chain.book
-            raise InvalidArgument("ledger", "no older copy was put back; there is nothing to restore")
+            raise InvalidArgument(
+                "ledger", "no older copy was put back, so there is nothing to restore; go on with this ledger"
+            )
 
         book = self._run_write(record_restore, may_be_older=True)
         self._head_copy.overwrite(book)

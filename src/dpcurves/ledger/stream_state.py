@@ -129,7 +129,7 @@ def _require_consecutive(ticks: Mapping[int, str]) -> int:
     """Return the first tick. Refuses ticks that are not consecutive, and answers that cannot be stored."""
     first = next(iter(ticks), 0)
     if first < FIRST_TICK or list(ticks) != list(range(first, first + len(ticks))):
-        raise InvalidArgument("ticks", "consecutive numbers are needed, at least one, counted from 1")
+        raise InvalidArgument("ticks", "consecutive numbers counted from 1 are needed, as in [1, 2, 3]")
     for answer in ticks.values():
         require_text("answer", answer)
     return first
@@ -210,10 +210,6 @@ def _make_tampering_error(grant: Grant, description: str) -> InvalidArgument:
 # Notes: noise-tree nodes opened under a paid part of a grant, stored before any of them is shown. SECRET.
 
 
-_NAMES_AT_ONCE = 500
-"""Names of one query: below the limit on SQL parameters of all supported databases."""
-
-
 def find_notes(chain: Chain, grant: Grant, part: int, names: Sequence[str]) -> dict[str, int]:
     """Return the notes under these names; names without a note are left out.
 
@@ -223,8 +219,9 @@ def find_notes(chain: Chain, grant: Grant, part: int, names: Sequence[str]) -> d
     require_grant(chain, grant)
     query = select(NOTES).where(NOTES.c.grant == grant.id, NOTES.c.part == part)
     values = {}
-    for start in range(0, len(names), _NAMES_AT_ONCE):
-        batch = query.where(NOTES.c.name.in_(names[start : start + _NAMES_AT_ONCE]))
+    names_at_once = 500  # names of one query: below the limit on SQL parameters of all supported databases
+    for start in range(0, len(names), names_at_once):
+        batch = query.where(NOTES.c.name.in_(names[start : start + names_at_once]))
         values.update({str(row["name"]): int(row["value"]) for row in chain.read_rows(NOTES, batch)})
     return values
 

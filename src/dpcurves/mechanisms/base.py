@@ -99,5 +99,9 @@ class QueryMechanism:
             TypeError: the query is of another type.
         """
         if not self.accepts_query(plan.query):
-            raise WrongArgumentType("plan", f"must be a plan of {self.display_name}, not one made by {plan.made_by}")
+            raise WrongArgumentType(
+                "plan",
+                f"a plan of {self.display_name} is needed, not one made by {plan.made_by}; answer it with the "
+                "mechanism that made it",
+            )
         return plan.query

@@ -28,12 +28,6 @@ from .base import ExactTable, QueryMechanism
 # The loss of a choice, to which no Gaussian noise is added: an epsilon, or a range of log ratios.
 
 
-_ROOT_BITS = 40
-"""Bits. Binary digits after the point of square roots, which are rounded down; a lost digit costs a relative 1e-12 of
-the loss.
-"""
-
-
 def pure_epsilon(loss: PrivacyLoss) -> Fraction:
     """Return the epsilon of a mechanism without delta: of a pure loss, else ``sqrt(2 * rho)``, rounded down.
 
@@ -60,7 +54,10 @@ def _floor_sqrt(value: Fraction) -> Fraction:
     """Return the square root of a nonnegative fraction, rounded down to a multiple of ``2**-40``, so that a loss
     computed from it is never too large.
     """
-    return Fraction(isqrt(int(value * 4**_ROOT_BITS)), 2**_ROOT_BITS)
+    # bits: binary digits after the point of square roots, which are rounded down; a lost digit costs a relative 1e-12
+    # of the loss
+    root_bits = 40
+    return Fraction(isqrt(int(value * 4**root_bits)), 2**root_bits)
 
 
 Places = NDArray[np.int32]
@@ -279,7 +276,7 @@ class ExponentialQuantiles(QueryMechanism):
         several axes, or a loss of zero.
         """
         if query.pieces < 2:
-            raise UnsupportedQuery("pieces", f"must be at least 2, got {query.pieces}")
+            raise UnsupportedQuery("pieces", f"at least 2 pieces are needed, as in 8, got {query.pieces}")
         cells = _require_grid(query).cells
         if level_epsilon(loss, query.pieces) == 0:
             raise UnsupportedQuery(

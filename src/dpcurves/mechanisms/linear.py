@@ -173,7 +173,7 @@ class FixedWidthMechanism(LinearMechanism):
 
     def __post_init__(self) -> None:
         if self.width < 1:
-            raise InvalidArgument("width", f"must be at least 1 cell, got {self.width}")
+            raise InvalidArgument("width", f"a width of at least 1 cell is needed, got {self.width}")
 
     def name_with_width(self, name: str) -> str:
         """Return `name`, followed by the width of its intervals in cells if that is above 1, for plans and messages."""

@@ -29,10 +29,6 @@ MOST_KINDS = 1024
 """Kinds of records. Above this number pairs of kinds are bounded instead of enumerated: enumeration takes its
 square.
 """
-_RATIO_BITS = 20
-"""Bits. Binary digits after the point of the ratio of both noise scales; any ratio is private, so few digits
-suffice.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +124,9 @@ def sparse_vector_law(compared: Comparisons, loss: PrivacyLoss, adjacency: Adjac
     require_positive_loss(loss)
     rise, distance = difference_sensitivity(compared.weights, adjacency)
     if distance == 0:
-        raise UnsupportedQuery("comparisons", "weights that are all 0 compare nothing; give one that is not 0")
+        raise UnsupportedQuery(
+            "comparisons", "all weights are 0, so nothing is compared; give at least one other weight"
+        )
     total_distance = compared.most * distance
     ratio = two_thirds_power(Fraction(total_distance, rise))
     rate = pure_epsilon(loss) / adjacency.unit.records / (1 + ratio)
@@ -152,13 +150,15 @@ def two_thirds_power(value: Fraction) -> Fraction:
     >>> two_thirds_power(Fraction(8))
     Fraction(4, 1)
     """
-    square = int(value**2 * 2 ** (3 * _RATIO_BITS))
+    # bits: binary digits after the point of the ratio of both noise scales; any ratio is private, so few digits suffice
+    ratio_bits = 20
+    square = int(value**2 * 2 ** (3 * ratio_bits))
     root = round(square ** (1 / 3))
     while root**3 > square:
         root -= 1
     while (root + 1) ** 3 <= square:
         root += 1
-    return Fraction(root, 2**_RATIO_BITS)
+    return Fraction(root, 2**ratio_bits)
 
 
 def compute_differences(table: ExactTable, compared: Comparisons) -> list[int]:
@@ -255,8 +255,6 @@ def mark_interval_ends(
 
 LARGEST_SCALE = 2**40
 """Records. Largest scale of the noise of scores, so that scores plus noise fit into 64 bits."""
-_ROOT_BITS = 40
-"""Bits. Binary digits after the point of square roots, which are rounded down."""
 _ABOVE = 1 + Fraction(1, 2**50)
 """Ratio. Factor that turns a rounded logarithm, wrong in its last bit, into an upper bound."""
 
@@ -357,12 +355,13 @@ def calibrate_noise_and_decay(parts: int, height: int, loss: PrivacyLoss, adjace
     require_positive_loss(loss)
     parts = max(2, parts)
     price = path_price(parts, height)
+    root_bits = 40  # bits: binary digits after the point of square roots, which are rounded down
     if loss.epsilon is not None:
         record_price = price + 1 if isinstance(adjacency, ReplaceOne) else price
         scale = adjacency.unit.records * record_price / loss.epsilon
     else:  # rounded up
         squared = adjacency.squared_l2_sensitivity * (price + 1) ** 2 / (8 * loss.rho)
-        scale = Fraction(isqrt(int(squared * 4**_ROOT_BITS)) + 1, 2**_ROOT_BITS)
+        scale = Fraction(isqrt(int(squared * 4**root_bits)) + 1, 2**root_bits)
     if scale > LARGEST_SCALE:
         raise UnsupportedQuery(
             "epsilon, rho", f"{loss} is too small to grow a partition; give a larger loss, or a grid of fewer cells"

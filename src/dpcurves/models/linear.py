@@ -126,7 +126,11 @@ def _parse_factor(part: str, ranges: Ranges, categories: Levels) -> Power | Leve
     two."""
     matches: list[Power | Level] = [*_parse_powers(part, ranges), *_parse_levels(part, categories)]
     if len(matches) != 1:
-        ways = "two ways" if matches else "no way; declare its range or its categories"
+        ways = (
+            "two ways; rename the column or the category"
+            if matches
+            else "no way; declare ranges={'age': (0, 90)} or categories={'sex': ('f', 'm')} for its column"
+        )
         raise InvalidArgument("table", f"the coefficient {describe_value(part)} is understood in {ways}")
     return matches[0]
 
@@ -175,7 +179,7 @@ def find_statsmodels_link(result: Any) -> Link:
     if word not in LINKS:
         raise InvalidArgument(
             "result",
-            f"one of the links {', '.join(LINKS)} is needed, got {describe_value(word or type(model).__name__)}",
+            f"the link must be one of {', '.join(LINKS)}, got {describe_value(word or type(model).__name__)}",
         )
     return LINKS[word]
 
@@ -246,7 +250,7 @@ def _read_sklearn_coefficients(last: Any) -> tuple[list[float], float]:
     coefficients, base = np.atleast_2d(np.asarray(last.coef_, dtype=np.float64)), np.ravel(last.intercept_)
     if len(coefficients) != 1 or len(base) != 1:
         raise InvalidArgument(
-            "model", "one prediction for each record is needed: fit the model to two classes, or to one number"
+            "model", "a single prediction for each record is needed: fit the model to two classes, or to one outcome"
         )
     return coefficients[0].tolist(), float(base[0])
 
@@ -383,7 +387,10 @@ def _apply_function_transformer(step: Any, features: tuple[Feature, ...]) -> tup
     if step.func is None:
         return features
     if step.func is not np.log1p:
-        raise InvalidArgument("model", "np.log1p is the only supported function")
+        raise InvalidArgument(
+            "model",
+            "only np.log1p is a supported function: use it, or put the transformed values into a column of the table",
+        )
     return tuple(
         (Term(1.0, (replace(_require_plain_column(feature), transform=Transform.LOG1P),)),) for feature in features
     )
@@ -452,7 +459,7 @@ class Scorecard(Predictor):
         most_terms = 10_000  # each is evaluated for each record
         if len(self.terms) > most_terms:
             raise InvalidArgument(
-                "terms", f"at most {most_terms} terms are added up, got {len(self.terms)}: fit a smaller model"
+                "terms", f"at most {most_terms} terms are allowed, got {len(self.terms)}: fit a smaller model"
             )
         for column in self.columns:
             require_type("columns", column, (NumericColumn, Categories), "a NumericColumn or Categories")
@@ -460,7 +467,10 @@ class Scorecard(Predictor):
         size = abs(self.intercept) + sum(self._bound_term(term) for term in self.terms)
         largest = 1e300  # of the absolute terms, added up, so that the sum is a finite double
         if not size <= largest:
-            raise InvalidArgument("terms", f"the sum could be beyond {largest:g}; declare narrower ranges")
+            raise InvalidArgument(
+                "terms",
+                f"the prediction could exceed {largest:g}; declare narrower ranges, or refit with smaller coefficients",
+            )
 
     def _require_declared(self) -> None:
         """Raise `InvalidArgument` unless each column in a term is declared once, fits its factors, and each declared
@@ -471,14 +481,20 @@ class Scorecard(Predictor):
         used = {factor.column for term in self.terms for factor in term.factors}
         if used != named.keys():
             odd = min(used ^ named.keys())
-            advice = "not declared: add it to columns" if odd in used else "in no term: leave it out of columns"
-            raise InvalidArgument("columns", f"{odd!r} is {advice}", odd)
+            advice = (
+                "used in a term but not declared: add NumericColumn or Categories for it to columns"
+                if odd in used
+                else "declared but used in no term: leave it out of columns"
+            )
+            raise InvalidArgument("columns", f"column {odd!r} is {advice}", odd)
         for term in self.terms:
             for factor in term.factors:
                 _require_matching_column(factor, named[factor.column])
         if any(not isinstance(named.get(name), Categories) for name in self.others):
             raise InvalidArgument(
-                "others", "only columns with declared categories are needed here: declare them in columns as Categories"
+                "others",
+                "a name here is no declared category column: add Categories(name, values) to columns, or leave "
+                "the name out",
             )
 
     def _bound_term(self, term: Term) -> float:
@@ -619,7 +635,9 @@ def _require_matching_column(factor: Power | Level, column: NumericColumn | Cate
     power a range, a logarithm a range above -1."""
     if isinstance(factor, Level) != isinstance(column, Categories):
         advice = (
-            "a range: name no category of it" if isinstance(column, NumericColumn) else "categories: name one of them"
+            "a range, and the term names a category of it: leave the category out, or declare Categories"
+            if isinstance(column, NumericColumn)
+            else "categories, and the term names none: name one, or declare a range"
         )
         raise InvalidArgument("terms", f"{factor.column!r} has {advice}")
     if isinstance(column, Categories) and isinstance(factor, Level) and factor.category not in column.values:

@@ -87,7 +87,7 @@ def predictor_from_json(text: str) -> Predictor:
     [0.5, 0.269]
     """
     if not isinstance(text, str) or len(text) > MOST_JSON:
-        raise InvalidArgument("model", f"a JSON text of at most {MOST_JSON} characters is needed")
+        raise InvalidArgument("model", f"a JSON text of at most {MOST_JSON} characters is needed: fit a smaller model")
     try:
         stored = json.loads(text)
     except (ValueError, RecursionError):

@@ -75,7 +75,9 @@ class Power:
         if not 1 <= self.power <= highest:
             raise InvalidArgument("power", f"a whole number from 1 to {highest} is needed, got {self.power}")
         if not (isfinite(self.centre) and isfinite(self.spread) and self.spread != 0):
-            raise InvalidArgument("spread", "finite numbers are needed, and a spread that is not 0")
+            raise InvalidArgument(
+                "spread", "a finite spread other than 0, and a finite center, are needed, as in spread=1"
+            )
 
     def evaluate(self, clipped: FloatArray) -> FloatArray:
         """Return the factor of each record from the column's values, clipped to their range, (records,); by
@@ -111,7 +113,7 @@ class Term:
         object.__setattr__(self, "coefficient", require_number("coefficient", self.coefficient))
         object.__setattr__(self, "factors", require_sequence("factors", self.factors, "a tuple of them"))
         if not isfinite(self.coefficient):
-            raise InvalidArgument("coefficient", "a finite number is needed")
+            raise InvalidArgument("coefficient", "a finite number is needed, as in 0.5")
 
 
 def column_to_json(column: NumericColumn | Categories) -> dict[str, Any]:

@@ -98,7 +98,7 @@ def parse_sklearn_trees(model: Any, columns: Sequence[str] | None) -> Parts:
         )
     if getattr(model, "n_classes_", 2) not in (1, 2) or getattr(model, "n_outputs_", 1) != 1:
         raise InvalidArgument(
-            "model", "one prediction for each record is needed: fit the model to two classes, or to one number"
+            "model", "a single prediction for each record is needed: fit the model to two classes, or to one outcome"
         )
     named = tuple(map(str, names))
     if kind in BOOSTED:
@@ -197,18 +197,18 @@ class Trees(Predictor):
         for each in self.columns:
             require_type("columns", each, str, "the name of a column")
         if not self.columns or len(set(self.columns)) < len(self.columns) or not self.trees:
-            raise InvalidArgument(
-                "columns", "at least one column, without duplicates, and at least one tree are needed"
-            )
+            raise InvalidArgument("columns", "at least one column, each named once, and at least one tree are needed")
         if any(not LEAF <= column < len(self.columns) for tree in self.trees for column in tree.column):
             raise InvalidArgument("trees", "a tree compares a column that does not exist: add its name to columns")
         most_nodes = 2**20  # each is compared for each record
         if sum(len(tree.column) for tree in self.trees) > most_nodes:
-            raise InvalidArgument("trees", f"at most {most_nodes} nodes are compared: fit fewer or smaller trees")
+            raise InvalidArgument("trees", f"at most {most_nodes} nodes are allowed: fit fewer or smaller trees")
         size = sum(max(map(abs, tree.value)) for tree in self.trees)
         largest = 1e300  # so that the sum is a finite double
         if not abs(self.base) + size * max(1.0, abs(self.factor)) <= largest:
-            raise InvalidArgument("trees", f"the sum could be beyond {largest:g}: fit the model to smaller numbers")
+            raise InvalidArgument(
+                "trees", f"the prediction could exceed {largest:g}: fit the model to an outcome in larger units"
+            )
 
     @property
     def inputs(self) -> tuple[Input, ...]:

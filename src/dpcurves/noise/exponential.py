@@ -21,14 +21,10 @@ from .randomness import Randomness
 # exp(-x) for rational x: proven bounds in integers, and exact Bernoulli samples.
 
 
-GUARD_BITS = 24
-"""Bits. Additional bits of intermediate results of `bound_exp_neg`, of which squaring uses up at most 10."""
 LEAST_EPSILON = Fraction(1, 2**20)
 """Natural-log units. Least epsilon of one randomised answer of a person, or of a pair."""
 MOST_EPSILON = Fraction(64)
 """Natural-log units. Largest epsilon of one randomised answer of a person, or of a pair."""
-EPSILON_BITS = 256
-"""Bits. Precision of `bound_exp_neg_above`."""
 
 Bracket = tuple[int, int]
 """Lower and upper bound of a number, as integers in units of ``2**-bits``."""
@@ -57,17 +53,20 @@ def bound_exp_neg(exponent: Fraction, bits: int) -> Bracket:
     """
     if exponent >= bits:  # exp(-bits) is below 2**-bits
         return 0, 1
-    fine = bits + GUARD_BITS
+    # bits: additional bits of intermediate results of `bound_exp_neg`, of which squaring uses up at most 10
+    guard_bits = 24
+    fine = bits + guard_bits
     halvings = max(0, exponent.numerator.bit_length() - exponent.denominator.bit_length() + 9)
     bounds = _sum_exp_series((exponent.numerator << fine) // (exponent.denominator << halvings), fine)
     for _ in range(halvings):
         bounds = multiply_brackets(bounds, bounds, fine)
-    return bounds[0] >> GUARD_BITS, (bounds[1] >> GUARD_BITS) + 1
+    return bounds[0] >> guard_bits, (bounds[1] >> guard_bits) + 1
 
 
 def bound_exp_neg_above(epsilon: Fraction) -> Fraction:
     """Return an upper bound of ``exp(-epsilon)`` with an error below ``2**-250``."""
-    return Fraction(bound_exp_neg(epsilon, EPSILON_BITS)[1], 1 << EPSILON_BITS)
+    epsilon_bits = 256  # bits: precision of `bound_exp_neg_above`
+    return Fraction(bound_exp_neg(epsilon, epsilon_bits)[1], 1 << epsilon_bits)
 
 
 def geometric_terms(first: Bracket, ratio: Bracket, count: int, bits: int) -> list[Bracket]:
@@ -419,7 +418,7 @@ class PartitionLaw:
         summed. SECRET.
         """
         if not LEAST_PRIOR <= prior <= 1:
-            raise InvalidArgument("prior", f"must be from {LEAST_PRIOR} to 1, got {prior}")
+            raise InvalidArgument("prior", f"must be a probability from {LEAST_PRIOR} to 1, got {prior}")
         places = penalties.shape[1] - 1
         weights, powers = _digit_weights(require_nonnegative_fraction("rate", rate))
         sums = PartitionWeights(

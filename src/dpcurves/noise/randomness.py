@@ -63,7 +63,10 @@ class Randomness:
             ValueError: the secret has fewer than 32 bytes.
         """
         if len(secret) < LEAST_SECRET:
-            raise InvalidArgument("secret", f"at least {LEAST_SECRET} bytes are needed, got {len(secret)}")
+            raise InvalidArgument(
+                "secret",
+                f"at least {LEAST_SECRET} bytes are needed, as secrets.token_bytes(32) gives, got {len(secret)}",
+            )
         return cls(_open_key_stream(hmac.digest(secret, name.encode(), "sha256")), is_seeded=False)
 
     def expand(self) -> Randomness:

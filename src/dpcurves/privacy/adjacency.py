@@ -31,7 +31,9 @@ class Unit:
     def __post_init__(self) -> None:
         convert_to_integers(self, records="rows_per_unit")
         if self.records < 1:
-            raise InvalidArgument("rows_per_unit", f"use at least 1 record of each unit, got {self.records}")
+            raise InvalidArgument(
+                "rows_per_unit", f"at least 1 record of each unit is needed, as in rows_per_unit=5, got {self.records}"
+            )
 
     @classmethod
     def with_unknown_bound(cls, column: str) -> Self:
@@ -113,7 +115,9 @@ class ReplaceOne:
         _require_bounded(self.unit)
         if self.units < 1:
             raise InvalidArgument(
-                "units", "replace-one protects one unit among at least 1; there is none (use add-remove)"
+                "units",
+                "replace-one needs a public number of units of at least 1, as in units=1000; use add-remove if "
+                "it is private",
             )
 
     @property
@@ -147,7 +151,8 @@ def _require_bounded(unit: Unit) -> None:
     """Raise `InvalidArgument` if the unit has no contribution bound."""
     if not unit.is_bounded:
         raise InvalidArgument(
-            "rows_per_unit", f"give the largest number of records that are used of each {unit.column}"
+            "rows_per_unit",
+            f"the largest number of records of each {unit.column} is missing: give it, as in rows_per_unit=5",
         )
 
 
@@ -213,7 +218,7 @@ class Neighbours(Enum):
             return AddRemove(unit)
         if units is None:
             raise InvalidArgument(
-                "units", "replace-one needs the public number of units: give it, or choose add-remove"
+                "units", "replace-one needs the public number of units: give it, as in units=1000, or choose add-remove"
             )
         return ReplaceOne(unit, units)
 

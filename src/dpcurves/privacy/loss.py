@@ -134,7 +134,7 @@ def rho_for(epsilon: Fraction | float, delta: float) -> Fraction:
     """
     target = _require_nonnegative(epsilon, "epsilon")
     if target == 0:
-        raise InvalidArgument("epsilon", "a number above zero is needed, got 0")
+        raise InvalidArgument("epsilon", "a number above zero is needed, as in 0.5, got 0")
     upper = target
     while epsilon_of_zcdp(upper, delta) <= target:
         upper *= 2
@@ -159,7 +159,7 @@ def _require_probability(delta: float) -> float:
     """Return delta as a number. Raises `InvalidArgument` unless it lies strictly between 0 and 1."""
     probability = require_number("delta", delta)
     if not 0 < probability < 1:
-        raise InvalidArgument("delta", f"must be a probability strictly between 0 and 1, got {delta}")
+        raise InvalidArgument("delta", f"must be a probability strictly between 0 and 1, as in 1e-6, got {delta}")
     return probability
 
 
@@ -352,14 +352,17 @@ class PrivacyLoss:
         """
         delta = require_number("delta", delta)
         if self.delta and not self.delta < delta:
-            raise InvalidArgument("delta", f"choose more than {format_loss(self.delta)}, the delta of the loss itself")
+            raise InvalidArgument(
+                "delta",
+                f"a delta above {format_loss(self.delta)}, the delta of the loss itself, is needed; give a larger one",
+            )
         delta -= float(self.delta)
         converted = epsilon_of_zcdp(self.rho, delta)
         bound = converted if self.epsilon is None else min(converted, float(self.epsilon))
         if accountant == "zcdp":
             return bound
         if accountant != "pld":
-            raise InvalidArgument("accountant", f"write 'zcdp' or 'pld', not {accountant!r}")
+            raise InvalidArgument("accountant", f"must be 'zcdp' or 'pld', got {accountant!r}")
         pure = [part.epsilon for part in self._pieces if part.epsilon is not None]
         rho = sum((part.rho for part in self._pieces if part.epsilon is None), Fraction(0))
         return min(bound, composed_epsilon(pure, rho, delta))

@@ -185,7 +185,7 @@ class MedianQuery(Query):
             raise InvalidArgument("levels", f"a whole number from 1 to {most_levels} is needed, got {self.levels}")
         (axis,) = self.axes if len(self.axes) == 1 else (None,)
         if not (isinstance(axis, Axis) and axis.grid.outside is Outside.CLIPPED):
-            raise InvalidArgument("axes", "medians need one column of numbers, on a grid with outside='clipped'")
+            raise InvalidArgument("axes", "medians need a single column of numbers, on Grid(..., outside='clipped')")
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,10 @@ class AucQuery(Query):
     def __post_init__(self) -> None:
         classes, scores = self.axes if len(self.axes) == 2 else (None, None)
         if not (isinstance(classes, Categories) and classes.slots == 2 and isinstance(scores, Axis)):
-            raise InvalidArgument("axes", "two classes, negatives first, and one column of scores are needed")
+            raise InvalidArgument(
+                "axes",
+                "two axes are needed: Categories of two classes, negatives first, and a column of scores on a grid",
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +245,7 @@ class SubsetQuery(Query):
             or not self.above < self.below
             or self.below - self.above == inf == abs(self.above) == abs(self.below)
         ):
-            raise InvalidArgument("above", "give above or below, or both with above smaller")
+            raise InvalidArgument("above", "above or below is needed, or both with above smaller, as in above=0")
         self._require_columns()
 
     def _require_columns(self) -> None:
@@ -257,13 +260,15 @@ class SubsetQuery(Query):
             raise InvalidArgument("columns", 'each column needs a declared range, as in NumericColumn("age", 0, 90)')
         if isinstance(self.outcome, Categories) and self.outcome.slots != 2:
             raise InvalidArgument(
-                "outcome", "an outcome of two categories, or a NumericColumn with its range, is needed"
+                "outcome",
+                "the outcome must be Categories of two values, or a NumericColumn, as in NumericColumn('wage', 0, 90)",
             )
         most_coefficients = 64  # beside the intercept
         if not 0 <= self.coefficient < self.coefficients <= most_coefficients:
             raise InvalidArgument(
                 "coefficient",
-                f"an index from 0 to {self.coefficients - 1} is needed, of at most {most_coefficients} coefficients",
+                f"an index from 0 to {self.coefficients - 1} is needed, and at most {most_coefficients} "
+                "coefficients in all",
             )
 
     @property
@@ -393,7 +398,7 @@ class UniverseSelectionQuery(Query):
             len(self.axes) == 1 and isinstance(self.axes[0], UnlistedCategories) and self.axes[0].universe is not None
         ):
             raise InvalidArgument(
-                "universe", "give one, as in UnlistedCategories(column, universe=TextUniverse('a-z', 12))"
+                "universe", "a universe is needed, as in UnlistedCategories(column, universe=TextUniverse('a-z', 12))"
             )
 
     @property
@@ -423,7 +428,9 @@ class PartitionQuery(Query):
         are_nested = all(_is_refinement(fine, coarse) for coarse, fine in pairwise(self.tilings))
         if not (self.tilings and are_tilings and are_nested):
             raise InvalidArgument(
-                "tilings", "each tiling must begin at cell 0, increase, and have only bounds that the next one has too"
+                "tilings",
+                "each tiling must begin at cell 0, increase, and have only bounds that the next one has too, as "
+                "in ((0, 4), (0, 2, 4, 6))",
             )
 
 
@@ -518,7 +525,9 @@ class TreePartitionQuery(Query):
         convert_tuples_to_integers(self, fans="fans")
         convert_to_integers(self, least="least")
         if len(self.fans) != len(self.axes) or min(self.fans, default=0) < 1:
-            raise InvalidArgument("fans", f"a whole number of at least 1 is needed for each axis, got {self.fans}")
+            raise InvalidArgument(
+                "fans", f"a whole number of at least 1 is needed for each axis, as in (2, 2), got {self.fans}"
+            )
         if not 0 <= self.least <= LARGEST_LEAST:
             raise InvalidArgument("least", f"a number from 0 to {LARGEST_LEAST} is needed, got {self.least}")
 
@@ -642,7 +651,7 @@ class ThresholdQuery(Query):
             )
         # so that weighted sums of counts fit 64 bits
         if any(abs(weight) > 2**31 for comparison in self.comparisons for weight in comparison.weights):
-            raise InvalidArgument("comparisons", "weights must be whole numbers up to 2**31")
+            raise InvalidArgument("comparisons", "weights must be whole numbers of at most 2**31 in size; scale them")
         if not 1 <= self.most <= len(self.comparisons):
             raise InvalidArgument(
                 "most", f"a whole number from 1 to {len(self.comparisons)} is needed, got {self.most}"
@@ -686,11 +695,13 @@ class CoverageQuery(Query):
         ):
             raise InvalidArgument(
                 "axes",
-                f"one column is needed on an odd number of cells, from 3 to {most_cells}, with outside='apart'",
+                f"a single column is needed, on an odd number of cells from 3 to {most_cells}, with outside='apart'",
             )
         if not (0 < self.coverage <= 1 and self.coverage.denominator <= COVERAGE_DENOMINATOR):
             share = float(self.coverage)
-            raise InvalidArgument("coverage", f"a share above 0 and up to 1, of 6 decimals, is needed, got {share}")
+            raise InvalidArgument(
+                "coverage", f"a share above 0 and up to 1, of at most 6 decimals, is needed, as in 0.95, got {share}"
+            )
         if not 0 <= self.spare <= LARGEST_LEAST:
             raise InvalidArgument("spare", f"a number from 0 to {LARGEST_LEAST} is needed, got {self.spare}")
 
@@ -699,7 +710,7 @@ class CoverageQuery(Query):
         """The cells whose middle is the centre of the intervals."""
         (axis,) = self.axes
         if not isinstance(axis, Axis):
-            raise WrongArgumentType("axes", "one column of numbers is needed, without categories")
+            raise WrongArgumentType("axes", "a single column of numbers is needed, without categories")
         return axis.grid
 
     @property

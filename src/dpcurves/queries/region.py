@@ -146,7 +146,7 @@ class WorstBoxQuery(Query):
             raise InvalidArgument("boxes", f"at least one box is needed, with cells of a table of shape {self.shape}")
         if len(self.expected) != len(self.boxes):
             raise InvalidArgument(
-                "expected", f"{len(self.boxes)} counts are needed, one for each box, got {len(self.expected)}"
+                "expected", f"{len(self.boxes)} expected counts are needed, one for each box, got {len(self.expected)}"
             )
         # so that differences fit 64 bits
         if max(map(abs, self.expected)) > 2**62:
@@ -262,7 +262,7 @@ class SplitRule:
             count = int(divisible.sum())
             if len(remaining) < count:
                 raise InvalidArgument(
-                    "decisions", "there are fewer decisions than boxes that can be divided: give one, 0 or 1, for each"
+                    "decisions", "there are fewer decisions than boxes that can be divided: give 0 or 1 for each box"
                 )
             divided = np.zeros(len(divisible), dtype=np.bool_)
             divided[divisible] = remaining[:count] == 1
@@ -271,7 +271,7 @@ class SplitRule:
             boxes = self.divide(boxes.select(divided))
         if len(remaining):
             raise InvalidArgument(
-                "decisions", "there are more decisions than boxes that can be divided: give one, 0 or 1, for each"
+                "decisions", "there are more decisions than boxes that can be divided: give 0 or 1 for each box"
             )
         return Boxes(*(np.concatenate(bounds) for bounds in zip(*leaves, strict=True)))
 

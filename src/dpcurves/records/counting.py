@@ -266,7 +266,9 @@ class TellsState(Protocol):
         """Return a number that identifies the table's state, or None."""
 
 
-NO_EXPRESSIONS = "this engine evaluates no filters and expressions; add a column, or a view with the filter"
+NO_EXPRESSIONS = (
+    "this engine evaluates no filters and expressions; add a column to the table, or name a view that filters it"
+)
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -286,7 +288,9 @@ def apply_filter(method: Method) -> Method:
         if not filters:
             return method(records, axes, *arguments, **keywords)
         if len(filters) > 1:
-            raise InvalidArgument("where", "all columns of a question have one filter")
+            raise InvalidArgument(
+                "where", "the columns of a question have different filters; give the same filter to all of them"
+            )
         unfiltered = [replace(axis, where="") for axis in axes]
         return method(records.with_filter(*filters), unfiltered, *arguments, **keywords)
 
@@ -423,7 +427,7 @@ class Records:
                 that are not numbers.
         """
         if not axes:
-            raise InvalidArgument("axes", "name at least one column")
+            raise InvalidArgument("axes", "at least one column is needed, as in Axis('age', Grid(0, 100, cells=20))")
         engines.require_known_axes(axes)
         for axis, column, *_ in self._bind_axes(axes):
             allowed_kinds = {ColumnKind.NUMBERS, ColumnKind.UNTYPED, ColumnKind.FIELDS} | (

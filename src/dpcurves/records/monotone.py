@@ -41,16 +41,13 @@ def find_chain(text: str) -> Chain | None:
     if not steps:
         return None
     lower, upper = -np.inf, np.inf
+    largest_exponent = 709.782712893384  # logarithm of the largest double
     for name, _ in steps:
         if name in {"ln", "log2", "log10"}:
             lower = max(lower, 0.0)
         elif name == "exp":
-            upper = min(upper, LARGEST_EXPONENT)
+            upper = min(upper, largest_exponent)
     return Chain(steps, format_expression(_restrict(inner, lower, upper) if len(_logarithms(steps)) == 1 else inner))
-
-
-LARGEST_EXPONENT = 709.782712893384
-"""Logarithm of the largest double."""
 
 
 def _logarithms(steps: tuple[Step, ...]) -> list[Step]:
@@ -61,7 +58,11 @@ def _logarithms(steps: tuple[Step, ...]) -> list[Step]:
     """
     functions = [step for step in steps if step[0] in INVERSES and step[0] not in {"add", "sub", "mul", "div"}]
     if len(functions) > 1:
-        raise InvalidArgument("column", "one logarithm or exponential of a column is known, and not one inside another")
+        raise InvalidArgument(
+            "column",
+            "a logarithm or an exponential must be of a plain column, not of another one: leave out the inner or "
+            "the outer one",
+        )
     return functions
 
 
@@ -107,13 +108,15 @@ def invert_grid(steps: tuple[Step, ...], grid: Grid) -> Grid:
     array([1., 2., 4., 8.])
     """
     if grid.cells > MOST_EDGES:
-        raise InvalidArgument("grid", f"at most {MOST_EDGES:,} cells are needed on a logarithm or an exponential")
+        raise InvalidArgument(
+            "grid", f"at most {MOST_EDGES:,} cells are allowed on a logarithm or an exponential: give a coarser grid"
+        )
     edges = np.asarray(grid.edges, dtype=np.float64)
     with np.errstate(all="ignore"):
         for name, number in steps:
             edges = INVERSES[name](edges, number)
     if not (np.isfinite(edges).all() and (np.diff(edges) > 0).all()):
         raise InvalidArgument(
-            "grid", "its edges must be values of the function: take a narrower range, as in 0:12 for ln(wage)"
+            "grid", "the edges must be values of the function: take a narrower range, as in 0:12 for ln(wage)"
         )
     return Grid.from_edges(edges.tolist(), outside=grid.outside)

@@ -285,8 +285,6 @@ for _each in (*_FUNCTIONS, _LET_GO):
 # Columns of a schema, and the SQL that reads them. No value is read here.
 
 
-MOST_NAMED_COLUMNS = 40
-"""Column names that an error message lists."""
 DELIMITERS = ",;\t|"
 """Delimiters that an error message suggests."""
 
@@ -431,10 +429,11 @@ def find_column(name: object, columns: Sequence[Column], argument: str = "column
         ValueError: the column is missing, or its name occurs twice.
     """
     positions = [position for position, column in enumerate(columns) if column.name == name]
+    most_named_columns = 40  # column names that an error message lists
     if not positions:
         names = [repr(column.name) for column in columns]
-        omitted = [f"{len(names) - MOST_NAMED_COLUMNS} more"] if len(names) > MOST_NAMED_COLUMNS else []
-        listed = ", ".join(names[:MOST_NAMED_COLUMNS] + omitted) or "no columns"
+        omitted = [f"{len(names) - most_named_columns} more"] if len(names) > most_named_columns else []
+        listed = ", ".join(names[:most_named_columns] + omitted) or "no columns"
         near = get_close_matches(str(name), [column.name for column in columns], n=1)
         nearest = f"; the nearest is {near[0]!r}" if near and len(names) > 1 else ""
         raise InvalidArgument(

@@ -738,7 +738,7 @@ def _column_from_values(name: str, values: Any) -> MemoryColumn:
     if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__"):
         return sources.hide_failure(lambda: column_from_arrow(name, values), UNREAD)
     raise WrongArgumentType(
-        "data", f"column {name!r} is a {type(values).__name__}; an array, a series or a list is needed"
+        "data", f"column {name!r} is of type {type(values).__name__}; an array, a series or a list is needed"
     )
 
 

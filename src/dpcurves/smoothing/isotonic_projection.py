@@ -23,7 +23,7 @@ class _KnownCount:
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.count) and self.count >= 0):
-            raise InvalidArgument("count", f"a finite number of at least zero is needed, got {self.count}")
+            raise InvalidArgument("count", f"a finite number of records of at least zero is needed, got {self.count}")
 
 
 class AtMost(_KnownCount):
@@ -55,7 +55,7 @@ def compute_steps(noisy: ArrayLike, points: int, ceiling: Ceiling) -> FloatArray
     if curve.shape != (points,):
         raise InvalidArgument("noisy", f"{points} points are needed, got an array of shape {curve.shape}")
     if not np.all(np.isfinite(curve)):
-        raise InvalidArgument("noisy", "finite numbers are needed")
+        raise InvalidArgument("noisy", "finite numbers are needed: leave out nan and infinite values")
     return np.diff(curve, prepend=0.0, append=np.inf if ceiling is None else ceiling.count)
 
 

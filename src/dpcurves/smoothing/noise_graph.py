@@ -91,7 +91,9 @@ class NoiseGraph:
             or selected[-1] >= self.points
             or np.any(np.diff(selected) < 1)
         ):
-            raise InvalidArgument("points", f"rising indices of points from 0 to {self.points - 1} are needed")
+            raise InvalidArgument(
+                "points", f"rising indices of points from 0 to {self.points - 1} are needed, as in [0, 2]"
+            )
         before = np.searchsorted(selected, np.arange(self.points + 1)).astype(np.int32)
         first, last = before[self.slots.lower], before[self.slots.upper]
         nonempty = (first < last) & (self.variance > 0)
@@ -119,11 +121,14 @@ def build_noise_graph(points: int, first: ArrayLike, last: ArrayLike, variance: 
     starts, ends = np.asarray(first, dtype=np.int64), np.asarray(last, dtype=np.int64)
     variances = np.broadcast_to(np.asarray(variance, dtype=np.float64), starts.shape)
     if points < 1:
-        raise InvalidArgument("points", f"at least 1 is needed, got {points}")
+        raise InvalidArgument("points", f"at least 1 point is needed, got {points}")
     if starts.shape != ends.shape or starts.ndim != 1 or np.any((starts < 0) | (starts >= ends) | (ends > points)):
-        raise InvalidArgument("first, last", f"blocks of one point or more between 0 and {points} are needed")
+        raise InvalidArgument(
+            "first, last",
+            f"blocks of at least one point between 0 and {points} are needed: each first must be below its last",
+        )
     if not np.all((variances >= 0) & np.isfinite(variances)):
-        raise InvalidArgument("variance", "finite numbers of at least 0 are needed")
+        raise InvalidArgument("variance", "finite variances of at least 0 are needed, as in 3.0")
     positive = variances > 0
     noisy = NoiseBlocks(
         starts[positive].astype(np.int32), ends[positive].astype(np.int32), variances[positive], variances[positive]
@@ -139,7 +144,7 @@ def _assemble_graph(points: int, blocks: NoiseBlocks) -> NoiseGraph:
     order = _order_inner_first(points, blocks.first, blocks.last)
     if not _fill_slots(order, blocks, slots, variance, largest):
         raise InvalidArgument(
-            "first, last", "two blocks cross: neither contains the other; give nested or disjoint blocks"
+            "first, last", "two blocks overlap, and neither contains the other; give nested or disjoint blocks"
         )
     return NoiseGraph(points, slots, variance, largest)
 
@@ -308,10 +313,12 @@ def repeat_variances(bounds: Sequence[IntArray], variances: Sequence[float]) -> 
     """Return the variances of the noise of all blocks, level by level, from left to right, given one for each level."""
     if len(bounds) != len(variances) or not bounds:
         raise InvalidArgument(
-            "variances", f"one variance for each of {len(bounds)} levels is needed, got {len(variances)}"
+            "variances", f"{len(bounds)} variances are needed, one for each level, got {len(variances)}"
         )
     if not all(np.isin(coarse, fine).all() for coarse, fine in pairwise(bounds)):
-        raise InvalidArgument("bounds", "every block must be a union of blocks of the next level")
+        raise InvalidArgument(
+            "bounds", "each block must be a union of blocks of the next level; list levels from coarse to fine"
+        )
     return np.repeat(np.asarray(variances, dtype=np.float64), [len(ends) - 1 for ends in bounds])
 
 

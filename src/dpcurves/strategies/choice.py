@@ -95,7 +95,7 @@ def comparison_error(release: Release, query: CoverageQuery, beta: float) -> flo
         ValueError: `beta` is not strictly between 0 and 1.
     """
     if not 0 < beta < 1:
-        raise InvalidArgument("beta", f"must be a probability strictly between 0 and 1, got {beta}")
+        raise InvalidArgument("beta", f"must be a probability strictly between 0 and 1, as in 0.05, got {beta}")
     weights = excess_weights(query)
     law = Evidence.from_release(release).sums
     total = None if release.plan.adjacency.public_record_count is None else 0
@@ -216,15 +216,12 @@ def describe_uncounted_categories(
     ]
     if not uncounted:
         return None
-    omitted = f" and {len(uncounted) - MOST_NAMED_GROUPS} more" if len(uncounted) > MOST_NAMED_GROUPS else ""
+    most_named_groups = 5  # categories: largest number of categories that a note lists by name
+    omitted = f" and {len(uncounted) - most_named_groups} more" if len(uncounted) > most_named_groups else ""
     return (
         f"groups of {unlisted.column} that were found, of which about no record is counted: "
-        f"{', '.join(uncounted[:MOST_NAMED_GROUPS])}{omitted}; their records have no value that this question counts"
+        f"{', '.join(uncounted[:most_named_groups])}{omitted}; their records have no value that this question counts"
     )
-
-
-MOST_NAMED_GROUPS = 5
-"""Categories. Largest number of categories that a note lists by name."""
 
 
 def describe_category_price(loss: str, unlisted: UnlistedCategories) -> tuple[str, ...]:
@@ -295,7 +292,8 @@ def _choose_strategy(
     """
     if type(workload) not in strategies:
         raise WrongArgumentType(
-            "question", f"one of the workloads of dpcurves is needed, not a {type(workload).__name__}"
+            "question",
+            f"a workload is needed, as CellWorkload(axes), not a {type(workload).__name__}",
         )
     return cast("Strategy[Answer]", strategies[type(workload)](workload, setting))
 

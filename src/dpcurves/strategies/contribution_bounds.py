@@ -117,8 +117,6 @@ class Tuning:
 
 TUNING = Tuning()
 """The tuning that is used."""
-LEAST_WEIGHT = 1e-12
-"""Units. Lower limit of sums of weights that are divided by, so that empty tables give 0."""
 PRIMES = tuple(number for number in range(2, 80) if all(number % divisor for divisor in range(2, number)))
 """Prime numbers below 80. Multiples of the square roots of primes fill the unit cube evenly: quasi-random draws, equal
 on all machines.
@@ -479,8 +477,9 @@ def _fit_slope(counts: FloatArray, units: FloatArray, log_sizes: FloatArray, noi
     """
     variance = noise + np.maximum(units, 1.0) / 4
     weights = np.where(units > 1 / 2, units**2 / variance, 0.0)
-    centred = log_sizes - weights @ log_sizes / max(float(weights.sum()), LEAST_WEIGHT)
-    information = max(float(weights @ centred**2), LEAST_WEIGHT)
+    least_weight = 1e-12  # units: lower limit of sums of weights that are divided by, so that empty tables give 0
+    centred = log_sizes - weights @ log_sizes / max(float(weights.sum()), least_weight)
+    information = max(float(weights @ centred**2), least_weight)
     return float((weights * centred) @ (counts / np.maximum(units, 1.0))) / information, 1 / information
 
 

@@ -109,8 +109,6 @@ def require_axis(axes: Axes) -> Axis:
 
 TURNS_SHARE = Fraction(1, 4)
 """Ratio. Fraction of the loss for all rounds of a bisection except the last."""
-MOST_ROUNDS = 1000
-"""Rounds. Largest number of rounds of a bisection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +139,9 @@ class Bisection:
 
     def __post_init__(self) -> None:
         convert_to_integers(self, rounds="rounds")
-        if not 1 <= self.rounds <= MOST_ROUNDS:
-            raise InvalidArgument("rounds", f"must be an integer from 1 to {MOST_ROUNDS}, got {self.rounds}")
+        most_rounds = 1000  # rounds: largest number of rounds of a bisection
+        if not 1 <= self.rounds <= most_rounds:
+            raise InvalidArgument("rounds", f"must be a number of rounds from 1 to {most_rounds}, got {self.rounds}")
 
     def ask_rounds(self, axes: Axes, setting: Setting) -> Strategy[TableCounts]:
         """Halve the fullest interval and count all intervals, round by round; count once more with the remaining loss
@@ -282,7 +281,7 @@ class QuantileCuts:
     def __post_init__(self) -> None:
         convert_to_integers(self, pieces="pieces")
         if self.pieces < 2:
-            raise InvalidArgument("pieces", f"must be at least 2, got {self.pieces}")
+            raise InvalidArgument("pieces", f"must be at least 2 pieces, as in 16, got {self.pieces}")
 
     def ask_rounds(self, axes: Axes, setting: Setting) -> Strategy[TableCounts]:
         """Ask for cuts at private quantiles with three tenths of the loss, then count between them; return these

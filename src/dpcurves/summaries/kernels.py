@@ -310,9 +310,7 @@ def require_kernel(values: FloatArray) -> None:
             "the function must be finite on the whole grid, edges included: change it, or give a narrower grid",
         )
     if not np.all(np.abs(values - values.T) <= 1e-8 + 1e-5 * np.abs(values)):
-        raise InvalidArgument(
-            "kernel", "the function must be symmetric, kernel(x, y) == kernel(y, x): use the mean of both, for example"
-        )
+        raise InvalidArgument("kernel", "the function must be symmetric: return (k(x, y) + k(y, x)) / 2, for example")
 
 
 def mean_over_pairs(kernel: Kernel, cells: FloatArray) -> FloatArray:

@@ -26,7 +26,7 @@ def as_numbers(name: str, given: ArrayLike) -> FloatArray:
         return np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise WrongArgumentType(
-            name, f"a number is needed, or an array of numbers, got {describe_value(given)}"
+            name, f"a number or an array of numbers is needed, as in 0.5, got {describe_value(given)}"
         ) from None
 
 

@@ -98,7 +98,11 @@ class Central:
         if not plan.query.is_dense:
             return Release(plan, self._count_prefixes(plan, curator, randomness), allotment, randomness.is_seeded)
         if not isinstance(self.mechanism, Mechanism):
-            raise WrongArgumentType("mechanism", f"a mechanism that answers {type(plan.query).__name__} is needed")
+            raise WrongArgumentType(
+                "mechanism",
+                f"a mechanism that answers {type(plan.query).__name__} is needed; leave mechanism out, and one "
+                "is chosen",
+            )
         values = self.mechanism.run(tabulate(curator.records, plan.query), plan, randomness)
         if plan.reasons is None:
             return Release(plan, values, allotment, randomness.is_seeded)

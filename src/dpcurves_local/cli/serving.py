@@ -53,7 +53,11 @@ class ClassSizeOptions:
             return None
         positives = parse_integer("positives", self.positives)
         if positives >= people:
-            raise Misuse("positives", f"must be fewer than all {people} people, got {positives}")
+            raise Misuse(
+                "positives",
+                f"must be fewer than all {people} people, got {positives}; give the number of people of the "
+                "positive class",
+            )
         return positives, people - positives
 
 

@@ -141,7 +141,7 @@ class TaskOptions(PairStatisticOptions):
 
         grid, name = cells.parse_grid(), column.column
         if self.kernel is not None and self.curve is not None:
-            raise Misuse("curve", "must be left out beside --kernel, which determines the curve")
+            raise Misuse("curve", "must be left out beside --kernel, which determines the curve; leave out --curve")
         if self.label is not None:
             return self._make_score_question(self.label, column, grid)
         for field in ("pos_label", "neg_label"):
@@ -316,7 +316,9 @@ class InvitationOptions:
         people = [line.strip() for line in lines if line.strip()]
         if not people or len({normalize_name(person) for person in people}) < len(people):
             raise Misuse(
-                "names", "must be at least one name, each once; names that differ only in case or spaces are the same"
+                "names",
+                "must have at least one name, and each name once; names that differ only in case or spaces are "
+                "the same",
             )
         return people
 

@@ -24,8 +24,6 @@ FEW_PLACES = 3
 """Binary digits of a probability up to which each draw combines single random bits; measured."""
 _BYTE, _REST = 8, 56
 """Bits of the uniform integer that are drawn first, and the others."""
-_HALF_WORD = 32
-"""Bits of a random word of `sample_uniform`."""
 _COINS = 8
 """Bernoulli draws per table lookup: one byte."""
 _SHORT, _LONG, _ALL = 16, 64, _COINS * BITS
@@ -186,9 +184,10 @@ def sample_uniform(outcomes: int, size: int, randomness: Randomness) -> IntArray
     half is below ``2**32 % outcomes`` are rejected.
     """
     products = np.frombuffer(randomness.random_bytes(4 * size), dtype="<u4").astype(np.uint64) * np.uint64(outcomes)
-    uneven = np.uint64((1 << _HALF_WORD) % outcomes)
-    rejected = np.flatnonzero((products & np.uint64((1 << _HALF_WORD) - 1)) < uneven)
-    outcome = (products >> np.uint64(_HALF_WORD)).astype(np.int64)
+    half_word = 32  # bits of a random word of `sample_uniform`
+    uneven = np.uint64((1 << half_word) % outcomes)
+    rejected = np.flatnonzero((products & np.uint64((1 << half_word) - 1)) < uneven)
+    outcome = (products >> np.uint64(half_word)).astype(np.int64)
     if rejected.size:
         outcome[rejected] = sample_uniform(outcomes, rejected.size, randomness)
     return outcome
@@ -197,8 +196,6 @@ def sample_uniform(outcomes: int, size: int, randomness: Randomness) -> IntArray
 Rows = NDArray[np.uint64]
 """Sets as bit masks, shape (sets, words); the lowest bit of the first word is the first element."""
 
-_WORD = 64
-"""Bits of a word of a set."""
 _HALFWORDS = 2**16
 """Number of values of a random word of 16 bits."""
 _TRY, _LOOKED_UP = 12.0, 4.0
@@ -223,10 +220,11 @@ def sample_uniform_sets(
         size: Size of a set, from 1 to ``many - 1``.
         randomness: Source of random words.
     """
-    words = -(-many // _WORD)
+    word = 64  # bits of a word of a set
+    words = -(-many // word)
     start_sets = sample_bernoulli_rows(choose_start_probability(many, size), len(answers), 8 * words, randomness)
     rows, done = start_sets.view(np.uint64), 0
-    rows[:, -1] &= np.uint64((1 << many - _WORD * (words - 1)) - 1)
+    rows[:, -1] &= np.uint64((1 << many - word * (words - 1)) - 1)
     while done < len(answers):
         tries = randomness.sample_halfwords(min(_TRIES * (len(answers) - done) + _TRIES, _AT_ONCE))
         done = correct_set_sizes(rows, answers, includes_answer, many, size, tries, done)

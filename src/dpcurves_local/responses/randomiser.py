@@ -102,9 +102,13 @@ class Randomiser(ABC):
 
     def __post_init__(self) -> None:
         if not isinstance(self.epsilon, Fraction):
-            raise WrongArgumentType("epsilon", f"must be a Fraction, got {type(self.epsilon).__name__}")
+            raise WrongArgumentType(
+                "epsilon", f"must be a Fraction, as in Fraction(1, 2), got {type(self.epsilon).__name__}"
+            )
         if not 2 <= self.answers <= MOST_ANSWERS:
-            raise InvalidArgument("answers", f"must be from 2 to {MOST_ANSWERS}, got {self.answers}")
+            raise InvalidArgument(
+                "answers", f"must be a number of answers from 2 to {MOST_ANSWERS}, got {self.answers}"
+            )
         if not LEAST_EPSILON <= self.epsilon <= MOST_EPSILON:
             raise InvalidArgument("epsilon", f"must be from 2**-20 to {MOST_EPSILON}, got {float(self.epsilon)}")
 

@@ -83,7 +83,7 @@ class RenamedColumns:
         own. Raises `Misuse` if --label is given without labels in the task.
         """
         if task.label is None and self.label is not None:
-            raise Misuse("label", "must be left out, because the task has no labels")
+            raise Misuse("label", "must be left out, because the task has no labels; or ask a task with --label")
         *others, last = task.axes
         names = [self.label if axis is task.label else None for axis in others]
         return [*zip(others, names, strict=True), (last, self.column)]
@@ -133,7 +133,7 @@ def aggregator(running: ServerOptions, watching: MonitoringOptions) -> None:
         return
     tasks, party = [read_task(file) for file in running.task.split(",")], running.parse_party()
     if running.workers and not running.jobs:
-        raise Misuse("workers", "needs --jobs, a place that all workers can reach")
+        raise Misuse("workers", "needs --jobs too, a folder or URL that all workers can reach; add it")
     server = Aggregator(
         party, tasks, Identity.load(Path(running.identity)), running.store, running.peer,
         of.parse_integer("timeout", running.timeout), limits, watching.create_monitoring(), running.jobs,
@@ -157,7 +157,7 @@ def _serve_people(
     from ..serving.identity import Identity
 
     if running.parse_party() or not all(document.is_of_people for document in documents):
-        raise Misuse("party", "must be 0 for the relay server of people in pairs, which serves no other tasks")
+        raise Misuse("party", "must be 0 for the relay server of people in pairs; leave --party out")
     tasks = [document.read_pair_task() for document in documents]
     server = RelayServer(tasks, Identity.load(Path(running.identity)), running.store, limits, monitoring)
     serve_people(server, running.listen)
@@ -523,11 +523,11 @@ def _options_from_classes(label: Categories | None, names: frozenset[str]) -> di
     """
     if "causes" in names:
         if label is None:
-            raise Misuse("task", "counts no kinds of events; ask a task with --categories")
+            raise Misuse("task", "does not count kinds of events; ask a task made with --categories")
         censored, *causes = map(format_label, label.values)
         return {"event": label.column, "censored_value": censored, "causes": ",".join(causes)}
     if label is None or len(label.values) != 2:
-        raise Misuse("task", "counts values without two classes; ask a task with --label")
+        raise Misuse("task", "counts values without two classes; ask a task made with --label")
     negative, positive = map(format_label, label.values)
     classes = dict.fromkeys(("label", "event"), label.column) | dict.fromkeys(("pos_label", "event_value"), positive)
     return {**classes, **dict.fromkeys(("neg_label", "censored_value"), negative)}

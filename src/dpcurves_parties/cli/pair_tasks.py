@@ -284,7 +284,9 @@ class PairOptions:
             )
         names, sizes = self.columns.split(","), [parse_integer("bits", text) for text in self.bits.split(",")]
         if len(names) != len(sizes) or not all(names):
-            raise Misuse("bits", f"must be one for each of the {len(names)} --columns, got {len(sizes)}")
+            raise Misuse(
+                "bits", f"must be {len(names)} widths, one for each of the --columns, as in 16,8, got {len(sizes)}"
+            )
         return tuple(zip(names, sizes, strict=True))
 
     def create_draft(self, price: LossOptions, parties: Parties, commitment: str) -> PairTask:
@@ -299,7 +301,7 @@ class PairOptions:
 
         trust, noises = self.parse_trust(), {"sum": NoisePlacement.ON_SUM, "each": NoisePlacement.EACH}
         if self.kernel is None:
-            raise Misuse("kernel", f"must be given: one of {', '.join(KERNELS)}")
+            raise Misuse("kernel", f"must be given; it is one of {', '.join(KERNELS)}")
         default_noise = "each" if trust is Trust.PEOPLE else "sum"
         return PairTask(
             parties.name, self.kernel, self.parse_columns(),
@@ -355,7 +357,10 @@ class PairPlanOptions:
             return kernel
         sizes = [parse_integer("bits", text) for text in self.bits.split(",")]
         if len(sizes) != len(kernel.columns):
-            raise Misuse("bits", f"must be {len(kernel.columns)} numbers, for {', '.join(kernel.columns)}")
+            raise Misuse(
+                "bits",
+                f"must be {len(kernel.columns)} widths with commas between them, for {', '.join(kernel.columns)}",
+            )
         return kernel.with_columns(**{name: Unsigned(size) for name, size in zip(kernel.columns, sizes, strict=True)})
 
     def parse_zetas(self) -> Zetas | None:
@@ -370,7 +375,9 @@ class PairPlanOptions:
             return None
         zeta1, zeta2 = parse_numbers("zetas", self.zetas) if self.zetas.count(",") == 1 else (1.0, 0.0)
         if not 0 <= 2 * zeta1 <= zeta2:
-            raise Misuse("zetas", "must be two numbers, the first not negative and the second at least twice the first")
+            raise Misuse(
+                "zetas", "must be two numbers, the first at least 0, the second at least twice the first, as in 0.1,0.3"
+            )
         return Zetas(zeta1, zeta2)
 
     def parse_pair_counts(self) -> list[int]:

@@ -26,12 +26,8 @@ if TYPE_CHECKING:
     from ..shares.task import ReportKind
 
 
-TRIMMED = 0.05
-"""Fraction of the sample's values outside the central range, on either side."""
 STEPS = 10
 """Round steps that the range of the sample covers, approximately; one is added at each end."""
-FEWEST = 8
-"""Values of a sample from which a grid is proposed: fewer say too little of the range."""
 PUBLIC = "the sample must be public: published or synthetic records, never a part of the protected table"
 
 
@@ -97,11 +93,17 @@ def _find_sample_range(sample: str, column: str) -> tuple[float, float, tuple[fl
     with catch_warnings(), Session(sample, budget=exact, adjacency=Neighbours.ADD_REMOVE) as session:
         simplefilter("ignore")  # warnings about released curves do not apply to a public sample
         curve = session.ask(AutoRangeCdfQuestion(column), exact)
-    if curve.count < FEWEST:
-        raise Misuse("sample", f"must have at least {FEWEST} records with a number in this column")
+    fewest = 8  # values of a sample from which a grid is proposed: fewer say too little of the range
+    if curve.count < fewest:
+        raise Misuse(
+            "sample",
+            f"must have at least {fewest} records with a number in this column; give a larger sample, or another "
+            "column",
+        )
     half = 0.5 / curve.count
     low, high = curve.x[np.searchsorted(curve.y, half) - 1], curve.x[np.searchsorted(curve.y, 1 - half)]
-    below, above = curve.quantile([TRIMMED, 1 - TRIMMED])
+    trimmed = 0.05  # fraction of the sample's values outside the central range, on either side
+    below, above = curve.quantile([trimmed, 1 - trimmed])
     return float(low), float(high), (float(below), float(above))
 
 
@@ -161,7 +163,7 @@ class Classes(of.SplitOptions):
 
         by = super().parse_categories()
         if isinstance(by, tuple):
-            raise Misuse("by", "must be one column in a task")
+            raise Misuse("by", "must be a single column in a task; give --by once")
         if self.label is None:
             return by
         if by is not None:
@@ -200,7 +202,7 @@ def _parse_column(text: str) -> Axis | Categories:
 
     column, separator, declared = text.partition("=")
     if not (column and separator and declared):
-        raise Misuse("beside", f"must be NAME=L:U:N or NAME=A,B,C, got {text!r}")
+        raise Misuse("beside", f"must be NAME=L:U:N or NAME=A,B,C, as in age=0:100:20, got {text!r}")
     if ":" not in declared or '"' in declared:
         return Categories(column, of.parse_labels("beside", declared))
     grid = of.parse_grid("beside", declared.removesuffix(APART))

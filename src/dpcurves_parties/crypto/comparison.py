@@ -238,7 +238,6 @@ class _Walk:
 
 
 DIGEST_SIZE = 16  # bytes of a key's digest, so that two transcripts agree by chance with probability 2**-128
-VERIFICATION_KEY_SIZE = 32  # bytes of the key that both servers draw together
 Node = tuple[int, int]
 """Node of the tree over the cells: its level, and its number in that level from the left."""
 _CHUNK = 1024  # checked keys that are shared or evaluated at once, so that their states fit into the cache
@@ -267,7 +266,9 @@ class CheckedValues:
             ValueError: the number of digests differs.
         """
         if digests.shape != self.digests.shape:
-            raise InvalidArgument("digests", f"must have shape {self.digests.shape}, got {digests.shape}")
+            raise InvalidArgument(
+                "digests", f"must have shape {self.digests.shape}, as the stored ones, got {digests.shape}"
+            )
         return np.asarray((self.digests == digests).all(axis=1))
 
     def sums(self, accepted: NDArray[np.bool_]) -> tuple[int, ...]:
@@ -353,9 +354,10 @@ def evaluate_checked_keys(
     >>> domain.ring.reconstruct(*(one.sums(first.find_accepted(second.digests)) for one in (first, second)))
     (0, 1)
     """
-    if len(verification_key) != VERIFICATION_KEY_SIZE:
+    verification_key_size = 32  # bytes of the key that both servers draw together
+    if len(verification_key) != verification_key_size:
         raise InvalidArgument(
-            "verification_key", f"must have {VERIFICATION_KEY_SIZE} bytes, got {len(verification_key)}"
+            "verification_key", f"must have {verification_key_size} bytes, got {len(verification_key)}"
         )
     ring, walk = keys.domain.ring, _CheckedWalk(keys.domain, keys.domain.sort_thresholds(thresholds), engine)
     values = np.empty((len(thresholds), len(keys), ring.words), np.uint64)

@@ -19,7 +19,6 @@ from .keys import CheckedShare, PublicShare
 from .ring import Ring, Words
 
 _PURPOSE = b"dpcurves: fixed keys of expansion, version 1"
-_BLOCK = 16  # bytes of an AES block, and of an AES-128 key
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -44,8 +43,9 @@ class TaskKeys:
     @classmethod
     def from_task(cls, task: bytes) -> TaskKeys:
         """Derive the keys of a task from bytes that all parties share, such as a hash of its description."""
-        stream = HKDF(SHA256(), 5 * _BLOCK, salt=None, info=_PURPOSE).derive(task)
-        return cls(*(stream[start : start + _BLOCK] for start in range(0, len(stream), _BLOCK)))
+        block = 16  # bytes of an AES block, and of an AES-128 key
+        stream = HKDF(SHA256(), 5 * block, salt=None, info=_PURPOSE).derive(task)
+        return cls(*(stream[start : start + block] for start in range(0, len(stream), block)))
 
 
 @dataclass(slots=True, repr=False, eq=False)

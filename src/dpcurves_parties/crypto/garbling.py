@@ -35,7 +35,7 @@ def require_offset(offset: Words) -> None:
         ValueError: the offset is even: both labels of a wire would have the same permute bit.
     """
     if offset.shape != (2,) or not int(offset[0]) & 1:
-        raise InvalidArgument("offset", "must have 128 bits, the lowest of which is 1")
+        raise InvalidArgument("offset", "must have 128 bits, the lowest of which is 1; set the lowest bit")
 
 
 def permute_bits(labels: Words) -> Bits:
@@ -52,7 +52,9 @@ def reconstruct_bits(first: Sequence[Bits], second: Sequence[Bits]) -> list[Bits
         ValueError: the shares have different wires or instances.
     """
     if [len(wire) for wire in first] != [len(wire) for wire in second]:
-        raise InvalidArgument("shares", "must be of the same wires and instances at both parties")
+        raise InvalidArgument(
+            "shares", "must be of the same wires and instances at both parties; run the same circuit at both"
+        )
     return [left ^ right for left, right in zip(first, second, strict=True)]
 
 

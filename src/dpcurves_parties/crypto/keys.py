@@ -66,7 +66,7 @@ class SeedShare:
             ValueError: there are no parts, or they belong to several servers.
         """
         if len({share.party for share in parts}) != 1:
-            raise InvalidArgument("parts", "must be seeds of one server")
+            raise InvalidArgument("parts", "must be seeds of the same server; merge those of each server by themselves")
         return cls(parts[0].party, np.concatenate([share.words for share in parts]))
 
 
@@ -128,7 +128,11 @@ class CorrectionWords(ABC):
         """Refuse invalid rows. Raises `ValueError` if a row has bits past the last level."""
         levels, _ = cls.layout(domain)["seeds"]
         if levels < MOST_CELL_BITS and bool((cls._split_records(domain, records)["turns"] >> np.uint64(levels)).any()):
-            raise InvalidArgument(cls.KEY_NAME, f"bits of turns past level {levels} must be 0")
+            raise InvalidArgument(
+                cls.KEY_NAME,
+                f"bits past level {levels} must be 0; contribute again with the version of dpcurves that the "
+                "servers use",
+            )
 
     @classmethod
     def from_records(cls, domain: Domain, records: Words) -> Self:
@@ -173,7 +177,7 @@ class CorrectionWords(ABC):
             ValueError: there are no parts, or they have several domains.
         """
         if len({chunk.domain for chunk in parts}) != 1:
-            raise InvalidArgument("parts", "must be keys of one domain")
+            raise InvalidArgument("parts", "must be keys of the same domain; make all keys for the task's grid")
         arrays = [chunk._arrays() for chunk in parts]
         joined: dict[str, Any] = {
             name: np.concatenate([chunk[name] for chunk in arrays], axis=max(words.ndim - 2, 0))

@@ -55,7 +55,9 @@ def multiply_point(scalar: bytes, point: bytes) -> bytes:
     try:
         product: bytes = load_sodium().crypto_scalarmult_ristretto255(scalar, point)
     except RuntimeError:
-        raise ProtocolError("point", "must be an element of the group other than the identity") from None
+        raise ProtocolError(
+            "point", "must be a valid group element other than the identity; start the session again"
+        ) from None
     return product
 
 
@@ -83,7 +85,7 @@ def require_point(point: bytes) -> None:
     """
     is_candidate = len(point) == POINT_SIZE and point != IDENTITY
     if not (is_candidate and load_sodium().crypto_core_ristretto255_is_valid_point(point)):
-        raise ProtocolError("point", "must be an element of the group other than the identity")
+        raise ProtocolError("point", "must be a valid group element other than the identity; start the session again")
 
 
 # Base transfers: the sender has two keys per transfer; the receiver gets the key of its choice, and neither learns
@@ -179,7 +181,11 @@ class BaseReceiver:
 def _parse_points(answer: bytes, count: int) -> list[bytes]:
     """Parse the points of an answer. Raises `ProtocolError` if their number is wrong, or a point is invalid."""
     if len(answer) != POINT_SIZE * count:
-        raise ProtocolError("points", f"must be {count} points of 32 bytes, one for each transfer")
+        raise ProtocolError(
+            "points",
+            f"must be {count} points of 32 bytes, one for each transfer; use the same version of dpcurves at "
+            "both servers",
+        )
     points = [answer[start : start + POINT_SIZE] for start in range(0, len(answer), POINT_SIZE)]
     for point in points:
         require_point(point)
@@ -201,7 +207,6 @@ def _as_words(keys: Sequence[bytes]) -> Words:
 # Trees of seeds and bit transposition, the building blocks of the extension.
 LABEL_BITS = 128  # bits of a wire label, and of the free-XOR offset
 _OF_TREES = b"dpcurves: tree of seeds, version 1"
-_MOST_LEVELS = 8  # levels of a seed tree at most: each tree has 2**8 leaves, all of which are expanded for each bit
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -250,7 +255,9 @@ class SeedTrees:
         """
         count = _count_trees(levels)
         if len(message) != 32 * LABEL_BITS:
-            raise ProtocolError("seeds", f"must have {32 * LABEL_BITS} bytes")
+            raise ProtocolError(
+                "seeds", f"must have {32 * LABEL_BITS} bytes; use the same version of dpcurves at both servers"
+            )
         child_sums = np.frombuffer(message, dtype="<u8").astype(np.uint64).reshape(count, levels, 2, 2)
         path = -bits.astype(np.uint64).reshape(count, levels, 1)
         level_sums = (
@@ -269,8 +276,9 @@ class SeedTrees:
 
 def _count_trees(levels: int) -> int:
     """Return the number of trees, 128 divided by `levels`. Raises `ProtocolError` if `levels` is not 1, 2, 4 or 8."""
-    if not 1 <= levels <= _MOST_LEVELS or LABEL_BITS % levels:
-        raise ProtocolError("levels", f"must be 1, 2, 4 or {_MOST_LEVELS}")
+    most_levels = 8  # levels of a seed tree at most: each tree has 2**8 leaves, all of which are expanded for each bit
+    if not 1 <= levels <= most_levels or LABEL_BITS % levels:
+        raise ProtocolError("levels", f"must be 1, 2, 4 or {most_levels}")
     return LABEL_BITS // levels
 
 
@@ -288,7 +296,6 @@ _MASKS = tuple(
     (np.uint64(shift), np.uint64(sum(((1 << shift) - 1) << start for start in range(0, 64, 2 * shift))))
     for shift in (32, 16, 8, 4, 2, 1)
 )
-_AT_A_TIME = 64  # words of each column that are transposed at once, which fit into the cache
 
 
 def transpose_bits(columns: Words) -> Words:
@@ -298,11 +305,12 @@ def transpose_bits(columns: Words) -> Words:
     """
     columns = np.ascontiguousarray(columns)
     rows = np.empty((64 * columns.shape[1], 2), np.uint64)
+    at_a_time = 64  # words of each column that are transposed at once, which fit into the cache
     if supported_instructions():
         _transpose(columns, rows)
     else:
-        for start in range(0, columns.shape[1], _AT_A_TIME):
-            chunk = columns[:, start : start + _AT_A_TIME]
+        for start in range(0, columns.shape[1], at_a_time):
+            chunk = columns[:, start : start + at_a_time]
             rows[64 * start : 64 * (start + chunk.shape[1])] = _transpose_squares(chunk)
     return rows
 
@@ -445,7 +453,10 @@ class ExtensionSender:
         """
         words, trees = pad_bit_count(count) // _ROWS, len(self.trees.leaves)
         if len(message) != 8 * words * trees:
-            raise ProtocolError("choices", f"must have the bytes for {count} choice bits")
+            raise ProtocolError(
+                "choices",
+                f"must have the bytes for {count} choice bits; use the same version of dpcurves at both servers",
+            )
         masked = np.frombuffer(message, dtype="<u8").astype(np.uint64, copy=False).reshape(trees, words)
         columns, mask = np.empty((LABEL_BITS, words), np.uint64), -split_offset_bits(self.offset).astype(np.uint64)
         for tree, _ in self._streams.fold_leaves(words, columns):

@@ -133,9 +133,13 @@ class Job:
 
     def __post_init__(self) -> None:
         if len(self.owners) != len(self.circuit.inputs):
-            raise InvalidArgument("owners", f"must be one for each of {len(self.circuit.inputs)} inputs")
+            raise InvalidArgument(
+                "owners",
+                f"must be {len(self.circuit.inputs)} owners, one for each input of the circuit, as "
+                "(InputOwner.GARBLER, InputOwner.EVALUATOR)",
+            )
         if self.count < 1 or self.chunk_size < 1:
-            raise InvalidArgument("count", "must be at least 1, as chunk_size must")
+            raise InvalidArgument("count", "must be at least 1, as in count=1000, and so must chunk_size")
         if self.final_step is not None:
             self._require(self.final_step)
 
@@ -144,7 +148,9 @@ class Job:
         inputs. Raises `ValueError`.
         """
         if len(self.circuit.outputs) != 1:
-            raise InvalidArgument("final_step", "must have a circuit with one output")
+            raise InvalidArgument(
+                "final_step", "must follow a circuit with a single output; combine the outputs in the circuit"
+            )
         if (
             final_step.circuit.inputs[0] != self.total_width
             or len(final_step.owners) != len(final_step.circuit.inputs) - 1
@@ -213,15 +219,20 @@ class Inputs:
     def require(self, count: int) -> None:
         """Refuse values that do not fit this number of instances. Raises `ValueError`; the message shows no value."""
         if len(self.values) != len(self.owners):
-            raise InvalidArgument("values", f"must be {len(self.owners)} inputs, got {len(self.values)}")
+            raise InvalidArgument(
+                "values",
+                f"must be a list of {len(self.owners)} arrays, one for each input of the circuit, got "
+                f"{len(self.values)}",
+            )
         for owner, width, values in zip(self.owners, self.widths, self.values, strict=True):
             if (values is not None) != (owner in (self.role, InputOwner.SHARED)):
                 raise InvalidArgument(
                     "values",
-                    f"must be given for inputs of this party or shared ones only, not for those of owner {owner.value}",
+                    "must be given for inputs of this party and shared ones only; pass None for those of owner "
+                    f"{owner.value}, and no other",
                 )
             if values is not None and values.shape != (count,):
-                raise InvalidArgument("values", f"must be one for each of {count} instances")
+                raise InvalidArgument("values", f"must be arrays of {count} values, one for each instance of the job")
             # 64: bits of an input's integers
             if values is not None and width < 64 and bool(np.any(values >> np.uint64(width))):
                 raise InvalidArgument("values", f"must be integers below 2**{width}")
@@ -268,7 +279,6 @@ def count_transferred_bits(owners: Sequence[InputOwner], widths: Sequence[int]) 
 
 
 # Authenticated messages of a session, in order: changed, truncated, replayed or foreign messages are refused.
-TAG_SIZE = 16  # bytes of an AES-GCM tag
 NONCE_SIZE = 16  # bytes of a party's session nonce
 GARBLER, EVALUATOR = 0, 1  # numbers of the parties
 
@@ -327,8 +337,9 @@ class MessageAuthenticator:
         Raises:
             ProtocolError: the message is not the next one of this session, or has another size.
         """
-        body = memoryview(message)[:-TAG_SIZE]
-        if len(message) < TAG_SIZE or self._tag(1 - self.party, self._received_count, body) != message[-TAG_SIZE:]:
+        tag_size = 16  # bytes of an AES-GCM tag
+        body = memoryview(message)[:-tag_size]
+        if len(message) < tag_size or self._tag(1 - self.party, self._received_count, body) != message[-tag_size:]:
             raise ProtocolError(
                 "message", "must be the other party's next message of this session; start the session again"
             )
@@ -675,7 +686,9 @@ def _create_single_inputs(job: Job, values: Given, role: InputOwner, randomness:
     the values do not fit.
     """
     if job.count != 1 or job.final_step is not None:
-        raise InvalidArgument("job", "must have one instance and no final step")
+        raise InvalidArgument(
+            "job", "must have a single instance (count=1) and no final step; run larger jobs over a connection"
+        )
     inputs = Inputs(job.circuit.inputs, job.owners, values, role, randomness)
     inputs.require(1)
     return inputs

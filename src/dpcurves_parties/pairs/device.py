@@ -69,7 +69,9 @@ class KeyBundle:
             ProtocolError: the length is wrong, or the bundle was signed for another person or task.
         """
         if len(octets) != BUNDLE_SIZE:
-            raise ProtocolError("keys", f"must have {BUNDLE_SIZE} bytes")
+            raise ProtocolError(
+                "keys", f"must have {BUNDLE_SIZE} bytes; use the version of dpcurves that the server uses"
+            )
         bundle = cls(octets[:KEY_SIZE], octets[KEY_SIZE : 2 * KEY_SIZE], octets[2 * KEY_SIZE :])
         try:
             _require_large_order(bundle)
@@ -222,7 +224,9 @@ class FolderMailbox:
             ProtocolError: the message is too long, or the file cannot be written.
         """
         if len(message) > LARGEST_LETTER:
-            raise ProtocolError("message", f"must have at most {LARGEST_LETTER} bytes")
+            raise ProtocolError(
+                "message", f"must have at most {LARGEST_LETTER} bytes; use the version of dpcurves that wrote the task"
+            )
         file = self._file(address)
         draft = file.with_name(f".{file.name}.{token_hex(8)}")
         try:

@@ -31,8 +31,6 @@ from .noise_circuits import FiniteLaplace, Response, choose_response
 from .queries import KernelForm, Overlaps, PairAnswers, PairQuery, PairSum
 
 # Kernels: functions of two people's values as circuits, whose mean over pairs is estimated.
-MOST_VALUE_BITS = 48  # bits of one value at most
-MOST_OUTPUT = 62  # bits of a kernel's value at most, without sign, so that 64-bit integers hold it
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +46,9 @@ class Unsigned:
 
     def __post_init__(self) -> None:
         convert_to_integers(self, bits="bits")
-        if not 1 <= self.bits <= MOST_VALUE_BITS:
-            raise InvalidArgument("bits", f"must be from 1 to {MOST_VALUE_BITS}, got {self.bits}")
+        most_value_bits = 48  # bits of one value at most
+        if not 1 <= self.bits <= most_value_bits:
+            raise InvalidArgument("bits", f"must be from 1 to {most_value_bits}, got {self.bits}")
 
 
 class Kernel:
@@ -80,7 +79,10 @@ class Kernel:
 
     def __init__(self, function: Callable[[Any, Any], Any], /, **values: Unsigned) -> None:
         if not callable(function):
-            raise WrongArgumentType("kernel", f"must be a function of two people, got {describe_value(function)}")
+            raise WrongArgumentType(
+                "kernel",
+                f"must be a function of two people, as in lambda a, b: a.x + b.x, got {describe_value(function)}",
+            )
         if not values or not all(isinstance(value_type, Unsigned) for value_type in values.values()):
             raise WrongArgumentType(
                 "kernel", "must name the values that it reads of a person, as in income=dp.pairs.Unsigned(16)"
@@ -90,9 +92,12 @@ class Kernel:
         self.circuit: Circuit = trace_circuit(function, self.bits, self.bits)
         outputs = self.circuit.outputs
         if len(outputs) != 1 or outputs[0].low >= outputs[0].high:
-            raise InvalidArgument("kernel", "must return an integer that is not the same for all pairs")
-        if not -(2**MOST_OUTPUT) < outputs[0].low <= outputs[0].high < 2**MOST_OUTPUT:
-            raise InvalidArgument("kernel", f"must return values within 2**{MOST_OUTPUT}; read fewer bits")
+            raise InvalidArgument(
+                "kernel", "must return an integer that differs between pairs: use the values of both people"
+            )
+        most_output = 62  # bits of a kernel's value at most, without sign, so that 64-bit integers hold it
+        if not -(2**most_output) < outputs[0].low <= outputs[0].high < 2**most_output:
+            raise InvalidArgument("kernel", f"must return values within 2**{most_output}; read fewer bits")
         first, second = self._generate_test_values("one"), self._generate_test_values("other")
         if (self.evaluate(first, second) != self.evaluate(second, first)).any():
             raise InvalidArgument("kernel", "must be symmetric: equal for two people in either order")
@@ -104,7 +109,7 @@ class Kernel:
             ValueError: the number of columns is wrong.
         """
         if len(columns) != len(self.bits):
-            raise InvalidArgument("columns", f"must be {len(self.bits)} names, for {', '.join(self.bits)}")
+            raise InvalidArgument("columns", f"must be {len(self.bits)} names, one for each of {', '.join(self.bits)}")
         kernel = type(self)(self.function, **dict(zip(self.bits, columns.values(), strict=True)))
         kernel.columns, kernel.step = tuple(columns), self.step
         return kernel
@@ -168,9 +173,6 @@ KERNELS = {"gini": GINI, "kendall": KENDALL, "auc": AUC, "collision": COLLISION}
 """Named kernels, by their names on the command line."""
 
 
-MOST_PLACES = 64  # bits of one input of a circuit at most (see `trace_circuit`)
-
-
 @lru_cache(maxsize=16)  # a pure function of public arguments
 def build_noisy_circuit(kernel: Kernel, response: Response) -> Circuit:
     """Return the circuit of a pair's randomised answer. Inputs: values and random bits of one party, then of the other.
@@ -212,7 +214,8 @@ def split_random_widths(widths: Sequence[int]) -> list[int]:
     cut.
     """
     total_bits = sum(widths)
-    return [min(MOST_PLACES, total_bits - start) for start in range(0, total_bits, MOST_PLACES)]
+    most_places = 64  # bits of one input of a circuit at most (see `trace_circuit`)
+    return [min(most_places, total_bits - start) for start in range(0, total_bits, most_places)]
 
 
 # The parties that compute the answers of pairs, in `Plan.made_by`.
@@ -302,7 +305,9 @@ def plan_response(query: PairQuery, loss: PrivacyLoss) -> Response:
     """
     epsilon = _require_epsilon(loss) / query.pairs_per_unit
     if not LEAST_EPSILON <= epsilon <= MOST_EPSILON:
-        raise UnsupportedQuery("epsilon", "must be from 2**-20 to 64 for each pair")
+        raise UnsupportedQuery(
+            "epsilon", "must be from 2**-20 to 64 for each pair; take fewer pairs of each person, or another epsilon"
+        )
     return choose_response(query.kernel.least, query.kernel.most, epsilon)
 
 
@@ -336,7 +341,7 @@ def _require_people(loss: PrivacyLoss, adjacency: Adjacency) -> int:
             "adjacency", "must be replace-one with one record of each person, because the number of people is public"
         )
     if adjacency.units < 2:
-        raise UnsupportedQuery("people", "must be at least 2")
+        raise UnsupportedQuery("people", "must be at least 2, to form a pair")
     _require_epsilon(loss)
     return adjacency.units
 
@@ -344,7 +349,9 @@ def _require_people(loss: PrivacyLoss, adjacency: Adjacency) -> int:
 def _require_epsilon(loss: PrivacyLoss) -> Fraction:
     """Return the epsilon of a pure loss. Raises `UnsupportedQuery` if the loss has no epsilon."""
     if loss.epsilon is None:
-        raise UnsupportedQuery("loss", "must be an epsilon: the noise of pairs is pure")
+        raise UnsupportedQuery(
+            "loss", "must be an epsilon, as in PrivacyLoss.pure(1), because the noise of pairs is pure"
+        )
     return loss.epsilon
 
 

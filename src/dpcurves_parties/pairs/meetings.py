@@ -191,7 +191,7 @@ class Participant:
         task, token = client.task, client.ticket.token
         number = task.bearers[Role.OWNER].get(hash_token(token))
         if client.ticket.task != task.hash or number is None:
-            raise ProtocolError("ticket", "must be an owner's ticket of this task")
+            raise ProtocolError("ticket", "must be an owner's ticket of this task; use the ticket that you received")
         terms = task.terms
         device = Device.open_file(path, terms.task_hash, terms.max_meetings, randomness)
         client.publish_keys(device.keys.create_bundle(terms.task_hash, number))

@@ -178,7 +178,9 @@ class Meeting:
             ValueError: the person is not in this meeting.
         """
         if person not in self.people:
-            raise InvalidArgument("person", "must be one of the two people of this meeting")
+            raise InvalidArgument(
+                "person", "must be one of the two people of this meeting; use the number on your ticket"
+            )
         return self.people[1 - self.people.index(person)]
 
 
@@ -257,7 +259,7 @@ class PairTerms:
         """
         query = plan.query.as_kind(PairQuery)
         if query is None or query.kernel != kernel.form or not query.seed_commitment:
-            raise ProtocolError("plan", "must be a plan of this kernel that was made with a seed")
+            raise ProtocolError("plan", "must be a plan of this kernel, made with a seed; plan the question with seed=")
         people = plan.law.require_type(PairAnswers).people
         return cls(kernel, plan_response(query, plan.loss), query.pairing, people, query.seed_commitment, document_hash)
 
@@ -336,7 +338,10 @@ class Agreement:
         """
         is_agreed = 0 <= meeting.number < len(self.meetings) and self.meetings[meeting.number] == meeting
         if not is_agreed or person not in meeting.people:
-            raise ProtocolError("meeting", "must be one of this person's agreed meetings")
+            raise ProtocolError(
+                "meeting",
+                "must be one of this person's agreed meetings; take the meetings from the task document and its seed",
+            )
 
 
 @lru_cache(maxsize=4)  # a pure function of public arguments

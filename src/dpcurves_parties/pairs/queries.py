@@ -175,7 +175,9 @@ class OwnChoice(Pairing):
     def __post_init__(self) -> None:
         Pairing.__post_init__(self)
         if self.pairs_per_person % 2:
-            raise InvalidArgument("pairs_per_person", "must be even: each person chooses half of its partners")
+            raise InvalidArgument(
+                "pairs_per_person", "must be even, as in 8, because each person chooses half of its partners"
+            )
 
     def draw_pairs(self, people: int, seed: bytes) -> IntArray:
         """Return the accepted pairs, (pairs, 2): wishes are taken in random order, and refused once either person has
@@ -262,7 +264,9 @@ def _require(people: int, partners: int, seed: bytes) -> None:
 def _require_seed(seed: bytes) -> None:
     """Refuse a seed of other than 32 bytes. Raises `ValueError`."""
     if len(seed) != PAIR_SEED_SIZE:
-        raise InvalidArgument("seed", f"must have {PAIR_SEED_SIZE} bytes")
+        raise InvalidArgument(
+            "seed", f"must have {PAIR_SEED_SIZE} bytes, as secrets.token_bytes({PAIR_SEED_SIZE}) gives"
+        )
 
 
 DEGREE = 2
@@ -298,7 +302,9 @@ class KernelForm:
     def __post_init__(self) -> None:
         convert_to_integers(self, least="kernel", most="kernel", degree="degree")
         if self.least >= self.most:
-            raise InvalidArgument("kernel", "must return an integer that is not the same for all pairs")
+            raise InvalidArgument(
+                "kernel", "must return an integer that differs between pairs: use the values of both people"
+            )
         if self.degree != DEGREE:
             raise InvalidArgument("degree", f"must be {DEGREE}: kernels are functions of two people; got {self.degree}")
 

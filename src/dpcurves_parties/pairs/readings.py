@@ -195,7 +195,9 @@ def estimate_auc(statistic: UStatistic, people: int, positives: int) -> UStatist
     require_type("statistic", statistic, UStatistic, "a U-statistic")
     people_count, positive_count = require_integer("people", people), require_integer("positives", positives)
     if not 0 < positive_count < people_count:
-        raise InvalidArgument("positives", "must be at least 1 and below the number of people")
+        raise InvalidArgument(
+            "positives", "must be a number of people of the positive class, at least 1 and below all people"
+        )
     scale = people_count * (people_count - 1) / (4 * positive_count * (people_count - positive_count))
 
     def find_endpoints(level: float, population: bool) -> tuple[float, float]:

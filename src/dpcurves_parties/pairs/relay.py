@@ -250,7 +250,11 @@ class Relay:
         share = -(-self.task.terms.response.width // 8)
         largest = OVERHEAD + (share if slot[2] == SHARE_STEP else self.largest_message)
         if not OVERHEAD < len(message) - NUMBERS <= largest:
-            raise ProtocolError("message", f"must have more than {OVERHEAD} and at most {largest} bytes", 413)
+            raise ProtocolError(
+                "message",
+                f"must have {OVERHEAD + 1} to {largest} bytes; use the version of dpcurves that the server uses",
+                413,
+            )
         if self.store.load_bundle(self.task.hash, person) is None:
             raise ProtocolError("keys", "must be published before messages are sent: enter the task first", 409)
         self.store.store_message(self.task.hash, slot, message[NUMBERS:])
@@ -278,7 +282,7 @@ class Relay:
         pair_answers = self._open_answers(agreement)
         answered = [number for number in range(len(agreement.meetings)) if pair_answers.get(number) is not None]
         if not answered:
-            raise ProtocolError("pairs", "none has answered yet; ask again later", 409)
+            raise ProtocolError("pairs", "no pair has answered yet; ask again later", 409)
         plan = self.task.plan(self.task.people)
         allotment = QuestionBudget.from_external_charge(self.task.hash, self.task.loss.as_single_release()).pay(
             plan.query, ALL
@@ -317,7 +321,9 @@ class Relay:
         the seed is not revealed, or no agreed meeting has the address.
         """
         if len(message) != NUMBERS:
-            raise ProtocolError("message", "must begin with an address of 24 bytes")
+            raise ProtocolError(
+                "message", "must begin with an address of 24 bytes; use the version of dpcurves that the server uses"
+            )
         number, writer, step = (int.from_bytes(message[start : start + 8], "little") for start in (0, 8, 16))
         meetings = self.agreement.meetings
         # 2: messages of one person to the other in a meeting at most: the garbler sends two, the evaluator one

@@ -40,7 +40,7 @@ def release_answers(plan: Plan, pairs: IntArray, answers: IntArray, allotment: A
     """
     require_charged(allotment, plan)
     if len(answers) != len(pairs):
-        raise InvalidArgument("answers", f"must be one for each of {len(pairs)} pairs, got {len(answers)}")
+        raise InvalidArgument("answers", f"must be {len(pairs)} answers, one for each pair, got {len(answers)}")
     final_plan = _plan_for_pairs(plan, pairs, plan.law.require_type(PairAnswers))
     integers, allowed = answers.astype(np.int64), plan_response(_require_pair_query(plan), plan.loss).answers
     if len(integers) and not (integers.min() >= allowed.start and integers.max() < allowed.stop):
@@ -115,10 +115,10 @@ def simulate_release(plan: Plan, people: SimulatedPeople, allotment: Allotment, 
     law, kernel = plan.law.require_type(PairLaw), people.kernel  # type: ignore[type-abstract]
     columns = {name: np.asarray(people.table[name]) for name in kernel.columns}
     if any(len(values) != law.people for values in columns.values()):
-        raise InvalidArgument("table", f"must hold the {law.people} people of the plan")
+        raise InvalidArgument("table", f"must have {law.people} rows, the people of the plan")
     query = _require_pair_query(plan)
     if query.seed_commitment and commit_to_seed(people.seed) != query.seed_commitment:
-        raise InvalidArgument("seed", "must match the published commitment")
+        raise InvalidArgument("seed", "must match the published commitment; use the seed that was made with the task")
     pairs = query.pairing.draw_pairs(law.people, people.seed)
     first, second = ({name: values[pairs[:, side]] for name, values in columns.items()} for side in (0, 1))
     if law.has_pair_answers:
@@ -156,7 +156,7 @@ def _require_pair_query(plan: Plan) -> PairQuery:
     """Return the plan's question about pairs. Raises `ValueError` if it is another question."""
     query = plan.query.as_kind(PairQuery)
     if query is None:
-        raise InvalidArgument("plan", "must be a plan of a question about pairs")
+        raise InvalidArgument("plan", "must be a plan of a question about pairs; plan a dp.pairs question")
     return query
 
 
@@ -165,9 +165,12 @@ def _plan_for_pairs(plan: Plan, pairs: IntArray, law: PairLaw) -> Plan:
     `ValueError` if a pair is impossible or a person is in too many.
     """
     if len(pairs) and not (pairs.min() >= 0 and pairs.max() < law.people and (pairs[:, 0] != pairs[:, 1]).all()):
-        raise InvalidArgument("pairs", f"must have two different people each, by numbers from 0 to {law.people - 1}")
+        raise InvalidArgument("pairs", f"must be pairs of two different people, numbered from 0 to {law.people - 1}")
     if len(pairs) and int(np.bincount(pairs.ravel()).max()) > _require_pair_query(plan).pairs_per_unit:
-        raise InvalidArgument("pairs", "must have each person in at most as many pairs as the plan allows")
+        raise InvalidArgument(
+            "pairs",
+            "must have each person in at most as many pairs as the plan allows; take the pairs from the plan's seed",
+        )
     overlaps = Overlaps.from_pairs(pairs, law.people)
     final_law = replace(
         law, pairs=int(overlaps.pairs), one_shared=int(overlaps.one_shared), both_shared=int(overlaps.both_shared)

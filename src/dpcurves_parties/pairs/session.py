@@ -374,14 +374,12 @@ def _share_from_bytes(share: bytes) -> list[Bits]:
     return list(bits.astype(np.bool_).reshape(wires, count))
 
 
-WARM = 256
-"""Instances of the circuit that is run to compile the loops; compiled loops are used from 64 instances on."""
-
-
 def compile_loops() -> None:
     """Compile the fast loops before the first answer needs them."""
-    job = Job(b"warm", trace_circuit(lambda x, y: x < y, 1, 1), (InputOwner.SHARED, InputOwner.SHARED), WARM)
-    zeros = [np.zeros(WARM, np.uint64)] * 2
+    # instances of the circuit that is run to compile the loops; compiled loops are used from 64 instances on
+    warm = 256
+    job = Job(b"warm", trace_circuit(lambda x, y: x < y, 1, 1), (InputOwner.SHARED, InputOwner.SHARED), warm)
+    zeros = [np.zeros(warm, np.uint64)] * 2
     run_both_parties(garble(job, zeros, Randomness.from_system()), evaluate(job, zeros, Randomness.from_system()))
 
 

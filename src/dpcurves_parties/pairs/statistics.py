@@ -80,7 +80,7 @@ def best(plans: Iterable[Plan]) -> Plan:
     """
     ranked = sorted(plans, key=lambda candidate: (candidate.error, candidate.query.per_record_sensitivity))
     if not ranked:
-        raise InvalidArgument("plans", "must hold at least one plan")
+        raise InvalidArgument("plans", "must have at least one plan, as in [plan]")
     return ranked[0]
 
 
@@ -121,7 +121,7 @@ def _require_kernel_query(kernel: Kernel, pair_plan: Plan) -> PairQuery:
     """Return the plan's question about pairs. Raises `ValueError` if the plan is of another question or kernel."""
     query = pair_plan.query.as_kind(PairQuery)
     if query is None or query.kernel != kernel.form:
-        raise InvalidArgument("pair_plan", "must be a plan for this kernel")
+        raise InvalidArgument("pair_plan", "must be a plan for this kernel; plan the pairs with the same kernel")
     return query
 
 

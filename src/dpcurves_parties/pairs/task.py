@@ -73,7 +73,11 @@ class PairEncoding(ShareEncoding):
     def require_shares(self, party: int, shares: Sequence[bytes]) -> None:
         """Refuse invalid shares. Raises `ValueError` if a share has a wrong size, or bits beyond the declared bits."""
         if bool((self._decode_shares(shares) & ~self._used_bits).any()):
-            raise InvalidArgument("shares", f"each share must have {sum(self.widths)} bits")
+            raise InvalidArgument(
+                "shares",
+                f"a share has bits beyond the {sum(self.widths)} of the task's columns; send it again, made with "
+                "this task document",
+            )
 
     def decode_columns(self, shares: Sequence[bytes]) -> list[Words]:
         """SECRET: return one server's shares of each column, in order.
@@ -106,7 +110,9 @@ class PairEncoding(ShareEncoding):
     def _decode_shares(self, shares: Sequence[bytes]) -> Octets:
         """SECRET: return shares as bytes ``(people, size)``. Raises `ValueError` if one has another size."""
         if any(len(share) != self.size for share in shares):
-            raise InvalidArgument("shares", f"each share must have {self.size} bytes")
+            raise InvalidArgument(
+                "shares", f"each share must have {self.size} bytes; send it again, made with this task document"
+            )
         return np.frombuffer(b"".join(shares), np.uint8).reshape(len(shares), self.size)
 
 
@@ -114,7 +120,6 @@ PAIRINGS: Mapping[str, type[Pairing]] = {
     "permutations": Permutations, "without-repetition": WithoutRepetition, "own-choice": OwnChoice,
 }  # fmt: skip
 """Pairing schemes, by their names in documents and on the command line."""
-COMMITMENT = 64  # hexadecimal digits of a commitment, a SHA-256 hash
 MOST_OWNERS = 2**20  # people per ticket at most
 
 
@@ -177,13 +182,16 @@ class PairTask(SharedTask):
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not all(isinstance(column, str) for column, _ in self.columns):
-            raise WrongArgumentType("columns", "must have names that are strings")
+            raise WrongArgumentType("columns", "must have names that are texts, as in 'income'")
         if self.kernel_name not in KERNELS:
             raise InvalidArgument("kernel", f"must be one of {', '.join(KERNELS)}, got {self.kernel_name!r}")
         if len({column for column, _ in self.columns}) < len(self.columns):
-            raise InvalidArgument("columns", "must have different names")
-        if len(self.commitment) != COMMITMENT or set(self.commitment) - set("0123456789abcdef"):
-            raise InvalidArgument("commitment", f"must have {COMMITMENT} hexadecimal digits")
+            raise InvalidArgument("columns", "must have different names; rename a column")
+        commitment = 64  # hexadecimal digits of a commitment, a SHA-256 hash
+        if len(self.commitment) != commitment or set(self.commitment) - set("0123456789abcdef"):
+            raise InvalidArgument(
+                "commitment", f"must have {commitment} hexadecimal digits; make the task with dpcurves task create"
+            )
         if len(self.servers) != self.trust.servers:
             rule = f"must be {self.trust.servers} for trust {self.trust.value}"
             raise InvalidArgument("servers", f"{rule}, got {len(self.servers)}")
@@ -191,7 +199,9 @@ class PairTask(SharedTask):
             raise InvalidArgument("servers", "must be two different servers; a single server would know every value")
         if self.trust is Trust.PEOPLE and (self.noise is not NoisePlacement.EACH or self.reports_per_owner != 1):
             raise InvalidArgument(
-                "trust", "must be two-servers, unless each answer has its own noise and each ticket reports one person"
+                "trust",
+                "must be two-servers here; people need noise in each answer and a single person per ticket "
+                "(reports_per_owner=1)",
             )
         if not 1 <= self.reports_per_owner <= MOST_OWNERS:
             raise InvalidArgument("reports_per_owner", f"must be from 1 to {MOST_OWNERS}, got {self.reports_per_owner}")

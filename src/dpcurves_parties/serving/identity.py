@@ -265,7 +265,8 @@ class Identity:
         if url == self.public.url:
             raise ProtocolError(
                 "url",
-                "must differ from the present address, which earlier tasks name together with the present certificate",
+                "must be another https://host:port than now, because earlier tasks name this one with the "
+                "present keys; or leave --url out",
             )
         archive = self.folder / f"{BEFORE}{len(self.previous_identities) + 1}"
         staging = self.folder / "coming"

@@ -418,7 +418,9 @@ def create_task(
         ValueError: one of these files exists, or a folder is not writable; or a role has no participant.
     """
     if any(number < 1 for number in numbers.values()):
-        raise InvalidArgument("owners, analysts", "must be at least one of each")
+        raise InvalidArgument(
+            "owners, analysts", "must be at least one owner and one analyst; give --owners and --analysts above 0"
+        )
     tokens = {role: [secrets.token_hex(32) for _ in range(numbers[role])] for role in Role}
     hashes = {role: tuple(hash_token(token) for token in tokens[role]) for role in Role}
     task = draft.from_fields(draft.to_fields(), hashes)

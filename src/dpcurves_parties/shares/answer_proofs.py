@@ -519,4 +519,6 @@ IMPOSSIBLE = (
 def require_words(words: Words) -> None:
     """Refuse proof words that are not below the prime. Raises `ValueError`, which shows none of them."""
     if bool(np.any(words >= _LOW)):
-        raise InvalidArgument("shares", "must hold proof words below 2**61 - 1")
+        raise InvalidArgument(
+            "shares", "must hold proof words below 2**61 - 1; contribute again with this task's document"
+        )

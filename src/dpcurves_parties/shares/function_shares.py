@@ -130,7 +130,7 @@ class FunctionShares:
             )
         if not isinstance(adjacency, ReplaceOne) or adjacency.unit != EACH_RECORD:
             raise UnsupportedQuery(
-                "adjacency", "must be replace-one for each report, because the number of reports is public"
+                "adjacency", "must be replace-one with one record per report, because the number of reports is public"
             )
         plan = _WAYS[type(query)].plan(query, loss, adjacency, self.owners)
         return replace(plan, made_by=f"{NAMED}, owners {self.owners.value}: {plan.made_by}, by each server")
@@ -184,7 +184,7 @@ def add_answer_shares(plan: Plan, answer_shares: Sequence[Sequence[int]]) -> tup
     """
     size = plan.law.require_type(CountLaw).size  # type: ignore[type-abstract]
     if len(answer_shares) != SERVERS or any(len(share) != size for share in answer_shares):
-        raise InvalidArgument("answer_shares", f"must be two, each of {size} numbers")
+        raise InvalidArgument("answer_shares", f"must be two, one of each server, each of {size} numbers")
     if any(not 0 <= number < RING for share in answer_shares for number in share):
         raise InvalidArgument("answer_shares", "must be numbers from 0 to 2**64 - 1")
     return tuple((sum(pair) + RING // 2) % RING - RING // 2 for pair in zip(*answer_shares, strict=True))

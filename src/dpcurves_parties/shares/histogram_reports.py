@@ -92,7 +92,7 @@ class HistogramEncoding(ShareEncoding):
             ValueError: a number is not a slot, nor the number of slots (missing).
         """
         if np.any((rows < 0) | (rows > self.slots)):
-            raise InvalidArgument("places", f"must be slots from 0 to {self.slots}")
+            raise InvalidArgument("places", f"must be indices of slots from 0 to {self.slots}")
         ids = [randomness.random_bytes(ID) for _ in rows]
         reports = []
         for rows_slice in self._slice_reports(len(rows)):

@@ -77,7 +77,7 @@ class TreeEncoding(ShareEncoding):
             ValueError: a number is not a slot, nor the number of slots (missing).
         """
         if np.any((places < 0) | (places > self.slots)):
-            raise InvalidArgument("places", f"must be slots from 0 to {self.slots}")
+            raise InvalidArgument("places", f"must be indices of slots from 0 to {self.slots}")
         shares = self.SHARE(places.astype(np.uint64), self.domain, self.engine, randomness)
         public = np.hstack(
             [shares.public.records(), self._make_words(places, [seed_share.words for seed_share in shares.seeds])]
@@ -367,6 +367,8 @@ def _split_shares(shares: Sequence[bytes], public_size: int) -> tuple[Words, Wor
     share has another size.
     """
     if any(len(share) != public_size + SEED_BYTES for share in shares):
-        raise InvalidArgument("shares", f"must have {public_size + SEED_BYTES} bytes each")
+        raise InvalidArgument(
+            "shares", f"must have {public_size + SEED_BYTES} bytes each; contribute again with this task's document"
+        )
     words = np.frombuffer(b"".join(shares), dtype="<u8").astype(np.uint64, copy=False).reshape(len(shares), -1)
     return words[:, : public_size // 8], words[:, public_size // 8 :].copy()

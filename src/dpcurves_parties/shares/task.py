@@ -130,12 +130,14 @@ class Task(SharedTask):
     def __post_init__(self) -> None:
         object.__setattr__(self, "least", Fraction(self.least))
         if not 0 <= self.least <= 1:
-            raise InvalidArgument("least", f"must be a fraction from 0 to 1, got {self.least}")
+            raise InvalidArgument("least", f"must be a fraction from 0 to 1, as in 1/2, got {self.least}")
         if self.count_kind is None:
             can_count_cells = self.slots <= self.owners.default_max_slots or bool(self.beside)
             object.__setattr__(self, "count_kind", CountKind.CELLS if can_count_cells else CountKind.PREFIXES)
         if self.reports_per_owner < 1:
-            raise InvalidArgument("reports_per_owner", f"must be at least 1, got {self.reports_per_owner}")
+            raise InvalidArgument(
+                "reports_per_owner", f"must be a number of reports of at least 1, got {self.reports_per_owner}"
+            )
         first, second = self.servers
         if first.hpke_key == second.hpke_key or first.certificate == second.certificate:
             raise InvalidArgument("servers", "must be two different servers; a single one would know every record")
@@ -145,9 +147,13 @@ class Task(SharedTask):
             at = self.proved_at or self.find_thresholds(self._even_edges)
             object.__setattr__(self, "proved_at", at)
             if not at or sorted(set(at)) != list(at) or not 0 < at[0] <= at[-1] == self.slots:
-                raise InvalidArgument("proved_at", f"must be rising thresholds that end with {self.slots}")
+                raise InvalidArgument(
+                    "proved_at", f"must be rising thresholds that end with {self.slots}, the number of cells"
+                )
             if len(at) > self.max_thresholds:
-                raise InvalidArgument("proved_at", f"must be at most {self.max_thresholds} thresholds, got {len(at)}")
+                raise InvalidArgument(
+                    "proved_at", f"must be at most {self.max_thresholds} thresholds, got {len(at)}; prove fewer"
+                )
         if self.report_kind is ReportKind.HISTOGRAM:
             self._require_one_hot()
         self.plan((), 1)  # refuses tasks that no plan can answer
@@ -331,7 +337,7 @@ class Task(SharedTask):
         if not 1 <= len(thresholds) <= limit or any(type(threshold) is not int for threshold in thresholds):
             raise ProtocolError("at", f"must be a list of 1 to {limit} whole numbers")
         if len(set(thresholds)) < len(thresholds) or any(not 0 <= threshold <= self.slots for threshold in thresholds):
-            raise ProtocolError("at", f"must be numbers from 0 to {self.slots}, each once")
+            raise ProtocolError("at", f"must be numbers of cells from 0 to {self.slots}, each once")
         return tuple(thresholds)
 
     def to_fields(self) -> dict[str, Any]:

@@ -307,7 +307,7 @@ def person(person: PersonOptions, store: StoreOption) -> None:
     """
     gate = store.open_services()
     if (person.subject is None) != (person.issuer is None):
-        raise Misuse("subject", "give --subject and --issuer together, or neither")
+        raise Misuse("subject", "--subject and --issuer belong together: give both, or neither")
     if all(member.name != person.name for member in gate.people.all(MACHINE)):
         gate.people.add(MACHINE, person.name, token_urlsafe(32) if person.subject else read_secret("password"))
         print_to_console(make_console(), f"made: {person.name}")
@@ -403,7 +403,7 @@ def _parse_seconds(name: str, text: str) -> float:
     """Return a number of seconds above 0, at most 3600. Raises `Misuse` for other texts."""
     numbers = of.parse_numbers(name, text)
     if len(numbers) != 1 or not 0 < numbers[0] <= 3600:
-        raise Misuse(name, f"give seconds above 0, at most 3600, got {text!r}")
+        raise Misuse(name, f"must be a number of seconds above 0 and at most 3600, as in 30, got {text!r}")
     return numbers[0]
 
 

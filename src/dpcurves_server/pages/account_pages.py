@@ -385,7 +385,7 @@ def _role_field(visit: Visit) -> Role:
     """Return the chosen role. Raises `ProtocolError` for a role that cannot be given on pages."""
     if visit.form_value("role") not in {role.value for role in Role}:
         raise ProtocolError(
-            "role", "choose operator; stewards and auditors are appointed on the machine's command line"
+            "role", "only operators are appointed here; choose operator, or appoint others with dpcurves server person"
         )
     return Role(visit.form_value("role"))
 

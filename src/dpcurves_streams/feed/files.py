@@ -584,19 +584,18 @@ class _JsonLinesWindows:
 
 STATES = ("cafeteria", "gym", "library")
 START, END, EVERY = "2026-03-02T06:00", "2026-03-02T22:00", "10m"
-_SECONDS = 600
-"""Seconds of a step of the example."""
 _PEAKS = {"cafeteria": (38, 60), "gym": (82, 25), "library": (55, 90)}  # step of the peak, tuples at the peak
 
 
 def example_tuples() -> Iterator[dict[str, Any]]:
     """Yield the synthetic tuples of one day: timestamp in seconds since 1970, access point and user."""
+    seconds = 600  # seconds of a step of the example
     for step in range(96):  # steps of ten minutes from START to END
         for access_point, (peak, peak_count) in _PEAKS.items():
             for number in range(round(peak_count * max(0.0, sin(pi * (step - peak + 24) / 48)) ** 2)):
                 user = (number * 7919 + step // 6 * 31) % 400
                 yield {
-                    "ts": 1_772_431_200 + step * _SECONDS + number * 6 % _SECONDS,  # START in seconds since 1970
+                    "ts": 1_772_431_200 + step * seconds + number * 6 % seconds,  # START in seconds since 1970
                     "ap": access_point,
                     "mac": f"{access_point[0]}{user}",
                 }

@@ -152,7 +152,7 @@ def plot(readings: Iterable[StepReading], *, window: int | None = None, ax: Axes
     """
     steps = list(readings)
     if not steps:
-        raise InvalidArgument("readings", "give the readings of at least one step")
+        raise InvalidArgument("readings", "the readings of at least one step are needed")
     first = steps[0]
     if window is not None and window not in first.reading.windows:
         raise InvalidArgument(

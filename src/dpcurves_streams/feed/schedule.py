@@ -119,7 +119,7 @@ def _require_whole(name: str, microseconds: Fraction) -> int:
     about 36,500 years.
     """
     if microseconds.denominator != 1 or abs(microseconds) > LARGEST_LENGTH:
-        raise InvalidArgument(name, "must be whole microseconds, and less than about 36,500 years")
+        raise InvalidArgument(name, "must be whole microseconds, and less than about 36,500 years, such as 5m")
     return int(microseconds)
 
 
@@ -265,11 +265,11 @@ class Schedule:
         object.__setattr__(self, "end", None if end is None else parse_timestamp("end", end))
         object.__setattr__(self, "grace", parse_span("grace", grace))
         if self.every <= 0:
-            raise InvalidArgument("every", "give a step longer than 0, such as 5m")
+            raise InvalidArgument("every", "a step longer than 0 is needed, such as 5m")
         if self.grace < 0:
-            raise InvalidArgument("grace", "give a grace period of at least 0 seconds")
+            raise InvalidArgument("grace", "a grace period of at least 0 seconds is needed, such as 30s")
         if self.end is not None and (self.end <= self.start or (self.end - self.start) % self.every):
-            raise InvalidArgument("end", "must be a whole number of steps after start")
+            raise InvalidArgument("end", "must be a whole number of steps after start; move the end, or change every")
 
     @property
     def ticks(self) -> int | None:

@@ -36,8 +36,6 @@ from .hierarchy import TickMechanism, add_noise
 from .sequential import decode_state, encode_state, require_next
 
 # Shapes of small consecutive trees that minimise the error of sums over sliding windows.
-FRACTION_STEPS = 20
-"""Steps. Budget fractions that are tried are multiples of 1/20."""
 
 
 @lru_cache(maxsize=256)  # a pure function of public facts
@@ -51,10 +49,11 @@ def best_window_shape(windows: tuple[int, ...], family: Family) -> TreeShape:
     ((1,), (32, 1))
     """
     shapes = [TreeShape((1,), (Fraction(1),))]
+    fraction_steps = 20  # steps: budget fractions that are tried are multiples of 1/20
     for power in range(1, max(windows).bit_length()):
         shapes += [
-            TreeShape((2**power, 1), (Fraction(part, FRACTION_STEPS), Fraction(FRACTION_STEPS - part, FRACTION_STEPS)))
-            for part in range(1, FRACTION_STEPS)
+            TreeShape((2**power, 1), (Fraction(part, fraction_steps), Fraction(fraction_steps - part, fraction_steps)))
+            for part in range(1, fraction_steps)
         ]
     return min(shapes, key=lambda shape: (_relative_window_error(shape, windows, family), len(shape.widths), shape))
 

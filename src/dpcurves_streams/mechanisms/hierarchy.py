@@ -97,7 +97,7 @@ def add_noise(table: ExactTable, noise: list[int]) -> tuple[int, ...]:
     """SECRET: return counts plus noise as Python integers, which cannot overflow."""
     if len(table) != len(noise):
         raise InvalidArgument(
-            "table", f"must have {len(noise)} counts per step, as many as the question has, got {len(table)}"
+            "table", f"must have {len(noise)} counts per step, one for each state of the question, got {len(table)}"
         )
     return tuple(count + draw for count, draw in zip(table.tolist(), noise, strict=True))
 

@@ -167,7 +167,7 @@ class UnsmoothedWindow:
 
     def __init__(self, width: int, keys: int = 1) -> None:
         if require_integer("width", width) < 1:
-            raise InvalidArgument("width", f"must be at least 1 step, got {width}")
+            raise InvalidArgument("width", f"must be at least 1 step, as in 12, got {width}")
         self._ring = np.zeros((width, keys))
         self._passed = 0
 
@@ -251,7 +251,7 @@ class AdaptiveWindowSmoother(AdaptiveSmoother):
     def __init__(self, variance: float | FloatArray, width: int, keys: int = 1) -> None:
         super().__init__(variance, keys)
         if require_integer("width", width) < 1:
-            raise InvalidArgument("width", f"must be at least 1 step, got {width}")
+            raise InvalidArgument("width", f"must be at least 1 step, as in 12, got {width}")
         self._state = np.zeros((keys, 6, len(RATES)))
         self._ring = np.zeros((width, keys, len(RATES)))
 

@@ -187,7 +187,7 @@ def alarm_level_and_draws(
             simulated.
     """
     if require_integer("windows_per_year", windows_per_year) < 1:
-        raise InvalidArgument("windows_per_year", "give at least 1 window per year")
+        raise InvalidArgument("windows_per_year", "at least 1 window per year is needed; give a narrower window")
     false_alarm = SAFE * float(
         -np.expm1(log1p(-require_probability("false_alarm_rate", false_alarm_rate)) / windows_per_year)
     )

@@ -200,7 +200,7 @@ class GroupWindowEstimator:
 
     def __init__(self, law: GroupedCounts, width: int) -> None:
         if width < 1:
-            raise InvalidArgument("width", f"must be at least 1 step, got {width}")
+            raise InvalidArgument("width", f"must be at least 1 step, as in 12, got {width}")
         self._groups, self._width = _GroupSummaries(law.keys), width
         self._closed: list[deque[tuple[int, float]]] = [deque() for _ in range(law.keys)]
         self._last = np.zeros((law.keys, 4))

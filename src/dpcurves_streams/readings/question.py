@@ -33,8 +33,6 @@ LEVEL = 0.95
 """Probability. Default confidence level of intervals in files and plots."""
 STATED: Mapping[str, float | str] = MappingProxyType({"level": LEVEL, "covers": RECORDS})
 """Label of intervals: their level, and that they cover the noise only."""
-LEAST_DIVISOR = 1e-9
-"""Ratio. Guards divisions and logarithms against zero."""
 
 Interval = tuple[FloatArray, FloatArray]
 """Lower and upper bounds, (keys,) each."""
@@ -78,7 +76,7 @@ class NoisyValues:
 def _noise_quantile(family: Family, level: float) -> float:
     """Return the two-sided noise quantile in standard deviations."""
     if not 0 < level < 1:
-        raise InvalidArgument("level", f"must be between 0 and 1, got {level}")
+        raise InvalidArgument("level", f"must be between 0 and 1, as in 0.95, got {level}")
     gaussian = NormalDist().inv_cdf((1 + level) / 2)
     return max(gaussian, -log(1 - level) / sqrt(2)) if family is Family.LAPLACE else gaussian
 
@@ -89,10 +87,11 @@ def _laplace_reach(deviations: FloatArray, level: float) -> FloatArray:
     If the ratio of successive probabilities is r, the variance is ``2 r / (1 - r)**2``, and the probability of
     exceeding m is ``2 r**(m + 1) / (1 + r)``.
     """
-    variance = np.maximum(np.square(deviations, dtype=np.float64), LEAST_DIVISOR)
+    least_divisor = 1e-9  # ratio: guards divisions and logarithms against zero
+    variance = np.maximum(np.square(deviations, dtype=np.float64), least_divisor)
     ratio = (variance + 1 - np.sqrt(2 * variance + 1)) / variance
-    within = np.log((1 - level) * (1 + ratio) / 2) / np.log(np.maximum(ratio, LEAST_DIVISOR)) - 1
-    return np.asarray(np.maximum(np.ceil(within - LEAST_DIVISOR), 0.0))
+    within = np.log((1 - level) * (1 + ratio) / 2) / np.log(np.maximum(ratio, least_divisor)) - 1
+    return np.asarray(np.maximum(np.ceil(within - least_divisor), 0.0))
 
 
 class NoisySums:
@@ -203,7 +202,7 @@ def require_variances(variance: float | FloatArray, keys: int) -> FloatArray:
         raise InvalidArgument("keys", f"must be at least 1, got {keys}")
     variances = np.full(keys, variance, dtype=np.float64)
     if not np.all(np.isfinite(variances) & (variances >= 0)):
-        raise InvalidArgument("variance", "must be finite and at least 0")
+        raise InvalidArgument("variance", "must be finite and at least 0, as in 2.0")
     return variances
 
 

@@ -21,9 +21,6 @@ from ..queries import TUPLE_REASONS, UncountedReason, released_reasons
 from .constrained import MonotoneTotals
 from .question import LEVEL, STATED, Interval, NoisyValues
 
-NAMES_SHOWN = 8
-"""States. The most states that a note lists by name."""
-
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
@@ -248,10 +245,11 @@ class UncountedReader:
 def _describe_states(axes: Sequence[Axis | Categories]) -> str:
     """Return the text of the note on tuples in undeclared states."""
     parts = []
+    names_shown = 8  # states: the most states that a note lists by name
     for axis in axes:
         if isinstance(axis, Categories):
-            names = ", ".join(str(value) for value in axis.values[:NAMES_SHOWN])
-            more_count = len(axis.values) - NAMES_SHOWN
+            names = ", ".join(str(value) for value in axis.values[:names_shown])
+            more_count = len(axis.values) - names_shown
             parts.append(
                 f"states of {axis.column!r} listed: {names}" + (f" and {more_count} more" if more_count > 0 else "")
             )

@@ -200,10 +200,6 @@ def _text_literal(text: str) -> str:
 # SENSITIVE. Used records of each unit: selected by a secret key, once, from the unit's own records.
 
 
-BLOCK = 64
-"""Bytes. Block size of SHA-256."""
-
-
 def used_rows_sql(
     rows: str,
     unit: Column,
@@ -257,7 +253,8 @@ def value_sql(place: int, passes: str) -> str:
 
 def hmac_pads(key: bytes) -> dict[str, bytes]:
     """Return the inner and the outer padded key of HMAC (Bellare, Canetti and Krawczyk 1996; RFC 2104)."""
-    key = (sha256(key).digest() if len(key) > BLOCK else key).ljust(BLOCK, b"\0")
+    block = 64  # bytes: block size of SHA-256
+    key = (sha256(key).digest() if len(key) > block else key).ljust(block, b"\0")
     return {"inner": bytes(byte ^ 0x36 for byte in key), "outer": bytes(byte ^ 0x5C for byte in key)}
 
 

@@ -150,7 +150,7 @@ class SymbolicInteger:
             ValueError: there are no bits.
         """
         if not bits:
-            raise InvalidArgument("bits", "must be at least one")
+            raise InvalidArgument("bits", "must be at least one; pass the numbers as a list")
         wires = tuple(bit.wires[0] if bit.wires else ZERO for bit in bits)
         return cls(bits[0].builder, wires, 0, (1 << len(wires)) - 1)
 
@@ -268,7 +268,9 @@ class SymbolicInteger:
         """
         if self.low < 0:
             raise InvalidArgument(
-                "kernel", f"must use bitwise operators on numbers from 0 on, got one from {self.low} on"
+                "kernel",
+                f"must use &, | and ^ on numbers that are never negative, got one that may be {self.low}; add a "
+                "constant first",
             )
         return self
 
@@ -279,7 +281,7 @@ class SymbolicInteger:
         if isinstance(other, SymbolicInteger):
             if other.builder is not self.builder:
                 raise InvalidArgument(
-                    "kernel", "must combine numbers of the same circuit; make the constants in the function itself"
+                    "kernel", "must combine numbers of the same circuit; make constants inside the function"
                 )
             return other
         return constant(self.builder, other)
@@ -379,7 +381,9 @@ def mux(condition: SymbolicInteger, one: SymbolicInteger | int, other: SymbolicI
         ValueError: the condition has values other than 0 and 1.
     """
     if condition.low < 0 or condition.high > 1:
-        raise InvalidArgument("condition", f"must be 0 or 1, got a number from {condition.low} to {condition.high}")
+        raise InvalidArgument(
+            "condition", f"must be 0 or 1, such as a < b, got a number from {condition.low} to {condition.high}"
+        )
     first, second = condition._coerce_operand(one), condition._coerce_operand(other)
     if not condition.wires:
         return second
@@ -412,7 +416,7 @@ def total(numbers: Iterable[SymbolicInteger]) -> SymbolicInteger:
     """
     summands = list(numbers)
     if not summands:
-        raise InvalidArgument("numbers", "must be at least one")
+        raise InvalidArgument("numbers", "must be at least one; pass the numbers as a list")
     while len(summands) > 1:
         summands = [a + b for a, b in zip(summands[::2], summands[1::2], strict=False)] + summands[
             len(summands) // 2 * 2 :
@@ -420,7 +424,6 @@ def total(numbers: Iterable[SymbolicInteger]) -> SymbolicInteger:
     return summands[0]
 
 
-MOST_INPUT_BITS = 64  # bits of an input's number, as servers hold inputs in 64-bit words
 Shape = int | Mapping[str, int]
 
 
@@ -453,9 +456,10 @@ def trace_circuit(kernel: Callable[..., object], *shapes: Shape) -> Circuit:
     63
     """
     widths = [width for shape in shapes for width in (shape.values() if isinstance(shape, Mapping) else [shape])]
+    most_input_bits = 64  # bits of an input's number, as servers hold inputs in 64-bit words
     for width in widths:
-        if not 1 <= width <= MOST_INPUT_BITS:
-            rule = f"must be from 1 to {MOST_INPUT_BITS} for each number, got {describe_value(width)}"
+        if not 1 <= width <= most_input_bits:
+            rule = f"must be from 1 to {most_input_bits} for each number, got {describe_value(width)}"
             raise InvalidArgument("bits", rule)
     builder = CircuitBuilder(widths)
     numbers = iter([SymbolicInteger.from_input(builder, index) for index in range(len(widths))])
@@ -466,7 +470,10 @@ def trace_circuit(kernel: Callable[..., object], *shapes: Shape) -> Circuit:
     returned = kernel(*arguments)
     results = returned if isinstance(returned, tuple) else (returned,)
     if not all(isinstance(width, SymbolicInteger) for width in results):
-        raise WrongArgumentType("kernel", f"must return numbers made of its arguments, got {describe_value(returned)}")
+        raise WrongArgumentType(
+            "kernel",
+            f"must return numbers computed from its arguments, as in a.x + b.x, got {describe_value(returned)}",
+        )
     return builder.build_circuit([width.output for width in results])
 
 
@@ -526,7 +533,9 @@ def _parse_bristol(lines: Sequence[Sequence[str]]) -> Circuit:
     for words in lines[3:]:
         for wire, value in _parse_gate(wiring, wires, words):
             if wire in wires or not 0 <= wire < count:
-                raise InvalidArgument("circuit", f"wire {wire} is written twice, or not below the number of wires")
+                raise InvalidArgument(
+                    "circuit", f"wire {wire} is written twice, or not below the number of wires; write each wire once"
+                )
             wires[wire] = value
     return wiring.build_circuit(list(_parse_outputs(wires, outputs, count)))
 
@@ -536,7 +545,10 @@ def _parse_gate(wiring: CircuitBuilder, wires: dict[int, int], words: Sequence[s
     reads, writes, kind = int(words[0]), int(words[1]), words[-1]
     wire_numbers = tuple(map(int, words[2:-1]))
     if len(wire_numbers) != reads + writes or (kind != "MAND" and (reads, writes) != (_READS[kind], 1)):
-        raise InvalidArgument("circuit", f"a {kind} gate names another number of wires than it reads and writes")
+        raise InvalidArgument(
+            "circuit",
+            f"a {kind} gate names another number of wires than it reads and writes; correct its first two numbers",
+        )
     inputs, outputs = wire_numbers[:reads], wire_numbers[reads:]
     if kind == "MAND":
         wire_pairs = zip(inputs[:writes], inputs[writes:], strict=True)

@@ -84,17 +84,20 @@ class Circuit:
 
     def __post_init__(self) -> None:
         if sum(self.inputs) < 1 or min(self.inputs) < 0:
-            raise InvalidArgument("inputs", "must have at least one bit, and no negative width")
+            raise InvalidArgument("inputs", "must have at least one bit, and no negative width, as in (8, 8)")
         last_use, input_count = [-1] * (sum(self.inputs) + len(self.gates)), sum(self.inputs)
         for index, gate in enumerate(self.gates):
             if gate.kind != GateKind.ZERO and not (
                 0 <= gate.left < input_count + index and 0 <= gate.right < input_count + index
             ):
-                raise InvalidArgument("gates", f"gate {index} must read wires of inputs or earlier gates")
+                raise InvalidArgument(
+                    "gates",
+                    f"gate {index} must read wires of inputs or earlier gates; put gates in the order of their use",
+                )
             last_use[gate.left] = last_use[gate.right] = index
         for wire in self.output_wires:
             if not 0 <= wire < len(last_use):
-                raise InvalidArgument("outputs", "must be wires of inputs or gates")
+                raise InvalidArgument("outputs", "must be wires of inputs or gates, numbered from 0 in their order")
             last_use[wire] = len(self.gates)
         object.__setattr__(self, "_last_use", tuple(last_use))
 

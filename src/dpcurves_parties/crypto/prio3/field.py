@@ -109,7 +109,7 @@ def are_elements(words: Words) -> NDArray[np.bool_]:
 def require_elements(words: Words, argument: str) -> Words:
     """Return the words unchanged. Raises `ValueError`, which names `argument`, if a number is not below the modulus."""
     if not are_elements(words).all():
-        raise InvalidArgument(argument, "must be numbers below the modulus of the field")
+        raise InvalidArgument(argument, "must be numbers below the modulus of the field; send them again")
     return words
 
 

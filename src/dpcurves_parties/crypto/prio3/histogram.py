@@ -183,7 +183,7 @@ class Prio3Histogram:
             ValueError: a cell is out of range, or nonces or randomness have wrong sizes.
         """
         if np.any((cells < 0) | (cells >= self.length)):
-            raise InvalidArgument("cells", f"must be below {self.length}")
+            raise InvalidArgument("cells", f"must be indices of cells from 0 to {self.length - 1}")
         if {len(octets) for octets in nonces} - {NONCE} or {len(octets) for octets in randomness} - {RANDOM}:
             raise InvalidArgument("nonces, randomness", f"must have {NONCE} and {RANDOM} bytes for each report")
         seeds, blinds, own_blinds, proving = (
@@ -217,7 +217,9 @@ class Prio3Histogram:
         Raises `ValueError`.
         """
         if any(len(share) != self.input_size(party) for share in shares):
-            raise InvalidArgument("shares", f"must have {self.input_size(party)} bytes")
+            raise InvalidArgument(
+                "shares", f"must have {self.input_size(party)} bytes; contribute again with this task's document"
+            )
         if party == LEADER:
             field.require_elements(self._decode_shares(shares), "shares")
 

@@ -138,7 +138,9 @@ class Response(ABC):
 
     def __post_init__(self) -> None:
         if not isinstance(self.epsilon, Fraction):
-            raise WrongArgumentType("epsilon", f"must be a Fraction, got {type(self.epsilon).__name__}")
+            raise WrongArgumentType(
+                "epsilon", f"must be a Fraction, as in Fraction(1, 2), got {type(self.epsilon).__name__}"
+            )
         if not LEAST_EPSILON <= self.epsilon <= MOST_EPSILON:
             raise InvalidArgument("epsilon", f"must be from 2**-20 to {MOST_EPSILON} per pair")
 

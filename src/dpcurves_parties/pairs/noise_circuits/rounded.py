@@ -35,7 +35,6 @@ from .response import (
 
 RARE = 64
 """Noise is replaced by uniform noise with probability ``2**-64``, if the modulus is wider than the Laplace noise."""
-_PRECISION = 512  # fractional bits of the bounds on exp, far below the smallest tolerance
 
 
 @dataclass(frozen=True)
@@ -222,8 +221,9 @@ def _weighted_sum(probabilities: Iterable[Fraction]) -> Fraction:
 
 def _bound_decay(exponent: Fraction) -> tuple[Fraction, Fraction]:
     """Return a lower and an upper bound of ``exp(-exponent)``."""
-    lower, upper = bound_exp_neg(exponent, _PRECISION)
-    return Fraction(lower, 1 << _PRECISION), Fraction(upper, 1 << _PRECISION)
+    precision = 512  # fractional bits of the bounds on exp, far below the smallest tolerance
+    lower, upper = bound_exp_neg(exponent, precision)
+    return Fraction(lower, 1 << precision), Fraction(upper, 1 << precision)
 
 
 def _find_sampler(rate: Fraction, tolerance: Fraction) -> BernoulliSampler:
@@ -320,8 +320,6 @@ class LaplaceResponse(Response):
 
 
 # Randomised response to -1, 0 or 1, which treats ties separately.
-TIE_PROBABILITIES = 64
-"""Evenly spaced probabilities of a kept tie, among which the one with the least variance is chosen."""
 
 
 class _Numerators(NamedTuple):
@@ -376,9 +374,11 @@ class TernaryResponse(Response):
         """Numerators of the probabilities, over ``2**width``."""
         decay, denominator = bound_exp_neg_above(self.epsilon), 1 << self.random_width
         max_kept = int(denominator / (1 + 2 * decay))
+        # evenly spaced probabilities of a kept tie, among which the one with the least variance is chosen
+        tie_probabilities = 64
         candidates = (
-            _compute_numerators(max_kept * step // TIE_PROBABILITIES, denominator, decay)
-            for step in range(1, TIE_PROBABILITIES + 1)
+            _compute_numerators(max_kept * step // tie_probabilities, denominator, decay)
+            for step in range(1, tie_probabilities + 1)
         )
         return min((parts for parts in candidates if _is_private(parts, denominator, decay)), key=self._larger_variance)
 
@@ -461,7 +461,6 @@ def _is_private(parts: _Numerators, denominator: int, decay: Fraction) -> bool:
     return all(min(weights) > 0 and max(weights) * decay <= min(weights) for weights in (ties, orders))
 
 
-WIDEST = 48  # bits of the range of values at most
 MOST_STEP_BITS = 6  # bits of the number of steps at most, that is 64 steps
 SPARED = Fraction(1, 200)
 """Largest unused fraction of the power-of-two range; with more, values are multiplied by a factor to fill it better."""
@@ -501,8 +500,9 @@ class RoundedResponse(Response):
     def __post_init__(self) -> None:
         super().__post_init__()
         convert_to_integers(self, least="least", most="most", max_step_bits="max_step_bits")
-        if not (1 <= self.span <= 2**WIDEST and 0 <= self.max_step_bits <= MOST_STEP_BITS):
-            raise InvalidArgument("kernel", f"must have values that span from 1 to 2**{WIDEST}")
+        widest = 48  # bits of the range of values at most
+        if not (1 <= self.span <= 2**widest and 0 <= self.max_step_bits <= MOST_STEP_BITS):
+            raise InvalidArgument("kernel", f"must have values that span from 1 to 2**{widest}")
 
     @property
     def span(self) -> int:

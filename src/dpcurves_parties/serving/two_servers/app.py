@@ -175,7 +175,7 @@ class AggregatorRouter(TaskRouter[AnyService]):
         if service is None:
             raise dap.UnrecognizedTask
         if request.headers.get("content-type", "").replace(" ", "").lower() != media_type:
-            raise ProtocolError("message", f"must have the content type {media_type}", 415)
+            raise ProtocolError("message", f"must have the content type {media_type}; set that header", 415)
         return service
 
     async def _accept_upload(self, task: str, request: Request) -> Response:

@@ -537,7 +537,9 @@ class SharedTaskService(ABC, Generic[Of]):
             )
         token = str(parse_fields(message, "owner", token=str)["token"])
         if DIGITS.fullmatch(token) is None:
-            raise ProtocolError("token", "must be sent as a hash of 64 hexadecimal digits")
+            raise ProtocolError(
+                "token", "must be sent as a hash of 64 hexadecimal digits; enrol with dpcurves contribute"
+            )
         self.store.enrol(self.task.hash, owner, token)
         return b"{}"
 

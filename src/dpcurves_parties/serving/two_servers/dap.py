@@ -42,7 +42,11 @@ class InvalidMessage(ProtocolError):
     """The message does not follow the draft."""
 
     def __init__(self, message_name: str) -> None:
-        super().__init__("message", f"must be a valid {message_name} of the DAP draft", 400)
+        super().__init__(
+            "message",
+            f"must be a valid {message_name} of the DAP draft; use a client of the draft's version that the task names",
+            400,
+        )
 
 
 class UnrecognizedTask(ProtocolError):
@@ -56,7 +60,11 @@ class UnsupportedExtension(ProtocolError):
     """The collection job has other extensions than this profile requires."""
 
     def __init__(self) -> None:
-        super().__init__("message", f"must be a collection job with one extension, of type 0x{ASKS:X}", 400)
+        super().__init__(
+            "message",
+            f"must be a collection job with a single extension, of type 0x{ASKS:X}; ask with dpcurves ask",
+            400,
+        )
 
 
 class BatchMismatch(ProtocolError):

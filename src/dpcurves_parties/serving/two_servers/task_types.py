@@ -24,8 +24,6 @@ from .report_set import ID
 
 VERSION = 6
 """Version of the protocol of two servers."""
-LONGEST_ID = 64
-"""Characters of the id of a question, and of its nonce, at most."""
 
 
 class Askable(Protocol):
@@ -95,8 +93,12 @@ class QuestionMessage:
                 "question", "is about another task than this server's; ask with this task's document", 409
             )
         names = (stored.get("question"), stored.get("nonce"))
-        if any(not isinstance(name, str) or not 0 < len(name) <= LONGEST_ID or not name.isalnum() for name in names):
-            raise ProtocolError("question", f"must have an id and a nonce of 1 to {LONGEST_ID} letters and digits each")
+        longest_id = 64  # characters of the id of a question, and of its nonce, at most
+        if any(not isinstance(name, str) or not 0 < len(name) <= longest_id or not name.isalnum() for name in names):
+            raise ProtocolError(
+                "question",
+                f"must have an id and a nonce of 1 to {longest_id} letters and digits each; ask with dpcurves ask",
+            )
         thresholds = task.parse_thresholds(stored.get("at"))
         return cls(task.hash, str(names[0]), thresholds, str(names[1]), task.answer_size(thresholds))
 
