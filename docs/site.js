@@ -8,6 +8,12 @@ const named = () => {
   });
   for (const each of document.querySelectorAll(".md-typeset__scrollwrap, .md-typeset pre > code")) each.tabIndex = 0;
 };
+// A console block is copied as it is typed: without its prompts, and without what the commands print.
+for (const code of document.querySelectorAll("pre > code:has(.gp)")) {
+  const typed = code.cloneNode(true);
+  typed.querySelectorAll(".gp, .go").forEach((part) => part.remove());
+  code.dataset.copy = typed.textContent.split("\n").filter((line) => line.trim()).join("\n");
+}
 // Tables that can be sorted: a heading is a button, and sorts by its column, the other way round when it is pressed again.
 for (const table of document.querySelectorAll(".sortable table")) {
   const value = (row, place) => {

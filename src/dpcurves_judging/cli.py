@@ -302,7 +302,7 @@ COMMANDS = (
     make_question_command(
         "quantile-forecasts", "QuantileForecastsQuestion", [QuantileForecastOptions], [QuantilesView],
         title="Forecast quantiles: how often outcomes lie below them, coverage of intervals, and pinball losses.",
-        example="forecasts.csv --errors e10,e50,e90 --quantiles 0.1,0.5,0.9 --grid -10:10:80",
+        example="fitted.csv --errors e10,e50,e90 --quantiles 0.1,0.5,0.9 --grid -10:10:80",
     ),
     make_question_command(
         "predicted-observed", "PredictedObservedQuestion", [PredictedObservedOptions, of.SplitOptions], [NumbersView],

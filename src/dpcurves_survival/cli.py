@@ -421,14 +421,14 @@ COMMANDS = (
         [EntryColumns, of.CellOptions, of.SplitOptions, SurvivalReadingOptions],
         [SurvivalView, GroupedSurvivalView],
         title="The time until an event, of records that come under observation later (left truncation).",
-        example="people.parquet --entry age_in --time age_out --event died --grid 60:90:30",
+        example="patients.parquet --entry age_in --time age_out --event died --grid 60:90:30",
         more="The grid begins where enough have entered; the curve is of those that have had no event by then. --show "
         "reads it as dpcurves survival does.",
     ),
     make_question_command(
         "interval-censored", "IntervalCensoredQuestion", [ExaminationColumns, of.CellOptions, of.SplitOptions], VIEWS,
         title="The time until an event that is only known to lie between two examinations (interval censoring).",
-        example="visits.csv --last seen_without --first seen_with --grid 0:24:12",
+        example="patients.csv --last seen_without --first seen_with --grid 0:24:12",
         more="Turnbull's estimate, from counts of pairs of cells.",
     ),
     make_question_command(

@@ -18,6 +18,7 @@ import click
 from click.exceptions import Exit
 
 from .accounts import ALLOWANCE_COMMANDS, LEDGER_COMMANDS
+from .example_tables import example
 from .one_table import QUESTIONS
 from .options import NOTHING, Argument, Command, parameters_in, with_options
 from .released import RELEASED_COMMANDS
@@ -121,7 +122,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "Many questions": ("study", "sql", "plan"),
     "Stored results": ("show", "consistent", "compare", "qq", "drift", "publish"),
     "Budgets": ("ledger", "audit"),
-    "This terminal": ("completion",),
+    "Begin": ("example", "completion"),
     "Several machines": ("engine", "serve", "server", "remote", "federation", "task", "aggregator", "contribute",
                          "pair", "ask", "local", "stream"),
 })  # fmt: skip
@@ -317,7 +318,7 @@ def completion(*, shell: Annotated[str, Argument(metavar="SHELL", help="bash, zs
 
 
 OWN = PackageCommands(
-    commands={**QUESTIONS, **RELEASED_COMMANDS, "completion": completion},
+    commands={**QUESTIONS, **RELEASED_COMMANDS, "example": example, "completion": completion},
     plans=make_plan_commands(QUESTIONS),
     groups={
         "ledger": Group(

@@ -158,7 +158,7 @@ COMMANDS = (
     make_question_command(
         "verify", "VerifyQuestion", [models.ClaimOptions], [ResultView],
         title="Verify a claim about a regression coefficient: its sign, or an interval that contains it.",
-        example="people.csv --outcome late=0,1 --explained-by age=18:90 --coefficient age --above 0",
+        example="people.csv --outcome ill=0,1 --explained-by age=18:90 --coefficient age --above 0",
         more="Units are divided into disjoint subsets, a regression is fitted in each, and the subsets that confirm "
         "the claim are counted.",
     ),
