@@ -29,7 +29,10 @@ class ChildProcess:
         if self.process is None or self.process.poll() is not None:
             self.stop()
             command = [sys.executable, "-m", self.module]
-            self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            # In a session of its own: Ctrl-C at the terminal ends the server, which then stops this process.
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+            )
         return self.process
 
     def kill(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, insert, select
 
 from dpcurves.arguments import ArgumentError, InvalidArgument
 from dpcurves.curves.question_json import declared_columns_to_json
-from dpcurves.data import Axis, Categories, Grid
+from dpcurves.data import Axis, Categories, CsvFile, Grid
 from dpcurves.ledger import Account, Balance, Event, Statement
 from dpcurves.ledger.account import require_name
 from dpcurves.privacy import Adjacency, AdjacencyWithoutBound, Unit
@@ -63,6 +63,10 @@ def _require_column(records: Records, declared: Declared) -> None:
     )
 
 
+DUCKDB_ENDINGS = (".duckdb", ".ddb", ".db")
+"""Name endings of database files of DuckDB."""
+
+
 class Relation(Enum):
     """The relation of a dataset version to the version before it."""
 
@@ -109,18 +113,27 @@ class Source:
         data: A path, or the URL of an engine.
         table: The table in an engine; empty for a file.
         delimiter: The field separator of a CSV file.
+        encoding: The encoding of a CSV file: ``utf-8``, ``latin-1`` or ``cp1252``.
+        decimal: The decimal sign in a CSV file.
     """
 
     data: str
     table: str = ""
     delimiter: str = ","
+    encoding: str = "utf-8"
+    decimal: str = "."
 
     def records(self) -> object:
-        """Return the data source in the form that `Session` takes: a path, a CSV file with its delimiter, or an
-        engine's table.
+        """Return the data source in the form that `Session` takes: a path, a CSV file with its format, a table of a
+        DuckDB database, or an engine's table.
         """
         if not self.table:
-            return self.data
+            is_plain = (self.encoding, self.decimal) == ("utf-8", ".")
+            return self.data if is_plain else CsvFile(self.data, self.delimiter, self.encoding, self.decimal)
+        if self.data.lower().endswith(DUCKDB_ENDINGS):
+            import duckdb
+
+            return duckdb.connect(self.data, read_only=True).table(self.table)
         from dpcurves.records.engines import table_from_url
 
         return table_from_url(self.data, self.table)
@@ -180,7 +193,7 @@ class Datasets:
         require_name("dataset", name)
         source.require_schema(account.unit, columns)
         self._archive.ledger.create(account)
-        stored = json.dumps({"data": source.data, "table": source.table, "delimiter": source.delimiter})
+        stored = json.dumps(asdict(source))
         facts = {
             "name": name, "account": account.dataset, "relation": relation.name, "source": stored, "units": units,
             "columns": json.dumps(declared_columns_to_json(columns)), "description": description,

@@ -40,19 +40,23 @@ from .visitors import MACHINE
 UNFORESEEN = "server: internal error; the request was not carried out"
 
 
-def create_app(authenticator: Authenticator, pages: Sequence[BaseRoute] = ()) -> SecurityMiddleware:
+def create_app(
+    authenticator: Authenticator, pages: Sequence[BaseRoute] = (), *, has_api: bool = True
+) -> SecurityMiddleware:
     """Return the ASGI app of a server.
 
     Arguments:
         authenticator: Authenticates requests.
         pages: Routes of HTML pages, beside the API.
+        has_api: Whether programs may ask by the API, too.
     """
     app = FastAPI(
-        title="dpcurves verification server", version="1", openapi_url=f"{PREFIX}/openapi.json", docs_url=None,
-        redoc_url=None,
+        title="dpcurves verification server", version="1", docs_url=None, redoc_url=None,
+        openapi_url=f"{PREFIX}/openapi.json" if has_api else None,
     )  # fmt: skip
     app.state.front = authenticator
-    app.include_router(ROUTER)
+    if has_api:
+        app.include_router(ROUTER)
     app.router.routes.extend(pages)
     app.add_exception_handler(ArgumentError, _handle_refusal)
     app.add_exception_handler(RequestValidationError, _handle_invalid_request)
@@ -104,21 +108,29 @@ def _replace_surrogates(line: str) -> str:
 # the end of its standard input, from which it also reads the secret URL; it inherits no other state.
 
 
+def choose_roles(number: int) -> tuple[WorkerRole, ...]:
+    """Return the roles of the workers of a server: one charges, and `number` count; of two or more that count, one
+    takes short questions alone, which no slow question can delay.
+
+    >>> [role.value for role in choose_roles(2)]
+    ['charges', 'counts-short', 'counts']
+    """
+    short = [WorkerRole.COUNTS_SHORT] * (number > 1)
+    return (WorkerRole.CHARGES, *short, *[WorkerRole.COUNTS] * (number - len(short)))
+
+
 class Workers:
     """The worker processes and the publication schedule of a server. All end with the server's process.
 
     Arguments:
         url: The database.
-        number: The number of counting workers; of two or more, one takes short questions alone.
+        roles: The role of each worker; see `choose_roles`.
         interval: Seconds between publication times.
     """
 
-    def __init__(self, url: str, number: int, interval: float) -> None:
-        self._url, self._every = url, interval
+    def __init__(self, url: str, roles: Sequence[WorkerRole], interval: float) -> None:
+        self._url, self._roles, self._every = url, roles, interval
         self._queue = Queue(Archive(url))
-        # Two workers or more: one of them takes short questions alone, which no slow question can delay.
-        short = [WorkerRole.COUNTS_SHORT] * (number > 1)
-        self._parts = [WorkerRole.CHARGES, *short, *[WorkerRole.COUNTS] * (number - len(short))]
         self._running: dict[str, tuple[WorkerRole, subprocess.Popen[str]]] = {}
         self._ended = threading.Event()
         self._threads = [
@@ -128,7 +140,7 @@ class Workers:
     def start(self) -> None:
         """Start all workers, after returning the leases of an earlier server."""
         self._queue.return_leases()
-        for role in self._parts:
+        for role in self._roles:
             self._start_worker(role)
         for thread in self._threads:
             thread.start()
@@ -161,6 +173,7 @@ class Workers:
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             text=True,
+            start_new_session=True,  # Ctrl-C ends the server, which lets the worker finish its question
         )
         name = secrets.token_hex(8)
         _send_line(process, f"{self._url} {name} {role.value}\n")
@@ -237,7 +250,7 @@ class VerificationServer:
         # seconds: a page reads the database some 20 times, and waits for the lock after each
         sys.setswitchinterval(0.0005)
         gc.freeze()  # excludes imported modules from garbage collection pauses
-        workers = Workers(self.store, self.workers, self.interval)
+        workers = Workers(self.store, choose_roles(self.workers), self.interval)
         services = Services(self.store, workers.notify)
         authenticator = Authenticator(services, visitor_rate=RateLimiter(self.per_minute))
         workers.start()

@@ -21,6 +21,10 @@ class Heard(NamedTuple):
     def json(self) -> Any:
         return json.loads(self.body)
 
+    @property
+    def text(self) -> str:
+        return self.body.decode()
+
 
 def asked(
     app: Any,
@@ -30,6 +34,7 @@ def asked(
     headers: Mapping[str, str] | None = None,
     *,
     origin: bool = True,
+    scheme: str = "https",
 ) -> Heard:
     """Send one request, as a page of the server itself would unless said."""
     message = (
@@ -47,7 +52,7 @@ def asked(
     path, _, query = path.partition("?")
     scope = {
         "type": "http", "http_version": "1.1", "method": method, "path": path, "raw_path": path.encode(),
-        "query_string": query.encode(), "headers": raw, "scheme": "https", "client": ("192.0.2.1", 1),
+        "query_string": query.encode(), "headers": raw, "scheme": scheme, "client": ("192.0.2.1", 1),
         "server": ("gate.example", 8443), "root_path": "",
     }  # fmt: skip
     return asyncio.run(_sent(app, scope, None if body is UNREAD else message))

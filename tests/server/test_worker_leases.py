@@ -15,7 +15,7 @@ from sqlalchemy import select
 
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_server import launch as workers
-from dpcurves_server.launch import Workers
+from dpcurves_server.launch import Workers, choose_roles
 from dpcurves_server.questions import State
 from dpcurves_server.queue import Queue, WorkerRole
 from dpcurves_server.store import QUESTIONS
@@ -105,7 +105,7 @@ def test_who_calls_while_a_worker_is_started_does_not_say_its_first_line(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker that hears something else first ends at once."""
-    started, tell = Workers(scene.url, 1, 1.0), workers._send_line
+    started, tell = Workers(scene.url, choose_roles(1), 1.0), workers._send_line
 
     def called_meanwhile(process: Any, line: str) -> None:
         with monkeypatch.context() as patch:

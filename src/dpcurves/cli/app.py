@@ -112,6 +112,7 @@ line."""
 
 
 SECTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType({
+    "In the browser": ("try",),
     "One column": ("cdf", "quantiles", "histogram", "summary", "count", "sum", "mean", "variance", "bounds"),
     "Two columns": ("contingency", "table", "residuals", "verify"),
     "Scores of a model": (

@@ -5,9 +5,10 @@ from dpcurves.cli.one_table import commands_for_terms
 
 from .commands import SERVE_COMMANDS, SERVER_STORE_COMMANDS
 from .remotes import REMOTE_COMMANDS, PlanTerms, RemoteTerms
+from .try_command import TRY_COMMANDS
 
 PROVIDED = PackageCommands(
-    commands=SERVE_COMMANDS,
+    commands={**TRY_COMMANDS, **SERVE_COMMANDS},
     groups={
         "server": Group("What a verification server knows: people, datasets, projects.", SERVER_STORE_COMMANDS),
         "remote": Group(

@@ -46,7 +46,7 @@ OF_REQUESTS = re.compile(r" under the same --request-id| at --level")
 OPTION = re.compile(r"--([a-z][a-z-]*)")
 STATIC: Mapping[str, str] = {
     "style.css": "text/css", "htmx.min.js": "text/javascript", "form.js": "text/javascript",
-    "icon.svg": "image/svg+xml", "htmx.LICENSE.txt": "text/plain",
+    "try.js": "text/javascript", "icon.svg": "image/svg+xml", "htmx.LICENSE.txt": "text/plain",
 }  # fmt: skip
 
 
@@ -195,6 +195,21 @@ class Site:
         """Display name of the identity provider; empty without a provider."""
         return "" if self.issuer is None else self.issuer.name
 
+    @property
+    def has_accounts(self) -> bool:
+        """True if people sign in: the pages then show who is signed in, and what other people of a project do."""
+        return True
+
+    def list_menu(self, visitor: Visitor) -> list[tuple[str, str]]:
+        """Return name and address of each page of the menu that the visitor may open."""
+        entries = [
+            ("Datasets", "/datasets", may(visitor, Right.SEE_DATASETS)),
+            ("Manage", "/manage", bool(visitor.stewarded_datasets)),
+            ("Audit", "/audit", may(visitor, Right.AUDIT)), ("People", "/people", may(visitor, Right.KEEP_PEOPLE)),
+            ("Account", "/account", True),
+        ]  # fmt: skip
+        return [(name, url) for name, url, is_allowed in entries if is_allowed]
+
 
 @dataclass(frozen=True, slots=True)
 class MenuEntry:
@@ -270,18 +285,14 @@ class Visit:
             "visitor": None if signed is None else signed.visitor, "csrf_field": Markup(token),
             "places": [] if signed is None else self._menu_entries(signed.visitor),
             "said": None if words is None else {"kind": "good", "words": words}, "oidc": self.site.issuer_name,
+            "has_accounts": self.site.has_accounts,
         }  # fmt: skip
         return HTMLResponse(load_templates().get_template(template).render({**common, **facts}), status)
 
     def _menu_entries(self, visitor: Visitor) -> list[MenuEntry]:
         """Return the entries of the menu that the visitor may open."""
-        entries = [
-            ("Datasets", "/datasets", may(visitor, Right.SEE_DATASETS)),
-            ("Manage", "/manage", bool(visitor.stewarded_datasets)),
-            ("Audit", "/audit", may(visitor, Right.AUDIT)), ("People", "/people", may(visitor, Right.KEEP_PEOPLE)),
-            ("Account", "/account", True),
-        ]  # fmt: skip
-        return [MenuEntry(name, url, self.path.startswith(url)) for name, url, is_allowed in entries if is_allowed]
+        entries = self.site.list_menu(visitor)
+        return [MenuEntry(name, url, self.path == url or self.path.startswith(f"{url}/")) for name, url in entries]
 
 
 class PendingResponse(Response):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 from urllib.parse import parse_qs
@@ -123,12 +123,12 @@ class Upload(NamedTuple):
 UPLOADS = (Upload("/manage/{dataset}/synthetic", account_pages.check_upload_right, account_pages.upload_table),)
 
 
-def build_routes(site: Site) -> list[BaseRoute]:
-    """Return the routes of all pages and static files."""
+def build_routes(site: Site, pages: Sequence[Page] = PAGES, uploads: Sequence[Upload] = UPLOADS) -> list[BaseRoute]:
+    """Return the routes of these pages and uploads, and of the static files."""
     routes: list[BaseRoute] = [Routed("/static/{name}", _serve_static, methods=["GET"])]
-    for page in PAGES:
+    for page in pages:
         routes.append(Routed(page.path, _page_endpoint(site, page), methods=[page.method]))
-    for upload in UPLOADS:
+    for upload in uploads:
         routes.append(Routed(upload.path, _upload_endpoint(site, upload), methods=["POST"]))
     return routes
 

@@ -1,0 +1,66 @@
+"""Command that opens a table on this machine in the browser, for one person and one budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpcurves.cli import options as of
+from dpcurves.cli.terminal import make_console, print_to_console
+
+from .commands import build_forms, require_extra
+
+
+@dataclass(frozen=True)
+class LocalTableOptions:
+    """Options for a table on this machine and its format."""
+
+    data: str = of.argument("DATA", "CSV file with a header, Parquet file, or DuckDB database.")
+    table: str | None = of.optional("NAME", "Table of a DuckDB database; left out: its only one.")
+    delimiter: str | None = of.optional("SIGN", "Field separator of a CSV file; left out: that of the header line.")
+    encoding: str | None = of.optional(
+        "NAME", "Encoding of a CSV file: utf-8, latin-1 or cp1252; left out: that of the header line."
+    )
+
+
+@dataclass(frozen=True)
+class BrowserOptions:
+    """Options for the address and the browser."""
+
+    port: str = of.option("N", "Port on 127.0.0.1; 0 takes a free one.", "0")
+    no_browser: bool = of.flag("--no-browser", "Print the address, and open no browser.")
+
+
+def try_table(table: LocalTableOptions, browser: BrowserOptions) -> None:
+    """Ask a table on this machine in the browser: choose a picture, see its price, publish the answer.
+
+    Nothing is read but the schema until a question is paid. The budget is counted in a ledger beside the table, and the
+    next call continues with what is left. It runs until Ctrl-C.
+
+    Example: dpcurves try people.csv
+    """
+    require_extra()
+    from dpcurves.cli.one_table import QUESTIONS
+
+    from ..local_app import LocalAccess, serve_local_table
+    from ..local_table import open_local_table
+
+    port = of.parse_integer("port", browser.port, 0)
+    local = open_local_table(table.data, table.table or "", table.delimiter or "", table.encoding or "")
+    console = make_console()
+
+    def announce(access: LocalAccess) -> None:
+        """Print the address with its token, and open the browser."""
+        print_to_console(console, f"{local.path.name} is open at {access.address}", "Ctrl-C ends this.")
+        if not browser.no_browser:
+            import webbrowser
+            from threading import Thread
+
+            Thread(target=webbrowser.open, args=(access.address,), daemon=True).start()  # a text browser never returns
+
+    try:
+        serve_local_table(local, build_forms(QUESTIONS), port, announce)
+    except KeyboardInterrupt:
+        print_to_console(console, f"ended; what was spent stands in {local.ledger_path.name}, for the next start")
+
+
+TRY_COMMANDS = {"try": try_table}

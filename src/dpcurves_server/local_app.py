@@ -1,0 +1,223 @@
+"""The app of `dpcurves try`: the server's pages, planner and workers for one person, on this machine alone.
+
+The browser proves by a cookie that it was opened with the token of the address. Requests with another host (DNS
+rebinding) and requests that pages of other sites send are refused before anything else is read.
+"""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qs
+
+import uvicorn
+from fastapi import Request
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+
+from dpcurves.arguments import InvalidArgument
+from dpcurves_parties.serving.messages import disable_core_dumps
+
+from .authentication import SAFE, Authenticator, Receive, Send, Services
+from .forms import Form
+from .launch import Workers, create_app
+from .local_table import PERSON, LedgerLock, LocalTable
+from .pages.local_pages import LOCAL_PAGES, LocalSite
+from .pages.site import build_routes, preload
+from .people import BrowserSession, find_visitor
+from .queue import WorkerRole
+from .visitors import Visitor
+
+HOST = "127.0.0.1"
+PUBLISH_SECONDS = 0.2
+"""Seconds between publication times. One local user owns the table, so nobody learns counting times from them."""
+NO_TOKEN = (
+    "This address works in the browser that `dpcurves try` opened. Copy the whole address that it printed, with its "
+    "token, into this browser.\n"
+)
+NOT_HERE = "This address is for pages of `dpcurves try` on this machine alone. Copy the address that it printed.\n"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class LocalAccess:
+    """SECRET. The address of a local app, and the secrets that open it.
+
+    Attributes:
+        port: The port on 127.0.0.1.
+        token: The secret in the printed address; any browser may be opened with it while the app runs.
+        cookie: The secret in the cookie of a browser that had the token.
+    """
+
+    port: int
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+    cookie: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+
+    @property
+    def origin(self) -> str:
+        """The origin of all pages."""
+        return f"http://{HOST}:{self.port}"
+
+    @property
+    def address(self) -> str:
+        """The address to open, with the token."""
+        return f"{self.origin}/?token={self.token}"
+
+    @property
+    def cookie_name(self) -> str:
+        """The name of the cookie. Browsers send cookies to all ports of a host, so it has the port in it."""
+        return f"dpcurves-try-{self.port}"
+
+
+class LocalGuard:
+    """ASGI middleware before all pages: host, origin, token and cookie.
+
+    A request is refused unless its host is that of the app, so that no other name can be bound to 127.0.0.1; unless
+    its origin, if it has one, is that of the app, and a request other than GET needs one; and unless it has the
+    cookie. The token in the address is exchanged for the cookie, which is sent with requests of these pages only
+    (``SameSite=Strict``) and hidden from scripts (``HttpOnly``).
+    """
+
+    def __init__(self, app: Any, access: LocalAccess) -> None:
+        self._app, self._access = app, access
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+        """Answer one request, or refuse it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        response = self._find_response(scope)
+        if response is None:
+            await self._app(scope, receive, send)
+        else:
+            await response(scope, receive, send)  # type: ignore[arg-type]
+
+    def _find_response(self, scope: Mapping[str, Any]) -> Response | None:
+        """Return a refusal, or the redirection that sets the cookie; None for a request that the pages answer."""
+        headers = Headers(scope=scope)  # type: ignore[arg-type]
+        if headers.getlist("host") != [self._access.origin.removeprefix("http://")]:
+            return _refuse(NOT_HERE)
+        origin, is_safe = headers.get("origin"), scope["method"] in SAFE
+        if (origin is not None or not is_safe) and origin != self._access.origin:
+            return _refuse(NOT_HERE)
+        if self._has_cookie(headers.get("cookie", "")):
+            return None
+        query = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=None)
+        token = query.get("token", [""])[0]
+        if scope["method"] != "GET" or scope["path"] != "/" or not _is_equal(token, self._access.token):
+            return _refuse(NO_TOKEN)
+        response = RedirectResponse("/", 303, {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"})
+        response.set_cookie(self._access.cookie_name, self._access.cookie, httponly=True, samesite="strict", path="/")
+        return response
+
+    def _has_cookie(self, header: str) -> bool:
+        """Return True if the cookies of a request hold the secret of the app."""
+        try:
+            cookie = SimpleCookie(header).get(self._access.cookie_name)
+        except CookieError:
+            return False
+        return cookie is not None and _is_equal(cookie.value, self._access.cookie)
+
+
+def _refuse(line: str) -> Response:
+    """Return a refusal in plain text."""
+    return PlainTextResponse(line, 403, {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"})
+
+
+def _is_equal(text: str, secret: str) -> bool:
+    """Return True if a text is the secret, in a time that does not depend on where they differ."""
+    return secrets.compare_digest(text.encode(errors="replace"), secret.encode())
+
+
+@dataclass(frozen=True, slots=True)
+class LocalAuthenticator(Authenticator):
+    """Authenticator behind `LocalGuard`: each request is of the one local user.
+
+    Attributes:
+        csrf: The token in every form, in addition to the checks of the guard.
+    """
+
+    csrf: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+
+    def find_session(self, request: Request) -> BrowserSession:
+        """Return the session of the local user, with the present project, if the table is registered."""
+        visitor = self.services.archive.read_snapshot(lambda connection: find_visitor(connection, PERSON))
+        return BrowserSession("", self.csrf, visitor if visitor is not None else Visitor(PERSON))
+
+
+def create_local_app(services: Services, table: LocalTable, forms: Mapping[str, Form], access: LocalAccess) -> Any:
+    """Return the ASGI app of a table for one local user."""
+    authenticator = LocalAuthenticator(services)
+    site = LocalSite(authenticator, forms, table=table)
+    return LocalGuard(create_app(authenticator, build_routes(site, LOCAL_PAGES, ()), has_api=False), access)
+
+
+def serve_local_table(
+    table: LocalTable, forms: Mapping[str, Form], port: int, ready: Callable[[LocalAccess], object]
+) -> None:
+    """Serve the pages of a table until the process is stopped.
+
+    Arguments:
+        table: The table.
+        forms: The question forms by command word.
+        port: The port on 127.0.0.1; 0 takes a free one.
+        ready: Called with the address and its token when the app listens.
+
+    Raises:
+        ValueError: Another process asks this table, its folder accepts no file, or the port is taken.
+    """
+    lock = LedgerLock(table)
+    try:
+        _serve_locked(table, forms, port, ready)
+    finally:
+        lock.release()
+
+
+def _serve_locked(
+    table: LocalTable, forms: Mapping[str, Form], port: int, ready: Callable[[LocalAccess], object]
+) -> None:
+    """Serve the pages of a table whose ledger is locked."""
+    workers = Workers(table.ledger_url, (WorkerRole.ALL,), PUBLISH_SECONDS)
+    services = Services(table.ledger_url, workers.notify)
+    listening = _open_socket(port)
+    access = LocalAccess(listening.getsockname()[1])
+    config = uvicorn.Config(
+        create_local_app(services, table, forms, access), ws="none", lifespan="off", log_level="critical",
+        access_log=False, server_header=False, date_header=False, proxy_headers=False,
+        timeout_graceful_shutdown=2,  # seconds for open requests after Ctrl-C
+    )  # fmt: skip
+    disable_core_dumps()
+    preload()
+    workers.start()
+    services.studio.start()
+    try:
+        _AnnouncingServer(config, lambda: ready(access)).run(sockets=[listening])
+    finally:
+        services.studio.stop()
+        services.questions.planner.stop()
+        workers.stop()
+        listening.close()
+
+
+class _AnnouncingServer(uvicorn.Server):
+    """A server that calls `ready` when it listens and ends cleanly on a signal."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], object]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, and call `ready`."""
+        await super().startup(sockets)
+        self._ready()
+
+
+def _open_socket(port: int) -> socket.socket:
+    """Return a listening socket on 127.0.0.1. Raises `InvalidArgument` if the port is taken."""
+    try:
+        return socket.create_server((HOST, port))
+    except (OSError, OverflowError):
+        raise InvalidArgument("port", f"{port} is taken, or no port; leave --port out for a free one") from None

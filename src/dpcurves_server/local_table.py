@@ -1,0 +1,326 @@
+"""The table of `dpcurves try`: its schema, what is proposed for each column, its ledger and the lock on it.
+
+Only the schema is read here: of a CSV file the header line, and no record.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from dpcurves.arguments import InvalidArgument
+from dpcurves.data import CsvFile, is_text_file
+from dpcurves.ledger import Account
+from dpcurves.privacy import Neighbours, PrivacyLoss, Unit
+
+from .datasets import DUCKDB_ENDINGS, Relation, Source
+from .declared_columns import Declared
+from .visitors import MACHINE
+
+if TYPE_CHECKING:
+    from dpcurves.records.source import Column
+
+    from .authentication import Services
+
+try:
+    import fcntl
+except ImportError:  # a system without fcntl, where no second process is noticed
+    fcntl = None  # type: ignore[assignment]
+
+PERSON = "you"
+"""The account of the one local user."""
+LEDGER_ENDING = ".dpcurves-ledger"
+"""Name ending of the ledger, which stands beside the table."""
+DELIMITERS = (",", ";", "\t", "|")
+"""Field separators that are looked for in the header line; of equally frequent ones, the first."""
+QUOTED = re.compile(rb'"[^"]*"')
+"""A quoted name in a header line; separators within it do not count."""
+
+
+class ColumnUse(Enum):
+    """What a column is used as."""
+
+    NUMBERS = "numbers"
+    CATEGORIES = "categories"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedColumn:
+    """What is proposed for a column, from its name and its declared type alone.
+
+    Attributes:
+        name: The name.
+        use: What the column is used as.
+        lower: The lower bound of numbers, as typed; empty if nothing is proposed.
+        upper: The upper bound of numbers, as typed; empty if nothing is proposed.
+        values: The categories, as typed, with commas between them; empty if nothing is proposed.
+        has_numbers: Whether the schema declares numbers; None if it declares no type, as in CSV files.
+    """
+
+    name: str
+    use: ColumnUse = ColumnUse.NONE
+    lower: str = ""
+    upper: str = ""
+    values: str = ""
+    has_numbers: bool | None = None
+
+
+RANGES_BY_WORD: Mapping[str, tuple[str, str]] = MappingProxyType({
+    "age": ("0", "120"), "percent": ("0", "100"), "pct": ("0", "100"), "score": ("0", "1"),
+    "probability": ("0", "1"), "prob": ("0", "1"), "p": ("0", "1"), "risk": ("0", "1"), "year": ("1900", "2100"),
+    "month": ("1", "12"), "hour": ("0", "24"), "bmi": ("10", "80"),
+})  # fmt: skip
+"""Ranges of numbers, by a word of the column's name that implies them. The user confirms or corrects them."""
+NUMBER_WORDS = frozenset({
+    "amount", "balance", "cost", "count", "days", "delay", "distance", "duration", "height", "hours", "income",
+    "length", "minutes", "months", "number", "pay", "price", "rate", "salary", "size", "spend", "time", "value",
+    "visits", "wage", "weight", "years", *RANGES_BY_WORD,
+})  # fmt: skip
+"""Words in the names of columns of numbers."""
+FLAG_WORDS = frozenset({
+    "churn", "dead", "death", "default", "died", "event", "label", "outcome", "target", "treated", "treatment",
+})  # fmt: skip
+"""Words in the names of columns that usually hold 0 and 1."""
+CATEGORY_WORDS = frozenset({
+    "carrier", "category", "city", "class", "country", "department", "district", "gender", "grade", "group", "kind",
+    "level", "region", "sex", "site", "state", "status", "type", "ward",
+})  # fmt: skip
+"""Words in the names of columns of categories."""
+
+
+def propose_column(name: str, has_numbers: bool | None) -> ProposedColumn:
+    """Return the proposal for a column of this name, whose schema declares numbers, text, or (None) no type.
+
+    >>> propose_column("patient_age", None).upper, propose_column("died", True).values
+    ('120', '0,1')
+    """
+    words = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())
+    bounds = next((RANGES_BY_WORD[word] for word in words if word in RANGES_BY_WORD), ("", ""))
+    if FLAG_WORDS & set(words):
+        return ProposedColumn(name, ColumnUse.CATEGORIES, values="0,1", has_numbers=has_numbers)
+    if has_numbers is not False and (bounds[0] or NUMBER_WORDS & set(words)):
+        return ProposedColumn(name, ColumnUse.NUMBERS, *bounds, has_numbers=has_numbers)
+    if has_numbers is not True and CATEGORY_WORDS & set(words):
+        return ProposedColumn(name, ColumnUse.CATEGORIES, has_numbers=has_numbers)
+    return ProposedColumn(name, has_numbers=has_numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalTable:
+    """A table on this machine, with its ledger beside it.
+
+    Attributes:
+        source: Where the records are, and their format, without the decimal sign.
+        columns: What is proposed for each column.
+        is_csv: Whether the table is a CSV file, which declares no types.
+    """
+
+    source: Source
+    columns: tuple[ProposedColumn, ...]
+    is_csv: bool
+
+    @property
+    def path(self) -> Path:
+        """The file, with all links resolved: another link to it leads to the same ledger."""
+        return Path(self.source.data)
+
+    @property
+    def name(self) -> str:
+        """The name of the data set: that of the file without its ending, and the table of a database."""
+        stem = self.path.name.partition(".")[0] + (f"-{self.source.table}" if self.source.table else "")
+        return "-".join(re.findall(r"\w+", stem))[:60] or "table"
+
+    @property
+    def ledger_path(self) -> Path:
+        """The file of the ledger."""
+        return self.path.with_name(self.path.name + LEDGER_ENDING)
+
+    @property
+    def ledger_url(self) -> str:
+        """The URL of the ledger."""
+        return f"sqlite:///{self.ledger_path}"
+
+
+def open_local_table(data: str, table: str = "", delimiter: str = "", encoding: str = "") -> LocalTable:
+    """Return the table of a file, from its schema alone. Of a CSV file the header line is read.
+
+    Arguments:
+        data: The path of a CSV file, a Parquet file or a DuckDB database.
+        table: The table in a database; empty if it has one table, or for a file.
+        delimiter: The field separator of a CSV file; empty: the most frequent one in the header line.
+        encoding: The encoding of a CSV file; empty: UTF-8, else cp1252 if the header line is not in UTF-8.
+
+    Raises:
+        ValueError: The file is missing, has another format, or declares no columns.
+    """
+    path = Path(os.path.realpath(data))
+    if "?" in str(path) or not str(path).isprintable():
+        raise InvalidArgument(
+            "data", "the ledger stands beside the table: rename the path, without ? and control signs"
+        )
+    if path.name.lower().endswith(DUCKDB_ENDINGS):
+        source = Source(str(path), _find_database_table(path, table))
+    elif table:
+        raise InvalidArgument("table", f"{path.name!r} is no DuckDB database; leave --table out")
+    elif is_text_file(path) and path.is_file():
+        source = _find_csv_format(path, delimiter, encoding)
+    else:
+        source = Source(str(path))
+    is_csv = is_text_file(path)
+    return LocalTable(source, tuple(_propose(column) for column in _read_columns(source)), is_csv)
+
+
+def _read_columns(source: Source) -> tuple[Column, ...]:
+    """Return the columns of a schema. Raises `InvalidArgument` if the records cannot be opened, or two columns have
+    the same name.
+    """
+    from dpcurves.records.table_sources import open_source
+
+    columns = open_source(source.records(), source.delimiter).columns
+    names = [column.name for column in columns]
+    if not names or not all(names) or len(set(names)) < len(names):
+        raise InvalidArgument("data", "each column needs a name of its own; correct the header line")
+    return columns
+
+
+def _propose(column: Column) -> ProposedColumn:
+    """Return the proposal for a column of a schema. Columns that are neither numbers nor text are left out."""
+    from dpcurves.records.source import ColumnKind
+
+    if column.kind in (ColumnKind.TIMES, ColumnKind.OTHER):
+        return ProposedColumn(column.name, has_numbers=False)
+    is_untyped = column.kind in (ColumnKind.FIELDS, ColumnKind.UNTYPED, ColumnKind.OBJECTS)
+    return propose_column(column.name, None if is_untyped else column.kind is ColumnKind.NUMBERS)
+
+
+def _find_csv_format(path: Path, delimiter: str, encoding: str) -> Source:
+    """Return a CSV file with its field separator and its encoding, from the header line alone."""
+    from dpcurves.records.table_sources import open_csv, read_header
+
+    try:
+        with open_csv(CsvFile(path)) as file:
+            header = read_header(file)
+    except (OSError, EOFError) as error:
+        reason = getattr(error, "strerror", None) or "it is damaged"
+        raise InvalidArgument("data", f"{path.name!r} cannot be read ({reason}); check the file") from None
+    if not delimiter:
+        is_tabbed = path.name.lower().removesuffix(".gz").endswith(".tsv")
+        unquoted = QUOTED.sub(b"", header)
+        delimiter = "\t" if is_tabbed else max(DELIMITERS, key=lambda sign: unquoted.count(sign.encode()))
+    if not encoding:
+        try:
+            header.decode("utf-8")
+            encoding = "utf-8"
+        except UnicodeDecodeError:
+            encoding = "cp1252"
+    file_format = CsvFile(path, delimiter, encoding)  # refuses other separators and encodings
+    return Source(str(path), "", file_format.delimiter, encoding)
+
+
+def _find_database_table(path: Path, table: str) -> str:
+    """Return the table of a DuckDB database that is named, or its only one. Raises `InvalidArgument` if there is no
+    such table or no database.
+    """
+    import duckdb
+
+    if not path.is_file():
+        raise InvalidArgument("data", f"there is no file {path.name!r}; check the path")
+    try:
+        with duckdb.connect(str(path), read_only=True) as connection:
+            names = [str(name) for (name,) in connection.execute("SHOW TABLES").fetchall()]
+    except duckdb.Error:
+        raise InvalidArgument(
+            "data", f"{path.name!r} is no DuckDB database, or another program has it open; close it there"
+        ) from None
+    if not names:
+        raise InvalidArgument("data", f"the database {path.name!r} has no table; give one that has")
+    if table and table not in names:
+        raise InvalidArgument("table", f"the database has no table {table!r}; it has {', '.join(sorted(names))}")
+    if not table and len(names) > 1:
+        raise InvalidArgument("table", f"name the table, as in --table {min(names)}; it has {', '.join(sorted(names))}")
+    return table or names[0]
+
+
+class LedgerLock:
+    """The lock of the one process that asks a table. It ends with the process, also with a killed one.
+
+    Arguments:
+        table: The table.
+
+    Raises:
+        ValueError: Another process holds the lock, or the folder of the table accepts no file.
+    """
+
+    def __init__(self, table: LocalTable) -> None:
+        # A file of its own: closing the file of the ledger here would release the locks of SQLite.
+        path, name = table.ledger_path.with_name(f"{table.ledger_path.name}.lock"), table.path.name
+        try:
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise InvalidArgument(
+                "data",
+                f"the ledger stands beside the table, and the folder of {name!r} accepts no file ({error.strerror}); "
+                "copy the table into a folder where you may write",
+            ) from None
+        try:
+            if fcntl is not None:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self.release()
+            raise InvalidArgument(
+                "data",
+                f"another dpcurves try has {name!r} open; use its window, or stop it with Ctrl-C and start again",
+            ) from None
+
+    def release(self) -> None:
+        """Release the lock."""
+        os.close(self._file)
+
+
+@dataclass(frozen=True, slots=True)
+class TableFacts:
+    """The public facts that the user declares about a table.
+
+    Attributes:
+        cap: The budget.
+        unit: The privacy unit.
+        columns: The public schema.
+        decimal: The decimal sign in a CSV file.
+    """
+
+    cap: PrivacyLoss
+    unit: Unit
+    columns: tuple[Declared, ...]
+    decimal: str = "."
+
+
+def register_table(services: Services, table: LocalTable, facts: TableFacts) -> None:
+    """Register a table with its one user, whose allowance is the whole budget, under add-remove.
+
+    Each step is skipped if an earlier call has done it, so that a registration that was interrupted is completed.
+
+    Raises:
+        ValueError: The table has no declared column of this type, or the account exists with other facts.
+    """
+    source = replace(table.source, decimal=facts.decimal)
+    account = Account(table.name, Neighbours.ADD_REMOVE, facts.unit, facts.cap)
+    source.require_schema(facts.unit, facts.columns)
+    if all(person.name != PERSON for person in services.people.all(MACHINE)):
+        services.people.add(MACHINE, PERSON, secrets.token_urlsafe(32))  # nobody signs in by this password
+    if all(dataset.name != table.name for dataset in services.datasets.all(MACHINE)):
+        services.datasets.add(
+            MACHINE, account, source, facts.columns, name=table.name, relation=Relation.FIRST, units=None
+        )  # fmt: skip
+    if all(project.name != table.name for project in services.projects.all(MACHINE)):
+        services.projects.make(MACHINE, table.name, table.name)
+    services.projects.set_allowance(MACHINE, table.name, facts.cap)
+    services.projects.add_member(MACHINE, table.name, PERSON)
+    services.projects.set_allowance(MACHINE, table.name, facts.cap, PERSON)

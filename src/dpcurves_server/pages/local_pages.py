@@ -1,0 +1,285 @@
+"""Pages of `dpcurves try` beside those of the server: columns and budget, the pictures to choose, the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from fastapi import Response
+
+from dpcurves.arguments import ArgumentError, InvalidArgument
+from dpcurves.cli.options import parse_labels
+from dpcurves.data import Categories, Category
+from dpcurves.ledger import Currency
+from dpcurves.models import NumericColumn
+from dpcurves.privacy import EACH_RECORD, Unit
+from dpcurves.publication import publish
+from dpcurves.records.value_names import parse_number
+from dpcurves_parties.serving.messages import ProtocolError
+
+from ..datasets import Dataset
+from ..declared_columns import Declared
+from ..local_table import ColumnUse, LocalTable, ProposedColumn, TableFacts, register_table
+from ..releases import DRAWING
+from ..visitors import Visitor
+from . import question_pages
+from .page_context import Site, Visit, parse_price, redirect_to
+from .site import Page
+
+
+@dataclass(frozen=True, slots=True)
+class LocalSite(Site):
+    """The context of the pages of one table, for its one user.
+
+    Attributes:
+        table: The table.
+        is_changed: Whether the file differs from the one that was asked before.
+    """
+
+    table: LocalTable | None = None
+    is_changed: bool = False
+
+    @property
+    def has_accounts(self) -> bool:
+        """False: there is one person, who does not sign in."""
+        return False
+
+    def list_menu(self, visitor: Visitor) -> list[tuple[str, str]]:
+        """Return the pages of the menu: none before the table is registered."""
+        return [("Questions and answers", "/"), ("Columns", "/columns")] if visitor.projects else []
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionPicture:
+    """A question as a picture to choose.
+
+    Attributes:
+        command: The command-line word of its form.
+        title: What the picture shows.
+        icon: The name of its drawing in `try_icons.html`.
+    """
+
+    command: str
+    title: str
+    icon: str
+
+
+PICTURES = (
+    QuestionPicture("cdf", "Distribution", "cdf"), QuestionPicture("histogram", "Histogram, also by group", "bars"),
+    QuestionPicture("bars", "Bar chart of categories", "categories"),
+    QuestionPicture("quantiles", "Median and quantiles", "quantiles"),
+    QuestionPicture("mean", "Mean, also by group", "means"), QuestionPicture("survival", "Survival", "survival"),
+    QuestionPicture("contingency", "Table of two columns", "table"),
+    QuestionPicture("roc", "ROC curve of a score", "roc"),
+    QuestionPicture("calibration", "Calibration of a score", "calibration"),
+)  # fmt: skip
+"""The questions that are offered as pictures, if there is a form of that word. The others are in a list below."""
+
+
+def _table(visit: Visit) -> LocalTable:
+    """Return the table that the pages are about."""
+    return cast("LocalTable", cast("LocalSite", visit.site).table)
+
+
+def _find_dataset(visit: Visit) -> Dataset | None:
+    """Return the registered table; None before it is registered."""
+    return visit.services.datasets.get(visit.visitor, _table(visit).name) if visit.visitor.projects else None
+
+
+# Step 1: the columns, the unit and the budget.
+
+
+def show_home(visit: Visit) -> Response:
+    """Page of the pictures to choose and of the answers; the form of the columns before the table is registered."""
+    dataset, table = _find_dataset(visit), _table(visit)
+    if dataset is None:
+        return _render_set_up(visit)
+    forms = visit.site.forms
+    pictures = [picture for picture in PICTURES if picture.command in forms]
+    shown = {picture.command for picture in pictures}
+    remaining = visit.services.projects.remaining(visit.visitor, table.name)
+    return visit.render(
+        "try_home.html", dataset=dataset, table=table, pictures=pictures,
+        others=[form for word, form in forms.items() if word not in shown],
+        asked=visit.services.questions.all(visit.visitor, table.name), remaining=remaining,
+        is_changed=cast("LocalSite", visit.site).is_changed,
+    )  # fmt: skip
+
+
+def register(visit: Visit) -> Response:
+    """Register the table as the form declares it, and redirect to the pictures."""
+    table = _table(visit)
+    try:
+        register_table(visit.services, table, _parse_facts(visit, table))
+    except ProtocolError:
+        raise
+    except ArgumentError as error:
+        return _render_set_up(visit, error, 400)
+    return redirect_to("")
+
+
+def _parse_facts(visit: Visit, table: LocalTable) -> TableFacts:
+    """Return the facts that the form declares about a table.
+
+    Raises:
+        ValueError: A field is wrong; the error names the field.
+    """
+    cap = parse_price("amount", Currency.EPSILON, visit.form_value("amount"))
+    columns, unit = _parse_columns(visit, table), _parse_unit(visit, table)
+    return TableFacts(cap, unit, columns, visit.form_value("decimal") or ".")
+
+
+def _parse_unit(visit: Visit, table: LocalTable) -> Unit:
+    """Return the privacy unit of the form. Raises `InvalidArgument` for a bound that is no whole number above 0."""
+    column, bound = visit.form_value("unit"), visit.form_value("rows_per_unit")
+    if not column:
+        return EACH_RECORD
+    if column not in [proposal.name for proposal in table.columns]:
+        raise InvalidArgument("unit", "choose a column of the table, or none")
+    if not bound:
+        return Unit.with_unknown_bound(column)
+    if not (bound.isascii() and bound.isdigit() and 0 < int(bound[:10]) < 10**9):
+        raise InvalidArgument("rows_per_unit", "type a whole number above 0, or leave it empty to find it privately")
+    return Unit(column, int(bound))
+
+
+def _parse_columns(visit: Visit, table: LocalTable) -> tuple[Declared, ...]:
+    """Return the columns that are used. Raises `InvalidArgument` under the form field that is wrong, and if none is
+    used.
+    """
+    columns = []
+    for position, proposal in enumerate(table.columns):
+        use = visit.form_value(f"use.{position}")
+        if use == ColumnUse.NUMBERS.value:
+            columns.append(_parse_numbers(visit, position, proposal))
+        elif use == ColumnUse.CATEGORIES.value:
+            columns.append(_parse_categories(visit, position, proposal))
+    if not columns:
+        raise InvalidArgument("columns", "use at least one column: choose Numbers or Categories beside its name")
+    return tuple(columns)
+
+
+def _parse_numbers(visit: Visit, position: int, proposal: ProposedColumn) -> NumericColumn:
+    """Return a column of numbers with the range of the form."""
+    bounds = []
+    for name, words in (("lower", "From"), ("upper", "To")):
+        number = parse_number(visit.form_value(f"{name}.{position}").replace(",", "."))
+        if number is None:
+            raise InvalidArgument(f"{name}.{position}", f"type a number in “{words}” of {proposal.name!r}")
+        bounds.append(float(number))
+    with suppress(InvalidArgument):
+        return NumericColumn(proposal.name, *bounds)
+    raise InvalidArgument(f"upper.{position}", f"“To” of {proposal.name!r} must be above “From”")
+
+
+def _parse_categories(visit: Visit, position: int, proposal: ProposedColumn) -> Categories:
+    """Return a column of categories with the values of the form, as numbers if the schema declares numbers."""
+    field, text = f"values.{position}", visit.form_value(f"values.{position}")
+    values: tuple[Category, ...] = ()
+    with suppress(ArgumentError):
+        values = parse_labels("values", text.strip(", "))
+    if not values:
+        raise InvalidArgument(field, f"type the categories of {proposal.name!r} with commas between them")
+    if proposal.has_numbers:
+        numbers = [parse_number(value) if isinstance(value, str) else value for value in values]
+        if None in numbers:
+            raise InvalidArgument(field, f"{proposal.name!r} holds numbers in this table; type numbers as categories")
+        values = tuple(cast("Category", number) for number in numbers)
+    if len(set(values)) < len(values):
+        raise InvalidArgument(field, f"a category of {proposal.name!r} stands there twice; type each once")
+    return Categories(proposal.name, values)
+
+
+def _render_set_up(visit: Visit, error: ArgumentError | None = None, status: int = 200) -> Response:
+    """Return the form of the columns, with what was typed and the error at its field."""
+    table = _table(visit)
+    columns = [_refill(visit, position, proposal) for position, proposal in enumerate(table.columns)]
+    wrong = None if error is None else {"field": error.argument, "message": error.rule}
+    return visit.render("try_set_up.html", status, table=table, columns=columns, wrong=wrong, given=visit.form)
+
+
+def _refill(visit: Visit, position: int, proposal: ProposedColumn) -> ProposedColumn:
+    """Return a proposal with what was typed for its column."""
+    if f"use.{position}" not in visit.form:
+        return proposal
+    typed = {name: visit.form_value(f"{name}.{position}") for name in ("lower", "upper", "values")}
+    use = next((use for use in ColumnUse if use.value == visit.form_value(f"use.{position}")), ColumnUse.NONE)
+    return replace(proposal, use=use, **typed)
+
+
+def redirect_to_home(visit: Visit) -> Response:
+    """Redirect to the pictures and answers, where the server has a page of projects."""
+    return redirect_to("")
+
+
+def show_columns(visit: Visit) -> Response:
+    """Page of the declared columns, the privacy unit and what was spent."""
+    dataset, table = _find_dataset(visit), _table(visit)
+    if dataset is None:
+        return redirect_to("")
+    remaining = visit.services.projects.remaining(visit.visitor, table.name)
+    return visit.render("try_columns.html", dataset=dataset, table=table, remaining=remaining)
+
+
+# Step 3: the answer, published in a folder.
+
+
+def show_answer(visit: Visit) -> Response:
+    """Page of an answer: its picture, its readings, and what can be done with it."""
+    return _render_answer(visit)
+
+
+def _render_answer(visit: Visit, **facts: Any) -> Response:
+    """Return the page of an answer, with the folder that it was published in or the error of a refused name."""
+    answer = visit.services.releases.get(visit.visitor, visit.path_params["release"])
+    context: Mapping[str, Any] = {"published": "", "wrong": "", "folder": _usual_folder(visit), **facts}
+    return visit.render(
+        "try_release.html", 400 if context["wrong"] else 200, asked=answer.asked_question, facts=answer.facts,
+        drawn=answer.is_drawn, **context,
+    )  # fmt: skip
+
+
+def _usual_folder(visit: Visit) -> str:
+    """Return the name of the folder beside the table that an answer is published in unless another is typed."""
+    return f"{_table(visit).name}-{visit.path_params['release'][:8]}"
+
+
+def publish_answer(visit: Visit) -> Response:
+    """Write an answer into a folder beside the table: page, picture, numbers and statements. This costs nothing."""
+    answer = visit.services.releases.get(visit.visitor, visit.path_params["release"])
+    name = visit.form_value("folder") or _usual_folder(visit)
+    folder = _table(visit).path.parent / name
+    try:
+        if "/" in name or "\\" in name or name.startswith("."):
+            raise InvalidArgument("folder", "type a name without / and without a dot at its start")
+        with DRAWING:
+            publish(answer.load_curve(), folder, title=answer.asked_question.purpose)
+    except ArgumentError as error:
+        return _render_answer(visit, wrong=error.rule, folder=name)
+    except OSError as error:
+        return _render_answer(visit, wrong=f"it cannot be written ({error.strerror}); type another name", folder=name)
+    return _render_answer(visit, published=str(folder), folder=name)
+
+
+LOCAL_PAGES = (
+    Page("GET", "/", show_home),
+    Page("POST", "/", register),
+    Page("GET", "/columns", show_columns),
+    Page("GET", "/projects/{project}", redirect_to_home),
+    Page("GET", "/projects/{project}/ask", redirect_to_home),
+    Page("GET", "/projects/{project}/ask/{word}", question_pages.show_form),
+    Page("POST", "/projects/{project}/ask/{word}", question_pages.submit_form),
+    Page("POST", "/projects/{project}/ask/{word}/plan", question_pages.show_plan),
+    Page("GET", "/projects/{project}/ask/{word}/sketch.svg", question_pages.show_sketch),
+    Page("GET", "/projects/{project}/together", question_pages.show_combined),
+    Page("GET", "/projects/{project}/together.{ending}", question_pages.send_combined_picture),
+    Page("GET", "/questions/{question}", question_pages.show_question),
+    Page("GET", "/questions/{question}/progress", question_pages.show_progress),
+    Page("GET", "/releases/{release}", show_answer),
+    Page("POST", "/releases/{release}", publish_answer),
+    Page("GET", "/releases/{release}/figure", question_pages.show_figure),
+    Page("GET", "/releases/{release}/picture.svg", question_pages.send_picture),
+    Page("GET", "/releases/{release}/export.{ending}", question_pages.export_release),
+)

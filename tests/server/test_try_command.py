@@ -1,0 +1,229 @@
+"""`dpcurves try`: its guards, its form of columns, questions from their needed fields, and the published answer."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+import pytest
+from asgi import Heard, asked
+
+from dpcurves.cli.one_table import QUESTIONS
+from dpcurves_server import Services
+from dpcurves_server.cli.commands import build_forms
+from dpcurves_server.local_app import LocalAccess, create_local_app
+from dpcurves_server.local_table import open_local_table
+from dpcurves_server.pages.local_pages import LOCAL_PAGES
+from dpcurves_server.queue import Queue
+from dpcurves_server.worker import Worker
+
+ROWS = 400
+FORMS = build_forms(QUESTIONS)
+FORM_TYPE = {"content-type": "application/x-www-form-urlencoded"}
+
+
+class Opened:
+    """A table that `dpcurves try` has opened, asked without a socket, with a worker that is called by hand."""
+
+    def __init__(self, path: Path, **settings: str) -> None:
+        self.table = open_local_table(str(path), **settings)
+        self.services = Services(self.table.ledger_url)
+        self.access = LocalAccess(8888)
+        self.app = create_local_app(self.services, self.table, FORMS, self.access)
+        self.worker = Worker(self.table.ledger_url, f"worker of {id(self)}")
+
+    def send(self, method: str, path: str, fields: Any = None, **headers: str) -> Heard:
+        """Send a request with the cookie, as a page of the app would unless said."""
+        own = {"host": "127.0.0.1:8888", "origin": self.access.origin, **FORM_TYPE}
+        own["cookie"] = f"{self.access.cookie_name}={self.access.cookie}"
+        own |= {name.replace("_", "-"): value for name, value in headers.items()}
+        body = urlencode(fields or {}, doseq=True).encode()
+        return asked(self.app, method, path, body, {key: value for key, value in own.items() if value}, scheme="http",
+                     origin=False)  # fmt: skip
+
+    def get(self, path: str, **headers: str) -> Heard:
+        return self.send("GET", path, origin="", **headers)
+
+    def post(self, path: str, fields: Any, **headers: str) -> Heard:
+        form = self.get(f"/projects/{self.table.name}/ask/count").text + self.get("/").text
+        csrf = re.search(r'name="csrf" value="([^"]+)"', form)
+        return self.send("POST", path, {**({"csrf": csrf[1]} if csrf else {}), **fields}, **headers)
+
+    def declare(self, columns: dict[str, dict[str, str]], amount: str = "1000", **fields: str) -> Heard:
+        """Send the form of the columns."""
+        positions = {proposal.name: number for number, proposal in enumerate(self.table.columns)}
+        typed = {f"{key}.{positions[name]}": value for name, facts in columns.items() for key, value in facts.items()}
+        return self.post("/", {"amount": amount, **typed, **fields})
+
+    def ask(self, word: str, fields: dict[str, Any]) -> Heard:
+        """Ask a question, count it, and return the page of its answer, or of its refused form."""
+        sent = self.post(f"/projects/{self.table.name}/ask/{word}", {"do": "ask", **fields})
+        if sent.status != 303:
+            return sent
+        while self.worker.work_once():
+            pass
+        Queue(self.services.archive).publish_states()
+        shown = self.get(sent.headers["location"])
+        return self.get(shown.headers["location"]) if shown.status == 303 else shown
+
+    @property
+    def charges(self) -> int:
+        return len(self.services.archive.ledger.statement(self.table.name).grants)
+
+
+NUMBERS = {
+    "age": ("0", "100"), "income": ("0", "100000"), "time": ("0", "10"), "entry": ("0", "5"), "later": ("0", "10"),
+    "score": ("0", "1"), "second": ("0", "1"), "predicted": ("0", "1"), "residual": ("-1", "1"),
+    "error1": ("-1", "1"), "error2": ("-1", "1"),
+}  # fmt: skip
+CATEGORIES = {"sex": "f,m", "died": "0,1", "treated": "0,1", "cause": "0,1,2", "grade": "a,b,c"}
+COLUMNS = {
+    **{name: {"use": "numbers", "lower": lower, "upper": upper} for name, (lower, upper) in NUMBERS.items()},
+    **{name: {"use": "categories", "values": values} for name, values in CATEGORIES.items()},
+}
+
+
+def write_people(folder: Path, rows: int = ROWS, delimiter: str = ",", name: str = "people.csv") -> Path:
+    """Write a CSV table with a column for each field that a question needs."""
+    draws = np.random.default_rng(3)
+    columns: dict[str, Any] = {
+        name: draws.uniform(float(low), float(high), rows) for name, (low, high) in NUMBERS.items()
+    }
+    columns |= {name: draws.choice(values.split(","), rows) for name, values in CATEGORIES.items()}
+    lines = [delimiter.join(columns), *(delimiter.join(map(str, row)) for row in zip(*columns.values(), strict=True))]
+    path = folder / name
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
+    """The table of people, registered."""
+    opened = Opened(write_people(tmp_path_factory.mktemp("try")))
+    assert opened.declare(COLUMNS).status == 303
+    yield opened
+    opened.services.questions.planner.stop()
+    opened.services.studio.stop()
+
+
+def test_a_question_goes_from_the_form_to_a_published_folder(opened: Opened) -> None:
+    answer = opened.ask("cdf", {"column": "age", "grid.cells": "50", "amount": "0.5"})
+    assert "distribution function of age" in answer.text
+    release = re.search(r'action="(/releases/[0-9a-f]+)"', answer.text)
+    assert release is not None
+    published = opened.post(release[1], {"folder": "ages"})
+    assert "Published in the folder" in published.text
+    assert {"index.html", "PRIVACY.txt"} <= {path.name for path in (opened.table.path.parent / "ages").iterdir()}
+
+
+def test_the_token_is_exchanged_for_a_cookie_in_any_browser(opened: Opened) -> None:
+    bare = {"cookie": ""}
+    for _ in range(2):  # a second browser is let in, too
+        answer = opened.get(f"/?token={opened.access.token}", **bare)
+        assert (answer.status, answer.headers["location"]) == (303, "/")
+        (cookie, *flags) = answer.headers["set-cookie"].split("; ")
+        assert {"HttpOnly", "SameSite=strict", "Path=/"} <= set(flags)
+        assert opened.get("/", cookie=cookie).status == 200
+    assert opened.access.token not in cookie
+    for path in ("/", "/?token=", "/?token=wrong", f"/columns?token={opened.access.token}", "/static/style.css"):
+        assert opened.get(path, **bare).status == 403
+    for cookie in ("", f"{opened.access.cookie_name}=wrong", f"{opened.access.cookie_name}={opened.access.token}"):
+        assert opened.get("/", cookie=cookie).status == 403
+    assert opened.send("HEAD", f"/?token={opened.access.token}", cookie="", origin="").status == 403
+
+
+@pytest.mark.parametrize("host", ["localhost:8888", "evil.example:8888", "127.0.0.1", "127.0.0.1:8889", "127.1:8888"])
+def test_another_host_is_refused_even_with_the_cookie_and_the_token(opened: Opened, host: str) -> None:
+    assert opened.get("/", host=host).status == 403
+    answer = opened.get(f"/?token={opened.access.token}", host=host, cookie="")
+    assert answer.status == 403
+    assert "set-cookie" not in answer.headers
+
+
+@pytest.mark.parametrize("origin", [
+    "http://evil.example", "http://127.0.0.1:8889", "http://localhost:8888", "https://127.0.0.1:8888", "null", "",
+])  # fmt: skip
+def test_a_form_of_another_site_is_refused_even_with_the_cookie_and_its_token(opened: Opened, origin: str) -> None:
+    before = opened.charges
+    question = {"column": "age", "grid.cells": "9", "amount": "0.1", "do": "ask"}
+    for extra in ({}, {"sec-fetch-site": "same-origin"}, {"authorization": "Bearer x"}):
+        sent = opened.post("/projects/people/ask/cdf", question, origin=origin, **extra)
+        assert sent.status == 403
+    assert opened.send("POST", "/projects/people/ask/cdf", {**question, "csrf": "wrong"}).status == 403
+    if origin:
+        assert opened.send("GET", "/", origin=origin).status == 403
+    while opened.worker.work_once():
+        pass
+    assert opened.charges == before
+
+
+def test_no_address_that_is_read_charges_anything(opened: Opened) -> None:
+    answer = opened.ask("count", {"amount": "0.1"})
+    release = re.search(r"/releases/([0-9a-f]{64})", answer.text)
+    assert release is not None
+    before = opened.charges
+    values = {"project": "people", "word": "cdf", "question": release[1], "release": release[1], "ending": "json"}
+    for page in LOCAL_PAGES:
+        path = page.path.format(**values)
+        amount = "" if "sketch" in path else "0.3"  # a sketch would be drawn by another process
+        query = f"?column=age&grid.cells=9&amount={amount}&do=ask&seen=&of={release[1]}"
+        for method in ("GET", "HEAD"):
+            assert opened.send(method, path + query, origin="").status in (200, 303, 400, 404, 405), (method, path)
+    while opened.worker.work_once():
+        pass
+    assert opened.charges == before
+    assert {page.method for page in LOCAL_PAGES if "plan" not in page.path} == {"GET", "POST"}
+
+
+@contextmanager
+def start(path: Path) -> Iterator[tuple[Any, str]]:
+    """Start the command in a process, which is killed at the end; yield it with its first line."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "dpcurves.cli", "try", str(path), "--no-browser"],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    ) as process:  # fmt: skip
+        yield process, process.stdout.readline() if process.stdout else ""
+        process.kill()
+
+
+HOLD = """
+import sys
+from dpcurves_server.local_table import LedgerLock, open_local_table
+lock = LedgerLock(open_local_table(sys.argv[1]))
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_second_process_is_refused_and_an_ended_or_killed_one_loses_nothing(tmp_path: Path) -> None:
+    path = write_people(tmp_path)
+    before = Opened(path)
+    before.declare({"age": COLUMNS["age"]}, "1")
+    before.ask("count", {"amount": "0.25"})
+    link = tmp_path / "link.csv"
+    link.symlink_to(path)
+    command = [sys.executable, "-c", HOLD, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "locked\n"
+        with start(link) as (second, refusal):
+            assert "data: another dpcurves try has 'people.csv' open; use its window, or stop it with" in refusal
+            assert second.wait(60) == 4
+        holder.kill()
+    with start(path) as (process, line):
+        assert "people.csv is open at http://127.0.0.1:" in line
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+        ending = "ended; what was spent stands in people.csv.dpcurves-ledger, for the next start"
+        assert process.stdout.read().splitlines() == ["Ctrl-C ends this.", ending]
+    after = Opened(path)
+    assert after.charges == 1
+    assert "epsilon 0.75 is left" in re.sub("<[^>]+>", "", after.get("/").text)
