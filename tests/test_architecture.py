@@ -12,10 +12,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import click
 import numpy as np
 import pytest
 
 import dpcurves as dp
+from dpcurves.cli.app import build
 from dpcurves.laws import Law
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -252,6 +254,43 @@ def test_no_paragraph_and_no_entry_of_a_docstring_leaves_its_subject_out() -> No
     }
     assert BEGINNING.search("Text.\n\n    Of those."), "this test guards nothing"
     assert short == set()
+
+
+NAME_IN_TEXT = re.compile(r"\bdp\.[A-Za-z_]\w*|(?<![\w-])--[a-z][a-z-]+")
+OPTIONS_OF_OTHERS = {
+    "--no-": "a pattern", "--write": "of a benchmark", "--disable-runtime-dependency-installation": "of Flower",
+    "--node-config": "of Flower",
+}  # fmt: skip
+"""Options in texts of the package that no command of ours has."""
+
+
+def list_options(command: click.Command) -> Iterator[str]:
+    """Yield the options of a command and of the commands below it."""
+    for parameter in command.params:
+        yield from (*parameter.opts, *parameter.secondary_opts)
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            if (below := command.get_command(context, name)) is not None:
+                yield from list_options(below)
+
+
+def test_texts_name_options_and_functions_that_are_there() -> None:
+    """A message that says what to type is no help if there is no such thing."""
+    known = {*list_options(build()), "--help", *OPTIONS_OF_OTHERS, *(f"dp.{name}" for name in dir(dp))}
+    texts = (
+        (file, node)
+        for file in files()
+        for node in of_kind(file, ast.Constant)
+        if isinstance(node.value, str) and ("--" in node.value or "dp." in node.value) and ":root{" not in node.value
+    )
+    unknown = {
+        f"{place(file)}:{node.lineno} {name}"
+        for file, node in texts
+        for name in NAME_IN_TEXT.findall(node.value)
+        if name not in known
+    }
+    assert unknown == set()
 
 
 def test_the_import_contracts_hold() -> None:

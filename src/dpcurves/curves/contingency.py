@@ -422,7 +422,7 @@ class _PairCounts(SimulatedCounts):
         if not isinstance(table, Histogram2D):
             raise WrongArgumentType(
                 "table",
-                f"a Contingency or a Histogram2D is needed, as dp.crosstab gives one, got {type(table).__name__}",
+                f"a Contingency or a Histogram2D is needed, as dp.contingency gives one, got {type(table).__name__}",
             )
         evidence = table.evidence[-1]
         if len(table.evidence) > 1 or JOINED in table.notes:
