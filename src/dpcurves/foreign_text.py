@@ -7,6 +7,7 @@ pictures `flatten_label`: none of them changes the stored text.
 
 from __future__ import annotations
 
+import re
 from html import escape
 from unicodedata import bidirectional, category
 
@@ -50,6 +51,37 @@ def escape_for_terminal(text: object, most: int = LONGEST_LINE) -> str:
     whole = str(text)
     escaped = "".join(map(_escape_character, whole[:most]))
     return escaped if len(whole) <= most else f"{escaped[: max(most - 12, 1)]}... ({len(whole)} characters)"
+
+
+MARKDOWN = re.compile(
+    r"""[\\`*\[\]<|~$&@]        # escapes, code, emphasis, links, HTML, cells, strikethrough, formulas, entities, mail
+    | (?<![^\W_])_ | _(?![^\W_])  # an underscore that is not inside a word
+    | (?<=www)\. | :(?=//)        # links without brackets
+    | (?<!.)[-#+=>] | (?<!.)\d{1,9}(?=[.)])  # lists, headings and quotations at the start""",
+    re.VERBOSE | re.IGNORECASE,
+)
+"""Characters that mean something in a line of Markdown (CommonMark 0.31, tables and links of GitHub, formulas)."""
+
+
+def escape_for_markdown(text: object, most: int = LONGEST_LINE) -> str:
+    """Return `text` as one line of Markdown that is shown as it is, also in a table cell.
+
+    Line ends and characters that would not be visible become escapes, as in a terminal.
+
+    >>> print(escape_for_markdown("<b>a|b\\n- *c*"))
+    &lt;b>a\\|b\\\\n- \\*c\\*
+    """
+    return MARKDOWN.sub(_put_backslash, escape_for_terminal(text, most))
+
+
+def _put_backslash(match: re.Match[str]) -> str:
+    """Return a character with a backslash before it; a number at the start, which begins a list, gets one behind it.
+
+    HTML is escaped as HTML, because not all readers of Markdown know a backslash before it.
+    """
+    if match[0] in "<&":
+        return escape(match[0])
+    return f"{match[0]}\\" if match[0].isdigit() else f"\\{match[0]}"
 
 
 def _escape_character(character: str) -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from fractions import Fraction
 from hashlib import sha256
 from importlib.metadata import version
 from io import BytesIO
@@ -21,6 +19,7 @@ from .conversation import ELSEWHERE, OPEN, PrivacyStatement
 from .curves.result import ReleasedResult, result_from_json
 from .privacy import format_loss
 from .privacy.adjacency import format_record_count
+from .registry import NOTHING_KNOWN, add_losses, format_entry, make_entry, read_about, select_protected
 
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
 LONGEST_FILE_NAME = 100
@@ -33,6 +32,9 @@ PAGE = "index.html"
 PRIVACY_TEXT = "PRIVACY.txt"
 METHODS = "METHODS.txt"
 CITATION = "CITATION.cff"
+REGISTRY = "registry.yaml"
+TITLE = "Released results"
+"""Title of a publication that was given none."""
 CHECKSUMS = "SHA256SUMS"
 CHANGED = MappingProxyType({"replace-one": "replaced", "add-remove": "removed or added"})
 """How neighbouring tables differ, by the first word of the adjacency."""
@@ -74,17 +76,19 @@ def publish(
     results: ReleasedResult | Sequence[ReleasedResult] | Mapping[str, ReleasedResult],
     folder: str | Path,
     *,
-    title: str = "Released results",
+    title: str = TITLE,
     level: float = 0.95,
     population: bool = True,
     suppress: float | None = None,
+    about: str | Path | None = None,
 ) -> list[Path]:
     """Write released results into a folder for others. Costs no privacy budget; needs the extra ``plot``.
 
     Each result is written as JSON, as CSV, and as a plot in SVG, PDF and PNG (300 dots per inch). ``index.html`` shows
     all results and loads nothing from elsewhere. ``PRIVACY.txt`` states the guarantee in plain words, ``METHODS.txt``
-    in a paragraph for a methods section. ``CITATION.cff`` names the software, and ``SHA256SUMS`` has the hash of each
-    file for ``sha256sum -c``. Equal results give equal bytes.
+    in a paragraph for a methods section. ``registry.yaml`` is an entry for the registry of differential-privacy
+    deployments, which names the fields that it lacks. ``CITATION.cff`` names the software, and ``SHA256SUMS`` has the
+    hash of each file for ``sha256sum -c``. Equal results give equal bytes.
 
     Args:
         results: One result, several results, or results by name. Names consist of lower-case letters, digits, ``-`` and
@@ -95,12 +99,15 @@ def publish(
         population: Whether intervals for the population are shown too.
         suppress: Relative width of an interval above which a count or sum is written as ``..`` on the page and in CSV
             files; see `ReleasedResult.to_csv`. JSON and plots always have all numbers with their intervals.
+        about: TOML file with what results do not know and the entry needs: curators, region, intended use and more.
+            ``dpcurves publish --about-template FILE`` writes one to fill in. None: the entry lacks these fields.
 
     Returns:
         The paths of the files, sorted by name.
 
     Raises:
-        ValueError: there is no result, a name is not a valid file name, or the folder holds other files.
+        ValueError: there is no result, a name is not a valid file name, the folder holds other files, or `about` has a
+            wrong key or value.
         ImportError: matplotlib is not installed.
 
     >>> import tempfile, dpcurves as dp
@@ -111,6 +118,7 @@ def publish(
     True
     """
     named_results = _name_results(results)
+    facts = NOTHING_KNOWN if about is None else read_about(about)
     files: dict[str, bytes] = {}
     summaries = []
     for name, result in named_results.items():
@@ -128,6 +136,7 @@ def publish(
     files[PRIVACY_TEXT] = (describe_results_privacy(named_results) + "\n").encode()
     files[METHODS] = (methods_paragraph(statements, level) + "\n").encode()
     files[CITATION] = _citation().encode()
+    files[REGISTRY] = format_entry(make_entry(named_results, facts, "" if title == TITLE else title)).encode()
     files = dict(sorted(files.items()))
     sums = "".join(f"{sha256(content).hexdigest()}  {name}\n" for name, content in files.items())
     return _write_files(Path(folder), {**files, CHECKSUMS: sums.encode()})
@@ -242,29 +251,16 @@ def _describe_loss(privacy: PrivacyStatement, changed: str) -> str:
 
 def _describe_total_loss(results: Sequence[ReleasedResult]) -> str:
     """Return an upper bound of the total loss by basic composition, counting each release once."""
-    losses = {
-        _release_fingerprint(result): result.privacy for result in results if result.privacy.trust != OPEN
-    }.values()
-    bases = {(privacy.adjacency, privacy.unit, privacy.rows_per_unit, privacy.epsilon is None) for privacy in losses}
+    losses = select_protected(results)
     if not losses:
         return "All results are exact counts of public records."
-    if len(bases) > 1 or any(privacy.trust.startswith(ELSEWHERE) for privacy in losses):
+    total = add_losses(losses)
+    if total is None:
         return "Their losses are not added up here: loss definitions or neighbours differ."
-    (*_, concentrated) = next(iter(bases))
-    amounts = [Fraction(str(privacy.rho if privacy.epsilon is None else privacy.epsilon)) for privacy in losses]
-    amount = f"{'rho' if concentrated else 'epsilon'} {format_loss(sum(amounts, start=Fraction(0)), 12)}"
-    delta = sum((Fraction(str(privacy.delta)) for privacy in losses), start=Fraction(0))
     return (
-        f"Together they lose at most {amount}{f', delta {format_loss(delta)}' if delta else ''} (basic composition; "
-        "results of the same releases are counted once). Other releases of the same records add to it; see the ledger "
-        "of their holder."
+        f"Together they lose at most {total} (basic composition; results of the same releases are counted once). Other "
+        "releases of the same records add to it; see the ledger of their holder."
     )
-
-
-def _release_fingerprint(result: ReleasedResult) -> str:
-    """Return text that is equal for results of the same releases, whose loss counts once."""
-    releases = [release.to_json() for release in result.rounds]
-    return json.dumps([result.privacy.grant, result.privacy.loss, releases or result.to_json()], sort_keys=True)
 
 
 def methods_paragraph(statements: Mapping[str, PrivacyStatement], level: float) -> str:

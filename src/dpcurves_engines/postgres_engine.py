@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -32,6 +33,7 @@ from dpcurves.records.value_names import value_name
 
 from . import postgres_sql as sql
 from .conformance import DECIMALS, ConformanceReport, require_conformance, run_checks
+from .postgres_expressions import DerivingTable
 from .postgres_link import FAILED, SnapshotConnection, require_no_parameter_log, require_unlimited_sorts
 from .postgres_sql import BOOLEAN, FLOATING, NUMERIC, WHOLE, Statement, Table, TypedColumn, require_unit
 from .slots import Pieces, tabulate_units
@@ -229,16 +231,16 @@ def used_rows_sql(
         with_size: Whether to add a column `size`, the number of all rows of the unit.
     """
     countable = _find_countable(table)
-    read_sql = ", ".join(f"{table.quoted_names[i]} AS c{i}" for i in sorted({*countable, *places}))
     order_by, selected = (
         ", ".join(order_sql(table, countable, key, statement)),
         ", ".join(f"c{index}" for index in places),
     )
-    unit_index = find_column(unit.column, table.columns)
-    name = table.columns[unit_index].unit.format(table.quoted_names[unit_index])
-    rows_sql = f"(SELECT {read_sql}, {name} AS unit FROM {table.name}) AS named"
+    rows_sql = table.scan_sql(sorted({*countable, *places}), find_column(unit.column, table.columns))
+    counted = "count(*)"
+    if table.passes:  # rows that pass a filter are used first
+        order_by, counted = f"NOT {table.passes}, {order_by}", f"count(*) FILTER (WHERE {table.passes})"
     if with_size:
-        rows_sql = f"(SELECT *, count(*) OVER (PARTITION BY unit) AS size FROM {rows_sql}) AS named"
+        rows_sql = f"(SELECT *, {counted} OVER (PARTITION BY unit) AS size FROM {rows_sql}) AS named"
         selected += ", size"
     if unit.records == 1:  # the same order, twice as fast as a window
         return (
@@ -396,6 +398,10 @@ def check_postgres(url: str) -> ConformanceReport:
         link.close()
 
 
+UNEVALUATED = (
+    "the server cannot evaluate this expression: simplify it, or use letters that the database's encoding has; or add "
+    "the column or the filter to a view"
+)
 UNRANKED = "the server cannot rank the rows of a unit, as forks of PostgreSQL may not; give ranking='here'"
 _SERVER = (
     "SELECT (SELECT oid::int8 FROM pg_database WHERE datname = current_database()), "
@@ -418,7 +424,7 @@ class PostgresEngine(CheckablePostgres):
 
     def __init__(self, link: SnapshotConnection, table: Table, unit: Unit, key: bytes) -> None:
         super().__init__(link)
-        self._table, self._unit, self._data_key = table, unit, key
+        self._table, self._unit, self._data_key = DerivingTable.from_table(table), unit, key
         # The server learns a derived key only.
         self._key = hmac.digest(key, b"rows ranked by PostgreSQL", "sha256")
         self._proven: set[Grid] = set()
@@ -439,6 +445,29 @@ class PostgresEngine(CheckablePostgres):
         `TableState`.
         """
         return self._state.hash_state()
+
+    def derive(self, text: str, is_numeric: bool, argument: str) -> tuple[Column, int]:
+        """Return the column that an expression defines, and its position after the columns of the table. Raises
+        `InvalidArgument`, by the schema alone.
+        """
+        column, position = self._table.derived.add(text, is_numeric, argument)
+        self._require_evaluable(self._table, [position], argument)
+        return column, position
+
+    def filtered(self, where: str, keeps_failing_rows: bool) -> PostgresEngine:
+        """Return an engine of the same connection and snapshot in which only rows that pass the condition `where` have
+        values; the others are missing if `keeps_failing_rows`, else left out. Raises `InvalidArgument`, by the schema
+        alone.
+        """
+        condition = self._table.derived.add_condition(where)
+        engine = copy(self)
+        engine._table = replace(self._table, condition=condition, keeps_failing_rows=keeps_failing_rows)
+        self._require_evaluable(engine._table, [], "where")
+        return engine
+
+    def _require_evaluable(self, table: DerivingTable, places: Sequence[int], argument: str) -> None:
+        """Refuse an expression that the server cannot plan, as with a letter that its encoding lacks. Reads no row."""
+        self._link.fetch_rows(f"SELECT 1 FROM {table.scan_sql(places)} LIMIT 0", (), UNEVALUATED, argument)
 
     def _require_suitable_server(self) -> None:
         """Refuse a server whose queries could fail because of rows, or that would log secrets.
@@ -564,9 +593,7 @@ class PostgresEngine(CheckablePostgres):
             ((number,),) = self._link.fetch_rows(f"SELECT count(*) FROM {self._table.name}")
             return int(number)
         index = find_column(self._unit.column, self.columns)
-        named_sql = (
-            f"SELECT {self.columns[index].unit.format(f'c{index}')} AS unit FROM {self._table.scan_sql([index])}"
-        )
+        named_sql = f"SELECT unit FROM {Table.scan_sql(self._table, [], index)}"  # all units, whether rows pass or not
         count_sql = "count(DISTINCT unit) + (count(*) > count(unit))::int"
         ((number,),) = self._link.fetch_rows(f"SELECT {count_sql} FROM ({named_sql}) AS named")
         return int(number)
@@ -574,10 +601,8 @@ class PostgresEngine(CheckablePostgres):
     def unit_sizes(self) -> dict[int, int]:
         """SENSITIVE: return the exact number of units by number of rows."""
         index = find_column(self._unit.column, self.columns)
-        named_sql = (
-            f"SELECT {self.columns[index].unit.format(f'c{index}')} AS unit FROM {self._table.scan_sql([index])}"
-        )
-        sizes_sql = f"SELECT count(*) AS n FROM ({named_sql}) AS named GROUP BY unit"
+        counted = f"count(*) FILTER (WHERE {self._table.passes})" if self._table.passes else "count(*)"
+        sizes_sql = f"SELECT {counted} AS n FROM {self._table.scan_sql([], index)} GROUP BY unit"
         sized_rows = self._link.fetch_rows(f"SELECT n, count(*) FROM ({sizes_sql}) AS sized GROUP BY n")
         return {int(rows): int(units) for rows, units in sized_rows}
 

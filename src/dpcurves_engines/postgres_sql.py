@@ -57,6 +57,8 @@ _HUGE = f"'{2**1024 - 2**970}'::numeric"
 """Numbers at or above this bound round to infinity: they are nearer to 2**1024 than to the largest double."""
 _TINY = f"'{'0.' + str(5**1075).zfill(1075)}'::numeric"
 """2**-1075: numbers up to this bound round to 0, and casting them to a double would raise an error."""
+DECIMAL_BOUNDS = _TINY, _HUGE
+"""SQL of the numbers between which a decimal number is a double that is neither 0 nor infinite."""
 _SAFE = f"(CASE WHEN abs({{0}}) < {_HUGE} AND abs({{0}}) > {_TINY} THEN {{0}} ELSE 0 END)::float8"
 _NUMERIC = (
     f"CASE WHEN {{0}} IS NULL OR {{0}} = 'NaN'::numeric THEN NULL WHEN {{0}} >= {_HUGE} THEN 'Infinity'::float8 "
@@ -155,10 +157,17 @@ class Table:
     quoted_names: tuple[str, ...]
     types: tuple[int, ...]
 
-    def scan_sql(self, places: Sequence[int]) -> str:
-        """Return a FROM clause of columns named by their indices."""
-        columns_sql = ", ".join(f"{self.quoted_names[index]} AS c{index}" for index in places)
-        return f"(SELECT {columns_sql} FROM {self.name}) AS scanned"
+    @property
+    def passes(self) -> str:
+        """Return the column of the condition by which rows are ranked; empty without a filter."""
+        return ""
+
+    def scan_sql(self, places: Sequence[int], unit: int | None = None) -> str:
+        """Return a FROM clause of columns named by their indices, and of the column `unit` at a position."""
+        columns = [f"{self.quoted_names[index]} AS c{index}" for index in places]
+        if unit is not None:
+            columns.append(f"{self.columns[unit].unit.format(self.quoted_names[unit])} AS unit")
+        return f"(SELECT {', '.join(columns)} FROM {self.name}) AS scanned"
 
 
 def find_table(link: SnapshotConnection, name: str) -> Table:

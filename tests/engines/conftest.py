@@ -89,6 +89,12 @@ def loader(url: str) -> Load:
     return load
 
 
+@pytest.fixture(scope="session")
+def postgres_load(postgres_url: str) -> Load:
+    """How a table comes into PostgreSQL."""
+    return loader(postgres_url)
+
+
 collect_ignore = ["conftest.py"]  # it has no doctests, and shares its name with those of other folders
 
 

@@ -122,7 +122,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "Time until an event": ("survival", "incidence", "delayed-entry", "interval-censored", "survival-model"),
     "Many questions": ("study", "sql", "plan"),
     "Stored results": ("show", "consistent", "compare", "qq", "drift", "publish"),
-    "Budgets": ("ledger", "audit"),
+    "Budgets": ("ledger", "review", "audit"),
     "Begin": ("example", "completion"),
     "Several machines": ("engine", "serve", "server", "remote", "federation", "task", "aggregator", "contribute",
                          "pair", "ask", "local", "stream"),

@@ -384,8 +384,10 @@ def _show_several(results: Mapping[str, ReleasedResult], view: SavedResultView, 
 
 def publish(
     *,
-    results: Annotated[list[str], Argument(metavar="RESULT...", help="Released results, as --json wrote them.")],
-    out: Annotated[str, Option("--out", help="New or empty folder.", metavar="DIR")],
+    results: Annotated[
+        list[str] | None, Argument(metavar="RESULT...", help="Released results, as --json wrote them.")
+    ] = None,
+    out: Annotated[str | None, Option("--out", help="New or empty folder.", metavar="DIR")] = None,
     title: Annotated[str, Option(help="Title of the page.")] = "Released results",
     level: Annotated[str, Option(help="Confidence level of bands and intervals.", metavar="P")] = "0.95",
     population: Annotated[bool, Option(help="Also show intervals for the population.")] = True,
@@ -393,24 +395,94 @@ def publish(
         str | None,
         Option(help="Write counts and sums as .. if their interval is wider than this fraction.", metavar="SHARE"),
     ] = None,
+    about: Annotated[
+        str | None,
+        Option(help="TOML file for the entry registry.yaml: curators, region, intended use.", metavar="FILE"),
+    ] = None,
+    about_template: Annotated[
+        str | None, Option(help="Write a file for --about with comments, and nothing else.", metavar="FILE")
+    ] = None,
 ) -> None:
-    """Publish released results in a folder: a page, numbers, plots, a privacy statement, hashes.
+    """Publish released results in a folder: a page, numbers, plots, a privacy statement, a registry entry, hashes.
 
     Results are read from files and no data are opened, so it costs no privacy. Equal results give equal bytes.
 
     Example: dpcurves publish delay.json roc.json --out published --title "Delays in January"
     """
+    from ..publication import REGISTRY
     from ..publication import publish as published
 
+    if about_template is not None:
+        _write_about_template(about_template)
+        return
+    if not results:
+        raise Misuse("results", "name the files of released results, as --json wrote them")
+    if out is None:
+        raise Misuse("out", "name a new or empty folder, as in --out published")
     saved = _read_results(results)
     settings = Output(level=level, population=population, suppress=suppress).interval_settings(suppressing=True)
     try:
-        files = published(saved, out, title=title, **settings._asdict())
+        files = published(saved, out, title=title, about=about, **settings._asdict())
     except OSError as error:
         raise Misuse(
             "out", f"{out!r} cannot be written ({error.strerror}); name a file in a folder where you may write"
         ) from None
     print_to_console(make_console(), f"written: {len(files)} files in {out!r}")
+    missing = [line for line in (Path(out) / REGISTRY).read_text(encoding="utf-8").splitlines() if MISSING in line]
+    if missing:
+        print_to_console(make_console(), f"{REGISTRY} lacks {len(missing)} required facts: {ABOUT_HINT}")
+
+
+MISSING = "# Missing (required)"
+"""Start of the lines of a registry entry that name a required field."""
+ABOUT_HINT = "fill in the file of dpcurves publish --about-template FILE, and give it as --about FILE"
+
+
+def _write_about_template(file: str) -> None:
+    """Write the template of the file of ``--about``. Raises `Misuse` if the file exists or cannot be written."""
+    from ..registry import TEMPLATE
+
+    try:
+        with Path(file).open("x", encoding="utf-8") as template:
+            template.write(TEMPLATE)
+    except FileExistsError:
+        raise Misuse("about_template", f"{file!r} exists; name a new file, or fill in that one") from None
+    except OSError as error:
+        raise Misuse("about_template", f"{file!r} cannot be written ({error.strerror}); name another file") from None
+    print_to_console(make_console(), f"written: {file}")
+
+
+def review(
+    *,
+    url: Annotated[
+        str, Argument(metavar="LEDGER", help="sqlite:///budget.db, or postgresql+psycopg://user@host/database.")
+    ],
+    results: Annotated[
+        list[str] | None, Argument(metavar="[RESULT...]", help="Released results, for mechanism and trust model.")
+    ] = None,
+    out: Annotated[str, Option("--out", help="Folder of its own, which is not published.", metavar="DIR")],
+    dataset: Annotated[str | None, Option(help="Review this account only.", metavar="NAME")] = None,
+    about: Annotated[
+        str | None, Option(help="TOML file with what no ledger knows; see publish --about-template.", metavar="FILE")
+    ] = None,
+) -> None:
+    """Write REVIEW.md: who asked for what at what loss, and the questions of reviewers with their answers.
+
+    The ledger is verified and read, no data are opened, so it costs no privacy. The sheet names people, requests and
+    purposes: it is refused in a published folder. The questions follow NIST SP 800-226 and the W3C draft note on
+    reviewing differential privacy systems.
+
+    Example: dpcurves review sqlite:///budget.db --out review
+    """
+    from ..registry import NOTHING_KNOWN, read_about
+    from ..review import write_review
+    from .accounts import account_of, open_ledger
+
+    ledger = open_ledger(url)
+    datasets = () if dataset is None else (account_of(ledger, dataset).dataset,)
+    facts = NOTHING_KNOWN if about is None else read_about(about)
+    sheet = write_review(ledger, out, datasets=datasets, about=facts, results=_read_results(results or ()))
+    print_to_console(make_console(), f"written: {sheet}")
 
 
 def _require_distinct_files(output: Output, *input_files: str) -> None:
@@ -435,5 +507,6 @@ def _print_written_files(output: Output, files: Sequence[str]) -> None:
 
 
 RELEASED_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({
-    "show": show, "consistent": consistent, "publish": publish, "compare": compare, "qq": qq, "drift": drift,
+    "show": show, "consistent": consistent, "publish": publish, "review": review,
+    "compare": compare, "qq": qq, "drift": drift,
 })  # fmt: skip

@@ -54,6 +54,37 @@ def evaluate_expression(node: Node, table: Mapping[str, Any], expected: ValueTyp
         return _Evaluation({name: values for name, (_, values) in columns.items()}, rows).evaluate(checked)
 
 
+def fold_constants(checked: Checked) -> Checked:
+    """Return an equal lowered expression in which each part without a column is a literal.
+
+    Some databases evaluate such a part when they plan a query, even in a branch that no row takes, where it could
+    raise an error. Timestamps stay as they are: no operation on them raises one.
+    """
+    folded: dict[int, tuple[Checked, Checked]] = {}
+
+    def fold(part: Checked) -> Checked:
+        """Return a part with its constants folded; parts are folded once, so that equal ones stay the same object."""
+        if id(part) not in folded:
+            arguments = tuple(map(fold, part.arguments))
+            changed = Checked(part.function, part.type, arguments, part.value) if arguments else part
+            folded[id(part)] = part, _fold_literals(changed)
+        return folded[id(part)][1]
+
+    return fold(checked)
+
+
+def _fold_literals(checked: Checked) -> Checked:
+    """Return the literal of an operation on literals alone; other parts unchanged."""
+    is_constant = checked.arguments and all(part.function == "literal" for part in checked.arguments)
+    if not is_constant or checked.type is ValueType.MOMENT:
+        return checked
+    with np.errstate(all="ignore"):
+        (value,) = _Evaluation({}, 1).evaluate(checked).tolist()
+    if value is None or (isinstance(value, float) and np.isnan(value)):
+        return Checked("literal", checked.type, value=None)
+    return Checked("literal", checked.type, value=bool(value) if checked.type is ValueType.TRUTH else value)
+
+
 def _encode_column(values: Any) -> tuple[ValueType, Array]:
     """Return the type of a column by its array type, and its values; lists are fields if they hold texts."""
     array = np.asarray(values)
@@ -139,8 +170,8 @@ def _or(left: Array, right: Array) -> Array:
     return np.where((left == 1) | (right == 1), 1.0, np.where(np.isnan(left + right), np.nan, 0.0))
 
 
-_UPPER, _LOWER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
-TO_LOWER, TO_UPPER = str.maketrans(_UPPER, _LOWER), str.maketrans(_LOWER, _UPPER)
+UPPER_LETTERS, LOWER_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
+TO_LOWER, TO_UPPER = str.maketrans(UPPER_LETTERS, LOWER_LETTERS), str.maketrans(LOWER_LETTERS, UPPER_LETTERS)
 FUNCTIONS: Mapping[str, Callable[..., Array]] = MappingProxyType({
     "add": lambda left, right: _finite(left + right),
     "sub": lambda left, right: _finite(left - right),

@@ -40,17 +40,17 @@ class _Derived(NamedTuple):
     column: Column
 
 
-class DerivedColumns:
-    """Columns of a source and columns derived from them; derived columns come after the columns of the source and of
+class DerivedSchema:
+    """Columns of a table and columns derived from them; derived columns come after the columns of the table and of
     its faults.
 
     Formal guarantees: a derived value is a function of its row alone (see `expressions`), so deriving columns maps
     tables row by row: tables that differ in one row, or in the rows of one unit, do so afterwards, or are equal.
     """
 
-    def __init__(self, source: Source) -> None:
-        self.source = source
-        self._first = len(source.columns) + 1
+    def __init__(self, columns: Sequence[Column]) -> None:
+        self.columns = columns
+        self._first = len(columns) + 1
         self._derived: list[_Derived] = []
         self._positions: dict[tuple[str, str], int] = {}
 
@@ -88,8 +88,8 @@ class DerivedColumns:
 
     def _append(self, text: str, use: str, checked: Checked, names: Sequence[str]) -> int:
         """Add a derived column of these columns, and return its position."""
-        inputs = tuple(find_column(name, self.source.columns) for name in names)
-        self._derived.append(_Derived(checked, inputs, _describe_column(text, checked.type)))
+        inputs = tuple(find_column(name, self.columns) for name in names)
+        self._derived.append(_Derived(checked, inputs, self.describe_column(text, checked.type)))
         self._positions[text, use] = self._first + len(self._derived) - 1
         return self._positions[text, use]
 
@@ -99,10 +99,10 @@ class DerivedColumns:
         Raises:
             ValueError: a named column occurs twice, or holds values that expressions do not read.
         """
-        columns = {column.name: _expression_type(column) for column in self.source.columns}
+        columns = {column.name: _expression_type(column) for column in self.columns}
         for name in names:
             if name in columns:
-                column = self.source.columns[find_column(name, self.source.columns)]
+                column = self.columns[find_column(name, self.columns)]
                 if columns[name] is None:
                     raise InvalidArgument(
                         "column", f"{name!r} holds {column.kind.value}, which expressions do not read", name
@@ -110,23 +110,38 @@ class DerivedColumns:
         return {name: kind for name, kind in columns.items() if kind is not None}
 
     def find_inputs(self, positions: Sequence[int]) -> list[int]:
-        """Return the positions in the source that columns are read from."""
+        """Return the positions in the table that columns are read from."""
         inputs: set[int] = set()
         for position in positions:
             inputs |= {position} if position < self._first else {*self._derived[position - self._first].inputs}
         return sorted(inputs)
 
+    def find_derived(self, positions: Sequence[int]) -> list[tuple[int, Checked]]:
+        """Return the derived columns among these positions, each once, with their expressions."""
+        derived = [position for position in dict.fromkeys(positions) if position >= self._first]
+        return [(position, self._derived[position - self._first].checked) for position in derived]
+
+    def describe_column(self, text: str, kind: ExpressionType) -> Column:
+        """Return a derived column as DuckDB reads it."""
+        return _describe_column(text, kind)
+
+
+class DerivedColumns(DerivedSchema):
+    """Columns of a source and columns derived from them in DuckDB."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(source.columns)
+        self.source = source
+
     def scan(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int], *, whole: bool = False) -> str:
         """Return a FROM clause with the columns at these positions, as `Source.scan` or `Source.scan_whole`."""
         inputs = self.find_inputs(positions) or [0]
         rows = self.source.scan_whole(connection, inputs) if whole else self.source.scan(connection, inputs)
-        derived = [position for position in dict.fromkeys(positions) if position >= self._first]
+        derived = self.find_derived(positions)
         if not derived:
             return rows
         rows = build_duckdb_sql(
-            rows,
-            [(sql_name(position), self._derived[position - self._first].checked) for position in derived],
-            self._read_column,
+            rows, [(sql_name(position), checked) for position, checked in derived], self._read_column
         )
         names = ", ".join([*map(sql_name, dict.fromkeys(positions)), *(["whole"] if whole else [])])
         return f"(SELECT {names} FROM {rows})"
