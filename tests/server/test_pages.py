@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -261,6 +262,9 @@ def test_releases_are_files_and_several_lie_on_one_picture(tmp_path: Path) -> No
     heads = {"png": b"\x89PNG", "xlsx": b"PK", "svg": b"<svg", "csv": b"left,right,count", "json": b"{"}
     for ending, head in heads.items():
         assert ann.content(f"/releases/{ids[0]}/export.{ending}").startswith(head), ending
+    code = unescape(ann.get(f"/releases/{ids[0]}")[1])
+    assert 'question = dp.HistogramQuestion("delay", dp.Grid(-60, 600, cells=7))' in code
+    assert "curve = remote.ask(question, dp.PrivacyLoss.pure(0.01))" in code
     both = "&".join(f"of={each}" for each in ids[:2])
     assert f"together.svg?{both}".replace("&", "&amp;") in ann.get(f"/projects/delays/together?{both}")[1]
     assert ann.content(f"/projects/delays/together.png?{both}&keep=1").startswith(b"\x89PNG")

@@ -129,7 +129,7 @@ class Values(Grid):
 
     def __repr__(self) -> str:
         apart = ", outside=Outside.APART" if self.outside is Outside.APART else ""
-        return f"Values({_format_values(self.declared_values)}{apart})"
+        return f"Values({format_values(self.declared_values)}{apart})"
 
 
 def _sort_values(values: Iterable[float]) -> tuple[float, ...]:
@@ -212,7 +212,7 @@ def _list_steps(first: Decimal, last: Decimal, step: Decimal) -> list[float]:
         return [float(first + step * index) for index in range(int(steps) + 1)]
 
 
-def _format_values(values: tuple[float, ...]) -> str:
+def format_values(values: tuple[float, ...]) -> str:
     """Format values for a repr: as a range if they are integers in even steps."""
     if len(values) > 2 and all(value.is_integer() for value in values):
         first, step = int(values[0]), int(values[1]) - int(values[0])

@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from html import escape
-from textwrap import dedent
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from fastapi import Response
 
 from dpcurves.arguments import InvalidArgument
-from dpcurves.curves.question_json import question_to_json
+from dpcurves.curves.question_code import write_loss_code, write_question_code
+from dpcurves.curves.question_json import question_from_json, question_to_json
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_parties.serving.messages import ProtocolError
 
@@ -470,15 +470,15 @@ def _progress_context(visit: Visit, asked: AskedQuestion) -> dict[str, Any]:
 
 def _python_example(asked: AskedQuestion, host: str) -> str:
     """Return Python code that asks this question again at no cost."""
-    loss = asked.loss
-    price = f'PrivacyLoss.pure("{loss.epsilon}")' if loss.epsilon is not None else f'PrivacyLoss.zcdp("{loss.rho}")'
-    return dedent(
-        f"""\
-        import dpcurves as dp
-        from dpcurves.curves.question_json import question_from_json
-
-        remote = dp.Remote({host!r}, token="...")  # of your project; ca="cert.pem" if no authority signed it
-        question = question_from_json({dict(asked.question)!r})
-        curve = remote.ask(question, dp.{price})  # asked before: costs nothing more
-        """
+    code = write_question_code(question_from_json(asked.question), column=len("question = "))
+    return "\n".join(
+        [
+            "import dpcurves as dp",
+            *code.imports,
+            "",
+            f'remote = dp.Remote("{host}", token="...")  # of your project; ca="cert.pem" if no authority signed it',
+            f"question = {code.expression}",
+            f"curve = remote.ask(question, {write_loss_code(asked.loss)})  # asked before: costs nothing more",
+            "",
+        ]
     )
