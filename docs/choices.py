@@ -44,6 +44,7 @@ SETTINGS = (
     Setting("Mean of a column", dp.MeanQuestion("age", 0, 120)),
     Setting("Histogram, 24 cells", dp.HistogramQuestion("age", grid(24))),
     Setting("Histogram, 24 cells, in ten groups", dp.HistogramQuestion("age", grid(24), by=TEN)),
+    Setting("Bar chart of ten categories", dp.BarChartQuestion(TEN)),
     Setting("Table of 5 by 10 categories", dp.ContingencyQuestion(dp.Categories("ward", tuple(range(5))), TEN)),
     Setting("Calibration curve, ten groups", dp.CalibrationQuestion("ill", "risk", groups=10)),
     Setting("ROC curve", dp.RocQuestion("ill", "risk")),

@@ -29,7 +29,7 @@ TASKS: dict[str, tuple[str, ...]] = {
         "hints",
     ),
     "Counts, means and tables": (
-        "mean", "contingency", "heat_map", "survey_weights", "bounds", "bounded_units", "estimators",
+        "bar_chart", "mean", "contingency", "heat_map", "survey_weights", "bounds", "bounded_units", "estimators",
     ),
     "Time until an event": (
         "survival", "survival_numbers", "cumulative_hazard", "competing_risks", "delayed_entry", "interval_censoring",

@@ -39,7 +39,7 @@ GIVEN: dict[str, Any] = {
     "features": (dp.NumericColumn("x", 0, 1), dp.NumericColumn("r", -1, 1)),
     "time": "x", "event": "y", "entry": "r", "last": "r", "causes": (1, 2), "times": dp.Grid(0, 1, cells=4),
     "x": "x", "y": "r",
-    "rows": dp.Categories("y", (0, 1)), "columns": dp.Categories("x", (1, 2)),
+    "by": dp.Categories("y", (0, 1)), "rows": dp.Categories("y", (0, 1)), "columns": dp.Categories("x", (1, 2)),
     "x_grid": dp.Grid(0, 1, cells=8), "y_grid": dp.Grid(0, 1, cells=8),
 }  # fmt: skip
 HEAD = """# Questions by trust model

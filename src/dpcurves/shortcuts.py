@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from .curves import (
         CDF,
         ROC,
+        BarChart,
         BinnedResiduals,
         Bounds,
         ByCategory,
@@ -112,7 +113,20 @@ def ask_once(
 
     `column` and `where` are arguments of a call; `add_privacy_arguments` has put them into the table.
     """
-    loss = parse_loss(epsilon, rho)
+    return _ask_with_loss(question, table, parse_loss(epsilon, rho), adjacency=adjacency, randomness=randomness)
+
+
+def _ask_with_loss(
+    question: Question[Curve],
+    table: Mapping[str, Any],
+    loss: PrivacyLoss,
+    *,
+    adjacency: Neighbours,
+    randomness: Randomness | None = None,
+    **_parsed: Any,
+) -> Curve:
+    """Return the answer to one question for this loss, from a ledger in memory; `_parsed` arguments are in the loss and
+    the table already."""
     if isinstance(table, ColumnOfTable):
         question = replace(cast("Any", question), where=table.where)
         table = table.table
@@ -401,6 +415,7 @@ def resolve_unit(unit: float | Auto) -> float:
 
 
 __all__ = [
+    "bar_chart",
     "binned_residuals",
     "bounds",
     "calibration_curve",
@@ -551,6 +566,59 @@ def histogram(
         question = curves.HistogramQuestion(label, cells)
     bars: Histogram = ask_once(question, table, **paid)
     return bars
+
+
+@add_privacy_arguments
+def bar_chart(
+    values: Values,
+    *,
+    categories: Sequence[Category] | None = None,
+    delta: Exact | None = None,
+    universe: TextUniverse | HashUniverse | None = None,
+    other: bool = True,
+    label: str | None = None,
+    **paid: Unpack[ColumnArguments],
+) -> BarChart:
+    """Return counts and shares of `values` by category, for a bar chart.
+
+    Arguments and guarantees as for `cdf`, with categories instead of a grid. The ledger is in memory, so losses of
+    other calls are not added up.
+
+    Args:
+        values: Text, numbers or truth values, of shape ``(n,)``. NaN and None are missing. With `column`: a table.
+        categories: The categories, which must not be chosen from the data. None: partition selection finds those that
+            many records have, with `delta` or within a `universe`; see `select_partitions`.
+        delta: Delta of (epsilon, delta)-differential privacy, for categories that are not listed.
+        universe: All possible categories, instead of `delta`.
+        other: Whether values of no listed category are counted together as ``other``; else they are missing.
+
+    Returns:
+        The `count` and `share` of each category, with intervals, and the number of `missing` records. `sort_by` orders
+        the bars by count or name, and `suppress_below` leaves out small counts.
+
+    Raises:
+        ValueError: there are neither categories, nor a delta, nor a universe; or several of them.
+
+    >>> import dpcurves as dp
+    >>> wards = dp.bar_chart(["north", "south", "north", "west"] * 500, categories=("north", "south"), epsilon=1,
+    ...                      adjacency=dp.REPLACE_ONE)
+    >>> wards.category, bool(abs(wards.count[0] - 1000) < 40), bool(abs(wards.share[2] - 0.25) < 0.03)
+    (['north', 'south', 'other'], True, True)
+    """
+    loss = parse_loss(paid.get("epsilon"), paid.get("rho"))
+    (label,) = table = make_table(label, values)
+    if [categories, delta, universe].count(None) != 2:
+        raise InvalidArgument(
+            "categories",
+            'give the categories, as in ("a", "b"); or delta="1e-6" or a universe, which find those of many records',
+        )
+    by: Categories = UnlistedCategories(label, universe=universe)
+    if categories is not None:
+        by = Categories(label, require_sequence("categories", categories, 'a tuple of them, as in ("a", "b"),'))
+    question = curves.BarChartQuestion(by, other)
+    if delta is None:
+        return ask_once(question, table, **paid)
+    return _ask_with_loss(question, table, loss.with_delta(parse_positive_fraction("delta", delta)), **paid)
 
 
 @add_privacy_arguments

@@ -198,6 +198,9 @@ OTHERS: Mapping[str, AuditQuestion] = {
             (0.1, 0.9, 0), (0.9, 0.1, 0), (nan, 0.5, 1),
         ),
     ),
+    "bar chart": AuditQuestion(
+        lambda grid: dp.BarChartQuestion(KINDS), make_records_factory("kind", ("a",), ("b",), ("c",), ("",))
+    ),
     "contingency": AuditQuestion(
         lambda grid: dp.ContingencyQuestion(dp.Categories(LABEL, (0, 1)), KINDS),
         make_records_factory("label kind", (1, "a"), (0, "b"), (1, "b"), (0, "a"), (7, "a"), (1, "c")),

@@ -153,10 +153,10 @@ def sql(
 ) -> None:  # fmt: skip
     """Ask a question by a statement of SQL.
 
-    Functions are dp_cdf, dp_quantile, dp_quantiles, dp_median, dp_histogram, dp_count, dp_sum, dp_mean, dp_variance,
-    dp_summary, dp_survival, dp_scores, dp_roc, dp_calibration and dp_hosmer_lemeshow. WHERE takes column = value and
-    column IN (values), joined by AND; GROUP BY takes columns whose values are declared, there or by --by. All else is
-    refused before anything is charged; a query can be asked as a view.
+    Functions are dp_cdf, dp_quantile, dp_quantiles, dp_median, dp_histogram, dp_bar_chart, dp_count, dp_sum, dp_mean,
+    dp_variance, dp_summary, dp_survival, dp_scores, dp_roc, dp_calibration and dp_hosmer_lemeshow. WHERE takes column
+    = value and column IN (values), joined by AND; GROUP BY takes columns whose values are declared, there or by --by.
+    All else is refused before anything is charged; a query can be asked as a view.
 
     Example: dpcurves sql people.duckdb "SELECT dp_cdf(wage, 0, 500000, 1024) FROM people" --unit person_id
     --rows-per-unit 1 --epsilon 1 --adjacency add-remove

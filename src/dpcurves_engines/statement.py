@@ -69,6 +69,7 @@ FUNCTIONS: Mapping[str, SqlFunction] = MappingProxyType({
     "dp_quantiles": SqlFunction("quantiles", _ONE, (AT, GRID)),
     "dp_median": SqlFunction("quantiles", _ONE, (GRID,), {"at": [0.5]}),
     "dp_histogram": SqlFunction("histogram", _ONE, (GRID,)),
+    "dp_bar_chart": SqlFunction("bar-chart", ("by",)),
     "dp_count": SqlFunction("count", _ONE),
     "dp_sum": SqlFunction("sum", _ONE, (BOUNDS,)),
     "dp_mean": SqlFunction("mean", _ONE, (BOUNDS,)),
@@ -135,6 +136,9 @@ class SqlQuestion:
         """
         by = self._build_groups(categories, partition_selection=partition_selection)
         question_json = {**self.question_json, **({"where": self.row_filter} if self.row_filter else {})}
+        if by is not None and BY in FUNCTIONS[self.function].columns:
+            is_unlisted = isinstance(by, UnlistedCategories)  # records that WHERE leaves out are in no further category
+            return question_from_json({"other": is_unlisted, **question_json, BY: _groups_to_json(by)})
         question = question_from_json(question_json)
         if by is None:
             return question
@@ -150,7 +154,7 @@ class SqlQuestion:
         grouped_functions = ", ".join(
             name
             for name, function in FUNCTIONS.items()
-            if BY in _field_names(list_question_classes()[function.question_type])
+            if BY not in function.columns and BY in _field_names(list_question_classes()[function.question_type])
         )
         return f"{self.function} takes no GROUP BY; these do: {grouped_functions}"
 
@@ -380,6 +384,11 @@ class _StatementReader:
         self._write_down("FROM")
         table = self._read_table(clauses["from"])
         groups = self._read_groups(clauses["group"]) if "group" in clauses else ()
+        if BY in question_json:  # the column of the function has the groups
+            column = question_json.pop(BY)
+            if groups not in ((), (column,)):
+                _refuse(f"{function} takes no GROUP BY but {column}; for two columns count with dp_count(*) by both")
+            groups = (column,)
         if ungrouped := [name for name in columns if name not in groups]:
             _refuse(f"SELECT {ungrouped[0]}: columns beside the function must be named in GROUP BY")
         understood, words = (" ".join(words).split() for words in (self.read, self.words))

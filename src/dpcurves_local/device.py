@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 from functools import cached_property
-from math import inf, nan, prod
+from math import inf, isnan, nan, prod
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from dpcurves.arguments import InvalidArgument
 from dpcurves.arrays import IntArray
 from dpcurves.conversation import UnsupportedQuery
 from dpcurves.curves import HistogramQuestion
-from dpcurves.data import ALL_RECORDS, Axis, Categories, Grid, Outside, is_expression
+from dpcurves.data import ALL_RECORDS, Axis, Categories, Grid, Outside, SelectedCategories, is_expression
 from dpcurves.data.grid import Spacing
 from dpcurves.expressions import ValueType, evaluate_expression, parse_expression
 from dpcurves.noise.randomness import Randomness
@@ -125,15 +125,20 @@ def _to_float(value: Any) -> float:
 
 
 def _find_category(axis: Categories, value: Any) -> int:
-    """Return the index of the category that equals a value or its text; if none does, the number of categories."""
+    """Return the index of the category that equals a value or its text; if none does, the number of categories.
+
+    The last of selected or listed categories has every other value that is not missing.
+    """
+    has_other = isinstance(axis, SelectedCategories)
     with suppress(Exception):  # a class of the caller may raise anything; an integer may be too long to print
         scalar = value.item() if isinstance(value, np.generic) else value
-        if isinstance(scalar, _CLASSES):
+        if isinstance(scalar, _CLASSES) and not (isinstance(scalar, float) and isnan(scalar)):
             name = str(scalar).lower() if isinstance(scalar, bool) else str(scalar)
             same = (
-                scalar == category or name == str(category) or str(scalar) == str(category) for category in axis.values
+                scalar == category or name == str(category) or str(scalar) == str(category)
+                for category in axis.values[: len(axis.values) - has_other]
             )
-            return next(index for index, is_same in enumerate(same) if is_same)
+            return next((index for index, is_same in enumerate(same) if is_same), axis.slots - has_other)
     return axis.slots
 
 

@@ -64,6 +64,7 @@ DECLARED: Mapping[str, tuple[str, str]] = {
 }  # fmt: skip
 """Fields filled with the declared values of another field's column, except the value of a third field."""
 CHOICES: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "other": (("counted", "counted together"), ("missing", "counted as missing")),
     "outside": (("clipped", "counted in the end cells"), ("apart", "counted in separate cells")),
     "hint": (("peaked", "in a small part of the range"), ("atoms", "in single cells")),
     "smooth": (("1", "least absolute change"), ("2", "least squares")),
@@ -206,7 +207,7 @@ def _build_input(form: Form, field: Field, columns: Sequence[Declared], models: 
     if name == "coefficient":
         return Input(field, InputKind.COLUMN, tuple(_coefficient_options(columns)))
     if (field.is_column or name in OF_COLUMNS or field.metavar == "NAME=L:U") and field.metavar.startswith("NAME"):
-        fitting = [item for item in columns if _is_allowed(field, item)]
+        fitting = [item for item in columns if _is_allowed(form, field, item)]
         options = tuple(map(_column_option, fitting))
         if field.allows_model:
             options = (*(Option(f"{MODEL}{item}", f"model {item}") for item in models), *options)
@@ -220,9 +221,14 @@ def _column_field(form: Form, field: Field) -> str:
     return next((name for name in RANGES[field.name] if name in names), "")
 
 
-def _is_allowed(field: Field, column: Declared) -> bool:
-    """Return True if a declared column has the type that a field needs."""
-    if field.name in ("by", "rows", "columns"):
+def _counts_categories(form: Form) -> bool:
+    """Return True if the question counts the categories of its column, and does not split by them."""
+    return {field.name for field in form.fields} & {"column", "categories", "by"} == {"column", "categories"}
+
+
+def _is_allowed(form: Form, field: Field, column: Declared) -> bool:
+    """Return True if a declared column has the type that a field of this form needs."""
+    if field.name in ("by", "rows", "columns") or (field.name == "column" and _counts_categories(form)):
         return isinstance(column, Categories)
     if field.name == "features":
         return isinstance(column, NumericColumn)

@@ -59,6 +59,7 @@ def test_the_page_names_the_options_that_there_are(run: Run) -> None:
         "study",
         "summary",
         "sum",
+        "bars",
         "contingency",
         "survival",
         "incidence",

@@ -21,6 +21,7 @@ KINDS = {
     "count": (), "sum": ("--bounds", "0:100"), "mean": ("--bounds", "0:100"),
     "variance": ("--bounds", "0:100"),
     "table": ("--x-grid", "0:1:8", "--y-grid", "0:1:8"), "scores": (), "survival": ("--grid", "0:60:60"),
+    "bars": ("--column", "a", "--categories", "x,y"),
     "contingency": ("--rows", "a", "--row-categories", "x,y", "--columns", "b", "--column-categories", "0,1,2"),
 }  # fmt: skip
 

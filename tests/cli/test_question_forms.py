@@ -24,6 +24,7 @@ TYPED = {
     "sum": {"column": ["age"], "bounds": ["0:90"]},
     "mean": {"column": ["age"], "bounds": ["0:90"]},
     "variance": {"column": ["age"], "bounds": ["0:90"]},
+    "bars": {"column": ["a"], "categories": ["x,01"], "other": ["missing"]},
     "contingency": {"rows": ["a"], "row_categories": ["x,y"], "columns": ["b"], "column_categories": ["1,2"]},
     "survival": {"time": ["t"], "event": ["e"], "grid": ["0:90:90"]},
     "incidence": {"time": ["t"], "event": ["e"], "causes": ["a,b"], "grid": ["0:90:90"]},

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpcurves.conversation import Release, Step
 from dpcurves.curves import Question
-from dpcurves.data import Axis, Categories, Outside
+from dpcurves.data import Axis, Categories, Outside, SelectedCategories
 from dpcurves.data.axis import Predictor
 from dpcurves.ledger import Grant, QuestionBudget
 from dpcurves.mechanisms import AUTO
@@ -111,6 +111,9 @@ def _cells(axis: Axis | Categories, values: NDArray[Any]) -> NDArray[np.int64]:
     found = np.full(len(values), axis.slots)
     for number, category in enumerate(axis.values):
         found[values == category] = number
+    if isinstance(axis, SelectedCategories):  # every other value that is not missing
+        is_given = np.array([value is not None and str(value) != "nan" for value in values], dtype=bool)
+        found[(found == axis.slots) & is_given] = axis.slots - 1
     return found
 
 

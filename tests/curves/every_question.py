@@ -55,6 +55,7 @@ QUESTIONS: tuple[Question[object], ...] = (
     dp.CalibrationQuestion("y", "x", groups=4),
     dp.HosmerLemeshowQuestion("y", "x", groups=4),
     dp.BinnedResidualsQuestion("y", "x", model=dp.PUBLIC_MODEL),
+    dp.BarChartQuestion(dp.Categories("w", (0, 2))),
     dp.ContingencyQuestion(dp.Categories("y", (0, 1)), dp.Categories("w", (0, 1, 2))),
     dp.ModelPairQuestion("y", "x", "r", GRID, dp.Grid(-2, 2, cells=8), cells=8),
     dp.SeveralModelsQuestion("y", ("x", "r", "w"), dp.Grid(-2, 2, cells=8), cells=8),

@@ -56,6 +56,9 @@ SAME: dict[str, Any] = {
         dp.HistogramQuestion("wage", GRID, by=REGION)
     ),
     "SELECT dp_count(wage) FROM people WHERE \"is late\" = TRUE": dp.CountQuestion("wage", where='"is late" = TRUE'),
+    "SELECT dp_bar_chart(region) FROM people WHERE region IN ('north', 'south')": dp.BarChartQuestion(
+        dp.Categories("region", ("north", "south")), other=False
+    ),
     "SELECT dp_count(*) FROM people WHERE age BETWEEN 18 AND 64 AND region <> 'north'": dp.CountQuestion(
         where="age BETWEEN 18 AND 64 AND region <> 'north'"
     ),

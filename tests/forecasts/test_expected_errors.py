@@ -57,6 +57,7 @@ QUESTIONS = (
     dp.DelayedEntryQuestion("s", "t", "e", dp.Grid(0, 40, cells=20)),
     dp.IntervalCensoredQuestion("s", "t", dp.Grid(0, 40, cells=8)),
     dp.SurvivalModelQuestion("p", "t", "e", dp.Grid(0, 40, cells=2), dp.Grid(0, 1, cells=20), groups=4),
+    dp.BarChartQuestion(dp.Categories("a", ("u", "v", "w"))),
     dp.ContingencyQuestion(dp.Categories("a", ("u", "v", "w")), dp.Categories("b", (0, 1))),
     BOUNDS,
     dp.PlaneBoundsQuestion(BOUNDS, dp.BoundsQuestion("y", 2, "0.8")),
@@ -260,7 +261,11 @@ RELEASED: tuple[tuple[Any, Any], ...] = (
     (dp.MeanQuestion("x", 0, 1), dp.HistogramQuestion("x", dp.Grid(0, 1, cells=64))),
     (dp.CalibrationQuestion("label", "score"), dp.ScoresQuestion("label", "score")),
     (dp.SurvivalQuestion("t", "e", dp.Grid(0, 40, cells=40)), dp.SurvivalQuestion("t", "e", dp.Grid(0, 40, cells=40))),
-    *((each, each) for each in QUESTIONS if isinstance(each, dp.ContingencyQuestion | dp.Histogram2DQuestion)),
+    *(
+        (each, each)
+        for each in QUESTIONS
+        if isinstance(each, dp.ContingencyQuestion | dp.Histogram2DQuestion | dp.BarChartQuestion)
+    ),
 )
 
 

@@ -44,6 +44,7 @@ QUESTIONS: dict[str, dp.Question[ReleasedResult]] = {
     "verification": dp.VerifyQuestion(BY, (dp.NumericColumn("x", 0, 1),), "x", above=-1e6, subsets=20),
 }  # fmt: skip
 LATER: tuple[dp.Question[ReleasedResult], ...] = (
+    dp.BarChartQuestion(dp.Categories("w", (0, 2))),
     dp.CompetingRisksQuestion("x", "w", GRID, (1, 2)),
     dp.DelayedEntryQuestion("e", "x", "y", GRID),
     dp.IntervalCensoredQuestion("e", "x", GRID),

@@ -113,7 +113,7 @@ line."""
 
 SECTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "In the browser": ("try",),
-    "One column": ("cdf", "quantiles", "histogram", "summary", "count", "sum", "mean", "variance", "bounds"),
+    "One column": ("cdf", "quantiles", "histogram", "bars", "summary", "count", "sum", "mean", "variance", "bounds"),
     "Two columns": ("contingency", "table", "residuals", "verify"),
     "Scores of a model": (
         "scores", "roc", "calibration", "hosmer-lemeshow", "binned-residuals", "model-pair", "several-models",

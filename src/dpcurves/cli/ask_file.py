@@ -94,7 +94,7 @@ def deliver(part: Part, question: object, curve: Any, view: View[Any], output: O
     return written + write_files(part, output, {
         "csv": lambda: _select_result(view, curve).to_csv_text(**covering, raw=output.csv_raw).encode(),
         "xlsx": lambda: _select_result(view, curve).to_workbook(view.draw(curve), **covering),
-        "html": lambda: render_page({str(question): (curve, view.draw(curve))}, suppress).encode(),
+        "html": lambda: _render_result(question, curve, view, suppress).encode(),
     })  # fmt: skip
 
 
@@ -129,6 +129,13 @@ def _select_result(view: View[Any], curve: Any) -> Any:
     """Return the result whose numbers are written: the metric that the view computes, if it has CSV output."""
     reading = view.compute_reading(curve) if hasattr(view, "compute_reading") else curve
     return reading if hasattr(reading, "to_csv_text") else curve
+
+
+def _render_result(question: object, curve: Any, view: View[Any], suppress: float | None) -> str:
+    """Return the page of one result: as the view arranges it, if what the view computes is of the same class."""
+    selected = _select_result(view, curve)
+    shown = selected if type(selected) is type(curve) else curve
+    return render_page({str(question): (shown, view.draw(curve))}, suppress)
 
 
 def render_page(results: Mapping[str, tuple[Any, Axes]], suppress: float | None = None) -> str:

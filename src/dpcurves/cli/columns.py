@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from math import inf, isnan
 from typing import TYPE_CHECKING, Any
@@ -14,10 +14,12 @@ from .output import MOST_BANDED, PlainView, ResultView, ViewTable
 from .terminal import Misuse, translate_argument_errors
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from numpy.typing import ArrayLike, NDArray
 
     from ..curves import (
         CDF,
+        BarChart,
         Bounds,
         BoundsQuestion,
         ByCategory,
@@ -386,6 +388,105 @@ class BoundsView(PlainView):
             for attribute in ("lower", "upper", "alpha")
         }
         return [ViewTable("\n".join([*lines, ALPHA]), columns)]
+
+
+COUNTED = "counted"
+"""Word for values of no listed category that are counted together."""
+
+
+def _parse_other(argument: str, word: str) -> bool:
+    """Return whether values of no listed category are counted together. Raises `Misuse` for another word."""
+    return of.parse_choice(argument, word, {COUNTED: True, "missing": False})
+
+
+@dataclass(frozen=True)
+class CategoryOptions(of.QuestionOptions):
+    """Options for a column of categories, listed or selected."""
+
+    column: str = of.option("NAME", "Column of categories: text, numbers or truth values.")
+    categories: str | None = of.optional(
+        "A,B,C", "Categories, declared in public. Without them, --delta or --universe selects those of many units."
+    )
+    universe: str | None = of.optional("LETTERS:LENGTH", of.UNIVERSE)
+    other: str = of.option(
+        "WORD", "Values of no listed category: counted (together, as other) or missing.", COUNTED, _parse_other
+    )
+
+    def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the column with its categories, and whether other values are counted. Raises `Misuse` for categories
+        beside a universe.
+        """
+        from ..data import Categories, UnlistedCategories, parse_universe
+
+        if self.categories is None:
+            universe = None if self.universe is None else parse_universe(self.universe)
+            return {
+                "by": UnlistedCategories(self.column, universe=universe),
+                "other": _parse_other("other", self.other),
+            }
+        if self.universe is not None:
+            raise Misuse("universe", "categories are listed; leave --universe or --categories out")
+        labels = of.parse_labels("categories", self.categories)
+        if len(set(labels)) < len(labels):
+            raise Misuse("categories", "a category is declared twice; list each once")
+        return {"by": Categories(self.column, labels), "other": _parse_other("other", self.other)}
+
+
+@dataclass(frozen=True)
+class BarOptions(of.ReadingOptions):
+    """Options for the order of bars, and for small counts that are left out."""
+
+    sort: str = of.option("ORDER", "Order of the categories: listed, count (the largest first) or name.", "listed")
+    suppress_below: str | None = of.optional(
+        "N", "Print released counts below this number as .., without bar. JSON files keep them."
+    )
+
+    def adapt_view(self, view: Any, question: Any) -> Any:
+        """Return the view with this order and this least count. Raises `Misuse` for another order, or no number."""
+        from ..curves.bar_chart import ORDERS
+
+        order = of.parse_choice("sort", self.sort, {order: order for order in ORDERS})
+        least = 0.0 if self.suppress_below is None else of.parse_positive_number("suppress-below", self.suppress_below)
+        return replace(view, order=order, least_count=least)
+
+
+@dataclass(frozen=True)
+class BarChartView(ResultView):
+    """View of a bar chart: a row for each category, in the order that was asked for.
+
+    Attributes:
+        order: Order of the categories, as for `BarChart.sort_by`.
+        least_count: Released counts below this number are suppressed.
+    """
+
+    order: str = "listed"
+    least_count: float = 0.0
+
+    SUPPRESSES = True
+
+    def compute_reading(self, curve: BarChart) -> BarChart:
+        """Return the chart in this order, without suppressed counts."""
+        return curve.sort_by(self.order).suppress_below(self.least_count)
+
+    def draw(self, curve: BarChart) -> Axes:
+        """Return the axes of the bars, drawn without opening a window."""
+        return super().draw(self.compute_reading(curve))
+
+    def tables(self, curve: BarChart) -> list[ViewTable]:
+        """Return a table with a row for each category: count, intervals, and share."""
+        import numpy as np
+
+        from ..display import format_numbers, join_columns, suppress_rows
+
+        chart = self.compute_reading(curve)
+        head = f"{chart._missing_label}: {chart._describe_missing(self.settings.level)}\n"
+        # printed rows
+        table = self.make_table(chart, {"count": chart.count}, head=head, after={"share": chart.share}, max_rows=60)
+        columns = dict(table.columns)
+        if chart.is_suppressed.any():
+            texts = {name: format_numbers(np.asarray(column)) for name, column in columns.items()}
+            columns = suppress_rows(texts, list(texts), chart.is_suppressed)
+        return [table._replace(columns=join_columns(chart.label_columns(), columns))]
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,13 @@ COMMANDS = (
         more="With --grid auto, part of the budget chooses the cells.",
     ),
     make_question_command(
+        "bars", "BarChartQuestion", [columns.CategoryOptions, columns.BarOptions], [columns.BarChartView],
+        title="Bar chart: counts and shares of records by category of a column.",
+        example="flights.csv --column carrier --categories UA,AA,B6 --sort count",
+        more="Values of no listed category are counted together as other. Without categories, --delta or --universe "
+        "selects those of many units.",
+    ),
+    make_question_command(
         "summary", columns.make_summary_builder("SummaryQuestion", "mean"),
         [columns.BoundedColumn, of.MOMENTS, of.SplitOptions, of.WeightOptions], STATISTICS,
         title="Count, sum, mean and variance of a column.",

@@ -644,6 +644,12 @@ class FilterOptions:
         return question if self.where is None else replace(question, where=self.where)
 
 
+UNIVERSE = (
+    "Find unlisted categories among all strings of these letters up to this length, e.g. a-z:12 (no delta needed), or "
+    "by hashes of their names, e.g. hashed:32."
+)
+
+
 @dataclass(frozen=True)
 class SplitOptions(QuestionOptions):
     """Options for one curve per category, or per combination of categories."""
@@ -654,11 +660,7 @@ class SplitOptions(QuestionOptions):
         "Without listed categories, --delta or --universe selects those that many units have.",
     )
     categories: str | None = optional("A,B,C", "Categories, declared in public. Other values count as missing.")
-    universe: str | None = optional(
-        "LETTERS:LENGTH",
-        "Find unlisted categories among all strings of these letters up to this length, e.g. a-z:12 (no delta "
-        "needed), or by hashes of their names, e.g. hashed:32.",
-    )
+    universe: str | None = optional("LETTERS:LENGTH", UNIVERSE)
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
         """Return the field `by` with the columns to split by; no field without --by."""
@@ -965,7 +967,11 @@ class AutoCells(CellOptions):
         """Return the grid; no field for ``--grid auto``. Raises `Misuse` if a grid is needed and missing."""
         if not self.is_auto:
             if "grid" not in defaults and is_range_automatic(self):
-                raise Misuse("grid", f"{NO_GRID}; or write --grid auto: part of the budget searches for the range")
+                raise Misuse(
+                    "grid",
+                    f"{NO_GRID}; or write --grid auto: part of the budget searches for the range; to count labels, use "
+                    "dpcurves bars --column NAME --categories A,B,C",
+                )
             return CellOptions.question_fields(self, defaults)
         _fields_without_grid(self)
         return {}

@@ -6,6 +6,7 @@ from .adaptive_histogram import (
     AutoRangeVarianceQuestion,
 )
 from .automatic_range import AutoRangeCdfQuestion, AutoRangeQuantilesQuestion
+from .bar_chart import BarChart, BarChartQuestion
 from .bounds import Bounds, BoundsQuestion, PlaneBounds, PlaneBoundsQuestion
 from .by_category import ByCategory
 from .calibration import Calibration, CalibrationQuestion, HosmerLemeshow, HosmerLemeshowQuestion
@@ -71,6 +72,8 @@ __all__ = [
     "AutoRangeSumQuestion",
     "AutoRangeSummaryQuestion",
     "AutoRangeVarianceQuestion",
+    "BarChart",
+    "BarChartQuestion",
     "BinnedResiduals",
     "BinnedResidualsQuestion",
     "Bins",

@@ -347,11 +347,8 @@ class UnlistedCategories(Categories):
 
     def to_selected_categories(self, names: tuple[str, ...]) -> SelectedCategories:
         """Return the selected categories and the rest, under a name that no selected category has."""
-        other = OTHER
-        while other in names:
-            other = f"{other} {GROUPS}"
         digits = self.universe.digits if isinstance(self.universe, HashUniverse) else 0
-        return SelectedCategories(self.column, (*names, other), digits=digits)
+        return SelectedCategories(self.column, (*names, _name_other(names)), digits=digits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,6 +360,33 @@ class SelectedCategories(Categories):
     """
 
     digits: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ListedCategories(SelectedCategories):
+    """Categories, declared in public, and a last one that counts all other values that are not missing.
+
+    >>> ListedCategories.from_categories(Categories("ward", ("a", "b"))).values
+    ('a', 'b', 'other')
+    """
+
+    @classmethod
+    def from_categories(cls, categories: Categories) -> ListedCategories:
+        """Return the declared categories with ``other`` behind them, under a name that none of them prints as."""
+        return cls(categories.column, (*categories.values, _name_other(categories.values)), where=categories.where)
+
+    @property
+    def listed(self) -> Categories:
+        """The declared categories, without the last one."""
+        return Categories(self.column, self.values[:-1], where=self.where)
+
+
+def _name_other(names: Sequence[Category]) -> str:
+    """Return the name of the category of all other values, which differs from the printed names."""
+    other, printed_names = OTHER, set(map(str, names))
+    while other in printed_names:
+        other = f"{other} {GROUPS}"
+    return other
 
 
 def parse_category(name: str, declared: Any) -> Category:

@@ -33,6 +33,7 @@ from .curve_json import (
     ROWS,
     SEVERAL,
     TEXT,
+    TEXTS,
     CurveDocument,
     check_document,
     curve_schema,
@@ -45,7 +46,7 @@ from .curve_json import (
     to_frame,
 )
 from .expected import draw_forecast
-from .groups import MOST_TOGETHER, draw_curves, draw_means, draw_small_multiples
+from .groups import MOST_TOGETHER, draw_category_bars, draw_curves, draw_means, draw_small_multiples
 from .html import INTRODUCTION, account_summary, html_summary, render_report, summary_facts
 from .numerals import (
     MOST_LABELLED,
@@ -120,6 +121,7 @@ __all__ = [
     "SQUARE",
     "SUPPRESSED",
     "TEXT",
+    "TEXTS",
     "AllowanceRow",
     "AreaInterval",
     "BalanceReport",
@@ -146,6 +148,7 @@ __all__ = [
     "draw_binned_residuals",
     "draw_bounds",
     "draw_calibration",
+    "draw_category_bars",
     "draw_cdf",
     "draw_cdf_of_values",
     "draw_confusion",

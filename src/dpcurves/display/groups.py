@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import ceil, sqrt
+from textwrap import wrap
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import FloatArray
 from ..conversation import PrivacyStatement
@@ -26,6 +27,7 @@ from .canvas import (
     style_of,
 )
 from .numerals import MOST_LABELLED, distinguish_labels, format_number
+from .office import SUPPRESSED
 from .styles import scale_font_size, scale_line_width
 
 if TYPE_CHECKING:
@@ -115,6 +117,104 @@ def draw_means(
     picture.ax.set(ylim=(len(rows) - 0.4, -0.9 - (0.0 if above else 0.2 * (len(rows) + 1))), xmargin=0.12)
     picture.ax.grid(axis="y", alpha=0.25, linewidth=0.6)
     return picture.label_axes(label, place="above" if above else "upper right").add_statement()
+
+
+MOST_BARS = 60
+"""Bars. Largest number of categories in a picture; the ones with the largest counts are drawn."""
+LONGEST_BAR_LABEL = 108
+"""Characters. Longer names of categories are shortened in the middle."""
+BAR_LABEL_LINE = 36
+"""Characters of a line: longer names of categories are wrapped."""
+
+
+def draw_category_bars(
+    names: Sequence[str],
+    counts: ArrayLike,
+    privacy: PrivacyStatement,
+    *,
+    label: str,
+    shades: Sequence[Shade] = (),
+    shares: ArrayLike,
+    suppressed: ArrayLike,
+    ax: Axes | None = None,
+    name: str | None = None,
+) -> Axes:
+    """Draw a horizontal bar for each category with its intervals, the first at the top, and its numbers beside it.
+
+    At most `MOST_BARS` categories are drawn, those with the largest counts; the legend says how many are left out.
+
+    Args:
+        names: Names of the categories.
+        counts: Their counts; NaN is *not known*.
+        label: Label of the x axis.
+        shades: Intervals of the counts.
+        shares: Shares of the categories, written behind the counts; NaN is *not known*.
+        suppressed: True for counts that are left out on purpose.
+        ax: Axes to draw on; None: a new figure, with room for all bars.
+        name: Name of the chart in the legend.
+    """
+    values = np.asarray(counts, dtype=float)
+    drawn = np.sort(np.argsort(-np.nan_to_num(values, nan=-1.0), kind="stable")[:MOST_BARS])
+    texts = distinguish_labels([names[index] for index in drawn], LONGEST_BAR_LABEL)
+    lines = ["\n".join(_balance_lines(text)) for text in texts]
+    # inches of a bar with one line, of each further line, and of the widest line at 8 points
+    height = 0.24 + 0.14 * max((line.count("\n") for line in lines), default=0)
+    widest = 0.068 * max((len(part) for line in lines for part in line.split("\n")), default=0)
+    size = LANDSCAPE[0] + max(widest - 1.2, 0.0), max(LANDSCAPE[1], 1.8 + height * len(lines))
+    if ax is not None:
+        enlarge_figure(ax, size)
+    picture = Picture(size, privacy, shades=[shade.select_rows(list(drawn)) for shade in shades], ax=ax, name=name)
+    shown, rows = values[drawn], np.arange(len(drawn))
+    if picture.is_first:
+        picture.ax.barh(rows, np.nan_to_num(shown), height=0.62, color=picture.style.color, alpha=0.3, linewidth=0)
+    for shade, thick in picture.shades_with_widths():
+        picture.draw_bars(rows, shade.endpoints, shade.label, width=thick, alpha=shade_opacity(shade.label, picture.ax))
+    picture.draw_points(shown, rows, "|", markersize=7, markeredgewidth=1.6, label=picture.legend_label())
+    texts_behind = _describe_counts(
+        picture, shown, np.asarray(shares, dtype=float)[drawn], np.asarray(suppressed)[drawn]
+    )
+    ends = [np.nan_to_num(np.asarray(shade.upper, dtype=float)) for shade in picture.shades]
+    reaches = np.max([np.nan_to_num(shown), *ends], axis=0)
+    for row, (text, reach) in enumerate(zip(texts_behind, reaches.tolist(), strict=True)):
+        how: Any = {"textcoords": "offset points", "va": "center", "fontsize": scale_font_size(8)}
+        picture.ax.annotate(text, (reach, row), (4, 0), **how)
+    picture.ax.set_yticks(rows, lines, parse_math=False)
+    picture.ax.tick_params(axis="y", labelsize=scale_font_size(8), length=0)
+    if len(drawn) < len(values):
+        picture.add_legend_note(f"{len(values) - len(drawn):,} categories with smaller counts are not drawn")
+    above = picture.ax.figure.get_layout_engine() is not None
+    # share of the height for the legend
+    picture.ax.set(ylim=(len(rows) - 0.4, -0.6 - (0.0 if above else 0.2 * (len(rows) + 1))))
+    # room for the texts behind the bars: inches of a letter at 8 points, over those of the plot, which has about 0.6 of
+    # the figure
+    rooms = [min(0.075 * (len(text) + 1) / (0.6 * size[0]), 0.6) for text in texts_behind]
+    picture.ax.set_xlim(
+        0.0, max(reach / (1 - room) for reach, room in zip(reaches.tolist(), rooms, strict=True)) or 1.0
+    )
+    return picture.label_axes(label, place="above" if above else "upper right").add_statement()
+
+
+def _balance_lines(text: str) -> list[str]:
+    """Return a name in as few lines as needed, of about equal length, with breaks between words where possible."""
+    fewest = ceil(len(text) / BAR_LABEL_LINE)
+    lines = wrap(text, max(ceil(len(text) / max(fewest, 1)) + 4, 8)) if fewest > 1 else [text]
+    return lines if len(lines) <= fewest else wrap(text, BAR_LABEL_LINE) or [text]
+
+
+def _describe_counts(
+    picture: Picture, counts: FloatArray, shares: FloatArray, suppressed: NDArray[np.bool_]
+) -> list[str]:
+    """Return the text of each bar: its count and share; ``..`` if it is suppressed, or that the count is not known."""
+    low, high = picture.shades[-1].endpoints if picture.shades else (counts, counts)
+    widths = np.nan_to_num(np.subtract(high, low)).tolist()
+    texts = [
+        format_number(count if np.isnan(count) else round(count), width)
+        for count, width in zip(counts, widths, strict=True)
+    ]
+    described = [
+        text if np.isnan(share) else f"{text} ({share:.1%})" for text, share in zip(texts, shares, strict=True)
+    ]
+    return [SUPPRESSED if is_suppressed else text for text, is_suppressed in zip(described, suppressed, strict=True)]
 
 
 MOST_TOGETHER = 4

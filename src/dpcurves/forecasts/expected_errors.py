@@ -15,7 +15,7 @@ from .. import curves, display
 from ..arguments import InvalidArgument, describe_value, require_integer, require_type
 from ..arrays import FloatArray
 from ..curves.question import parse_class_labels
-from ..data import Categories, Grid
+from ..data import Categories, Grid, UnlistedCategories
 from ..display import format_number
 from ..inference import public_generator
 from ..models import NumericColumn
@@ -121,6 +121,11 @@ def _fill_category_columns(question: curves.ContingencyQuestion, samples: tuple[
     """Return both columns of a contingency table, with categories at these positions."""
     sides = zip((question.rows, question.columns), samples, strict=True)
     return {side.column: _values_at_places(side, places) for side, places in sides}
+
+
+def _fill_bar_column(question: curves.BarChartQuestion, places: FloatArray) -> Table:
+    """Return the column of a bar chart, with categories at these positions."""
+    return {question.by.column: _values_at_places(question.by, places)}
 
 
 def _fill_point_columns(question: curves.Histogram2DQuestion, sample: tuple[FloatArray, FloatArray]) -> Table:
@@ -356,6 +361,18 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             40,
             MORE_WIDTHS,
         ),
+        curves.BarChartQuestion: ForecastKind(
+            PLACES,
+            _fill_bar_column,
+            read.bars_error,
+            "records of a category, root mean square",
+            read.interval_half_width,
+            "each category, simultaneously",
+            _quarter_of_records,
+            trace_curve=read.trace_bars,
+            axis_labels=("category, by its position", "records of a category"),
+            is_joined=False,
+        ),
         curves.VerifyQuestion: ForecastKind(
             EFFECTS,
             _fill_regression_columns,
@@ -409,7 +426,10 @@ def find_forecast_kind(question: Any) -> ForecastKind:
         raise InvalidArgument(
             "question", f"only {names} can be forecast, got {describe_value(question)}; ask for one of these"
         )
-    if getattr(question, "by", None) is not None:
+    if isinstance(question, curves.BarChartQuestion):
+        if isinstance(question.by, UnlistedCategories):
+            raise InvalidArgument("question", "only listed categories can be forecast: list them")
+    elif getattr(question, "by", None) is not None:
         raise InvalidArgument("question", BY)
     return kind
 

@@ -213,7 +213,15 @@ def find_entry(kind: type[Any], table: str) -> Any:
 
 Table = dict[str, Any]
 Law = Callable[[Generator, int], Table]
-DRAWN_FROM = (curves.CDF, curves.Histogram, curves.Scores, curves.ROC, curves.Contingency, curves.Histogram2D)
+DRAWN_FROM = (
+    curves.CDF,
+    curves.Histogram,
+    curves.Scores,
+    curves.ROC,
+    curves.Contingency,
+    curves.Histogram2D,
+    curves.BarChart,
+)
 
 
 def law_from_curve(question: Any, curve: object, needed: str) -> tuple[Law, float]:
@@ -238,6 +246,8 @@ def law_from_curve(question: Any, curve: object, needed: str) -> tuple[Law, floa
             return _class_law(question, curve.table.counts.likely_counts, curve.table.grid)
         case curves.Contingency() if isinstance(question, curves.ContingencyQuestion):
             return _pair_law(question, curve), float(np.maximum(curve.unbiased_counts, 0).sum())
+        case curves.BarChart() if isinstance(question, curves.BarChartQuestion):
+            make_law = _bar_law
         case curves.Histogram2D() if isinstance(question, curves.Histogram2DQuestion):
             return _point_law(question, curve), float(curve.count.sum())
     if make_law is not None and (law := make_law(question, curve)) is not None:
@@ -309,6 +319,22 @@ def _pair_law(question: curves.ContingencyQuestion, curve: curves.Contingency) -
         return {side.column: np.array(side.values)[index] for side, index in zip(sides, cells, strict=True)}
 
     return sample_pairs
+
+
+def _bar_law(question: curves.BarChartQuestion, curve: curves.BarChart) -> tuple[Law, float]:
+    """Return the law of the listed categories by a released bar chart, and the number of its records. Raises
+    `InvalidArgument` if it lacks one of them."""
+    counts = dict(zip(curve.category, curve.unbiased_counts.tolist(), strict=True))
+    names, values = list(map(str, question.by.values)), np.array(question.by.values)
+    if not set(names) <= counts.keys():
+        raise InvalidArgument("like", "a bar chart of the same categories is needed")
+    chances = normalise_weights(np.array([counts[name] for name in names]))
+
+    def sample_bars(draw: Generator, size: int) -> Table:
+        """Draw the column of `size` records."""
+        return {question.by.column: values[draw.choice(len(values), size, p=chances)]}
+
+    return sample_bars, curve.total
 
 
 def _point_law(question: curves.Histogram2DQuestion, curve: curves.Histogram2D) -> Law:

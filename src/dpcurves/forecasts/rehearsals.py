@@ -212,6 +212,13 @@ def table_error(question: Any, table: curves.Contingency, records: Columns) -> f
     return root_mean_square_error(np.maximum(table.unbiased_counts, 0.0), truth)
 
 
+def bars_error(question: Any, chart: curves.BarChart, records: Columns) -> float:
+    """Return the root mean square error over the listed categories, in records."""
+    values = records[question.by.column]
+    truth = np.array([np.count_nonzero(values == category) for category in question.by.values])
+    return root_mean_square_error(np.maximum(chart.unbiased_counts, 0.0)[: len(truth)], truth)
+
+
 def root_mean_square_error(estimates: FloatArray, truth: FloatArray) -> float:
     """Return the root of the mean squared difference between estimates and truth."""
     return float(np.sqrt(np.mean((estimates - truth) ** 2)))
@@ -355,6 +362,12 @@ def trace_histogram(curve: curves.Histogram) -> Traced:
     """Return counts at the middles of cells, with their intervals."""
     lower, upper = curve.intervals(LEVEL).T
     return (curve.x[:-1] + curve.x[1:]) / 2, curve.count, lower, upper
+
+
+def trace_bars(chart: curves.BarChart) -> Traced:
+    """Return counts of categories at their positions from 1, with their intervals."""
+    lower, upper = chart.intervals(LEVEL).T
+    return np.arange(1.0, len(lower) + 1), chart.count, lower, upper
 
 
 def trace_calibration(curve: curves.Calibration) -> Traced:

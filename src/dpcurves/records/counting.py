@@ -24,6 +24,7 @@ from ..data import (
     DurationAxis,
     Grid,
     HashUniverse,
+    ListedCategories,
     Predictor,
     SelectedCategories,
     TypedAxis,
@@ -440,8 +441,9 @@ class Records:
                 raise InvalidArgument(
                     "by", "this engine cannot find categories that nobody listed; give Categories(column, values)"
                 )
-            if isinstance(axis, Categories) and not isinstance(axis, UnlistedCategories | SelectedCategories):
-                require_matching_values(axis, column)
+            declared = axis.listed if isinstance(axis, ListedCategories) else axis
+            if isinstance(declared, Categories) and not isinstance(declared, UnlistedCategories | SelectedCategories):
+                require_matching_values(declared, column)
         _require_numeric_columns(self._bind_axes(axes))
         with self._one_at_a_time:
             self._engine.prepare(self._bind_axes(axes))
@@ -789,7 +791,10 @@ def _(query: WeightedQuery, records: Records) -> NDArray[Any]:
 def _describe_needed_kind(axis: Axis | Categories, kind: ColumnKind) -> str:
     """Return the kind of values that a column needs, and how to get there if that is not obvious."""
     if kind in TEXTS and isinstance(axis, Axis):
-        return "a number is needed; name a column of numbers, and count labels with --by NAME beside it"
+        return (
+            "a number is needed; name a column of numbers, or count labels with dp.bar_chart (dpcurves bars) or with "
+            "--by NAME beside it"
+        )
     remedy = "; give days or seconds as numbers (of dates: since a public day)" if kind is ColumnKind.TIMES else ""
     return f"{'a number' if isinstance(axis, Axis) else 'a number or text'} is needed{remedy}"
 

@@ -335,7 +335,7 @@ SAID = frozenset({
 SECOND = frozenset({"entry", "last"})
 """Options for a second column of numbers; questions with one keep all of their options."""
 NO_COUNTS = frozenset({
-    "summary", "count", "sum", "mean", "variance", "contingency", "bounds", "residuals", "table", "verify",
+    "bars", "summary", "count", "sum", "mean", "variance", "contingency", "bounds", "residuals", "table", "verify",
 })  # fmt: skip
 """Commands that servers cannot answer: they need sums, search for bounds, or do not count one column of numbers."""
 OPTION = re.compile(r"--([a-z-]+) (\S+)")

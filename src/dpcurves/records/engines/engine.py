@@ -21,6 +21,7 @@ from ...data import (
     Category,
     DurationAxis,
     Grid,
+    ListedCategories,
     SelectedCategories,
     Spacing,
     TypedAxis,
@@ -412,6 +413,7 @@ KNOWN_AXES: Mapping[type[Axis | Categories], frozenset[str]] = MappingProxyType(
     Categories: frozenset({"column", "values", "arguments", "is_implied", "where"}),
     UnlistedCategories: frozenset({"column", "values", "arguments", "is_implied", "where", "universe"}),
     SelectedCategories: frozenset({"column", "values", "arguments", "is_implied", "where", "digits"}),
+    ListedCategories: frozenset({"column", "values", "arguments", "is_implied", "where", "digits"}),
 })  # fmt: skip
 """Axis classes that engines count along, and the fields of each that engines support."""
 

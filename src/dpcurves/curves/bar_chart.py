@@ -1,0 +1,456 @@
+"""Bar charts: counts and shares of records by category of one column."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, NamedTuple, Self, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import display
+from ..arguments import InvalidArgument, describe_value, require_number, require_probability, require_type
+from ..arrays import BoolArray, FloatArray
+from ..conversation import ALL, CellWorkload, Evidence, Needs, PrivacyStatement, Setting, ask_workload
+from ..data import Categories, Category, ListedCategories, SelectedCategories, UnlistedCategories
+from ..display import TEXTS, draw_category_bars, format_number
+from ..inference import (
+    public_generator,
+    share_intervals,
+    simulate_sampling_errors,
+    simultaneous_errors,
+    simultaneous_mean_ends,
+)
+from ..inference.bands import join_intervals, upper_quantile
+from ..inference.groups import GroupCounts, GroupNoise
+from ..inference.moments import KNOWN, clip_to_possible, known_counts, whole_ends
+from ..inference.simulation import sampling_generator
+from .question import CATEGORIES, TableQuestion, build_privacy_statement, require_independent
+from .result import TUNING, IntervalResult, PlotArguments
+from .summary import SUMMARY_LEVEL, format_with_intervals
+
+LISTED, BY_COUNT, BY_NAME = "listed", "count", "name"
+ORDERS = LISTED, BY_COUNT, BY_NAME
+"""Words for the order of categories: as listed, by decreasing released count, or by name."""
+MOST_CATEGORIES = 2**12
+"""Categories. Largest number of a bar chart: simulating the noise of all of them takes 64 MB."""
+NEARLY_ALL_OTHER = (
+    "about {share:.0%} of the records with a value, by released counts, are in none of the listed categories: compare "
+    "the spelling of the categories with that of the data"
+)
+
+
+class CountNoise(NamedTuple):
+    """Simulated noise of released counts.
+
+    Attributes:
+        cells: Noise of each category, (draws, categories).
+        missing: Noise of the number of missing records, (draws,).
+    """
+
+    cells: FloatArray
+    missing: FloatArray
+
+    @classmethod
+    def simulate(cls, evidence: Evidence, generator: np.random.Generator) -> CountNoise:
+        """Return the simulated noise of the counts of one row of categories, and of missing records."""
+        law = evidence.sums
+        # 2,000 draws of short charts, 400 of long ones; 2**24 simulated numbers take 128 MB
+        draws = max(400, min(2000, 2**24 // law.cells))
+        cells, missing = zip(*law.simulate(evidence.total, draws, generator), strict=True)
+        return cls(np.concatenate(cells)[:, 0], np.concatenate(missing))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BarChart(IntervalResult):
+    """Counts of records by category of one column, and their shares, as horizontal bars.
+
+    If the number of records is public and an interval of level 0.95 contains all numbers up to it, a count is *not
+    known*: NaN. So are all shares if noise alone may have made the number of records with a value; an empty table does
+    so with probability 2.5 %.
+
+    Attributes:
+        categories: The categories in the order of the release.
+        missing: Unbiased number of records without a value. If other values have no category, they are among them; and
+            so are records that fail a filter, if the number of records is public.
+        has_other: Whether the last category has all values that are in no other category.
+        privacy: The privacy statement, which every picture shows.
+        evidence: The released counts.
+        order: The order of the bars: ``listed``, ``count`` or ``name``; see `sort_by`.
+        suppressed_below: Released counts below this number are left out of tables and pictures: see `suppress_below`.
+
+    Data frame: a column with the name of the counted column, ``count`` and ``share``; with a level, ``lower`` and
+    ``upper`` of counts, and ``share_lower`` and ``share_upper``.
+    """
+
+    KIND = "bar-chart"
+    SUPPRESSIBLE_COLUMNS = ("count", "share")
+    INTERVAL_COLUMNS = ("lower", "upper", "share_lower", "share_upper")
+    TITLE = "Records by {categories.column}"
+    REPR_FACTS = "{categories.column}, {categories.slots} categories"
+    ARRAYS = ("category", "count", "share", "missing")
+    JSON_SCHEMAS = MappingProxyType({"category": TEXTS})
+
+    categories: Categories
+    missing: float
+    has_other: bool
+    privacy: PrivacyStatement
+    evidence: Evidence
+    order: str = LISTED
+    suppressed_below: float = 0.0
+
+    @classmethod
+    def from_counts(cls, evidence: Evidence, categories: Categories, privacy: PrivacyStatement) -> BarChart:
+        """Return the chart of released counts of these categories, in their order.
+
+        The last one has all other values if they are `ListedCategories` or `SelectedCategories`. A note says if nearly
+        all records are there.
+        """
+        _, missing = evidence.sums.reconstruct(np.array(evidence.values, dtype=np.float64), evidence.total)
+        has_other = isinstance(categories, SelectedCategories)
+        plain = Categories(categories.column, categories.values)
+        chart = cls(plain, float(missing), has_other, privacy, evidence)
+        counts = np.maximum(chart.unbiased_counts, 0.0)
+        is_other = isinstance(categories, ListedCategories) and counts[-1] >= TUNING.nearly_all * counts.sum()
+        if not is_other or not chart._has_values:
+            return chart
+        note = NEARLY_ALL_OTHER.format(share=float(counts[-1] / counts.sum()))
+        return replace(chart, privacy=privacy.with_notes(note))
+
+    @property
+    def values(self) -> tuple[Category, ...]:
+        """The categories in the order of the bars."""
+        return tuple(self.categories.values[place] for place in self._places)
+
+    @property
+    def category(self) -> list[str]:
+        """The categories in the order of the bars, as text."""
+        return list(map(str, self.values))
+
+    @property
+    def unbiased_counts(self) -> FloatArray:
+        """The counts before negative values were set to zero, (categories,)."""
+        counts: FloatArray = self.evidence.unbiased_cells[0]
+        return counts[self._places]
+
+    @property
+    def count(self) -> FloatArray:
+        """Records of each category, (categories,): not negative, and at most the number of records if that is public.
+
+        NaN if not known, or if suppressed.
+        """
+        noise, total = self._noise.cells, self.privacy.most_records
+        errors = noise.std(axis=0)
+        counts = known_counts(self.unbiased_counts, errors, total, lambda: simultaneous_errors([noise], KNOWN))
+        return np.where(self.is_suppressed, np.nan, counts)
+
+    @property
+    def share(self) -> FloatArray:
+        """Share of each category in the records of all categories of the chart, (categories,); NaN if not known, or if
+        suppressed."""
+        counts = np.maximum(self.unbiased_counts, 0.0)
+        shares = counts / max(float(counts.sum()), 1.0)
+        return np.where(self.is_suppressed | (not self._has_values), np.nan, shares)
+
+    @property
+    def total(self) -> float:
+        """Number of records in all categories of the chart: not negative, and at most a public number of records."""
+        return float(clip_to_possible(self.unbiased_counts.sum(), self.privacy.most_records))
+
+    @property
+    def is_suppressed(self) -> BoolArray:
+        """True for categories whose released count is below `suppressed_below`, (categories,)."""
+        return np.maximum(self.unbiased_counts, 0.0) < self.suppressed_below
+
+    def sort_by(self, order: str) -> BarChart:
+        """Return the chart in another order of the bars: ``"count"``, ``"name"`` or ``"listed"``. Costs no budget.
+
+        By count, the largest released count is first; noise may swap categories whose intervals overlap. Numbers are
+        sorted as numbers, everything else as text. The category of other values stays last.
+
+        Raises:
+            ValueError: the order is none of these.
+
+        >>> import dpcurves as dp
+        >>> wards = dp.bar_chart(["b", "a", "b"] * 300, categories=("a", "b"), epsilon=1, adjacency=dp.ADD_REMOVE)
+        >>> wards.sort_by("count").category
+        ['b', 'a', 'other']
+        """
+        if order not in ORDERS:
+            raise InvalidArgument("order", f"{', '.join(ORDERS)} is needed, got {describe_value(order)}")
+        return replace(self, order=order)
+
+    def suppress_below(self, least_count: float) -> BarChart:
+        """Return the chart without the counts, shares and intervals of categories whose released count is below
+        `least_count`.
+
+        Tables show ``..`` there, and pictures no bar. The rule reads released counts alone. It adds no protection, and
+        JSON keeps the released counts: it spares readers numbers that are mostly noise.
+
+        Raises:
+            TypeError: `least_count` is no number.
+            ValueError: `least_count` is negative.
+
+        >>> import dpcurves as dp
+        >>> wards = dp.bar_chart(["a"] * 900, categories=("a", "b"), epsilon=1, adjacency=dp.ADD_REMOVE)
+        >>> wards.suppress_below(100).is_suppressed.tolist()
+        [False, True, True]
+        """
+        least = require_number("least_count", least_count)
+        if least < 0:
+            raise InvalidArgument("least_count", f"a number from 0 on is needed, as in 10, got {least:g}")
+        return replace(self, suppressed_below=least)
+
+    def intervals(self, level: float, *, population: bool = False) -> FloatArray:
+        """Return simultaneous intervals of all counts with confidence `level`: shape ``(categories, 2)``.
+
+        They are for the counts of these records, so their bounds are integers; with `population`, for the expected
+        counts in a sample of this size, with the variance of noise and of sampling: see `simultaneous_mean_ends`. That
+        needs independent units of one record. No bound is negative, or above the number of records if that is public.
+        Suppressed counts have intervals too.
+        """
+        level = require_probability("level", level)
+        counts, noise, total = self.unbiased_counts, self._noise.cells, self.privacy.most_records
+        errors = self._compute_once(level, None, lambda: simultaneous_errors([noise], level))
+        for_records = whole_ends(counts, errors, total)
+        if not population:
+            return for_records
+        require_independent(self.privacy)
+        likely = np.maximum(counts, 0.0)
+        size = max(float(likely.sum()), 1.0)
+        sampling = simulate_sampling_errors(likely, round(size), len(noise), sampling_generator(None))
+        ends = simultaneous_mean_ends(counts, noise.var(axis=0), [noise + sampling], likely, size, level)
+        return join_intervals(clip_to_possible(np.stack(ends, axis=1), total), for_records)
+
+    def share_intervals(self, level: float, *, population: bool = False) -> FloatArray:
+        """Return confidence limits of `share`, each with confidence `level`: shape ``(categories, 2)``.
+
+        See `inference.share_intervals`, which needs no distribution of a ratio of noisy numbers. If shares are not
+        known, the limits are 0 and 1.
+        """
+        require_independent(self.privacy, population)
+        level = require_probability("level", level)
+        if not self._has_values:
+            return np.tile((0.0, 1.0), (self.categories.slots, 1))
+        counts, noise = self.unbiased_counts, self._noise.cells
+        zeros = np.zeros(len(counts))
+        groups = GroupCounts(counts, counts.sum() - counts, zeros, zeros, zeros)
+        group_noise = GroupNoise(noise, noise.sum(axis=1, keepdims=True) - noise, np.zeros(1))
+        normal = sampling_generator(None).standard_normal(noise.shape) if population else None
+        return share_intervals(groups, group_noise, normal, level)
+
+    def missing_interval(self, level: float) -> tuple[float, float]:
+        """Return confidence limits of the number of `missing` records, of these records."""
+        error = upper_quantile(np.abs(self._noise.missing), require_probability("level", level))
+        limits = whole_ends(np.array([self.missing]), np.array([error]), self.privacy.most_records)
+        lower, upper = limits[0].tolist()
+        return lower, upper
+
+    @property
+    def _missing_label(self) -> str:
+        """What the `missing` records have in common, as text for tables."""
+        reasons = ["missing", *([] if self.has_other else ["not listed"])]
+        if self.privacy.where and self.evidence.total is not None:
+            reasons.append("failing the filter")
+        return ", ".join(reasons[:-1]) + " or " * (len(reasons) > 1) + reasons[-1]
+
+    def _describe_missing(self, level: float) -> str:
+        """Return the number of `missing` records with its interval as text."""
+        low, high = self.missing_interval(level)
+        number = format_number(float(clip_to_possible(np.array(self.missing), self.privacy.most_records)))
+        return f"{number} ({100 * level:g}%: {display.format_interval(low, high)} {display.RECORDS})"
+
+    def with_labels(
+        self, columns: Mapping[str, str], categories: Mapping[str, Mapping[str, str]] | None = None
+    ) -> BarChart:
+        """Return the same chart with other names of the column and its categories, for display.
+
+        Args:
+            columns: New name of the column, by its name.
+            categories: For the column, the new label of each category (as text) that gets one.
+
+        Raises:
+            ValueError: two categories would have the same label.
+        """
+        column, labels = self.categories.column, (categories or {}).get(self.categories.column, {})
+        renamed = tuple(labels.get(str(value), value) for value in self.categories.values)
+        if len(set(map(str, renamed))) < len(renamed):
+            raise InvalidArgument(
+                "categories", "two categories would have the same label; give each a label of its own"
+            )
+        return replace(self, categories=Categories(columns.get(column, column), renamed))
+
+    def label_columns(self) -> list[tuple[str, list[str]]]:
+        """Return the counted column with the category of every bar as text: see `display.join_columns`."""
+        return [(self.categories.column, self.category)]
+
+    @cached_property
+    def _places(self) -> NDArray[np.int64]:
+        """For each bar, the index of its category in the release."""
+        values, last = self.categories.values, [self.categories.slots - 1] * self.has_other
+        places = list(range(len(values) - self.has_other))
+        if self.order == BY_COUNT:
+            counts = self.evidence.unbiased_cells[0]
+            places.sort(key=lambda place: -counts[place])
+        elif self.order == BY_NAME and not any(isinstance(values[place], str) for place in places):
+            places.sort(key=lambda place: float(values[place]))
+        elif self.order == BY_NAME:
+            places.sort(key=lambda place: str(values[place]))
+        return np.array(places + last, dtype=np.int64)
+
+    @cached_property
+    def _noise(self) -> CountNoise:
+        """Noise of the counts in the order of the bars, simulated with a fixed public seed."""
+        noise = CountNoise.simulate(self.evidence, public_generator(None))
+        return noise._replace(cells=noise.cells[:, self._places])
+
+    @property
+    def _has_values(self) -> bool:
+        """Whether the number of records in all categories exceeds what noise makes of an empty table."""
+        noise_quantile = upper_quantile(np.abs(self._noise.cells.sum(axis=1)), (1 + KNOWN) / 2)
+        return float(self.unbiased_counts.sum()) > max(noise_quantile, 0.5)  # half a record: none
+
+    def _interval_columns(self, level: float, *, population: bool) -> dict[str, Any]:
+        """Return the columns of the ends of the intervals of counts and of shares, NaN if suppressed."""
+        counts, shares = (
+            intervals(level, population=population).T for intervals in (self.intervals, self.share_intervals)
+        )
+        ends = zip(self.INTERVAL_COLUMNS, (*counts, *shares), strict=True)
+        return {name: np.where(self.is_suppressed, np.nan, end) for name, end in ends}
+
+    def _interval_limits(self, level: float, /, *, population: bool) -> FloatArray:
+        """Return the lower and upper ends of the intervals of counts, (2, categories); NaN if suppressed."""
+        return np.where(self.is_suppressed, np.nan, self.intervals(level, population=population).T)
+
+    def _suppress_columns(
+        self, columns: dict[str, NDArray[Any]], interval_columns: Sequence[str], suppress: float | None
+    ) -> dict[str, NDArray[Any]]:
+        """Return the columns without the numbers whose intervals are wide, and without suppressed counts."""
+        columns = super()._suppress_columns(columns, interval_columns, suppress)
+        if not self.is_suppressed.any():
+            return columns
+        return display.suppress_rows(columns, [*self.SUPPRESSIBLE_COLUMNS, *interval_columns], self.is_suppressed)
+
+    def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        """Draw a horizontal bar for each category with its intervals; return the axes."""
+        label = f"records by {self.categories.column}"
+        return draw_category_bars(
+            self.category,
+            self.count,
+            label=label,
+            shades=shades,
+            shares=self.share,
+            suppressed=self.is_suppressed,
+            **how,
+        )
+
+    def _columns(self) -> dict[str, Any]:
+        """Return the columns of the data frame, a row for each bar: category, count and share."""
+        reserved = [f"{name}{suffix}" for name in self.INTERVAL_COLUMNS for suffix in ("", "_population")]
+        return display.join_columns(self.label_columns(), {"count": self.count, "share": self.share}, reserved=reserved)
+
+    def _declared_numbers(self, columns: Collection[str]) -> Mapping[str, Mapping[str, Category]]:
+        """Return the number of each category text, if all categories are numbers."""
+        return display.find_declared_numbers([(self.categories.column, list(self.values))], columns)
+
+    def _summary(self) -> list[tuple[str, str]]:
+        """Return pairs of texts: the number of categories, of all their records and of missing records, and the number
+        of each category with its intervals and its share."""
+        return self._summary_rows(None)
+
+    def _summary_rows(self, suppress: float | None) -> list[tuple[str, str]]:
+        """Return rows as `_summary` does; ``..`` where an interval is wider than the fraction `suppress` of the
+        number, and where a count is suppressed."""
+        limits = {
+            scope: self.intervals(SUMMARY_LEVEL, population=is_population)
+            for scope, is_population in self.scopes.items()
+        }
+        rows = [
+            ("categories", str(self.categories.slots)), ("records in them, about", format_number(round(self.total))),
+            (self._missing_label, self._describe_missing(SUMMARY_LEVEL)),
+        ]  # fmt: skip
+        bars = zip(self.category, self.count.tolist(), self.share.tolist(), self.is_suppressed.tolist(), strict=True)
+        most_rows = 100  # categories in an HTML summary
+        for place, (name, count, share, is_suppressed) in list(enumerate(bars))[:most_rows]:
+            ends = {scope: intervals[place] for scope, intervals in limits.items()}
+            text = display.SUPPRESSED if is_suppressed else format_with_intervals(count, ends, suppress)
+            is_printed = text != display.SUPPRESSED and not np.isnan(share)
+            rows.append((name, f"{text}, {share:.1%} of the records" if is_printed else text))
+        more = self.categories.slots - most_rows
+        return [*rows, *([("more categories", str(more))] if more > 0 else [])]
+
+    def _question(self) -> dict[str, object]:
+        """Return the JSON fields that restore the chart with `_from_json`."""
+        return {
+            "column": self.categories.column, "categories": list(self.categories.values), "has_other": self.has_other,
+            "order": self.order, "suppressed_below": self.suppressed_below,
+        }  # fmt: skip
+
+    @classmethod
+    def _from_json(cls, document: display.CurveDocument) -> Self:
+        """Return the chart from a parsed JSON document, computed again from its counts. Raises `InvalidArgument` if
+        categories and counts differ in number."""
+        question, evidence = document.question, document.releases[0]
+        categories = Categories(question["column"], tuple(question["categories"]))
+        if categories.slots != evidence.unbiased_cells.size or question["order"] not in ORDERS:
+            raise InvalidArgument(
+                "curve.evidence.question",
+                "the stored categories do not fit the released counts: use the unchanged text of to_json",
+            )
+        _, missing = evidence.sums.reconstruct(np.array(evidence.values, dtype=np.float64), evidence.total)
+        return cls(
+            categories, float(missing), bool(question["has_other"]), document.privacy, evidence, question["order"],
+            float(question["suppressed_below"]),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class BarChartQuestion(TableQuestion):
+    """Counts of records by category of one column. One round.
+
+    Attributes:
+        by: The column with its categories: publicly declared, or unlisted ones that partition selection finds
+            (`UnlistedCategories`).
+        other: Whether all values of no declared category are counted as a further category, ``other``; else such
+            records are missing. Selected categories always have it.
+
+    Raises:
+        TypeError: `by` is not a `Categories`.
+        ValueError: there are more than 4096 categories, or `other` is False for unlisted categories.
+
+    Formal guarantees: a record is in at most one category, or missing, so all counts are one histogram of disjoint
+    cells. It is released by the mechanism of histograms: adding or removing a record changes one count by 1, replacing
+    one changes two, and all counts together lose the charged loss (see `mechanisms.linear`). The further category is
+    one more cell of the same histogram, and costs nothing.
+    """
+
+    by: Categories
+    other: bool = True
+
+    def __post_init__(self) -> None:
+        require_type("by", self.by, Categories, CATEGORIES)
+        require_type("other", self.other, bool, "True or False")
+        if isinstance(self.by, UnlistedCategories) and not self.other:
+            raise InvalidArgument("other", "unlisted categories need a category for the rest: leave other out")
+        if self._axis.slots > MOST_CATEGORIES:
+            raise InvalidArgument(
+                "categories", f"at most {MOST_CATEGORIES} categories are allowed, got {self._axis.slots}: list fewer"
+            )
+
+    @property
+    def _axis(self) -> Categories:
+        """The counted categories, with the one of other values if it is counted."""
+        if not self.other or isinstance(self.by, SelectedCategories | UnlistedCategories):
+            return self.by
+        return ListedCategories.from_categories(self.by)
+
+    def steps(self, setting: Setting) -> Needs[BarChart]:
+        """Count all categories in one round."""
+        answer = yield from ask_workload(CellWorkload((self._axis,)), ALL)
+        return BarChart.from_counts(answer.counts, self._axis, build_privacy_statement(answer.releases))
+
+    def __str__(self) -> str:
+        return f"bar chart of {self.by.column}"
