@@ -221,6 +221,11 @@ def _column_field(form: Form, field: Field) -> str:
     return next((name for name in RANGES[field.name] if name in names), "")
 
 
+def _is_declared(form: Form, field: Field) -> bool:
+    """Return True if a field is filled with the declared values of another field's column."""
+    return field.name in DECLARED or (field.name == "categories" and _counts_categories(form))
+
+
 def _counts_categories(form: Form) -> bool:
     """Return True if the question counts the categories of its column, and does not split by them."""
     return {field.name for field in form.fields} & {"column", "categories", "by"} == {"column", "categories"}
@@ -287,8 +292,8 @@ def complete_fields(form: Form, values: Given, columns: Sequence[Declared]) -> G
     for field in form.fields:
         if field.name in RANGES and field.metavar in ("L:U:N", "L:U"):
             completed.update(_complete_range(form, field, completed, declared))
-        elif field.name in DECLARED and not _field_text(completed, field.name):
-            source, without = DECLARED[field.name]
+        elif _is_declared(form, field) and not _field_text(completed, field.name):
+            source, without = DECLARED.get(field.name, ("column", ""))
             column, excluded = (
                 declared.get(_field_text(completed, source)),
                 _field_text(completed, without) if without else "",

@@ -26,6 +26,7 @@ from fastapi.concurrency import run_in_threadpool
 from pyarrow import parquet
 
 from dpcurves.arguments import ArgumentError
+from dpcurves.curves.bar_chart import BarChartQuestion
 from dpcurves.curves.comparison import MEASURES
 from dpcurves.curves.question_json import declared_columns_to_json, question_from_json, question_to_json
 from dpcurves.curves.result import CurveWarning, IntervalResult, result_from_json
@@ -178,7 +179,8 @@ def _render_sketch(question: Any, curve: Any, cells: int) -> str:
 def _describe_half_width(question: Any, curve: Any) -> str:
     """Describe the half width of the sketch's band or intervals; "" if forecasts do not support the question."""
     kind = KINDS.get(type(question))
-    if kind is None or kind.half_width is None or getattr(question, "by", None) is not None:
+    has_groups = getattr(question, "by", None) is not None and not isinstance(question, BarChartQuestion)
+    if kind is None or kind.half_width is None or has_groups:
         return ""
     half = kind.half_width(curve, False)
     return f"95% for these records: ± {format_number(half, half)}, {kind.interval_label}"

@@ -62,6 +62,12 @@ def test_a_roc_curve_of_private_labels_and_a_histogram_are_read_too() -> None:
     assert np.all(np.abs(found.unbiased_counts - np.histogram(score, 8, (0, 1))[0]) < 6 * found.error + 600)
 
 
+def test_a_device_counts_every_other_value_that_is_not_missing_as_other() -> None:
+    (axis,) = Task(dp.BarChartQuestion(dp.Categories("w", ("a", "01", 2))), dp.PrivacyLoss.pure(4), people=900).axes
+    given = ["a", "01", 2, "2", "other", "1", 3.5, True, "", None, float("nan"), np.float64("nan"), ("a",)]
+    assert [find_slot([axis], value) for value in given] == [0, 1, 2, 2, 3, 3, 3, 3, 3, 4, 4, 4, 4]
+
+
 def test_missing_values_are_answers_like_others() -> None:
     task = Task(dp.CdfQuestion("x", dp.Grid(0, 1, cells=4)), dp.PrivacyLoss.pure(8), people=900)
     source = Randomness.from_seed(1)

@@ -239,6 +239,10 @@ def test_columns_and_values_are_chosen_from_those_that_are_declared(tmp_path: Pa
 
     assert offered("cdf", "column") == ["delay", "late"]
     assert offered("contingency", "rows") == ["late", "carrier"]
+    assert offered("bars", "column") == ["late", "carrier"]
+    bars = ann.post("/projects/delays/ask/bars", column="carrier", other="missing", amount="0.25", do="plan")[1]
+    assert "bar chart of carrier" in bars
+    assert ": epsilon 0.25" in bars
     assert offered("calibration", "pos_label") == ["0", "1", "UA", "DL"]
     typed = {"column": "delay", "grid.cells": "66", "by": "carrier", "amount": "0.25"}
     assert "histogram of delay by carrier" in ann.post(HERE, do="plan", **typed)[1]
