@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -16,6 +18,7 @@ import numpy as np
 import pytest
 from asgi import Heard, asked
 
+from dpcurves.cli.app import build
 from dpcurves.cli.one_table import QUESTIONS
 from dpcurves_server import Services
 from dpcurves_server.cli.commands import build_forms
@@ -227,3 +230,48 @@ def test_a_second_process_is_refused_and_an_ended_or_killed_one_loses_nothing(tm
     after = Opened(path)
     assert after.charges == 1
     assert "epsilon 0.75 is left" in re.sub("<[^>]+>", "", after.get("/").text)
+
+
+def test_the_copies_of_an_answer_ask_the_same_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python, command and notebook, of a table with semicolons, decimal commas and several rows of a person."""
+    path = write_people(tmp_path, delimiter=";", name="rows of people.csv")
+    path.write_text(path.read_text().replace(".", ","))
+    opened = Opened(path)
+    facts = {name: COLUMNS[name] for name in ("age", "sex")}
+    assert opened.declare(facts, "5", decimal=",", unit="sex", rows_per_unit="40").status == 303
+    fields = {"column": "age", "grid.cells": "9", "grid.upper": "90", "by": ["sex"], "where": "sex = 'f'"}
+    answer = opened.ask("cdf", {**fields, "amount": "0.5"})
+    codes = {
+        name: html.unescape(text) for name, text in re.findall(r'<code id="(\w+)">(.*?)</code>', answer.text, re.S)
+    }
+    assert 'dp.CdfQuestion(\n    "age",\n    dp.Grid(0, 90, cells=9)' in codes["python"]
+    monkeypatch.chdir("/")
+    exec(codes["python"], {})
+    words = shlex.split(codes["command"].replace("\\\n", ""))[1:]  # as a shell joins lines
+    with pytest.raises(SystemExit) as ending:
+        build(words).main(words)
+    assert ending.value.code == 0
+    notebook = opened.get(re.findall(r'"(/releases/[^"]*ipynb)"', answer.text)[0]).json
+    cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    exec("\n".join(cells), scope := {})
+    assert scope["curve"].privacy.rows_per_unit == 40
+    grants = opened.services.archive.ledger.statement(opened.table.name).grants
+    assert len({grant.purpose for grant in grants}) == 1
+    assert [float(grant.loss.epsilon) for grant in grants] == [0.5] * 4
+
+
+def test_medians_and_shares_are_read_off_an_answer(opened: Opened) -> None:
+    """Age is uniform on [0, 100]: at epsilon 100 its quantiles and shares are those of the sample, within 10 of 100."""
+    answer = opened.ask("cdf", {"column": "age", "grid.cells": "50", "by": ["sex"], "amount": "100"})
+    release = re.findall(r'action="(/releases/[0-9a-f]+)"', answer.text)[0]
+    before = opened.charges
+    for query, words, expected in (("share=0.5", "median", 50), ("above=30", "share at or above 30", 0.7)):
+        facts = re.findall(r'<dl class="facts" id="readings">(.*?)</dl>', opened.get(f"{release}?{query}").text)[0]
+        assert re.findall("<dt>(.*?)</dt>", facts) == [f"f: {words}", f"m: {words}"]
+        for value in re.findall("<dd>(.*?)</dd>", facts):
+            number, lower, upper = map(float, re.findall(r"(?<![a-z%])\d+\.?\d*(?!%)", value.replace("95%", "")))
+            assert lower <= number <= upper
+            assert abs(number - expected) < expected / 5
+    for query in ("share=1", "share=x", "above=x"):
+        assert "Type a" in opened.get(f"{release}?{query}").text
+    assert opened.charges == before

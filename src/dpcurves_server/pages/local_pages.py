@@ -11,6 +11,8 @@ from fastapi import Response
 
 from dpcurves.arguments import ArgumentError, InvalidArgument
 from dpcurves.cli.options import parse_labels
+from dpcurves.cli.table_digest import find_change
+from dpcurves.curves import CDF
 from dpcurves.data import Categories, Category
 from dpcurves.ledger import Currency
 from dpcurves.models import NumericColumn
@@ -21,11 +23,14 @@ from dpcurves_parties.serving.messages import ProtocolError
 
 from ..datasets import Dataset
 from ..declared_columns import Declared
+from ..form_inputs import complete_fields
+from ..local_copies import AnswerCopies, AskedForm, find_form, store_form
+from ..local_readings import Reading, find_curves, read_quantiles, read_shares_above
 from ..local_table import ColumnUse, LocalTable, ProposedColumn, TableFacts, register_table
-from ..releases import DRAWING
-from ..visitors import Visitor
+from ..releases import DRAWING, Answer
+from ..visitors import MACHINE, Visitor
 from . import question_pages
-from .page_context import Site, Visit, parse_price, redirect_to
+from .page_context import Site, Visit, download, parse_price, redirect_to
 from .site import Page
 
 
@@ -113,6 +118,7 @@ def register(visit: Visit) -> Response:
     table = _table(visit)
     try:
         register_table(visit.services, table, _parse_facts(visit, table))
+        find_change([table.path], table.ledger_url, table.name)  # stores the digest that later starts compare
     except ProtocolError:
         raise
     except ArgumentError as error:
@@ -223,7 +229,22 @@ def show_columns(visit: Visit) -> Response:
     return visit.render("try_columns.html", dataset=dataset, table=table, remaining=remaining)
 
 
-# Step 3: the answer, published in a folder.
+# Step 2: the question.
+
+
+def submit_form(visit: Visit) -> Response:
+    """Show the plan, or ask, as on the server; the form of a question that was asked is stored for its command."""
+    answer = question_pages.submit_form(visit)
+    place, _, id = answer.headers.get("location", "").rpartition("/")
+    if place == "/questions":
+        word = visit.path_params["word"]
+        columns = visit.services.datasets.get(visit.visitor, _table(visit).name).columns
+        fields = complete_fields(visit.site.forms[word], visit.form, columns)
+        store_form(visit.services.archive, id, AskedForm(word, fields))
+    return answer
+
+
+# Step 3: the answer, published in a folder or copied as code.
 
 
 def show_answer(visit: Visit) -> Response:
@@ -234,11 +255,44 @@ def show_answer(visit: Visit) -> Response:
 def _render_answer(visit: Visit, **facts: Any) -> Response:
     """Return the page of an answer, with the folder that it was published in or the error of a refused name."""
     answer = visit.services.releases.get(visit.visitor, visit.path_params["release"])
+    copies, form = _copies_of(visit, answer), find_form(visit.services.archive, answer.id)
+    command = copies.write_command(visit.site.forms[form.word], form) if form and form.word in visit.site.forms else ""
+    curves = find_curves(answer.load_curve())
+    readings, misread = _read_curves(visit, curves)
     context: Mapping[str, Any] = {"published": "", "wrong": "", "folder": _usual_folder(visit), **facts}
     return visit.render(
         "try_release.html", 400 if context["wrong"] else 200, asked=answer.asked_question, facts=answer.facts,
-        drawn=answer.is_drawn, **context,
+        drawn=answer.is_drawn, python=copies.write_python(), command=command, has_readings=bool(curves),
+        readings=readings, misread=misread, given=visit.query, **context,
     )  # fmt: skip
+
+
+def _read_curves(visit: Visit, curves: Mapping[str, CDF]) -> tuple[list[Reading], str]:
+    """Return the readings that the address asks for, and the error of a wrong value."""
+    readers = {"share": read_quantiles, "above": read_shares_above}
+    readings = []
+    for name, read in readers.items():
+        text = "".join(visit.query.get(name, ())).strip()
+        try:
+            readings += read(curves, text) if text else []
+        except InvalidArgument as error:
+            return [], error.rule
+    return readings, ""
+
+
+def _copies_of(visit: Visit, answer: Answer) -> AnswerCopies:
+    """Return the code of an answer."""
+    table, asked = _table(visit), answer.asked_question
+    dataset = visit.services.datasets.get(visit.visitor, asked.dataset, asked.version)
+    source = visit.services.datasets.source(MACHINE, asked.dataset, asked.version)
+    return AnswerCopies(asked, dataset, source, table.ledger_url)
+
+
+def send_notebook(visit: Visit) -> Response:
+    """Download of a notebook that asks the question of an answer."""
+    answer = visit.services.releases.get(visit.visitor, visit.path_params["release"])
+    name = f"{_usual_folder(visit)}.ipynb"
+    return download(_copies_of(visit, answer).write_notebook(), "application/x-ipynb+json", name)
 
 
 def _usual_folder(visit: Visit) -> str:
@@ -270,7 +324,7 @@ LOCAL_PAGES = (
     Page("GET", "/projects/{project}", redirect_to_home),
     Page("GET", "/projects/{project}/ask", redirect_to_home),
     Page("GET", "/projects/{project}/ask/{word}", question_pages.show_form),
-    Page("POST", "/projects/{project}/ask/{word}", question_pages.submit_form),
+    Page("POST", "/projects/{project}/ask/{word}", submit_form),
     Page("POST", "/projects/{project}/ask/{word}/plan", question_pages.show_plan),
     Page("GET", "/projects/{project}/ask/{word}/sketch.svg", question_pages.show_sketch),
     Page("GET", "/projects/{project}/together", question_pages.show_combined),
@@ -279,6 +333,7 @@ LOCAL_PAGES = (
     Page("GET", "/questions/{question}/progress", question_pages.show_progress),
     Page("GET", "/releases/{release}", show_answer),
     Page("POST", "/releases/{release}", publish_answer),
+    Page("GET", "/releases/{release}/notebook.ipynb", send_notebook),
     Page("GET", "/releases/{release}/figure", question_pages.show_figure),
     Page("GET", "/releases/{release}/picture.svg", question_pages.send_picture),
     Page("GET", "/releases/{release}/export.{ending}", question_pages.export_release),
