@@ -10,7 +10,7 @@ from typing import Any, cast
 from fastapi import Response
 
 from dpcurves.arguments import ArgumentError, InvalidArgument
-from dpcurves.cli.options import parse_labels
+from dpcurves.cli.options import format_label, parse_labels
 from dpcurves.cli.table_digest import find_change
 from dpcurves.curves import CDF
 from dpcurves.data import Categories, Category
@@ -21,7 +21,7 @@ from dpcurves.publication import publish
 from dpcurves.records.value_names import parse_number
 from dpcurves_parties.serving.messages import ProtocolError
 
-from ..datasets import Dataset
+from ..datasets import Dataset, Relation
 from ..declared_columns import Declared
 from ..form_inputs import complete_fields
 from ..local_copies import AnswerCopies, AskedForm, find_form, store_form
@@ -199,11 +199,33 @@ def _parse_categories(visit: Visit, position: int, proposal: ProposedColumn) -> 
 
 
 def _render_set_up(visit: Visit, error: ArgumentError | None = None, status: int = 200) -> Response:
-    """Return the form of the columns, with what was typed and the error at its field."""
-    table = _table(visit)
-    columns = [_refill(visit, position, proposal) for position, proposal in enumerate(table.columns)]
-    wrong = None if error is None else {"field": error.argument, "message": error.rule}
-    return visit.render("try_set_up.html", status, table=table, columns=columns, wrong=wrong, given=visit.form)
+    """Return the form of the columns, with what was typed and the error at its field; and, before the table is
+    registered, of its unit and its budget.
+    """
+    table, dataset = _table(visit), _find_dataset(visit)
+    decimal = "," if table.source.delimiter == ";" else "."
+    declared: Mapping[str, Declared] = {}
+    if dataset is not None:
+        declared = {str(column.column): column for column in dataset.columns}
+        decimal = visit.services.datasets.source(MACHINE, dataset.name, dataset.version).decimal
+    proposals = [_fill_declared(proposal, declared) if dataset else proposal for proposal in table.columns]
+    columns = [_refill(visit, position, proposal) for position, proposal in enumerate(proposals)]
+    return visit.render(
+        "try_set_up.html", status, table=table, columns=columns, dataset=dataset,
+        decimal=visit.form_value("decimal") or decimal, given=visit.form,
+        wrong=None if error is None else {"field": error.argument, "message": error.rule},
+    )  # fmt: skip
+
+
+def _fill_declared(proposal: ProposedColumn, declared: Mapping[str, Declared]) -> ProposedColumn:
+    """Return a proposal with what is declared for its column; left out if nothing is."""
+    column = declared.get(proposal.name)
+    if column is None:
+        return replace(proposal, use=ColumnUse.NONE)
+    if isinstance(column, Categories):
+        values = ",".join(str(_to_typed(value)) for value in column.values)
+        return replace(proposal, use=ColumnUse.CATEGORIES, values=values)
+    return replace(proposal, use=ColumnUse.NUMBERS, lower=f"{column.lower:.12g}", upper=f"{column.upper:.12g}")
 
 
 def _refill(visit: Visit, position: int, proposal: ProposedColumn) -> ProposedColumn:
@@ -215,18 +237,43 @@ def _refill(visit: Visit, position: int, proposal: ProposedColumn) -> ProposedCo
     return replace(proposal, use=use, **typed)
 
 
+def _to_typed(value: Category) -> Category:
+    """Return a category as it is typed: in double quotes if it has a comma, a quote or outer spaces."""
+    is_plain = not isinstance(value, str) or (value == value.strip() != "" and not set(value) & set(',"'))
+    return value if is_plain else format_label(value)
+
+
 def redirect_to_home(visit: Visit) -> Response:
     """Redirect to the pictures and answers, where the server has a page of projects."""
     return redirect_to("")
 
 
 def show_columns(visit: Visit) -> Response:
-    """Page of the declared columns, the privacy unit and what was spent."""
-    dataset, table = _find_dataset(visit), _table(visit)
+    """Form of the declared columns, to change them; before the table is registered, the first page."""
+    return redirect_to("") if _find_dataset(visit) is None else _render_set_up(visit)
+
+
+def change_columns(visit: Visit) -> Response:
+    """Declare the columns anew, and redirect to the pictures. Earlier answers, and what they cost, stay.
+
+    The new declaration is the next version of the data set, about the same people, so the same account pays.
+    """
+    table, dataset = _table(visit), _find_dataset(visit)
     if dataset is None:
         return redirect_to("")
-    remaining = visit.services.projects.remaining(visit.visitor, table.name)
-    return visit.render("try_columns.html", dataset=dataset, table=table, remaining=remaining)
+    try:
+        columns = _parse_columns(visit, table)
+        source = replace(table.source, decimal=visit.form_value("decimal") or ".")
+        stored = visit.services.datasets.source(MACHINE, dataset.name, dataset.version)
+        if (columns, source) != (dataset.columns, stored):
+            visit.services.datasets.add(
+                MACHINE, dataset.account, source, columns, name=dataset.name, relation=Relation.SAME_PEOPLE, units=None
+            )  # fmt: skip
+    except ProtocolError:
+        raise
+    except ArgumentError as error:
+        return _render_set_up(visit, error, 400)
+    return redirect_to("")
 
 
 # Step 2: the question.
@@ -321,6 +368,7 @@ LOCAL_PAGES = (
     Page("GET", "/", show_home),
     Page("POST", "/", register),
     Page("GET", "/columns", show_columns),
+    Page("POST", "/columns", change_columns),
     Page("GET", "/projects/{project}", redirect_to_home),
     Page("GET", "/projects/{project}/ask", redirect_to_home),
     Page("GET", "/projects/{project}/ask/{word}", question_pages.show_form),
