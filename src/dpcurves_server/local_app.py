@@ -20,6 +20,7 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from dpcurves.arguments import InvalidArgument
+from dpcurves.cli.table_digest import find_change
 from dpcurves_parties.serving.messages import disable_core_dumps
 
 from .authentication import SAFE, Authenticator, Receive, Send, Services
@@ -30,7 +31,7 @@ from .pages.local_pages import LOCAL_PAGES, LocalSite
 from .pages.site import build_routes, preload
 from .people import BrowserSession, find_visitor
 from .queue import WorkerRole
-from .visitors import Visitor
+from .visitors import MACHINE, Visitor
 
 HOST = "127.0.0.1"
 PUBLISH_SECONDS = 0.2
@@ -151,7 +152,9 @@ class LocalAuthenticator(Authenticator):
 def create_local_app(services: Services, table: LocalTable, forms: Mapping[str, Form], access: LocalAccess) -> Any:
     """Return the ASGI app of a table for one local user."""
     authenticator = LocalAuthenticator(services)
-    site = LocalSite(authenticator, forms, table=table)
+    is_registered = any(dataset.name == table.name for dataset in services.datasets.all(MACHINE))
+    is_changed = is_registered and find_change([table.path], table.ledger_url, table.name) is not None
+    site = LocalSite(authenticator, forms, table=table, is_changed=is_changed)
     return LocalGuard(create_app(authenticator, build_routes(site, LOCAL_PAGES, ()), has_api=False), access)
 
 

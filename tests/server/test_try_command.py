@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -16,11 +18,12 @@ import numpy as np
 import pytest
 from asgi import Heard, asked
 
+from dpcurves.cli.app import build
 from dpcurves.cli.one_table import QUESTIONS
-from dpcurves_server import Services
+from dpcurves_server import MACHINE, Services
 from dpcurves_server.cli.commands import build_forms
 from dpcurves_server.local_app import LocalAccess, create_local_app
-from dpcurves_server.local_table import open_local_table
+from dpcurves_server.local_table import LedgerLock, open_local_table
 from dpcurves_server.pages.local_pages import LOCAL_PAGES
 from dpcurves_server.queue import Queue
 from dpcurves_server.worker import Worker
@@ -227,3 +230,114 @@ def test_a_second_process_is_refused_and_an_ended_or_killed_one_loses_nothing(tm
     after = Opened(path)
     assert after.charges == 1
     assert "epsilon 0.75 is left" in re.sub("<[^>]+>", "", after.get("/").text)
+
+
+def test_the_copies_of_an_answer_ask_the_same_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python, command and notebook, of a table with semicolons, decimal commas and several rows of a person."""
+    path = write_people(tmp_path, delimiter=";", name="rows of people.csv")
+    path.write_text(path.read_text().replace(".", ","))
+    opened = Opened(path)
+    facts = {name: COLUMNS[name] for name in ("age", "sex")}
+    assert opened.declare(facts, "5", decimal=",", unit="sex", rows_per_unit="40").status == 303
+    fields = {"column": "age", "grid.cells": "9", "grid.upper": "90", "by": ["sex"], "where": "sex = 'f'"}
+    answer = opened.ask("cdf", {**fields, "amount": "0.5"})
+    codes = {
+        name: html.unescape(text) for name, text in re.findall(r'<code id="(\w+)">(.*?)</code>', answer.text, re.S)
+    }
+    assert 'dp.CdfQuestion(\n    "age",\n    dp.Grid(0, 90, cells=9)' in codes["python"]
+    monkeypatch.chdir("/")
+    exec(codes["python"], {})
+    words = shlex.split(codes["command"].replace("\\\n", ""))[1:]  # as a shell joins lines
+    with pytest.raises(SystemExit) as ending:
+        build(words).main(words)
+    assert ending.value.code == 0
+    notebook = opened.get(re.findall(r'"(/releases/[^"]*ipynb)"', answer.text)[0]).json
+    cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    exec("\n".join(cells), scope := {})
+    assert scope["curve"].privacy.rows_per_unit == 40
+    grants = opened.services.archive.ledger.statement(opened.table.name).grants
+    assert len({grant.purpose for grant in grants}) == 1
+    assert [float(grant.loss.epsilon) for grant in grants] == [0.5] * 4
+
+
+def test_medians_and_shares_are_read_off_an_answer(opened: Opened) -> None:
+    """Age is uniform on [0, 100]: at epsilon 100 its quantiles and shares are those of the sample, within 10 of 100."""
+    answer = opened.ask("cdf", {"column": "age", "grid.cells": "50", "by": ["sex"], "amount": "100"})
+    release = re.findall(r'action="(/releases/[0-9a-f]+)"', answer.text)[0]
+    before = opened.charges
+    for query, words, expected in (("share=0.5", "median", 50), ("above=30", "share at or above 30", 0.7)):
+        facts = re.findall(r'<dl class="facts" id="readings">(.*?)</dl>', opened.get(f"{release}?{query}").text)[0]
+        assert re.findall("<dt>(.*?)</dt>", facts) == [f"f: {words}", f"m: {words}"]
+        for value in re.findall("<dd>(.*?)</dd>", facts):
+            number, lower, upper = map(float, re.findall(r"(?<![a-z%])\d+\.?\d*(?!%)", value.replace("95%", "")))
+            assert lower <= number <= upper
+            assert abs(number - expected) < expected / 5
+    for query in ("share=1", "share=x", "above=x"):
+        assert "Type a" in opened.get(f"{release}?{query}").text
+    assert opened.charges == before
+
+
+def test_columns_are_declared_anew_and_earlier_answers_stay(tmp_path: Path) -> None:
+    opened = Opened(write_people(tmp_path))
+    wrong = {
+        "lower.0": {"use": "numbers", "lower": "x", "upper": "1"},
+        "upper.0": {"use": "numbers", "lower": "2", "upper": "1"},
+        "values.0": {"use": "categories", "values": ","},
+        "columns": {},
+        "amount": {"use": "numbers", "lower": "0", "upper": "1"},
+        "rows_per_unit": {"use": "numbers", "lower": "0", "upper": "1"},
+    }  # fmt: skip
+    for field, facts in wrong.items():
+        unit = {"unit": "sex", "rows_per_unit": "0"} if field == "rows_per_unit" else {}
+        refused = opened.declare({"age": facts}, "0" if field == "amount" else "3", **unit)
+        assert refused.status == 400
+        assert field == "columns" or f'name="{field}"' in re.findall(r"<input[^>]*aria-invalid[^>]*>", refused.text)[0]
+        assert all(f'value="{value}"' in refused.text for key, value in facts.items() if key != "use")
+    assert opened.declare({"age": COLUMNS["age"]}, "3").status == 303
+    opened.ask("count", {"amount": "0.5"})
+    assert 'value="100"' in opened.get("/columns").text
+    changed = {"use.0": "numbers", "lower.0": "-0,5", "upper.0": "1e2", "use.11": "categories", "values.11": 'f,"m, x"'}
+    for _ in range(2):  # the second time nothing changes
+        assert opened.post("/columns", changed).status == 303
+    dataset = opened.services.datasets.get(MACHINE, opened.table.name)
+    assert (dataset.version, dataset.columns[0].lower, dataset.columns[1].values) == (2, -0.5, ("f", "m, x"))
+    assert 'value="f,&#34;m, x&#34;"' in opened.get("/columns").text
+    again = opened.ask("count", {"amount": "0.25"})
+    assert 'action="/releases/' in again.text
+    assert opened.charges == 2
+    assert "epsilon 2.25 is left" in re.sub("<[^>]+>", "", opened.get("/").text)
+
+
+EXCEL, SQLITE = b"PK\x03\x04[Content_Types].xml", b"SQLite format 3\x00"
+REFUSED_FILES = {
+    "missing.csv": (None, "there is no file 'missing.csv'; check the path"),
+    "empty.csv": (b"", "the file 'empty.csv' is empty; give a file with a header and records"),
+    "book.csv": (EXCEL, "'book.csv' is an Excel file (.xlsx); export it as CSV in UTF-8"),
+    "a.docx": (b"x", "the name of a file must end in .csv, .tsv, .txt, these with .gz, or .parquet, got 'a.docx'"),
+    "twice.csv": (b"age,age\n1,2\n", "each column needs a name of its own; correct the header line"),
+    "a.duckdb": (SQLITE, "'a.duckdb' is no DuckDB database, or another program has it open; close it there"),
+    "what?.csv": (b"age\n", "the ledger stands beside the table: rename the path, without ? and control signs"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED_FILES)
+def test_a_file_that_is_no_table_is_refused_in_one_line(tmp_path: Path, name: str) -> None:
+    content, line = REFUSED_FILES[name]
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=f"^{re.escape('data: ' + line)}$"):
+        open_local_table(str(tmp_path / name))
+    assert {path.name for path in tmp_path.iterdir()} <= {name}
+
+
+def test_a_folder_that_accepts_no_file_is_refused_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = open_local_table(str(write_people(tmp_path)))
+
+    def refuse(*_: object) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("dpcurves_server.local_table.os.open", refuse)
+    with pytest.raises(
+        ValueError, match=r"^data: the ledger stands beside .* 'people.csv' accepts no file .* copy the"
+    ):
+        LedgerLock(table)

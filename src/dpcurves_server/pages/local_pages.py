@@ -10,7 +10,9 @@ from typing import Any, cast
 from fastapi import Response
 
 from dpcurves.arguments import ArgumentError, InvalidArgument
-from dpcurves.cli.options import parse_labels
+from dpcurves.cli.options import format_label, parse_labels
+from dpcurves.cli.table_digest import find_change
+from dpcurves.curves import CDF
 from dpcurves.data import Categories, Category
 from dpcurves.ledger import Currency
 from dpcurves.models import NumericColumn
@@ -19,13 +21,16 @@ from dpcurves.publication import publish
 from dpcurves.records.value_names import parse_number
 from dpcurves_parties.serving.messages import ProtocolError
 
-from ..datasets import Dataset
+from ..datasets import Dataset, Relation
 from ..declared_columns import Declared
+from ..form_inputs import complete_fields
+from ..local_copies import AnswerCopies, AskedForm, find_form, store_form
+from ..local_readings import Reading, find_curves, read_quantiles, read_shares_above
 from ..local_table import ColumnUse, LocalTable, ProposedColumn, TableFacts, register_table
-from ..releases import DRAWING
-from ..visitors import Visitor
+from ..releases import DRAWING, Answer
+from ..visitors import MACHINE, Visitor
 from . import question_pages
-from .page_context import Site, Visit, parse_price, redirect_to
+from .page_context import Site, Visit, download, parse_price, redirect_to
 from .site import Page
 
 
@@ -113,6 +118,7 @@ def register(visit: Visit) -> Response:
     table = _table(visit)
     try:
         register_table(visit.services, table, _parse_facts(visit, table))
+        find_change([table.path], table.ledger_url, table.name)  # stores the digest that later starts compare
     except ProtocolError:
         raise
     except ArgumentError as error:
@@ -193,11 +199,33 @@ def _parse_categories(visit: Visit, position: int, proposal: ProposedColumn) -> 
 
 
 def _render_set_up(visit: Visit, error: ArgumentError | None = None, status: int = 200) -> Response:
-    """Return the form of the columns, with what was typed and the error at its field."""
-    table = _table(visit)
-    columns = [_refill(visit, position, proposal) for position, proposal in enumerate(table.columns)]
-    wrong = None if error is None else {"field": error.argument, "message": error.rule}
-    return visit.render("try_set_up.html", status, table=table, columns=columns, wrong=wrong, given=visit.form)
+    """Return the form of the columns, with what was typed and the error at its field; and, before the table is
+    registered, of its unit and its budget.
+    """
+    table, dataset = _table(visit), _find_dataset(visit)
+    decimal = "," if table.source.delimiter == ";" else "."
+    declared: Mapping[str, Declared] = {}
+    if dataset is not None:
+        declared = {str(column.column): column for column in dataset.columns}
+        decimal = visit.services.datasets.source(MACHINE, dataset.name, dataset.version).decimal
+    proposals = [_fill_declared(proposal, declared) if dataset else proposal for proposal in table.columns]
+    columns = [_refill(visit, position, proposal) for position, proposal in enumerate(proposals)]
+    return visit.render(
+        "try_set_up.html", status, table=table, columns=columns, dataset=dataset,
+        decimal=visit.form_value("decimal") or decimal, given=visit.form,
+        wrong=None if error is None else {"field": error.argument, "message": error.rule},
+    )  # fmt: skip
+
+
+def _fill_declared(proposal: ProposedColumn, declared: Mapping[str, Declared]) -> ProposedColumn:
+    """Return a proposal with what is declared for its column; left out if nothing is."""
+    column = declared.get(proposal.name)
+    if column is None:
+        return replace(proposal, use=ColumnUse.NONE)
+    if isinstance(column, Categories):
+        values = ",".join(str(_to_typed(value)) for value in column.values)
+        return replace(proposal, use=ColumnUse.CATEGORIES, values=values)
+    return replace(proposal, use=ColumnUse.NUMBERS, lower=f"{column.lower:.12g}", upper=f"{column.upper:.12g}")
 
 
 def _refill(visit: Visit, position: int, proposal: ProposedColumn) -> ProposedColumn:
@@ -209,21 +237,61 @@ def _refill(visit: Visit, position: int, proposal: ProposedColumn) -> ProposedCo
     return replace(proposal, use=use, **typed)
 
 
+def _to_typed(value: Category) -> Category:
+    """Return a category as it is typed: in double quotes if it has a comma, a quote or outer spaces."""
+    is_plain = not isinstance(value, str) or (value == value.strip() != "" and not set(value) & set(',"'))
+    return value if is_plain else format_label(value)
+
+
 def redirect_to_home(visit: Visit) -> Response:
     """Redirect to the pictures and answers, where the server has a page of projects."""
     return redirect_to("")
 
 
 def show_columns(visit: Visit) -> Response:
-    """Page of the declared columns, the privacy unit and what was spent."""
-    dataset, table = _find_dataset(visit), _table(visit)
+    """Form of the declared columns, to change them; before the table is registered, the first page."""
+    return redirect_to("") if _find_dataset(visit) is None else _render_set_up(visit)
+
+
+def change_columns(visit: Visit) -> Response:
+    """Declare the columns anew, and redirect to the pictures. Earlier answers, and what they cost, stay.
+
+    The new declaration is the next version of the data set, about the same people, so the same account pays.
+    """
+    table, dataset = _table(visit), _find_dataset(visit)
     if dataset is None:
         return redirect_to("")
-    remaining = visit.services.projects.remaining(visit.visitor, table.name)
-    return visit.render("try_columns.html", dataset=dataset, table=table, remaining=remaining)
+    try:
+        columns = _parse_columns(visit, table)
+        source = replace(table.source, decimal=visit.form_value("decimal") or ".")
+        stored = visit.services.datasets.source(MACHINE, dataset.name, dataset.version)
+        if (columns, source) != (dataset.columns, stored):
+            visit.services.datasets.add(
+                MACHINE, dataset.account, source, columns, name=dataset.name, relation=Relation.SAME_PEOPLE, units=None
+            )  # fmt: skip
+    except ProtocolError:
+        raise
+    except ArgumentError as error:
+        return _render_set_up(visit, error, 400)
+    return redirect_to("")
 
 
-# Step 3: the answer, published in a folder.
+# Step 2: the question.
+
+
+def submit_form(visit: Visit) -> Response:
+    """Show the plan, or ask, as on the server; the form of a question that was asked is stored for its command."""
+    answer = question_pages.submit_form(visit)
+    place, _, id = answer.headers.get("location", "").rpartition("/")
+    if place == "/questions":
+        word = visit.path_params["word"]
+        columns = visit.services.datasets.get(visit.visitor, _table(visit).name).columns
+        fields = complete_fields(visit.site.forms[word], visit.form, columns)
+        store_form(visit.services.archive, id, AskedForm(word, fields))
+    return answer
+
+
+# Step 3: the answer, published in a folder or copied as code.
 
 
 def show_answer(visit: Visit) -> Response:
@@ -234,11 +302,44 @@ def show_answer(visit: Visit) -> Response:
 def _render_answer(visit: Visit, **facts: Any) -> Response:
     """Return the page of an answer, with the folder that it was published in or the error of a refused name."""
     answer = visit.services.releases.get(visit.visitor, visit.path_params["release"])
+    copies, form = _copies_of(visit, answer), find_form(visit.services.archive, answer.id)
+    command = copies.write_command(visit.site.forms[form.word], form) if form and form.word in visit.site.forms else ""
+    curves = find_curves(answer.load_curve())
+    readings, misread = _read_curves(visit, curves)
     context: Mapping[str, Any] = {"published": "", "wrong": "", "folder": _usual_folder(visit), **facts}
     return visit.render(
         "try_release.html", 400 if context["wrong"] else 200, asked=answer.asked_question, facts=answer.facts,
-        drawn=answer.is_drawn, **context,
+        drawn=answer.is_drawn, python=copies.write_python(), command=command, has_readings=bool(curves),
+        readings=readings, misread=misread, given=visit.query, **context,
     )  # fmt: skip
+
+
+def _read_curves(visit: Visit, curves: Mapping[str, CDF]) -> tuple[list[Reading], str]:
+    """Return the readings that the address asks for, and the error of a wrong value."""
+    readers = {"share": read_quantiles, "above": read_shares_above}
+    readings = []
+    for name, read in readers.items():
+        text = "".join(visit.query.get(name, ())).strip()
+        try:
+            readings += read(curves, text) if text else []
+        except InvalidArgument as error:
+            return [], error.rule
+    return readings, ""
+
+
+def _copies_of(visit: Visit, answer: Answer) -> AnswerCopies:
+    """Return the code of an answer."""
+    table, asked = _table(visit), answer.asked_question
+    dataset = visit.services.datasets.get(visit.visitor, asked.dataset, asked.version)
+    source = visit.services.datasets.source(MACHINE, asked.dataset, asked.version)
+    return AnswerCopies(asked, dataset, source, table.ledger_url)
+
+
+def send_notebook(visit: Visit) -> Response:
+    """Download of a notebook that asks the question of an answer."""
+    answer = visit.services.releases.get(visit.visitor, visit.path_params["release"])
+    name = f"{_usual_folder(visit)}.ipynb"
+    return download(_copies_of(visit, answer).write_notebook(), "application/x-ipynb+json", name)
 
 
 def _usual_folder(visit: Visit) -> str:
@@ -267,10 +368,11 @@ LOCAL_PAGES = (
     Page("GET", "/", show_home),
     Page("POST", "/", register),
     Page("GET", "/columns", show_columns),
+    Page("POST", "/columns", change_columns),
     Page("GET", "/projects/{project}", redirect_to_home),
     Page("GET", "/projects/{project}/ask", redirect_to_home),
     Page("GET", "/projects/{project}/ask/{word}", question_pages.show_form),
-    Page("POST", "/projects/{project}/ask/{word}", question_pages.submit_form),
+    Page("POST", "/projects/{project}/ask/{word}", submit_form),
     Page("POST", "/projects/{project}/ask/{word}/plan", question_pages.show_plan),
     Page("GET", "/projects/{project}/ask/{word}/sketch.svg", question_pages.show_sketch),
     Page("GET", "/projects/{project}/together", question_pages.show_combined),
@@ -279,6 +381,7 @@ LOCAL_PAGES = (
     Page("GET", "/questions/{question}/progress", question_pages.show_progress),
     Page("GET", "/releases/{release}", show_answer),
     Page("POST", "/releases/{release}", publish_answer),
+    Page("GET", "/releases/{release}/notebook.ipynb", send_notebook),
     Page("GET", "/releases/{release}/figure", question_pages.show_figure),
     Page("GET", "/releases/{release}/picture.svg", question_pages.send_picture),
     Page("GET", "/releases/{release}/export.{ending}", question_pages.export_release),

@@ -1,0 +1,156 @@
+"""Answers of `dpcurves try` as code that a person would write: Python, a command, and a notebook.
+
+The code asks the question again, with new noise, and charges the same ledger. It runs from any folder.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, insert, select
+
+from dpcurves.curves.question_code import write_loss_code, write_question_code
+from dpcurves.curves.question_json import question_from_json
+
+from .datasets import DUCKDB_ENDINGS, Dataset, Source
+from .form_inputs import LABELS
+from .forms import Form, Given
+from .questions import AskedQuestion
+from .store import ASKED_FORMS, Archive, has_row
+
+
+@dataclass(frozen=True, slots=True)
+class AskedForm:
+    """The form by which a question was asked.
+
+    Attributes:
+        word: The command-line word of the form.
+        fields: The texts of each field, completed from the schema.
+    """
+
+    word: str
+    fields: Given
+
+
+def store_form(archive: Archive, id: str, form: AskedForm) -> None:
+    """Store the form by which a question was asked; the first one stays."""
+
+    def insert_form(connection: Connection) -> None:
+        """Store the form unless there is one."""
+        if not has_row(connection, ASKED_FORMS, id=id):
+            fields = json.dumps({name: list(texts) for name, texts in form.fields.items()})
+            connection.execute(insert(ASKED_FORMS), {"id": id, "word": form.word, "fields": fields})
+
+    archive.write(insert_form)
+
+
+def find_form(archive: Archive, id: str) -> AskedForm | None:
+    """Return the form by which a question was asked; None if it was asked otherwise."""
+    query = select(ASKED_FORMS).where(ASKED_FORMS.c.id == id)
+    row = archive.read_snapshot(lambda connection: connection.execute(query).first())
+    return None if row is None else AskedForm(row.word, json.loads(row.fields))
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerCopies:
+    """Code of one answer.
+
+    Attributes:
+        asked: The question.
+        dataset: The dataset.
+        source: Where the records are, and their format.
+        ledger_url: The URL of the ledger.
+    """
+
+    asked: AskedQuestion
+    dataset: Dataset
+    source: Source
+    ledger_url: str
+
+    def write_python(self) -> str:
+        """Return a Python script that asks the question."""
+        return "\n\n".join((*self._write_cells(), "print(curve)\n"))
+
+    def write_notebook(self) -> str:
+        """Return a Jupyter notebook that asks the question, as JSON."""
+        title = f"# {self.asked.purpose}\n\nThe second cell asks again, and spends {self.asked.loss} again."
+        cells = [_notebook_cell("markdown", title, 0)]
+        cells += [_notebook_cell("code", text, 1 + number) for number, text in enumerate(self._write_cells())]
+        cells.append(_notebook_cell("code", "curve.plot()\ncurve", len(cells)))
+        kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+        facts = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+        return json.dumps(facts, indent=1) + "\n"
+
+    def write_command(self, form: Form, asked_form: AskedForm) -> str:
+        """Return a command that asks the question; "" for tables that the command line does not read."""
+        source = self.source
+        if source.table:
+            return ""
+        formats = {"delimiter": (source.delimiter, ","), "encoding": (source.encoding, "utf-8"),
+                   "decimal": (source.decimal, ".")}  # fmt: skip
+        words = ["dpcurves", asked_form.word, source.data]
+        words += [word for name, (value, usual) in formats.items() if value != usual for word in (f"--{name}", value)]
+        for field in form.fields:
+            texts = [text.strip() for text in asked_form.fields.get(field.name, ()) if text.strip()]
+            label = self.asked.question.get(field.name) if field.name in LABELS else None
+            for text in texts or ([label] if isinstance(label, str) else []):
+                words += [f"--{field.name.replace('_', '-')}", text]
+        loss = self.asked.loss
+        words += ["--epsilon", str(loss.epsilon)] if loss.epsilon is not None else ["--rho", str(loss.rho)]
+        words += ["--ledger", self.ledger_url, "--dataset", self.dataset.account.dataset]
+        return _break_lines(words)
+
+    def _write_cells(self) -> tuple[str, str]:
+        """Return the code that imports and makes the question, and the code that asks it."""
+        code = write_question_code(question_from_json(self.asked.question), column=len("question = "))
+        imports, table = self._write_table()
+        account = self.dataset.account
+        unit = account.unit
+        settings = [table, f"dataset={_quote(account.dataset)}", f"ledger={_quote(self.ledger_url)}",
+                    f"budget={write_loss_code(account.cap)}", "adjacency=dp.ADD_REMOVE"]  # fmt: skip
+        settings += [f"unit={_quote(unit.column)}"] if unit.column else []
+        settings += [f"rows_per_unit={unit.records}"] if unit.column and unit.is_bounded else []
+        question = "\n".join([*imports, "import dpcurves as dp", *code.imports, "", f"question = {code.expression}"])
+        session = ",\n    ".join(settings)
+        ask = f"    curve = session.ask(question, {write_loss_code(self.asked.loss)})"
+        return question, f"with dp.Session(\n    {session},\n) as session:\n{ask}  # new noise: this is charged again"
+
+    def _write_table(self) -> tuple[list[str], str]:
+        """Return the imports and the expression of the table."""
+        source, path = self.source, _quote(self.source.data)
+        if source.table and source.data.lower().endswith(DUCKDB_ENDINGS):
+            return ["import duckdb"], f"duckdb.connect({path}, read_only=True).table({_quote(source.table)})"
+        formats: Mapping[str, tuple[str, str]] = {
+            "delimiter": (source.delimiter, ","), "encoding": (source.encoding, "utf-8"),
+            "decimal": (source.decimal, "."),
+        }  # fmt: skip
+        changed = "".join(f", {name}={_quote(value)}" for name, (value, usual) in formats.items() if value != usual)
+        return [], f"dp.CsvFile({path}{changed})" if changed else path
+
+
+def _quote(text: str) -> str:
+    """Return a text as a Python literal in double quotes."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _notebook_cell(kind: str, text: str, number: int) -> dict[str, Any]:
+    """Return a cell of a notebook."""
+    code = {"execution_count": None, "outputs": []} if kind == "code" else {}
+    return {"cell_type": kind, "id": f"cell-{number}", "metadata": {}, "source": text.splitlines(keepends=True), **code}
+
+
+def _break_lines(words: list[str]) -> str:
+    """Return a command line with one option a line.
+
+    >>> print(_break_lines(["dpcurves", "count", "my file.csv", "--epsilon", "1"]))
+    dpcurves count 'my file.csv' \\
+      --epsilon 1
+    """
+    line = ""
+    for word in words:
+        line += f" \\\n  {shlex.quote(word)}" if word.startswith("--") else f" {shlex.quote(word)}"
+    return line.strip()

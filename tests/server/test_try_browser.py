@@ -1,0 +1,110 @@
+"""`dpcurves try` in a real browser: from a path to a published folder, by axe, on a phone and in the dark."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser import FLAGS, require_chromium
+
+from dpcurves.publication import read_result
+
+BROWSER = require_chromium()
+sync_api = importlib.import_module("playwright.sync_api")
+axe = importlib.import_module("axe_playwright_python.base")
+pytestmark = pytest.mark.reproduction  # a browser and four processes for each table; `make site-check` runs it
+
+RUN_AXE = "() => axe.run().then(found => found.violations.map(each => each.id + ' ' + each.nodes[0].html))"
+MOST_CLICKS = 8
+MILLISECONDS = 120_000
+
+
+class Visitor:
+    """A newcomer at a page, whose clicks are counted; what goes wrong in the browser is kept."""
+
+    def __init__(self, page: Any, address: str) -> None:
+        self.page, self.clicks, self.wrong = page, 0, list[str]()
+        page.set_default_timeout(MILLISECONDS)
+        page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        page.on("console", lambda line: self.wrong.append(line.text) if line.type == "error" else None)
+        origin = address.partition("/?")[0]
+        page.on("request", lambda sent: self.wrong.append(sent.url) if not sent.url.startswith(origin) else None)
+        page.goto(address)
+
+    def click(self, selector: str) -> None:
+        self.clicks += 1
+        self.page.click(selector)
+
+    def choose(self, selector: str, value: str) -> None:
+        self.clicks += 1
+        self.page.select_option(selector, value)
+
+    def look(self) -> None:
+        """Read the page by axe, and check that it is no wider than the window."""
+        self.page.evaluate(Path(axe.AXE_FILE_PATH).read_text(encoding="utf-8"))
+        assert self.page.evaluate(RUN_AXE) == []
+        assert self.page.evaluate("document.documentElement.scrollWidth") <= self.page.viewport_size["width"]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=BROWSER, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def open_table(path: Path, *options: str) -> Iterator[str]:
+    """Run the command on a table, and yield the address that it prints."""
+    command = [sys.executable, "-m", "dpcurves.cli", "try", str(path), "--no-browser", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        found = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", process.stdout.readline())
+        assert found is not None
+        yield found[0]
+        process.terminate()
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1200), ("dark", 360)])
+def test_from_a_path_to_a_published_folder_in_eight_clicks(
+    browser: Any, tmp_path: Path, scheme: Any, width: int
+) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("age;sex;died\n" + "".join(f"{n % 90};{'fm'[n % 2]};{n % 3 % 2}\n" for n in range(3000)))
+    with (
+        open_table(path) as address,
+        browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 850}) as context,
+    ):
+        newcomer = Visitor(context.new_page(), address)
+        page = newcomer.page
+        newcomer.look()
+        page.fill("#amount", "1")
+        page.fill("#values-1", "f,m")
+        newcomer.click("text=Continue")
+        page.wait_for_selector("text=Choose a picture")
+        newcomer.look()
+        newcomer.click("text=Distribution >> nth=0")
+        newcomer.choose("#f-column", "age")
+        page.fill("#f-amount", "0.5")
+        page.wait_for_selector("#plan >> text=epsilon 0.5")
+        newcomer.look()
+        newcomer.click("button[value=ask]")
+        page.wait_for_url("**/releases/*")
+        page.wait_for_selector("figure img.picture")
+        newcomer.look()
+        newcomer.click("button.main >> text=Publish")
+        page.wait_for_selector("text=Published in the folder")
+        newcomer.look()
+        assert newcomer.clicks <= MOST_CLICKS
+        assert newcomer.wrong == []
+    (folder,) = (entry for entry in tmp_path.iterdir() if entry.is_dir())
+    assert read_result(next(folder.glob("*.json"))).privacy.epsilon == 0.5
+    assert (folder / "index.html").exists()
