@@ -87,6 +87,7 @@ unit: $(READY)
 
 # Every page of the site in Chromium, read by axe in light and dark, wide and narrow: half an hour of one core.
 site-check: docs
+	$(BIN)/python docs/blocks.py
 	DPCURVES_SITE_MODES=all $(BIN)/pytest -s -rs tests/test_site.py tests/test_zensical.py
 
 # Flower carries a federation of three sites, in an environment of its own: it needs other versions of packages.
@@ -147,9 +148,11 @@ release: $(READY)
 tag: $(READY)
 	$(BIN)/python publish/release.py $(VERSION) --tag
 
-# Those of the README, the page on numbers and the gallery, from today's code. (The other benchmark and papers draw their own.)
+# Pictures of the README, the pages and the gallery, and what the pages print, from today's code. (The other benchmark
+# and papers draw their own.)
 pictures: $(READY)
 	$(BIN)/python docs/pictures.py
+	$(BIN)/python docs/blocks.py --write
 	$(BIN)/python docs/card.py
 	$(BIN)/python docs/choices.py
 	$(BIN)/python docs/dial.py

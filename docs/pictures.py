@@ -1,18 +1,14 @@
-"""Pictures of the README, of the home page and of the page on numbers, from today's code: `make pictures`.
+"""Pictures of the README and of the page on numbers, from today's code: `make pictures`.
 
 Data of the page on numbers is made up, and its noise is seeded, as each picture says. The picture of flights is that of
-`demo/flights.py`: real flights, asked anew from a ledger of its own, with noise from the operating system. The code of
-the home page is run as people run it, and what it prints and draws is written there.
+`demo/flights.py`: real flights, asked anew from a ledger of its own, with noise from the operating system.
 """
 
 from __future__ import annotations
 
-import io
-import re
 import sys
 import warnings
 from collections.abc import Callable
-from contextlib import chdir, redirect_stdout
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
@@ -162,20 +158,6 @@ def flights() -> None:
         (IMAGES / "flights.png").write_bytes((demo.OUT / "flights.png").read_bytes())
 
 
-CODE = re.compile(r"```python\n(.*?)```", re.DOTALL)
-PRINTED = re.compile(r"(<!-- home: made by docs/pictures.py -->\n).*?(\n<!-- end of home -->)", re.DOTALL)
-
-
-def home() -> None:
-    """Run the code of the home page, and write what it prints and draws."""
-    page = ROOT / "docs" / "index.md"
-    text, said, names = page.read_text(encoding="utf-8"), io.StringIO(), dict[str, Any]()
-    with TemporaryDirectory() as folder, chdir(folder), redirect_stdout(said):
-        exec(compile(CODE.findall(text)[0], str(page), "exec"), names)
-    names["ax"].figure.savefig(IMAGES / "home.png", dpi=110)
-    page.write_text(PRINTED.sub(lambda each: f"{each[1]}```text\n{said.getvalue()}```{each[2]}", text), "utf-8")
-
-
 def main() -> None:
     """Draw them all; with `--numbers` only those of the page on numbers, which take seconds."""
     (IMAGES / "numbers").mkdir(exist_ok=True)
@@ -185,7 +167,6 @@ def main() -> None:
         figure: Figure = ax.figure
         figure.clear()
     if "--numbers" not in sys.argv:
-        home()
         flights()
 
 

@@ -1,6 +1,6 @@
-"""Writes what papers claim and what came out here into the README and docs/papers.md: `python papers/pages.py`.
+"""Writes what papers claim and what came out here into docs/papers.md: `python papers/pages.py`.
 
-Both are made from `claims.toml` and `verdicts.toml` of each paper's folder, never by hand.
+It is made from `claims.toml` and `verdicts.toml` of each paper's folder, never by hand.
 """
 
 from __future__ import annotations
@@ -12,9 +12,7 @@ from reproduction import claims, record, report
 from reproduction.claims import Paper, Row
 
 PAPERS = Path(__file__).resolve().parent
-README = PAPERS.parent / "README.md"
 PAGE = PAPERS.parent / "docs" / "papers.md"
-START, END = "<!-- papers: made by papers/pages.py -->\n", "<!-- end of papers -->\n"
 HEAD = """# Papers
 
 What the papers behind this package state, one claim a line, and what comes out here when their experiments are run.
@@ -31,10 +29,8 @@ Recorded = tuple[Paper, list[Row]]
 
 
 def main() -> None:
-    """Write both."""
-    found = recorded()
-    README.write_text(with_table(README.read_text(encoding="utf-8"), found), encoding="utf-8")
-    PAGE.write_text(page(found), encoding="utf-8")
+    """Write the page."""
+    PAGE.write_text(page(recorded()), encoding="utf-8")
 
 
 def recorded() -> list[Recorded]:
@@ -42,28 +38,20 @@ def recorded() -> list[Recorded]:
     return [record.recorded(file.parent) for file in sorted(PAPERS.glob(f"*/{record.FILE}"))]
 
 
-def with_table(readme: str, found: Iterable[Recorded]) -> str:
-    """The README with its table of papers made anew."""
-    before, _, rest = readme.partition(START)
-    _, end, after = rest.partition(END)
-    if not end:
-        raise ValueError(f"README: has the lines {START.strip()} and {END.strip()}")
-    return before + START + table(found) + END + after
-
-
 def table(found: Iterable[Recorded]) -> str:
     """A line for each paper: how many claims it makes, and how many have each verdict."""
     lines = [_line("paper", "claims", *claims.VERDICTS), "|---" + "|---:" * 4 + "|\n"]
     for paper, rows in found:
         counts = claims.counts(rows)
-        name = f"[{paper.title}](docs/papers.md#{anchor(paper)}) ({paper.authors})"
+        name = f"[{paper.title}](#{anchor(paper)}) ({paper.authors})"
         lines.append(_line(name, len(rows), *(counts[verdict] for verdict in claims.VERDICTS)))
     return "".join(lines)
 
 
 def page(found: Iterable[Recorded]) -> str:
-    """All claims of all papers."""
-    return HEAD + "".join(_section(paper, rows) for paper, rows in found)
+    """Return the page: the number of claims of each paper by verdict, then all claims."""
+    found = list(found)
+    return HEAD + "\n" + table(found) + "".join(_section(paper, rows) for paper, rows in found)
 
 
 def anchor(paper: Paper) -> str:

@@ -37,7 +37,7 @@ LONGEST = (
     "audit/test_deployments.py", "audit/test_commands.py", "feed/test_crashes.py", "server/test_browser.py",
     "ledger/test_ledger_races.py",
     "arguments/test_refusals_before_charge.py", "server/test_queue.py", "server/test_remote.py",
-    "test_demos.py", "parties/test_relay.py", "cli/test_cli_page.py", "two_servers/test_faults.py",
+    "test_demos.py", "parties/test_relay.py", "two_servers/test_faults.py",
     "two_servers/test_servers.py",
     "sites/test_processes.py", "two_servers/test_counts.py", "curves/test_roc.py", "curves/test_automatic_range.py",
     "test_versions.py", "server/test_drawing_processes.py", "engines/test_conformance.py", "test_architecture.py",

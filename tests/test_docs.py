@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import json
 import os
 import re
@@ -14,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 import api_pages
+import blocks
 import command_pages
 import pytest
 import screenshots
@@ -37,30 +37,14 @@ def name(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
-def run(code: str, namespace: dict[str, object], page: str, line: int) -> None:
-    if not code.lstrip().startswith(">>>") and "\n>>>" not in code:
-        # Empty lines in front make a traceback name the line of the page.
-        exec(compile("\n" * line + code, page, "exec"), namespace)
-        return
-    plain, _, session = code.partition(">>>")
-    exec(compile("\n" * line + plain, page, "exec"), namespace)
-    test = doctest.DocTestParser().get_doctest(">>>" + session, namespace, page, page, line + plain.count("\n"))
-    said: list[str] = []
-    doctest.DocTestRunner().run(test, out=said.append, clear_globs=False)
-    assert not said, "".join(said)
-    namespace |= test.globs
-
-
 @pytest.mark.parametrize("page", pages(), ids=name)
-def test_the_code_of_a_page_runs_from_top_to_bottom(
+def test_the_blocks_of_a_page_run_from_top_to_bottom_and_show_what_they_print(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Commands run in an empty folder, with the tables that `dpcurves example` writes."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MPLBACKEND", "Agg")
-    text = page.read_text(encoding="utf-8")
-    namespace: dict[str, object] = {"__name__": "__main__"}
-    for block in BLOCK.finditer(text):
-        run(block[1], namespace, name(page), text.count("\n", 0, block.start(1)))
+    text = blocks.rewrite(blocks.Page(page, is_quick=True))
+    assert text == page.read_text(encoding="utf-8"), f"run docs/blocks.py --write {name(page)}, and read the difference"
 
 
 @pytest.mark.parametrize("page", pages(), ids=name)

@@ -36,8 +36,10 @@ def run(*words: str) -> Result:
     return CliRunner().invoke(app(), words)
 
 
-def test_the_release_of_the_readme_is_flagged_by_its_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    section = (ROOT / "README.md").read_text("utf-8").partition("## Auditing a release")[2].partition("\n## ")[0]
+def test_the_release_of_the_page_is_flagged_by_its_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    section = (
+        (ROOT / "docs" / "audit.md").read_text("utf-8").partition("## On the command line")[2].partition("\n## ")[0]
+    )
     script, command = (re.findall(rf"^```{kind}\n(.*?)^```", section, re.M | re.S)[0] for kind in ("sh", "console"))
     assert len(script.splitlines()) <= 10
     monkeypatch.chdir(tmp_path)
@@ -46,7 +48,9 @@ def test_the_release_of_the_readme_is_flagged_by_its_command(tmp_path: Path, mon
     # of the family's 64 pairs are tried: in all of them one row is more or less, and that is all the release sees.
     values = families.values
     monkeypatch.setattr(families, "values", lambda *given, **more: values(*given, **more).take_first(2))
-    found = run(*shlex.split(command)[1:], "--json", "report.json", "--seconds", "600", "--samples", "500")
+    found = run(
+        *shlex.split(command.removeprefix("$ "))[1:], "--json", "report.json", "--seconds", "600", "--samples", "500"
+    )
     assert found.exit_code == 6, found.output
     assert found.output.startswith("Flagged: epsilon is at least ")
     report = Report.from_dict(json.loads(Path("report.json").read_text("utf-8")))

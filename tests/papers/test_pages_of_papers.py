@@ -1,4 +1,4 @@
-"""The README and the page of papers say what the committed records say, and records say what their numbers say."""
+"""The page of papers says what the committed records say, and records say what their numbers say."""
 
 from __future__ import annotations
 
@@ -23,11 +23,6 @@ def pages() -> ModuleType:
     module = importlib.util.module_from_spec(made)
     made.loader.exec_module(module)
     return module
-
-
-def test_the_table_of_the_readme_fits_the_records(pages: ModuleType) -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert pages.with_table(readme, pages.recorded()) == readme
 
 
 def test_the_page_of_papers_fits_the_records(pages: ModuleType) -> None:

@@ -18,7 +18,7 @@ import click
 from click.exceptions import Exit
 
 from .accounts import ALLOWANCE_COMMANDS, LEDGER_COMMANDS
-from .example_tables import example
+from .example_tables import EXAMPLE_COMMANDS
 from .one_table import QUESTIONS
 from .options import NOTHING, Argument, Command, parameters_in, with_options
 from .released import RELEASED_COMMANDS
@@ -319,7 +319,7 @@ def completion(*, shell: Annotated[str, Argument(metavar="SHELL", help="bash, zs
 
 
 OWN = PackageCommands(
-    commands={**QUESTIONS, **RELEASED_COMMANDS, "example": example, "completion": completion},
+    commands={**QUESTIONS, **RELEASED_COMMANDS, **EXAMPLE_COMMANDS, "completion": completion},
     plans=make_plan_commands(QUESTIONS),
     groups={
         "ledger": Group(

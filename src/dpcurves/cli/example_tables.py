@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
-from .options import Argument
+from .options import Argument, Command
 from .terminal import Misuse, make_console, print_to_console
 
 if TYPE_CHECKING:
@@ -325,3 +325,7 @@ def write_table(path: Path, columns: Columns) -> None:
                 connection.execute(f"COPY \"{path.stem}\" TO '{escaped}' (FORMAT {kind})")
     except duckdb.IOException as error:
         raise OSError(None, "DuckDB cannot write there") from error
+
+
+EXAMPLE_COMMANDS: Mapping[str, Command] = MappingProxyType({"example": example})
+"""Commands that write example tables."""
