@@ -11,12 +11,14 @@ import pytest
 from numpy.typing import NDArray
 
 from dpcurves.data import Axis, Categories, Grid
+from dpcurves.laws import Family
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, Unit
 from dpcurves_streams.mechanisms import STREAMS
 from dpcurves_streams.queries import Forest
 from dpcurves_streams.readings import AggregatedCounts, Counts, Groups, Low, PrunedStates, Smoother, Smoothing, Totals
 from dpcurves_streams.readings.constrained import allocate_integers
+from dpcurves_streams.readings.question import NoisyValues
 
 IntArray = NDArray[np.int64]
 
@@ -180,3 +182,12 @@ def test_shares_are_the_nearest_whole_numbers_that_add_up() -> None:
         allowed = ways[(ways.sum(axis=1) == total) & np.all(ways <= most, axis=1)]
         nearest = np.square(allowed - wanted).sum(axis=1).min()
         assert np.square(shares - wanted).sum() <= nearest + 1e-6
+
+
+@pytest.mark.parametrize("family", Family)
+def test_a_negative_noisy_count_has_no_narrower_interval_than_zero(family: Family) -> None:
+    """A noisy count of -20 does not say that there is no record: its interval is that of a noisy count of 0."""
+    values = np.array([-20.0, 0.0, 20.0])
+    low, high = NoisyValues(family, values, 3.0).interval(0.95, np.maximum(values, 0))
+    assert low[0] == low[1] == 0
+    assert high[0] == high[1] == high[2] - 20 > 3

@@ -68,7 +68,8 @@ class NoisyValues:
         radius = _noise_quantile(self.family, require_number("level", level)) * deviations + 0.5
         if self.family is Family.LAPLACE:
             radius = np.maximum(radius, _laplace_reach(deviations, level))
-        low, high = np.ceil(np.maximum(self.values - radius, 0.0)), np.floor(np.maximum(self.values + radius, 0.0))
+        counts = np.maximum(self.values, 0.0)  # impossible noisy counts must not narrow the interval
+        low, high = np.ceil(np.maximum(counts - radius, 0.0)), np.floor(counts + radius)
         return np.minimum(low, estimates), np.maximum(high, estimates)
 
 
