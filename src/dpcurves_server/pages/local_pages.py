@@ -118,7 +118,7 @@ def register(visit: Visit) -> Response:
     table = _table(visit)
     try:
         register_table(visit.services, table, _parse_facts(visit, table))
-        find_change([table.path], table.ledger_url, table.name)  # stores the digest that later starts compare
+        find_change(table.files, table.ledger_url, table.name)  # stores the digest that later starts compare
     except ProtocolError:
         raise
     except ArgumentError as error:
