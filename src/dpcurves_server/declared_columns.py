@@ -24,6 +24,17 @@ from dpcurves.models import NumericColumn
 from dpcurves_parties.serving.messages import ProtocolError
 
 Declared = NumericColumn | Categories
+UNKNOWN_RANGE = (-(2.0**100), 2.0**100)
+"""Declared range of a column of numbers whose range nobody knows: questions find one privately."""
+
+
+def has_unknown_range(column: Declared) -> bool:
+    """Return True for a column of numbers whose range nobody knows.
+
+    >>> has_unknown_range(NumericColumn("income", *UNKNOWN_RANGE)), has_unknown_range(NumericColumn("age", 0, 120))
+    (True, False)
+    """
+    return isinstance(column, NumericColumn) and (column.lower, column.upper) == UNKNOWN_RANGE
 
 
 def columns_from_json(columns: Any) -> tuple[Declared, ...]:
@@ -73,7 +84,8 @@ def _sample_column(column: Declared, generator: np.random.Generator, rows: int) 
         values = list(column.values)
         uniform_values = values if len({type(value) for value in values}) == 1 else list(map(str, values))
         return pa.array(uniform_values).take(pa.array(generator.integers(len(uniform_values), size=rows)))
-    return pa.array(generator.uniform(column.lower, column.upper, rows))
+    lower, upper = (0.0, 100.0) if has_unknown_range(column) else (column.lower, column.upper)
+    return pa.array(generator.uniform(lower, upper, rows))
 
 
 # Uploaded tables are parsed in a separate process with limits on memory and time.

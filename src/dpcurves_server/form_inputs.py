@@ -14,7 +14,7 @@ from dpcurves.cli.options import DECLARED_NUMBER, format_label
 from dpcurves.data import Categories, Category
 from dpcurves.models import NumericColumn
 
-from .declared_columns import Declared
+from .declared_columns import Declared, has_unknown_range
 from .forms import MODEL, Field, Form, Given
 from .planner import has_numbers
 
@@ -95,6 +95,10 @@ TOLD: Mapping[str, str] = {
     "score": "The score column, with high scores positive; or a model of the project.",
 }
 """Help texts of pages where the command line's help does not apply."""
+AUTOMATIC = frozenset({
+    "cdf", "quantiles", "histogram", "summary", "sum", "mean", "variance", "survival", "scores",
+})  # fmt: skip
+"""Questions that find the range of a column privately, for a part of their price."""
 CELLS = {"cdf": "512", "quantiles": "512"}
 """Default numbers of cells by question."""
 USUAL_CELLS = "60"
@@ -243,6 +247,8 @@ def _is_allowed(form: Form, field: Field, column: Declared) -> bool:
 
 def _column_option(column: Declared) -> Option:
     """Return a column as an option, with its declared range."""
+    if has_unknown_range(column):
+        return Option(str(column.column), f"{column.column} (range not known)")
     if isinstance(column, NumericColumn):
         lower, upper = f"{column.lower:.12g}", f"{column.upper:.12g}"
         return Option(str(column.column), f"{column.column} ({lower} to {upper})", "", lower, upper)
@@ -252,10 +258,10 @@ def _column_option(column: Declared) -> Option:
 
 def _declared_range(column: Declared) -> tuple[str, str]:
     """Return the declared range of a numeric column as texts; empty for none."""
+    if has_unknown_range(column) or not has_numbers(column):
+        return "", ""
     if isinstance(column, NumericColumn):
         return f"{column.lower!r}", f"{column.upper!r}"
-    if not has_numbers(column):
-        return "", ""
     numbers = sorted(float(value) for value in column.values)
     return f"{numbers[0]:.12g}", f"{numbers[-1]:.12g}"
 
@@ -288,6 +294,7 @@ def complete_fields(form: Form, values: Given, columns: Sequence[Declared]) -> G
         ValueError: A part of a range is missing.
     """
     declared = {str(item.column): item for item in columns}
+    values = _fill_automatic_ranges(form, values, declared)
     completed = dict(values)
     for field in form.fields:
         if field.name in RANGES and field.metavar in ("L:U:N", "L:U"):
@@ -309,6 +316,23 @@ def complete_fields(form: Form, values: Given, columns: Sequence[Declared]) -> G
                 _add_values(field, item, declared, completed) for item in completed.get(field.name, ())
             ]
     return completed
+
+
+def _fill_automatic_ranges(form: Form, values: Given, declared: Mapping[str, Declared]) -> Given:
+    """Return the typed fields, with ``auto`` as the range of a column whose range nobody knows, if none is typed and
+    the question can find one privately.
+    """
+    if form.command not in AUTOMATIC:
+        return values
+    filled = dict(values)
+    for name in {"grid", "bounds"} & {field.name for field in form.fields}:
+        sources = [source for source in RANGES[name] if source in values]
+        column = declared.get(_field_text(values, sources[0])) if sources else None
+        typed = [_field_text(values, text) for text in (f"{name}.lower", f"{name}.upper", name, "values", "edges")]
+        if column is not None and has_unknown_range(column) and not any(typed):
+            filled = {field: texts for field, texts in filled.items() if not field.startswith(f"{name}.")}
+            filled[name] = ["auto"]
+    return filled
 
 
 def _declared_label(field: Field, values: Given, declared: Mapping[str, Declared]) -> list[str]:
@@ -362,4 +386,8 @@ def _add_values(field: Field, text: str, declared: Mapping[str, Declared], value
         return text
     if isinstance(column, Categories):
         return f"{column.column}={','.join(map(_format_label, column.values))}"
-    return text if field.name == "by" else f"{column.column}={column.lower!r}:{column.upper!r}"
+    if field.name == "by":
+        return text
+    if has_unknown_range(column):
+        raise InvalidArgument(field.name, f"this question needs the range of {text.strip()!r}; declare it first")
+    return f"{column.column}={column.lower!r}:{column.upper!r}"

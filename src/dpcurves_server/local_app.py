@@ -153,7 +153,7 @@ def create_local_app(services: Services, table: LocalTable, forms: Mapping[str, 
     """Return the ASGI app of a table for one local user."""
     authenticator = LocalAuthenticator(services)
     is_registered = any(dataset.name == table.name for dataset in services.datasets.all(MACHINE))
-    is_changed = is_registered and find_change([table.path], table.ledger_url, table.name) is not None
+    is_changed = is_registered and find_change(table.files, table.ledger_url, table.name) is not None
     site = LocalSite(authenticator, forms, table=table, is_changed=is_changed)
     return LocalGuard(create_app(authenticator, build_routes(site, LOCAL_PAGES, ()), has_api=False), access)
 

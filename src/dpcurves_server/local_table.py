@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
@@ -133,6 +133,11 @@ class LocalTable:
         return Path(self.source.data)
 
     @property
+    def files(self) -> list[Path]:
+        """All files of the table."""
+        return [Path(file) for file in self.source.files] or [self.path]
+
+    @property
     def name(self) -> str:
         """The name of the data set: that of the file without its ending, and the table of a database."""
         stem = self.path.name.partition(".")[0] + (f"-{self.source.table}" if self.source.table else "")
@@ -149,11 +154,12 @@ class LocalTable:
         return f"sqlite:///{self.ledger_path}"
 
 
-def open_local_table(data: str, table: str = "", delimiter: str = "", encoding: str = "") -> LocalTable:
+def open_local_table(*data: str, table: str = "", delimiter: str = "", encoding: str = "") -> LocalTable:
     """Return the table of a file, from its schema alone. Of a CSV file the header line is read.
 
     Arguments:
-        data: The path of a CSV file, a Parquet file or a DuckDB database.
+        data: The path of a CSV file, a Parquet file or a DuckDB database; or several Parquet files or a folder of them,
+            which are one table. The ledger stands beside the folder, or beside the first of the files.
         table: The table in a database; empty if it has one table, or for a file.
         delimiter: The field separator of a CSV file; empty: the most frequent one in the header line.
         encoding: The encoding of a CSV file; empty: UTF-8, else cp1252 if the header line is not in UTF-8.
@@ -161,12 +167,15 @@ def open_local_table(data: str, table: str = "", delimiter: str = "", encoding: 
     Raises:
         ValueError: The file is missing, has another format, or declares no columns.
     """
-    path = Path(os.path.realpath(data))
+    paths = sorted({Path(os.path.realpath(name)) for name in data})
+    path = paths[0]
     if "?" in str(path) or not str(path).isprintable():
         raise InvalidArgument(
             "data", "the ledger stands beside the table: rename the path, without ? and control signs"
         )
-    if path.name.lower().endswith(DUCKDB_ENDINGS):
+    if path.is_dir() or len(paths) > 1:
+        source = Source(str(path), files=_list_parquet_files(paths))
+    elif path.name.lower().endswith(DUCKDB_ENDINGS):
         source = Source(str(path), _find_database_table(path, table))
     elif table:
         raise InvalidArgument("table", f"{path.name!r} is no DuckDB database; leave --table out")
@@ -174,8 +183,22 @@ def open_local_table(data: str, table: str = "", delimiter: str = "", encoding: 
         source = _find_csv_format(path, delimiter, encoding)
     else:
         source = Source(str(path))
-    is_csv = is_text_file(path)
+    is_csv = is_text_file(path) and not source.files
     return LocalTable(source, tuple(_propose(column) for column in _read_columns(source)), is_csv)
+
+
+def _list_parquet_files(paths: Sequence[Path]) -> tuple[str, ...]:
+    """Return the Parquet files of a folder, as Spark writes it, or these files. Raises `InvalidArgument` for other
+    files.
+
+    The first of several files has the ledger, so they are sorted: in another order they are the same table.
+    """
+    folder = paths[0] if len(paths) == 1 else None
+    files = sorted(folder.glob("*.parquet") if folder else set(paths))
+    if not files or any(file.suffix.lower() != ".parquet" or not file.is_file() for file in files):
+        name = f"the folder {folder.name!r} has none" if folder else "one of these is no Parquet file"
+        raise InvalidArgument("data", f"a table of several files is made of Parquet files, and {name}; give one file")
+    return tuple(map(str, files))
 
 
 def _read_columns(source: Source) -> tuple[Column, ...]:

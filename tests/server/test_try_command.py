@@ -22,6 +22,7 @@ from dpcurves.cli.app import build
 from dpcurves.cli.one_table import QUESTIONS
 from dpcurves_server import MACHINE, Services
 from dpcurves_server.cli.commands import build_forms
+from dpcurves_server.form_inputs import AUTOMATIC, complete_fields
 from dpcurves_server.local_app import LocalAccess, create_local_app
 from dpcurves_server.local_table import LedgerLock, open_local_table
 from dpcurves_server.pages.local_pages import LOCAL_PAGES
@@ -341,3 +342,26 @@ def test_a_folder_that_accepts_no_file_is_refused_in_one_line(tmp_path: Path, mo
         ValueError, match=r"^data: the ledger stands beside .* 'people.csv' accepts no file .* copy the"
     ):
         LedgerLock(table)
+
+
+def test_a_range_that_nobody_knows_is_found_privately_by_each_question_that_can(tmp_path: Path) -> None:
+    opened = Opened(write_people(tmp_path))
+    numbers = {"use": "numbers", "lower": "", "upper": ""}
+    assert opened.declare({"income": numbers, "time": numbers, "died": COLUMNS["died"]}).status == 303
+    columns = opened.services.datasets.get(MACHINE, opened.table.name).columns
+    typed = {"column": ["income"], "time": ["time"], "score": ["income"], "event": ["died"], "label": ["died"],
+             "grid.cells": ["60"]}  # fmt: skip
+    ends = {
+        f"{name}.{end}": ["0" if end == "lower" else "9"] for name in ("grid", "bounds") for end in ("lower", "upper")
+    }
+    for word in AUTOMATIC:
+        form = FORMS[word]
+        fields = complete_fields(form, typed, columns)
+        assert type(form.build_question(fields, {})).__name__.startswith("AutoRange")
+        (ranged,) = {"grid", "bounds"} & {field.name for field in form.fields}
+        assert complete_fields(form, {**typed, **ends}, columns)[ranged] in (["0:9:60"], ["0:9"])
+    answer = opened.ask("cdf", {"column": "income", "grid.cells": "512", "amount": "9"})
+    assert "distribution function of income" in answer.text
+    assert 'value=""' in re.findall(r'<input id="lower-1"[^>]*>', opened.get("/columns").text)[0]
+    refused = opened.ask("roc", {"label": "died", "score": "income", "grid.cells": "9", "amount": "1"})
+    assert refused.status == 400

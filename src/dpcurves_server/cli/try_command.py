@@ -14,7 +14,10 @@ from .commands import build_forms, require_extra
 class LocalTableOptions:
     """Options for a table on this machine and its format."""
 
-    data: str = of.argument("DATA", "CSV file with a header, Parquet file, or DuckDB database.")
+    data: list[str] = of.argument(
+        "DATA...",
+        "CSV file with a header, DuckDB database, Parquet file, or several Parquet files or a folder of them.",
+    )
     table: str | None = of.optional("NAME", "Table of a DuckDB database; left out: its only one.")
     delimiter: str | None = of.optional("SIGN", "Field separator of a CSV file; left out: that of the header line.")
     encoding: str | None = of.optional(
@@ -45,7 +48,9 @@ def try_table(table: LocalTableOptions, browser: BrowserOptions) -> None:
     from ..local_table import open_local_table
 
     port = of.parse_integer("port", browser.port, 0)
-    local = open_local_table(table.data, table.table or "", table.delimiter or "", table.encoding or "")
+    local = open_local_table(
+        *table.data, table=table.table or "", delimiter=table.delimiter or "", encoding=table.encoding or ""
+    )  # fmt: skip
     console = make_console()
 
     def announce(access: LocalAccess) -> None:

@@ -22,7 +22,7 @@ from dpcurves.records.value_names import parse_number
 from dpcurves_parties.serving.messages import ProtocolError
 
 from ..datasets import Dataset, Relation
-from ..declared_columns import Declared
+from ..declared_columns import UNKNOWN_RANGE, Declared, has_unknown_range
 from ..form_inputs import complete_fields
 from ..local_copies import AnswerCopies, AskedForm, find_form, store_form
 from ..local_readings import Reading, find_curves, read_quantiles, read_shares_above
@@ -118,7 +118,7 @@ def register(visit: Visit) -> Response:
     table = _table(visit)
     try:
         register_table(visit.services, table, _parse_facts(visit, table))
-        find_change([table.path], table.ledger_url, table.name)  # stores the digest that later starts compare
+        find_change(table.files, table.ledger_url, table.name)  # stores the digest that later starts compare
     except ProtocolError:
         raise
     except ArgumentError as error:
@@ -168,15 +168,19 @@ def _parse_columns(visit: Visit, table: LocalTable) -> tuple[Declared, ...]:
 
 
 def _parse_numbers(visit: Visit, position: int, proposal: ProposedColumn) -> NumericColumn:
-    """Return a column of numbers with the range of the form."""
-    bounds = []
-    for name, words in (("lower", "From"), ("upper", "To")):
-        number = parse_number(visit.form_value(f"{name}.{position}").replace(",", "."))
-        if number is None:
-            raise InvalidArgument(f"{name}.{position}", f"type a number in “{words}” of {proposal.name!r}")
-        bounds.append(float(number))
+    """Return a column of numbers with the range of the form; without a range if both of its fields are empty."""
+    texts = {name: visit.form_value(f"{name}.{position}").replace(",", ".") for name in ("lower", "upper")}
+    if not any(texts.values()):
+        return NumericColumn(proposal.name, *UNKNOWN_RANGE)
+    bounds = {name: parse_number(text) for name, text in texts.items()}
+    for name, bound in bounds.items():
+        if bound is None:
+            rule = (
+                f"type a number, or leave both ends of {proposal.name!r} empty: then questions find the range privately"
+            )
+            raise InvalidArgument(f"{name}.{position}", rule)
     with suppress(InvalidArgument):
-        return NumericColumn(proposal.name, *bounds)
+        return NumericColumn(proposal.name, float(bounds["lower"] or 0), float(bounds["upper"] or 0))
     raise InvalidArgument(f"upper.{position}", f"“To” of {proposal.name!r} must be above “From”")
 
 
@@ -225,6 +229,8 @@ def _fill_declared(proposal: ProposedColumn, declared: Mapping[str, Declared]) -
     if isinstance(column, Categories):
         values = ",".join(str(_to_typed(value)) for value in column.values)
         return replace(proposal, use=ColumnUse.CATEGORIES, values=values)
+    if has_unknown_range(column):
+        return replace(proposal, use=ColumnUse.NUMBERS, lower="", upper="")
     return replace(proposal, use=ColumnUse.NUMBERS, lower=f"{column.lower:.12g}", upper=f"{column.upper:.12g}")
 
 

@@ -34,7 +34,7 @@ from dpcurves.shortcuts import parse_loss
 from dpcurves_parties.serving.messages import ProtocolError
 
 from ..authentication import Authenticator, Services
-from ..declared_columns import Declared
+from ..declared_columns import Declared, has_unknown_range
 from ..forms import Form, Given
 from ..issuer import Issuer
 from ..people import BrowserSession
@@ -128,6 +128,8 @@ def format_domain(column: Declared) -> str:
     """Return the declared range or the declared categories of a column as text."""
     if isinstance(column, Categories):
         return ", ".join(map(str, column.values))
+    if has_unknown_range(column):
+        return "numbers, range not known"
     return f"{column.lower:g} to {column.upper:g}"
 
 
