@@ -19,7 +19,7 @@ from dpcurves.arguments import InvalidArgument, require_integer, require_probabi
 from dpcurves.arrays import FloatArray
 from dpcurves.conversation import ALL, CellWorkload, Needs, Setting
 from dpcurves.curves.outside import count_outside
-from dpcurves.curves.question import parse_class_labels
+from dpcurves.curves.question import TableQuestion, parse_class_labels
 from dpcurves.data import Axis, Grid, Values
 from dpcurves.data.axis import Category
 from dpcurves.data.grid import require_clipped
@@ -162,7 +162,7 @@ class SeveralModels(CountedNumbers):
 
 
 @dataclass(frozen=True, slots=True)
-class SeveralModelsQuestion:
+class SeveralModelsQuestion(TableQuestion):
     """Ask how well each of several models ranks the same records, and how their areas differ. One round for each table.
 
     With ``releases="pairs"`` one table for each pair counts both scores of each record, so that the covariance of their

@@ -5,9 +5,11 @@ Typed values are completed from the schema and then parsed as question fields.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from math import isfinite
 
 from dpcurves.arguments import InvalidArgument
 from dpcurves.cli.options import DECLARED_NUMBER, format_label
@@ -17,6 +19,7 @@ from dpcurves.models import NumericColumn
 from .declared_columns import Declared, has_unknown_range
 from .forms import MODEL, Field, Form, Given
 from .planner import has_numbers
+from .schema_alignment import LABEL_COLUMNS, OTHER_CLASSES, USUAL_LABELS, find_declared, find_other_class
 
 
 class InputKind(Enum):
@@ -32,32 +35,45 @@ class InputKind(Enum):
 
 
 RANGES: Mapping[str, tuple[str, ...]] = {
-    "grid": ("column", "time", "score", "predicted", "first"), "bounds": ("column",), "x_grid": ("x",),
-    "y_grid": ("y",), "second_grid": ("second",), "observed_grid": ("observed",), "groups": ("confidence",),
+    "grid": ("column", "time", "score", "predicted", "first", "scores", "errors"), "bounds": ("column",),
+    "x_grid": ("x",), "y_grid": ("y",), "second_grid": ("second",), "observed_grid": ("observed",),
+    "groups": ("confidence",), "times": ("time",), "scores": ("score",),
 }  # fmt: skip
-"""Range fields, each with the fields that name its column."""
+"""Range fields, each with the fields of which a form has the one that names its columns."""
+RANGE_METAVARS = {"L:U:N": ("lower", "upper", "cells"), "L:U": ("lower", "upper")}
+"""Parts of a range by the form of its value."""
+NAME_LISTS = frozenset({"S,S,S", "E,E,E"})
+"""Forms of values that are names of columns with commas between them."""
 OF_COLUMNS = frozenset(
     {"weight", "entry", "first", "last", "second", "treatment", "observed", "confidence", "split_by"}
 )
 """Further fields that name a column."""
-LABELS = frozenset(
-    {
-        "event_value",
-        "censored_value",
-        "pos_label",
-        "neg_label",
-        "treated_value",
-        "control_value",
-        "positive",
-        "negative",
-    }
-)
+LABEL_FIELDS = frozenset(LABEL_COLUMNS) - {"causes"} | {"positive", "negative"}
 """Fields that take a declared value of a column."""
-COLUMNS_OF_LABEL: Mapping[str, tuple[str, ...]] = {
-    "event_value": ("event",), "censored_value": ("event",), "pos_label": ("label", "outcome"),
-    "neg_label": ("label", "outcome"), "treated_value": ("treatment",), "control_value": ("treatment",),
+TWO_CLASSES = frozenset({"event", "label", "treatment", "outcome"})
+"""Fields that name a column of two classes, unless the form lists the classes."""
+SIGNED = frozenset({"quantile-forecasts"})
+"""Questions about errors, whose cells must have an edge at 0."""
+FEWEST_CLASSES: Mapping[str, int] = {"multiclass": 3, "ordinal-classes": 3, "incidence": 2}
+"""Smallest number of declared classes of the label column, by question."""
+NAMES: Mapping[str, str] = {
+    "event_value": "Value of an event", "censored_value": "Value of a censored record", "pos_label": "Positive value",
+    "neg_label": "Negative value", "treated_value": "Value of the treated", "control_value": "Value of the others",
+    "grid": "Range and cells", "bounds": "Range", "times": "Times and cells", "by": "Split by", "where": "Filter",
+    "x": "Horizontal column", "y": "Vertical column", "x_grid": "Horizontal range and cells",
+    "y_grid": "Vertical range and cells", "second_grid": "Range and cells of the second score",
+    "observed_grid": "Range and cells of outcomes", "entry": "Start of observation", "last": "Last time without event",
+    "first": "First time with event", "amount": "Price", "values": "Declared values", "outside": "Values outside",
+    "explained_by": "Explanatory columns", "and_column": "Second column", "smallest": "Smallest bound",
+    "and_smallest": "Smallest bound of the second column", "weight_cap": "Largest weight",
 }  # fmt: skip
-"""Label fields, each with the fields of which a form has the one that names its column."""
+"""Labels of fields on pages, where the name of the option in words does not do."""
+NAMES_BY_QUESTION: Mapping[tuple[str, str], str] = {
+    ("model-pair", "first"): "Score of the first model", ("model-pair", "second"): "Score of the second model",
+    ("survival-model", "scores"): "Range and cells of the score",
+}  # fmt: skip
+"""Labels of fields that mean something else in one question."""
+PART_NAMES = {"lower": "From", "upper": "To", "cells": "Cells"}
 DECLARED: Mapping[str, tuple[str, str]] = {
     "row_categories": ("rows", ""), "column_categories": ("columns", ""), "classes": ("label", ""),
     "causes": ("event", "censored_value"),
@@ -85,11 +101,15 @@ TOLD: Mapping[str, str] = {
     "second_grid": "Range and cells of the second model's scores.",
     "observed_grid": "Range and cells of outcomes.",
     "groups": "Range and cells.",
+    "times": "Default: the declared range of the times.",
+    "scores": "Range and cells of the score.",
     "bounds": "Values outside are clipped to the bounds.",
     "values": "One cell per value: 0:120 for integers, or A,B,C; replaces the range.",
     "edges": "Increasing cell edges, separated by commas; replaces the range.",
     "outcome": "The response column.",
     "explained_by": "The explanatory columns.",
+    "above": "The claim: the coefficient lies above this number. Default: above 0, if the next field is empty, too.",
+    "below": "The claim: the coefficient lies below this number.",
     "coefficient": "The tested coefficient: a column, or a value of a categorical column.",
     "features": "Columns of numbers.",
     "score": "The score column, with high scores positive; or a model of the project.",
@@ -99,8 +119,11 @@ AUTOMATIC = frozenset({
     "cdf", "quantiles", "histogram", "summary", "sum", "mean", "variance", "survival", "scores",
 })  # fmt: skip
 """Questions that find the range of a column privately, for a part of their price."""
-CELLS = {"cdf": "512", "quantiles": "512"}
-"""Default numbers of cells by question."""
+CELLS = {
+    "cdf": "512", "quantiles": "512", "roc": "16384", "scores": "100", "calibration": "4096",
+    "hosmer-lemeshow": "4096", "binned-residuals": "4096", "interval-censored": "20",
+}  # fmt: skip
+"""Default numbers of cells by question; of scores, those of the question without a grid."""
 USUAL_CELLS = "60"
 """Default number of cells of other questions."""
 MOST_FORM_CELLS = 1024
@@ -133,18 +156,24 @@ class Input:
     Attributes:
         field: The question field.
         kind: The kind of input.
+        label: The label on the page.
+        is_required: Whether it must be filled in, for some columns of the dataset at least.
         options: The options of a list.
-        column_field: The field that names the column of a range.
+        column_field: The field that names the column of a range or of a label; empty for none.
         cells: The default number of cells; empty for none.
         has_cells: Whether a range has cells.
+        is_filled: Whether a script fills in the declared range of the chosen column.
     """
 
     field: Field
     kind: InputKind
+    label: str
+    is_required: bool
     options: tuple[Option, ...] = ()
     column_field: str = ""
     cells: str = ""
     has_cells: bool = False
+    is_filled: bool = False
 
     @property
     def help(self) -> str:
@@ -159,9 +188,23 @@ class Input:
     @property
     def _uses_field_help(self) -> bool:
         """True if the command line's help text applies on pages, too."""
-        if self.field.name == "groups":
+        if self.field.name in ("groups", "scores"):
             return self.kind is not InputKind.RANGE
         return self.field.name not in TOLD or (self.field.name == "score" and not self.field.allows_model)
+
+
+def name_field(form: Form, name: str) -> str:
+    """Return the label of a field, or of a part of a range such as ``grid.cells``, on pages.
+
+    >>> from dpcurves.cli.one_table import QUESTIONS
+    >>> from dpcurves_server.cli.commands import build_forms
+    >>> form = build_forms(QUESTIONS)["roc"]
+    >>> [name_field(form, name) for name in ("pos_label", "grid", "grid.cells", "cuts")]
+    ['Positive value', 'Range and cells', 'Cells', 'Cuts']
+    """
+    name, _, part = name.partition(".")
+    usual = NAMES.get(name) or name.replace("_", " ").capitalize()
+    return PART_NAMES.get(part) or NAMES_BY_QUESTION.get((form.command, name)) or usual
 
 
 def build_inputs(form: Form, columns: Sequence[Declared], models: Collection[str]) -> tuple[list[Input], list[Input]]:
@@ -178,50 +221,75 @@ def build_inputs(form: Form, columns: Sequence[Declared], models: Collection[str
         if field.name == "categories" or field.name in DECLARED:
             continue  # declared in the schema
         form_input = _build_input(form, field, columns, models)
-        (first if _is_main(form, field) else others).append(form_input)
+        (first if _is_main(form, form_input, columns) else others).append(form_input)
     return first, others
 
 
-def _is_main(form: Form, field: Field) -> bool:
-    """Return True if the field is shown at once, not among the further options."""
-    if field.name == "grid":
-        return field.is_required or _has_range(form)
-    return field.is_required or field.name in ("above", "below")
+def _is_main(form: Form, form_input: Input, columns: Sequence[Declared]) -> bool:
+    """Return True if the input is shown at once, not among the further options."""
+    name = form_input.field.name
+    if form_input.is_required or name in ("above", "below") or form_input.is_filled:
+        return True
+    return name in OTHER_CLASSES and any(
+        isinstance(column, Categories) and len(column.values) > 2
+        for column in _label_columns(form, form_input.field, columns)
+    )
 
 
-def _has_range(form: Form) -> bool:
-    """Return True if the question's range belongs to a column other than a score."""
-    names = {field.name for field in form.fields}
-    return bool(names & {"column", "time"}) and "score" not in names
+def _has_main_range(form: Form, field: Field) -> bool:
+    """Return True if a range belongs to a column of numbers or times, and not to a score in [0, 1]."""
+    return (
+        field.is_required
+        or (field.name == "grid" and _find_column_field(form, field) in ("column", "time"))
+        or (field.name == "grid" and form.command == "interval-censored")
+    )
 
 
 def _build_input(form: Form, field: Field, columns: Sequence[Declared], models: Collection[str]) -> Input:
     """Return the input of a field: the columns, values or choices that fit it."""
-    name = field.name
-    if name in RANGES and field.metavar in ("L:U:N", "L:U"):
-        has_cells = field.metavar == "L:U:N"
-        cells = CELLS.get(form.command, USUAL_CELLS) if has_cells and _is_main(form, field) else ""
-        return Input(field, InputKind.RANGE, column_field=_column_field(form, field), cells=cells, has_cells=has_cells)
+    name, named = field.name, (name_field(form, field.name), field.is_required)
+    if _is_range(field):
+        is_main, has_cells = _has_main_range(form, field), "cells" in RANGE_METAVARS[field.metavar]
+        cells = _default_cells(form, field) if has_cells else ""
+        column_field = _find_column_field(form, field)
+        return Input(field, InputKind.RANGE, *named, (), column_field, cells, has_cells, is_main)
     if field.choices or name in CHOICES:
         choices = CHOICES.get(name, ()) if field.metavar != "apart" else CHOICES["outside"][1:]
         plain = tuple(Option(item, item) for item in field.choices)
-        return Input(field, InputKind.CHOICE, tuple(Option(*item) for item in choices) or plain)
-    if name in LABELS:
-        return Input(field, InputKind.LABEL, _value_options(columns))
-    if name == "coefficient":
-        return Input(field, InputKind.COLUMN, tuple(_coefficient_options(columns)))
+        return Input(field, InputKind.CHOICE, *named, tuple(Option(*item) for item in choices) or plain)
+    if name in LABEL_FIELDS:
+        label_columns = _label_columns(form, field, columns)
+        is_required = any(not _has_label(column, field.default) for column in label_columns)
+        options = _value_options(label_columns)
+        return Input(field, InputKind.LABEL, named[0], is_required, options, _find_label_column(form, field))
+    if name == "coefficient" or field.metavar in NAME_LISTS:
+        coefficients, numbers = _coefficient_options(columns), map(_column_option, filter(has_numbers, columns))
+        kind = InputKind.COLUMN if name == "coefficient" else InputKind.COLUMNS
+        return Input(field, kind, *named, tuple(coefficients if name == "coefficient" else numbers))
     if (field.is_column or name in OF_COLUMNS or field.metavar == "NAME=L:U") and field.metavar.startswith("NAME"):
         fitting = [item for item in columns if _is_allowed(form, field, item)]
+        if field.name in TWO_CLASSES:  # columns of two classes first
+            fitting.sort(key=_count_classes)
         options = tuple(map(_column_option, fitting))
         if field.allows_model:
             options = (*(Option(f"{MODEL}{item}", f"model {item}") for item in models), *options)
-        return Input(field, InputKind.COLUMNS if field.is_repeatable else InputKind.COLUMN, options)
-    return Input(field, InputKind.NUMBER if field.metavar in ("N", "X", "W", "T", "P") else InputKind.TEXT)
+        return Input(field, InputKind.COLUMNS if field.is_repeatable else InputKind.COLUMN, *named, options)
+    return Input(field, InputKind.NUMBER if field.metavar in ("N", "X", "W", "T", "P") else InputKind.TEXT, *named)
 
 
-def _column_field(form: Form, field: Field) -> str:
+def _is_range(field: Field) -> bool:
+    """Return True if a field takes a range, with or without cells."""
+    return field.name in RANGES and field.metavar in RANGE_METAVARS
+
+
+def _default_cells(form: Form, field: Field) -> str:
+    """Return the number of cells of a range that has none."""
+    return (field.default or "").rpartition(":")[2] or CELLS.get(form.command, USUAL_CELLS)
+
+
+def _find_column_field(form: Form, field: Field) -> str:
     """Return the field that names the column of a range; an empty text if the form has none."""
-    names = {name.name for name in form.fields}
+    names = {member.name for member in form.fields if not _is_range(member)}
     return next((name for name in RANGES[field.name] if name in names), "")
 
 
@@ -235,14 +303,47 @@ def _counts_categories(form: Form) -> bool:
     return {field.name for field in form.fields} & {"column", "categories", "by"} == {"column", "categories"}
 
 
+def _find_label_column(form: Form, field: Field) -> str:
+    """Return the field that names the column of a label; an empty text if the form has none."""
+    names = {member.name for member in form.fields}
+    return next((name for name in LABEL_COLUMNS.get(field.name, ()) if name in names), "")
+
+
+def _label_columns(form: Form, field: Field, columns: Sequence[Declared]) -> list[Declared]:
+    """Return the declared columns that may hold a label: those that the form offers for its column."""
+    name = _find_label_column(form, field)
+    column_field = next((member for member in form.fields if member.name == name), None)
+    return [column for column in columns if column_field is not None and _is_allowed(form, column_field, column)]
+
+
+def _has_label(column: Declared, default: str | None) -> bool:
+    """Return True if a column declares the default label, or if there is none."""
+    return default is None or not isinstance(column, Categories) or find_declared(column, default) in column.values
+
+
 def _is_allowed(form: Form, field: Field, column: Declared) -> bool:
-    """Return True if a declared column has the type that a field of this form needs."""
+    """Return True if a declared column has the type that a field needs."""
     if field.name in ("by", "rows", "columns") or (field.name == "column" and _counts_categories(form)):
         return isinstance(column, Categories)
     if field.name == "features":
         return isinstance(column, NumericColumn)
+    if field.name in TWO_CLASSES and field.metavar == "NAME":
+        return _is_label_column(form, column)
     is_number = field.is_numeric_column or field.name in ("x", "y", "second", "confidence", "split_by")
     return has_numbers(column) or not is_number
+
+
+def _count_classes(column: Declared) -> int:
+    """Return the number of declared classes; for a column of numbers, a larger number."""
+    return len(column.values) if isinstance(column, Categories) else 10**9
+
+
+def _is_label_column(form: Form, column: Declared) -> bool:
+    """Return True if a declared column has the classes that the question needs: two, or those that it lists."""
+    if not isinstance(column, Categories):
+        return form.command not in FEWEST_CLASSES and (column.lower, column.upper) == (0, 1)
+    classes = len(column.values)
+    return classes == 3 if form.command == "ordinal-classes" else classes >= FEWEST_CLASSES.get(form.command, 2)
 
 
 def _column_option(column: Declared) -> Option:
@@ -267,12 +368,11 @@ def _declared_range(column: Declared) -> tuple[str, str]:
 
 
 def _value_options(columns: Sequence[Declared]) -> tuple[Option, ...]:
-    """Return the declared values of all categorical columns as options, grouped by column."""
+    """Return the declared values of label columns as options, grouped by column; 0 and 1 of a column of numbers."""
     return tuple(
         Option(str(value), str(value), str(column.column))
         for column in columns
-        if isinstance(column, Categories)
-        for value in column.values
+        for value in (column.values if isinstance(column, Categories) else USUAL_LABELS)
     )
 
 
@@ -291,26 +391,23 @@ def complete_fields(form: Form, values: Given, columns: Sequence[Declared]) -> G
     """Complete typed fields with declared ranges, categories and bounds, in the form that the question parses.
 
     Raises:
-        ValueError: A part of a range is missing.
+        ValueError: A part of a range is missing or wrong, or a label is not declared. The argument is the field, or a
+            part such as ``grid.cells``.
     """
     declared = {str(item.column): item for item in columns}
     values = _fill_automatic_ranges(form, values, declared)
     completed = dict(values)
+    if form.command == "verify" and not (_field_text(values, "above") or _field_text(values, "below")):
+        completed["above"] = ["0"]
     for field in form.fields:
-        if field.name in RANGES and field.metavar in ("L:U:N", "L:U"):
-            completed.update(_complete_range(form, field, completed, declared))
+        if field.metavar in NAME_LISTS:
+            completed[field.name] = [",".join(name for name in values.get(field.name, ()) if name.strip())]
+        elif _is_range(field):
+            completed.update(_complete_range(form, field, values, declared))
         elif _is_declared(form, field) and not _field_text(completed, field.name):
-            source, without = DECLARED.get(field.name, ("column", ""))
-            column, excluded = (
-                declared.get(_field_text(completed, source)),
-                _field_text(completed, without) if without else "",
-            )
-            if isinstance(column, Categories):
-                completed[field.name] = [
-                    ",".join(_format_label(item) for item in column.values if str(item) != excluded)
-                ]
-        elif field.name in COLUMNS_OF_LABEL:
-            completed[field.name] = _declared_label(field, completed, declared)
+            completed[field.name] = _list_declared(form, field, values, declared)
+        elif field.name in LABEL_FIELDS and _find_label_column(form, field):
+            completed[field.name] = _complete_label(form, field, values, declared)
         elif "=" in field.metavar or field.name == "by":
             completed[field.name] = [
                 _add_values(field, item, declared, completed) for item in completed.get(field.name, ())
@@ -340,9 +437,26 @@ def _declared_label(field: Field, values: Given, declared: Mapping[str, Declared
     names = [_field_text(values, column_field) for column_field in COLUMNS_OF_LABEL[field.name]]
     column = declared.get("".join(names))  # a form has one of the fields
     text = _field_text(values, field.name) or (field.default or "")
-    if isinstance(column, Categories):
-        return [next((_format_label(value) for value in column.values if str(value) == text), text)]
-    return list(values.get(field.name, ()))
+    if column is None:
+        return list(values.get(field.name, ()))
+    choice = f"choose a value of {column.column!r}"
+    if text:
+        label = find_declared(column, text)
+        if isinstance(column, Categories) and label not in column.values:
+            raise InvalidArgument(field.name, f"{choice}, which has no value {text!r}")
+        return [_format_label(label)]
+    first = _complete_label_of(form, OTHER_CLASSES[field.name], values, declared)
+    other = find_other_class(column, first)
+    if other is None:
+        raise InvalidArgument(field.name, f"{choice}, which has more than two")
+    return [_format_label(other)]
+
+
+def _complete_label_of(form: Form, name: str, values: Given, declared: Mapping[str, Declared]) -> Category:
+    """Return the label of another field of the form, as the schema declares it."""
+    field = next(member for member in form.fields if member.name == name)
+    column = declared.get(_field_text(values, _find_label_column(form, field)))
+    return find_declared(column, _field_text(values, name) or (field.default or ""))
 
 
 def _format_label(value: Category) -> str:
@@ -359,24 +473,83 @@ def _field_text(values: Given, name: str) -> str:
 
 
 def _complete_range(form: Form, field: Field, values: Given, declared: Mapping[str, Declared]) -> dict[str, list[str]]:
-    """Join the parts of a typed range; missing bounds are those declared for its column."""
-    names = ("lower", "upper", "cells")[: 3 if field.metavar == "L:U:N" else 2]
-    endpoints = [_field_text(values, f"{field.name}.{endpoint}") for endpoint in names]
-    full_text = _field_text(values, field.name) or _field_text(values, "values") or _field_text(values, "edges")
-    source = _column_field(form, field)
-    if full_text or not (any(endpoints) or (field.is_required and len(names) == 2)):
+    """Join the parts of a range. Missing bounds are those declared for its column, missing cells the default.
+
+    Raises:
+        ValueError: A part is wrong, or a bound is missing and not declared.
+    """
+    names = RANGE_METAVARS[field.metavar]
+    parts = {name: _field_text(values, f"{field.name}.{name}") for name in names}
+    has_other_cells = field.name == "grid" and (_field_text(values, "values") or _field_text(values, "edges"))
+    bounds = _declared_bounds(form, field, values, declared)
+    if _field_text(values, field.name) or has_other_cells or (bounds is None and not any(parts.values())):
         return {}
-    if source and not _field_text(values, source):
-        return {}  # report the missing column instead
-    column = declared.get(_field_text(values, source))
-    if column is not None:
-        endpoints[:2] = (
-            endpoint or default for endpoint, default in zip(endpoints, _declared_range(column), strict=False)
-        )
-    if not all(endpoints):
-        bounds = "lower bound, upper bound and number of cells" if len(names) == 3 else "lower and upper bound"
-        raise InvalidArgument(field.name, f"must be {bounds}; type such a number")
-    return {field.name: [":".join(endpoints)]}
+    if not (parts["lower"] or parts["upper"]) and _is_usual_range(form, field, bounds) and not parts.get("cells"):
+        return {}  # the question has a range of its own
+    for name, bound in zip(("lower", "upper"), bounds or ("", ""), strict=True):
+        parts[name] = parts[name] or bound
+    if "cells" in parts:
+        parts["cells"] = parts["cells"] or _default_cells(form, field)
+    for name in sorted(parts, key=lambda name: not parts[name]):  # what was typed before what is missing
+        _check_part(f"{field.name}.{name}", name, parts[name])
+    if not float(parts["lower"]) < float(parts["upper"]):
+        raise InvalidArgument(f"{field.name}.upper", f"enter a number above {parts['lower']}, where the range begins")
+    return {field.name: [":".join(parts.values())]}
+
+
+def _is_usual_range(form: Form, field: Field, bounds: tuple[str, str] | None) -> bool:
+    """Return True if declared scores lie in the default range of the question, [0, 1] if it states none."""
+    if bounds is None or _has_main_range(form, field):
+        return False
+    lower, upper = (field.default or "0:1:1").split(":")[:2]
+    return float(lower) <= float(bounds[0]) and float(bounds[1]) <= float(upper)
+
+
+def _declared_bounds(
+    form: Form, field: Field, values: Given, declared: Mapping[str, Declared]
+) -> tuple[str, str] | None:
+    """Return the declared bounds of the columns of a range, as texts; None if one has no declared range."""
+    typed = values.get(_find_column_field(form, field), ())
+    ranges = [_declared_range(declared[name.strip()]) for name in typed if name.strip() in declared]
+    if not ranges or not all(lower for lower, _ in ranges):
+        return None
+    lower, upper = min((low for low, _ in ranges), key=float), max((high for _, high in ranges), key=float)
+    if form.command in SIGNED and field.name == "grid":  # an even number of cells of a symmetric range has an edge at 0
+        upper = repr(max(abs(float(lower)), abs(float(upper))))
+        lower = f"-{upper}"
+    return (lower, upper) if float(lower) < float(upper) else None
+
+
+def _check_part(argument: str, name: str, text: str) -> None:
+    """Refuse a part of a range that is missing or no number. Raises `InvalidArgument`, whose argument is the part."""
+    if name == "cells":
+        is_valid = re.fullmatch(r"[0-9]{1,18}|2\^[0-9]{1,2}", text) is not None and text.strip("0") != ""
+        rule = "enter a whole number of cells, as in 100"
+    else:
+        is_valid = _is_finite_number(text)
+        rule = f"enter a number, the {'lowest' if name == 'lower' else 'highest'} value of the range"
+    if not is_valid:
+        raise InvalidArgument(argument, f"{rule}; {text!r} is none" if text else rule)
+
+
+def _is_finite_number(text: str) -> bool:
+    """Return True for the text of a finite number."""
+    try:
+        return isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def split_ranges(form: Form, values: Given) -> Given:
+    """Return the typed values with each range that is one text, such as ``0:120:60``, divided into its parts."""
+    divided = dict(values)
+    for field in form.fields:
+        parts = _field_text(values, field.name).split(":") if _is_range(field) else []
+        names = RANGE_METAVARS.get(field.metavar, ())
+        if parts and len(parts) == len(names) and all(map(_is_finite_number, parts)):
+            divided |= {f"{field.name}.{name}": [part] for name, part in zip(names, parts, strict=True)}
+            del divided[field.name]
+    return divided
 
 
 def _add_values(field: Field, text: str, declared: Mapping[str, Declared], values: Given) -> str:

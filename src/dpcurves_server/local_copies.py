@@ -17,7 +17,7 @@ from dpcurves.curves.question_code import write_loss_code, write_question_code
 from dpcurves.curves.question_json import question_from_json
 
 from .datasets import DUCKDB_ENDINGS, Dataset, Source
-from .form_inputs import LABELS
+from .form_inputs import LABEL_FIELDS
 from .forms import Form, Given
 from .questions import AskedQuestion
 from .store import ASKED_FORMS, Archive, has_row
@@ -96,7 +96,7 @@ class AnswerCopies:
         words += [word for name, (value, usual) in formats.items() if value != usual for word in (f"--{name}", value)]
         for field in form.fields:
             texts = [text.strip() for text in asked_form.fields.get(field.name, ()) if text.strip()]
-            label = self.asked.question.get(field.name) if field.name in LABELS else None
+            label = self.asked.question.get(field.name) if field.name in LABEL_FIELDS else None
             for text in texts or ([label] if isinstance(label, str) else []):
                 words += [f"--{field.name.replace('_', '-')}", text]
         loss = self.asked.loss

@@ -13,7 +13,7 @@ import struct
 import sys
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, fields, is_dataclass
 from hashlib import sha256
@@ -25,9 +25,10 @@ from fastapi.concurrency import run_in_threadpool
 from dpcurves.arguments import ArgumentError, InvalidArgument, describe_value
 from dpcurves.conversation import Plan
 from dpcurves.curves.question_json import question_from_json, question_to_json
-from dpcurves.data import Categories, Grid, find_input_columns, is_expression
-from dpcurves.data.axis import Category, Predictor
+from dpcurves.data import Axis, Categories, Grid, find_input_columns, is_expression
+from dpcurves.data.axis import ALL_RECORDS, Category, Predictor
 from dpcurves.display.text import PlanLine, plan_lines
+from dpcurves.expressions import ValueType, check_expression, parse_expression
 from dpcurves.ledger.account import LONGEST_ACCOUNT_NAME
 from dpcurves.privacy import Adjacency, AdjacencyWithoutBound, PrivacyLoss
 from dpcurves.records.value_names import parse_number
@@ -330,6 +331,7 @@ def require_declared(plans: Sequence[Plan], dataset: str, columns: Sequence[Decl
                     raise InvalidArgument(
                         "column", f"{dataset!r} declares no column {column!r}"[:LONGEST_ACCOUNT_NAME], column
                     )
+            _require_expression_types(axis, declared)
             if axis.column not in declared or is_expression(axis, declared):  # of a model, or columns that are declared
                 continue
             if not isinstance(axis, Categories | Predictor) and not isinstance(axis.column, Predictor):
@@ -341,6 +343,31 @@ def require_declared(plans: Sequence[Plan], dataset: str, columns: Sequence[Decl
                             :LONGEST_ACCOUNT_NAME
                         ]
                         raise InvalidArgument(name, rule, axis.column)
+
+
+def _require_expression_types(axis: Axis | Categories, declared: Mapping[str, Declared]) -> None:
+    """Refuse a filter, or an expression in the place of a column, that reads a declared column as another type.
+
+    Raises:
+        ValueError: names the part of the expression, and how to write it.
+    """
+    types = {name: _expression_type(column) for name, column in declared.items()}
+    if axis.where:
+        check_expression(parse_expression(axis.where, "where"), types, ValueType.TRUTH, "where")
+    if is_expression(axis, declared) and axis.column != ALL_RECORDS:
+        needed = ValueType.NUMBER if isinstance(axis, Axis) else None
+        check_expression(parse_expression(str(axis.column), "column"), types, needed, "column")
+
+
+def _expression_type(declared: Declared) -> ValueType:
+    """Return the type of a declared column in expressions; a field for categories of several types."""
+    if not isinstance(declared, Categories):
+        return ValueType.NUMBER
+    types = {
+        ValueType.TEXT if isinstance(value, str) else ValueType.TRUTH if isinstance(value, bool) else ValueType.NUMBER
+        for value in declared.values
+    }
+    return types.pop() if len(types) == 1 else ValueType.FIELD
 
 
 def has_numbers(declared: Declared) -> bool:

@@ -11,19 +11,17 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, insert, select
 
-from dpcurves.arguments import InvalidArgument
 from dpcurves.curves.question_json import question_from_json, question_to_json
-from dpcurves.data import Categories
 from dpcurves.ledger import Currency, Event, Member, MemberBalance
 from dpcurves.ledger.account import LONGEST_ACCOUNT_NAME
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.session import make_request_id
 from dpcurves.shortcuts import parse_loss
-from dpcurves.strategies.choice import find_unlisted, replace_categories
 
 from .datasets import Dataset, Datasets
 from .planner import PlanJob, PlannedRounds, Planner
 from .projects import Project, Projects, find_project_for
+from .schema_alignment import align_with_schema
 from .store import QUESTIONS, RELEASES, Archive, format_now
 from .visitors import Right, Subject, Visitor, may, not_found, require
 
@@ -193,7 +191,8 @@ class Questions:
         """
         payer = find_project_for(self._archive, who, project, Right.ASK)
         dataset = self._datasets.get(who, payer.dataset)
-        question, loss = _add_declared_categories(question_from_json(question_json), dataset), loss.as_single_release()
+        question = align_with_schema(question_from_json(question_json), dataset.name, dataset.columns)
+        loss = loss.as_single_release()
         Currency.require_countable(loss, loss)
         plans = self.planner.plan(who.name, payer.name, question, PlanJob.from_question(question, loss, dataset))
         request = request_id(Member(payer.name, who.name), dataset, question, loss)
@@ -321,22 +320,6 @@ def _is_paid(connection: Connection, request: str) -> bool:
     """Return True if a request was charged, as of the last publication time."""
     paid = QUESTIONS.c.shown.in_([State.PAID.value, State.ANSWERED.value])
     return connection.execute(select(QUESTIONS.c.id).where(QUESTIONS.c.request == request, paid)).first() is not None
-
-
-def _add_declared_categories(question: Any, dataset: Dataset) -> Any:
-    """Fill in the declared categories of a column whose categories the question does not list.
-
-    Raises:
-        ValueError: The schema declares no categories of the column.
-    """
-    unlisted = find_unlisted(question)
-    if unlisted is None:
-        return question
-    for declared in dataset.columns:
-        if isinstance(declared, Categories) and declared.column == unlisted.column:
-            return replace_categories(question, unlisted, declared)
-    rule = f"{dataset.name!r} declares no categories of {unlisted.column!r}: list them in the question"
-    raise InvalidArgument("by", rule[:LONGEST_ACCOUNT_NAME], unlisted.column)
 
 
 # Redaction of author names.

@@ -22,7 +22,7 @@ from dpcurves.ledger.verification import receipt_of
 from dpcurves.session import Session
 from dpcurves_parties.serving.messages import disable_core_dumps
 
-from .datasets import Dataset, Datasets
+from .datasets import PLACES, Dataset, Datasets
 from .projects import NoLongerMember, Projects
 from .questions import State, question_id, request_id
 from .queue import Job, LeaseLost, Queue, WorkerRole
@@ -31,6 +31,10 @@ from .store import Archive
 from .visitors import MACHINE
 
 UNREADABLE = "the records cannot be read now, and nothing was charged; ask again later"
+MISFIT = (
+    "the records do not have the columns, types or number of units that the question and the public schema state, and "
+    "nothing was charged; tell the steward of the dataset"
+)
 
 
 class TamperedQuestion(InvalidArgument):
@@ -104,7 +108,7 @@ class Worker:
             if job.state is State.PAID or receipt_of(error) is not None:
                 self._queue.schedule_retry(job)
                 raise
-            self._queue.mark_refused(job, str(error) if isinstance(error, PUBLIC) else UNREADABLE)
+            self._queue.mark_refused(job, _describe_refusal(error))
             return
         self._queue.mark_paid(job)
         if self._does is WorkerRole.CHARGES:
@@ -142,6 +146,16 @@ class Worker:
                 dataset=account.dataset, units=dataset.units, delimiter=source.delimiter,
             )  # fmt: skip
         return self._sessions[key]
+
+
+def _describe_refusal(error: ArgumentError) -> str:
+    """Return why a question was refused before its charge, without anything that the records may hold.
+
+    Formal guarantees: the reason depends on public facts and on the schema of the records, and on no record.
+    """
+    if isinstance(error, PUBLIC):
+        return str(error)
+    return UNREADABLE if error.argument in PLACES else MISFIT
 
 
 # The worker process. A line on standard input wakes it up; when standard input closes, the server has ended.

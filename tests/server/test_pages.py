@@ -165,9 +165,9 @@ def test_questions_that_judge_models_and_tell_of_times_are_planned_from_their_fo
 
 def test_the_plan_comes_as_one_types_and_says_nothing_before_all_is_there(site: Pages) -> None:
     ann = site.browser("ann")
-    status, text, _ = ann.post(f"{HERE}/plan", **{**PLAN, "grid": "-60:600"})
-    assert (status, "<html" in text) == (200, False)
-    assert "grid: write lower:upper:cells" in text
+    status, text, _ = ann.post(f"{HERE}/plan", **{**PLAN, "grid": "", "grid.upper": "far"})
+    assert (status, "<html" in text, 'data-wrong="grid-upper"' in text) == (200, False, True)
+    assert "To: enter a number, the highest value of the range; &#39;far&#39; is none" in text
     assert "Fill in the form" in ann.post(f"{HERE}/plan", grid="0:1:2", amount="0.1")[1]
 
 
@@ -214,10 +214,7 @@ def test_a_range_that_is_left_out_is_the_declared_one(site: Pages) -> None:
         _, asked, _ = ann.post(HERE, do="plan", column="delay", grid=f"{lower}:600:66", amount="0.25")
         assert re.findall(r"<td class=.number.>[^<]*", asked) == re.findall(r"<td class=.number.>[^<]*", text)
         assert ann.get(place.replace("&amp;", "&"))[0] == 200
-    assert (
-        "type lower bound, upper bound and number of cells"
-        in ann.post(f"{HERE}/plan", **{**typed, "grid.cells": "", "grid.lower": "1"})[1]
-    )
+    assert "To: enter a number above 700" in ann.post(HERE, **{**typed, "grid.lower": "700"})[1]
 
 
 def test_no_page_of_a_question_names_an_option_of_the_command_line(site: Pages) -> None:

@@ -5,20 +5,20 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from html import escape
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from fastapi import Response
 
-from dpcurves.arguments import InvalidArgument
+from dpcurves.arguments import ArgumentError, InvalidArgument
 from dpcurves.curves.question_code import write_loss_code, write_question_code
 from dpcurves.curves.question_json import question_from_json, question_to_json
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_parties.serving.messages import ProtocolError
 
-from ..form_inputs import MOST_FORM_CELLS, build_inputs, complete_fields
+from ..form_errors import FormError, describe_form_error
+from ..form_inputs import MOST_FORM_CELLS, build_inputs, complete_fields, split_ranges
 from ..forms import Form, Given
 from ..projects import Project
 from ..questions import AskedQuestion, QuestionPlan, State, redact_question
@@ -48,19 +48,6 @@ OWN = frozenset({CSRF, DO, SEEN})
 """Form fields that are not part of the question."""
 
 
-@dataclass(frozen=True, slots=True)
-class FormError:
-    """An error in a question's form.
-
-    Attributes:
-        field: The form field.
-        message: The error message.
-    """
-
-    field: str
-    message: str
-
-
 def show_question_types(visit: Visit) -> Response:
     """Page of the question types."""
     project = visit.services.projects.get(visit.visitor, visit.path_params["project"])
@@ -84,8 +71,9 @@ def submit_form(visit: Visit) -> Response:
             return redirect_to("questions", question.id)
     except ProtocolError:
         raise
-    except ValueError as error:
-        return _render_form(visit, visit.form, question_plan=None, error=_form_error(error), status=400)
+    except ArgumentError as error:
+        form_error = _form_error(visit, form, error, visit.form)
+        return _render_form(visit, visit.form, question_plan=None, error=form_error, status=400)
     return _render_form(visit, visit.form, question_plan=question_plan, error=None)
 
 
@@ -98,8 +86,9 @@ def show_plan(visit: Visit) -> Response:
         question_plan = visit.services.questions.plan(visit.visitor, project.name, question_json, loss)
     except ProtocolError:
         raise
-    except ValueError as error:
-        form_error = _form_error(error) if _is_complete(visit, project, form) else None
+    except ArgumentError as error:
+        is_reported = _is_complete(visit, project, form)
+        form_error = _form_error(visit, form, error, visit.form) if is_reported else None
     return visit.render("plan.html", **_form_context(visit, project, form, question_plan, form_error))
 
 
@@ -155,9 +144,11 @@ def _parse_form(visit: Visit, project: Project, form: Form, values: Given) -> tu
     return question_json, parse_price(AMOUNT, dataset.account.currency, "".join(values.get(AMOUNT, ())).strip())
 
 
-def _form_error(error: ValueError) -> FormError:
-    """Return an error as the field that it concerns and a message."""
-    return FormError(str(getattr(error, "argument", "")), str(error))
+def _form_error(visit: Visit, form: Form, error: ArgumentError, values: Given) -> FormError:
+    """Return an error as the field that it concerns and a message in the words of the page."""
+    return describe_form_error(
+        form, error, values, {command: listed.title for command, listed in visit.site.forms.items()}
+    )
 
 
 def _render_form(
@@ -171,12 +162,12 @@ def _render_form(
     further_fields = [form_input.field.name for form_input in others]
     field_names = [f"{name}{suffix}" for name in further_fields for suffix in ("", ".lower", ".upper", ".cells")]
     is_open = any("".join(values.get(name, ())).strip() for name in field_names) or (
-        error and error.field in further_fields
+        error is not None and error.field.partition(".")[0] in further_fields
     )
     return visit.render(
         "question.html",
         status,
-        given=values,
+        given=split_ranges(form, values),
         opened=is_open,
         first=first,
         others=others,

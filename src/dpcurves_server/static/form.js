@@ -1,11 +1,11 @@
 "use strict";
-// Sliders follow their number fields and the other way round; a chosen column fills in its declared range.
-// Without scripts the same fields are typed, and a range that is left empty is the declared one.
+// Sliders follow their number fields and the other way round; a chosen column fills in its declared range and narrows the
+// list of its values. Without scripts the same fields are typed, and what is left empty is as the schema declares it.
 (() => {
   const sliders = document.querySelectorAll("input[data-slides]");
   for (const slider of sliders) {
     const field = document.getElementById(slider.dataset.slides);
-    const follow = () => { if (field.value !== "") slider.value = field.value; };
+    const follow = () => { slider.value = field.value === "" ? slider.min : field.value; };
     slider.hidden = false;
     slider.addEventListener("input", () => {
       const rounded = Number(Number(slider.value).toPrecision(3));
@@ -15,18 +15,31 @@
     follow();
   }
   const ranges = [...document.querySelectorAll("fieldset[data-of]")];
+  const narrow = () => {
+    for (const list of document.querySelectorAll("select[data-labels]")) {
+      const column = document.getElementById(`f-${list.dataset.labels}`);
+      for (const group of list.querySelectorAll("optgroup")) {
+        group.hidden = group.disabled = Boolean(column?.value) && column.value !== group.label;
+      }
+    }
+  };
   document.addEventListener("change", ({target}) => {
     if (!(target instanceof HTMLSelectElement)) return;
     const chosen = target.selectedOptions[0];
-    for (const range of ranges.filter((each) => each.dataset.of === target.name)) {
+    for (const range of ranges.filter((fieldset) => fieldset.dataset.of === target.name)) {
       for (const part of ["lower", "upper"]) {
         range.querySelector(`[data-part=${part}]`).value = chosen.dataset[part] ?? "";
       }
     }
-    if (target.id === "f-event" || target.id === "f-label") {
-      for (const list of document.querySelectorAll("select[data-labels] optgroup")) {
-        list.hidden = [...document.querySelectorAll("#f-event, #f-label")].every((each) => each.value !== list.label);
-      }
-    }
+    for (const list of document.querySelectorAll(`select[data-labels="${target.name}"]`)) list.value = "";
+    narrow();
   }, true);
+  narrow();
+  // The plan comes while one types: mark the field that its message is about, and no other.
+  document.addEventListener("htmx:afterSwap", () => {
+    const wrong = document.querySelector("#plan [data-wrong]")?.dataset.wrong;
+    for (const field of document.querySelectorAll("form [aria-invalid]")) field.removeAttribute("aria-invalid");
+    for (const message of document.querySelectorAll(".wrong")) message.remove();  // of the page as it was loaded
+    if (wrong) document.getElementById(`f-${wrong}`)?.setAttribute("aria-invalid", "true");
+  });
 })();

@@ -1,0 +1,99 @@
+"""Errors of question forms in the words of the page: the label of the field, and what to enter there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dpcurves.arguments import ArgumentError
+
+from .form_inputs import RANGE_METAVARS, RANGES, name_field
+from .forms import Form, Given
+
+PRICES = frozenset({"amount", "epsilon", "rho", "loss"})
+"""Arguments of errors about the price."""
+RANGE_PARTS = frozenset({"lower", "upper", "width", "cells"})
+"""Arguments of errors about a part of a range."""
+OPTION = re.compile(r"--([a-z][a-z-]*)")
+PYTHON = re.compile(r",? as in (?:[A-Z]\w+\([^;]*\)|\w+=[^;]*)")
+"""An example in Python, which is no help on a page."""
+QUESTION_CLASS = re.compile(r"see (\w+)Question")
+OTHER_FIELD = re.compile(r"(differ from|column than) (\w+)\b")
+"""A rule about two fields."""
+
+
+@dataclass(frozen=True, slots=True)
+class FormError:
+    """An error in a form.
+
+    Attributes:
+        field: The form field, or a part of it such as ``grid.cells``; empty for an error of the whole form.
+        message: The message: the label of the field, and the rule.
+    """
+
+    field: str
+    message: str
+
+
+def describe_form_error(form: Form, error: ArgumentError, values: Given, titles: Mapping[str, str]) -> FormError:
+    """Return an error of a question as the field that it concerns and a message in the words of the page.
+
+    Arguments:
+        form: The form of the question.
+        error: The error.
+        values: The typed values, which tell the field of an error about a column.
+        titles: The titles of all questions, by command.
+    """
+    field = _find_field(form, error, values)
+    rule = _adapt_rule(form, error.rule, titles)
+    if not field:
+        return FormError("", f"{rule[:1].upper()}{rule[1:]}")
+    return FormError(field, f"{name_field(form, field)}: {rule}")
+
+
+def _find_field(form: Form, error: ArgumentError, values: Given) -> str:
+    """Return the form field of an error, or a part of it; an empty text if no single field is wrong."""
+    names = {field.name for field in form.fields}
+    argument = error.argument.replace("-", "_")
+    name = argument.partition(".")[0]
+    if name in PRICES:
+        return "amount"
+    given = error.given
+    typed = [field.name for field in form.fields if given is not None and _names_column(values, field.name, given)]
+    if typed and (name not in names or not any(values.get(name, ()))):
+        return typed[0]
+    if name in names:
+        return argument
+    if name in RANGE_PARTS:
+        ranges = [field for field in form.fields if field.name in RANGES and field.metavar in RANGE_METAVARS]
+        is_part = ranges and name in RANGE_METAVARS[ranges[0].metavar]
+        return (f"{ranges[0].name}.{name}" if is_part else ranges[0].name) if ranges else ""
+    alias = {"categories": "by", "level": "coefficient", "classes": "label", "causes": "event"}.get(name, "")
+    return alias if alias in names else ""
+
+
+def _names_column(values: Given, name: str, column: str) -> bool:
+    """Return True if a field names this column, with or without categories."""
+    return any(text.partition("=")[0].strip() == column for text in values.get(name, ()))
+
+
+def _adapt_rule(form: Form, rule: str, titles: Mapping[str, str]) -> str:
+    """Return a rule that names fields by their labels and questions by their titles, without examples in Python."""
+    names = {field.name for field in form.fields}
+
+    def label_field(match: re.Match[str]) -> str:
+        """Return the label of the field that an option names."""
+        return f"“{name_field(form, match[1].replace('-', '_'))}”"
+
+    def label_other(match: re.Match[str]) -> str:
+        """Return a rule about two fields with the label of the other one."""
+        return f"{match[1]} “{name_field(form, match[2])}”" if match[2] in names else match[0]
+
+    def title_question(match: re.Match[str]) -> str:
+        """Return the title of the question of a class."""
+        command = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", match[1]).lower()
+        return f"ask “{titles.get(command, command)}”"
+
+    adapted = QUESTION_CLASS.sub(title_question, PYTHON.sub("", rule))
+    return OTHER_FIELD.sub(label_other, OPTION.sub(label_field, adapted))

@@ -1,0 +1,130 @@
+"""Questions in the terms of the public schema: categories of their declared type, and both classes by name.
+
+A file of text declares no types, so a question that leaves a class to its usual value, 0 or 1, is refused there. The
+schema of a dataset does declare it. A question that was completed by the schema is answered from any file that has the
+declared columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from itertools import chain
+from typing import Any
+
+from dpcurves.arguments import InvalidArgument
+from dpcurves.data import Categories, Category, Predictor, UnlistedCategories
+from dpcurves.ledger.account import LONGEST_ACCOUNT_NAME
+from dpcurves.records.value_names import parse_number
+from dpcurves.strategies.choice import find_unlisted, replace_categories
+
+from .declared_columns import Declared
+
+LABEL_COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "event_value": ("event",), "censored_value": ("event",), "causes": ("event",), "pos_label": ("label", "outcome"),
+    "neg_label": ("label", "outcome"), "treated_value": ("treatment",), "control_value": ("treatment",),
+}  # fmt: skip
+"""Fields of a question that hold labels, each with the fields of which a question has the one that names the column."""
+OTHER_CLASSES: Mapping[str, str] = {
+    "censored_value": "event_value", "neg_label": "pos_label", "control_value": "treated_value",
+}  # fmt: skip
+"""Fields of the second class of a column of two classes, each with the field of the first."""
+USUAL_LABELS = (0, 1)
+
+
+def align_with_schema(question: Any, dataset: str, columns: Sequence[Declared]) -> Any:
+    """Return a question with the declared categories of unlisted columns, labels of their declared type, and the second
+    class of each column of two classes.
+
+    Raises:
+        ValueError: the schema declares no categories of a column that the question does not list.
+    """
+    declared = {str(column.column): column for column in columns}
+    listed = _align_value(_list_categories(question, dataset, declared), declared)
+    names = {field.name for field in fields(listed)}
+    aligned = {
+        name: _align_label(getattr(listed, name), _find_column(listed, name, declared))
+        for name in LABEL_COLUMNS.keys() & names
+    }
+    for other, first in OTHER_CLASSES.items():
+        column = _find_column(listed, other, declared) if other in names else None
+        if other in names and first in names and aligned[other] is None and column is not None:
+            aligned[other] = find_other_class(column, aligned[first])
+    return replace(listed, **aligned)
+
+
+def find_other_class(declared: Declared, label: Category) -> Category | None:
+    """Return the second class of a declared column of two classes; None if the schema does not say which it is.
+
+    >>> find_other_class(Categories("late", ("no", "yes")), "yes")
+    'no'
+    >>> find_other_class(Categories("grade", ("low", "mid", "high")), "high") is None
+    True
+    """
+    usual = [value for value in USUAL_LABELS if value != label and label in USUAL_LABELS]
+    candidates: list[Category] = [*usual]
+    if not isinstance(declared, Categories):
+        candidates = [value for value in usual if declared.lower <= value <= declared.upper]
+    elif label in declared.values:
+        others = [value for value in declared.values if value != label]
+        candidates = others if len(others) == 1 else [value for value in others if value in usual]
+    return candidates[0] if len(candidates) == 1 else None
+
+
+def find_declared(declared: Declared | None, label: Category) -> Category:
+    """Return a label as the schema declares it; a label that it does not declare is returned unchanged.
+
+    >>> find_declared(Categories("code", (1, 2)), "2")
+    2
+    """
+    if declared is None:
+        return label
+    if not isinstance(declared, Categories):
+        number = parse_number(label) if isinstance(label, str) else None
+        return label if number is None else number
+    equal = (value for value in declared.values if value == label and isinstance(value, str) is isinstance(label, str))
+    alike = (value for value in declared.values if str(value) == str(label))
+    return next(chain(equal, alike), label)
+
+
+def _align_label(label: Any, declared: Declared | None) -> Any:
+    """Return a label, several labels, or None, as the schema declares them."""
+    if isinstance(label, tuple):
+        return tuple(find_declared(declared, one_label) for one_label in label)
+    return None if label is None else find_declared(declared, label)
+
+
+def _align_value(value: Any, declared: Mapping[str, Declared]) -> Any:
+    """Return a part of a question in which all listed categories have their declared type."""
+    if isinstance(value, UnlistedCategories | Predictor):
+        return value
+    if isinstance(value, Categories):
+        return replace(value, values=_align_label(value.values, declared.get(value.column)))
+    if isinstance(value, tuple):
+        return tuple(_align_value(element, declared) for element in value)
+    if is_dataclass(value) and not isinstance(value, type) and type(value).__name__.endswith("Question"):
+        members = {field.name: _align_value(getattr(value, field.name), declared) for field in fields(value)}
+        return replace(value, **members)
+    return value
+
+
+def _find_column(question: Any, field: str, declared: Mapping[str, Declared]) -> Declared | None:
+    """Return the declared column whose labels a field holds; None for an undeclared one."""
+    names: Iterable[Any] = (getattr(question, name, None) for name in LABEL_COLUMNS[field])
+    return next((declared[name] for name in names if isinstance(name, str) and name in declared), None)
+
+
+def _list_categories(question: Any, dataset: str, declared: Mapping[str, Declared]) -> Any:
+    """Return a question with the declared categories of the column whose categories it does not list.
+
+    Raises:
+        ValueError: the schema declares no categories of the column.
+    """
+    unlisted = find_unlisted(question)
+    if unlisted is None:
+        return question
+    column = declared.get(unlisted.column)
+    if isinstance(column, Categories):
+        return replace_categories(question, unlisted, column)
+    rule = f"{dataset!r} declares no categories of {unlisted.column!r}: list them in the question"
+    raise InvalidArgument("by", rule[:LONGEST_ACCOUNT_NAME], unlisted.column)

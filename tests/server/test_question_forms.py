@@ -1,0 +1,186 @@
+"""Every question of the pages is answered from its needed fields, or refused at a field before anything is charged."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+
+import dpcurves as dp
+from dpcurves.arguments import ArgumentError
+from dpcurves.cli.one_table import QUESTIONS
+from dpcurves.data import Categories
+from dpcurves.models import NumericColumn
+from dpcurves.session import plan_question
+from dpcurves_server.cli.commands import build_forms
+from dpcurves_server.declared_columns import Declared
+from dpcurves_server.form_errors import FormError, describe_form_error
+from dpcurves_server.form_inputs import Input, InputKind, build_inputs, complete_fields, name_field
+from dpcurves_server.forms import Form
+from dpcurves_server.planner import require_declared
+from dpcurves_server.schema_alignment import align_with_schema
+
+COLUMNS: tuple[Declared, ...] = (
+    NumericColumn("pay", -100, 1000), NumericColumn("months", 0, 60), NumericColumn("entered", 0, 60),
+    NumericColumn("risk", -5, 5), NumericColumn("a", 0, 1), NumericColumn("b", 0, 1), NumericColumn("c", 0, 1),
+    Categories("died", (0, 1)), Categories("late", ("no", "yes")), Categories("ward", ("x", "y", "z")),
+    Categories("cause", (0, 1, 2)), Categories("code", ("1", "2")), Categories("flag", (False, True)),
+)  # fmt: skip
+FORMS = build_forms(QUESTIONS)
+TITLES = {word: form.title for word, form in FORMS.items()}
+LOSS, ADJACENCY, ROWS = dp.PrivacyLoss.pure("0.5"), dp.REPLACE_ONE, 60
+SENSIBLE = {
+    "rows": "ward", "columns": "cause", "time": "months", "entry": "entered", "last": "entered", "y": "months",
+    "first": "months", "score": "a", "second": "b", "treatment": "flag", "observed": "risk", "coefficient": "months",
+    "explained_by": "months", "features": "months", "residual": "risk",
+}  # fmt: skip
+"""Columns that a person chooses; the first that is offered for other fields."""
+TYPED: Mapping[str, list[str]] = {
+    "coverage": ["0.9"], "quantiles": ["0.5"], "scores": ["a", "b", "c"], "errors": ["risk"],
+}  # fmt: skip
+FILTERS = ("ward > 5", "pay + ward > 3", "late = 1", "cause IN ('a', 1)", "NOT ward", "died = 1 AND ward = 'x'", "flag")
+
+
+@pytest.fixture(scope="module")
+def sessions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[dp.Session]]:
+    """The same table in a file that declares types, and in one that declares none."""
+    folder, draws = tmp_path_factory.mktemp("forms"), np.random.default_rng(1)
+    table = pa.table({str(column.column): sample(column, draws) for column in COLUMNS})
+    csv.write_csv(table, folder / "t.csv")
+    parquet.write_table(table, folder / "t.parquet")
+    files = [str(folder / "t.csv"), str(folder / "t.parquet")]
+    opened = [dp.Session(file, budget=LOSS, adjacency=ADJACENCY, units=ROWS) for file in files]
+    yield opened
+    for session in opened:
+        session.close()
+
+
+def sample(column: Declared, draws: np.random.Generator) -> Any:
+    if isinstance(column, Categories):
+        return pa.array([column.values[number] for number in draws.integers(len(column.values), size=ROWS)])
+    return draws.uniform(column.lower, column.upper, ROWS)
+
+
+def fill_needed(form: Form, columns: Sequence[Declared] = COLUMNS) -> dict[str, list[str]]:
+    """What a person types who fills in the fields that are marked as needed, and no other."""
+    typed: dict[str, list[str]] = {}
+    for form_input in chain(*build_inputs(form, columns, ())):
+        if form_input.is_required:
+            typed[form_input.field.name] = choose(form_input, typed)
+    return typed
+
+
+def choose(form_input: Input, typed: Mapping[str, list[str]]) -> list[str]:
+    name, values = form_input.field.name, [option.value for option in form_input.options]
+    if form_input.kind is InputKind.LABEL:
+        (column,) = typed[form_input.column_field]
+        return [next(option.value for option in reversed(form_input.options) if option.group in (column, ""))]
+    if form_input.kind in (InputKind.RANGE, InputKind.TEXT, InputKind.NUMBER) or name in TYPED:
+        return TYPED.get(name, [""])
+    return [SENSIBLE[name] if SENSIBLE.get(name) in values else values[0]]
+
+
+def require_answered(question: Any, sessions: Sequence[dp.Session]) -> None:
+    """Plan the question from public facts, as the server does; then as its workers do, from either file."""
+    aligned = align_with_schema(question, "t", COLUMNS)
+    plans = plan_question(aligned, LOSS, ADJACENCY.to_question_adjacency(dp.EACH_RECORD, ROWS))
+    require_declared(plans, "t", COLUMNS)
+    for session in sessions:
+        session.check_plans(session.plan(aligned, LOSS))
+
+
+@pytest.mark.parametrize("word", FORMS)
+def test_every_question_is_answered_from_the_fields_that_are_marked(word: str, sessions: list[dp.Session]) -> None:
+    form = FORMS[word]
+    require_answered(form.build_question(complete_fields(form, fill_needed(form), COLUMNS), {}), sessions)
+
+
+@pytest.mark.parametrize("word", ["survival", "roc", "uplift"])
+def test_classes_of_text_are_marked_as_needed_and_the_second_one_is_the_other(word: str) -> None:
+    form, columns = FORMS[word], (NumericColumn("a", 0, 1), Categories("late", ("no", "yes")))
+    typed = {**fill_needed(form, columns), "treatment": ["late"]}
+    assert "yes" in {"".join(values) for name, values in typed.items() if name.endswith(("value", "label"))}
+    completed = complete_fields(form, typed, columns)
+    others = {"censored_value", "neg_label", "control_value"} & completed.keys()
+    assert others
+    assert all(completed[name] == ["no"] for name in others)
+
+
+def test_a_question_of_a_program_gets_its_second_class_and_types_from_the_schema(sessions: list[dp.Session]) -> None:
+    grid, split = dp.Grid(0, 60, cells=6), dp.Categories("code", (1, 2))
+    for question in (
+        dp.SurvivalQuestion("months", "died", grid, by=split),
+        dp.SurvivalQuestion("months", "a", grid),
+        dp.UpliftQuestion("died", "flag", "a", pos_label="1"),
+        dp.SurvivalQuestion("months", "code", grid, event_value=1, censored_value=2),
+    ):
+        require_answered(question, sessions)
+    aligned = align_with_schema(dp.CdfQuestion("pay", grid, by=split), "t", COLUMNS)
+    assert aligned.by.values == ("1", "2")
+    assert align_with_schema(dp.RocQuestion("flag", "a"), "t", COLUMNS).neg_label is False
+
+
+def test_columns_of_a_wrong_kind_are_refused_at_a_field_or_answered(sessions: list[dp.Session]) -> None:
+    """What the plan accepts, no worker refuses: a random choice of columns, labels and a filter for each question."""
+    chosen, refusals = random.Random(5), 0
+    for form in FORMS.values():
+        typed = fill_needed(form)
+        for form_input in chain(*build_inputs(form, COLUMNS, ())):
+            is_changed = form_input.kind in (InputKind.COLUMN, InputKind.LABEL) and chosen.random() < 0.4
+            if is_changed and form_input.options and form_input.field.name != "weight":
+                typed[form_input.field.name] = [chosen.choice(form_input.options).value]
+        typed["where"] = [chosen.choice(("", *FILTERS))]
+        error = refuse(form, typed)
+        refusals += error is not None
+        if error is None:
+            require_answered(form.build_question(complete_fields(form, typed, COLUMNS), {}), sessions)
+        else:
+            assert_says_where(form, error)
+    assert 8 < refusals < 25  # both happen
+
+
+def refuse(form: Form, typed: Mapping[str, list[str]]) -> FormError | None:
+    """Why the plan of what was typed is refused, as the page says it; None: it is planned."""
+    try:
+        question = form.build_question(complete_fields(form, typed, COLUMNS), {})
+        aligned = align_with_schema(question, "t", COLUMNS)
+        plans = plan_question(aligned, LOSS, ADJACENCY.to_question_adjacency(dp.EACH_RECORD, ROWS))
+        require_declared(plans, "t", COLUMNS)
+    except ArgumentError as error:
+        return describe_form_error(form, error, typed, TITLES)
+    return None
+
+
+def assert_says_where(form: Form, error: FormError) -> None:
+    """The message begins with the label of a field, and names no option, class or program's word."""
+    assert error.field, error
+    assert error.message.startswith(f"{name_field(form, error.field)}: "), error
+    assert not re.search(r"--[a-z]|lower:upper|Question|Categories\(|Grid\(|=\(|^[a-z]", error.message), error
+
+
+WRONG = ("two", "-1", "12.5", "9:1", "1;2")
+
+
+@pytest.mark.parametrize("word", FORMS)
+def test_wrong_values_are_refused_at_their_field_in_words_of_the_page(word: str) -> None:
+    form = FORMS[word]
+    for form_input in chain(*build_inputs(form, COLUMNS, ())):
+        if form_input.kind not in (InputKind.RANGE, InputKind.NUMBER, InputKind.TEXT):
+            continue
+        parts = [""] if form_input.kind is not InputKind.RANGE else [".lower", ".upper", ".cells"]
+        for part in parts if form_input.has_cells else parts[:2]:
+            for wrong in WRONG:
+                error = refuse(form, {**fill_needed(form), f"{form_input.field.name}{part}": [wrong]})
+                if error is not None:
+                    assert_says_where(form, error)
+            if part:
+                error = refuse(form, {**fill_needed(form), f"{form_input.field.name}{part}": ["two"]})
+                assert error is not None
+                assert error.field == f"{form_input.field.name}{part}"
