@@ -186,6 +186,7 @@ ifneq ($(SIZE),--quick)
 endif
 ifeq ($(SIZE),--full)
 	$(MAKE) expected-errors
+	$(BIN)/python benchmarks/tuning.py
 endif
 
 # The auditor's exam, told claims alone, and what lies around answers of neighbours, with their tables in docs/audit.md; and

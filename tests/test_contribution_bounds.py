@@ -77,7 +77,7 @@ def test_one_bound_is_for_all_questions_where_it_was_stated() -> None:
         pytest.raises(ValueError, match=r"^rows_per_unit: this session was opened with one bound"),
     ):
         opened.ask(CDF, ONE, rows_per_unit=4)
-    with session(log()) as opened, pytest.raises(ValueError, match=r"^rows_per_unit: give the largest number"):
+    with session(log()) as opened, pytest.raises(ValueError, match=r"^rows_per_unit: the largest number"):
         _ = opened.adjacency
 
 

@@ -60,8 +60,8 @@ WRONG: list[tuple[str, Callable[[Any], object], Any]] = [
         "ab",
     ),
     ("bounds: a number is needed", lambda bounds: dp.mean(X, bounds=bounds, **PAID), ("a", 1)),
-    ("estimator: one of dpcurves", plot_of, "dawa"),
-    ("estimator: one of dpcurves", plot_of, DawaEstimator),
+    ("estimator: an estimator of dpcurves", plot_of, "dawa"),
+    ("estimator: an estimator of dpcurves", plot_of, DawaEstimator),
     ("table: a file, a data frame", table, [1, 2]),
     ("table: a file, a data frame", table, None),
     ("budget: a loss, as in PrivacyLoss.pure", budget, 1),
@@ -205,5 +205,5 @@ def test_no_more_groups_are_cut_than_anyone_can_read() -> None:
 
 
 def test_values_that_were_taken_for_shares_are_not_shown() -> None:
-    with pytest.raises(ValueError, match=r"^p: shares between 0 and 1 are needed, as in 0\.25$"):
+    with pytest.raises(ValueError, match=r"^p: numbers from 0 to 1 are needed, as in 0\.25$"):
         dp.quantiles([0.25, 0.5], [97531.25, 12.5], grid=GRID, adjacency=dp.REPLACE_ONE, epsilon=1)

@@ -861,14 +861,12 @@ def _resolve_trust(trust: TrustModel[Curator] | None, table: object) -> TrustMod
         raise UnsupportedQuery("trust", f"a session has one curator, who sees all records; with {trust!r} {instead}")
     if isinstance(trust, Central) and type(engine) is str and not trust.engine:
         return replace(trust, engine=engine)
-    if type(trust) is Central and _is_csv(table):
+    # in a CSV file lines may be malformed, and fields may hold any text
+    if type(trust) is Central and (
+        isinstance(table, CsvFile) or (isinstance(table, str | PathLike) and is_text_file(table))
+    ):
         return replace(trust, tells_reasons=True)
     return trust
-
-
-def _is_csv(table: object) -> bool:
-    """Return whether a table is a CSV file, by type or name: lines may be malformed, and fields may hold any text."""
-    return isinstance(table, CsvFile) or (isinstance(table, str | PathLike) and is_text_file(table))
 
 
 def _require_version_suffix(dataset: str, table: Any) -> str:

@@ -71,7 +71,7 @@ class Tables:
         "A DuckDB database (.duckdb), postgresql://reader@host/db, sc://host:port, or a CSV or Parquet file, "
         "which FROM calls by its name without the ending.",
     )
-    delimiter: str = of.option("SIGN", "What separates the fields of a CSV file.", ",")
+    delimiter: str = of.option("SIGN", "Field separator of a CSV file.", ",")
 
 
 @dataclass(frozen=True)

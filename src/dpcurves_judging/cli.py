@@ -43,7 +43,7 @@ class ModelPairOptions(of.QuestionOptions):
     at: str | None = of.optional("P,P", "Threshold probabilities of net benefit.", of.parse_numbers)
     pos_label: str = of.option("LABEL", "The positive label.", "1", of.parse_label)
     neg_label: str | None = of.optional(
-        "LABEL", "The negative one; needed in a CSV file, and where the other is neither 1 nor 0.", of.parse_label
+        "LABEL", "Negative label. Required for CSV files, and if the positive label is neither 1 nor 0.", of.parse_label
     )
     model: str = of.option("TEXT", MODEL, "the models are taken as public")
 
@@ -68,7 +68,7 @@ class SeveralModelsOptions(of.QuestionOptions):
     )
     pos_label: str = of.option("LABEL", "The positive label.", "1", of.parse_label)
     neg_label: str | None = of.optional(
-        "LABEL", "The negative one; needed in a CSV file, and where the other is neither 1 nor 0.", of.parse_label
+        "LABEL", "Negative label. Required for CSV files, and if the positive label is neither 1 nor 0.", of.parse_label
     )
     model: str = of.option("TEXT", MODEL, "the models are taken as public")
 
@@ -123,9 +123,11 @@ class UpliftOptions(of.QuestionOptions):
         "NAME", "The column of predicted gains; or @FILE, a model in JSON.", parse=of.read_score_source
     )
     grid: str = of.option("L:U:N", "Public cells of scores.", "-1:1:40", of.parse_grid)
-    pos_label: str = of.option("LABEL", "The good outcome.", "1", of.parse_label)
+    pos_label: str = of.option("LABEL", "Label of the wanted outcome.", "1", of.parse_label)
     neg_label: str | None = of.optional(
-        "LABEL", "The bad one; needed in a CSV file, and where the other is neither 1 nor 0.", of.parse_label
+        "LABEL",
+        "Label of the unwanted outcome. Required for CSV files, and if --pos-label is neither 1 nor 0.",
+        of.parse_label,
     )
     treated_value: str = of.option("LABEL", "The value of --treatment of the treated.", "1", of.parse_label)
     control_value: str | None = of.optional(
@@ -169,7 +171,7 @@ class PairwiseScorerOptions(of.QuestionOptions):
     )
     pos_label: str = of.option("LABEL", "The positive label.", "1", of.parse_label)
     neg_label: str | None = of.optional(
-        "LABEL", "The negative one; needed in a CSV file, and where the other is neither 1 nor 0.", of.parse_label
+        "LABEL", "Negative label. Required for CSV files, and if the positive label is neither 1 nor 0.", of.parse_label
     )
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
@@ -240,7 +242,7 @@ class QuantilesView(NumbersView):
 class PictureOptions(of.ReadingOptions):
     """Option for the plot: numbers with their intervals, or the curves."""
 
-    show: str = of.option("numbers|curves", "What is drawn; both are paid for at once.", "numbers")
+    show: str = of.option("numbers|curves", "Result that is plotted. Both are paid for together.", "numbers")
 
     def adapt_view(self, view: Any, question: Any) -> Any:
         """Return `view`, or for --show curves a `CurvesView` around it. Raises `Misuse` for curves of several

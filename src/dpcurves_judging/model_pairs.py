@@ -54,12 +54,6 @@ PROBABILITY_CELLS = Grid(0, 1, cells=100)
 """Cells of predicted probabilities, by default: even, of width 0.01."""
 
 
-LEAST_SCORE_CELLS = 4
-"""Least number of cells of a score, if the number is chosen automatically."""
-MOST_SCORE_CELLS = 128
-"""Largest number of cells of a score, if the number is chosen automatically."""
-
-
 @dataclass(frozen=True)
 class Tuning:
     """Numbers of the forecast error that chooses cells and releases."""
@@ -74,6 +68,10 @@ class Tuning:
     """Sampling error of a difference whose covariance is known, times the square root of the records."""
     worst_error: float = 1.2
     """Sampling error of two areas whose covariance is unknown, so in the worst case, times the same root."""
+    least_cells: int = 4
+    """Least number of cells of a score, if the number is chosen automatically."""
+    most_cells: int = 128
+    """Largest number of cells of a score, if the number is chosen automatically."""
 
 
 TUNING = Tuning()
@@ -286,8 +284,8 @@ def choose_design(question: ModelPairQuestion, setting: Setting) -> ModelPairQue
     if question.cells is not None:
         return question
     records = max(setting.adjacency.public_record_count or TUNING.usual_records, 1)
-    most_cells = min(max(question.grid.cells, question.grid_of_second.cells, LEAST_SCORE_CELLS), MOST_SCORE_CELLS)
-    cells_tried = np.arange(LEAST_SCORE_CELLS, most_cells + 1)
+    most_cells = min(max(question.grid.cells, question.grid_of_second.cells, TUNING.least_cells), TUNING.most_cells)
+    cells_tried = np.arange(TUNING.least_cells, most_cells + 1)
     sampling_factors = (TUNING.paired_error, TUNING.worst_error) if setting.adjacency.unit.records == 1 else (0.0, 0.0)
     designs = list[tuple[float, int, int]]()
     for releases, sampling_factor in zip((1, 2), sampling_factors, strict=True):

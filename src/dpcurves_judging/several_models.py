@@ -27,7 +27,7 @@ from dpcurves.display.groups import draw_curves
 from dpcurves.inference.simulation import numbered_generator
 
 from .counted_numbers import TABLE_STREAM, CountedNumbers, Tables, ask_tables, compute_auc, require_few_counts
-from .model_pairs import LEAST_SCORE_CELLS, MOST_SCORE_CELLS, PROBABILITY_CELLS, TUNING, Tuning, coarsen_grid
+from .model_pairs import PROBABILITY_CELLS, TUNING, Tuning, coarsen_grid
 from .rates_by_group import adjust_level
 
 FIRST, SECOND = -2, -1  # axes of both scores in a table of a pair
@@ -303,12 +303,14 @@ def choose_design(question: SeveralModelsQuestion, setting: Setting, tuning: Tun
     number. See `dpcurves_judging.model_pairs.choose_design`, which forecasts the error for two models.
     """
     records = max(setting.adjacency.public_record_count or tuning.usual_records, 1)
-    cells_tried = np.arange(LEAST_SCORE_CELLS, min(max(question.grid.cells, LEAST_SCORE_CELLS), MOST_SCORE_CELLS) + 1)
+    cells_tried = np.arange(
+        tuning.least_cells, min(max(question.grid.cells, tuning.least_cells), tuning.most_cells) + 1
+    )
     if question.cells is not None:
         cells_tried = np.array([question.cells])
     designs = list[tuple[float, str, int]]()
     for releases, axes, sampling_factor in (("pairs", 2, tuning.paired_error), ("scores", 1, tuning.worst_error)):
-        design = replace(question, cells=LEAST_SCORE_CELLS, releases=releases)
+        design = replace(question, cells=tuning.least_cells, releases=releases)
         deviation = sqrt(float(setting.count_noise(ALL / len(design.members())).variance))
         noise = tuning.noise_factor * deviation / records / sqrt(len(design.find_tables(0)))
         errors = np.hypot(noise * cells_tried ** (axes / 2), tuning.rounding_error / cells_tried**2)

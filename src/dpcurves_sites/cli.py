@@ -203,7 +203,7 @@ class SiteOptions:
     key: str = option("FOLDER", "The folder of the site, from federation join.")
     ticket: str = option("FILE", "Its ticket: owner-1 for the first site of the task, ...")
     ledger: str = option("URL", "Its ledger: sqlite:///budget.db, or postgresql+psycopg://...")
-    dataset: str = option("NAME", "The name of its account.", "data")
+    dataset: str = option("NAME", "Name of the site's account in the ledger.", "data")
     column: list[str] | None = optional("NAME=OWN", "A column with another name in DATA, as in age=years; repeatable.")
     approve: str = option(
         "HOW", "all: answer every question; ask: confirm each at the terminal; list: answer those of --approved.", "all"

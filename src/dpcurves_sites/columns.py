@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum
 
@@ -103,17 +103,13 @@ def count_used_rows(records: Records, schema: Schema, unit: Unit) -> int:
     """
     if unit == EACH_RECORD:
         return records.units()
-    for axis in _build_axes([*schema, unit.column]):
+    # axes of every type on each of the named columns
+    for axis in [axis(name) for name in [*schema, unit.column] for kind in ColumnKind for axis in kind.axis_builders]:
         with suppress(InvalidArgument):
             return int(records.counts((axis,)).sum())
     raise InvalidArgument(
         "max_rows", "needs --columns, of which one counts the records of each unit; declare them, as in age:number"
     )
-
-
-def _build_axes(names: Iterable[str]) -> list[Axis | Categories]:
-    """Return axes of every type on each of the named columns."""
-    return [axis(name) for name in names for kind in ColumnKind for axis in kind.axis_builders]
 
 
 def _find_refusal(records: Records, axis: Axis | Categories) -> InvalidArgument | None:

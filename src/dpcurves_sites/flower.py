@@ -61,15 +61,14 @@ def run_server(grid: Grid, context: Context) -> None:
                     if answers[node] == OVER:
                         stopped.append(True)
             idle_nodes = [node for node in grid.get_node_ids() if node not in pending and node not in forwarding]
-            messages = [_build_message(node, answers.get(node, b"")) for node in idle_nodes]
+            # the query that carries an answer to a node
+            messages = [
+                Message(_to_record(answers.get(node, b"")), dst_node_id=node, message_type=MessageType.QUERY)
+                for node in idle_nodes
+            ]
             names = grid.push_messages(messages) if messages else []
             pending |= {node: (name, now) for node, name in zip(idle_nodes, names, strict=True) if name}
             time.sleep(0.2)  # seconds between polls for replies of the nodes
-
-
-def _build_message(node: int, answer: bytes) -> Message:
-    """Return the query that carries an answer to a node."""
-    return Message(_to_record(answer), dst_node_id=node, message_type=MessageType.QUERY)
 
 
 def _to_record(octets: bytes) -> RecordDict:

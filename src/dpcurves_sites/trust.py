@@ -66,8 +66,18 @@ ROOM = 2**62
 LINEAR_QUERIES = (CountQuery, SumQuery, PartitionQuery, RegionQuery)
 LARGEST_DEVIATION = 2**50
 """Largest standard deviation of the noise: sums of 64 bits must not wrap around."""
-PILOT_INTERVALS = 64
-"""Even intervals of the pilot query after which groups are cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer the groups of sites."""
+
+    pilot_intervals: int = 64
+    """Even intervals of the pilot query after which groups are cut."""
+
+
+TUNING = Tuning()
+
 LOOK_SHARE = Fraction(1, 10)
 """Budget fraction of the pilot query."""
 
@@ -390,7 +400,7 @@ def _compute_variance_growth(before: Law, after: Law) -> float:
 
 
 def groups_from_pilot_query(workload: ScoreGroupWorkload, setting: Setting) -> Strategy[ScoreGroupReleases]:
-    """Cut groups of about equal size at quantiles of a pilot query; with at most `PILOT_INTERVALS` cells, count all
+    """Cut groups of about equal size at quantiles of a pilot query; with at most `pilot_intervals` cells, count all
     cells instead.
 
     If a smallest group size is requested, the number of groups is reduced until the pilot query shows that many records
@@ -399,10 +409,10 @@ def groups_from_pilot_query(workload: ScoreGroupWorkload, setting: Setting) -> S
     Formal guarantees: each round is charged separately, and the second query is a function of the first answer.
     """
     score = workload.score
-    if score.grid.cells <= PILOT_INTERVALS:
+    if score.grid.cells <= TUNING.pilot_intervals:
         return (yield from ask_all_cells(workload, setting))
     require_cuttable(score)
-    shares, edges, pilot = yield from ask_even_intervals(score, PILOT_INTERVALS, LOOK_SHARE)
+    shares, edges, pilot = yield from ask_even_intervals(score, TUNING.pilot_intervals, LOOK_SHARE)
     groups = workload.max_groups
     if workload.min_records is not None:
         records = float(setting.adjacency.public_record_count or Evidence.from_release(pilot).unbiased_cells[0].sum())

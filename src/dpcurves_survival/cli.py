@@ -47,10 +47,10 @@ class EventColumns(of.QuestionOptions):
 
     time: str = of.option("NAME", "A column of times: of the event, or of the end of observation without one.")
     event: str = of.option("NAME", "A column that says whether the event was observed.")
-    event_value: str = of.option("LABEL", "Its value where the event was observed.", "1", of.parse_label)
+    event_value: str = of.option("LABEL", "Label of observed events.", "1", of.parse_label)
     censored_value: str | None = of.optional(
         "LABEL",
-        "Its value where not; needed in a CSV file, and where the other is none of 1, 0, -1, true, false.",
+        "Label of censored records. Required for CSV files, and if --event-value is not one of 1, 0, -1, true, false.",
         of.parse_label,
     )
     measured_in: str = of.option("UNIT", "The unit of measurement, for the picture.", "")
@@ -128,9 +128,11 @@ READ = "survival", "hazard", "numbers", "figure"
 class TimeReadingOptions(of.ReadingOptions):
     """Options for results from released curves, and for statistics at times, at no further cost."""
 
-    show: str = of.option("incidence|numbers", "What is shown and drawn; both are paid for at once.", "incidence")
+    show: str = of.option(
+        "incidence|numbers", "Result that is printed and plotted. Both are paid for together.", "incidence"
+    )
     until: str | None = of.optional("T", "With --show numbers: the time up to which means are restricted.")
-    at: str | None = of.optional("T,T,...", "With --show numbers: landmarks at which shares with an event are told.")
+    at: str | None = of.optional("T,T,...", "With --show numbers: times at which the cumulative incidence is printed.")
 
     def parse_times(self, shown: str, grid: Grid | None, since: str | None = None) -> Mapping[str, Any]:
         """Return the parsed times `until`, `at` and `since` of these options, as arguments of `SurvivalNumbers`.
@@ -160,8 +162,10 @@ class TimeReadingOptions(of.ReadingOptions):
 class SurvivalReadingOptions(TimeReadingOptions):
     """Options for results from survival curves at no further cost: statistics at times, hazards, a figure."""
 
-    show: str = of.option("|".join(READ), "What is shown and drawn; all others are paid for with it.", READ[0])
-    at: str | None = of.optional("T,T,...", "With --show numbers: landmarks at which shares without an event are told.")
+    show: str = of.option(
+        "|".join(READ), "Result that is printed and plotted. All results are paid for together.", READ[0]
+    )
+    at: str | None = of.optional("T,T,...", "With --show numbers: times at which survival is printed.")
     since: str | None = of.optional("T", "With --at: of those without an event up to this time.")
     weights: str = of.option(
         "R,G",
@@ -268,9 +272,9 @@ class CauseColumns(of.QuestionOptions):
     """Options for the time and the cause of the first event."""
 
     time: str = of.option("NAME", "A column of times: of the first event, or of the end of observation without one.")
-    event: str = of.option("NAME", "A column that says which event it was.")
+    event: str = of.option("NAME", "Column of the kind of event.")
     causes: str = of.option("A,B,C", "Its values for events, declared in public; other values count as missing.")
-    censored_value: str = of.option("LABEL", "Its value where there was none.", "0", of.parse_label)
+    censored_value: str = of.option("LABEL", "Label of censored records.", "0", of.parse_label)
     measured_in: str = of.option("UNIT", "The unit of measurement, for the picture.", "")
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
@@ -312,12 +316,12 @@ class ScoreColumns(of.QuestionOptions):
         "L:U:N", "Public cells of time, from the beginning to the horizon; a few are enough.", parse=of.parse_grid
     )
     scores: str = of.option("L:U:N", "Public cells of scores.", "0:1:50", of.parse_grid)
-    groups: str = of.option(
-        "N", "How many groups of similar scores are told apart, at most.", "10", of.parse_integer_above_one
-    )
+    groups: str = of.option("N", "Largest number of groups of similar scores.", "10", of.parse_integer_above_one)
     event_value: str = of.option("LABEL", "The value of --event where it was observed.", "1", of.parse_label)
     censored_value: str | None = of.optional(
-        "LABEL", "Its value where not; needed in a CSV file, and where the other is neither 1 nor 0.", of.parse_label
+        "LABEL",
+        "Label of censored records. Required for CSV files, and if --event-value is neither 1 nor 0.",
+        of.parse_label,
     )
     model: str = of.option("TEXT", "What pictures and JSON say about the model.", "the model is taken as public")
 

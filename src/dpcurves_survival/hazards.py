@@ -12,6 +12,7 @@ post-processing of released counts and of the public noise law.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
 
@@ -22,8 +23,17 @@ from threadpoolctl import threadpool_limits
 
 from dpcurves.arrays import FloatArray
 
-NEGLIGIBLE_WEIGHT = 1e-3
-"""Variance relative to the largest, or posterior probability, that is left out."""
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer the estimate of hazards."""
+
+    negligible_weight: float = 1e-3
+    """Variance relative to the largest, or posterior probability, that is left out."""
+
+
+TUNING = Tuning()
+
 LOG_HAZARD_RANGE = -12.0, 2.5
 """Log hazards of a block: smallest and largest value, so that exponentials are normal doubles."""
 
@@ -61,7 +71,7 @@ class HazardPrior(NamedTuple):
         columns = [np.full((cells, 1), self.level), self.slope * (np.log(position) + 1)[:, None]]
         if self.smooth:
             variances, waves = np.linalg.eigh(np.exp(-0.5 * (np.subtract.outer(position, position) / self.length) ** 2))
-            retained = variances > NEGLIGIBLE_WEIGHT * variances.max()
+            retained = variances > TUNING.negligible_weight * variances.max()
             columns.append(self.smooth * waves[:, retained] * np.sqrt(variances[retained]))
         if self.rough:
             columns.append(self.rough * np.eye(cells))
@@ -154,7 +164,7 @@ def estimate_shrunken_hazards(
         return None
     best = max(fit.evidence for fit in fitted)
     weights = np.exp([fit.evidence - best for fit in fitted])
-    retained = [(fit, weight) for fit, weight in zip(fitted, weights, strict=True) if weight > NEGLIGIBLE_WEIGHT]
+    retained = [(fit, weight) for fit, weight in zip(fitted, weights, strict=True) if weight > TUNING.negligible_weight]
     hazard = np.concatenate([_hazards_from_fit(fit, events, censored, width) for fit, _ in retained])
     weight = np.repeat([weight for _, weight in retained], draws_per_prior)
     return HazardPosterior(hazard, weight / weight.sum())

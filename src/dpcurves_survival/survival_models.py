@@ -15,7 +15,8 @@ from dpcurves.arguments import InvalidArgument, WrongArgumentType, require_proba
 from dpcurves.arrays import BoolArray, FloatArray, IntArray
 from dpcurves.conversation import ALL, Evidence, Needs, PrefixWorkload, PrivacyStatement, Setting, ask_workload
 from dpcurves.curves.by_category import collect_by_category, split_rows
-from dpcurves.curves.outside import BEYOND_HORIZON, count_outside, thresholds_for_times
+from dpcurves.curves.outside import TUNING as OUTSIDE_TUNING
+from dpcurves.curves.outside import count_outside, thresholds_for_times
 from dpcurves.curves.pair_mean import MergedCellCounts, SimulatedCounts, compute_basic_interval
 from dpcurves.curves.question import (
     By,
@@ -565,7 +566,9 @@ class SurvivalModelQuestion(TableQuestion):
             self.by, event_categories(self), Axis(self.time, times), Axis(self.score, count_outside(scores))
         )
         table = yield from ask_workload(PrefixWorkload(axes), ALL)
-        privacy = build_privacy_statement(table.releases, self.model, thresholds_for_times(self.time, BEYOND_HORIZON))
+        privacy = build_privacy_statement(
+            table.releases, self.model, thresholds_for_times(self.time, OUTSIDE_TUNING.horizon_share)
+        )
         rows_of_counts = split_rows(table.counts, 2 * times.slots) if self.by is not None else [table.counts]
         facts = times, scores, self.groups, self.censoring_survival, privacy.with_notes(*notes_on_dependence(privacy))
         return collect_by_category(self.by, [SurvivalModel(*facts, part) for part in rows_of_counts])

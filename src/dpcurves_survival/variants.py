@@ -717,8 +717,16 @@ class SimulatedTurnbull(NamedTuple):
         return self.survival - added.max(axis=0) - half, self.survival - added.min(axis=0) + half
 
 
-INTERVAL_DRAWS = 400
-"""Draws of noise; a curve is estimated for each."""
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer the intervals of interval-censored curves."""
+
+    interval_draws: int = 400
+    """Draws of noise; a curve is estimated for each."""
+
+
+TUNING = Tuning()
+
 INTERVAL_STREAM = 26
 """Index of the first random stream of these simulations."""
 
@@ -781,7 +789,7 @@ class IntervalCensoredSurvival(IntervalResult):
     def _followed_cells(self) -> BoolArray:
         """The cells up to the last one to which significantly many records were followed, (cells,)."""
         noise = simulate_cell_noise(
-            self.evidence.sums, self.evidence.total, INTERVAL_DRAWS, numbered_generator(INTERVAL_STREAM)
+            self.evidence.sums, self.evidence.total, TUNING.interval_draws, numbered_generator(INTERVAL_STREAM)
         )
         released, draws = (
             count_followed(each.reshape(-1, *self._pair_counts.shape)) for each in (self._pair_counts, noise)
@@ -816,7 +824,7 @@ class IntervalCensoredSurvival(IntervalResult):
             """Return the simulation with fixed public seeds."""
             counts = self._collapse_table(round_down=round_down)
             noise = simulate_cell_noise(
-                self.evidence.sums, self.evidence.total, INTERVAL_DRAWS, numbered_generator(INTERVAL_STREAM)
+                self.evidence.sums, self.evidence.total, TUNING.interval_draws, numbered_generator(INTERVAL_STREAM)
             )
             sampled = numbered_generator(INTERVAL_STREAM + 1) if population else None
             shape = len(noise), *self._pair_counts.shape

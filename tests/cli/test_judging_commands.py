@@ -51,4 +51,7 @@ def test_bands_of_all_groups_hold_at_once_where_it_is_said(run: Run, parquet: Pa
     assert "roc, with simultaneous interval bounds at 0.95 for these records" in shown.stdout
     assert "bands of all 2 groups hold at once" in (tmp_path / "roc.svg").read_text()
     refused = run(*asked, "--show", "confusion", "--bands", "all")
-    assert (refused.exit_code, refused.stderr.startswith("dpcurves: bands: all needs --by, and --show")) == (2, True)
+    assert (refused.exit_code, refused.stderr.startswith("dpcurves: bands: --bands all needs --by and --show")) == (
+        2,
+        True,
+    )

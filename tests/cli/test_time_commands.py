@@ -99,9 +99,9 @@ def test_each_question_is_answered_written_and_drawn(
     [
         (("--show", "numbers"), "show: add the times"),
         (("--show", "numbers", "--until", "400"), "until: a time on the grid"),
-        (("--show", "numbers", "--at", "100", "--since", "100"), "since: an earlier time"),
+        (("--show", "numbers", "--at", "100", "--since", "100"), "since: must be a time before"),
         (("--until", "100"), "show: --until, --at and --since need"),
-        (("--show", "figure", "--theme", "sepia"), "theme: light or dark or print"),
+        (("--show", "figure", "--theme", "sepia"), "theme: must be light or dark or print"),
         (("--weights", "1"), "weights: two numbers"),
     ],
 )

@@ -19,7 +19,7 @@ from dpcurves.mechanisms import TreeSums
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, Neighbours, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import CountQuery, Hint, PartitionQuery
 from dpcurves.session import Session, plan_question
-from dpcurves.strategies.prefixes import FEWEST_CELLS, is_worth_refining
+from dpcurves.strategies.prefixes import TUNING, is_worth_refining
 from dpcurves.trust import Central
 from dpcurves_parties.shares.function_shares import FunctionShares
 
@@ -79,7 +79,7 @@ def test_whatever_the_noise_the_curve_rises_from_zero_to_one(
 @pytest.mark.parametrize(("adjacency", "loss"), list(zip(both(len(X)), LOSSES, strict=True)))
 def test_bands_of_the_last_turn_hold_the_curve_as_often_as_they_say(adjacency: Adjacency, loss: PrivacyLoss) -> None:
     level, releases = 0.9, 30
-    question = CdfQuestion("x", Grid(0, 1, cells=FEWEST_CELLS))
+    question = CdfQuestion("x", Grid(0, 1, cells=TUNING.fewest_cells))
     exact = truth(X, question.grid.edges)
     held = 0
     for seed in range(releases):
@@ -120,7 +120,7 @@ def setting(loss: PrivacyLoss, units: int | None) -> Setting:
 
 
 def test_three_turns_are_chosen_from_public_facts() -> None:
-    axis, small = Axis("x", GRID), Axis("x", Grid(0, 1, cells=FEWEST_CELLS - 1))
+    axis, small = Axis("x", GRID), Axis("x", Grid(0, 1, cells=TUNING.fewest_cells - 1))
     assert is_worth_refining(axis, None, setting(LOSSES[0], None))
     assert is_worth_refining(axis, None, setting(LOSSES[0], 195_000))
     assert not is_worth_refining(axis, None, setting(LOSSES[0], 205_000))  # about 200 records in a cell at epsilon 1

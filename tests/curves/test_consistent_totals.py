@@ -191,7 +191,7 @@ def test_what_does_not_add_up_is_refused(asked: Asked) -> None:
         (both.sum_over, "columns: columns of these categories"),
         (lambda: dp.consistent([both, both.sum_over("state")]), "results: two results are from one release"),
         (lambda: dp.consistent([both, curve]), "results: only counts, sums"),
-        (lambda: dp.consistent([both, by_year], "mean"), "statistic: count or sum is needed"),
+        (lambda: dp.consistent([both, by_year], "mean"), "statistic: must be count or sum"),
         (lambda: dp.consistent([both, by_year], "sum"), "statistic: sums of one column"),
         (lambda: dp.consistent([]), "results: at least one"),
         (lambda: dp.consistent([bars, finer]), "results: histograms of one column in the same cells"),
@@ -210,7 +210,7 @@ def test_wide_numbers_are_suppressed(asked: Asked) -> None:
         wide = float(own[4]) - float(own[3]) > 0.2 * float(own[2])
         assert [value, low, high, *more] == (5 * [".."] if wide else own[2:]), state
     assert sum(row[2] == ".." for row in rows) in (1, 2)
-    with pytest.raises(ValueError, match="suppress: a share above 0"):
+    with pytest.raises(ValueError, match="suppress: a number above 0"):
         counts.to_csv_text(suppress=0)
     (curve,) = asked(dp.CdfQuestion("age", GRID))
     with pytest.raises(ValueError, match="suppress: this result has no counts or sums with intervals"):

@@ -165,7 +165,7 @@ def test_wrong_arguments_are_named() -> None:
         dp.gray_test([risks["a"]], "died")
     with pytest.raises(TypeError, match="^risks: competing risks"):
         dp.gray_test([risks["a"], 1], "died")  # type: ignore[list-item]
-    with pytest.raises(ValueError, match="^cause: one of died, moved"):
+    with pytest.raises(ValueError, match="^cause: must be one of died, moved"):
         dp.gray_test(risks, "sold")
     with pytest.raises(ValueError, match="^rho: must be a number of at least 0"):
         dp.gray_test(risks, "died", rho=-1)

@@ -137,9 +137,9 @@ def test_gaps_are_asked_on_the_command_line(tmp_path: Path) -> None:
 
 def test_what_is_no_reading_is_refused() -> None:
     found = asked(900, 1, HUGE)
-    with pytest.raises(ValueError, match="^number: one of"):
+    with pytest.raises(ValueError, match="^number: must be one of"):
         found.values_of("f2")
-    with pytest.raises(ValueError, match="^reading: one of"):
+    with pytest.raises(ValueError, match="^reading: must be one of"):
         dp.group_curves(found, "privacy")
     with pytest.raises(TypeError, match="^scores: scores by category"):
         dp.group_rates({"a": 1})  # type: ignore[arg-type]

@@ -76,5 +76,5 @@ def test_what_cannot_be_asked_is_refused() -> None:
         Histogram2DQuestion("x", "x", *GRIDS)
     with pytest.raises(ValueError, match="^x_grid, y_grid: at most 1048576 cells are allowed in all"):
         Histogram2DQuestion("x", "y", dp.Grid(0, 1, cells=2**20), GRIDS[1])
-    with pytest.raises(TypeError, match="^estimator: one of"):
+    with pytest.raises(TypeError, match="^estimator: an estimator of"):
         Histogram2DQuestion("x", "y", *GRIDS, DawaEstimator)  # type: ignore[arg-type]

@@ -68,7 +68,7 @@ def test_events_that_are_seen_when_they_come_are_those_of_a_survival_curve() -> 
 
 def test_bands_hold_records_and_population(monkeypatch: pytest.MonkeyPatch) -> None:
     """20 releases: at 0.9 not below 4 sigma, and at 0.5 some bands miss."""
-    monkeypatch.setattr(variants, "INTERVAL_DRAWS", 120)
+    monkeypatch.setattr(variants, "TUNING", variants.Tuning(interval_draws=120))
     releases, level, held, half = 20, 0.9, {"records": 0, "population": 0}, 0
     true = np.exp(-((np.arange(1, 13) / 7) ** 1.4))
     for seed in range(releases):
@@ -98,7 +98,7 @@ def test_looks_inside_of_cells_are_bounded_from_both_sides() -> None:
 
 
 def test_what_is_no_question_is_refused() -> None:
-    with pytest.raises(ValueError, match="^first: another column"):
+    with pytest.raises(ValueError, match="^first: the same column as the last look"):
         dp.IntervalCensoredQuestion("a", "a", dp.Values(range(9)))
     with pytest.raises(ValueError, match="^grid: at most 64"):
         dp.IntervalCensoredQuestion("a", "b", dp.Grid(0, 1, cells=65))

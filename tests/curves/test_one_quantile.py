@@ -20,7 +20,7 @@ from dpcurves.inference.quantiles import MOST_TESTED_QUANTILES, are_few, find_en
 from dpcurves.privacy import AddRemove, Adjacency, PrivacyLoss, Unit
 from dpcurves.queries import Hint, PartitionQuery
 from dpcurves.session import answer_steps
-from dpcurves.strategies.prefixes import MOST_QUANTILE_ROUNDS, is_worth_searching_quantiles, search_quantiles
+from dpcurves.strategies.prefixes import TUNING, is_worth_searching_quantiles, search_quantiles
 from dpcurves.trust import Central
 
 LEVEL, UNITS, RELEASES = 0.9, 4000, 2000
@@ -118,7 +118,7 @@ def test_whatever_is_answered_turns_that_close_in_spend_the_whole_loss_and_no_mo
 
         answer_steps(search_quantiles(axis, shares, setting), reply)
         assert sum(paid) == 1
-        assert 3 <= len(paid) <= MOST_QUANTILE_ROUNDS
+        assert 3 <= len(paid) <= TUNING.most_quantile_rounds
         assert min(paid) > 0
 
 
@@ -150,7 +150,7 @@ def test_one_quantile_asked_alone_is_held_as_often_as_is_said_where_counts_close
         draw, p = np.random.default_rng(seed), (0.5, 0.9, 0.25, 0.05)[seed % 4]
         sample, adjacency = DRAWN[kind](draw, 2000), both(2000)[seed // 4 % 2]
         found = answer(QuantilesQuestion("x", FINE, (p,)), {"x": sample}, LOSSES[0], adjacency, seed)
-        assert 3 <= len(found.rounds) <= MOST_QUANTILE_ROUNDS
+        assert 3 <= len(found.rounds) <= TUNING.most_quantile_rounds
         for whom, values in ((False, sample), (True, population)):
             true = np.quantile(values, p, method="inverted_cdf")
             ((left, right),) = found.intervals(LEVEL, population=whom).tolist()

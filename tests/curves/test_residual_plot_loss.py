@@ -21,7 +21,7 @@ from tiny_tables import ADJACENCIES, data_sets, neighbours
 
 from dpcurves.conversation import Plan, Release, Step
 from dpcurves.curves import ResidualPlotQuestion
-from dpcurves.curves.residuals import COUNT_FRACTION, MOST_BOUND_FRACTION, MOST_SPARED
+from dpcurves.curves.residuals import COUNT_FRACTION, MOST_BOUND_FRACTION, TUNING
 from dpcurves.histograms import CellEstimator
 from dpcurves.laws import NoisySums, ThresholdAnswers
 from dpcurves.mechanisms import AUTO
@@ -146,7 +146,8 @@ def test_a_private_number_of_records_is_counted_first(adjacency: Adjacency) -> N
         assert len(spared) == 1
         assert (
             max(spared)
-            <= max(counted if adjacency.public_record_count is None else adjacency.public_record_count, 0) / MOST_SPARED
+            <= max(counted if adjacency.public_record_count is None else adjacency.public_record_count, 0)
+            / TUNING.spared_records
         )
         assert (found[0].budget_fraction == COUNT_FRACTION) == (adjacency.public_record_count is None)
         assert isinstance(found[0].query, CoverageQuery) == (adjacency.public_record_count is not None)

@@ -75,7 +75,7 @@ def test_scores_of_two_combinations_have_a_difference() -> None:
     assert isinstance(found, dp.ScoresByCategory)
     gap = found.difference("auc", ("F", "north"), ("M", "south"), 0.9)
     assert gap.lower < gap.value < gap.upper
-    with pytest.raises(ValueError, match="^category: one of F, north, F, south, "):
+    with pytest.raises(ValueError, match="^category: must be one of F, north, F, south, "):
         found.difference("auc", "F", ("M", "south"), 0.9)
     assert isinstance(dp.ScoresByCategory.from_json(found.to_json())["F", 3], Scores)
 

@@ -19,7 +19,7 @@ from dpcurves.inference import (
     simultaneous_errors,
     upper_quantile,
 )
-from dpcurves.inference.bands import RISK, SLACK, end_level, safe_rank
+from dpcurves.inference.bands import TUNING, end_level, safe_rank
 from dpcurves.inference.moments import largest_absolute_interval
 from dpcurves.inference.simulation import choose_draws
 from dpcurves.laws import Family, IntervalSums, Noise, Tier, least_squares
@@ -113,7 +113,7 @@ def test_the_rank_is_the_least_of_which_few_simulations_hold_less_than_the_level
     """The chance that so many draws or more lie below a quantile, added up term by term."""
 
     def unlucky(rank: int) -> float:
-        part = max(level - SLACK, 0.0)
+        part = max(level - TUNING.slack, 0.0)
         return fsum(
             comb(draws, below) * part**below * (1 - part) ** (draws - below) for below in range(rank, draws + 1)
         )
@@ -121,15 +121,15 @@ def test_the_rank_is_the_least_of_which_few_simulations_hold_less_than_the_level
     least = ceil(level * (draws + 1) - 1e-9)
     assume(least <= draws)
     rank = safe_rank(draws, level)
-    assert rank == draws or unlucky(rank) <= RISK * (1 + 1e-9)
-    assert rank == least or unlucky(rank - 1) > RISK * (1 - 1e-9)
+    assert rank == draws or unlucky(rank) <= TUNING.risk * (1 + 1e-9)
+    assert rank == least or unlucky(rank - 1) > TUNING.risk * (1 - 1e-9)
 
 
 def test_few_simulations_miss_a_level_by_more_than_a_fifth_of_a_point_and_none_is_far_above_it() -> None:
     """Takes 2,000 simulations (4 sigma of the share that may be unlucky), where the level that each holds is exact."""
     rank, chance = safe_rank(choose_draws(100), 0.95), np.random.default_rng(6)
     held = chance.beta(rank, choose_draws(100) + 1 - rank, 2000)
-    assert np.mean(held < 0.95 - SLACK) <= RISK + 4 * sqrt(RISK / 2000)
+    assert np.mean(held < 0.95 - TUNING.slack) <= TUNING.risk + 4 * sqrt(TUNING.risk / 2000)
     assert 0.95 < held.mean() < 0.955
 
 
@@ -152,7 +152,7 @@ def test_levels_outside_zero_and_one_are_refused(level: float) -> None:
 
 @pytest.mark.parametrize("units", [0, -3, float("inf"), float("nan")])
 def test_sampling_needs_units(units: float) -> None:
-    with pytest.raises(ValueError, match="units: must be above zero"):
+    with pytest.raises(ValueError, match="units: the number of units must be above zero"):
         dkw_bound(units, 0.9)
 
 

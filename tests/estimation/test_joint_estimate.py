@@ -117,7 +117,7 @@ def test_without_anything_that_tells_a_total_nothing_can_be_read() -> None:
 
 def test_values_that_do_not_fit_the_law_are_refused() -> None:
     for law in (HAAR, ROOT):
-        with pytest.raises(ValueError, match="values: must be 1?[0-9] to fit"):
+        with pytest.raises(ValueError, match="values: 1?[0-9] values are needed"):
             estimate_unbiased(law, [1, 2], None)
 
 

@@ -52,7 +52,7 @@ def test_cells_that_are_not_there_hold_nothing() -> None:
 @pytest.mark.parametrize(
     ("found", "values", "words"),
     [
-        (law(4, Tier(range(4), LAPLACE)), (1, 2, 3), "values: must be 4"),
+        (law(4, Tier(range(4), LAPLACE)), (1, 2, 3), "values: 4 values are needed"),
         (law(8, Tier(range(8), LAPLACE)), (0,) * 8, "one row of 4 cells"),
         (law(4, Tier(range(4), LAPLACE), rows=2), (0,) * 8, "one row of 4 cells"),
         (law(4, Tier((0, 1), LAPLACE)), (0, 0), "no interval of this tree"),

@@ -331,5 +331,5 @@ def test_a_picture_that_can_not_be_drawn_is_refused() -> None:
     with pytest.raises(ValueError, match="plot: only forecasts of CdfQuestion"):
         found.plot()
     found = dp.forecast(dp.CdfQuestion("age", dp.Grid(0, 1, cells=4)), LOSS, dp.REPLACE_ONE, records=90, rehearsals=2)
-    with pytest.raises(ValueError, match="distribution: one of a hill"):
+    with pytest.raises(ValueError, match="distribution: must be one of a hill"):
         found.plot("a valley")

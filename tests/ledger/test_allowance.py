@@ -156,7 +156,7 @@ def test_allowances_are_kept_in_the_accounts_currency_rounded_down(patients: Acc
     ledger.allow(Allowance("patients", "p", PrivacyLoss.pure("0.5"), "ann"))
     limits = [each.limit.digits for each in ledger.statement("patients").allowances]
     assert limits == ["0.333333333", "0.125"]
-    with pytest.raises(ValueError, match=r"^allowance: at least 1e-9 is needed"):
+    with pytest.raises(ValueError, match=r"^allowance: a loss of at least 1e-9 is needed"):
         ledger.allow(Allowance("patients", "p", PrivacyLoss.zcdp("1e-10")))
 
 

@@ -87,7 +87,7 @@ def test_looks_alone_lose_what_was_granted_however_they_cut(
     for way in range(4):
         found, plans, spent = conversed(loss, adjacency, way, looks_alone=True)
         assert spent == 1
-        assert len({plan.query for plan in plans}) == len(plans) == range_search.LOOKS_ALONE
+        assert len({plan.query for plan in plans}) == len(plans) == range_search.TUNING.rounds_alone
         laws = [turn.interval_sums for turn in found.evidence]
         sets = data_sets(laws[-1].cells + 1, 3)
         assert worst_loss(list(laws), sets, neighbours(sets, adjacency)) <= granted

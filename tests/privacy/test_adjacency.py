@@ -65,7 +65,7 @@ def test_an_empty_table_has_nobody_to_replace() -> None:
 
 @pytest.mark.parametrize("records", [0, -1])
 def test_a_unit_has_at_least_one_record(records: int) -> None:
-    with pytest.raises(ValueError, match="rows_per_unit: use at least 1"):
+    with pytest.raises(ValueError, match="rows_per_unit: at least 1"):
         Unit("patient", records)
 
 

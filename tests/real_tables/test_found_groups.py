@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import dpcurves as dp
 from dpcurves.data import FAKES, Categories, HashUniverse, UnlistedCategories
 from dpcurves.mechanisms.partition_selection import (
-    ALARM,
+    TUNING,
     bound_units_below,
     calibrate_category_noise,
     calibrate_universe_noise,
@@ -131,4 +131,4 @@ def test_the_least_number_of_units_is_below_the_true_one(adjacency: Any) -> None
     assert told <= float(FAKES)
     beyond = -bound_units_below(ranked, universe.label("a"), 0)  # noise above this is taken for units
     q = np.exp(-float(counts.rate))
-    assert universe.sizes[0] * q ** (beyond + 1) / (1 + q) <= ALARM
+    assert universe.sizes[0] * q ** (beyond + 1) / (1 + q) <= TUNING.alarm

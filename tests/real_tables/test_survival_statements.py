@@ -96,7 +96,7 @@ def test_weighted_late_and_interval_censored_curves_end_with_follow_up(monkeypat
         dp.IntervalCensoredQuestion("last", "first", CELLS),
     )
     # Turnbull's estimate of each draw is what takes time.
-    monkeypatch.setattr(variants, "INTERVAL_DRAWS", 100)
+    monkeypatch.setattr(variants, "TUNING", variants.Tuning(interval_draws=100))
     for question in questions:
         chance = dp.Randomness.from_seed(3)
         with dp.Session(trial, budget=PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE, randomness=chance) as session:

@@ -118,6 +118,6 @@ def test_a_folder_of_other_files_and_names_of_no_files_are_refused(tmp_path: Pat
     assert [file.name for file in tmp_path.iterdir()] == ["mine.txt"]
     with pytest.raises(InvalidArgument, match="^results: use lower-case letters"):
         dp.publish({"../a": curve}, tmp_path / "new")
-    with pytest.raises(InvalidArgument, match="^results: give at least one result$"):
+    with pytest.raises(InvalidArgument, match="^results: at least one result is needed"):
         dp.publish([], tmp_path / "new")
     assert not (tmp_path / "new").exists()

@@ -111,8 +111,15 @@ def _to_distribution(curve_or_sample: Distributed) -> Distribution:
     )
 
 
-COMPARISON_DRAWS = 2000
-"""Largest number of draws of the simulated noise: the p-value is then exact to about 0.005 near 0.05."""
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer the tests of two curves."""
+
+    most_draws: int = 2000
+    """Largest number of draws of the simulated noise: the p-value is then exact to about 0.005 near 0.05."""
+
+
+TUNING = Tuning()
 
 
 def ks_test(first: CDF, second: CDF, *, generator: np.random.Generator | None = None) -> TwoSampleTest:
@@ -191,7 +198,7 @@ def simulate_samples(
     laws = [curve.prefixes.evidence.sums for curve in (first, second)]
     # cells of a test; more edges are thinned out
     bounds = thin_edges(np.intersect1d(laws[0].bounds, laws[1].bounds), 2**12)
-    draws = min(COMPARISON_DRAWS, choose_draws(max(len(law.bounds) for law in laws)))
+    draws = min(TUNING.most_draws, choose_draws(max(len(law.bounds) for law in laws)))
     first_sample, second_sample = (
         build_sample(curve.prefixes, bounds, np.concatenate(list(curve.prefixes.simulate_noise(draws, rng))))
         for curve in (first, second)
@@ -370,7 +377,7 @@ def simulate_histogram_sample(histogram: Histogram, rng: np.random.Generator) ->
     """Return the released counts of the cells of a histogram, with simulated noise."""
     law, total = histogram.evidence.sums, histogram.evidence.total
     cells: FloatArray = histogram.evidence.unbiased_cells[0]
-    noise = simulate_cell_noise(law, total, min(COMPARISON_DRAWS, choose_draws(law.cells)), rng)
+    noise = simulate_cell_noise(law, total, min(TUNING.most_draws, choose_draws(law.cells)), rng)
     return ReleasedSample(cells, np.maximum(cells, 0.0), noise[:, 0])
 
 

@@ -34,8 +34,16 @@ from .question import TableQuestion, build_privacy_statement, combine_categories
 from .result import IntervalResult, PlotArguments, notes_on_dependence
 from .summary import COUNT, Summary, SummaryByCategory
 
-LEAST_OCCUPIED = 0.5
-"""Records: a row or column with fewer counts as empty."""
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer the tests of a two-way table."""
+
+    least_occupied: float = 0.5
+    """Records: a row or column with fewer counts as empty."""
+
+
+TUNING = Tuning()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -207,14 +215,16 @@ class Contingency(IntervalResult):
         """Return the share of each pair in its row (axis 1) or column (axis 0): (rows, columns); NaN if that may be
         noise alone."""
         counts = np.maximum(self.unbiased_counts, 0.0)
-        total = np.maximum(counts.sum(axis=axis, keepdims=True), LEAST_OCCUPIED)
+        total = np.maximum(counts.sum(axis=axis, keepdims=True), TUNING.least_occupied)
         return np.where(self._is_occupied(axis), counts / total, np.nan)
 
     def _is_occupied(self, axis: int) -> BoolArray:
         """Return which rows (axis 1) or columns (axis 0) have more records than noise makes of an empty one, in a
         shape that broadcasts to (rows, columns)."""
         noise_quantiles = upper_quantiles(np.abs(self._noise.sum(axis=axis + 1)), (1 + KNOWN) / 2)
-        return np.expand_dims(self.unbiased_counts.sum(axis=axis) > np.maximum(noise_quantiles, LEAST_OCCUPIED), axis)
+        return np.expand_dims(
+            self.unbiased_counts.sum(axis=axis) > np.maximum(noise_quantiles, TUNING.least_occupied), axis
+        )
 
     def _record_intervals(self, level: float) -> FloatArray:
         """Return simultaneous intervals of the counts of these records, integers, row by row: (pairs, 2)."""

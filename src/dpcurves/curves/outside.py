@@ -27,14 +27,12 @@ class Tuning:
     """Standard deviations of the noise of a count of outside records, from which a note mentions it."""
     noted_share: float = 0.01
     """Share of the records outside, from which a note mentions it."""
+    horizon_share: float = 0.95
+    """Share of the times above a grid, from which a note mentions it if the grid ends at a horizon, as for a survival
+    model."""
 
 
 TUNING = Tuning()
-
-
-BEYOND_HORIZON = 0.95
-"""Share of the times above a grid, from which a note mentions it if the grid ends at a horizon, as for a survival
-model."""
 
 
 class Side(Enum):

@@ -46,9 +46,18 @@ COUNT_FRACTION = Fraction(3, 100)
 """Budget fraction of the count of records, if their number is private."""
 LEAST_BOUND_FRACTION, MOST_BOUND_FRACTION = Fraction(1, 20), Fraction(1, 4)
 """Smallest and largest budget fraction of a bound."""
-MOST_SPARED = 8
-"""At most 1/8 of the records may lie outside a bound; proportionally fewer below records times epsilon = 40, because
-few records would lose half of them otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer the bounds of residual plots."""
+
+    spared_records: int = 8
+    """At most 1/8 of the records may lie outside a bound; proportionally fewer below records times epsilon = 40,
+    because few records would lose half of them otherwise."""
+
+
+TUNING = Tuning()
 
 
 class BoundBudget(NamedTuple):
@@ -132,7 +141,7 @@ def find_spare_records(setting: conversation.Setting, budget_fraction: Fraction,
     >>> [find_spare_records(setting, Fraction(3, 25), records) for records in (0, 100, 300, 500)]
     [0, 3, 33, 50]
     """
-    loss, largest = setting.loss * budget_fraction, min(int(records) // MOST_SPARED, LARGEST_LEAST)
+    loss, largest = setting.loss * budget_fraction, min(int(records) // TUNING.spared_records, LARGEST_LEAST)
     epsilon = float(loss.epsilon) if loss.epsilon is not None else sqrt(2 * float(loss.rho))
     epsilon_per_record = epsilon / setting.adjacency.unit.records
     # 6, in records times epsilon, is three times the noise scale of a bound; proportionally fewer are spared below 40

@@ -60,6 +60,21 @@ SUM_HALF = 2**18
 """Steps from the middle of the bounds to an end: values are rounded to the nearest step before they are summed."""
 SUMMARY_DRAWS = 5000
 """Draws of the simulated noise: the ends of an interval of level 0.95 have 125 draws beyond them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer the intervals of summaries."""
+
+    spread_cells: int = 32
+    """Cells that are counted for the variance of many records. They, and the 2,000 noise standard deviations of records
+    from which they are counted, were chosen on the laws of `benchmarks/interval_against_error.py` (replace-one,
+    epsilon 1, 30 releases): with these counts intervals of 3,000 records were 0.8 to 1.05 times as wide, of 30,000
+    records 0.45 to 0.9 times."""
+
+
+TUNING = Tuning()
+
 COUNT, SUM, MEAN, VARIANCE = "count", "sum", "mean", "variance"
 OF_ALL_RECORDS = "records"
 """Label of a count of all records, which reads no column."""
@@ -573,11 +588,6 @@ MOMENTS = {1: ONE_MOMENT, 2: TWO_MOMENTS}
 MOSTLY_VARIANCE = Fraction(5, 12), Fraction(5, 24), Fraction(1, 8)
 """Budget fractions for a variance of many records, beside 1/4 for their count: of sums, of squares, and of counts of a
 few cells."""
-SPREAD_CELLS = 32
-"""Cells that are counted for the variance of many records. They, and the 2,000 noise standard deviations of records
-from which they are counted, were chosen on the laws of `benchmarks/interval_against_error.py` (replace-one, epsilon 1,
-30 releases): with these counts intervals of 3,000 records were 0.8 to 1.05 times as wide, of 30,000 records 0.45 to 0.9
-times."""
 MOSTLY_MEAN = Fraction(2, 7), Fraction(4, 7), Fraction(1, 7)
 """Budget fractions for a mean: of counts, of sums and of squares. Squares get little, since they only determine the
 sampling variance."""
@@ -825,18 +835,18 @@ class VarianceQuestion(_BoundedQuestion):
         self, shares: tuple[Fraction, ...], records_per_category: float, setting: Setting
     ) -> tuple[Fraction, ...]:
         """Return the budget fractions of sums, squares and, if there are many records, counts of a few cells."""
-        # signal-to-noise ratio from which a few cells are counted; see `SPREAD_CELLS`
+        # signal-to-noise ratio from which a few cells are counted; see `Tuning.spread_cells`
         has_many_records = records_per_category >= 2000.0 * count_noise_deviation(setting.loss, setting)
         return MOSTLY_VARIANCE if has_many_records and self._can_count_cells else shares
 
     @property
     def _can_count_cells(self) -> bool:
-        """Whether `SPREAD_CELLS` can be counted for each category, by public facts.
+        """Whether `Tuning.spread_cells` can be counted for each category, by public facts.
 
         An error after the first round would depend on the answer.
         """
         try:
-            cells = replace(self._axis, grid=Grid(self.lower, self.upper, cells=SPREAD_CELLS))
+            cells = replace(self._axis, grid=Grid(self.lower, self.upper, cells=TUNING.spread_cells))
         except InvalidArgument:
             return False
         return prod(axis.slots for axis in prepend_category_axes(self.by, cells)) <= MOST_COUNTED
@@ -935,7 +945,7 @@ def _ask_summary(
     for query, share in zip((SumQuery(axes, SUM_HALF), SquareQuery(axes, SUM_HALF)), later_fractions, strict=False):
         releases.append((yield from ask_workload(SingleQueryWorkload(query), share)))
     if len(later_fractions) == len(MOSTLY_VARIANCE):
-        cells = replace(axis, grid=Grid(axis.grid.lower, axis.grid.upper, cells=SPREAD_CELLS))
+        cells = replace(axis, grid=Grid(axis.grid.lower, axis.grid.upper, cells=TUNING.spread_cells))
         releases.extend(
             (yield from ask_workload(CellWorkload(prepend_category_axes(by, cells)), later_fractions[-1])).releases
         )

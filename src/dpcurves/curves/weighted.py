@@ -31,9 +31,18 @@ from .question import TableQuestion, build_privacy_statement
 
 SQUARES = Fraction(1, 8)
 """Budget fraction of the sums of squared weights."""
-CLEAR_GROUP_RATIO = 10.0
-"""Least signal-to-noise ratio of a group: its weight over the noise standard deviation of its squares. The number of
-groups is chosen to reach it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer the estimates of weighted curves."""
+
+    clear_group_ratio: float = 10.0
+    """Least signal-to-noise ratio of a group: its weight over the noise standard deviation of its squares. The number
+    of groups is chosen to reach it."""
+
+
+TUNING = Tuning()
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +81,7 @@ class SquaredWeights:
 
         `weight_sum` is the sum of weights over the cap.
         """
-        if weight_sum <= CLEAR_GROUP_RATIO or float(self.sums.sum()) <= len(self.starts) ** 0.5 * self.noise:
+        if weight_sum <= TUNING.clear_group_ratio or float(self.sums.sum()) <= len(self.starts) ** 0.5 * self.noise:
             return nan
         return kish_design_effect(self.records, weight_sum, float(self.sums.sum()))
 
@@ -117,7 +126,7 @@ def choose_group_edges(shares_below: FloatArray, caps: float, noise: float) -> t
     >>> choose_group_edges(np.linspace(0, 1, 9), 1000.0, 20.0)
     (2, 4, 5, 7)
     """
-    groups = int(min(max(caps / (CLEAR_GROUP_RATIO * max(noise, 1e-9)), 1.0), 8))  # groups of cells, at most
+    groups = int(min(max(caps / (TUNING.clear_group_ratio * max(noise, 1e-9)), 1.0), 8))  # groups of cells, at most
     levels = np.arange(1, groups) / groups
     indices = np.searchsorted(shares_below, levels, side="left")
     return tuple(sorted({int(index) for index in indices if 0 < index < len(shares_below) - 1}))

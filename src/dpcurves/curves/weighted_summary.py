@@ -32,14 +32,24 @@ SPREAD_HALF = 2**8
 weighted and summed."""
 SUMMARY_DRAWS = 5000
 """Draws of the simulated noise: the ends of an interval of level 0.95 have 125 draws beyond them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer the intervals of weighted summaries."""
+
+    variance_bound_z: float = 1.0
+    """Standard deviations of noise that are added to a released sum of squares when it bounds a variance."""
+
+
+TUNING = Tuning()
+
 STATISTICS = COUNT, SUM, MEAN
 UNWEIGHTED = Weights("weight", 1.0)
 """Column of weights, and its cap of 1, that a result has by default."""
 ROUND_FRACTIONS = Fraction(1, 4), Fraction(1, 2), Fraction(1, 8), Fraction(1, 8)
 """Budget fractions: of weights, of weighted values, of squared weights, and of squared weights times squared
 distances."""
-VARIANCE_BOUND_Z = 1.0
-"""Standard deviations of noise that are added to a released sum of squares when it bounds a variance."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -179,10 +189,10 @@ class WeightedSummary(Summary):
         caps = max(_sum_weights(self.rounds), 0.0)
         middle, half = _middle_and_half_width(self._bounds)
         squares = self._squared_weights
-        weight = min(max(float(squares.sums.sum()) + VARIANCE_BOUND_Z * squares.noise, 0.0), max(caps, 1.0))
+        weight = min(max(float(squares.sums.sum()) + TUNING.variance_bound_z * squares.noise, 0.0), max(caps, 1.0))
         center = self.center / SPREAD_HALF
         spread, noise = _sum_weighted_squares(self.rounds)
-        variance = min(max(spread + VARIANCE_BOUND_Z * noise, 0.0), weight * (1 + abs(center)) ** 2)
+        variance = min(max(spread + TUNING.variance_bound_z * noise, 0.0), weight * (1 + abs(center)) ** 2)
         # the root of the sum of (w (y - center) + w center)^2 is at most the sum of both roots
         total = half * sqrt(variance) + abs(middle + half * center) * sqrt(weight)
         return sqrt(weight), total, sqrt(variance)

@@ -121,13 +121,20 @@ def _scale_law(law: IntervalSums, scale: float) -> IntervalSums:
     return replace(law, levels=levels, missing=None if law.missing is None else scale_noise(law.missing))
 
 
-TOTALS = 257
-"""Number of totals over which a posterior is summed."""
-FARTHEST_Z = 6.0
-"""Standard errors from the estimate, beyond which a possible number of records is left out of the posterior sum: 6
-leave out 2e-9 of a normal law."""
-LEAST_SPREAD = 0.01
-"""Records. Width of the range of possible totals below which the estimate is exact."""
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer the estimate of the number of records; `benchmarks/tuning.py` varies each of them."""
+
+    totals: int = 257
+    """Number of totals over which a posterior is summed."""
+    farthest_z: float = 6.0
+    """Standard errors from the estimate, beyond which a possible number of records is left out of the posterior sum: 6
+    leave out 2e-9 of a normal law."""
+    least_spread: float = 0.01
+    """Records. Width of the range of possible totals below which the estimate is exact."""
+
+
+TUNING = Tuning()
 
 
 def expect_total(estimate: float, precision: float, public: int) -> float:
@@ -148,16 +155,16 @@ def expect_total(estimate: float, precision: float, public: int) -> float:
     if precision <= 0 or public == 0:
         return float(public)
     deviation = float(precision**-0.5)
-    lower = min(max(estimate - FARTHEST_Z * deviation, 0.0), public)
-    upper = max(min(max(estimate + FARTHEST_Z * deviation, deviation), public), lower)
-    if upper - lower < LEAST_SPREAD:
+    lower = min(max(estimate - TUNING.farthest_z * deviation, 0.0), public)
+    upper = max(min(max(estimate + TUNING.farthest_z * deviation, deviation), public), lower)
+    if upper - lower < TUNING.least_spread:
         return float(np.clip(estimate, 0.0, public))
-    totals = np.linspace(lower, upper, TOTALS)
+    totals = np.linspace(lower, upper, TUNING.totals)
     log_weights = -(((totals - estimate) / deviation) ** 2) / 2
     weights = np.exp(log_weights - log_weights.max())
     weights[[0, -1]] /= 2
     expected = float(weights @ totals / weights.sum())
-    log_odds = log_weights.max() + np.log(weights.sum() * (upper - lower) / (TOTALS - 1) / public)
+    log_odds = log_weights.max() + np.log(weights.sum() * (upper - lower) / (TUNING.totals - 1) / public)
     none_missing = float(np.exp(-np.logaddexp(0.0, log_odds + ((public - estimate) / deviation) ** 2 / 2)))
     return expected + none_missing * (public - expected)
 

@@ -37,11 +37,11 @@ class Tuning:
     """Share of the even density. If the expected density is farther from it anywhere, records are not nearly even."""
     least_variance: float = 1e-6
     """Squared records per record. Lower limit of variances, below which nested counts are collinear."""
+    positions: int = 129
+    """Positions at which the deviation of a density is computed: eight for each half wave of the shortest."""
 
 
 TUNING = Tuning()
-POSITIONS = 129
-"""Positions at which the deviation of a density is computed: eight for each half wave of the shortest."""
 
 
 class CountedIntervals(NamedTuple):
@@ -116,7 +116,7 @@ def fit_slow_trend(intervals: CountedIntervals, cells: int, total: float) -> Tre
         log_weights.append(np.log((1 - TUNING.even_probability) / len(TUNING.amplitudes)) + log_evidence)
     log_evidence = float(np.logaddexp.reduce(log_weights))
     mean = np.exp(np.array(log_weights) - log_evidence) @ np.array(coefficients)
-    deviation = np.sqrt(2) * np.cos(np.pi * np.outer(np.linspace(0, 1, POSITIONS), number)) @ mean
+    deviation = np.sqrt(2) * np.cos(np.pi * np.outer(np.linspace(0, 1, TUNING.positions), number)) @ mean
     if np.abs(deviation).max() > TUNING.largest_deviation:
         return None
     weights = np.linalg.solve(root.T, residual - whitened @ mean)

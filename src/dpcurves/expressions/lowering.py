@@ -88,7 +88,7 @@ class _Lowering:
             return _add(_mul(_floor_div(_add(day, 3), 7), 7), -3)
         year, month, _ = self._civil(day)
         if unit == "year":
-            month = _times_zero_plus(month, 1)
+            month = _add(_mul(month, 0), 1)  # 1, but missing where the month is missing
         if unit == "quarter":
             month = _add(_mul(_floor_div(_add(month, -1), 3), 3), 1)
         return _days_from_civil(year, month)
@@ -173,11 +173,6 @@ def _modulo(left: Checked, number: float) -> Checked:
 def _case(condition: Checked, value: Checked, other: Checked) -> Checked:
     """Return the value where a condition is true, else the other."""
     return Checked("case", NUMBER, (condition, value, other))
-
-
-def _times_zero_plus(value: Checked, number: float) -> Checked:
-    """Return a number, missing where `value` is."""
-    return _add(_mul(value, 0), number)
 
 
 def _periods(unit: str, moment: Checked) -> Checked:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from math import ceil, isfinite, log, log1p, sqrt
@@ -26,10 +27,27 @@ Band = tuple[FloatArray, FloatArray]
 
 PILOT_DRAWS = 200
 """Draws that set the scale of each point, if draws come in chunks that are not stored."""
-SLACK = 0.002
-"""Probability by which a simulated level may fall short of the stated one."""
-RISK = 0.025
-"""Probability that a simulated level falls short by more than `SLACK`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer simulated levels and bands; `benchmarks/tuning.py` varies each of them."""
+
+    slack: float = 0.002
+    """Probability by which a simulated level may fall short of the stated one."""
+    risk: float = 0.025
+    """Probability that a simulated level falls short by more than `slack`."""
+    sampling_guard: float = 1.0
+    """Squared records that are added to the variance of sampled counts: a count of zero may come from a mean of a few
+    records."""
+    levelling_variance: float = 0.1
+    """Variance of one record that is added to ``F * (1 - F)`` in the variance of a deviation: larger values make the
+    width of the band more even."""
+    least_units_beyond: float = 3.0
+    """Least expected number of units beyond each point: with this mean, no unit is observed with probability 5 %."""
+
+
+TUNING = Tuning()
 
 
 def simultaneous_band(
@@ -171,13 +189,13 @@ def upper_quantiles(samples: FloatArray, level: float) -> FloatArray:
 
 
 @lru_cache(maxsize=256)  # a pure function of public numbers
-def safe_rank(draws: int, level: float, slack: float = SLACK) -> int:
+def safe_rank(draws: int, level: float, slack: float = TUNING.slack) -> int:
     """Return the rank r of the draw that serves as the quantile at `level` of their law: the r-th smallest.
 
     On average a share ``r / (draws + 1)`` of the law lies below it, so r is at least ``level * (draws + 1)``. But the
     draws of a fixed seed are the same in every release, and so is their error. The share is below ``level - slack``
     only if r draws or more are below that quantile, and their number is binomial: r is the smallest rank for which this
-    probability is at most `RISK`, or the last rank. *So a simulated level is held up to 0.2 points; with fewer draws
+    probability is at most `risk`, or the last rank. *So a simulated level is held up to 0.2 points; with fewer draws
     the result is more conservative.*
 
     >>> [safe_rank(draws, 0.95) for draws in (999, 4999)]
@@ -195,7 +213,7 @@ def safe_rank(draws: int, level: float, slack: float = SLACK) -> int:
     failure_probabilities = _binomial_tails(draws, max(level - slack, 0.0))[
         smallest_rank:draws
     ]  # draws below that quantile
-    return smallest_rank + int(np.count_nonzero(failure_probabilities > RISK))
+    return smallest_rank + int(np.count_nonzero(failure_probabilities > TUNING.risk))
 
 
 def _binomial_tails(draws: int, share: float) -> FloatArray:
@@ -230,11 +248,6 @@ def dkw_bound(units: float, level: float) -> float:
 # Sampling errors: from counts of sampled records to the population that they were drawn from.
 
 
-SAMPLING_GUARD = 1.0
-"""Squared records that are added to the variance of sampled counts: a count of zero may come from a mean of a few
-records."""
-
-
 def simultaneous_mean_ends(  # noqa: PLR0917
     counts: FloatArray,
     noise: FloatArray,
@@ -245,8 +258,9 @@ def simultaneous_mean_ends(  # noqa: PLR0917
 ) -> Band:
     """Return simultaneous endpoints of the means of counts over samples, with probability `level`, not clipped at 0.
 
-    All means m with ``(counted - m)^2 <= c^2 (noise + SAMPLING_GUARD + m (1 - m / n))`` (Wilson 1927, with noise): c is
-    the `level` quantile of the largest of these deviations, for simulated errors of the likely counts.
+    All means m with ``(counted - m)^2 <= c^2 (noise + guard + m (1 - m / n))`` (Wilson 1927, with noise), where guard
+    is `sampling_guard` and c is the `level` quantile of the largest of these deviations, for simulated errors of the
+    likely counts.
 
     Args:
         counts: Unbiased counts.
@@ -257,10 +271,10 @@ def simultaneous_mean_ends(  # noqa: PLR0917
         level: The coverage probability.
     """
     size = max(records, 1.0)
-    deviations = np.sqrt(noise + SAMPLING_GUARD + likely * np.maximum(1 - likely / size, 0.0))
+    deviations = np.sqrt(noise + TUNING.sampling_guard + likely * np.maximum(1 - likely / size, 0.0))
     largest = [np.abs(chunk / deviations).reshape(len(chunk), -1).max(axis=1) for chunk in errors]
     squared_critical_value = upper_quantile(np.concatenate(largest), level) ** 2
-    return wilson_ends(counts, noise + SAMPLING_GUARD, squared_critical_value, size)
+    return wilson_ends(counts, noise + TUNING.sampling_guard, squared_critical_value, size)
 
 
 def wilson_ends(counts: FloatArray, spread: FloatArray, squared: float, size: float) -> Band:
@@ -291,13 +305,6 @@ def join_intervals(one: FloatArray, other: FloatArray) -> FloatArray:
 # A band for the distribution of the population: noise and sampling, simulated together.
 
 
-LEVELLED = 0.1
-"""Variance of one record that is added to ``F * (1 - F)`` in the variance of a deviation: larger values make the width
-of the band more even."""
-LEAST_BEYOND = 3.0
-"""Least expected number of units beyond each point: with this mean, no unit is observed with probability 5 %."""
-
-
 class Sample(NamedTuple):
     """Independent units of one record each, drawn from a population.
 
@@ -326,13 +333,13 @@ class Sample(NamedTuple):
 
 
 def clip_unseen_shares(likely: FloatArray, units: float) -> FloatArray:
-    """Return the shares clipped so that at least `LEAST_BEYOND` units lie on either side, except 0 at the first point
-    and 1 at the last.
+    """Return the shares clipped so that at least `least_units_beyond` units lie on either side, except 0 at the first
+    point and 1 at the last.
 
     >>> clip_unseen_shares(np.array([0.0, 0.0, 0.5, 1.0, 1.0]), 100).tolist()
     [0.0, 0.03, 0.5, 0.97, 1.0]
     """
-    smallest = min(LEAST_BEYOND / units, 0.5)
+    smallest = min(TUNING.least_units_beyond / units, 0.5)
     inner = np.clip(likely, smallest, 1 - smallest)
     ends = (np.arange(len(likely)) == 0) & (likely == 0) | (np.arange(len(likely)) == len(likely) - 1) & (likely == 1)
     return np.where(ends, likely, inner)
@@ -347,14 +354,14 @@ def population_band(
 ) -> Band:
     """Return a simultaneous band for the distribution function F that the units of a sample were drawn from.
 
-    It contains F if the released share f has ``(f - F)^2 <= c^2 (noise + (F (1 - F) + LEVELLED) / units)`` at all
-    points simultaneously. The number c is simulated: the `level` quantile of the largest of these deviations, over
-    noise and samples of the `likely` distribution together. (Splitting the error probability between noise and the
-    inequality of Dvoretzky, Kiefer and Wolfowitz, which is tight for continuous data, would fail in a hundredth of the
-    cases where a tenth is allowed.) Drawing samples from an estimate matters little: the variance of a sampled share
-    errs by at most the error of the share over `units`, which is negligible against the square of that error unless
-    noise is below one record. For that case every variance is at least the variance of `LEAST_BEYOND` units, and every
-    deviation is divided by at least `LEVELLED` over `units`.
+    It contains F if the released share f has ``(f - F)^2 <= c^2 (noise + (F (1 - F) + v) / units)`` at all points
+    simultaneously, where v is `levelling_variance`. The number c is simulated: the `level` quantile of the largest of
+    these deviations, over noise and samples of the `likely` distribution together. (Splitting the error probability
+    between noise and the inequality of Dvoretzky, Kiefer and Wolfowitz, which is tight for continuous data, would fail
+    in a hundredth of the cases where a tenth is allowed.) Drawing samples from an estimate matters little: the variance
+    of a sampled share errs by at most the error of the share over `units`, which is negligible against the square of
+    that error unless noise is below one record. For that case every variance is at least the variance of
+    `least_units_beyond` units, and every deviation is divided by at least v over `units`.
 
     Edges that an earlier round chose depend on noisy counts of this sample; c assumes edges that were fixed before.
 
@@ -373,7 +380,7 @@ def population_band(
     measured = np.ones(curve.shape, dtype=np.bool_) if known is None else known
     estimate, units = curve[measured], sample.units
     scale, counted = estimate_scales(iter(deviations))
-    spread = scale**2 + LEVELLED / units
+    spread = scale**2 + TUNING.levelling_variance / units
     scales = np.sqrt(spread + sample.likely * (1 - sample.likely) / units), np.where(scale > 0, scale, np.inf)
     largest = []
     for noise in counted:

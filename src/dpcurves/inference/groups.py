@@ -20,7 +20,15 @@ def mean_residuals(groups: GroupCounts) -> FloatArray:
     return np.asarray(np.clip(residuals, -groups.upper, 1 - groups.lower))
 
 
-LEAST_GROUP_VARIANCE = 1e-9  # squared records; with neither sampling error nor noise, any difference is significant
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer the comparison of groups."""
+
+    least_variance: float = 1e-9
+    """squared records; with neither sampling error nor noise, any difference is significant"""
+
+
+TUNING = Tuning()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +102,7 @@ def hosmer_lemeshow(groups: GroupCounts, noise_variance: FloatArray) -> FloatArr
     """
     # The binomial variance is exact if all predictions of a group are equal.
     sampling_variance = np.maximum(groups.count, 0.0) * groups.mean * (1 - groups.mean)
-    variance = np.maximum(sampling_variance + noise_variance, LEAST_GROUP_VARIANCE)
+    variance = np.maximum(sampling_variance + noise_variance, TUNING.least_variance)
     return np.asarray((groups.residual_sum**2 / variance).sum(axis=-1))
 
 
@@ -153,7 +161,7 @@ def chi_squared(cells: FloatArray, variance: FloatArray) -> FloatArray:
         variance: The variance of the noise of each cell, (rows, columns).
     """
     expected = expected_counts(cells)
-    scatter = np.maximum(expected + variance, LEAST_GROUP_VARIANCE)
+    scatter = np.maximum(expected + variance, TUNING.least_variance)
     return np.asarray(((cells - expected) ** 2 / scatter).sum(axis=(-2, -1)))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import hypot, inf, isfinite, nan, sqrt
 from typing import NamedTuple
 
@@ -63,8 +64,15 @@ def _search_end(excess: Excess, inside: FloatArray, end: FloatArray) -> FloatArr
 # Intervals for shares and numbers of positives, one group at a time.
 
 
-FAR_OFF = 12.0
-"""Standard deviations of sampling, and records: search limit for a number of positives."""
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer the limits of counts."""
+
+    search_z: float = 12.0
+    """Standard deviations of sampling, and records: search limit for a number of positives."""
+
+
+TUNING = Tuning()
 
 
 def share_intervals(groups: GroupCounts, noise: GroupNoise, normal: FloatArray | None, level: float) -> FloatArray:
@@ -119,7 +127,7 @@ def positive_intervals(groups: GroupCounts, noise: GroupNoise, normal: FloatArra
         lambda expected: positive - expected,
         lambda expected: noise.positive + _simulate_sampled_positives(size, np.clip(expected / size, 0.0, 1.0), normal),
         level, positive, np.zeros_like(positive),
-        positive + np.abs(noise.positive).max(axis=0) + FAR_OFF * (np.sqrt(size) + 1),
+        positive + np.abs(noise.positive).max(axis=0) + TUNING.search_z * (np.sqrt(size) + 1),
     )  # fmt: skip
 
 
@@ -152,7 +160,7 @@ def mean_intervals(counts: FloatArray, noise: FloatArray, normal: FloatArray, un
         return np.maximum(counts - mean - up, mean - counts - down) - 0.5  # records
 
     inside = np.clip(counts, 0.0, units)
-    most = np.minimum(inside + np.abs(noise).max(axis=0) + FAR_OFF * (np.sqrt(inside) + FAR_OFF), units)
+    most = np.minimum(inside + np.abs(noise).max(axis=0) + TUNING.search_z * (np.sqrt(inside) + TUNING.search_z), units)
     return find_accepted_ends(excess, inside, np.zeros_like(inside), most)
 
 

@@ -15,7 +15,8 @@ from ..arguments import InvalidArgument
 from ..arrays import FloatArray, IntArray
 from ..conversation import Evidence
 from ..laws import Family, Noise, PathSums
-from .bands import SLACK, dkw_bound, safe_rank
+from .bands import TUNING as BAND_TUNING
+from .bands import dkw_bound, safe_rank
 
 # Quantiles of records that were counted in cells: the cell of a quantile, and edges that surely enclose it.
 
@@ -160,7 +161,7 @@ def find_ends_by_tests(  # noqa: PLR0917
         excess, noise, p, generator, float(max(counts_below[-1], 1.0)), spread
     )
     error = (1 - level) / (2 * len(p))
-    rank = safe_rank(draws, 1 - error, SLACK / (2 * len(p)))
+    rank = safe_rank(draws, 1 - error, BAND_TUNING.slack / (2 * len(p)))
     may_be_below, may_be_above = (
         draws_above < rank,
         draws_below < rank,

@@ -17,9 +17,8 @@ from ..estimation.two_classes import estimate_two_classes
 from ..laws import NoisySums
 from ..summaries import LEAST_MASS, monotone_counts_above
 from ..summaries import cumulate_from_top as cumulate_from_top
+from .bands import TUNING as BAND_TUNING
 from .bands import (
-    LEVELLED,
-    SAMPLING_GUARD,
     Band,
     Sample,
     basic_interval,
@@ -157,15 +156,15 @@ class Ratio:
     def sampling_variance(self, likely: FloatArray) -> QuadraticVariance:
         """Return the variance that sampling gives to ``numerator - r * whole``, from likely counts (2, points).
 
-        For shares it is binomial, with `SAMPLING_GUARD`. Otherwise it is the mean square of a record's weight, from the
+        For shares it is binomial, with `sampling_guard`. Otherwise it is the mean square of a record's weight, from the
         likely counts, minus the square of its mean.
         """
         _, whole = self.numerator_and_whole(likely)
         if np.isin(self.numerator, (0, 1)).all():
-            return QuadraticVariance(np.full_like(whole, SAMPLING_GUARD), whole, -whole)
+            return QuadraticVariance(np.full_like(whole, BAND_TUNING.sampling_guard), whole, -whole)
         weights = np.broadcast_to(self.numerator.reshape(2, -1), likely.shape) ** 2
         # four times the guard, since likely counts do not depend on the tested ratio
-        squares = np.einsum("ij,ij->j", likely, weights) + 4.0 * SAMPLING_GUARD * weights.sum(axis=0)
+        squares = np.einsum("ij,ij->j", likely, weights) + 4.0 * BAND_TUNING.sampling_guard * weights.sum(axis=0)
         return QuadraticVariance(squares, np.zeros_like(whole), -whole)
 
 
@@ -395,7 +394,9 @@ def population_roc_band(
             Sample(clip_unseen_shares(rate, size), size, generator),
             class_noise - rate * class_noise[:, -1:],
         )
-        deviations = np.sqrt(np.mean(contrast**2, axis=0) + size * (sample.likely * (1 - sample.likely) + LEVELLED))
+        deviations = np.sqrt(
+            np.mean(contrast**2, axis=0) + size * (sample.likely * (1 - sample.likely) + BAND_TUNING.levelling_variance)
+        )
         errors = contrast + size * sample.simulate_sampling_errors(len(noise))
         np.maximum(largest, np.abs(errors / deviations).max(axis=-1, initial=0.0), out=largest)
     critical_value, records = upper_quantile(largest, level), _bands_of_records(counts, noise, rates, level)
@@ -411,8 +412,9 @@ def population_roc_band(
 def _rates_within(counts: FloatArray, noise: FloatArray, most: float, size: float = 0.0) -> Band:
     """Return the rates r of one class with ``|count - r * total|`` within `most` standard deviations of its errors.
 
-    The errors are noise and, if the class is a sample of some size, ``size * (r (1 - r) + LEVELLED)``. If the total is
-    within as many standard deviations of its noise of zero, every rate is possible.
+    The errors are noise and, if the class is a sample of some size, ``size * (r (1 - r) + v)`` with
+    `levelling_variance` v. If the total is within as many standard deviations of its noise of zero, every rate is
+    possible.
     """
     total_noise = noise[:, -1]
     total, squared_critical_value = float(counts[-1]), most**2
@@ -423,7 +425,9 @@ def _rates_within(counts: FloatArray, noise: FloatArray, most: float, size: floa
     middle = counts * total - squared_critical_value * (np.mean(noise * total_noise[:, None], axis=0) - size / 2)
     return _pin_rates(
         *quadratic_roots(
-            square, middle, counts**2 - squared_critical_value * (np.mean(noise**2, axis=0) + size * LEVELLED)
+            square,
+            middle,
+            counts**2 - squared_critical_value * (np.mean(noise**2, axis=0) + size * BAND_TUNING.levelling_variance),
         )
     )
 

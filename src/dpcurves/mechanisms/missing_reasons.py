@@ -8,7 +8,6 @@ from fractions import Fraction
 from ..arrays import IntArray
 from ..conversation import Plan
 from ..data import Axis, Categories
-from ..laws import Noise
 from ..noise.randomness import Randomness
 from ..queries import Query
 from .linear import sample_noise
@@ -39,7 +38,8 @@ def add_reasons(plan: Plan) -> Plan:
     law = plan.law
     if not law.splits_missing or law.missing is None or not _has_countable_columns(plan.query):
         return plan
-    total, reasons = (_noise_at_fraction(law.missing, share) for share in (1 - SHARE, SHARE))
+    # the noise of a value with a fraction of this price: scale or variance is divided by the fraction
+    total, reasons = (replace(law.missing, parameter=law.missing.parameter / share) for share in (1 - SHARE, SHARE))
     return replace(plan, law=replace(law, missing=total), reasons=reasons)  # type: ignore[type-var]
 
 
@@ -51,11 +51,6 @@ def add_noise_to_reasons(counts: IntArray, plan: Plan, randomness: Randomness) -
         return ()
     noise = sample_noise(plan.reasons, len(counts), randomness)
     return tuple(int(count) + int(draw) for count, draw in zip(counts.tolist(), noise.tolist(), strict=True))
-
-
-def _noise_at_fraction(noise: Noise, share: Fraction) -> Noise:
-    """Return the noise of a value with a fraction of this price: scale or variance is divided by the fraction."""
-    return replace(noise, parameter=noise.parameter / share)
 
 
 def _has_countable_columns(query: Query) -> bool:

@@ -349,21 +349,28 @@ class UniverseCategories(QueryMechanism):
         return tuple(integer for name in sorted(largest) for integer in (encode_name(name.encode()), selected[name]))
 
 
-ALARM = 1e-5
-"""Probability that the noise of any name of a universe exceeds the margin of `bound_units_below`."""
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer the margins of selected categories."""
+
+    alarm: float = 1e-5
+    """Probability that the noise of any name of a universe exceeds the margin of `bound_units_below`."""
+
+
+TUNING = Tuning()
 
 
 def bound_units_below(plan: Plan, name: str, noisy: int) -> int:
     """Return a lower bound of the number of units with this name, from its noisy count.
 
     Under a delta the noise is bounded, so the bound always holds. In a universe the noise of all names together exceeds
-    the bound with probability at most `ALARM`: on average `FAKES` names without units are released above a threshold,
+    the bound with probability at most `Tuning.alarm`: on average `FAKES` names without units exceed a threshold,
     and their number falls by ``exp(-rate)`` with each further unit.
     """
     if isinstance(plan.query, UniverseSelectionQuery):
         universe = plan.query.universe
         noise = calibrate_universe_noise(plan.loss, plan.adjacency, universe.sizes)
-        margin = log(float(FAKES) / ALARM) / float(noise.rate)
+        margin = log(float(FAKES) / TUNING.alarm) / float(noise.rate)
         return noisy - noise.thresholds[universe.find_rank(name) or 0] - ceil(margin)
     return noisy - calibrate_category_noise(plan.loss, plan.adjacency).threshold
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import is_dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
@@ -170,10 +170,16 @@ def describe_found_categories(release: Release, unlisted: UnlistedCategories, na
     )
 
 
-CERTAIN_Z = 8.0
-"""Standard deviations of the noise of a count. Laplace noise, the widest here, exceeds 8 of them with probability
-6e-6.
-"""
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer the notes on uncounted categories."""
+
+    certain_z: float = 8.0
+    """Standard deviations of the noise of a count. Laplace noise, the widest here, exceeds 8 of them with probability
+    6e-6."""
+
+
+TUNING = Tuning()
 
 
 def describe_uncounted_categories(
@@ -181,7 +187,7 @@ def describe_uncounted_categories(
 ) -> str | None:
     """Return a note on selected categories whose records the question does not count, or None.
 
-    A category is listed if its count lies within `CERTAIN_Z` standard deviations of 0 and more than `CERTAIN_Z` of them
+    A category is listed if its count lies within `certain_z` standard deviations of 0 and more than `certain_z` of them
     below the number of its units. So if all records of a category are counted, it is listed with a probability of at
     most 6e-6; in a universe, at most 1e-5 more for all categories together.
 
@@ -206,7 +212,7 @@ def describe_uncounted_categories(
         return None
     other_axes = tuple(index for index in range(len(shape)) if index != group_axis)
     counts = cells.sum(axis=-1).reshape(shape).sum(axis=other_axes)
-    margins = CERTAIN_Z * np.sqrt(np.broadcast_to(variances, len(cells))).reshape(shape).sum(axis=other_axes)
+    margins = TUNING.certain_z * np.sqrt(np.broadcast_to(variances, len(cells))).reshape(shape).sum(axis=other_axes)
     groups = query.axes[group_axis]
     names = groups.values[:-1] if isinstance(groups, SelectedCategories) else ()
     uncounted = [

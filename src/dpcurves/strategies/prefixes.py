@@ -78,10 +78,6 @@ SECOND_TURN = Fraction(1, 10)
 """Ratio. Fraction of the loss for the second of three rounds."""
 CLOSER = Fraction(1, 10)
 """Ratio. Fraction of the loss for each round except the last of a search for quantiles."""
-MOST_QUANTILE_ROUNDS = 4
-"""Rounds. Largest number of rounds of a search for quantiles."""
-FEWEST_CELLS = 100
-"""Cells. Number of cells from which several rounds are more accurate than one, for any number of records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +240,10 @@ class Tuning:
     releases each), and not judged on others: bands were 15 to 46 % narrower than with three rounds; the curve had up to
     20 % more error on smooth and zero-inflated data, up to a third less on heaped data.
     """
+    most_quantile_rounds: int = 4
+    """Rounds. Largest number of rounds of a search for quantiles."""
+    fewest_cells: int = 100
+    """Cells. Number of cells from which several rounds are more accurate than one, for any number of records."""
 
 
 TUNING = Tuning()
@@ -783,7 +783,7 @@ def search_quantiles(axis: Axis, shares: tuple[float, ...], setting: Setting) ->
     """Count a fixed partition, then intervals that are short where the quantiles may lie, until these are few.
 
     Formal guarantees: each round has the price of a `PartitionQuery` for all earlier answers; its intervals are
-    functions of earlier answers and of public facts. There are three rounds or `MOST_QUANTILE_ROUNDS`; each has
+    functions of earlier answers and of public facts. There are three rounds or `Tuning.most_quantile_rounds`; each has
     `CLOSER` of the loss except the last, which has the remainder. *Proof by induction from the last round*: for all
     earlier answers, the remaining rounds together lose the remaining loss, spent in one round, or in one round of
     `CLOSER` followed by rounds that spend the rest. So the conversation is at each round the adaptive composition of
@@ -804,7 +804,7 @@ def search_quantiles(axis: Axis, shares: tuple[float, ...], setting: Setting) ->
             splits, last_noise, shares, total_variance, TUNING.last_ratio, population=single_records
         )
         is_fine = round_number > 1 and len(starts) <= TUNING.few_intervals * len(shares)
-        if round_number == MOST_QUANTILE_ROUNDS - 1 or is_fine:
+        if round_number == TUNING.most_quantile_rounds - 1 or is_fine:
             query = PartitionQuery((axis,), (starts,), round_number=round_number)
             releases.append((yield Step(query, remaining)))
             return _combine_rounds(tuple(releases))
@@ -845,8 +845,8 @@ def has_many_cells(axis: Axis, total: int | None, noise: Noise) -> bool:
         noise: Noise of a count if the whole loss were spent on a single tiling.
     """
     if total is None or axis.grid.values is not None:
-        return axis.slots >= FEWEST_CELLS
-    return axis.slots >= min(float(FEWEST_CELLS), TUNING.many_cells * balanced_intervals(total, noise))
+        return axis.slots >= TUNING.fewest_cells
+    return axis.slots >= min(float(TUNING.fewest_cells), TUNING.many_cells * balanced_intervals(total, noise))
 
 
 def are_worth_counting(values: int, total: int | None, noise: Noise) -> bool:

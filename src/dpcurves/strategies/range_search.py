@@ -85,8 +85,6 @@ FIRST = Fraction(1, 50), Fraction(3, 100), Fraction(1, 10), Fraction(1, 10)
 """Ratios. Budget fractions of the first pilot query and of its repetitions, each made only if noise hid all records
 before.
 """
-LOOKS_ALONE = 3
-"""Rounds. Number of pilot queries, with equal budget fractions, if nothing but a range is asked for."""
 FEWEST_TURNS = 3
 """Rounds. Least number of rounds of a search followed by a count."""
 ROUND_DIGITS = (1, 2, 5)
@@ -199,6 +197,8 @@ class Tuning:
     """Allocated cells from which numbers in an interval, or at its ends, may get separate cells."""
     least_cells: float = 1.5
     """Allocated cells from which an interval is cut."""
+    rounds_alone: int = 3
+    """Rounds. Number of pilot queries, with equal budget fractions, if nothing but a range is asked for."""
 
 
 TUNING = Tuning()
@@ -637,9 +637,9 @@ def search_range(workload: AutomaticGridWorkload, setting: Setting) -> Strategy[
     The resulting grid extends beyond all intervals that seem occupied and counts values outside separately. Its cells
     are narrow where records seem to lie.
     """
-    budget_fraction, total = ALL / LOOKS_ALONE, setting.adjacency.public_record_count
+    budget_fraction, total = ALL / TUNING.rounds_alone, setting.adjacency.public_record_count
     state = yield from _SearchState(workload.column, PilotCounts(DECADES)).ask_pilot_query(budget_fraction)
-    for _ in range(LOOKS_ALONE - 1):
+    for _ in range(TUNING.rounds_alone - 1):
         counts = state.pilot_counts.estimate_significant_counts(total)
         if counts[state.pilot_counts.wide_cells].max() >= TUNING.concentration[-1] * state.pilot_counts.records:
             state = state.refine_cells(TUNING.pilot_cells[0], counts, SingletonRule.ZERO)

@@ -42,7 +42,7 @@ class FinerCells(NamedTuple):
     cuts_fraction: Fraction
     """Fraction of the loss that finds cuts."""
     cells_per_piece: int
-    """Number of finer cells per piece: a multiple of `PARTS`."""
+    """Number of finer cells per piece: a multiple of `Tuning.cells_per_piece`."""
     counts_fraction: Fraction
     """Fraction of the loss that counts them."""
 
@@ -53,10 +53,6 @@ CUTS_SHARE = Fraction(1, 5)
 """Ratio. Fraction of the loss that finds cuts if no finer cells are counted."""
 SUMS_AFTER_A_LOOK = Fraction(3, 50)
 """Ratio. Fraction of the loss for sums of distances in groups that a pilot query chose."""
-PARTS = 2
-"""Cells per piece between cuts, so that ties hide less of the order of scores: their effect falls as one over the
-number of cells, the noise grows about as its logarithm.
-"""
 FINER = FinerCells(least=6_000, cuts_fraction=Fraction(1, 10), cells_per_piece=16, counts_fraction=Fraction(1, 10))
 """The finer cells that are counted; see `choose_finer_cells` for the scores on which they were chosen."""
 
@@ -103,6 +99,9 @@ class Tuning:
     """Share of the records that is assumed to lie evenly for groups, so that groups where records are few are narrower
     than groups of equal size.
     """
+    cells_per_piece: int = 2
+    """Cells per piece between cuts, so that ties hide less of the order of scores: their effect falls as one over the
+    number of cells, the noise grows about as its logarithm."""
 
 
 TUNING = Tuning()
@@ -247,8 +246,8 @@ def choose_finer_cells(records: float, setting: Setting) -> FinerCells | None:
 
 
 def pieces_between(score: Axis, cuts: Sequence[int]) -> Axis:
-    """Return the axis whose cells lie between these inner edges, with `PARTS` cells between two cuts."""
-    return _cut_axis(score, cuts, PARTS)
+    """Return the axis whose cells lie between these inner edges, `cells_per_piece` cells between two cuts."""
+    return _cut_axis(score, cuts, TUNING.cells_per_piece)
 
 
 def _build_cuts_query(score: Axis, cuts: Cuts, levels: int) -> QuantileCutsQuery | MedianQuery:

@@ -148,11 +148,11 @@ NEEDED = ("httptools", "prometheus_client", "starlette", "uvicorn")
 class ServerOptions:
     """Options for the file of reports, and for the address, certificate and limits of the server."""
 
-    store: str = option("REPORTS", "The file of reports: made if it is not there, else it grows.")
-    listen: str = option("HOST:PORT", "Where to listen.")
+    store: str = option("REPORTS", "File of reports. It is made if it does not exist; else reports are appended.")
+    listen: str = option("HOST:PORT", "Address to listen at.")
     tls: str = option("FILE,FILE", "The server's certificate and its key: made if neither is there.")
-    connections: str = option("N", "How many connections are kept open at a time.", "512")
-    header_timeout: str = option("SECONDS", "How long a connection may be silent at first.", "10")
+    connections: str = option("N", "Most open connections.", "512")
+    header_timeout: str = option("SECONDS", "Timeout for the first request of a connection.", "10")
     max_reports: str | None = optional("N", "The most reports that are kept (10 times the people, if not said).")
     rate_per_address: str | None = optional("N", "The most reports a minute of one network address (any).")
     rate: str | None = optional("N", "The most reports a minute of all (any).")

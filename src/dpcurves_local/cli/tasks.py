@@ -123,8 +123,10 @@ class TaskOptions(PairStatisticOptions):
     people: str = option("N", "About how many people will report.")
     curve: str | None = optional("WORD", "cdf (the default), histogram; with --label roc (the default).")
     label: str | None = optional("NAME", "The column of true labels, for scores.")
-    pos_label: str | None = optional("LABEL", "The positive label (1, if it is not said); other labels are missing.")
-    neg_label: str | None = optional("LABEL", "The negative label, where it is not clear.")
+    pos_label: str | None = optional("LABEL", "Positive label, by default 1; other labels are missing.")
+    neg_label: str | None = optional(
+        "LABEL", "Negative label; not needed if the positive label is 1, 0, -1, true or false."
+    )
     rounding: str = option(
         "WORD", "For a histogram: simple (the default), or randomized: rounds at random, without bias.", "simple"
     )
@@ -132,7 +134,7 @@ class TaskOptions(PairStatisticOptions):
         "WORD", "private (the default), or public: a report is one bit, and all else follows from the name.", "private"
     )
     invitation_key: str | None = optional(
-        "FILE", "Reports need an invitation that this secret key signs: the file is made if it is not there."
+        "FILE", "Secret key that signs invitations, which reports then need. The file is made if it does not exist."
     )
 
     def make_question(self, column: ColumnOptions, cells: CellOptions) -> Any:
@@ -247,7 +249,7 @@ class DeviceOptions:
 
     id: str | None = optional("NAME", "The person's name, for a file with one row: one report of each name counts.")
     memo: str | None = optional("FILE", "A file that keeps the report: the next call gives the same one.")
-    column: str | None = optional("NAME", "Where the value stands, if the file calls it otherwise than the task.")
+    column: str | None = optional("NAME", "Name of the task's column in DATA, if it differs.")
 
 
 @dataclass(frozen=True)
@@ -255,7 +257,7 @@ class SecondRoundOptions:
     """Options of a second round: the class that reported its scores, and the size of the other class."""
 
     of: str = option("CLASS", "Whose scores were reported: negatives or positives.")
-    people: str = option("N", "About how many of the other class will report.")
+    people: str = option("N", "Approximate number of people of the other class who will report.")
     names: Annotated[bool, Option(help="Write hashes of who reported, so that nobody reports in both rounds.")] = True
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from math import sqrt
 from typing import NamedTuple
@@ -20,8 +20,16 @@ from dpcurves.laws import Law
 
 from .queries import PairAnswers, PairLaw, PairSum, all_pairs_variance
 
-DOUBT = 2.0
-"""Half-width of the confidence interval for zeta 1, in standard deviations of its estimate from products."""
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer the intervals of means over pairs."""
+
+    doubt_z: float = 2.0
+    """Half-width of the confidence interval for zeta 1, in standard deviations of its estimate from products."""
+
+
+TUNING = Tuning()
 
 
 class _VarianceBounds(NamedTuple):
@@ -66,7 +74,7 @@ def find_pair_interval(law: PairLaw, values: Sequence[int], level: float, *, pop
     It accounts for noise and the choice of pairs; with `population`, also for people as an independent sample. A few
     pseudo-observations at both ends of the range are added (Agresti and Coull 1998), so that the interval is not too
     short if nearly all pairs agree. The covariance of pairs with a person in common is bounded from the products of
-    their answers, with `DOUBT`; without products the worst case is assumed. For the population, this is exact for a
+    their answers, with `doubt_z`; without products the worst case is assumed. For the population, this is exact for a
     kernel of two values if each person is in one pair.
     """
     if not law.pairs:
@@ -99,7 +107,7 @@ def _bound_zeta1(law: PairLaw, values: Sequence[int], square: float, zeta2: floa
     if not law.one_shared:
         return 0.0, zeta2 / 2
     couples = law.one_shared / 2
-    covariance, margin = values[2] / couples - (values[0] / law.pairs) ** 2, DOUBT * square / sqrt(couples)
+    covariance, margin = values[2] / couples - (values[0] / law.pairs) ** 2, TUNING.doubt_z * square / sqrt(couples)
     return min(max(covariance - margin, 0.0), zeta2 / 2), min(max(covariance + margin, 0.0), zeta2 / 2)
 
 

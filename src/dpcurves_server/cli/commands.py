@@ -178,15 +178,18 @@ class StoreOption:
 class ListenOptions:
     """Options for the server's address and certificate, worker processes, and limits of connections and rates."""
 
-    listen: str = option("HOST:PORT", "Where to listen.")
+    listen: str = option("HOST:PORT", "Address to listen at.")
     tls: str = option("FILE,FILE", "The server's certificate and its key: made if neither is there.")
-    workers: str = option("N", "How many processes count.", "2")
+    workers: str = option("N", "Number of worker processes that count.", "2")
     every: str = option(
-        "SECONDS", "How often answers appear: not as soon as counting ends, which could reveal something of rows.", "2"
+        "SECONDS",
+        "Interval at which answers appear. It is fixed, because the time of counting could reveal something "
+        "about records.",
+        "2",
     )
-    connections: str = option("N", "How many connections are kept open at a time.", "512")
-    header_timeout: str = option("SECONDS", "How long a connection may be silent at first.", "10")
-    rate: str = option("N", "How many requests of one person are answered in a minute.", "1200")
+    connections: str = option("N", "Most open connections.", "512")
+    header_timeout: str = option("SECONDS", "Timeout for the first request of a connection.", "10")
+    rate: str = option("N", "Rate limit: requests of one person in a minute.", "1200")
 
 
 @dataclass(frozen=True)
@@ -205,7 +208,7 @@ class PersonOptions:
 class DatasetOptions:
     """Options for a dataset's name and public metadata."""
 
-    name: str = option("NAME", "What the dataset is called.")
+    name: str = option("NAME", "Name of the dataset.")
     schema: str = option("FILE", "A JSON list of its columns: their ranges, or their categories. Public.")
     description: str = option("TEXT", "What it is, in public.", "")
     relation: str = option("WORD", "To the version before: first, same-people, or other-people.", "first")
@@ -225,7 +228,7 @@ class ProjectOptions:
     """Options for a project and its members."""
 
     name: str = of.argument("NAME", "What the project is called.")
-    dataset: str | None = of.optional("NAME", "What a new project asks.")
+    dataset: str | None = of.optional("NAME", "Dataset that a new project asks questions of.")
     admit: str = option("NAME,...", "Whom to let in, with commas between them.", "")
 
 
@@ -234,7 +237,7 @@ class SyntheticTableOptions:
     """Options for a synthetic table that is shown to everybody who sees the dataset, and its privacy statement."""
 
     file: str = of.argument("FILE", "A CSV or Parquet file with all columns of the schema.")
-    dataset: str = option("NAME", "The dataset that it stands beside.")
+    dataset: str = option("NAME", "Dataset that the synthetic table imitates.")
     statement: str = option("TEXT", "How it was made, and how private it is: stands on pages.")
     despite_equal_rows: bool = of.flag(
         "--despite-equal-rows", "Propose it although many of its rows are rows of the confidential table."
@@ -246,9 +249,11 @@ class AllowanceOptions:
     """Options for the project or analyst of an allowance."""
 
     project: str = option("NAME", "The project.")
-    analyst: str | None = of.optional("NAME", "One of it; left out: all of them together.")
+    analyst: str | None = of.optional(
+        "NAME", "Analyst of the project. Without it, the allowance is of the whole project."
+    )
     may_exceed: bool = of.flag(
-        "--may-exceed", "Let the allowances in one dataset or project add up to more than its own."
+        "--may-exceed", "Allow the allowances of a dataset or project to exceed its limit in sum."
     )
 
 

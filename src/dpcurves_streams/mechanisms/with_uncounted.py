@@ -104,7 +104,12 @@ class WithUncountedTotals:
         fraction = Fraction(0) if adjacency.unit == EACH_RECORD else BEYOND_FRACTION
         counts = self.mechanism.plan(query, loss * (1 - fraction), adjacency)
         uncounted = TOTALS.plan(uncounted_query(TUPLE_REASONS, query.ticks), loss * (1 - fraction), adjacency)
-        beyond = None if fraction == 0 else _plan_users_beyond_cap(query, loss * fraction, adjacency)
+        # plan the number of users beyond the cap: each user counts once in a step, however many tuples it sends
+        beyond = (
+            None
+            if fraction == 0
+            else TOTALS.plan(_beyond_cap_query(query), loss * fraction, AddRemove(Unit(adjacency.unit.column, 1)))
+        )
         law = CountsAndUncountedTotals(counts.law, uncounted.law, None if beyond is None else beyond.law, fraction)  # type: ignore[arg-type]
         extra = "" if fraction == 0 else f", with {fraction} of the loss for users beyond the cap"
         made_by = f"{counts.made_by}; totals of what is not counted{extra}"
@@ -163,8 +168,3 @@ def split_plan(plan: Plan) -> CombinedPlans:
 def _beyond_cap_query(query: TickQuery) -> TickQuery:
     """Return the query for the running total of users beyond the cap."""
     return uncounted_query((UncountedReason.BEYOND_CAP,), query.ticks)
-
-
-def _plan_users_beyond_cap(query: TickQuery, loss: PrivacyLoss, adjacency: AddRemove) -> Plan:
-    """Plan the number of users beyond the cap: each user counts once in a step, however many tuples it sends."""
-    return TOTALS.plan(_beyond_cap_query(query), loss, AddRemove(Unit(adjacency.unit.column, 1)))

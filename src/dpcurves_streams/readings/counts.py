@@ -457,7 +457,15 @@ class CountsReader:
         self.tick += 1
         windows = self._nest_windows(counts, sums)
         noisy, noisy_sums = self._noisy_values(values)
-        return TickReading(self.tick, counts, windows, self._detect_events(sums), noisy=noisy, noisy_windows=noisy_sums)
+        # for each event whether it has happened, (keys,), by its name
+        return TickReading(
+            self.tick,
+            counts,
+            windows,
+            {event.name: self._detect_event(event, sums) for event in self._question.events},
+            noisy=noisy,
+            noisy_windows=noisy_sums,
+        )
 
     def _nest_windows(self, counts: FloatArray, sums: dict[int, FloatArray]) -> dict[int, FloatArray]:
         """Make sums over windows monotone in the width; windows that contain the same steps so far are equal."""
@@ -477,10 +485,6 @@ class CountsReader:
         return NoisyValues(self._known.family, raw, self._known.deviations), {
             width: sums.update_sums(raw) for width, sums in self._noisy_sums.items()
         }
-
-    def _detect_events(self, sums: dict[int, FloatArray]) -> dict[str, BoolArray]:
-        """Return for each event whether it has happened, (keys,), by its name."""
-        return {event.name: self._detect_event(event, sums) for event in self._question.events}
 
     def _detect_event(self, event: Jump | Low | Event, sums: dict[int, FloatArray]) -> BoolArray:
         """Return for each key whether an event has happened, (keys,); False before enough steps have passed."""
