@@ -12,7 +12,8 @@ from .axis import (
     find_input_columns,
     parse_category,
 )
-from .csv_file import CsvFile, is_text_file, parse_delimiter
+from .csv_file import COMPRESSED, CsvFile, is_text_file, parse_delimiter, strip_compression
+from .file_names import FileGroup, list_files, list_paths
 from .grid import (
     DOUBLINGS,
     HUNDREDTHS,
@@ -32,6 +33,7 @@ from .values import CAP_ALONE, MISSING_WEIGHTS, Values, Weights
 __all__ = [
     "ALL_RECORDS",
     "CAP_ALONE",
+    "COMPRESSED",
     "DOUBLINGS",
     "FAKES",
     "HUNDREDTHS",
@@ -45,6 +47,7 @@ __all__ = [
     "Category",
     "CsvFile",
     "DurationAxis",
+    "FileGroup",
     "Grid",
     "HashUniverse",
     "MissingReason",
@@ -61,8 +64,11 @@ __all__ = [
     "doubling_grid",
     "find_input_columns",
     "is_text_file",
+    "list_files",
+    "list_paths",
     "middles_of",
     "parse_category",
     "parse_delimiter",
     "parse_universe",
+    "strip_compression",
 ]  # fmt: skip
