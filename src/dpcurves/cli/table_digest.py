@@ -14,6 +14,7 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
+from ..data import list_paths
 from ..ledger.chain import read_key, write_key
 from ..ledger.head_copy import find_folder
 
@@ -33,7 +34,7 @@ def find_change(files: Sequence[Path], ledger: str, dataset: str) -> str | None:
     Nothing is compared where the folder of heads cannot be used, and for tables that are no files.
     """
     folder = find_folder()
-    paths = [path for path in files if path.is_file()]
+    paths = [path for path in list_paths(files) if path.is_file()]
     if folder is None or not paths:
         return None
     with suppress(OSError, ValueError):

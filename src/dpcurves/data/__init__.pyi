@@ -14,7 +14,8 @@ from .axis import (
     is_expression,
     parse_category,
 )
-from .csv_file import CsvFile, is_text_file, parse_delimiter
+from .csv_file import COMPRESSED, CsvFile, is_text_file, parse_delimiter, strip_compression
+from .file_names import FileGroup, list_files, list_paths
 from .grid import (
     DOUBLINGS,
     HUNDREDTHS,
@@ -34,6 +35,7 @@ from .values import CAP_ALONE, MISSING_WEIGHTS, Values, Weights
 __all__ = [
     "ALL_RECORDS",
     "CAP_ALONE",
+    "COMPRESSED",
     "DOUBLINGS",
     "FAKES",
     "HUNDREDTHS",
@@ -47,6 +49,7 @@ __all__ = [
     "Category",
     "CsvFile",
     "DurationAxis",
+    "FileGroup",
     "Grid",
     "HashUniverse",
     "ListedCategories",
@@ -65,8 +68,11 @@ __all__ = [
     "find_input_columns",
     "is_expression",
     "is_text_file",
+    "list_files",
+    "list_paths",
     "middles_of",
     "parse_category",
     "parse_delimiter",
     "parse_universe",
+    "strip_compression",
 ]  # fmt: skip

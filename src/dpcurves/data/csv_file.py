@@ -34,7 +34,8 @@ class CsvFile:
     record changes one counted record.
 
     Attributes:
-        file: Path, or the bytes of a file. A path that ends in ``.gz`` is decompressed while it is read.
+        file: Path, or the bytes of a file. A path that ends in ``.gz`` or ``.zst`` is decompressed while it is read. A
+            pattern, as in ``visits-*.csv``, names all its matches, which must have one header.
         delimiter: Field separator: one ASCII character, or ``\\t`` for a tab.
         encoding: ``utf-8``, ``latin-1`` or ``cp1252``.
         decimal: ``.``, or ``,``: then 1.200,50 is 1200.5, and 1.5 is missing.
@@ -123,13 +124,21 @@ def _parse_day(text: object) -> tuple[date, str]:
 
 
 TEXT_ENDINGS = (".csv", ".tsv", ".txt")
-"""Endings of files of text with a delimiter; `.gz` may follow. Fields of a `.tsv` are separated by tabs."""
+"""Endings of files of text with a delimiter; `COMPRESSED` may follow. Fields of a `.tsv` are separated by tabs."""
+COMPRESSED = (".gz", ".zst")
+"""Endings of compressed files."""
 
 
 def is_text_file(path: str | PathLike[str]) -> bool:
     """Return True if the name of a file has an ending of delimited text.
 
-    >>> is_text_file("visits.tsv"), is_text_file("Visits.CSV.gz"), is_text_file("visits.parquet")
+    >>> is_text_file("visits.tsv"), is_text_file("Visits.CSV.zst"), is_text_file("visits.parquet")
     (True, True, False)
     """
-    return str(path).lower().removesuffix(".gz").endswith(TEXT_ENDINGS)
+    return strip_compression(path).endswith(TEXT_ENDINGS)
+
+
+def strip_compression(path: str | PathLike[str]) -> str:
+    """Return the name of a file in lower case, without the ending of a compressed file."""
+    name = str(path).lower()
+    return next((name.removesuffix(ending) for ending in COMPRESSED if name.endswith(ending)), name)

@@ -13,14 +13,18 @@ FIRST_BYTES = 64
 """Bytes from the start of a file that identify its format."""
 GZIP = b"\x1f\x8b"
 """First bytes of a gzip file (RFC 1952)."""
+ZSTD = b"\x28\xb5\x2f\xfd"
+"""First bytes of a frame of Zstandard (RFC 8878)."""
+SKIPPABLE = tuple(bytes([low]) + b"\x2a\x4d\x18" for low in range(0x50, 0x60))
+"""First bytes of a frame without data, with which a file of Zstandard may begin (RFC 8878)."""
 ZIP = b"PK\x03\x04"
 """First bytes of a zip file."""
 EXCEL_ENTRY = b"[Content_Types].xml"
 """First entry of an Excel workbook, which is a zip file."""
-UNPACK = "unpack it first (gzip is read directly, if the name ends in .csv.gz)"
+UNPACK = "unpack it first (gzip and zstd are read directly, if the name ends in .csv.gz or .csv.zst)"
 EXPORT = "export it as CSV in UTF-8"
 FORMATS: Mapping[bytes, tuple[str, str]] = MappingProxyType({
-    b"\x28\xb5\x2f\xfd": ("compressed by zstd", UNPACK), b"BZh": ("compressed by bzip2", UNPACK),
+    ZSTD: ("compressed by zstd", "let its name end in .csv.zst"), b"BZh": ("compressed by bzip2", UNPACK),
     b"\xfd7zXZ\x00": ("compressed by xz", UNPACK), b"\x04\x22\x4d\x18": ("compressed by lz4", UNPACK),
     b"7z\xbc\xaf\x27\x1c": ("an archive of 7-Zip", UNPACK),
     b"PAR1": ("a Parquet file", "let its name end in .parquet"),
@@ -39,7 +43,7 @@ def require_csv(file: CsvFile, first: bytes, *, is_unpacked: bool) -> None:
 
     Args:
         file: The file, for the message.
-        first: First bytes, decompressed if the name ends in ``.gz``.
+        first: First bytes, decompressed if the name ends in ``.gz`` or ``.zst``.
         is_unpacked: Whether they were decompressed.
 
     Raises:
@@ -65,14 +69,17 @@ def require_csv(file: CsvFile, first: bytes, *, is_unpacked: bool) -> None:
         raise InvalidArgument("data", f"{file.name} {UTF_16}")
 
 
-def require_gzip(file: CsvFile, first: bytes) -> None:
-    """Refuse a file whose name ends in .gz and that is not compressed by gzip, by its first bytes.
+def require_compressed(file: CsvFile, first: bytes, ending: str) -> None:
+    """Refuse a file whose name ends in .gz or .zst and that is not compressed in that way, by its first bytes.
 
     Raises:
-        ValueError: the file is not gzip.
+        ValueError: the file has another format.
     """
-    if first and not first.startswith(GZIP):
-        raise InvalidArgument("data", f"{file.name} is not compressed by gzip; let its name end in .csv, if it is CSV")
+    name, signatures = ("gzip", (GZIP,)) if ending == ".gz" else ("zstd", (ZSTD, *SKIPPABLE))
+    if first and not first.startswith(signatures):
+        raise InvalidArgument(
+            "data", f"{file.name} is not compressed by {name}; let its name end in .csv, if it is CSV"
+        )
 
 
 def parse_header(file: CsvFile, header: bytes, longest: int) -> list[str]:

@@ -20,13 +20,14 @@ from numpy.typing import NDArray
 
 from ..arguments import InvalidArgument, WrongArgumentType
 from ..arrays import IntArray
-from ..data import CsvFile, is_text_file
+from ..data import COMPRESSED, CsvFile, FileGroup, is_text_file, list_files, strip_compression
 from ..privacy import EACH_RECORD, Unit
 from . import csv_header
 from . import source as sources
 from .counting import Records
 from .engines.duckdb import DuckConnection, DuckEngine
 from .engines.engine import EngineTable
+from .zstd import open_zstd
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -57,11 +58,19 @@ WHOLE = "whole"
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class CsvSource:
-    """Lines of a file below its header. All columns are text without a declared type."""
+    """Lines of one or several files below their headers. All columns are text without a declared type.
+
+    Attributes:
+        file: The first file, with the declared format.
+        columns: The columns of the header.
+        is_costly: See `Source`.
+        more_paths: Further files with the same header.
+    """
 
     file: CsvFile
     columns: tuple[sources.Column, ...]
     is_costly: bool = True
+    more_paths: tuple[Path, ...] = ()
 
     @property
     def unreadable_columns(self) -> Mapping[int, str]:
@@ -99,23 +108,29 @@ class CsvSource:
         return sources.register_batches(connection, schema, make_batches)
 
     def _read_blocks(self) -> Iterator[LineBlock]:
-        """Yield the lines below the header in blocks, decoded to UTF-8."""
+        """Yield the lines below the headers in blocks, decoded to UTF-8."""
         codec = self.file.codec
-        with open_csv(self.file) as file:
-            read_header(file)
-            for raw_block in read_line_blocks(file):
-                block = raw_block
-                if codec != "utf-8":  # single-byte encodings, so that no line affects another
-                    block = np.frombuffer(raw_block.tobytes().decode(codec, "replace").encode(), dtype=np.uint8)
-                yield LineBlock.from_block(block, ord(self.file.delimiter), len(self.columns))
+        for csv_file in (self.file, *(replace(self.file, file=path) for path in self.more_paths)):
+            with open_csv(csv_file) as file:
+                read_header(file)
+                for raw_block in read_line_blocks(file):
+                    block = raw_block
+                    if codec != "utf-8":  # single-byte encodings, so that no line affects another
+                        block = np.frombuffer(raw_block.tobytes().decode(codec, "replace").encode(), dtype=np.uint8)
+                    yield LineBlock.from_block(block, ord(self.file.delimiter), len(self.columns))
 
 
 def open_csv(file: CsvFile) -> BinaryIO:
-    """Open the bytes of a file from the start, decompressed if its name ends in ``.gz``."""
+    """Open the bytes of a file from the start, decompressed if its name ends in ``.gz`` or ``.zst``."""
     if isinstance(file.file, bytes):
         return BytesIO(file.file)
     path = Path(file.file)
-    return cast("BinaryIO", gzip.open(path, "rb")) if path.suffix.lower() == ".gz" else path.open("rb")
+    match path.suffix.lower():
+        case ".gz":
+            return cast("BinaryIO", gzip.open(path, "rb"))
+        case ".zst":
+            return open_zstd(path)
+    return path.open("rb")
 
 
 def source_of_csv(file: CsvFile) -> CsvSource:
@@ -128,17 +143,20 @@ def source_of_csv(file: CsvFile) -> CsvSource:
         ValueError: the header is missing or not one line of text, or a compressed file is damaged.
     """
     rule = f"{file.name} cannot be read"
-    is_packed = not isinstance(file.file, bytes) and Path(file.file).suffix.lower() == ".gz"
+    ending = "" if isinstance(file.file, bytes) else Path(file.file).suffix.lower()
+    is_packed = ending in COMPRESSED
     if is_packed:
         with sources.hide_failure(lambda: Path(cast("str | Path", file.file)).open("rb"), rule) as packed:
-            csv_header.require_gzip(file, sources.hide_failure(lambda: packed.read(csv_header.FIRST_BYTES), rule))
+            first = sources.hide_failure(lambda: packed.read(csv_header.FIRST_BYTES), rule)
+            csv_header.require_compressed(file, first, ending)
     with sources.hide_failure(lambda: open_csv(file), rule) as stream:
         first = sources.hide_failure(lambda: stream.read(csv_header.FIRST_BYTES), rule)
         csv_header.require_csv(file, first, is_unpacked=is_packed)
         stream.seek(0)
         header = sources.hide_failure(lambda: read_header(stream), rule)
-        if isinstance(stream, gzip.GzipFile):
-            sources.hide_failure(lambda: _check_gzip(stream), f"{rule}: the gzip data are incomplete or damaged")
+        if is_packed:
+            name = "gzip" if ending == ".gz" else "zstd"
+            sources.hide_failure(lambda: _read_to_end(stream), f"{rule}: the {name} data are incomplete or damaged")
     names = csv_header.parse_header(file, header, sources.LONGEST_TEXT)
     number, days = sources.number_sql(file), sources.days_sql(file)
     return CsvSource(
@@ -146,7 +164,7 @@ def source_of_csv(file: CsvFile) -> CsvSource:
     )
 
 
-def _check_gzip(file: gzip.GzipFile) -> None:
+def _read_to_end(file: BinaryIO) -> None:
     """Decompress the whole file, which raises an error if it ends early or has a wrong checksum."""
     while file.read(READ_AT_ONCE):
         pass
@@ -266,10 +284,10 @@ NUMBERS = {
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class ParquetSource:
-    """Parquet file whose numbers DuckDB reads directly. Other columns are read through Arrow, and errors are hidden.
+    """Parquet files whose numbers DuckDB reads directly. Other columns are read through Arrow, and errors are hidden.
 
     Attributes:
-        path: Path of the file.
+        scans: SQL of the rows of each file, with its columns and the values of its partition keys.
         names: Names of the columns.
         read_by_duckdb: Whether DuckDB reads each column directly.
         arrow_source: All columns, through Arrow.
@@ -278,7 +296,7 @@ class ParquetSource:
         owner: DuckDB connection that must stay open while the file is read.
     """
 
-    path: Path
+    scans: tuple[str, ...]
     names: tuple[str, ...]
     read_by_duckdb: tuple[bool, ...]
     arrow_source: sources.ArrowSource
@@ -299,7 +317,8 @@ class ParquetSource:
         is_direct = all(self.read_by_duckdb[position] and self.names[position] for position in positions)
         if not (is_direct and has_distinct_names(self.names)):
             return self.arrow_source.scan(connection, positions)
-        return f"(SELECT {_format_columns(self.names, positions)} FROM {_format_scan(self.path)})"
+        columns = _format_columns(self.names, positions)
+        return f"({' UNION ALL '.join(f'SELECT {columns} FROM {scan}' for scan in self.scans)})"
 
     def scan_whole(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
         """Return a FROM clause as `scan`, with all columns and a column `whole` that encodes the row injectively."""
@@ -311,35 +330,90 @@ def has_distinct_names(names: Sequence[str]) -> bool:
     return len({name.lower() for name in names}) == len(names)
 
 
-def source_of_parquet(path: Path) -> ParquetSource:
-    """Open a Parquet file and read its schema.
+def source_of_parquet(group: FileGroup) -> ParquetSource:
+    """Open Parquet files and read their schemas. Partition keys are columns of text without a declared type.
 
     Raises:
-        ValueError: the file is not Parquet, or two columns have the same name.
+        ValueError: a file is not Parquet, two columns have the same name, or the files have different columns.
     """
-    return _parquet_by_pyarrow(path) if sources.has_pyarrow() else _parquet_by_duckdb(path)
+    return _parquet_by_pyarrow(group) if sources.has_pyarrow() else _parquet_by_duckdb(group)
 
 
-def _parquet_by_pyarrow(path: Path) -> ParquetSource:
-    """Open a Parquet file with pyarrow, which reads all columns. Raises `InvalidArgument` if it is not Parquet."""
+MIXED = "the files have different columns; give files with one header or schema"
+KEY_COLUMN = sources.ColumnKind.FIELDS
+"""Partition keys are texts without a declared type, as the fields of CSV."""
+
+
+def _parquet_by_pyarrow(group: FileGroup) -> ParquetSource:
+    """Open Parquet files with pyarrow, which reads all columns. Raises `InvalidArgument` if one is not Parquet."""
     import pyarrow.parquet as pq
 
-    schema = sources.hide_failure(lambda: pq.read_schema(path), NO_PARQUET.format(path.name))
-    names, types = (
-        _require_distinct(path, schema.names),
-        tuple(DataType.from_arrow(arrow_type) for arrow_type in schema.types),
-    )
+    schemas = [
+        sources.hide_failure(partial(pq.read_schema, path), NO_PARQUET.format(path.name)) for path in group.paths
+    ]
+    schema = schemas[0]
+    if any((other.names, other.types) != (schema.names, schema.types) for other in schemas[1:]):
+        raise InvalidArgument("data", MIXED)
+    names = _require_distinct(group.paths[0], [*schema.names, *group.keys])
+    types = (*map(DataType.from_arrow, schema.types), *[DataType.binary()] * len(group.keys))
 
     def read_batches(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
-        """Yield the columns at these positions, batch by batch."""
-        selected_names = [names[position] for position in positions]
-        with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(batch_size=ROWS_AT_ONCE, columns=selected_names):
-                yield batch.select(selected_names).columns
+        """Yield the columns at these positions, batch by batch, file by file."""
+        selected_names = [names[position] for position in positions if position < len(schema.names)]
+        for number, path in enumerate(group.paths):
+            values = group.values[number] if group.keys else ()
+            keys = {len(schema.names) + key: value for key, value in enumerate(values)}
+            with pq.ParquetFile(path) as file:
+                for batch in file.iter_batches(batch_size=ROWS_AT_ONCE, columns=selected_names):
+                    columns = dict(zip(selected_names, batch.select(selected_names).columns, strict=True))
+                    yield [
+                        _repeat_key(keys[position], batch.num_rows) if position in keys else columns[names[position]]
+                        for position in positions
+                    ]
 
-    columns = tuple(map(sources.column_from_arrow_type, names, types))
-    is_plain = tuple(sources.is_number(data_type) and not DataType.is_float16(data_type) for data_type in types)
-    return ParquetSource(path, names, is_plain, sources.ArrowSource(columns, types, read_batches, is_costly=False), {})
+    columns = tuple(map(sources.column_from_arrow_type, names, types))[: len(schema.names)] + _key_columns(group)
+    is_plain = tuple(
+        position >= len(schema.names) or (sources.is_number(data_type) and not DataType.is_float16(data_type))
+        for position, data_type in enumerate(types)
+    )
+    arrow_source = sources.ArrowSource(columns, types, read_batches, is_costly=False)
+    return ParquetSource(_format_scans(group), names, is_plain, arrow_source, {})
+
+
+def _key_columns(group: FileGroup) -> tuple[sources.Column, ...]:
+    """Return the columns of partition keys, which are read as the fields of a CSV file are."""
+    file = CsvFile("keys.csv")
+    number, days = sources.number_sql(file), sources.days_sql(file)
+    return tuple(sources.Column(key, KEY_COLUMN, number, elapsed_time=days) for key in group.keys)
+
+
+def _repeat_key(value: str | None, rows: int) -> Array:
+    """SENSITIVE: return the value of a partition key for each row of a file."""
+    return Array([None if value is None else value.encode()] * rows, DataType.binary())
+
+
+def _format_scans(group: FileGroup, wrong_text: str = "strict") -> tuple[str, ...]:
+    """Return SQL of the rows of each file, with the values of its partition keys."""
+    scans = []
+    for number, path in enumerate(group.paths):
+        values = group.values[number] if group.keys else ()
+        keys = [
+            f"{'NULL::BLOB' if value is None else _format_blob(value)} AS {_quote_name(key)}"
+            for key, value in zip(group.keys, values, strict=True)
+        ]
+        scan = _format_scan(path, wrong_text)
+        scans.append(f"(SELECT {', '.join(['*', *keys])} FROM {scan})" if keys else scan)
+    return tuple(scans)
+
+
+def _format_blob(value: str) -> str:
+    """Return SQL of the bytes of a text."""
+    return f"unhex('{value.encode().hex()}')"
+
+
+def _quote_name(name: str) -> str:
+    """Return an SQL identifier in double quotes."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _require_distinct(path: Path, names: Sequence[str]) -> tuple[str, ...]:
@@ -349,8 +423,8 @@ def _require_distinct(path: Path, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _parquet_by_duckdb(path: Path) -> ParquetSource:
-    """Open a Parquet file without pyarrow.
+def _parquet_by_duckdb(group: FileGroup) -> ParquetSource:
+    """Open Parquet files without pyarrow.
 
     DuckDB refuses invalid UTF-8 with a message that shows it, unless it may replace or ignore invalid bytes. A text is
     read in both ways; if the results differ, the text is invalid and missing. DuckDB also refuses large timestamps in
@@ -358,8 +432,14 @@ def _parquet_by_duckdb(path: Path) -> ParquetSource:
     """
     engine = DuckConnection()
     engine.connection.execute("SET arrow_large_buffer_size = true")
-    fields = sources.hide_failure(lambda: _read_fields(engine.connection, path), NO_PARQUET.format(path.name))
-    names = _require_distinct(path, [field.name for field in fields])
+    schemas = [
+        sources.hide_failure(partial(_read_fields, engine.connection, path), NO_PARQUET.format(path.name))
+        for path in group.paths
+    ]
+    if any(other != schemas[0] for other in schemas[1:]):
+        raise InvalidArgument("data", MIXED)
+    fields = [*schemas[0], *(_Field(key, "BYTE_ARRAY", "", "BLOB") for key in group.keys)]
+    names = _require_distinct(group.paths[0], [field.name for field in fields])
     unreadable = {position: NOT_BY_DUCKDB for position, field in enumerate(fields) if not field.is_readable}
     unreadable |= {position: NOT_NAMED for position, name in enumerate(names) if not name}
     if not has_distinct_names(names):
@@ -372,18 +452,20 @@ def _parquet_by_duckdb(path: Path) -> ParquetSource:
     ]
     for position in texts:
         values[position] = "CASE WHEN a.{0} = b.{0} THEN a.{0} END AS {0}".format(sources.sql_name(position))
-    rows = f"(SELECT {_format_columns(names, readable) or 'NULL'} FROM {_format_scan(path, 'replace')}) AS a"
-    if texts:
-        rows += f" POSITIONAL JOIN (SELECT {_format_columns(names, texts)} FROM {_format_scan(path, 'ignore')}) AS b"
-    relation_source = source_of_relation(
-        engine.connection.sql(f"SELECT {', '.join(values)} FROM {rows}"), sources.LONGEST_TEXT
-    )
+    selects = []
+    for replaced, ignored in zip(_format_scans(group, "replace"), _format_scans(group, "ignore"), strict=True):
+        rows = f"(SELECT {_format_columns(names, readable) or 'NULL'} FROM {replaced}) AS a"
+        if texts:
+            rows += f" POSITIONAL JOIN (SELECT {_format_columns(names, texts)} FROM {ignored}) AS b"
+        selects.append(f"SELECT {', '.join(values)} FROM {rows}")
+    relation_source = source_of_relation(engine.connection.sql(" UNION ALL ".join(selects)), sources.LONGEST_TEXT)
     columns = [replace(column, name=name) for name, column in zip(names, relation_source.columns, strict=True)]
+    columns[len(schemas[0]) :] = _key_columns(group)
     for position in unreadable:
         columns[position] = replace(columns[position], kind=fields[position].kind)
     arrow_source = replace(relation_source, columns=tuple(columns))
     is_plain = tuple(field.duckdb_type in NUMBERS for field in fields)
-    return ParquetSource(path, names, is_plain, arrow_source, unreadable, owner=engine)
+    return ParquetSource(_format_scans(group), names, is_plain, arrow_source, unreadable, owner=engine)
 
 
 NOT_BY_DUCKDB = "holds neither numbers, text, dates nor timestamps in micro- or nanoseconds"
@@ -862,25 +944,37 @@ def _open_frame(data: Any) -> sources.Source | None:
 
 
 def _open_file(path: Path, form: str | CsvFile) -> sources.Source:
-    """Return the rows of a CSV or Parquet file, by its name. Raises `InvalidArgument` if it is missing, empty or of
-    another format.
+    """Return the rows of CSV or Parquet files, by their name. Raises `InvalidArgument` if one is missing, empty or of
+    another format, or if they have different columns.
     """
-    if not os.path.exists(path):
-        raise InvalidArgument("data", f"there is no file {path.name!r}; check the path")
-    if not os.path.isfile(path):
-        raise InvalidArgument(
-            "data", f"{path.name or str(path)!r} is not a file; give the path of a CSV or Parquet file"
-        )
-    if os.path.getsize(path) == 0:
-        raise InvalidArgument("data", f"the file {path.name!r} is empty; give a file with a header and records")
-    if path.suffix.lower() == ".parquet":
+    group = list_files(path)
+    for file_path in group.paths:
+        if not os.path.exists(file_path):
+            raise InvalidArgument("data", f"there is no file {path.name!r}; check the path")
+        if not os.path.isfile(file_path):
+            raise InvalidArgument("data", f"{path.name!r} is not a file; give the path of a CSV or Parquet file")
+        if os.path.getsize(file_path) == 0:
+            name = file_path.name
+            raise InvalidArgument("data", f"the file {name!r} is empty; give a file with a header and records")
+    if path.suffix.lower() == ".parquet" or os.path.isdir(path):
         if isinstance(form, CsvFile):
             raise InvalidArgument("data", f"{path.name!r} is a Parquet file; leave out the format of a CSV file")
-        return source_of_parquet(path)
+        return source_of_parquet(group)
     if is_text_file(path):
         file = form if isinstance(form, CsvFile) else CsvFile(path, form)
-        is_tabbed = path.name.lower().removesuffix(".gz").endswith(".tsv") and file.delimiter == ","
-        return source_of_csv(replace(file, delimiter="\t") if is_tabbed else file)
+        if strip_compression(path).endswith(".tsv") and file.delimiter == ",":
+            file = replace(file, delimiter="\t")
+        return _source_of_csv_files(file, group.paths)
     raise InvalidArgument(
-        "data", f"the name of a file must end in .csv, .tsv, .txt, these with .gz, or .parquet, got {path.name!r}"
+        "data",
+        f"the name of a file must end in .csv, .tsv, .txt, these with .gz or .zst, or .parquet, got {path.name!r}",
     )
+
+
+def _source_of_csv_files(file: CsvFile, paths: Sequence[Path]) -> CsvSource:
+    """Open CSV files with one header. Raises `InvalidArgument` if their headers differ."""
+    first, *others = (source_of_csv(replace(file, file=path)) for path in paths)
+    names = [column.name for column in first.columns]
+    if any([column.name for column in other.columns] != names for other in others):
+        raise InvalidArgument("data", MIXED)
+    return replace(first, more_paths=tuple(paths[1:]))
