@@ -365,3 +365,12 @@ def test_a_range_that_nobody_knows_is_found_privately_by_each_question_that_can(
     assert 'value=""' in re.findall(r'<input id="lower-1"[^>]*>', opened.get("/columns").text)[0]
     refused = opened.ask("roc", {"label": "died", "score": "income", "grid.cells": "9", "amount": "1"})
     assert refused.status == 400
+
+
+def test_a_table_of_many_columns_is_declared(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    path.write_text(",".join(f"c{number}" for number in range(600)) + "\n")
+    opened = Opened(path)
+    columns = {f"c{number}": {"use": "none", "lower": "", "upper": "", "values": ""} for number in range(600)}
+    columns["c599"] = {"use": "categories", "lower": "", "upper": "", "values": "a,b"}
+    assert opened.declare(columns).status == 303
