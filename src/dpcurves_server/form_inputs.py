@@ -432,10 +432,25 @@ def _fill_automatic_ranges(form: Form, values: Given, declared: Mapping[str, Dec
     return filled
 
 
-def _declared_label(field: Field, values: Given, declared: Mapping[str, Declared]) -> list[str]:
-    """Return the typed label or the default, formatted as the schema declares it."""
-    names = [_field_text(values, column_field) for column_field in COLUMNS_OF_LABEL[field.name]]
-    column = declared.get("".join(names))  # a form has one of the fields
+def _list_declared(form: Form, field: Field, values: Given, declared: Mapping[str, Declared]) -> list[str]:
+    """Return the declared values of another field's column, as one text, except the value of a third field."""
+    source, without = DECLARED.get(field.name, ("column", ""))
+    column = declared.get(_field_text(values, source))
+    if not isinstance(column, Categories):
+        return []
+    default = next((member.default for member in form.fields if member.name == without), None)
+    excluded = find_declared(column, _field_text(values, without) or default or "") if without else None
+    return [",".join(_format_label(value) for value in column.values if not without or value != excluded)]
+
+
+def _complete_label(form: Form, field: Field, values: Given, declared: Mapping[str, Declared]) -> list[str]:
+    """Return the typed label or the default, formatted as the schema declares it; of the second class of two, the other
+    label.
+
+    Raises:
+        ValueError: The column declares no such label, or the second class is not clear.
+    """
+    column = declared.get(_field_text(values, _find_label_column(form, field)))
     text = _field_text(values, field.name) or (field.default or "")
     if column is None:
         return list(values.get(field.name, ()))

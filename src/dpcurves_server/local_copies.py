@@ -9,6 +9,7 @@ import json
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from sqlalchemy import Connection, insert, select
@@ -100,7 +101,9 @@ class AnswerCopies:
             for text in texts or ([label] if isinstance(label, str) else []):
                 words += [f"--{field.name.replace('_', '-')}", text]
         loss = self.asked.loss
-        words += ["--epsilon", str(loss.epsilon)] if loss.epsilon is not None else ["--rho", str(loss.rho)]
+        name, amount = ("--rho", loss.rho) if loss.epsilon is None else ("--epsilon", loss.epsilon)
+        decimal = repr(float(amount))
+        words += [name, decimal if Fraction(decimal) == Fraction(amount) else str(amount)]
         words += ["--ledger", self.ledger_url, "--dataset", self.dataset.account.dataset]
         return _break_lines(words)
 

@@ -71,8 +71,10 @@ def open_table(path: Path, *options: str) -> Iterator[str]:
         assert process.stdout is not None
         found = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", process.stdout.readline())
         assert found is not None
-        yield found[0]
-        process.terminate()
+        try:
+            yield found[0]
+        finally:
+            process.terminate()
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1200), ("dark", 360)])

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -22,7 +23,7 @@ from dpcurves.cli.app import build
 from dpcurves.cli.one_table import QUESTIONS
 from dpcurves_server import MACHINE, Services
 from dpcurves_server.cli.commands import build_forms
-from dpcurves_server.form_inputs import AUTOMATIC, complete_fields
+from dpcurves_server.form_inputs import AUTOMATIC, InputKind, build_inputs, complete_fields
 from dpcurves_server.local_app import LocalAccess, create_local_app
 from dpcurves_server.local_table import LedgerLock, open_local_table
 from dpcurves_server.pages.local_pages import LOCAL_PAGES
@@ -194,8 +195,10 @@ def start(path: Path) -> Iterator[tuple[Any, str]]:
         [sys.executable, "-m", "dpcurves.cli", "try", str(path), "--no-browser"],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     ) as process:  # fmt: skip
-        yield process, process.stdout.readline() if process.stdout else ""
-        process.kill()
+        try:
+            yield process, process.stdout.readline() if process.stdout else ""
+        finally:
+            process.kill()
 
 
 HOLD = """
@@ -314,7 +317,6 @@ REFUSED_FILES = {
     "missing.csv": (None, "there is no file 'missing.csv'; check the path"),
     "empty.csv": (b"", "the file 'empty.csv' is empty; give a file with a header and records"),
     "book.csv": (EXCEL, "'book.csv' is an Excel file (.xlsx); export it as CSV in UTF-8"),
-    "a.docx": (b"x", "the name of a file must end in .csv, .tsv, .txt, these with .gz, or .parquet, got 'a.docx'"),
     "twice.csv": (b"age,age\n1,2\n", "each column needs a name of its own; correct the header line"),
     "a.duckdb": (SQLITE, "'a.duckdb' is no DuckDB database, or another program has it open; close it there"),
     "what?.csv": (b"age\n", "the ledger stands beside the table: rename the path, without ? and control signs"),
@@ -365,3 +367,43 @@ def test_a_range_that_nobody_knows_is_found_privately_by_each_question_that_can(
     assert 'value=""' in re.findall(r'<input id="lower-1"[^>]*>', opened.get("/columns").text)[0]
     refused = opened.ask("roc", {"label": "died", "score": "income", "grid.cells": "9", "amount": "1"})
     assert refused.status == 400
+
+
+def test_a_table_of_many_columns_is_declared(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    path.write_text(",".join(f"c{number}" for number in range(600)) + "\n")
+    opened = Opened(path)
+    columns = {f"c{number}": {"use": "none", "lower": "", "upper": "", "values": ""} for number in range(600)}
+    columns["c599"] = {"use": "categories", "lower": "", "upper": "", "values": "a,b"}
+    assert opened.declare(columns).status == 303
+
+
+COLUMN_OF_FIELD = {
+    "column": "age", "rows": "sex", "columns": "grade", "time": "time", "event": "died", "entry": "entry",
+    "last": "entry", "first": "later", "label": "died", "score": "score", "predicted": "predicted",
+    "residual": "residual", "x": "age", "y": "income", "observed": "income", "treatment": "treated",
+    "outcome": "died", "explained_by": "age", "coefficient": "age", "second": "second",
+    "features": ["age", "income"], "scores": ["score", "second", "predicted"], "errors": ["error1", "error2"],
+    "coverage": "0.9", "model": "disjoint", "quantiles": "0.1,0.9",
+}  # fmt: skip
+FIELDS_OF_WORD: dict[str, dict[str, Any]] = {
+    "bars": {"column": "grade"}, "incidence": {"event": "cause"}, "model-pair": {"first": "score"},
+    "multiclass": {"label": "grade"}, "ordinal-classes": {"label": "grade"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("word", FORMS)
+def test_each_question_is_answered_from_its_needed_fields(
+    opened: Opened, word: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Plan, charge, count and page; the picture is not drawn."""
+    monkeypatch.setattr(Worker, "_draw_next", lambda _: False)
+    columns = opened.services.datasets.get(MACHINE, "people").columns
+    needed = [item for item in chain(*build_inputs(FORMS[word], columns, ())) if item.is_required]
+    known = {**COLUMN_OF_FIELD, **FIELDS_OF_WORD.get(word, {})}
+    chosen = [item.field.name for item in needed if item.kind not in (InputKind.LABEL, InputKind.RANGE)]
+    fields = {name: known.get(name, "") for name in chosen}
+    answer = opened.ask(word, {**fields, "amount": "4"})
+    said = [html.unescape(line) for line in re.findall(r'class="said bad"[^>]*><p>(.*?)</p>', answer.text)]
+    assert (answer.status, said) == (200, [])
+    assert 'action="/releases/' in answer.text, re.findall("<p>(.*?)</p>", answer.text)[:3]

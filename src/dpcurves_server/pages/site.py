@@ -38,6 +38,8 @@ from .page_context import (
 
 LARGEST_FORM = 2**20
 """Bytes of a form."""
+MOST_FIELDS = 10_000
+"""Fields of a form: four for each of 2,000 columns of a local table, and some more."""
 NUL = "\x00"
 KEPT = "public, max-age=31536000, immutable"
 
@@ -184,7 +186,7 @@ def _respond_to_upload(site: Site, page: Page, request: Request, body: bytes) ->
 def _parse_fields(text: str) -> Given:
     """Return URL-encoded fields. Raises `ProtocolError` if they are malformed, too many, or have null characters."""
     try:
-        fields = parse_qs(text, keep_blank_values=True, max_num_fields=200)
+        fields = parse_qs(text, keep_blank_values=True, max_num_fields=MOST_FIELDS)
     except ValueError:
         fields = {"": [NUL]}
     if any(NUL in text for name, texts in fields.items() for text in (name, *texts)):  # databases cannot store it
