@@ -25,7 +25,7 @@ from fastapi.concurrency import run_in_threadpool
 from dpcurves.arguments import ArgumentError, InvalidArgument, describe_value
 from dpcurves.conversation import Plan
 from dpcurves.curves.question_json import question_from_json, question_to_json
-from dpcurves.data import Axis, Categories, Grid, find_input_columns, is_expression
+from dpcurves.data import Axis, Categories, Grid, ListedCategories, find_input_columns, is_expression
 from dpcurves.data.axis import ALL_RECORDS, Category, Predictor
 from dpcurves.display.text import PlanLine, plan_lines
 from dpcurves.expressions import ValueType, check_expression, parse_expression
@@ -337,7 +337,9 @@ def require_declared(plans: Sequence[Plan], dataset: str, columns: Sequence[Decl
             if not isinstance(axis, Categories | Predictor) and not isinstance(axis.column, Predictor):
                 _require_numbers(declared[str(axis.column)])
             if isinstance(axis, Categories):
-                for name, category in zip(axis.argument_names, axis.values, strict=True):
+                has_rest = isinstance(axis, ListedCategories)  # whose last category is that of all other values
+                categories = axis.values[:-1] if has_rest else axis.values
+                for name, category in zip(axis.argument_names, categories, strict=False):
                     if not _is_declared(category, declared[axis.column]):
                         rule = f"{axis.column!r} declares no category {describe_value(category)}; name a declared one"[
                             :LONGEST_ACCOUNT_NAME

@@ -365,7 +365,7 @@ def test_files_of_pages_are_those_of_the_package_alone(site: Pages) -> None:
         r"https?://(?!www\.w3\.org)", "".join(read_static(name).decode() for name in ("style.css", "icon.svg"))
     )
     assert len(text) < 40_000
-    assert STATIC.keys() == {"style.css", "htmx.min.js", "form.js", "icon.svg", "htmx.LICENSE.txt"}
+    assert STATIC.keys() == {"style.css", "htmx.min.js", "form.js", "try.js", "icon.svg", "htmx.LICENSE.txt"}
 
 
 def test_the_scripts_of_pages_are_what_their_licence_says() -> None:
