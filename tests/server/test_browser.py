@@ -248,7 +248,7 @@ def test_a_steward_sends_a_synthetic_table_and_analysts_find_it(served: Served, 
                 page.goto("/manage/flights")
             page.set_input_files("#table-file", file)
             page.fill("#table-statement", "by a model of marginals, epsilon 1")
-            page.click("text=Propose it")
+            page.click("text=Propose the table")
             page.wait_for_selector(f".said >> text={said}")
             page.wrong = [each for each in page.wrong if "400" not in each]
     with served.page("aud", java_script_enabled=False, viewport={"width": WIDTH, "height": 850}) as page:
@@ -275,7 +275,7 @@ def test_a_steward_gives_a_share_and_publishes(served: Served) -> None:
     with served.page("stu", viewport={"width": WIDTH, "height": 850}) as page:
         page.goto("/manage/flights")
         page.fill("#new-name", "fares")
-        page.click("text=Make it")
+        page.click("text=Create the project")
         page.wait_for_url("**/manage/flights?said=made")
         assert served.scene.gate.projects.get(served.scene.stu, "fares").dataset == "flights"
         page.goto(served.release)

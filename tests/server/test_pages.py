@@ -118,7 +118,7 @@ def test_each_role_sends_its_forms_and_no_other(site: Pages, name: str) -> None:
             assert (status, "role: yours" in text) == (mine[name], False), path
         else:
             assert status in (403, 404, 400), path
-            assert re.search("role: your role does not|there is none of this name", text), (path, text)
+            assert re.search("[Yy]our role does not|[Tt]here is none of this name", text), (path, text)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -338,6 +338,39 @@ def test_a_steward_divides_the_budget(site: Pages) -> None:
     assert stu.post("/manage/flights/allowances", project="fares", most="1")[0] == 303
     assert "&lt;i&gt;" in stu.get("/manage/flights")[1]
     assert stu.post("/manage/flights/people", do="dismiss", project="fares", person="eve")[0] == 303
+
+
+REFUSED: tuple[tuple[str, str, dict[str, str], str, str], ...] = (  # who, where, what is typed, its field, the message
+    ("stu", "/manage/flights/allowances", {"form": "share-1", "project": "delays", "most": "two"}, "most", "At most: "),
+    ("stu", "/manage/flights/allowances", {"form": "share-1", "project": "delays", "most": "-1"}, "most", "At most: "),
+    ("stu", "/manage/flights/projects", {"form": "new-project", "name": "delays"}, "name", "Name: a project of this"),
+    ("stu", "/manage/flights/people", {"form": "admit-1", "do": "admit", "project": "delays", "person": "nobody"},
+     "person", "Person: there is none of this name"),
+    ("oda", "/people/change", {"form": "new-account", "do": "make", "name": "ann", "password": "another long one"},
+     "name", "Name: this name is in use"),
+    ("oda", "/people/change", {"form": "new-account", "do": "make", "name": "zoe", "password": "short"},
+     "password", "Password: must have"),
+    ("ann", "/projects/delays/tokens", {"form": "token", "label": "my script", "days": "900"},
+     "days", "Days: must be 1"),
+    ("ann", "/account", {"form": "account", "old": "wrong", "password": "another long one"},
+     "old", "Old password: wrong"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("refused", REFUSED, ids=lambda refused: refused[4])
+def test_a_refused_form_keeps_what_was_typed_and_says_at_the_field_what_to_enter(
+    site: Pages, refused: tuple[str, str, dict[str, str], str, str]
+) -> None:
+    name, path, typed, field, message = refused
+    status, text, _ = site.browser(name).post(path, **typed)
+    (place,) = re.findall(r'<(?:input|select)[^>]* name="([^"]*)"[^>]* aria-invalid=true autofocus', text)
+    assert (400 <= status < 500, place) == (True, field)
+    (described,) = re.findall(r'aria-describedby="([^" ]*-wrong)', text)
+    assert re.search(rf'<p class="wrong" id="{described}">{message}', text)
+    for other, value in typed.items():
+        if other in ("most", "name", "person", "label", "days"):
+            assert f'value="{value}"' in text
+        assert "another long one" not in text  # a password is never shown
 
 
 def test_an_auditor_reads_what_a_steward_manages(site: Pages) -> None:

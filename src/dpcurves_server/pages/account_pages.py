@@ -9,6 +9,7 @@ from typing import Any
 from fastapi import Response
 from fastapi.responses import RedirectResponse
 
+from dpcurves.arguments import ArgumentError
 from dpcurves.ledger import AllowanceBalance, AllowanceRule, Balance
 from dpcurves_parties.serving.messages import ProtocolError
 
@@ -21,6 +22,7 @@ from ..questions import redact_question
 from ..synthetic import DESPITE
 from ..visitors import Right, Role, Subject, may, not_found, require
 from .page_context import ADMITTED, Visit, download, parse_price, redirect_to
+from .refused_forms import FieldName, RefusableForm, capitalize_rule
 
 OUT = "/oidc"
 """Path that redirects to the issuer."""
@@ -194,8 +196,8 @@ def add_model(visit: Visit) -> Response:
         visit.services.models.add(visit.visitor, visit.path_params["project"], text)
     except ProtocolError:
         raise
-    except ValueError as error:
-        return show_project(visit, wrong_model=text, error=str(error), status=400)
+    except ArgumentError as error:
+        return show_project(visit, wrong_model=text, error=f"Model in JSON: {error.rule}", status=400)
     return redirect_to("projects", visit.path_params["project"], message="kept")
 
 
@@ -319,8 +321,8 @@ def upload_table(visit: Visit) -> Response:
         )  # fmt: skip
     except ProtocolError:
         raise
-    except ValueError as error:
-        return show_managed(visit, str(error), visit.form_value("statement"))
+    except ArgumentError as error:
+        return show_managed(visit, capitalize_rule(error), visit.form_value("statement"))
     return redirect_to("manage", dataset.name, message="proposed")
 
 
@@ -441,3 +443,40 @@ def show_audit(visit: Visit, **facts: Any) -> Response:
         "budgets": budgets, "verified": None, "changed": None,
     }  # fmt: skip
     return visit.render("audit.html", **{**common, **facts})
+
+
+REFUSABLE: Mapping[str, RefusableForm] = MappingProxyType(
+    {
+        "/manage/{dataset}/projects": RefusableForm(
+            show_managed,
+            {"project": FieldName("name", "Name"), "description": FieldName("description", "Subject")},
+        ),
+        "/manage/{dataset}/people": RefusableForm(show_managed, {"person": FieldName("person", "Person")}),
+        "/manage/{dataset}/allowances": RefusableForm(
+            show_managed,
+            {
+                **dict.fromkeys(("most", "epsilon", "rho", "allowance"), FieldName("most", "At most")),
+                **dict.fromkeys(("person", "analyst"), FieldName("analyst", "Share of")),
+            },
+        ),
+        "/manage/{dataset}/questions": RefusableForm(show_managed),
+        "/manage/{dataset}/synthetic/confirm": RefusableForm(show_managed),
+        "/projects/{project}/tokens": RefusableForm(
+            show_project, {"label": FieldName("label", "Purpose"), "days": FieldName("days", "Days")}
+        ),
+        "/projects/{project}/models": RefusableForm(show_project, {"model": FieldName("model", "Model in JSON")}),
+        "/people/change": RefusableForm(
+            show_people,
+            {
+                "person": FieldName("name", "Name"), "password": FieldName("password", "Password"),
+                "role": FieldName("role", "Role"), "subject": FieldName("subject", "Subject"),
+            },
+        ),
+        "/account": RefusableForm(
+            show_account,
+            {"old password": FieldName("old", "Old password"), "password": FieldName("password", "New password")},
+        ),
+        "/audit": RefusableForm(show_audit, {"head": FieldName("head", "Head that was kept elsewhere")}),
+    }
+)  # fmt: skip
+"""Forms that show their page again when they are refused, by path."""

@@ -40,6 +40,7 @@ from ..issuer import Issuer
 from ..people import BrowserSession
 from ..renderer import Drawing, wait_for_drawing
 from ..visitors import Right, Visitor, may
+from .refused_forms import NOTHING_SENT, SentForm, show_refused
 
 # Templates and their text filters. All text is escaped.
 OF_REQUESTS = re.compile(r" under the same --request-id| at --level")
@@ -238,6 +239,7 @@ class Visit:
         sign_in_secret: The secret of a pending sign-in at the provider; empty without a pending sign-in.
         file: The uploaded file.
         has_waited: Whether the request has waited for a drawing.
+        sent: The refused form that the page shows again.
     """
 
     site: Site
@@ -251,6 +253,7 @@ class Visit:
     sign_in_secret: str = ""
     file: bytes = b""
     has_waited: bool = False
+    sent: SentForm = NOTHING_SENT
 
     @property
     def services(self) -> Services:
@@ -283,11 +286,13 @@ class Visit:
         signed = self.session
         token = "" if signed is None else f'<input type="hidden" name="{CSRF}" value="{escape(signed.csrf)}">'
         words = SAID.get((self.query.get("said") or [""])[0])
+        said = None if words is None else {"kind": "good", "words": words}
+        if self.sent.message and not self.sent.field:
+            said = {"kind": "bad", "words": self.sent.message}
         common = {
             "visitor": None if signed is None else signed.visitor, "csrf_field": Markup(token),
             "places": [] if signed is None else self._menu_entries(signed.visitor),
-            "said": None if words is None else {"kind": "good", "words": words}, "oidc": self.site.issuer_name,
-            "has_accounts": self.site.has_accounts,
+            "said": said, "oidc": self.site.issuer_name, "has_accounts": self.site.has_accounts, "sent": self.sent,
         }  # fmt: skip
         return HTMLResponse(load_templates().get_template(template).render({**common, **facts}), status)
 
@@ -315,7 +320,7 @@ class PendingResponse(Response):
         try:
             return await run_in_threadpool(self._made, await wait_for_drawing(self._coming))
         except ArgumentError as error:
-            return self._visit.render("refused.html", getattr(error, "status", 400), words=str(error))
+            return show_refused(self._visit, None, error)
 
 
 def redirect_to(*parts: str, message: str = "") -> Response:

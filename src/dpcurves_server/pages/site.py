@@ -35,6 +35,7 @@ from .page_context import (
     read_static,
     redirect_to,
 )
+from .refused_forms import show_refused
 
 LARGEST_FORM = 2**20
 """Bytes of a form."""
@@ -228,7 +229,7 @@ def _respond(
     except ServerFault:
         raise
     except ArgumentError as error:
-        return visit.render("refused.html", getattr(error, "status", 400), words=str(error))
+        return show_refused(visit, account_pages.REFUSABLE.get(page.path) if page.method == "POST" else None, error)
 
 
 async def _serve_static(request: Request) -> Response:

@@ -1,0 +1,114 @@
+"""Refused forms of accounts, projects and datasets: the same page, with the typed values and the error at its field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from fastapi import Response
+from markupsafe import Markup, escape
+
+from dpcurves.arguments import ArgumentError
+
+from ..forms import Given
+
+if TYPE_CHECKING:
+    from .page_context import Visit
+
+FORM = "form"
+"""The hidden form field that says which form of a page was sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldName:
+    """A field of a form.
+
+    Attributes:
+        name: The name of the form field.
+        label: Its label on the page.
+    """
+
+    name: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class RefusableForm:
+    """A form that shows its page again when it is refused.
+
+    Attributes:
+        show_page: Builds the page that the form is on.
+        fields: The fields by the arguments of the errors about them.
+    """
+
+    show_page: Callable[[Visit], Response]
+    fields: Mapping[str, FieldName] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SentForm:
+    """What was typed in a refused form, for the templates. Passwords are never shown again.
+
+    Attributes:
+        values: The typed values of the refused form; empty if no form was refused.
+        field: The field that the error is about; empty for none.
+        message: The error; empty for none.
+    """
+
+    values: Given = field(default_factory=dict)
+    field: str = ""
+    message: str = ""
+
+    def value(self, form: str, name: str, default: str = "") -> str:
+        """Return the text of a field: what was typed in the refused form, else the default."""
+        if not self.is_of(form):
+            return default
+        return "".join(self.values.get(name, ())[:1])
+
+    def marks(self, form: str, name: str, described: str = "") -> Markup:
+        """Return the attributes of a field: its description, and if it is wrong, its error and the focus."""
+        is_wrong = self.is_of(form) and self.field == name
+        ids = " ".join(filter(None, [f"{form}-{name}-wrong" if is_wrong else "", described]))
+        attributes = f' aria-describedby="{escape(ids)}"' if ids else ""
+        return Markup(f"{attributes} aria-invalid=true autofocus" if is_wrong else attributes)
+
+    def error(self, form: str, name: str) -> Markup:
+        """Return the error at a field; empty without one."""
+        if not self.is_of(form) or self.field != name:
+            return Markup("")
+        return Markup('<p class="wrong" id="{}">{}</p>').format(f"{form}-{name}-wrong", self.message)
+
+    def is_of(self, form: str) -> bool:
+        """Return True if this form of the page was refused."""
+        return "".join(self.values.get(FORM, ())) == form
+
+
+NOTHING_SENT = SentForm()
+"""No form was refused."""
+
+
+def show_refused(visit: Visit, form: RefusableForm | None, error: ArgumentError) -> Response:
+    """Return the page of a refused form with the error, or the page of errors if it has none or may not be shown."""
+    status, sentence = getattr(error, "status", 400), capitalize_rule(error)
+    place = None if form is None else form.fields.get(error.argument)
+    if form is not None and visit.session is not None:
+        message = sentence if place is None else f"{place.label}: {error.rule}"
+        sent = SentForm(visit.form, "" if place is None else place.name, message)
+        try:
+            answer = form.show_page(replace(visit, sent=sent))
+        except ArgumentError:  # the page is hidden from the visitor, too
+            answer = None
+        if answer is not None:
+            answer.status_code = status
+            return answer
+    return visit.render("refused.html", status, words=sentence)
+
+
+def capitalize_rule(error: ArgumentError) -> str:
+    """Return the rule of an error as a sentence, without the program's name of the argument."""
+    rule = error.rule
+    if rule.startswith("must "):
+        name = error.argument.replace("_", " ").replace("-", " ")
+        rule = f"the {name} {rule}"
+    return f"{rule[:1].upper()}{rule[1:]}"
