@@ -31,5 +31,5 @@ def test_the_same_numbers_stand_on_the_page_as_text() -> None:
 
 def test_the_file_has_all_settings_and_is_small() -> None:
     assert choices.NUMBERS.stat().st_size < 200_000
-    assert [len(each["errors"]) for each in FOUND["settings"]] == [len(choices.EPSILONS)] * 12
+    assert [len(each["errors"]) for each in FOUND["settings"]] == [len(choices.EPSILONS)] * 13
     assert {len(row) for each in FOUND["settings"] for row in each["errors"]} == {len(choices.UNITS)}

@@ -203,7 +203,7 @@ def test_a_mistake_is_refused_before_the_charge_and_says_what_to_type(ask: Any, 
 
 
 def test_misspelt_categories_are_noted_and_ordinary_columns_are_not() -> None:
-    """Of 12 releases each: all with nearly all records in `other`, none of an ordinary column, none of no records."""
+    """Twelve releases each: all with nearly all records in `other`, none of an ordinary column, none of no records."""
     question, notes = dp.BarChartQuestion(dp.Categories("ward", ("North", "South"))), []
     for records, values in ((2000, ["north", "south"]), (2000, ["North", "North", "x"]), (0, [])):
         given = {"ward": np.array((values * records)[:records], dtype=object)}

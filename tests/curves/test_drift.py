@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import sqrt
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,12 @@ import numpy as np
 import pytest
 from by_hand import answer, both
 from click.testing import CliRunner
-from scipy.stats import ks_2samp, mannwhitneyu, wasserstein_distance
+from scipy.stats import chi2_contingency, ks_2samp, mannwhitneyu, wasserstein_distance
 
 import dpcurves as dp
+from dpcurves.arguments import InvalidArgument, WrongArgumentType
 from dpcurves.cli.app import build
+from dpcurves.curves.column_drift import require_window
 from dpcurves.curves.result import result_from_json
 from dpcurves.privacy import PrivacyLoss
 
@@ -117,3 +120,69 @@ def test_a_card_has_all_readings_of_scores_and_of_groups() -> None:
         assert title in page
     with pytest.raises(ValueError, match="^results: at least one"):
         dp.model_card({})
+
+
+CATEGORIES = dp.Categories("ward", ("a", "b", "c"))
+LAW = {"a": 0.6, "b": 0.3, "c": 0.03, "new": 0.04, None: 0.03}
+
+
+def ask_wards(records: int, seed: int, loss: dp.PrivacyLoss, law: dict[str | None, float] = LAW) -> dp.BarChart:
+    draw = np.random.default_rng([seed, records])
+    wards = draw.choice(np.array(list(law), dtype=object), records, p=list(law.values()))
+    return answer(dp.BarChartQuestion(CATEGORIES), {"ward": wards}, loss, both(records)[seed % 2], seed)
+
+
+def test_at_a_huge_epsilon_drift_of_categories_is_that_of_the_exact_counts() -> None:
+    charts = [ask_wards(records, records, dp.PrivacyLoss.pure(10**9)) for records in (4000, 901)]
+    counts = np.array([np.rint(chart.unbiased_counts) for chart in charts])
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    missing = [
+        round(chart.missing) / (round(chart.missing) + sum(row)) for chart, row in zip(charts, counts, strict=True)
+    ]
+    found = dp.drift(charts[0], {"May": charts[1]})
+    values = {statistic: shift.value for (_, statistic), shift in found.shifts.items()}
+    assert values == {
+        "psi": pytest.approx(((shares[0] - shares[1]) * np.log(shares[0] / shares[1])).sum()),
+        "chi_squared": pytest.approx(chi2_contingency(counts, correction=False).statistic, rel=1e-6),
+        "tv": pytest.approx(abs(shares[0] - shares[1]).sum() / 2),
+        "other": pytest.approx(abs(shares[0] - shares[1])[-1]),
+        "missing": pytest.approx(abs(missing[0] - missing[1]), abs=1e-9),
+    }
+    assert dp.Drift.from_json(found.to_json()).shifts == found.shifts
+
+
+def test_unchanged_categories_alarm_as_rarely_as_said_and_unseen_ones_do_at_once() -> None:
+    """60 unchanged windows at 0.05, with a rare category and few records: within 4 sigma above (2e-5 of false alarms),
+    for each of five statistics; a tenth of unseen values is found in each of 10 windows."""
+    runs, alarms = 60, dict.fromkeys(("psi", "chi_squared", "tv", "other", "missing"), 0)
+    loss = dp.PrivacyLoss.pure("0.5")
+    for seed in range(runs):
+        for (_, statistic), shift in dp.drift(
+            ask_wards(500, 2 * seed, loss), ask_wards(300, 2 * seed + 1, loss)
+        ).shifts.items():
+            alarms[statistic] += shift.alarm
+    assert all(count / runs <= 0.05 + 4 * sqrt(0.05 * 0.95 / runs) for count in alarms.values())
+    moved = {**LAW, "new": 0.14, "a": 0.5}
+    for seed in range(10):
+        shifts = dp.drift(ask_wards(3000, seed, loss), ask_wards(1000, seed + 50, loss, moved)).shifts
+        assert shifts["now", "other"].alarm
+        assert shifts["now", "tv"].alarm
+        assert not shifts["now", "missing"].alarm or seed
+
+
+def test_charts_of_other_categories_are_refused() -> None:
+    chart = ask_wards(500, 1, dp.PrivacyLoss.pure(1))
+    other = answer(
+        dp.BarChartQuestion(CATEGORIES, other=False),
+        {"ward": np.array(["a"] * 9)},
+        dp.PrivacyLoss.pure(1),
+        both(9)[0],
+        1,
+    )
+    with pytest.raises(InvalidArgument, match="windows: bar charts of the same categories"):
+        dp.drift(chart, other)
+    with pytest.raises((InvalidArgument, WrongArgumentType)):
+        dp.drift(chart, dp.histogram([1, 2], grid=dp.Grid(0, 4, cells=4), epsilon=1, adjacency=dp.ADD_REMOVE))
+    require_window(chart, dp.BarChartQuestion(CATEGORIES))
+    with pytest.raises(InvalidArgument, match="since: the categories of the question"):
+        require_window(chart, dp.BarChartQuestion(CATEGORIES, other=False))

@@ -28,6 +28,8 @@ from ..inference.bands import join_intervals, upper_quantile
 from ..inference.groups import GroupCounts, GroupNoise
 from ..inference.moments import KNOWN, clip_to_possible, known_counts, whole_ends
 from ..inference.simulation import sampling_generator
+from ..inference.two_samples import ReleasedSample
+from ..summaries.two_classes import project_to_simplex
 from .question import CATEGORIES, TableQuestion, build_privacy_statement, require_independent
 from .result import TUNING, IntervalResult, PlotArguments
 from .summary import SUMMARY_LEVEL, format_with_intervals
@@ -407,6 +409,13 @@ class BarChart(IntervalResult):
         )  # fmt: skip
 
 
+def simulate_chart_sample(chart: BarChart, generator: np.random.Generator) -> ReleasedSample:
+    """Return the released counts of a chart, in the order of the release, with simulated noise."""
+    counts = chart.evidence.unbiased_cells[0]
+    likely = project_to_simplex(counts, max(float(counts.sum()), 1.0))
+    return ReleasedSample(counts, likely, CountNoise.simulate(chart.evidence, generator).cells)
+
+
 @dataclass(frozen=True, slots=True)
 class BarChartQuestion(TableQuestion):
     """Counts of records by category of one column. One round.
@@ -435,13 +444,14 @@ class BarChartQuestion(TableQuestion):
         require_type("other", self.other, bool, "True or False")
         if isinstance(self.by, UnlistedCategories) and not self.other:
             raise InvalidArgument("other", "unlisted categories need a category for the rest: leave other out")
-        if self._axis.slots > MOST_CATEGORIES:
+        if self.counted_categories.slots > MOST_CATEGORIES:
             raise InvalidArgument(
-                "categories", f"at most {MOST_CATEGORIES} categories are allowed, got {self._axis.slots}: list fewer"
+                "categories",
+                f"at most {MOST_CATEGORIES} categories are allowed, got {self.counted_categories.slots}: list fewer",
             )
 
     @property
-    def _axis(self) -> Categories:
+    def counted_categories(self) -> Categories:
         """The counted categories, with the one of other values if it is counted."""
         if not self.other or isinstance(self.by, SelectedCategories | UnlistedCategories):
             return self.by
@@ -449,8 +459,8 @@ class BarChartQuestion(TableQuestion):
 
     def steps(self, setting: Setting) -> Needs[BarChart]:
         """Count all categories in one round."""
-        answer = yield from ask_workload(CellWorkload((self._axis,)), ALL)
-        return BarChart.from_counts(answer.counts, self._axis, build_privacy_statement(answer.releases))
+        answer = yield from ask_workload(CellWorkload((self.counted_categories,)), ALL)
+        return BarChart.from_counts(answer.counts, self.counted_categories, build_privacy_statement(answer.releases))
 
     def __str__(self) -> str:
         return f"bar chart of {self.by.column}"

@@ -26,6 +26,7 @@ from ..inference.two_samples import (
 )
 from ..laws.law import simulate_noise
 from ..summaries.two_classes import even_groups
+from .bar_chart import BarChart, BarChartQuestion, simulate_chart_sample
 from .cdf import CDF
 from .comparison import require_comparable, simulate_samples
 from .histogram import Histogram
@@ -40,7 +41,9 @@ SAFE = 0.75
 noisy counts. At probability 0.05, 0.038 to 0.043 of 1,000 unchanged windows alarm (`benchmarks/judging_models.py`)."""
 MISSING = "missing"
 """Name of the statistic of missing records."""
-Curve = CDF | Histogram
+OTHERS = "other"
+"""Name of the statistic of records in no listed category."""
+Curve = CDF | Histogram | BarChart
 
 
 class Shift(NamedTuple):
@@ -77,6 +80,12 @@ class DriftCells(NamedTuple):
         # bins, the usual number of a population stability index
         return cls(first, second, np.diff(places), even_groups(first.likely, 10))
 
+    @classmethod
+    def from_categories(cls, first: ReleasedSample, second: ReleasedSample) -> DriftCells:
+        """Return two samples in unordered categories, each of which is a bin of the stability index."""
+        categories = np.arange(len(first.cells), dtype=np.int64)
+        return cls(first, second, np.zeros(len(categories) - 1), categories)
+
     def simulate_null(self, generator: np.random.Generator) -> NullDraws:
         """Return draws of the counts of both samples if the column has not changed."""
         return simulate_null(self.first, self.second, generator)
@@ -87,9 +96,12 @@ class Drift(CompositeResult):
 
     Statistics are the population stability index (PSI) over ten bins that are about even in the reference, the largest
     difference of distribution functions (``ks``), the area between these (``wasserstein``, in units of the column), and
-    the distance from 1/2 of the area under the ROC curve that separates both (``auc``). Where both releases count
-    records without a value, the difference of their shares is a further one (``missing``). Thresholds are simulated:
-    windows with as many records, drawn from the pooled distribution, with the noise of both releases.
+    the distance from 1/2 of the area under the ROC curve that separates both (``auc``). Of bar charts they are the
+    index over categories, the chi-squared statistic with the variance of the noise added (``chi_squared``), the total
+    variation distance (``tv``) and the difference of the shares of other values, which nobody listed (``other``). Where
+    both releases count records without a value, the difference of their shares is a further one (``missing``).
+    Thresholds are simulated: windows with as many records, drawn from the pooled distribution, with the noise of both
+    releases.
 
     Attributes:
         reference: The released curve of the reference.
@@ -105,7 +117,7 @@ class Drift(CompositeResult):
 
     TITLE = "Drift since the reference"
     DISTINGUISHING_FACT = "false_alarm_rate"
-    STATISTICS = "psi", "ks", "wasserstein", "auc", MISSING
+    STATISTICS = "psi", "chi_squared", "tv", OTHERS, "ks", "wasserstein", "auc", MISSING
 
     def __init__(self, reference: Curve, windows: Mapping[str, Curve], false_alarm_rate: float = 0.05) -> None:
         self.reference, self.windows, self.false_alarm_rate = (
@@ -130,7 +142,7 @@ class Drift(CompositeResult):
             cells = _build_drift_cells(self.reference, window, numbered_generator(first_stream + 2 * index))
             null_generator = numbered_generator(first_stream + 1 + 2 * index)
             null = cells.simulate_null(null_generator)
-            for statistic, compute in STATISTIC_FUNCTIONS.items():
+            for statistic, compute in _select_statistics(self.reference).items():
                 value, null_values = float(compute(cells.first.cells, cells.second.cells, cells)), compute(*null, cells)
                 threshold = upper_quantile(null_values, 1 - SAFE * self.false_alarm_rate)
                 shifts[name, statistic] = Shift(value, threshold, monte_carlo_p_value(value, null_values))
@@ -215,11 +227,12 @@ class Drift(CompositeResult):
 
 
 def drift(reference: Curve, windows: Curve | Mapping[str, Curve], *, false_alarm_rate: float = 0.05) -> Drift:
-    """Measure the change of a column since a reference: PSI, Kolmogorov-Smirnov, Wasserstein and area, with alarms.
+    """Measure the change of a column since a reference: PSI, Kolmogorov-Smirnov, Wasserstein and area, with alarms; of
+    categories PSI, chi-squared, total variation and the share of other values.
 
     Args:
-        reference: A released `CDF` or `Histogram`.
-        windows: A later curve on the same cells, or several by name.
+        reference: A released `CDF`, `Histogram` or `BarChart`.
+        windows: A later curve on the same cells or categories, or several by name.
         false_alarm_rate: The false alarm probability of each window and statistic. For probability p of any false alarm
             in
             several windows, use ``1 - (1 - p) ** (1 / windows)``.
@@ -230,14 +243,17 @@ def drift(reference: Curve, windows: Curve | Mapping[str, Curve], *, false_alarm
     Formal guarantees: costs no budget.
 
     Raises:
-        TypeError: the curves are not distribution functions or histograms.
-        ValueError: the kinds or cells differ; values outside were counted apart; a unit has several records; or
-            `false_alarm_rate` is not between 0 and 1, or needs more draws.
+        TypeError: the curves are not distribution functions, histograms or bar charts.
+        ValueError: the kinds, cells or categories differ; values outside were counted apart; a unit has several
+            records; or `false_alarm_rate` is not between 0 and 1, or needs more draws.
 
     >>> import dpcurves as dp
     >>> grid, spent = dp.Grid(0, 10, cells=32), {"epsilon": 1, "adjacency": dp.REPLACE_ONE}
     >>> before, later = (dp.cdf([start, start + 4] * 1000, grid=grid, **spent) for start in (0, 2))
     >>> drift(before, {"May": later}).shifts["May", "ks"].alarm
+    True
+    >>> wards = [dp.bar_chart(["a", new, "b"] * 700, categories=("a", "b"), **spent) for new in ("a", "new")]
+    >>> drift(*wards).shifts["now", "other"].alarm
     True
     """
     return Drift(reference, windows if isinstance(windows, Mapping) else {"now": windows}, false_alarm_rate)
@@ -248,12 +264,17 @@ def require_window(reference: Any, question: Any) -> None:
 
     Raises:
         ValueError: the reference is not a distribution function or histogram of the question's kind, without
-            categories, on the same cells.
+            categories, on the same cells; or a bar chart of the same categories.
     """
+    if isinstance(reference, BarChart) and isinstance(question, BarChartQuestion):
+        if reference.categories.values != question.counted_categories.values:
+            raise InvalidArgument("since", "the categories of the question are needed: give an earlier chart of them")
+        require_independent(reference.privacy)
+        return
     kinds = {"CdfQuestion": CDF, "HistogramQuestion": Histogram}
     kind, grid = kinds.get(type(question).__name__), getattr(question, "grid", None)
     if kind is None or not isinstance(reference, kind) or not isinstance(grid, Grid) or question.by is not None:
-        raise InvalidArgument("since", "give an earlier cdf or histogram of the same kind, without categories")
+        raise InvalidArgument("since", "give an earlier cdf, histogram or bar chart of the same kind, without by")
     if not np.array_equal(_find_grid(reference).edges, grid.edges) or grid.outside is Outside.APART:
         raise InvalidArgument(
             "since", "the cells of the question are needed, with outside='clipped': give an earlier curve on its grid"
@@ -263,6 +284,14 @@ def require_window(reference: Any, question: Any) -> None:
 
 def _require_same_cells(reference: Any, window: Any) -> None:
     """Raise unless both are curves of one kind on the same cells, of independent units, with values outside clipped."""
+    if isinstance(reference, BarChart) and isinstance(window, BarChart):
+        if reference.categories.values != window.categories.values or reference.has_other != window.has_other:
+            raise InvalidArgument(
+                "windows", "bar charts of the same categories are needed: ask for the categories of the reference"
+            )
+        for curve in (reference, window):
+            require_independent(curve.privacy)
+        return
     if isinstance(reference, Histogram) and isinstance(window, Histogram):
         if not np.array_equal(reference.x, window.x):
             raise InvalidArgument("windows", "histograms on the same cells are needed: ask for both on the same grid")
@@ -285,6 +314,8 @@ def _find_grid(curve: Any) -> Grid:
 
 def _build_drift_cells(reference: Any, window: Any, generator: np.random.Generator) -> DriftCells:
     """Return both released samples with simulated noise, on the cells that both curves counted."""
+    if isinstance(reference, BarChart):
+        return DriftCells.from_categories(*(simulate_chart_sample(curve, generator) for curve in (reference, window)))
     middles = middles_of(_find_grid(reference))
     first, second, bounds = simulate_samples(reference, window, generator)
     positions = np.array([middles[start:end].mean() for start, end in pairwise(bounds.tolist())])
@@ -309,7 +340,7 @@ class _MissingCounts(NamedTuple):
     @classmethod
     def from_curve(cls, curve: Curve, sample: ReleasedSample, generator: np.random.Generator) -> _MissingCounts | None:
         """Return the counts of a curve, whose cells are `sample`; None if missing records were not counted."""
-        evidence = curve.evidence if isinstance(curve, Histogram) else curve.prefixes.evidence
+        evidence = curve.prefixes.evidence if isinstance(curve, CDF) else curve.evidence
         counted, noise = evidence.law.count_missing_and_present(evidence.values, evidence.total), evidence.law.missing
         if counted is None or noise is None:
             return None
@@ -361,7 +392,48 @@ def _wasserstein(first: FloatArray, second: FloatArray, cells: DriftCells) -> Fl
     return np.asarray(np.abs(first_curve - second_curve)[..., :-1] @ cells.cell_distances)
 
 
-STATISTIC_FUNCTIONS: Mapping[str, Callable[[FloatArray, FloatArray, DriftCells], FloatArray]] = MappingProxyType({
+def _total_variation(first: FloatArray, second: FloatArray, cells: DriftCells) -> FloatArray:
+    """Return half the sum of the absolute differences of the shares of categories, (...)."""
+    first_shares, second_shares = (
+        counts / np.maximum(counts.sum(axis=-1, keepdims=True), 1.0) for counts in (first, second)
+    )
+    return np.asarray(np.abs(first_shares - second_shares).sum(axis=-1) / 2)
+
+
+def _chi_squared(first: FloatArray, second: FloatArray, cells: DriftCells) -> FloatArray:
+    """Return the sum over categories of the squared difference of shares over its variance, (...).
+
+    The variance of a share of equal categories is that of sampling, by the pooled share, and of the noise (Gaboardi,
+    Lim, Rogers and Vadhan 2016). Expected counts are at least half a record.
+    """
+    difference, variance = 0.0, 0.0
+    pooled = _compute_bin_shares(cells.first.likely + cells.second.likely)
+    for sign, counts, sample in ((1.0, first, cells.first), (-1.0, second, cells.second)):
+        size = np.maximum(counts.sum(axis=-1, keepdims=True), 1.0)
+        difference = difference + sign * counts / size
+        variance = variance + pooled / size + sample.noise.var(axis=0) / size**2
+    return np.asarray((np.square(difference) / variance).sum(axis=-1))
+
+
+def _compare_others(first: FloatArray, second: FloatArray, cells: DriftCells) -> FloatArray:
+    """Return the absolute difference of the shares of the last category, which has all other values: (...)."""
+    first_share, second_share = (counts[..., -1] / np.maximum(counts.sum(axis=-1), 1.0) for counts in (first, second))
+    return np.asarray(np.abs(first_share - second_share))
+
+
+def _select_statistics(reference: Curve) -> Mapping[str, Statistic]:
+    """Return the statistics of drift for a curve of this kind, by name."""
+    if not isinstance(reference, BarChart):
+        return STATISTIC_FUNCTIONS
+    others = {OTHERS: _compare_others} if reference.has_other else {}
+    return {**CATEGORY_STATISTICS, **others}
+
+
+Statistic = Callable[[FloatArray, FloatArray, DriftCells], FloatArray]
+CATEGORY_STATISTICS: Mapping[str, Statistic] = MappingProxyType(
+    {"psi": _stability_index, "chi_squared": _chi_squared, "tv": _total_variation}
+)
+STATISTIC_FUNCTIONS: Mapping[str, Statistic] = MappingProxyType({
     "psi": _stability_index,
     "ks": lambda first, second, cells: kolmogorov_smirnov_statistic(first, second),
     "wasserstein": _wasserstein,
