@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from dpcurves.cli import options as of
 from dpcurves.cli.app import Group, PackageCommands
 from dpcurves.cli.ask_file import Terms
+from dpcurves.cli.columns import QuartilesView
 from dpcurves.cli.options import Argument
-from dpcurves.cli.output import Output
+from dpcurves.cli.output import Output, ResultView
 from dpcurves.cli.released import SavedResultView
 from dpcurves.cli.studies import DryRunTerms
 from dpcurves.cli.terminal import Misuse, make_console, print_to_console, translate_argument_errors
@@ -115,7 +116,7 @@ class NamedTable(of.FormattedSourceOptions):
             return find_table(self.data, self.name)
         if path.suffix.lower() in DUCKDB:
             return find_table(_open_database(path), self.name)
-        return find_table({Path(path.name.removesuffix(".gz")).stem: self.data}, self.name)
+        return find_table({Path(path.name.removesuffix(".gz").removesuffix(".zst")).stem: self.data}, self.name)
 
 
 def _open_database(path: Path) -> Any:
@@ -162,10 +163,10 @@ def sql(
     --rows-per-unit 1 --epsilon 1 --adjacency add-remove
     """
     sql_question, question = _parse_question(statement, listed, price)
-    view, source = (
-        SavedResultView.from_output(output),
-        NamedTable(tables.data, tables.delimiter, name=sql_question.table),
-    )
+    view: ResultView = SavedResultView.from_output(output)
+    source = NamedTable(tables.data, tables.delimiter, name=sql_question.table)
+    if sql_question.quantile_levels and getattr(question, "by", None) is not None:
+        view = replace(QuartilesView.from_output(output), levels=sql_question.quantile_levels)
     # A quantile search on a grid too fine to lay out needs its confidence level in advance.
     question = getattr(question, "with_level_of_search", lambda _: question)(view.settings.level)
     Terms(source, price, promise, units, payer).answer(question, view, output)

@@ -142,19 +142,30 @@ class SqlQuestion:
         question = question_from_json(question_json)
         if by is None:
             return question
+        if self.quantile_levels and "grid" in question_json:  # computed from one distribution function per group
+            question_json = {name: value for name, value in question_json.items() if name != "at"} | {"ask": "cdf"}
+            question = question_from_json(question_json)
         if BY not in _field_names(type(question)):
             _refuse(self._explain_ungrouped())
         return question_from_json({**question_json, BY: _groups_to_json(by)})
 
+    @property
+    def quantile_levels(self) -> tuple[float, ...]:
+        """Return the probabilities of the quantiles that are asked for; empty for other functions. With GROUP BY the
+        answer has a distribution function per group, whose `CDF.quantile` gives them.
+        """
+        return tuple(self.question_json["at"]) if self.question_json["ask"] == "quantiles" else ()
+
     def _explain_ungrouped(self) -> str:
         """Return the message for a question type without groups."""
         word = self.question_json["ask"]
-        if BY in _field_names(list_question_classes()[word]):
+        if word == "quantiles" or BY in _field_names(list_question_classes()[word]):
             return f"{FUNCTIONS[self.function].describe_call(self.function)}: with GROUP BY cells are needed"
         grouped_functions = ", ".join(
             name
             for name, function in FUNCTIONS.items()
-            if BY not in function.columns and BY in _field_names(list_question_classes()[function.question_type])
+            if function.question_type == "quantiles"
+            or (BY not in function.columns and BY in _field_names(list_question_classes()[function.question_type]))
         )
         return f"{self.function} takes no GROUP BY; these do: {grouped_functions}"
 

@@ -92,3 +92,28 @@ def test_what_is_no_database_is_refused(run: Run, database: Path, tmp_path: Path
         refused = run("sql", data, CDF, *ONE)
         assert refused.exit_code in (2, 4)
         assert refused.stderr.startswith(f"dpcurves: {line}")
+
+
+def test_quantiles_of_groups_are_those_of_one_distribution_function_per_group(
+    run: Run, parquet: Path, tmp_path: Path
+) -> None:
+    huge = ("--epsilon", 1e6, "--adjacency", "replace-one")
+    statement = f"SELECT carrier, dp_quantiles(delay, (0.5, 0.9), -100, 300, 400) FROM {parquet.stem} GROUP BY carrier"
+    for words in (
+        ("quantiles", parquet, "--column", "delay", "--grid=-100:300:400", "--at", "0.5,0.9", "--by", "carrier=UA,AA"),
+        ("sql", parquet, statement, "--by", "carrier=UA,AA"),
+    ):
+        printed = run(*words, *huge).stdout
+        assert ["0.5" in printed, "0.25" in printed] == [True, False]
+        assert run(*words, *huge, "--json", tmp_path / "groups.json").exit_code == 0
+        groups: Any = dp.read_result(tmp_path / "groups.json")
+        for curve, first in zip(groups.values(), (0, 1), strict=True):
+            delays = [delay - 100 for delay in range(400) if delay % 4 == first]  # rows repeat every 400
+            assert abs(float(curve.quantile(0.5)) - delays[50]) < 5
+    for words, rule in (
+        (("quantiles", parquet, "--column", "delay", "--by", "carrier=UA,AA"), "--by needs a grid"),
+        (("sql", parquet, statement.replace(", -100, 300, 400", ""), "--by", "carrier=UA,AA"), "cells are needed"),
+    ):
+        refused = run(*words, *ONE)
+        assert refused.exit_code == 2
+        assert rule in " ".join(refused.stderr.split())

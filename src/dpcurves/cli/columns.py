@@ -111,11 +111,18 @@ def cdf_question(**question_fields: Any) -> Any:
 
 
 def quantiles_question(**question_fields: Any) -> Any:
-    """Build the question for quantiles along the given grid, or with automatic range."""
+    """Build the question for quantiles along the given grid, or with automatic range; by group, for distribution
+    functions, from which the view computes them.
+    """
     from ..curves import AutoRangeQuantilesQuestion, QuantilesQuestion
+    from ..curves.quantile_quantile import parse_shares
 
     if (weighted := build_weighted_question("WeightedQuantilesQuestion", question_fields)) is not None:
         return weighted
+    by = question_fields.pop("by", None)
+    if by is not None:
+        parse_shares("at", question_fields.pop("at"))
+        return cdf_question(**question_fields, by=by)
     if question_fields["grid"] is not None:
         return QuantilesQuestion(**question_fields)
     return AutoRangeQuantilesQuestion(question_fields["column"], question_fields["at"], question_fields["measured_in"])
@@ -177,21 +184,27 @@ class HistogramView(ResultView):
         ]
 
 
+@dataclass(frozen=True)
 class QuartilesView(ResultView):
-    """View of one distribution function per category, as a table of quartiles."""
+    """View of one distribution function per category, as a table of quantiles.
+
+    Attributes:
+        levels: Probabilities of the quantiles.
+    """
+
+    levels: tuple[float, ...] = QUARTILES
 
     def tables(self, curves: ByCategory[CDF]) -> list[ViewTable]:
-        """Return a table with a row for each category: number of records, and quartiles with intervals in brackets."""
+        """Return a table with a row for each category: number of records, and quantiles with intervals in brackets."""
         from ..display import describe_interval, format_number, join_columns
 
         privacy = curves.privacy
         scopes = self.select_scopes(privacy)
-        quartiles = zip(
-            *(_format_quartiles(curve, self.settings.level, scopes) for curve in curves.values()), strict=True
-        )
+        formatted = (_format_quantiles(curve, self.levels, self.settings.level, scopes) for curve in curves.values())
+        quantiles = zip(*formatted, strict=True)
         numbers = {
             "records": [format_number(round(curve.count)) for curve in curves.values()],
-            **{f"{p:g} quantile": list(column) for p, column in zip(QUARTILES, quartiles, strict=True)},
+            **{f"{p:g} quantile": list(column) for p, column in zip(self.levels, quantiles, strict=True)},
         }
         columns = join_columns(curves.label_columns(), numbers)
         interval_names = "; ".join(describe_interval(self.settings.level, "intervals", name) for name in scopes)
@@ -241,22 +254,26 @@ class HistogramsView(ResultView):
         return suppressed
 
 
-def _format_quartiles(curve: CDF, level: float, scopes: Mapping[str, bool]) -> list[str]:
-    """Format each quartile with its intervals in brackets: for the records, and for the population if asked for."""
+def _format_quantiles(
+    curve: CDF, probabilities: Sequence[float], level: float, scopes: Mapping[str, bool]
+) -> list[str]:
+    """Format the quantile at each of these probabilities with its intervals in brackets: for the records, and for the
+    population if asked for.
+    """
     from ..display.numerals import format_axis_interval, format_axis_value
     from ..inference.known_numbers import is_uninformative
 
     limits = [
-        curve.quantile_intervals(QUARTILES, level, population=population).tolist() for population in scopes.values()
+        curve.quantile_intervals(probabilities, level, population=population).tolist() for population in scopes.values()
     ]
-    quartiles = list[str]()
-    for p, intervals in zip(QUARTILES, zip(*limits, strict=True), strict=True):
+    quantiles = list[str]()
+    for p, intervals in zip(probabilities, zip(*limits, strict=True), strict=True):
         cell_lower, cell_upper = curve.quantile_cell(p).tolist()
         lower, upper = intervals[0]
-        quartile = format_axis_value(float(curve.quantile(p)), cell_lower, cell_upper, curve.label, upper - lower)
+        quantile = format_axis_value(float(curve.quantile(p)), cell_lower, cell_upper, curve.label, upper - lower)
         printed = "; ".join(format_axis_interval(low, high, curve.label) for low, high in intervals)
-        quartiles.append("not known" if is_uninformative(lower, upper, -inf, inf) else f"{quartile} ({printed})")
-    return quartiles
+        quantiles.append("not known" if is_uninformative(lower, upper, -inf, inf) else f"{quantile} ({printed})")
+    return quantiles
 
 
 def _cell_columns(curve: Histogram, edge_indices: NDArray[Any]) -> dict[str, ArrayLike]:

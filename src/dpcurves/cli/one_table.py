@@ -54,12 +54,13 @@ COMMANDS = (
     ),
     make_question_command(
         "quantiles", columns.quantiles_question,
-        [of.ColumnOptions, of.OptionalHintedCells, of.SHARES, of.WeightOptions],
-        [columns.QuantilesView],
+        [of.ColumnOptions, of.OptionalHintedCells, of.SharesOptions, of.SplitOptions, of.WeightOptions],
+        [columns.QuantilesView, columns.QuartilesView],
         title="Quantiles of a column.",
         example="flights.csv --column arr_delay --grid -100:1300:4096 --at 0.5,0.9",
         more="All quantiles come from one distribution function, so more quantiles cost no more. If the grid has too "
-        "many cells to count, they are found by bisection, with intervals at --level.",
+        "many cells to count, they are found by bisection, with intervals at --level. With --by they are those of one "
+        "distribution function per group.",
         complete_question=lambda question, view: (
             getattr(question, "with_level_of_search", lambda _: question)(view.settings.level)
         ),

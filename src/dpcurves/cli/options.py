@@ -574,7 +574,7 @@ class SourceOptions:
     @property
     def has_types(self) -> bool:
         """True if the table declares column types, as all sources but CSV do."""
-        return not self.is_file or self.data.lower().endswith(".parquet")
+        return not self.is_file or self.data.lower().endswith(".parquet") or Path(self.data).is_dir()
 
     def records(self) -> object:
         """Return the data source for a session: the file's name, or the table of an engine."""
@@ -1058,7 +1058,18 @@ class WeightOptions(QuestionOptions):
 
 
 COUNTED_COLUMN = make_option_group(column=option("NAME", f"{A_COLUMN} Without it, all records count.", "*"))
-SHARES = make_option_group(at=option("P,P,P", "Probabilities between 0 and 1.", "0.25,0.5,0.75", parse_numbers))
+_Shares = make_option_group(at=option("P,P,P", "Probabilities between 0 and 1.", "0.25,0.5,0.75", parse_numbers))
+
+
+@dataclass(frozen=True)
+class SharesOptions(_Shares):  # type: ignore[valid-type, misc]
+    """Options for the probabilities of quantiles, of all records or by group."""
+
+    def adapt_view(self, view: Any, question: Any) -> Any:
+        """Return the view; one of groups shows the quantiles at these probabilities."""
+        return replace(view, levels=self.question_fields({})["at"]) if hasattr(view, "levels") else view
+
+
 MOMENTS = make_option_group(
     moments=option("N", "2: count, sum, mean and variance; 1: no variance, and less noise.", "2", parse_integer)
 )
