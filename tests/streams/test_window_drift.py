@@ -71,7 +71,7 @@ def test_states_of_a_stream_are_watched_as_categories() -> None:
     exact = [count_states(tick, size, law, 0.0) for tick, size, law in ((0, 4000, shares), (1, 900, [0.4, 0.3, 0.3]))]
     found = DriftWatch(STATES, exact[0], windows_per_year=52).compare_window(exact[1])
     assert found.alarms == ("psi", "chi_squared", "tv")
-    tables = [np.repeat(STATES.values, reading.noisy.values.astype(int)) for reading in exact]
+    tables = [np.repeat(STATES.values, reading.counts.astype(int)) for reading in exact]
     charts = [
         dp.bar_chart(table, categories=STATES.values, other=False, epsilon=10**9, adjacency=dp.ADD_REMOVE)
         for table in tables

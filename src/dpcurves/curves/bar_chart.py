@@ -452,7 +452,11 @@ class BarChartQuestion(TableQuestion):
 
     @property
     def counted_categories(self) -> Categories:
-        """The counted categories, with the one of other values if it is counted."""
+        """The counted categories, with the one of other values if it is counted.
+
+        >>> BarChartQuestion(Categories("ward", ("a", "b"))).counted_categories.values
+        ('a', 'b', 'other')
+        """
         if not self.other or isinstance(self.by, SelectedCategories | UnlistedCategories):
             return self.by
         return ListedCategories.from_categories(self.by)
