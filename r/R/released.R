@@ -52,7 +52,8 @@ label_names <- function(names, ours) {
 own_columns <- function(curve) {
   own <- unclass(curve)[setdiff(names(curve), SHARED)]
   own <- lapply(Filter(function(each) is.atomic(each) || all(lengths(each) == 1), own), unlist)
-  own <- lapply(own, numbers)
+  labels <- names(own) == "category" # texts, even if all of them look like numbers: 01 stays 01
+  own[!labels] <- lapply(own[!labels], numbers)
   long <- lengths(own)
   if (max(long) == 1) return(data.frame(statistic = names(own), value = unlist(own), row.names = NULL))
   if (all(c("x", "count") %in% names(own)) && long[["x"]] == long[["count"]] + 1) {

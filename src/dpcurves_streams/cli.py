@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from dpcurves.conversation import Plan
-    from dpcurves.data import Grid
+    from dpcurves.data import Categories, Grid
 
     from .feed import StepReading
     from .queries import Forest
@@ -181,6 +181,19 @@ class CountOptions:
             return AggregatedCounts(self.state, forest, None, windows, events, smoothing)
         return Counts(axes, None, windows, events, smoothing)
 
+    def parse_watched(self) -> Grid | Categories:
+        """Return the cells of the field of numbers, or the states, whose drift is watched.
+
+        Raises `Misuse` if there are neither, or if states have a hierarchy.
+        """
+        from dpcurves.data import Categories
+
+        if self.column is not None or self.states is None:
+            return self.parse_cells()
+        if self.hierarchy is not None:
+            raise Misuse("drift-since", "drift is of states without a hierarchy; leave --hierarchy out")
+        return Categories(self.state, parse_labels("states", self.states))
+
     def parse_cells(self) -> Grid:
         """Return the cells of the field of numbers.
 
@@ -224,7 +237,7 @@ YEAR = 31_557_600 * 10**6
 
 @dataclass(frozen=True)
 class DriftOptions:
-    """Options for the drift of a field of numbers since the first steps."""
+    """Options for the drift of a field of numbers, or of states, since the first steps."""
 
     drift_since: str | None = optional(
         "N", "Report the drift of each later step, or --window, from the first N steps, with alarms."
@@ -239,7 +252,7 @@ class DriftOptions:
             return options
         if options.reading not in ("auto", "laplace"):
             raise Misuse("drift-since", "drift needs counts of each step: write --reading auto or --reading laplace")
-        options.parse_cells()
+        options.parse_watched()
         parse_integer("drift-since", self.drift_since)
         windows = options.window or []
         return options if self.drift_since in ("1", *windows) else replace(options, window=[*windows, self.drift_since])
@@ -257,7 +270,7 @@ class DriftOptions:
         )
         windows = -(-YEAR // (parse_span("every", every) * width))
         try:
-            alarm_level_and_draws(options.parse_cells(), windows, yearly_alarms)
+            alarm_level_and_draws(options.parse_watched(), windows, yearly_alarms)
         except InvalidArgument:
             rule = f"alarms are too rare to simulate with {windows:,} windows a year; use wider windows with --window"
             raise Misuse("false_alarm_rate", rule) from None
@@ -279,7 +292,7 @@ class DriftOptions:
         for step in readings:
             reading = step.reading
             if step.step == since and isinstance(reading, TickReading):
-                watch = DriftWatch(options.parse_cells(), reading, **settings)  # type: ignore[arg-type]
+                watch = DriftWatch(options.parse_watched(), reading, **settings)  # type: ignore[arg-type]
             is_closed = step.step > since and (step.step - since) % width == 0
             if watch is None or not is_closed or not isinstance(reading, TickReading):
                 yield step

@@ -58,10 +58,10 @@ def test_categories_are_selected_and_the_rest_may_be_missing(run: Run, table: st
         (("bars", "--column", "ward", "--categories", "a", "--universe", "a-z:3"), "universe: categories are listed"),
         (
             ("bars", "--column", "ward", "--categories", "a", "--sort", "size"),
-            "sort: listed or count or name is needed",
+            "sort: must be listed or count or name",
         ),
         (("bars", "--column", "ward", "--categories", "a", "--suppress-below", "few"), "suppress-below: "),
-        (("bars", "--column", "ward", "--categories", "a", "--other", "no"), "other: counted or missing is needed"),
+        (("bars", "--column", "ward", "--categories", "a", "--other", "no"), "other: must be counted or missing"),
         (("histogram", "--column", "ward", "--categories", "a,b"), "dpcurves bars --column NAME --categories A,B,C"),
     ],
 )

@@ -170,6 +170,16 @@ def test_drift_since_the_first_weeks_is_told_and_raises_alarms(run: Run, tmp_pat
     assert {line["drift"] for line in found} == {"psi", "ks", "wasserstein", "auc"}
     assert found[0].keys() == {"stream", "step", "start", "drift", "value", "threshold", "pvalue", "alarm"}
     assert {line["step"] for line in found if line["alarm"]} == {9, 10}
+    states = ["ts,ap"] + [
+        f"{86_400 * 7 * (each // 40)},{'ab'[each % 40 < 35 - 30 * (each >= 320)]}" for each in range(400)
+    ]
+    (tmp_path / "e.csv").write_text("\n".join(states) + "\n")
+    asked = ("stream", tmp_path / "e.csv", "--state", "ap", "--states", "a,b", *terms[4:], "--drift-since", "4")
+    assert run(*asked, "--json", out, "--store", f"sqlite:///{tmp_path}/states.db").exit_code == 0
+    found = [line for line in lines(out.read_text()) if "drift" in line]
+    assert {line["drift"] for line in found} == {"psi", "chi_squared", "tv"}
+    assert {line["step"] for line in found if line["alarm"]} == {9, 10}
+    (tmp_path / "e.csv").write_text("\n".join(rows) + "\n")
     live = run(*given[:-2], "--store", store, "--live")
     assert "drift, psi:" in live.stdout
     for other, refusal in (

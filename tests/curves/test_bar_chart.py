@@ -65,6 +65,7 @@ def test_without_other_and_with_a_filter_all_else_is_missing() -> None:
             chart = session.ask(dp.BarChartQuestion(by, other=False, where="age > 5"), HUGE)
         assert (np.rint(chart.unbiased_counts).tolist(), round(chart.missing)) == ([0, 50], missing)
         assert ("failing the filter" in dict(chart._summary()).__str__()) == (adjacency is dp.REPLACE_ONE)
+        assert dp.BarChartQuestion(by, other=False).counted_categories == by
         assert str(dp.BarChartQuestion(by, where="age > 5")) == "bar chart of ward, where age > 5"
 
 

@@ -13,8 +13,9 @@ from dpcurves_streams import Counts, DriftWatch, TickReading
 from dpcurves_streams.readings.question import NoisyValues
 
 GRID = dp.Grid(0, 1, cells=10)
-STATISTICS = tuple(name for name in dp.Drift.STATISTICS if name != "missing")
+STATISTICS = ("psi", "ks", "wasserstein", "auc")
 """Those of counts in cells: a reading counts no missing values."""
+STATES = dp.Categories("ap", ("cafeteria", "gym", "library"))
 
 
 def counted(tick: int, values: Any, draw: np.random.Generator, scale: float = 1.0) -> TickReading:
@@ -49,6 +50,35 @@ def test_a_window_that_has_moved_raises_alarms_and_values_are_those_of_released_
     assert found.shifts.keys() == released.keys()
     for word, shift in released.items():
         assert found.shifts[word].value == pytest.approx(shift.value, abs=1e-9)
+
+
+def test_states_of_a_stream_are_watched_as_categories() -> None:
+    """Of 40 unchanged years of four windows at one half, at most 34 alarm (more with probability 1e-6 at that rate);
+    a window of other states alarms, and its values are those of released bar charts."""
+    draw, shares = np.random.default_rng(5), [0.7, 0.28, 0.02]
+
+    def count_states(tick: int, size: int, law: list[float], scale: float = 2.0) -> TickReading:
+        noise = draw.laplace(0, scale, 3).round() if scale else np.zeros(3)
+        counts = draw.multinomial(size, law) + noise
+        noisy = NoisyValues(Family.LAPLACE, counts, 2**0.5 * scale)
+        return TickReading(tick, counts, {}, {}, noisy=noisy, noisy_windows={})
+
+    years = 0
+    for _ in range(40):
+        watch = DriftWatch(STATES, count_states(0, 3000, shares), windows_per_year=4, false_alarm_rate=0.5)
+        years += any(watch.compare_window(count_states(tick, 250, shares)).alarms for tick in range(1, 5))
+    assert 2 <= years <= 34
+    exact = [count_states(tick, size, law, 0.0) for tick, size, law in ((0, 4000, shares), (1, 900, [0.4, 0.3, 0.3]))]
+    found = DriftWatch(STATES, exact[0], windows_per_year=52).compare_window(exact[1])
+    assert found.alarms == ("psi", "chi_squared", "tv")
+    tables = [np.repeat(STATES.values, reading.counts.astype(int)) for reading in exact]
+    charts = [
+        dp.bar_chart(table, categories=STATES.values, other=False, epsilon=10**9, adjacency=dp.ADD_REMOVE)
+        for table in tables
+    ]
+    released = dp.drift(*charts).shifts
+    for statistic in ("psi", "tv"):
+        assert found.shifts[statistic].value == pytest.approx(released["now", statistic].value, abs=1e-6)
 
 
 def test_it_watches_what_a_stream_releases() -> None:

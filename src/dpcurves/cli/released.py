@@ -154,7 +154,9 @@ class DriftView(ResultView):
 
 def drift(
     *,
-    reference: Annotated[str, Argument(metavar="REFERENCE", help="Released cdf or histogram, as --json wrote it.")],
+    reference: Annotated[
+        str, Argument(metavar="REFERENCE", help="Released cdf, histogram or bars, as --json wrote it.")
+    ],
     windows: Annotated[
         list[str], Argument(metavar="WINDOW...", help="Later results on the same cells, in time order.")
     ],
@@ -162,6 +164,8 @@ def drift(
     output: Output,
 ) -> None:
     """Drift of a column since a reference: stability index, KS, Wasserstein, area, missing share, with alarms.
+
+    Of bar charts: stability index, chi-squared, total variation, and the share of values that nobody listed.
 
     Released curves are read from files and no data are opened, so it costs no privacy.
 

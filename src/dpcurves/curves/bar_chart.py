@@ -182,7 +182,7 @@ class BarChart(IntervalResult):
         ['b', 'a', 'other']
         """
         if order not in ORDERS:
-            raise InvalidArgument("order", f"{', '.join(ORDERS)} is needed, got {describe_value(order)}")
+            raise InvalidArgument("order", f"must be one of {', '.join(ORDERS)}, got {describe_value(order)}")
         return replace(self, order=order)
 
     def suppress_below(self, least_count: float) -> BarChart:
@@ -203,7 +203,7 @@ class BarChart(IntervalResult):
         """
         least = require_number("least_count", least_count)
         if least < 0:
-            raise InvalidArgument("least_count", f"a number from 0 on is needed, as in 10, got {least:g}")
+            raise InvalidArgument("least_count", f"must be a number from 0 on, as in 10, got {least:g}")
         return replace(self, suppressed_below=least)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
@@ -452,7 +452,11 @@ class BarChartQuestion(TableQuestion):
 
     @property
     def counted_categories(self) -> Categories:
-        """The counted categories, with the one of other values if it is counted."""
+        """The counted categories, with the one of other values if it is counted.
+
+        >>> BarChartQuestion(Categories("ward", ("a", "b"))).counted_categories.values
+        ('a', 'b', 'other')
+        """
         if not self.other or isinstance(self.by, SelectedCategories | UnlistedCategories):
             return self.by
         return ListedCategories.from_categories(self.by)

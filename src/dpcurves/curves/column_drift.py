@@ -289,8 +289,8 @@ def _require_same_cells(reference: Any, window: Any) -> None:
             raise InvalidArgument(
                 "windows", "bar charts of the same categories are needed: ask for the categories of the reference"
             )
-        for curve in (reference, window):
-            require_independent(curve.privacy)
+        for chart in (reference, window):
+            require_independent(chart.privacy)
         return
     if isinstance(reference, Histogram) and isinstance(window, Histogram):
         if not np.array_equal(reference.x, window.x):

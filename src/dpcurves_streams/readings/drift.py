@@ -12,8 +12,8 @@ import numpy as np
 
 from dpcurves.arguments import InvalidArgument, require_integer, require_probability, require_type
 from dpcurves.arrays import FloatArray
-from dpcurves.curves.column_drift import SAFE, STATISTIC_FUNCTIONS, DriftCells, Shift
-from dpcurves.data import Grid
+from dpcurves.curves.column_drift import CATEGORY_STATISTICS, SAFE, STATISTIC_FUNCTIONS, DriftCells, Shift, Statistic
+from dpcurves.data import Categories, Grid
 from dpcurves.data.grid import middles_of, require_clipped
 from dpcurves.inference.bands import safe_rank, upper_quantile
 from dpcurves.inference.simulation import monte_carlo_p_value, numbered_generator
@@ -26,7 +26,8 @@ from .question import NoisyValues
 
 FIRST_GENERATOR = 70
 """Index of the first of the three numbered generators that are used here."""
-Thresholds: TypeAlias = Mapping[str, tuple[float, FloatArray]]
+Thresholds: TypeAlias = tuple[DriftCells, Mapping[str, tuple[float, FloatArray]]]
+"""The reference and an unchanged window; and for each statistic its threshold and its simulated null values."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,8 @@ class WindowDrift:
 
     Attributes:
         tick: Step that closes the window.
-        shifts: By statistic (psi, ks, wasserstein, auc): value, threshold and p-value under no drift.
+        shifts: By statistic (psi, ks, wasserstein, auc; of categories psi, chi_squared, tv): value, threshold and
+            p-value under no drift.
     """
 
     tick: int
@@ -92,7 +94,7 @@ class DriftWatch:
     Formal guarantees: everything is computed from released numbers, so it costs no loss.
 
     Args:
-        grid: Cells of the single counted column.
+        grid: Cells or categories of the single counted column.
         reference: Reading at the end of the reference.
         windows_per_year: Number of windows in a year.
         false_alarm_rate: Probability of a false alarm in a year, for each statistic.
@@ -117,7 +119,7 @@ class DriftWatch:
 
     def __init__(
         self,
-        grid: Grid,
+        grid: Grid | Categories,
         reference: TickReading,
         *,
         windows_per_year: int,
@@ -127,7 +129,10 @@ class DriftWatch:
         tuning: Tuning = TUNING,
     ) -> None:
         self._tuning = tuning
-        self._places, self._width = middles_of(require_clipped("grid", grid)), require_integer("width", width)
+        is_numeric = not isinstance(grid, Categories)
+        self._statistics: Mapping[str, Statistic] = STATISTIC_FUNCTIONS if is_numeric else CATEGORY_STATISTICS
+        self._places = None if isinstance(grid, Categories) else middles_of(require_clipped("grid", grid))
+        self._slots, self._width = grid.slots, require_integer("width", width)
         self._level, self._draws = alarm_level_and_draws(grid, windows_per_year, false_alarm_rate, tuning)
         noisy, total = self._noisy_window(reference, require_integer("reference_width", reference_width))
         noise = _sample_noise(noisy, reference_width, self._draws, numbered_generator(FIRST_GENERATOR))
@@ -141,25 +146,29 @@ class DriftWatch:
             ValueError: the reading lacks the window, or has other cells.
         """
         noisy, size = self._noisy_window(reading, self._width)
-        cells = DriftCells.from_places(self._places, self._before, self._before)
         group = floor(log(size) / self._tuning.size_step)
         if group not in self._thresholds:
-            self._thresholds[group] = self._simulate_thresholds(cells, noisy, exp(group * self._tuning.size_step))
-        shifts = {}
-        for statistic, (threshold, null_values) in self._thresholds[group].items():
-            value = float(STATISTIC_FUNCTIONS[statistic](self._before.cells, noisy.values, cells))
+            self._thresholds[group] = self._simulate_thresholds(noisy, exp(group * self._tuning.size_step))
+        shifts, (cells, thresholds) = {}, self._thresholds[group]
+        for statistic, (threshold, null_values) in thresholds.items():
+            value = float(self._statistics[statistic](self._before.cells, noisy.values, cells))
             shifts[statistic] = Shift(value, threshold, monte_carlo_p_value(value, null_values))
         return WindowDrift(reading.tick, MappingProxyType(shifts))
 
-    def _simulate_thresholds(self, cells: DriftCells, noisy: NoisyValues, size: float) -> Thresholds:
+    def _simulate_thresholds(self, noisy: NoisyValues, size: float) -> Thresholds:
         """Return the threshold of each statistic and its simulated null values, for windows of this size."""
         expected_counts = self._before.likely / self._before.likely.sum() * size
         noise = _sample_noise(noisy, self._width, self._draws, numbered_generator(FIRST_GENERATOR + 1))
-        null = cells._replace(second=ReleasedSample(expected_counts, expected_counts, noise)).simulate_null(
-            numbered_generator(FIRST_GENERATOR + 2)
-        )
-        null_values = {statistic: compute(*null, cells) for statistic, compute in STATISTIC_FUNCTIONS.items()}
-        return {statistic: (upper_quantile(values, self._level), values) for statistic, values in null_values.items()}
+        unchanged = ReleasedSample(expected_counts, expected_counts, noise)
+        if self._places is None:
+            cells = DriftCells.from_categories(self._before, unchanged)
+        else:
+            cells = DriftCells.from_places(self._places, self._before, unchanged)
+        null = cells.simulate_null(numbered_generator(FIRST_GENERATOR + 2))
+        null_values = {statistic: compute(*null, cells) for statistic, compute in self._statistics.items()}
+        return cells, {
+            statistic: (upper_quantile(values, self._level), values) for statistic, values in null_values.items()
+        }
 
     def _noisy_window(self, reading: TickReading, width: int) -> tuple[NoisyValues, float]:
         """Return the noisy counts of a window and their estimated total."""
@@ -168,17 +177,17 @@ class DriftWatch:
         if noisy is None:
             known = sorted(reading.noisy_windows)
             raise InvalidArgument("width", f"must be 1 or a window of the question, {known}; got {width}")
-        if noisy.values.shape != self._places.shape:
+        if noisy.values.shape != (self._slots,):
             raise InvalidArgument(
                 "grid",
                 f"must have as many cells as the stream has counts, {len(noisy.values)};"
-                f" it has {len(self._places)}; use the grid of the stream",
+                f" it has {self._slots}; use the grid, or the categories, of the stream",
             )
         return noisy, max(float(noisy.values.sum()), 1.0)
 
 
 def alarm_level_and_draws(
-    grid: Grid, windows_per_year: int, false_alarm_rate: float, tuning: Tuning = TUNING
+    grid: Grid | Categories, windows_per_year: int, false_alarm_rate: float, tuning: Tuning = TUNING
 ) -> tuple[float, int]:
     """Return the level of the threshold of one window, and the number of draws from which it is simulated.
 
@@ -192,7 +201,7 @@ def alarm_level_and_draws(
         -np.expm1(log1p(-require_probability("false_alarm_rate", false_alarm_rate)) / windows_per_year)
     )
     needed = max(tuning.least_draws, ceil(tuning.beyond / false_alarm))
-    draws = min(needed, tuning.most_draws, tuning.most_values // grid.cells)
+    draws = min(needed, tuning.most_draws, tuning.most_values // grid.slots)
     safe_rank(draws, 1 - false_alarm)
     return 1 - false_alarm, draws
 
