@@ -46,8 +46,6 @@ RELEASES = ("One release", "Many releases")
 SOURCES = ("Static", "Dynamic")
 ACCESS = ("Interactive", "Non-interactive")
 TIERS = (1, 2, 3)
-FIGURES = 12
-"""Significant digits of a loss in the entry; it is rounded up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,7 +344,8 @@ class TotalLoss(NamedTuple):
 
 def _format(amount: Fraction) -> str:
     """Return a loss as text, rounded up."""
-    return format_loss(amount, FIGURES)
+    figures = 12  # significant digits of a loss in the entry; it is rounded up
+    return format_loss(amount, figures)
 
 
 def select_protected(results: Sequence[ReleasedResult]) -> list[PrivacyStatement]:

@@ -29,11 +29,7 @@ from .registry import About
 
 SHEET = "REVIEW.md"
 OPEN_ANSWER = "**Open:** ______________________________"
-EVENTS_AT_ONCE = 1000
-"""Audit events that are read in one transaction."""
 NIST, W3C = "NIST SP 800-226", "W3C draft note"
-CELL_LENGTH = 20_000
-"""Characters of a name or question in the sheet: longer than any that a ledger takes, so that none is cut."""
 SOURCES = (
     "- NIST SP 800-226: J. Near, D. Darais, N. Lefkovitz, G. Howarth, *Guidelines for Evaluating Differential Privacy "
     "Guarantees*, March 2025, <https://doi.org/10.6028/NIST.SP.800-226>.\n"
@@ -149,7 +145,9 @@ def describe_review(
 
 def _escape(text: object) -> str:
     """Return any text as Markdown of one line that shows it as it is."""
-    return escape_for_markdown(text, CELL_LENGTH)
+    # characters of a name or question in the sheet: longer than any that a ledger takes, so that none is cut
+    cell_length = 20_000
+    return escape_for_markdown(text, cell_length)
 
 
 def _state(text: str) -> str:
@@ -160,7 +158,8 @@ def _state(text: str) -> str:
 def _read_events(ledger: Ledger, dataset: str) -> Iterator[EventEntry]:
     """Yield all audit events of a dataset, in order of time."""
     after = 0
-    while events := ledger.events(after, EVENTS_AT_ONCE, dataset):
+    events_at_once = 1000  # audit events that are read in one transaction
+    while events := ledger.events(after, events_at_once, dataset):
         yield from events
         after = events[-1].entry
 

@@ -34,8 +34,6 @@ from .queue import WorkerRole
 from .visitors import MACHINE, Visitor
 
 HOST = "127.0.0.1"
-PUBLISH_SECONDS = 0.2
-"""Seconds between publication times. One local user owns the table, so nobody learns counting times from them."""
 NO_TOKEN = (
     "This address works in the browser that `dpcurves try` opened. Copy the whole address that it printed, with its "
     "token, into this browser.\n"
@@ -183,7 +181,9 @@ def _serve_locked(
     table: LocalTable, forms: Mapping[str, Form], port: int, ready: Callable[[LocalAccess], object]
 ) -> None:
     """Serve the pages of a table whose ledger is locked."""
-    workers = Workers(table.ledger_url, (WorkerRole.ALL,), PUBLISH_SECONDS)
+    # seconds between publication times. One local user owns the table, so nobody learns counting times from them.
+    publish_seconds = 0.2
+    workers = Workers(table.ledger_url, (WorkerRole.ALL,), publish_seconds)
     services = Services(table.ledger_url, workers.notify)
     listening = _open_socket(port)
     access = LocalAccess(listening.getsockname()[1])

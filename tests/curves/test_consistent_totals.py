@@ -189,7 +189,7 @@ def test_what_does_not_add_up_is_refused(asked: Asked) -> None:
     refused: list[tuple[Callable[[], object], str]] = [
         (lambda: both.sum_over("ward"), "columns: columns of these categories are needed, each once: 'state', 'year'"),
         (both.sum_over, "columns: columns of these categories"),
-        (lambda: dp.consistent([both, both.sum_over("state")]), "results: two results are from one release"),
+        (lambda: dp.consistent([both, both.sum_over("state")]), "results: two results are from the same release"),
         (lambda: dp.consistent([both, curve]), "results: only counts, sums"),
         (lambda: dp.consistent([both, by_year], "mean"), "statistic: must be count or sum"),
         (lambda: dp.consistent([both, by_year], "sum"), "statistic: sums of one column"),

@@ -121,10 +121,6 @@ def draw_means(
 
 MOST_BARS = 60
 """Bars. Largest number of categories in a picture; the ones with the largest counts are drawn."""
-LONGEST_BAR_LABEL = 108
-"""Characters. Longer names of categories are shortened in the middle."""
-BAR_LABEL_LINE = 36
-"""Characters of a line: longer names of categories are wrapped."""
 
 
 def draw_category_bars(
@@ -155,7 +151,8 @@ def draw_category_bars(
     """
     values = np.asarray(counts, dtype=float)
     drawn = np.sort(np.argsort(-np.nan_to_num(values, nan=-1.0), kind="stable")[:MOST_BARS])
-    texts = distinguish_labels([names[index] for index in drawn], LONGEST_BAR_LABEL)
+    longest_bar_label = 108  # characters: longer names of categories are shortened in the middle
+    texts = distinguish_labels([names[index] for index in drawn], longest_bar_label)
     lines = ["\n".join(_balance_lines(text)) for text in texts]
     # inches of a bar with one line, of each further line, and of the widest line at 8 points
     height = 0.24 + 0.14 * max((line.count("\n") for line in lines), default=0)
@@ -196,9 +193,10 @@ def draw_category_bars(
 
 def _balance_lines(text: str) -> list[str]:
     """Return a name in as few lines as needed, of about equal length, with breaks between words where possible."""
-    fewest = ceil(len(text) / BAR_LABEL_LINE)
+    bar_label_line = 36  # characters of a line: longer names of categories are wrapped
+    fewest = ceil(len(text) / bar_label_line)
     lines = wrap(text, max(ceil(len(text) / max(fewest, 1)) + 4, 8)) if fewest > 1 else [text]
-    return lines if len(lines) <= fewest else wrap(text, BAR_LABEL_LINE) or [text]
+    return lines if len(lines) <= fewest else wrap(text, bar_label_line) or [text]
 
 
 def _describe_counts(
