@@ -66,6 +66,7 @@ class StreamedEngine(DuckEngine):
         """Return an engine on the same connection and snapshot under another contribution bound."""
         engine = StreamedEngine(self._link, self._table, unit, self._data_key)
         engine._state = self._state
+        engine._derived, engine._filter, engine._used = self._derived, self._filter, self._used
         return engine
 
     def close(self) -> None:
@@ -641,7 +642,7 @@ class PostgresEngine(CheckablePostgres):
     def using(self, unit: Unit) -> PostgresEngine:
         """Return an engine on the same connection and snapshot under another contribution bound."""
         engine = PostgresEngine(self._link, self._table, unit, self._data_key)
-        engine._state = self._state
+        engine._state, engine._table = self._state, self._table  # with its filter and its derived columns
         return engine
 
     def close(self) -> None:

@@ -203,7 +203,10 @@ def test_a_filter_acts_before_the_bound_of_rows_and_person_by_person(ranking: st
         for table in tables:
             data = replace(table, ranking=ranking)
             with open_records(data, unit=unit, key=b"k", keeps_failing_rows=keeps_failing_rows) as records:
-                counts.append(records.with_filter(where).counts(grid))
+                filtered = records.with_filter(where)
+                counts.append(filtered.counts(grid))
+                again = filtered.with_unit(unit)  # under another bound the filter stays
+                assert again is None or again.counts(grid).tolist() == counts[-1].tolist()
         whole, *halves = counts
         assert whole.tolist() == (halves[0] + halves[1]).tolist()
         used = np.minimum(rows_of_people, records_of_each).sum()
