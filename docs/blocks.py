@@ -224,12 +224,17 @@ def is_same(shown: str, printed: str) -> bool:
     return re.fullmatch(rf"\s*{pattern}\s*", "\n" + whole, re.DOTALL) is not None
 
 
+def mark_made_up(figure: Any) -> None:
+    """Write in grey, into the lower right corner, that the data of a figure are made up."""
+    figure.text(0.995, 0.005, "made-up data", color="0.4", ha="right", va="bottom", fontsize=7)
+
+
 def draw(target: Path) -> None:
-    """Save the current figure, marked as one of made-up data in grey."""
+    """Save the current figure, marked as one of made-up data."""
     import matplotlib.pyplot as plt
 
     figure = plt.gcf()
-    figure.text(0.995, 0.005, "made-up data", color="0.4", ha="right", va="bottom", fontsize=7)
+    mark_made_up(figure)
     target.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(target, dpi=110)
 

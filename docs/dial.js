@@ -9,7 +9,7 @@
   };
   const EPSILONS = steps(LEAST, MOST), RECORDS = steps(100, 1e6);
   const told = (number) => number.toLocaleString("en", { maximumSignificantDigits: 2 });
-  const points = (width) => `${told(width)} point${told(width) === "1" ? "" : "s"}`;
+  const points = (width) => `${told(width)} percentage point${told(width) === "1" ? "" : "s"}`;
   const whole = (number) => Math.round(number).toLocaleString("en");
   const nearest = (list, value) => list.reduce((best, each, at) =>
     Math.abs(Math.log(each / value)) < Math.abs(Math.log(list[best] / value)) ? at : best, 0);
@@ -40,10 +40,11 @@
   };
 
   const draw = (svg, curve, line, widths) => {
+    const panel = curve.joined ? 96 : 0;  // pixels: below a curve its half widths are drawn, where a narrow band can be seen
     const wide = Math.max(svg.clientWidth, 260), high = Math.round(Math.min(300, Math.max(220, 0.6 * wide)));
     const [left, right, top, bottom] = [46, 12, 10, 42];
-    svg.setAttribute("viewBox", `0 0 ${wide} ${high}`);
-    svg.setAttribute("height", high);
+    svg.setAttribute("viewBox", `0 0 ${wide} ${high + panel}`);
+    svg.setAttribute("height", high + panel);
     const ends = line.y.map((y, at) => [Math.max(y - widths[at], 0), y + widths[at]]);
     const beside = curve.joined ? 0 : (line.x[1] - line.x[0]) / 2;
     const [from, to] = !curve.joined && line.x.at(-1) <= 1 ? [0, 1] : [line.x[0] - beside, line.x.at(-1) + beside];
@@ -74,8 +75,27 @@
       parts.push(element("svg:path", { class: "bar", d: `M${x1 - 4} ${y1}h8M${x1} ${y1}V${y2}M${x1 - 4} ${y2}h8` }));
       parts.push(element("svg:circle", { class: "point", cx: x1, cy: upwards(y), r: 2 }));
     }
+    if (curve.joined) {
+      const largest = Math.max(...widths.map((width) => 100 * width), 0.01);
+      const scale = [1, 2, 5].flatMap((step) => [-2, -1, 0, 1, 2].map((ten) => step * 10 ** ten)).sort((a, b) => a - b);
+      const end = scale.find((each) => each >= largest) ?? 50, [from0, to0] = [high + panel - 8, high + 24];
+      const along = (y) => from0 - (from0 - to0) * Math.min(y, end) / end;
+      for (const tick of [0, end]) {
+        parts.push(element("svg:line", { class: "rule", x1: left, x2: wide - right, y1: along(tick), y2: along(tick) }));
+        text(left - 5, along(tick) + 4, `± ${told(tick)}`, "end");
+      }
+      text(left, high + 14, "half width of the band, percentage points", "start");
+      const line0 = line.x.map((x, at) => `${at ? "L" : "M"}${across(x).toFixed(1)} ${along(100 * widths[at]).toFixed(1)}`).join("");
+      parts.push(element("svg:path", { class: "band", d: `${line0}L${across(to)} ${from0}L${across(from)} ${from0}Z` }));
+      parts.push(element("svg:path", { class: "curve", d: line0 }));
+    }
     svg.replaceChildren(...parts);
   };
+
+  // A button that the theme's own listener serves: it copies the text of the code beside it.
+  const copyButton = (at) => element("nav", { class: "md-code__nav" }, element("button", {
+    class: "md-code__button", type: "button", title: "Copy to clipboard", "data-md-type": "copy",
+    "data-clipboard-target": `#dial-code-${at} > code` }));
 
   const start = (place, table) => {
     const control = {}, form = element("form");
@@ -107,17 +127,18 @@
     choice("adjacency", "Adjacency");
     number("epsilon", "Epsilon", EPSILONS, 1, { min: LEAST, max: MOST });
     number("records", "Records", RECORDS, 3000, { min: 1, max: 1e7 });
-    number("questions", "Such questions", [...Array(20).keys()].map((each) => each + 1), 1, { min: 1, max: 1000, step: 1 });
+    number("questions", "Questions like this one", [...Array(20).keys()].map((each) => each + 1), 1, { min: 1, max: 1000, step: 1 });
     number("budget", "Budget (epsilon)", steps(0.1, 10), 4, { min: 0.01, max: 100 });
-    number("wanted", "Wanted: ± points", steps(0.1, 25), 1, { min: 0.01, max: 50 });
+    number("wanted", "Wanted half width (percentage points)", steps(0.1, 25), 1, { min: 0.01, max: 50 });
     const svg = element("svg:svg", { role: "img", width: "100%" });
     const said = element("p", { class: "said", role: "status" }), more = element("ul");
     const key = element("p", { class: "key" });
     const code = [0, 1, 2].map(() => element("code", { tabindex: 0 }));
-    const names = ["See it first, without data", "Ask exactly this", "The same in Python"];
+    const names = ["See it first, without data", "Ask exactly this (dpcurves example people.parquet writes a table to try it on)",
+      "The same in Python"];
     form.append(first, said, svg, key, second);
     place.replaceChildren(form, more, ...code.flatMap((each, at) => [
-      element("p", { class: "name" }, names[at]), element("pre", {}, each)]));
+      element("p", { class: "name" }, names[at]), element("pre", { id: `dial-code-${at}` }, copyButton(at), each)]));
 
     const options = (select, list, wanted) => {
       const kept = list.map(String).includes(select.value) ? select.value : String(wanted ?? list[0]);
@@ -130,12 +151,24 @@
 
     const show = () => {
       const curve = table.curves[control.curve.value];
-      options(control.cells, curve.cells.length ? curve.cells : [0], 1024);
-      options(control.shape, curve.shapes, curve.shapes.at(-1));
+      options(control.cells, curve.cells.length ? curve.cells : [0], 256);
+      options(control.shape, curve.shapes, curve.shapes[0]);
       const [cells, adjacency, shape] = [Number(control.cells.value), control.adjacency.value, control.shape.value];
-      const bounded = (input) => Math.min(Math.max(Number(input.value) || Number(input.min), Number(input.min)), Number(input.max));
-      const [epsilon, records, budget, wanted] = ["epsilon", "records", "budget", "wanted"].map((name) => bounded(control[name]));
-      const [n, k] = [Math.round(records), Math.round(bounded(control.questions))];
+      const refused = ["epsilon", "records", "questions", "budget", "wanted"].filter((name) => {
+        const { value, min, max } = control[name], whole = ["records", "questions"].includes(name);
+        const fits = value !== "" && Number(value) >= Number(min) && Number(value) <= Number(max) && (!whole || Number.isInteger(Number(value)));
+        control[name].setAttribute("aria-invalid", String(!fits));
+        return !fits;
+      });
+      for (const part of [svg, key, more, ...place.querySelectorAll(".name, pre")]) part.hidden = refused.length > 0;
+      if (refused.length) {
+        const { min, max } = control[refused[0]], words = control[refused[0]].labels[0].textContent;
+        const kind = ["records", "questions"].includes(refused[0]) ? "a whole number" : "a number";
+        said.textContent = `${words}: enter ${kind} from ${Number(min).toLocaleString("en")} to ${Number(max).toLocaleString("en")}.`;
+        svg.style.display = "none";
+        return;
+      }
+      const [epsilon, n, k, budget, wanted] = ["epsilon", "records", "questions", "budget", "wanted"].map((name) => Number(control[name].value));
       const line = table.lines.find((each) => each.curve === control.curve.value && each.cells === cells
         && each.adjacency === adjacency && each.shape === shape);
       const width = half(line, n * epsilon);
@@ -160,7 +193,8 @@
       const units = adjacency === "replace-one" ? ` --units ${n}` : "";
       const facts = { cells, epsilon, records: n, adjacency, units, python: `dp.${adjacency.replace("-", "_").toUpperCase()}` };
       [curve.plan, curve.ask, curve.python].forEach((words, at) => {
-        code[at].textContent = words.replace(/\{(\w+)\}/g, (_, name) => facts[name]);
+        const filled = words.replace(/\{(\w+)\}/g, (_, name) => facts[name]);
+        code[at].textContent = filled.replace(/epsilon="(\d+)"/, "epsilon=$1");
       });
       svg.setAttribute("aria-label", `${curve.name}, records like ${shape}. ${said.textContent}`);
       const single = line.y.length === 1;  // a number has no curve

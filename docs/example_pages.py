@@ -55,6 +55,24 @@ def pages(examples: list[Example]) -> dict[str, str]:
     return {GALLERY: gallery(examples)} | {f"examples/{example.name}.md": page(example) for example in examples}
 
 
+def group_by_task(examples: list[Example]) -> dict[str, list[Example]]:
+    """Return the examples of each task in the order in which they are shown; those of no task stand among the last."""
+    short = {each.name: each for each in examples if not each.is_long}
+    other = tuple(name for name in sorted(short) if name not in {each for names in TASKS.values() for each in names})
+    groups = {task: [short[name] for name in names if name in short] for task, names in TASKS.items()}
+    groups[list(TASKS)[-1]] += [short[name] for name in other]
+    groups[NOTEBOOKS] = [each for each in examples if each.is_long]
+    return {task: group for task, group in groups.items() if group}
+
+
+def contents(examples: list[Example]) -> list[Any]:
+    """Return the part of the table of contents with the gallery and each example, so that all have menus and arrows."""
+    groups = group_by_task(examples).items()
+    return [
+        GALLERY, *({task: [{each.title: f"examples/{each.name}.md"} for each in group]} for task, group in groups)
+    ]  # fmt: skip
+
+
 def beside(examples: list[Example]) -> dict[str, Path]:
     """The files that the pages show, or lead to, by their places: pictures, notebooks, and the examples themselves."""
     own = {f"examples/{example.name}.py": example.path for example in examples}
@@ -68,14 +86,9 @@ def written(example: Example) -> list[Path]:
 
 
 def gallery(examples: list[Example]) -> str:
-    """Page of the examples with their thumbnails, by task; those of no task stand among the last."""
-    short = {each.name: each for each in examples if not each.is_long}
-    other = tuple(name for name in sorted(short) if name not in {each for names in TASKS.values() for each in names})
-    groups = {task: [short[name] for name in names if name in short] for task, names in TASKS.items()}
-    groups[list(TASKS)[-1]] += [short[name] for name in other]
-    groups[NOTEBOOKS] = [each for each in examples if each.is_long]
+    """Return the page of all examples with their thumbnails, by task."""
     parts = [INTRODUCTION]
-    for task, own in groups.items():
+    for task, own in group_by_task(examples).items():
         cards = "\n\n".join(map(_card, own))
         parts.append(f'## {task}\n\n<div class="grid cards examples" markdown>\n\n{cards}\n\n</div>\n')
     return "\n".join(parts)

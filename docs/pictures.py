@@ -1,7 +1,8 @@
 """Pictures of the README and of the page on numbers, from today's code: `make pictures`.
 
-Data of the page on numbers is made up, and its noise is seeded, as each picture says. The picture of flights is that of
-`demo/flights.py`: real flights, asked anew from a ledger of its own, with noise from the operating system.
+Data of the page on numbers is made up, as each picture says, and its noise comes from a fixed key. The picture of
+flights is that of `demo/flights.py`: real flights, asked anew from a ledger of its own, with noise from the operating
+system.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+
+sys.path.insert(0, str(Path(__file__).parent))
+import blocks
 
 import dpcurves as dp
 from dpcurves import display
@@ -35,8 +39,13 @@ TERMS: dict[str, Any] = {"epsilon": "0.5", "adjacency": dp.REPLACE_ONE}
 
 
 def seeded() -> dict[str, Any]:
-    """Terms of a release whose noise is the same each time."""
-    return {**TERMS, "randomness": dp.Randomness.from_seed(3)}
+    """Return the terms of a release whose noise is the same each time."""
+    return {**TERMS, "randomness": fixed_noise(3)}
+
+
+def fixed_noise(number: int) -> dp.Randomness:
+    """Return noise from a public key: the records are made up, which each picture says, and need no protection."""
+    return dp.Randomness.from_key(b"public key of the documentation!", f"picture {number}")
 
 
 def band() -> Any:
@@ -105,7 +114,7 @@ def arms() -> Any:
     by = dp.Categories("state", tuple(STATES))
     asked = dp.SurvivalQuestion("months", "died", dp.Grid(0, 100, cells=50), by=by)
     loss = dp.PrivacyLoss.pure(1)
-    with dp.Session(columns, budget=loss, adjacency=dp.REPLACE_ONE, randomness=dp.Randomness.from_seed(4)) as session:
+    with dp.Session(columns, budget=loss, adjacency=dp.REPLACE_ONE, randomness=fixed_noise(4)) as session:
         return session.ask(asked, loss)
 
 
@@ -163,6 +172,7 @@ def main() -> None:
     (IMAGES / "numbers").mkdir(exist_ok=True)
     for name, draw in NUMBERS.items():
         ax = draw()
+        blocks.mark_made_up(ax.figure)
         display.save_figure(ax, IMAGES / "numbers" / f"{name}.png")
         figure: Figure = ax.figure
         figure.clear()

@@ -72,7 +72,8 @@ def _text(page: Path) -> bytes:
         text = symbols.linked(text, place, symbols.symbols(notation.read_text(encoding="utf-8")))
     if place == HOME:
         text = VERSION.sub(lambda _: version_line(), text)
-    return ((HIDDEN if place in NOT_SEARCHED else "") + text).encode()
+    head = HIDDEN if place in NOT_SEARCHED or place.startswith(DECISIONS) else BOOSTED if place in GUIDE else ""
+    return (head + text).encode()
 
 
 HOME, PROJECT, VERSION = "index.md", ROOT / "pyproject.toml", re.compile(r"\bVERSION\b")
@@ -101,6 +102,8 @@ NOT_SEARCHED = frozenset(
         "comparison_functions.md",
         "coverage.md",
         "errata.md",
+        "exercises/README.md",
+        "expected_errors.md",
         "intervals.md",
         "notation.md",
         "one_number.md",
@@ -110,7 +113,15 @@ NOT_SEARCHED = frozenset(
     }
 )
 """Pages for reference by experts: a search would find them before what people look for, and loads twice as long."""
+DECISIONS = "decisions/"
+"""Folder of records for maintainers, which no search finds either."""
 HIDDEN = "---\nsearch:\n  exclude: true\n---\n\n"
+GUIDE = frozenset({
+    "budgets.md", "choose.md", "differential_privacy.md", "epsilon.md", "first_curve.md", "install.md", "law.md",
+    "numbers.md", "people_ask.md", "trust_models.md",
+})  # fmt: skip
+"""Pages of the guide: a search finds them before pages of reference that have the same words."""
+BOOSTED = "---\nsearch:\n  boost: 3\n---\n\n"
 
 
 def made(contents: Any) -> dict[str, str]:
@@ -122,7 +133,10 @@ def adapted(read: Mapping[str, Any], folder: Path, address: str) -> dict[str, An
     """The settings as they are said from a folder elsewhere, with all pages in the table of contents."""
     away = Path(relpath(ROOT, folder))
     settings: dict[str, Any] = {**read, "docs_dir": "docs", "site_dir": "site"}
-    settings["nav"] = reference_pages.whole(ROOT, read["nav"])
+    settings["nav"] = [
+        {"Examples": example_pages.contents(found([]))} if entry == {"Examples": example_pages.GALLERY} else entry
+        for entry in reference_pages.whole(ROOT, read["nav"])
+    ]
     settings["theme"] = {**read["theme"], "custom_dir": THEME}
     for plugin in settings["plugins"]:
         if "mkdocstrings" in plugin:

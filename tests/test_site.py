@@ -37,7 +37,8 @@ SOURCES = "docs", "src", "examples", "mkdocs.yml"
 MODES_ASKED = os.environ.get("DPCURVES_SITE_MODES", "")
 """`all` or `one`: axe reads every page in all modes, as in `make site-check`, or in the one that its name falls to."""
 KINDS = (
-    "", "404.html", "first_curve/", "budgets/", "experts/", "choose/", "dial/", "tutorial/", "promise/", "judging/",
+    "", "404.html", "differential_privacy/", "epsilon/", "law/", "people_ask/", "first_curve/", "budgets/", "experts/",
+    "choose/", "dial/", "tutorial/", "promise/", "judging/",
     "one_number/", "trust_models/",
     "examples/", "examples/roc_curve/", "api/", "api/roc-curves-and-auc/", "commands/", "commands/ledger/",
 )  # fmt: skip
@@ -207,7 +208,7 @@ def test_the_dial_is_turned_by_keyboard_and_says_what_its_table_says(visit: Visi
     visit.see(place)
     visit.page.wait_for_selector(".dial .said")
     lines = {tuple(each.values())[:4]: each for each in json.loads(dial.NUMBERS.read_text(encoding="utf-8"))["lines"]}
-    line = lines["cdf", 1024, "replace-one", dial.PLACES[-1]]
+    line = lines["cdf", 256, "replace-one", dial.PLACES[0]]
     assert _points(visit) == pytest.approx(dial.read(line, 3_000), rel=0.05)
     visit.page.focus(".dial input[name=epsilon]")
     visit.page.keyboard.press("Tab")  # to its slider
@@ -218,7 +219,7 @@ def test_the_dial_is_turned_by_keyboard_and_says_what_its_table_says(visit: Visi
     assert _points(visit) == pytest.approx(dial.read(line, 3_000 * epsilon), rel=0.05)
     visit.page.select_option(".dial select[name=cells]", "64")
     visit.page.select_option(".dial select[name=adjacency]", "add-remove")
-    line = lines["cdf", 64, "add-remove", dial.PLACES[-1]]
+    line = lines["cdf", 64, "add-remove", dial.PLACES[0]]
     assert _points(visit) == pytest.approx(dial.read(line, 3_000 * epsilon), rel=0.05)
     code = " ".join(visit.page.eval_on_selector_all(".dial code", "all => all.map(each => each.textContent)"))
     assert f"--grid 0:120:64 --epsilon {epsilon:g} --adjacency add-remove --forecast 3000" in code
@@ -231,9 +232,68 @@ def test_the_dial_is_turned_by_keyboard_and_says_what_its_table_says(visit: Visi
 
 
 def _points(visit: Visit) -> float:
-    said = re.fullmatch(r".*, the whole curve is known to within ± ([\d.]+) points?[.]", visit.page.evaluate(SAID))
+    said = re.fullmatch(
+        r".*, the whole curve is known to within ± ([\d.]+) percentage points?[.]", visit.page.evaluate(SAID)
+    )
     assert said is not None
     return float(said[1])
+
+
+def test_the_dial_refuses_what_lies_outside_its_fields_and_names_the_range(visit: Visit) -> None:
+    visit.see("dial/")
+    visit.page.wait_for_selector(".dial .said")
+    for name, value, sentence in (
+        ("epsilon", "1e9", "Epsilon: enter a number from 0.01 to 3."),
+        ("epsilon", "", "Epsilon: enter a number from 0.01 to 3."),
+        ("records", "0", "Records: enter a whole number from 1 to 10,000,000."),
+        ("records", "2.5", "Records: enter a whole number from 1 to 10,000,000."),
+    ):
+        before = visit.page.input_value(f".dial input[name={name}]")
+        visit.page.fill(f".dial input[name={name}]", value)
+        assert visit.page.evaluate(SAID) == sentence
+        assert not visit.page.is_visible(".dial svg")
+        assert not visit.page.is_visible(".dial pre >> nth=0")
+        visit.page.fill(f".dial input[name={name}]", before)
+        assert visit.page.is_visible(".dial svg")
+        assert "is known to within ± " in visit.page.evaluate(SAID)
+    assert visit.wrong == []
+
+
+def test_console_blocks_copy_what_is_typed_and_nothing_else(visit: Visit) -> None:
+    """Prompts and output stay out of the clipboard; of the dial, too, its commands can be copied."""
+    visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    expected = {
+        "": "pip install 'dpcurves[plot]'",
+        "server/": "pip install 'dpcurves[server]'",
+        "sql/": "dpcurves example people.duckdb\ndpcurves sql people.duckdb",
+    }
+    for place, beginning in expected.items():
+        visit.see(place)
+        block = visit.page.locator("div.highlight:has(.gp)").first
+        block.hover()
+        block.locator("button[data-clipboard-target]").click()
+        copied = visit.page.evaluate("navigator.clipboard.readText()")
+        assert copied.startswith(beginning), place
+        assert "$ " not in copied
+    visit.see("dial/")
+    visit.page.wait_for_selector(".dial pre button")
+    visit.page.locator(".dial pre button").nth(1).click()
+    copied = visit.page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith("dpcurves cdf people.parquet --column age")
+
+
+def _page_text(site: Path, place: str) -> str:
+    file = site / place / "index.html" if place.endswith("/") or not place else site / place
+    return file.read_text("utf-8")
+
+
+def test_every_example_page_leads_to_the_gallery_and_to_the_next_one(site: Path) -> None:
+    for place in places(site):
+        if re.fullmatch(r"examples/\w+/", place):
+            text = _page_text(site, place)
+            assert re.search(r'<a href="../" class="md-nav__link', text), place
+            assert "md-footer__link--prev" in text, place
+            assert "md-footer__link--next" in text, place
 
 
 def test_a_table_is_sorted_by_its_headings(visit: Visit) -> None:
@@ -259,7 +319,7 @@ def test_the_index_of_the_search_is_light_too(site: Path) -> None:
 SEARCHES = {
     "AUC confidence interval": "api/roc-curves-and-auc/",
     "percentile": "api/quantiles-and-the-median/",
-    "histogram by group": "api/histograms/",
+    "histogram by group": "api/histograms-and-bar-charts/",
     "median": "api/quantiles-and-the-median/",
     "kaplan meier": "api/survival-curves/",
     "reliability diagram": "api/calibration/",
@@ -269,12 +329,34 @@ SEARCHES = {
     "standard deviation": "api/means-and-variances/",
     "confusion matrix": "api/all-that-a-score-tells/",
     "chi-squared test": "api/contingency-tables-and-the-chi-squared-test/",
-    "heat map": "api/histograms/",
+    "heat map": "api/histograms-and-bar-charts/",
     "postgres": "postgres/",
     "spark": "spark/",
     "two servers": "two_servers/",
     "local differential privacy": "local/",
-    "which epsilon": "choose/",
+    "which epsilon": "epsilon/",
+    "how do I pick epsilon": "epsilon/",
+    "how to choose epsilon": "epsilon/",
+    "what is differential privacy": "differential_privacy/",
+    "jupyter": "people_ask/",
+    "docker": "people_ask/",
+    "excel": "people_ask/",
+    "weights": "people_ask/",
+    "small groups": "people_ask/",
+    "roadmap": "people_ask/",
+    "cite": "people_ask/",
+    "GDPR": "law/",
+    "HIPAA": "law/",
+    "NIST": "law/",
+    "census": "law/",
+    "install": "install/",
+    "what is adjacency": "differential_privacy/",
+    "budget": "budgets/",
+    "which question": "choose/",
+    "trust model": "trust_models/",
+    "how many records": "people_ask/",
+    "first curve": "first_curve/",
+    "streams": "streams/",
     "ledger create": "commands/ledger/",
     "budget exceeded": "api/budgets-and-ledgers/",
     "roc_curve": "api/roc-curves-and-auc/",
