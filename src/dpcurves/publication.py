@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from datetime import date as date_type
 from hashlib import sha256
 from importlib.metadata import version
 from io import BytesIO
-from math import exp
+from math import exp, isfinite
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -81,14 +83,16 @@ def publish(
     population: bool = True,
     suppress: float | None = None,
     about: str | Path | None = None,
+    date: str | None = None,
 ) -> list[Path]:
     """Write released results into a folder for others. Costs no privacy budget; needs the extra ``plot``.
 
     Each result is written as JSON, as CSV, and as a plot in SVG, PDF and PNG (300 dots per inch). ``index.html`` shows
-    all results and loads nothing from elsewhere. ``PRIVACY.txt`` states the guarantee in plain words, ``METHODS.txt``
-    in a paragraph for a methods section. ``registry.yaml`` is an entry for the registry of differential-privacy
-    deployments, which names the fields that it lacks. ``CITATION.cff`` names the software, and ``SHA256SUMS`` has the
-    hash of each file for ``sha256sum -c``. Equal results give equal bytes.
+    all results, links to all files and loads nothing from elsewhere. ``PRIVACY.txt`` states the guarantee in plain
+    words, ``METHODS.txt`` in a paragraph of at most 60 words to be cited. ``registry.yaml`` is an entry for the
+    registry of differential-privacy deployments, which names the fields that it lacks. ``CITATION.cff`` names the
+    software, and ``SHA256SUMS`` has the hash of each file for ``sha256sum -c``. Equal results and dates give equal
+    bytes. Advice to whoever asked the questions is left out of notes.
 
     Args:
         results: One result, several results, or results by name. Names consist of lower-case letters, digits, ``-`` and
@@ -101,13 +105,14 @@ def publish(
             files; see `ReleasedResult.to_csv`. JSON and plots always have all numbers with their intervals.
         about: TOML file with what results do not know and the entry needs: curators, region, intended use and more.
             ``dpcurves publish --about-template FILE`` writes one to fill in. None: the entry lacks these fields.
+        date: Date of the publication, as in ``"2026-11-29"``. None: today, in UTC.
 
     Returns:
         The paths of the files, sorted by name.
 
     Raises:
-        ValueError: there is no result, a name is not a valid file name, the folder holds other files, or `about` has a
-            wrong key or value.
+        ValueError: there is no result, a name is not a valid file name, the date is none, the folder holds other
+            files, or `about` has a wrong key or value.
         ImportError: matplotlib is not installed.
 
     >>> import tempfile, dpcurves as dp
@@ -117,14 +122,16 @@ def publish(
     >>> "PRIVACY.txt" in [file.name for file in files]
     True
     """
-    named_results = _name_results(results)
+    named_results, published_on = _name_results(results), _parse_date(date)
     facts = NOTHING_KNOWN if about is None else read_about(about)
     files: dict[str, bytes] = {}
     summaries = []
     for name, result in named_results.items():
         picture = result.plot_headless(level=level, population=population)
         threshold = suppress if result._suppressible_columns() else None
-        summaries.append(result.render_html(display.svg_text(picture), suppress=threshold))
+        page_settings: dict[str, Any] = {"level": level, "population": population, "suppress": threshold}
+        links = _describe_files(name, _describe_size(result))
+        summaries.append(result.render_html(display.svg_text(picture), links=links, for_readers=True, **page_settings))
         files[f"{name}.json"] = (result.to_json() + "\n").encode()
         files[f"{name}.csv"] = result.to_csv_text(level=level, population=population, suppress=threshold).encode()
         for ending in PICTURES:
@@ -132,7 +139,9 @@ def publish(
             display.save_axes(picture, buffer, ending, display.PRINTED)
             files[f"{name}{ending}"] = buffer.getvalue()
     statements = {name: result.privacy for name, result in named_results.items()}
-    files[PAGE] = display.render_report(title, display.INTRODUCTION, summaries, ()).encode()
+    introduction = f"{display.INTRODUCTION}\n\nPublished on {published_on}, with dpcurves {version('dpcurves')}."
+    page_links = [PRIVACY_TEXT, METHODS, REGISTRY, CITATION, CHECKSUMS]
+    files[PAGE] = display.render_report(title, introduction, summaries, (), links=page_links).encode()
     files[PRIVACY_TEXT] = (describe_results_privacy(named_results) + "\n").encode()
     files[METHODS] = (methods_paragraph(statements, level) + "\n").encode()
     files[CITATION] = _citation().encode()
@@ -230,7 +239,7 @@ def describe_privacy(privacy: PrivacyStatement) -> str:
         lines.append(f"Model: {privacy.model}.")
     if privacy.seeded:
         lines = [f"{display.SEEDED}. The noise can be reproduced, so the guarantee below does not hold.", *lines]
-    lines += [f"Note: {note}." for note in privacy.notes]
+    lines += [f"Note: {note}." for note in display.select_reader_notes(privacy.notes)]
     return "\n".join(lines)
 
 
@@ -264,25 +273,70 @@ def _describe_total_loss(results: Sequence[ReleasedResult]) -> str:
 
 
 def methods_paragraph(statements: Mapping[str, PrivacyStatement], level: float) -> str:
-    """Return a paragraph on privacy for a methods section."""
-    descriptions = []
-    for name, privacy in statements.items():
-        if privacy.trust == OPEN:
-            descriptions.append(f"{name}: exact counts of public records")
-            continue
-        kind = "zero-concentrated differential privacy" if privacy.epsilon is None else "differential privacy"
-        kind = f"approximate {kind}" if privacy.delta else f"pure {kind}" if privacy.epsilon is not None else kind
-        descriptions.append(
-            f"{name}: {privacy.loss} ({kind}) under {privacy.adjacency} neighbours, "
-            f"protecting {privacy.protected_unit}; "
-            f"mechanism: {display.describe_mechanism(privacy.mechanism)}; trust: {display.describe_trust(privacy)}"
-        )
+    """Return a paragraph of at most 60 words on privacy, to be cited in a methods section."""
+    protected = [privacy for privacy in statements.values() if privacy.trust != OPEN]
+    if not protected:
+        return f"Results are exact counts of public records, made with dpcurves {version('dpcurves')}."
+    definitions = list(dict.fromkeys(map(_name_definition, protected)))
+    losses = list(dict.fromkeys(privacy.loss for privacy in protected))
+    neighbours = list(dict.fromkeys(privacy.adjacency for privacy in protected))
+    units = list(dict.fromkeys(privacy.protected_unit for privacy in protected))
+    loss = losses[0] if len(losses) == 1 else _describe_range(protected)
+    each = " each" if len(losses) == 1 and len(protected) > 1 else ""
+    unit = units[0] if len(units) == 1 and len(units[0].split()) <= 8 else "the units listed in PRIVACY.txt"
     seeded = f" {display.SEEDED}." if any(privacy.seeded for privacy in statements.values()) else ""
+    guarantee = f"{loss}{each}; {' and '.join(neighbours[:2])} neighbours; protecting {unit}"
     return (
-        f"Results were released with dpcurves {version('dpcurves')} and computed from noisy counts alone "
-        f"({'. '.join(descriptions)}). Bands and intervals are at the level {level:g}; those for these records cover "
-        f"the noise, those for the population sampling as well.{seeded}"
+        f"Results were released with dpcurves {version('dpcurves')} under {' and '.join(definitions[:2])} "
+        f"({guarantee}). "
+        f"Bands and intervals at the {100 * level:g}% level cover the noise, and those for the population sampling too."
+        f"{seeded}"
     )
+
+
+def _describe_range(statements: Sequence[PrivacyStatement]) -> str:
+    """Return the smallest and the largest loss of pure statements, else where the losses are."""
+    epsilons = [privacy.epsilon for privacy in statements if privacy.epsilon is not None and not privacy.delta]
+    if len(epsilons) < len(statements):
+        return "losses as listed in PRIVACY.txt"
+    return f"epsilon {format_loss(min(epsilons))} to {format_loss(max(epsilons))} each"
+
+
+def _name_definition(privacy: PrivacyStatement) -> str:
+    """Return the name of the definition of privacy that a statement meets."""
+    kind = "zero-concentrated differential privacy" if privacy.epsilon is None else "differential privacy"
+    return f"approximate {kind}" if privacy.delta else f"pure {kind}" if privacy.epsilon is not None else kind
+
+
+def _parse_date(text: str | None) -> str:
+    """Return a date of the calendar in ISO 8601; None: today, in UTC. Raises `InvalidArgument` for other texts."""
+    if text is None:
+        return datetime.now(UTC).date().isoformat()
+    try:
+        return date_type.fromisoformat(text).isoformat()
+    except (TypeError, ValueError):
+        raise InvalidArgument("date", "write the date as year-month-day, as in 2026-11-29") from None
+
+
+def _describe_files(name: str, size: str) -> list[tuple[str, str]]:
+    """Return the rows of a result on the page that name its size and link its files: (text, file name or empty)."""
+    files = [(f"{name}{ending}", f"{name}{ending}") for ending in (".csv", ".json", *PICTURES)]
+    return [*([(size, "")] if size else []), *files]
+
+
+def _describe_size(result: ReleasedResult) -> str:
+    """Return how many units a result is about, if that is public, or its released number of records; empty if
+    neither is known."""
+    privacy = result.privacy
+    if privacy.units is not None:
+        return f"{privacy.units:,} {f'units ({privacy.unit})' if privacy.unit else 'records'}, public"
+    count = getattr(result, "count", None) if hasattr(result, "quantile") else None
+    at_risk = getattr(result, "at_risk", None)
+    number = count if isinstance(count, float) else None if at_risk is None else float(at_risk[0])
+    is_weighted = getattr(result, "IS_WEIGHTED", False) or getattr(result, "WEIGHTED", False)
+    if number is None or not isfinite(number) or is_weighted:
+        return ""
+    return f"about {number:,.0f} records, by the released count"
 
 
 def _citation() -> str:

@@ -121,6 +121,8 @@ class CountedNumbers(IntervalResult):
     """
 
     INTERVAL_NAME = EACH
+    COLUMN_WORDS = display.describe_columns(number="number", value="value")
+    MEASURED = "value"
     REPR_FACTS = "{names.size} numbers"
     JSON_SCHEMAS = MappingProxyType({"numbers": {"description": "Each number by its name.", **display.BY_NAME}})
     LABEL: ClassVar[str] = ""

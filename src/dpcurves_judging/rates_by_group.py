@@ -103,6 +103,8 @@ class GroupRates(ScoresByCategory):
     """
 
     TITLE = "Rates by {column}"
+    COLUMN_WORDS = display.describe_columns(number="number", value="value")
+    MEASURED = "value"
     DISTINGUISHING_FACT = "threshold"
     SIZE = (6.8, 6.0)
 
@@ -205,6 +207,11 @@ class GroupRates(ScoresByCategory):
             )
         label = f"difference of {number.replace('_', ' ')} at {self.threshold:g}"
         return draw_intervals(rows, privacy, label=label, null_value=0.0, shades=shades[::-1], ax=ax, name=name)
+
+    def _row_words(self) -> Mapping[str, str]:
+        """Return the words of rates and metrics by their short names."""
+        words = {rate: rate.replace("_", " ") for rate in RATES}
+        return {**words, **{metric.key: metric.value.title for metric in Metric}}
 
     def _figure_title(self) -> str:
         """Return an empty title, because the axis label names the plotted rates."""

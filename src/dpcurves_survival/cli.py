@@ -21,7 +21,6 @@ from dpcurves.cli.terminal import Misuse
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from numpy.typing import ArrayLike
 
     from dpcurves.curves import ByCategory
     from dpcurves.data import Grid
@@ -59,14 +58,14 @@ class EventColumns(of.QuestionOptions):
 class SurvivalView(ResultView):
     """View of a survival curve: an at-risk table with bands."""
 
+    HIDDEN = ("cumulative_hazard", "at_risk_lower", "at_risk_upper")
+
     def tables(self, curve: Survival) -> list[ViewTable]:
-        """Return one table: time, survival with its band, and the number at risk with its interval; the median as
-        headline."""
-        fewest, largest = curve.at_risk_intervals(self.settings.level).T
-        risk = {"at risk": curve.at_risk, "at least": fewest, "at most": largest}
-        columns = {"time": curve.x, "survive to its start": curve._mask_unknown("y", curve.y)}
-        head = f"{_describe_median(curve, self.settings.level)}\n"
-        return [self.make_table(curve, columns, curve._interval_limits, "band", head=head, after=risk)]
+        """Return one table: time, share without an event with its band, and the number at risk with its interval; the
+        median as headline."""
+        (table,) = super().tables(curve)
+        median = _describe_median(curve, self.settings.level)
+        return [table._replace(headline="\n".join(filter(None, [median, table.headline])))]
 
 
 class GroupedSurvivalView(ResultView):
@@ -74,15 +73,11 @@ class GroupedSurvivalView(ResultView):
 
     def tables(self, curves: ByCategory[Survival]) -> list[ViewTable]:
         """Return one table with a row for each category: released number of records, and median survival time with
-        its interval; above it the log-rank test."""
-        from dpcurves.display import format_number, join_columns
-
-        numbers: dict[str, ArrayLike] = {
-            "records": [format_number(round(float(curve.at_risk[0]))) for curve in curves.values()],
-            "median": [_describe_median(curve, self.settings.level) for curve in curves.values()],
-        }
-        columns = join_columns(curves.label_columns(), numbers)
-        return [ViewTable(f"{describe_log_rank_test(curves, self.settings)}until the event", columns, len(curves))]
+        its intervals; above it the log-rank test."""
+        table = curves.describe_groups(level=self.settings.level, population=self.settings.population)
+        if table is None:
+            return []
+        return [ViewTable.from_table(describe_log_rank_test(curves, self.settings), table, max(len(curves), 2))]
 
 
 def _describe_median(curve: Survival, level: float) -> str:

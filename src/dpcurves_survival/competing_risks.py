@@ -24,7 +24,7 @@ from dpcurves.curves.question import (
     grid_from_cells,
     prepend_category_axes,
 )
-from dpcurves.curves.result import IntervalResult, PlotArguments, notes_on_dependence
+from dpcurves.curves.result import IntervalResult, PlotArguments, interval_scopes, name_ends, notes_on_dependence
 from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.data.axis import Category
 from dpcurves.display import format_number
@@ -90,6 +90,14 @@ class CompetingRisks(IntervalResult):
 
     KIND = "competing-risks"
     TITLE = "Competing risks over {label}"
+    COLUMN_WORDS = display.describe_columns(
+        cause="cause",
+        x="{label}",
+        incidence=("share with an event", display.CellFormat.SHARE),
+        hazard="cumulative hazard",
+        at_risk=("at risk", display.CellFormat.COUNT),
+    )
+    MEASURED = "incidence"
     REPR_FACTS = "{label}, {causes_text}"
     ARRAYS = ("x", "at_risk")
     JSON_SCHEMAS = MappingProxyType(
@@ -423,6 +431,31 @@ class CompetingRisks(IntervalResult):
                 "counts of the censored and of events of each cause are needed: use the unchanged text of to_json",
             )
         return cls.from_counts(turns, causes, grid, question["label"], document.privacy)
+
+    def key_columns(self, level: float, *, population: bool = True) -> dict[str, Any]:
+        """Return the number at risk at the beginning, and each cause's share with an event at the end of follow-up with
+        the band there."""
+        end, edges = int(np.flatnonzero(np.isfinite(self.incidence[0]))[-1]), len(self.x)
+        columns: dict[str, Any] = {"records": float(self.at_risk[0])}
+        scopes = interval_scopes(self.privacy, population=population).values()
+        bands = {of_population: self._interval_limits(level, population=of_population) for of_population in scopes}
+        for row, share in enumerate(self._known_curves["incidence"][:, end].tolist()):
+            limits = {
+                of_population: [float(np.ravel(ends)[row * edges + end]) for ends in band]
+                for of_population, band in bands.items()
+            }
+            columns |= {f"cause_{row}": share, **name_ends(f"cause_{row}", limits)}
+        return columns
+
+    def _key_words(self) -> Mapping[str, display.ColumnWords]:
+        """Return the titles of the shares of all causes."""
+        titles = {
+            f"cause_{row}": display.ColumnWords(
+                f"share with event {cause} at the end of follow-up", display.CellFormat.SHARE
+            )
+            for row, cause in enumerate(self.causes)
+        }
+        return {"records": display.ColumnWords("records", display.CellFormat.COUNT), **titles}
 
     def _summary(self) -> list[tuple[str, str]]:
         """Return for each cause a pair of texts: a description, and the share with an event at the last edge of

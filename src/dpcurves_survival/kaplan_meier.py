@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from math import inf
+from math import inf, isfinite
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self, Unpack
 
@@ -29,7 +29,14 @@ from dpcurves.curves.question import (
     prepend_category_axes,
     require_independent,
 )
-from dpcurves.curves.result import IntervalResult, PlotArguments, notes_on_width, warn_about_notes
+from dpcurves.curves.result import (
+    IntervalResult,
+    PlotArguments,
+    interval_scopes,
+    name_ends,
+    notes_on_width,
+    warn_about_notes,
+)
 from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.data.axis import Category
 from dpcurves.display import format_interval, format_number
@@ -131,6 +138,8 @@ def notes_on_log_rank_bias(tables: Sequence[EventTable], noises: Sequence[EventT
 QUIET = 0.05
 """Records: standard deviation of noise below which counts are used without shrinkage."""
 EVERYWHERE = "the band at every time"
+NOT_KNOWN = "not known"
+"""Text of a median whose band is too wide everywhere."""
 PLOT_LEVEL = 0.95
 """Probability of the bands and of the intervals of numbers at risk on plots."""
 
@@ -159,6 +168,12 @@ class Survival(IntervalResult):
 
     KIND = "survival"
     TITLE = "Survival over {label}"
+    COLUMN_WORDS = display.describe_columns(
+        x="{label}",
+        y=("share without an event", display.CellFormat.SHARE),
+        cumulative_hazard="cumulative hazard",
+        at_risk=("at risk", display.CellFormat.COUNT),
+    )
     REPR_FACTS = "{label}, median {median_text}"
     COLUMNS = ("x", "y", "cumulative_hazard", "at_risk")
     INTERVAL_NAME = "band"
@@ -436,13 +451,28 @@ class Survival(IntervalResult):
         )
         return [("median", self.median_text), ("95% interval of the median for these records", words), *ended]
 
+    KEY_WORDS = display.describe_columns(records=("records", display.CellFormat.COUNT), median="median of {label}")
+
+    def key_columns(self, level: float, *, population: bool = True) -> dict[str, Any]:
+        """Return the number at risk at the beginning, and the median with its intervals."""
+        limits = {
+            of_population: self.median_interval(level, population=of_population)
+            for of_population in interval_scopes(self.privacy, population=population).values()
+        }
+        lower, upper = self.median_cell
+        text = self.median_text
+        is_number = isfinite(upper) and text != NOT_KNOWN
+        return {
+            "records": float(self.at_risk[0]), "median": lower if is_number else text, **name_ends("median", limits)
+        }  # fmt: skip
+
     @property
     def median_text(self) -> str:
         """The median and its cell as text; "not known" if bands are too wide, "not reached up to ..." if more than
         half survive."""
         lower, upper = self.median_cell
         if any(note.startswith(EVERYWHERE) for note in self.notes):
-            return "not known"
+            return NOT_KNOWN
         if lower == upper < inf:
             return format_number(lower)
         if lower == inf:

@@ -178,6 +178,12 @@ class SurvivalModel(IntervalResult):
 
     KIND = "survival-model"
     TITLE = "Predicted events before {horizon:g}"
+    COLUMN_WORDS = display.describe_columns(
+        lower="predicted, from",
+        predicted=("mean predicted share", display.CellFormat.SHARE),
+        observed=("share with an event", display.CellFormat.SHARE),
+        records=("records", display.CellFormat.COUNT),
+    )
     INTERVAL_NAME = EACH
     REPR_FACTS = "AUC {auc.value:.3f} at {horizon:g}"
     COLUMNS = ("lower", "predicted", "observed", "records")

@@ -528,6 +528,9 @@ class CumulativeHazard(IntervalResult):
 
     KIND = "cumulative-hazard"
     TITLE = "Cumulative hazard over {curve.label}"
+    COLUMN_WORDS = display.describe_columns(
+        x="{curve.label}", y="cumulative hazard", at_risk=("at risk", display.CellFormat.COUNT)
+    )
     REPR_FACTS = "{curve.label}"
     COLUMNS = ("x", "y", "at_risk")
     INTERVAL_NAME = "band"
@@ -642,6 +645,8 @@ class SurvivalNumbers(CompositeResult):
     """
 
     TITLE = "Numbers of survival"
+    COLUMN_WORDS = display.describe_columns(group="group", number="number", value="value")
+    MEASURED = "value"
     INTERVAL_NAME = EACH
     DISTINGUISHING_FACT = "until"
     SIZE = (7.4, 4.6)

@@ -39,7 +39,7 @@ from dpcurves.curves.question import (
     prepend_category_axes,
     require_independent,
 )
-from dpcurves.curves.result import IntervalResult, PlotArguments, notes_on_dependence
+from dpcurves.curves.result import IntervalResult, PlotArguments, interval_scopes, name_ends, notes_on_dependence
 from dpcurves.curves.weighted import SquaredWeights, ask_weight_sums, format_weight_rows, note_on_weights
 from dpcurves.data import Axis, Grid, Outside, Weights
 from dpcurves.data.axis import Category, DurationAxis
@@ -72,7 +72,14 @@ class WeightedSurvival(Survival):
 
     KIND = "weighted-survival"
     TITLE = "Weighted survival over {label}"
+    COLUMN_WORDS = display.describe_columns(
+        x="{label}",
+        y=("weighted share without an event", display.CellFormat.SHARE),
+        cumulative_hazard="cumulative hazard",
+        at_risk=("weight at risk", display.CellFormat.COUNT),
+    )
     WEIGHTED = True
+    KEY_WORDS = display.describe_columns(records="sum of weights", median="weighted median of {label}")
 
     squares: SquaredWeights | None = None
 
@@ -750,6 +757,7 @@ class IntervalCensoredSurvival(IntervalResult):
 
     KIND = "interval-censored"
     TITLE = "Survival over {label}, between looks"
+    COLUMN_WORDS = display.describe_columns(x="{label}", y=("share without an event", display.CellFormat.SHARE))
     REPR_FACTS = "{label}"
     COLUMNS = ("x", "y")
     INTERVAL_NAME = "band"
@@ -865,6 +873,19 @@ class IntervalCensoredSurvival(IntervalResult):
                 "counts of pairs of cells of the grid are needed: use the unchanged text of to_json",
             )
         return cls.from_counts(evidence, grid, document.question["label"], document.privacy)
+
+    def key_columns(self, level: float, *, population: bool = True) -> dict[str, Any]:
+        """Return the share without an event at the end of follow-up, with the band there."""
+        end = int(np.flatnonzero(np.isfinite(self.y))[-1])
+        limits = {
+            of_population: [float(ends[end]) for ends in self._interval_limits(level, population=of_population)]
+            for of_population in interval_scopes(self.privacy, population=population).values()
+        }
+        return {"share": float(self._mask_unknown("y", self.y)[end]), **name_ends("share", limits)}
+
+    KEY_WORDS = display.describe_columns(
+        share=("share without an event at the end of follow-up", display.CellFormat.SHARE)
+    )
 
     def _summary(self) -> list[tuple[str, str]]:
         """Return one pair of texts: the share without an event at the end of follow-up."""

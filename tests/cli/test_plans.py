@@ -123,13 +123,21 @@ def test_a_plan_shows_the_turns_that_a_hint_chooses(run: Run) -> None:
     assert "hint: must be spread or peaked or atoms, got 'flat'" in wrong.stderr
 
 
-def test_a_plan_imports_nothing_that_it_does_not_need() -> None:
+def test_a_plan_says_first_how_wide_the_band_is_where_the_number_of_records_is_public(run: Run) -> None:
+    first, *_ = run("plan", "cdf", "--grid", "0:100:24", *TERMS[:-1], "3000").stdout.splitlines()
+    assert first.startswith("95% band, at its widest: about plus or minus 0.7")
+    assert " points (" in first
+    private = run("plan", "cdf", "--grid", "0:100:24", "--epsilon", "1", "--adjacency", "add-remove").stdout
+    assert "plus or minus" not in private
+    assert "--forecast N" in private
+
+
+def test_a_plan_without_a_forecast_imports_nothing_that_it_does_not_need() -> None:
     program = (
         "import sys\n"
         "from dpcurves.cli.app import build\n"
         "try:\n"
-        "    build()(['plan', 'histogram', '--units', '1000', '--grid', '0:1:64', '--epsilon', '1',"
-        " '--adjacency', 'replace-one'])\n"
+        "    build()(['plan', 'histogram', '--grid', '0:1:64', '--epsilon', '1', '--adjacency', 'add-remove'])\n"
         "except SystemExit as end:\n"
         "    print('left with', end.code)\n"
         "heavy = ('scipy', 'sqlalchemy', 'duckdb', 'pyarrow', 'narwhals', 'matplotlib', 'numba', 'pandas')\n"

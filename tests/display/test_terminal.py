@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from io import StringIO
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,10 +34,31 @@ def test_columns_of_two_numbers_are_intervals() -> None:
     assert [line.split("│")[2].strip() for line in body(text)] == ["12 to 30", "0.5 or more"]
 
 
-def test_long_curves_are_thinned_evenly_and_say_so() -> None:
-    text = printed(curve_table({"x": np.arange(1001), "y": np.arange(1001) / 1000}, most=5))
-    assert [line.split("│")[1].strip() for line in body(text)] == ["0", "250", "500", "750", "1,000"]
-    assert "5 of 1,001 rows are shown" in text
+@pytest.mark.parametrize(
+    ("heading", "axis", "most", "rows"),
+    [
+        ("x", np.arange(1001), 5, ["0", "200", "400", "600", "800", "1,000"]),
+        ("age (years)", np.arange(0, 121.0), 40, [str(age) for age in range(0, 121, 5)]),
+        ("time (months)", np.arange(0, 97.0), 40, [str(month) for month in range(0, 97, 3)]),
+        ("time (days)", np.arange(0, 400.0), 16, [str(day) for day in range(0, 400, 28)] + ["399"]),
+        ("threshold", np.linspace(1, 0, 1001), 12, [f"{step / 10:.1f}" for step in range(10, -1, -1)]),
+        ("age", np.linspace(3, 97, 55), 40, None),  # no row is at a round number
+    ],
+)
+def test_long_curves_are_shown_at_round_steps(heading: str, axis: Any, most: int, rows: list[str] | None) -> None:
+    text = printed(curve_table({heading: axis, "y": np.arange(len(axis)) / 1000}, most=most))
+    shown = [line.split("│")[1].strip() for line in body(text)]
+    assert rows is None or shown == rows
+    assert shown[0].startswith(f"{axis[0]:g}")
+    assert len(shown) <= most + 2
+    assert f"{len(shown)} of {len(axis):,} rows are shown" in text
+
+
+def test_up_to_40_rows_are_all_shown_and_groups_have_the_same_steps() -> None:
+    assert len(body(printed(curve_table({"x": np.arange(25.0) * 5})))) == 25
+    labels, months = np.repeat(["a", "b"], 61), np.tile(np.arange(61.0), 2)
+    shown = body(printed(curve_table({"ward": labels, "time (months)": months})))
+    assert [line.split("│")[2].strip() for line in shown] == [str(month) for month in range(0, 61, 3)] * 2
 
 
 def test_numbers_are_written_as_people_write_them() -> None:

@@ -28,7 +28,7 @@ from click.testing import CliRunner, Result
 import dpcurves as dp
 from dpcurves import display
 from dpcurves.cli.app import build
-from dpcurves.cli.output import IntervalSettings
+from dpcurves.cli.output import IntervalSettings, ViewTable
 from dpcurves.cli.released import SavedResultView
 from dpcurves.cli.terminal import make_console
 from dpcurves.curves.result import ReleasedResult, result_from_json
@@ -196,36 +196,43 @@ def require_workbook(found: Any, plain: Any, words: Mapping[str, str]) -> None:
     with ZipFile(BytesIO(found.to_workbook(display.headless_axes((1, 1))))) as book:
         strings = ElementTree.fromstring(book.read("xl/sharedStrings.xml"))
         sheets = ElementTree.fromstring(book.read("xl/workbook.xml"))
-        numbers = ElementTree.fromstring(book.read("xl/worksheets/sheet1.xml"))
+        cells = [ElementTree.fromstring(book.read(f"xl/worksheets/sheet{number}.xml")) for number in (1, 2)]
     texts = ["".join(part.text or "" for part in each.iter(f"{CUSTOM}t")) for each in strings]
     texts = [re.sub(r"_x([0-9A-F]{4})_", lambda match: chr(int(match[1], 16)), text) for text in texts]
-    assert [sheet.get("name") for sheet in sheets.iter(f"{CUSTOM}sheet")] == ["numbers", "statement"]
-    assert not list(numbers.iter(f"{CUSTOM}f"))
-    columns = found.columns_with_intervals()
-    written = [*columns, *(cell for column in columns.values() for cell in column.tolist() if isinstance(cell, str))]
+    assert [sheet.get("name") for sheet in sheets.iter(f"{CUSTOM}sheet")] == ["result", "numbers"]
+    assert not any(list(sheet.iter(f"{CUSTOM}f")) for sheet in cells)
+    columns, ours = found.describe_table().columns, found._column_words()
+    assert all(column.heading == column.name for column in columns if not column.is_numeric and column.name not in ours)
+    written = [column.heading for column in columns]
+    written += [cell for column in columns for cell in column.values.tolist() if isinstance(cell, str)]
     # A workbook is XML, where a carriage return is a line feed; what is empty stands in no cell.
     assert {text.replace("\r", "\n") for text in written if text} <= {text.replace("\r", "\n") for text in texts}
 
 
+def read_printed_table(shown: ViewTable) -> tuple[list[str], list[tuple[str, ...]]]:
+    """Headings and columns of a table as the terminal prints it; headings may have several lines."""
+    screen = make_console()  # escapes what is not visible
+    screen.file, screen.width = StringIO(), 4000
+    screen.print(display.curve_table(shown.columns, most=shown.max_rows))
+    text = screen.file.getvalue()
+    assert "\n" not in shown.headline
+    assert all(sign.isprintable() for sign in text.replace("\n", ""))
+    lines = {
+        side: [[cell.strip() for cell in line.split(side)[1:-1]] for line in text.splitlines() if line[0] == side]
+        for side in "┃│"
+    }
+    heads = [" ".join(filter(None, parts)) for parts in zip(*lines["┃"], strict=True)]
+    return heads, [*zip(*lines["│"], strict=True)]
+
+
 def require_terminal(found: Any, plain: Any, words: Mapping[str, str]) -> None:
     del words
-    tables = []
-    for result in (found, plain):
-        (shown,) = SavedResultView(IntervalSettings(0.95, True)).tables(result)
-        screen = make_console()  # escapes what is not visible
-        screen.file, screen.width = StringIO(), 4000
-        screen.print(display.curve_table(shown.columns, most=shown.max_rows))
-        text = screen.file.getvalue()
-        assert "\n" not in shown.headline
-        assert all(sign.isprintable() for sign in text.replace("\n", ""))
-        rows = [
-            [cell.strip() for cell in re.split("[│┃]", line)[1:-1]] for line in text.splitlines() if line[0] in "│┃"
-        ]
-        tables.append(rows)
-    heads, cells = zip(*((rows[0], [*zip(*rows[1:], strict=True)]) for rows in tables), strict=True)
-    assert len(set(heads[0])) == len(heads[0]) == len(heads[1])
-    assert "" not in heads[0]
-    assert [len(set(column)) for column in cells[0]] == [len(set(column)) for column in cells[1]]
+    tables = [SavedResultView(IntervalSettings(0.95, True)).tables(result) for result in (found, plain)]
+    for shown, before in zip(*tables, strict=True):
+        (heads, cells), (plain_heads, plain_cells) = map(read_printed_table, (shown, before))
+        assert len(set(heads)) == len(heads) == len(plain_heads)
+        assert "" not in heads
+        assert [len(set(column)) for column in cells] == [len(set(column)) for column in plain_cells]
 
 
 class Texts(HTMLParser):

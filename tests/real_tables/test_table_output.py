@@ -49,7 +49,7 @@ def test_show_prints_every_row_of_a_table_with_labels(tmp_path: Path) -> None:
 def test_show_says_how_the_rows_that_it_leaves_out_are_written(tmp_path: Path) -> None:
     curve = ask(dp.CdfQuestion("x", dp.Grid(0, 1, cells=64)), {"x": np.linspace(0, 1, 2000)})
     (tmp_path / "curve.json").write_text(curve.to_json())
-    assert "20 of 65 rows are shown; --csv FILE writes all" in run("show", tmp_path / "curve.json").output
+    assert "21 of 65 rows are shown; --csv FILE writes all" in run("show", tmp_path / "curve.json").output
 
 
 def test_a_count_and_a_variance_each_have_figures_of_their_own(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_units_of_several_records_have_no_ends_for_the_population() -> None:
 def test_a_workbook_has_numbers_statement_notes_and_the_picture(tmp_path: Path, curve: dp.CDF) -> None:
     curve.to_excel(tmp_path / "a.xlsx")
     book = (tmp_path / "a.xlsx").read_bytes()
-    numbers = [float(cell[0].text or "") for cell in cells_of(book, 1) if cell.get("t") != "s"]
+    numbers = [float(cell[0].text or "") for cell in cells_of(book, 2) if cell.get("t") != "s"]
     rows = zip(*curve.columns_with_intervals().values(), strict=True)
     assert numbers[: 2 * 6] == pytest.approx([value for row in rows for value in row][: 2 * 6], rel=1e-14)
     with zipfile.ZipFile(BytesIO(book)) as opened:
@@ -73,7 +73,8 @@ def test_text_is_no_formula_what_is_not_known_is_empty_and_rows_go_on_in_further
 ) -> None:
     monkeypatch.setattr(office, "SHEET_ROWS", 2)
     columns = {"a": np.array(["=1+1", "b", "c"]), "n": np.array([1.5, np.nan, np.inf])}
-    book = display.build_workbook(columns, [], curve.plot_headless())
+    table = display.build_table(columns, display.describe_columns(n="number"), ends={})
+    book = display.build_workbook([], {"numbers": table})
     assert not any(cell.findall("{*}f") for sheet in (1, 2) for cell in cells_of(book, sheet))
     assert [cell.get("r") for cell in cells_of(book, 1)] == ["A1", "B1", "A2", "B2", "A3"]
     assert [cell.get("r") for cell in cells_of(book, 2)] == ["A1", "B1", "A2", "B2"]
@@ -92,7 +93,7 @@ def test_a_publication_is_whole_the_same_again_and_asks_nothing_of_the_outside(t
     assert type(again) is dp.CDF
     roc = dp.roc_curve(TABLE["y"], TABLE["x"], epsilon=1, adjacency=dp.REPLACE_ONE)
     for results, folder in (([curve, roc], "one"), ([again, roc], "two"), ([again, roc], "two")):
-        files = dp.publish(results, tmp_path / folder, title="<b>")
+        files = dp.publish(results, tmp_path / folder, title="<b>", date="2026-11-29")
     one, two = ({file.name: file.read_bytes() for file in (tmp_path / name).iterdir()} for name in ("one", "two"))
     assert one == two
     assert [file.name for file in files] == sorted(two)
@@ -101,8 +102,18 @@ def test_a_publication_is_whole_the_same_again_and_asks_nothing_of_the_outside(t
     page = two["index.html"].decode()
     assert "<title>&lt;b&gt;</title>" in page
     assert not re.search(r"<script|https?://|src=|<link", page)
+    links = {link for link in re.findall('href="([^"]*)"', page) if "#" not in link}
+    assert links == set(two) - {"index.html"}
+    assert "Published on 2026-11-29" in page
+    assert "200 records, public" in page
+    with pytest.raises(InvalidArgument, match=r"^date: write the date as year-month-day, as in 2026-11-29$"):
+        dp.publish(curve, tmp_path / "three", date="29.11.2026")
+    assert not (tmp_path / "three").exists()
     assert "at most epsilon 3 (basic composition" in two["PRIVACY.txt"].decode()
-    assert two["METHODS.txt"].decode().count("\n") == 1
+    methods = two["METHODS.txt"].decode()
+    assert methods.count("\n") == 1
+    assert len(methods.split()) <= 60
+    assert "epsilon 1 to 2 each" in methods
 
 
 def test_the_same_releases_are_counted_once_and_losses_of_two_kinds_are_not_added_up(curve: dp.CDF) -> None:

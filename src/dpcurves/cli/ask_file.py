@@ -156,7 +156,7 @@ def _print_result(question: object, curve: Any, view: View[Any], output: Output)
     print_to_console(console, str(question))
     for table in tables:
         headline = filter(None, table.headline.split("\n"))
-        print_to_console(console, *headline, curve_table(table.columns, most=table.max_rows))
+        print_to_console(console, *headline, curve_table(table.columns, most=table.max_rows, rows=table.all_rows))
     print_to_console(console, *footer(curve.privacy).split("\n"))
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..conversation import PrivacyStatement
     from ..curves import ROC, BinnedResiduals, HosmerLemeshow
     from ..curves.result import IntervalLimits
+    from ..display import ResultTable
 
 
 # Input files. A file that cannot be read raises `Misuse` of the option that names it.
@@ -311,11 +312,22 @@ Curve = TypeVar("Curve", contravariant=True)
 
 
 class ViewTable(NamedTuple):
-    """Table with its caption, its columns and the maximum number of printed rows."""
+    """Table with its caption, its columns, the maximum number of printed rows, and the rows of the whole table if
+    `columns` has a choice of them."""
 
     headline: str
     columns: Mapping[str, ArrayLike]
-    max_rows: int = 20
+    max_rows: int = 40
+    all_rows: int = 0
+
+    @classmethod
+    def from_table(
+        cls, headline: str, table: ResultTable, max_rows: int = 40, *, without: Sequence[str] = ()
+    ) -> ViewTable:
+        """Return the table of a result, in words, with all rows up to `max_rows`, else with rows at round steps, and
+        without the columns of these short names."""
+        shown = table.leave_out(without).select_rows(max_rows)
+        return cls(headline, shown.text_columns(), max(shown.rows, 2), table.rows)
 
 
 class View(Protocol[Curve]):
@@ -372,12 +384,14 @@ class ResultView:
     Attributes:
         settings: Confidence level, and whether intervals for the population are shown.
         max_points: Number of points up to which a band is shown. Simulating more takes long.
+        HIDDEN: Short names of columns that are left out, so that tables fit a terminal.
     """
 
     settings: IntervalSettings
     max_points: int = MOST_BANDED
 
     SUPPRESSES: ClassVar[bool] = False
+    HIDDEN: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def from_output(cls, output: Output) -> Self:
@@ -389,7 +403,9 @@ class ResultView:
         what = curve._interval_name()
         if curve._count_points() > self.max_points:
             return [ViewTable(f"no {what} shown for more than {self.max_points:,} points", columns_with_dates(curve))]
-        return [self.make_table(curve, columns_with_dates(curve), curve._interval_limits, what)]
+        table = curve.describe_table(**self.settings._asdict())
+        headline = self.describe_missing_population(curve.privacy).strip()
+        return [ViewTable.from_table(headline, table, without=self.HIDDEN)]
 
     def draw(self, curve: Any) -> Axes:
         """Return the axes of the result's plot with its band or intervals, drawn without opening a window."""
@@ -430,7 +446,7 @@ class ResultView:
         *,
         head: str = "",
         after: Mapping[str, Any] = NOTHING,
-        max_rows: int = 20,
+        max_rows: int = 40,
     ) -> ViewTable:
         """Make a table of columns, intervals and further columns.
 
@@ -496,10 +512,7 @@ class RocView(ResultView):
         for name, population in scopes.items():
             ends = np.stack(curve.band(level, population=population), axis=-1)
             bands = {f"fpr, {name.split()[-1]}": ends[:, :2], f"tpr, {name.split()[-1]}": ends[:, 2:]}
-            tables.append(
-                # at most 12 printed rows
-                ViewTable(describe_interval(level, "simultaneous band", name), {**columns, **bands}, 12)
-            )
+            tables.append(ViewTable(describe_interval(level, "simultaneous band", name), {**columns, **bands}))
         return [tables[0]._replace(headline=f"{headline}\n{tables[0].headline}"), *tables[1:]]
 
 

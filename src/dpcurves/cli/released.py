@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -201,24 +202,12 @@ class SavedResultView(ResultView):
         """Return the columns of the result with interval bounds; .. where an interval is wider than the suppression
         threshold.
         """
-        import numpy as np
-
-        from ..display import SUPPRESSED, format_numbers, suppress_rows
-
-        columns = curve.columns_with_intervals(**self.settings.plot_arguments)
-        text_columns = {name for name, column in columns.items() if column.dtype.kind in "OU"}
-        # printed rows: each row of labels matters, while rows of a curve look alike
-        max_rows = 400 if text_columns - set(curve._axis_labels()) else 20
-        if self.settings.suppress is None:
-            return [ViewTable(repr(curve), columns, max_rows)]
-        suppressed = {
-            name: [value == SUPPRESSED for value in column.tolist()]
-            for name, column in curve.columns_with_intervals(**self.settings._asdict()).items()
-        }
-        for name, rows in suppressed.items():
-            if any(rows):
-                columns |= suppress_rows({name: format_numbers(columns[name])}, [name], np.array(rows))
-        return [ViewTable(repr(curve), columns, max_rows)]
+        settings = self.settings._asdict()
+        table = curve.describe_table(**settings)
+        # printed rows of a list, in which each row matters, while rows of a curve look alike
+        tables = [ViewTable.from_table(repr(curve), table, 400 if table.has_labels else 40)]
+        main = [table for table in curve.report_tables(**settings) if not table.is_detail and table.title]
+        return [*(ViewTable.from_table(table.title, table, 400) for table in main), *tables]
 
     def draw(self, curve: ReleasedResult) -> Axes:
         """Return the axes of the result's plot with its band or intervals."""
@@ -345,8 +334,8 @@ def _read_tree(path: str) -> dict[str, Any]:
 
 def _show_several(results: Mapping[str, ReleasedResult], view: SavedResultView, output: Output) -> list[str]:
     """Print and write several results together; return the names of the files written. Raises `Misuse` for --json."""
-    from ..display import build_workbook, csv_text, curve_table, footer, use_style
-    from ..publication import describe_results_privacy, plot_results_together, stack_columns
+    from ..display import csv_text, curve_table, footer, use_style
+    from ..publication import plot_results_together, stack_columns
 
     if output.json is not None:
         raise Misuse("json", "--json writes one result, and these files are JSON already; leave --json out")
@@ -358,32 +347,45 @@ def _show_several(results: Mapping[str, ReleasedResult], view: SavedResultView, 
             else None
         )
     columns = stack_columns(results, **settings) if {"csv", "xlsx"} & set(output.files) else {}
-    facts = [
-        fact
-        for name, result in results.items()
-        for fact in ((name, repr(result)), *((name, note) for note in result.notes))
-    ]
     with run_all_parts() as part:
         for name, result in results.items():
             with part():
-                (table,) = view.tables(result)
-                printed = curve_table(table.columns, most=table.max_rows)
-                lines = f"{name}: {table.headline}".split("\n")
-                print_to_console(output.make_console(), *lines, printed, *footer(result.privacy).split("\n"))
+                for table in view.tables(result):
+                    printed = curve_table(table.columns, most=table.max_rows, rows=table.all_rows)
+                    print_to_console(output.make_console(), *f"{name}: {table.headline}".split("\n"), printed)
+                print_to_console(output.make_console(), *footer(result.privacy).split("\n"))
             for note in result.notes:
                 print_to_stderr(f"{name}: {note}")
         with part():
             written += output.write_plot(lambda: cast("Axes", axes))
         written += write_files(part, output, {
             "csv": lambda: csv_text(columns, raw=output.csv_raw).encode(),
-            "xlsx": lambda: build_workbook(
-                columns, [*facts, ("privacy", describe_results_privacy(results))], cast("Axes", axes)
-            ),
+            "xlsx": lambda: _build_workbook_of_several(results, columns, cast("Axes", axes), settings),
             "html": lambda: render_page(
                 {name: (result, view.draw(result)) for name, result in results.items()}, view.settings.suppress
             ).encode(),
         })  # fmt: skip
     return written
+
+
+def _build_workbook_of_several(
+    results: Mapping[str, ReleasedResult], columns: Mapping[str, Any], axes: Axes, settings: Mapping[str, Any]
+) -> bytes:
+    """Return a workbook of several results: a page with their common plot and main numbers, and all numbers below each
+    other."""
+    from ..display import SheetPage, build_workbook
+    from ..publication import describe_results_privacy
+
+    first, tables, facts = next(iter(results.values())), [], []
+    for name, result in results.items():
+        shown = [table for table in result.report_tables(**settings) if not table.is_detail]
+        tables += [replace(table, title=f"{name}: {table.title}".removesuffix(": ")) for table in shown]
+        rows = result._facts_beside(shown, settings["suppress"])
+        facts += [(name, repr(result)), *((f"{name}, {fact}", text) for fact, text in rows)]
+        facts += [(name, note) for note in result.notes]
+    statement = [("privacy", describe_results_privacy(results))]
+    page = SheetPage(", ".join(results), axes, tables, facts, statement)
+    return build_workbook([page], {"numbers": first._build_table(columns, settings["level"])})
 
 
 def publish(
@@ -406,10 +408,12 @@ def publish(
     about_template: Annotated[
         str | None, Option(help="Write a file for --about with comments, and nothing else.", metavar="FILE")
     ] = None,
+    date: Annotated[str | None, Option(help="Date on the page. Default: today, in UTC.", metavar="DATE")] = None,
 ) -> None:
     """Publish released results in a folder: a page, numbers, plots, a privacy statement, a registry entry, hashes.
 
-    Results are read from files and no data are opened, so it costs no privacy. Equal results give equal bytes.
+    Results are read from files and no data are opened, so it costs no privacy. Equal results and dates give
+    equal bytes.
 
     Example: dpcurves publish delay.json roc.json --out published --title "Delays in January"
     """
@@ -426,7 +430,7 @@ def publish(
     saved = _read_results(results)
     settings = Output(level=level, population=population, suppress=suppress).interval_settings(suppressing=True)
     try:
-        files = published(saved, out, title=title, about=about, **settings._asdict())
+        files = published(saved, out, title=title, about=about, date=date, **settings._asdict())
     except OSError as error:
         raise Misuse(
             "out", f"{out!r} cannot be written ({error.strerror}); name a file in a folder where you may write"

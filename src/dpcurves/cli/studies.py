@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from math import isnan
 from pathlib import Path
+from textwrap import wrap
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -92,15 +93,15 @@ class ForecastOptions:
             return None
         return of.parse_integer("units", units.units)
 
-    def show(
+    def compute(
         self, question: Question[Any], loss: PrivacyLoss, guarantee: of.GuaranteeOptions, units: of.UnitCountOptions
-    ) -> None:
-        """Print and plot expected errors and half widths for each distribution of records, if asked for."""
+    ) -> Forecast | None:
+        """Return the forecast that was asked for, else a short one for the public number of records, if it is known and
+        the question can be forecast."""
         records = self._record_count(units)
         if records is None and self.like is None:
-            return
+            return _forecast_shortly(question, loss, guarantee, units)
         from ..curves.result import result_from_json
-        from ..display import headless_axes
         from ..forecasts import forecast
         from ..forecasts.expected_errors import require_picture
 
@@ -108,7 +109,12 @@ class ForecastOptions:
             require_picture(question)
         like = None if self.like is None else result_from_json(read_text("like", self.like))
         with show_late_progress_bar("forecast", 2.0) as progress:  # seconds before the bar appears
-            errors = forecast(question, loss, guarantee.neighbours(), records=records, like=like, progress=progress)
+            return forecast(question, loss, guarantee.neighbours(), records=records, like=like, progress=progress)
+
+    def show(self, errors: Forecast) -> None:
+        """Print and plot expected errors and half widths for each distribution of records."""
+        from ..display import headless_axes
+
         print_to_console(make_console(), _forecast_table(errors))
         for note in errors.notes:
             print_to_console(make_console(), f"note: {note}")
@@ -130,13 +136,35 @@ class DryRunTerms:
         loss = self.loss_options.loss()
         of.require_matching_delta(question, loss)
         self.forecast_options.require_writable(self.units)
+        errors = self.forecast_options.compute(question, loss, self.guarantee, self.units)
+        if errors is not None:
+            print_to_console(make_console(), *wrap(errors.describe(), make_console().width))
         plans = print_question_plan(
             question, loss, self.guarantee, self.units, "" if self.forecast_options.is_asked else BANDS
         )
         for alpha in {plan.law.alpha(CHANCE) for plan in plans}:
             if not isnan(alpha):
                 print_to_console(make_console(), f"{ALPHA}: {alpha:.4g}")
-        self.forecast_options.show(question, loss, self.guarantee, self.units)
+        if errors is not None and self.forecast_options.is_asked:
+            self.forecast_options.show(errors)
+
+
+def _forecast_shortly(
+    question: Question[Any], loss: PrivacyLoss, guarantee: of.GuaranteeOptions, units: of.UnitCountOptions
+) -> Forecast | None:
+    """Return a forecast of two releases for each distribution of records; None if the number of records is not public,
+    or the question has no forecast."""
+    neighbours = guarantee.neighbours()
+    number = units.unit_count(neighbours)
+    if number is None or guarantee.unit is not None or getattr(question, "by", None) is not None:
+        return None
+    from ..arguments import InvalidArgument, WrongArgumentType
+    from ..forecasts import forecast
+
+    try:
+        return forecast(question, loss, neighbours, records=number, rehearsals=2)
+    except (InvalidArgument, WrongArgumentType):
+        return None
 
 
 def _forecast_table(expectations: Forecast) -> Table:
@@ -239,8 +267,8 @@ def show_plans(
     units = getattr(adjacency, "units", None)
     is_adaptive = len(plans) > 1 and {type(plan.query).__name__ for plan in plans} == {"PartitionQuery"}
     table = Table(caption=LEGEND + (EVEN if is_adaptive else "") + footer, caption_justify="left")
-    for name in ("turn", "released", "price", "error", "of the units", "mechanism"):
-        table.add_column(name, justify="right" if name in ("turn", "error", "of the units") else "left")
+    for name in ("round", "released", "price", "error", "share of units", "mechanism"):
+        table.add_column(name, justify="right" if name in ("round", "error", "share of units") else "left")
     for line in plan_lines(plans, units):
         table.add_row(*line)
     print_to_console(make_console(), f"{question}: {loss}, {adjacency}, protects {adjacency.unit}", table)

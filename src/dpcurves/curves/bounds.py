@@ -60,6 +60,7 @@ class Bounds(ReleasedResult):
     KIND = "bounds"
     AXIS_COLUMNS = ("lower", "upper")
     TITLE = "Bounds"
+    COLUMN_WORDS = display.describe_columns(lower="lower bound of {label}", upper="upper bound of {label}")
     REPR_FACTS = "{label}, {lower:g} to {upper:g}"
     ARRAYS = ("lower", "upper", "alpha")
 
@@ -234,6 +235,7 @@ class PlaneBounds(ReleasedResult):
 
     KIND = "curves"
     TITLE = "Bounds"
+    COLUMN_WORDS = display.describe_columns(column="column", lower="lower bound", upper="upper bound")
     DISTINGUISHING_FACT = "columns"
 
     x: Bounds

@@ -120,8 +120,10 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
             privacy, notes=merge_notes({format_key(name): curve.notes for name, curve in self._curves.items()})
         )
 
-    def _figure_title(self) -> str:
-        """Return the title of a picture: the title of the first curve, and the columns of the categories."""
+    def _title(self) -> str:
+        """Return the title: that of the first curve, and the columns of the categories."""
+        if not self or type(self).TITLE != ByCategory.TITLE:
+            return super()._title()
         return f"{next(iter(self.values()))._title()} by {self.column}"
 
     def _plot_at_level(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
@@ -283,6 +285,24 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         """Return the names of columns that hold edges of cells, as the first curve gives them."""
         return next((curve._edge_columns() for curve in self.values()), ())
 
+    def _column_words(self) -> Mapping[str, display.ColumnWords]:
+        """Return title and format of each column of numbers, as the first curve gives them."""
+        return super()._column_words() or next((curve._column_words() for curve in self.values()), {})
+
+    def _row_words(self) -> Mapping[str, str]:
+        """Return the words of the short names of numbers, as the first curve gives them."""
+        words: Mapping[str, str] = next((curve._row_words() for curve in self.values()), {})
+        return self.ROW_WORDS or words
+
+    def _describe_ends(
+        self, names: Sequence[str], words: Mapping[str, display.ColumnWords], level: float
+    ) -> dict[str, display.IntervalEnds]:
+        """Return what each column of interval ends is the end of, as the first curve gives it."""
+        if self.COLUMN_WORDS or not self:
+            return super()._describe_ends(names, words, level)
+        ends: dict[str, display.IntervalEnds] = next(iter(self.values()))._describe_ends(names, words, level)
+        return ends
+
     def _declared_numbers(self, columns: Collection[str]) -> Mapping[str, Mapping[str, Category]]:
         """Return, for each of these columns whose categories are numbers, the number of each category text."""
         return display.find_declared_numbers(self._category_columns(), columns)
@@ -292,14 +312,68 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         return self.column, f"{len(self)} categories"
 
     def _summary(self) -> list[tuple[str, str]]:
-        """Return pairs of texts: the number of categories, and the median of each of the first 60 curves
-        that has one."""
-        rows = [("categories", str(len(self)))]
-        # categories in an HTML summary
-        for key, curve in list(self.items())[:60]:
-            describe = getattr(curve, "describe_median", None)
-            rows += [] if describe is None else [(f"{format_key(key)}, median", describe())]
-        return rows
+        """Return one pair of texts: the number of categories; their numbers are in `describe_groups`."""
+        return [("categories", str(len(self)))]
+
+    def _facts_beside(self, tables: Sequence[display.ResultTable], suppress: float | None) -> list[tuple[str, str]]:
+        """Return the rows of the summary that no table has: not the number of categories beside their table."""
+        facts = super()._facts_beside(tables, suppress)
+        return [(name, text) for name, text in facts if name != "categories" or not tables]
+
+    def report_tables(
+        self, *, level: float = 0.95, population: bool = True, suppress: float | None = None
+    ) -> list[display.ResultTable]:
+        """Return the table of the numbers of each category, and the table of all curves for readers who open it."""
+        tables = super().report_tables(level=level, population=population, suppress=suppress)
+        group_table = (
+            None if tables[0].is_list else self.describe_groups(level=level, population=population, suppress=suppress)
+        )
+        if group_table is None:
+            return tables
+        return [group_table, *(replace(table, is_detail=True) for table in tables)]
+
+    def describe_groups(
+        self, *, level: float = 0.95, population: bool = True, suppress: float | None = None
+    ) -> display.ResultTable | None:
+        """Return a table with the numbers of each category in a row, such as its median with intervals.
+
+        Args:
+            level: The confidence level of the intervals.
+            population: Whether intervals for the population are included.
+            suppress: See `to_csv`.
+
+        Returns:
+            The table; None if there are no categories, or curves have no such numbers.
+
+        >>> import dpcurves as dp
+        >>> people = {"age": [30, 40, 50] * 1000, "ward": ["a", "b", "b"] * 1000}
+        >>> with dp.Session(people, budget=dp.PrivacyLoss.pure(99), adjacency=dp.ADD_REMOVE) as session:
+        ...     question = dp.CdfQuestion("age", dp.Grid(0, 100, cells=10), by=dp.Categories("ward", ("a", "b")))
+        ...     ages = session.ask(question, dp.PrivacyLoss.pure(99))
+        >>> ages.describe_groups().text_columns()["records"]
+        ['1,000', '2,000']
+        """
+        rows = [curve.key_columns(level, population=population) for curve in self.values()]
+        words: Mapping[str, display.ColumnWords] = next((curve._key_words() for curve in self.values()), {})
+        if rows and not rows[0]:
+            rows = [dict(curve._summary()) for curve in self.values()]
+            words = {name: display.ColumnWords(name, display.CellFormat.TEXT) for row in rows for name in row}
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        if not names:
+            return None
+        numbers = {name: _as_column([row.get(name) for row in rows]) for name in names}
+        labels = dict(zip(display.name_label_columns(self.columns, names), self.label_columns(), strict=True))
+        columns = {**{name: texts for name, (_, texts) in labels.items()}, **numbers}
+        ends = self._describe_ends([name for name in names if name not in words], words, level)
+        interval_name = self._member_interval_name()
+        ends = {name: end._replace(title=end.title.replace(interval_name, "interval")) for name, end in ends.items()}
+        if suppress is not None and self._suppressible_columns():
+            columns = _suppress_numbers(columns, ends, suppress)
+        return display.build_table(columns, words, ends=ends, title=f"Numbers by {display.format_label(self.column)}")
+
+    def _member_interval_name(self) -> str:
+        """Return the name of the bands of the curves, which are intervals in a table of single numbers."""
+        return next((str(curve._interval_name()) for curve in self.values() if hasattr(curve, "_interval_name")), "")
 
     def _columns(self) -> Mapping[str, Any]:
         """Return the category columns of the data frame without the columns of curves."""
@@ -308,6 +382,23 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         """Draw all curves without intervals; return the axes."""
         return self.plot(how["ax"], level=None, name=how["name"])
+
+
+def _suppress_numbers(
+    columns: dict[str, Any], ends: Mapping[str, display.IntervalEnds], suppress: float
+) -> dict[str, Any]:
+    """Return the columns with ``..`` for numbers whose interval for these records, the first one, is wide."""
+    for name in dict.fromkeys(end.of for end in ends.values()):
+        names = [end_name for end_name, end in ends.items() if end.of == name]
+        rows = display.find_wide_intervals(columns[name], columns[names[0]], columns[names[1]], suppress)
+        columns = display.suppress_rows(columns, [name, *names], rows)
+    return columns
+
+
+def _as_column(values: Sequence[Any]) -> NDArray[Any]:
+    """Return a column of numbers; of objects if some are text, as where a median is not reached."""
+    has_text = any(isinstance(value, str) for value in values)
+    return np.array(values, dtype=object if has_text else np.float64)
 
 
 def merge_notes(notes: Mapping[str, Sequence[str]]) -> tuple[str, ...]:

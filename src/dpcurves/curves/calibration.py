@@ -51,6 +51,14 @@ class Calibration(GroupIntervalResult):
     KIND = "calibration"
     SIZE = display.SQUARE
     TITLE = "Calibration curve"
+    COLUMN_WORDS = display.describe_columns(
+        left="scores, from",
+        right="scores, to",
+        prob_pred="mean predicted probability",
+        prob_true="share of positives",
+        count=("records", display.CellFormat.COUNT),
+    )
+    MEASURED = "prob_true"
     REPR_FACTS = "{count.size} groups"
     ARRAYS = ("prob_pred", "prob_true", "count")
     POSSIBLE_RANGES = MappingProxyType({"prob_true": (0.0, 1.0)})
@@ -177,6 +185,13 @@ class HosmerLemeshow(GroupIntervalResult):
 
     KIND = "hosmer-lemeshow"
     TITLE = "Hosmer-Lemeshow test"
+    COLUMN_WORDS = display.describe_columns(
+        lower="scores, from",
+        upper="scores, to",
+        count=("records", display.CellFormat.COUNT),
+        observed=("positives", display.CellFormat.COUNT),
+        expected="expected positives",
+    )
     REPR_FACTS = "p-value {p_value:.3g}, {count.size} groups"
     SUMMARY = (("statistic", "{statistic!n}"), ("p-value, for the population", "{p_value:.2g}"))
     ARRAYS = ("statistic", "p_value")

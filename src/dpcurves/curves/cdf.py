@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import isnan
+from math import ceil, isfinite, isinf, isnan
 from operator import index
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol, SupportsIndex, Unpack, overload
@@ -19,7 +19,7 @@ from ..arrays import FloatArray
 from ..conversation import ALL, Evidence, Needs, PrivacyStatement, Setting, ask_workload
 from ..data import Axis, Grid
 from ..display import RECORDS, format_number
-from ..display.numerals import format_axis_interval, format_axis_value
+from ..display.numerals import format_axis_interval, format_axis_value, format_in_iso
 from ..inference import (
     Band,
     choose_shown_values,
@@ -51,7 +51,15 @@ from .question import (
     prepend_category_axes,
     require_independent,
 )
-from .result import IntervalResult, PlotArguments, interval_scopes, notes_on_end_cells, notes_on_width, warn_about_notes
+from .result import (
+    IntervalResult,
+    PlotArguments,
+    interval_scopes,
+    name_ends,
+    notes_on_end_cells,
+    notes_on_width,
+    warn_about_notes,
+)
 from .straight_intervals import note_on_straight_interval
 
 Several = Sequence[float] | NDArray[Any]
@@ -86,6 +94,13 @@ class Bins(IntervalResult):
     TOGETHER = 1
     """Curves in one picture: bars with bands would hide others."""
     TITLE = "Histogram of {label}"
+    COLUMN_WORDS = display.describe_columns(
+        left="{label}, from",
+        right="{label}, to",
+        share=("share of records", display.CellFormat.SHARE),
+        count=("records", display.CellFormat.COUNT),
+    )
+    MEASURED = "share"
     REPR_FACTS = "{label}, {share.size} bins"
     SUMMARY = (("bins", "{share.size!n}"),)
     ARRAYS = ("x", "share")
@@ -314,6 +329,11 @@ def format_quantile_rows(curve: HasQuantiles, p: FloatArray) -> list[tuple[str, 
         for text, *parts in zip(texts, *interval_texts, strict=True)
     ]
     return list(zip(names, cells, strict=True))
+
+
+def _format_days(lower: float, upper: float, label: str) -> list[str | float]:
+    """Return the first and the last day of an interval as text; an end beyond the calendar stays a number."""
+    return format_in_iso([lower, ceil(upper) if isfinite(upper) else upper], label)
 
 
 METHODS = (GrownPartition, QuantileCuts, Bisection)
@@ -652,6 +672,31 @@ class CDF(IntervalResult):
         """Return the columns of the data frame: edges, or declared values, and shares."""
         return {"x": self.x, "y": self.y} if self.values is None else {"x": self.values, "y": self.y[1:]}
 
+    KEY_WORDS = display.describe_columns(records=("records", display.CellFormat.COUNT), median="median of {label}")
+
+    def key_columns(self, level: float, *, population: bool = True) -> dict[str, Any]:
+        """Return the number of records, and the median with its intervals; dates are text."""
+        half, scopes = np.array([0.5]), interval_scopes(self.privacy, population=population)
+        columns: dict[str, Any] = {"records": self.count}
+        ends = {scope: self.quantile_intervals(half, level, population=scopes[scope])[0] for scope in scopes}
+        value = known_values(self.quantile(half), ends[RECORDS][:, None], -np.inf, np.inf)[0]
+        lower, upper = self.quantile_cell(half)[0].tolist()
+        is_date = display.is_date_axis(self.label)
+        is_text = is_date or isnan(value) or isinf(lower) or isinf(upper)
+        columns["median"] = value
+        if is_text:
+            columns["median"] = "not known" if isnan(value) else format_axis_value(value, lower, upper, self.label)
+        limits: dict[bool, Sequence[Any]] = {scopes[scope]: interval.tolist() for scope, interval in ends.items()}
+        if is_date:
+            limits = {of_population: _format_days(*interval, self.label) for of_population, interval in limits.items()}
+        return {**columns, **name_ends("median", limits)}
+
+    def _column_words(self) -> Mapping[str, display.ColumnWords]:
+        """Return the label of the column, and the words of the axis of shares."""
+        words = "share of records below" if self.values is None else "share of records at or below"
+        shares = f"{'weighted ' * self.IS_WEIGHTED}{words}"
+        return display.describe_columns(x=self.label, y=(shares, display.CellFormat.SHARE))
+
     def _question(self) -> dict[str, object]:
         """Return the JSON fields that restore the curve with `_from_json`: label, grid, facts of the prefix counts,
         and smoothing."""
@@ -672,11 +717,6 @@ class CDF(IntervalResult):
     def _summary(self) -> list[tuple[str, str]]:
         """Return rows of texts: the three quartiles with their confidence intervals."""
         return format_quantile_rows(self, np.array([0.25, 0.5, 0.75]))
-
-    def describe_median(self) -> str:
-        """Return the median with its intervals, as text."""
-        ((_, text),) = format_quantile_rows(self, np.array([0.5]))
-        return text
 
 
 @dataclass(frozen=True, slots=True)

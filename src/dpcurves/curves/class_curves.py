@@ -60,6 +60,7 @@ class PrecisionRecall(BandedTableResult):
     KIND = "precision-recall"
     SIZE = display.SQUARE
     TITLE = "Precision-recall curve"
+    COLUMN_WORDS = display.describe_columns(threshold="threshold", precision="precision", recall="recall")
     REPR_FACTS = "average precision {average_precision:.3f}, {table.grid.slots} cells"
     SUMMARY = (("average precision", "{average_precision!n}"),)
     ARRAYS = ("precision", "recall", "thresholds", "average_precision")
@@ -124,6 +125,12 @@ class CumulativeGain(BandedTableResult):
     KIND = "cumulative-gain"
     SIZE = display.SQUARE
     TITLE = "Cumulative gain"
+    COLUMN_WORDS = display.describe_columns(
+        threshold="threshold",
+        flagged=("share of records, highest scores first", display.CellFormat.SHARE),
+        gain=("share of the positives", display.CellFormat.SHARE),
+        lift="lift",
+    )
     REPR_FACTS = "{table.grid.slots} cells"
     SUMMARY = (("thresholds", "{table.grid.slots}"),)
     ARRAYS = ("flagged", "gain", "lift", "thresholds")
@@ -209,6 +216,10 @@ class DecisionCurve(ClassTableResult):
 
     KIND = "decision-curve"
     TITLE = "Decision curve"
+    COLUMN_WORDS = display.describe_columns(
+        threshold="threshold probability", benefit="net benefit", all_benefit="net benefit of acting on everybody"
+    )
+    MEASURED = "benefit"
     REPR_FACTS = "{threshold.size} thresholds"
     SUMMARY = (("thresholds", "{threshold.size}"),)
     COLUMNS = ("threshold", "benefit", "all_benefit")
@@ -303,6 +314,9 @@ class Confusion(ClassTableResult):
 
     KIND = "confusion"
     TITLE = "Confusion matrix at {threshold:g}"
+    COLUMN_WORDS = display.describe_columns(rate="rate", value="value")
+    MEASURED = "value"
+    ROW_WORDS = MappingProxyType({rate: rate.replace("_", " ") for rate in RATES})
     REPR_FACTS = "threshold {threshold:g}, accuracy {rates[accuracy]:.3f}"
     ARRAYS = ("threshold", "matrix", "rates")
     JSON_SCHEMAS = MappingProxyType({"matrix": display.ROWS})
@@ -322,6 +336,14 @@ class Confusion(ClassTableResult):
             note = f"rates are those at a threshold of {describe_point(edge, threshold)} of the grid"
             table = replace(table, privacy=table.privacy.with_notes(note))
         return cls(edge, _count_outcomes(table.counts.likely_counts, point).reshape(2, 2), table)
+
+    def report_tables(
+        self, *, level: float = 0.95, population: bool = True, suppress: float | None = None
+    ) -> list[display.ResultTable]:
+        """Return the matrix, with a row for each true class, and the list of rates."""
+        names = ["negative", "positive"], ["called negative", "called positive"]
+        matrix = display.build_cross_table("Records by true and predicted class", "true class", names, self.matrix)
+        return [matrix, *super().report_tables(level=level, population=population, suppress=suppress)]
 
     @property
     def rates(self) -> dict[str, float]:
@@ -450,6 +472,14 @@ class ScoreCalibration(ClassTableResult):
     KIND = "score-calibration"
     SIZE = display.SQUARE
     TITLE = "Calibration curve"
+    COLUMN_WORDS = display.describe_columns(
+        left="scores, from",
+        right="scores, to",
+        prob_pred="mean predicted probability",
+        prob_true="share of positives",
+        count=("records", display.CellFormat.COUNT),
+    )
+    MEASURED = "prob_true"
     REPR_FACTS = "{count.size} groups"
     ARRAYS = ("prob_pred", "prob_true", "count", "starts")
     JSON_SCHEMAS = MappingProxyType({"starts": INTEGERS})

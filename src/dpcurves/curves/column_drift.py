@@ -116,6 +116,9 @@ class Drift(CompositeResult):
     """
 
     TITLE = "Drift since the reference"
+    COLUMN_WORDS = display.describe_columns(
+        window="window", statistic="statistic", value="value", threshold="threshold", p_value="p-value", alarm="alarm"
+    )
     DISTINGUISHING_FACT = "false_alarm_rate"
     STATISTICS = "psi", "chi_squared", "tv", OTHERS, "ks", "wasserstein", "auc", MISSING
 

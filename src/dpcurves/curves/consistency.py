@@ -247,6 +247,7 @@ class Consistent(CompositeResult):
     """
 
     TITLE = "Totals that add up"
+    MEASURED = "consistent"
     DISTINGUISHING_FACT = "consistent"
     SUPPRESSIBLE_COLUMNS = ("consistent", "released")
     INTERVAL_NAME = EACH
@@ -408,6 +409,12 @@ class Consistent(CompositeResult):
             labels, {"released": self.released_values, "consistent": self.values}, reserved=["table"]
         )
         return {"table": [name for name, _, _ in rows], **joined}
+
+    def _column_words(self) -> Mapping[str, display.ColumnWords]:
+        """Return the words of the columns: counts are whole numbers, sums are not."""
+        cell_format = display.CellFormat.COUNT if self.statistic == COUNT else display.CellFormat.NUMBER
+        names = {"released": ("released", cell_format), "consistent": ("consistent", cell_format)}
+        return display.describe_columns(table="table", **names)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         """Draw the parts with their intervals: in rows, or for histograms as small multiples; return the axes."""

@@ -72,6 +72,12 @@ class Contingency(IntervalResult):
     KIND = "contingency"
     SUPPRESSIBLE_COLUMNS = ("count", "row_share", "column_share")
     TITLE = "{rows.column} by {columns.column}"
+    COLUMN_WORDS = display.describe_columns(
+        count=("records", display.CellFormat.COUNT),
+        row_share=("share of the row", display.CellFormat.SHARE),
+        column_share=("share of the column", display.CellFormat.SHARE),
+    )
+    MEASURED = "count"
     REPR_FACTS = "{rows.column} by {columns.column}, p-value {p_value:.2g}"
     SUMMARY = (("chi-squared", "{statistic!n}"), ("p-value, for the population", "{p_value:.2g}"))
     ARRAYS = ("count", "statistic", "p_value")
@@ -249,6 +255,21 @@ class Contingency(IntervalResult):
         return draw_contingency(
             self.count, self.row_shares, names, labels, how["privacy"], title=title, error=error, ax=how["ax"]
         )
+
+    def report_tables(
+        self, *, level: float = 0.95, population: bool = True, suppress: float | None = None
+    ) -> list[display.ResultTable]:
+        """Return the counts as a cross table with sums, and all numbers with intervals for readers who open them."""
+        table = self.describe_table(level=level, population=population, suppress=suppress)
+        counts = next(column.values for column in table.columns if column.name == "count")
+        names = [str(value) for value in self.rows.values], [str(value) for value in self.columns.values]
+        title, counts = (
+            f"Records; columns: {display.format_label(self.columns.column)}",
+            counts.reshape(self.count.shape),
+        )
+        label = self.columns.column
+        cross_table = display.build_cross_table(title, self.rows.column, names, counts, column_label=label)
+        return [cross_table, replace(table.select_rows(400), is_detail=True)]  # rows that a page shows
 
     @property
     def test_description(self) -> str:

@@ -74,6 +74,10 @@ class Histogram(IntervalResult):
     TOGETHER = 1
     """Largest number of histograms in one plot: a filled band hides the histograms behind it."""
     TITLE = "Histogram of {label}"
+    COLUMN_WORDS = display.describe_columns(
+        left="{label}, from", right="{label}, to", value="{label}", count=("records", display.CellFormat.COUNT)
+    )
+    MEASURED = "count"
     REPR_FACTS = "{label}, {count.size} cells"
     SUMMARY = (("cells", "{count.size!n}"), ("standard error of the noise of one cell", "{error!n} records"))
     ARRAYS = ("x", "count")
@@ -192,6 +196,12 @@ class Histogram(IntervalResult):
         """Draw the counts as bars with their intervals; return the axes."""
         return display.draw_bars(self.x, self.count, upwards="records per cell", label=self.label, shades=shades, **how)
 
+    KEY_WORDS = display.describe_columns(records=("records, sum of the cells", display.CellFormat.COUNT))
+
+    def key_columns(self, level: float, *, population: bool = True) -> dict[str, Any]:
+        """Return the sum of the counts."""
+        return {"records": float(np.sum(self.count))}
+
     def _columns(self) -> dict[str, FloatArray]:
         """Return the columns of the data frame, one row for each cell: bounds or declared value, and count."""
         if self.grid.values is not None:
@@ -272,6 +282,13 @@ class Histogram2D(ReleasedResult):
 
     KIND = "histogram-2d"
     TITLE = "{labels[0]} and {labels[1]}"
+    COLUMN_WORDS = display.describe_columns(
+        x_left="{labels[0]}, from",
+        x_right="{labels[0]}, to",
+        y_left="{labels[1]}, from",
+        y_right="{labels[1]}, to",
+        count=("records", display.CellFormat.COUNT),
+    )
     REPR_FACTS = "{labels[0]}, {labels[1]}, {count.shape[0]} x {count.shape[1]} cells"
     ARRAYS = ("x_edges", "y_edges", "count", "outside")
     JSON_SCHEMAS = MappingProxyType({"x_edges": display.NUMBERS, "y_edges": display.NUMBERS, "count": display.ROWS})

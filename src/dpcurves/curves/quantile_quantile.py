@@ -88,6 +88,9 @@ class QuantileQuantile(CompositeResult):
 
     SIZE = display.SQUARE
     TITLE = "Quantiles against quantiles"
+    COLUMN_WORDS = display.describe_columns(
+        p="probability", first="first: {first.label}", second="second: {second.label}"
+    )
     DISTINGUISHING_FACT = "p"
     REPR_FACTS = "{first.label} against {second.label}, {p.size} quantiles"
     SUMMARY = (("first", "{first!r}"), ("second", "{second!r}"))

@@ -40,6 +40,10 @@ class Quantiles(IntervalResult):
 
     KIND = "quantiles"
     TITLE = "Quantiles of {curve.label}"
+    COLUMN_WORDS = display.describe_columns(
+        p="probability", x="{curve.label}", cell_lower="cell, from", cell_upper="cell, to"
+    )
+    MEASURED = "x"
     REPR_FACTS = "{curve.label}, {p.size} quantiles"
     JSON_SCHEMAS = MappingProxyType({
         "p": display.COLUMN, "x": display.COLUMN,

@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike
 from .. import display
 from ..arguments import InvalidArgument, require_probability, require_type
 from ..arrays import FloatArray, IntArray
-from ..display.canvas import RECORDS
-from .question import format_key
-from .result import PlotArguments
-from .summary import SUMMARY_LEVEL, SummaryByCategory, format_with_intervals
+from ..display.canvas import POPULATION, RECORDS
+from .result import IntervalResult, PlotArguments
+from .summary import SummaryByCategory
 
 
 class Ranking(SummaryByCategory):
@@ -30,6 +29,7 @@ class Ranking(SummaryByCategory):
     DISTINGUISHING_FACT = "ranked"
     INTERVAL_NAME = "simultaneous interval"
     SUPPRESSIBLE_COLUMNS = ("value",)
+    MEASURED = "value"
 
     def ranks(self, level: float = 0.95, *, population: bool = False) -> IntArray:
         """Return the best and the worst possible rank of each category, simultaneous with probability `level`: (n, 2).
@@ -68,14 +68,29 @@ class Ranking(SummaryByCategory):
         reserved = "from_rank", "to_rank"
         return display.to_frame(display.join_columns(self.label_columns(), columns, reserved=reserved))
 
-    def _summary_rows(self, suppress: float | None) -> list[tuple[str, str]]:
-        """Return a row for each category with its possible ranks and its number with simultaneous interval, both as
-        text."""
-        rows, ranks, all_limits = [], self.ranks().tolist(), self.intervals(SUMMARY_LEVEL).tolist()
-        for (key, entry), (low, high), limits in zip(self.items(), ranks, all_limits, strict=True):
-            rank = f"rank {low}" if low == high else f"rank {low} to {high}"
-            rows.append((format_key(key), f"{rank}: {format_with_intervals(entry.value, {RECORDS: limits}, suppress)}"))
-        return rows
+    def _column_words(self) -> Mapping[str, display.ColumnWords]:
+        """Return the words of the number that ranks the categories."""
+        first = next(iter(self.values()))
+        cell_format = display.CellFormat.COUNT if first.statistic == "count" else display.CellFormat.NUMBER
+        return display.describe_columns(value=(first.plot_label, cell_format))
+
+    def _describe_ends(
+        self, names: Sequence[str], words: Mapping[str, display.ColumnWords], level: float
+    ) -> dict[str, display.IntervalEnds]:
+        """Return what each column of interval ends is the end of: of numbers, or of possible ranks."""
+        ends = IntervalResult._describe_ends(self, names, words, level)
+        for name in names:
+            for word, bound in (("from_rank", display.Bound.LOWER), ("to_rank", display.Bound.UPPER)):
+                if name.removesuffix("_population") == word:
+                    scope = POPULATION if name.endswith("_population") else RECORDS
+                    ends[name] = display.IntervalEnds("value", bound, f"rank {scope}", display.CellFormat.COUNT)
+        return ends
+
+    def report_tables(
+        self, *, level: float = 0.95, population: bool = True, suppress: float | None = None
+    ) -> list[display.ResultTable]:
+        """Return the table of the categories in their order, with their numbers and possible ranks."""
+        return [self.describe_table(level=level, population=population, suppress=suppress)]
 
     def order_by_size(self, values: FloatArray) -> IntArray:
         """Return the indices of rows in the order of a plot: the order of the ranking."""

@@ -187,6 +187,7 @@ class ResidualPlot(ReleasedResult):
 
     KIND = "residual-plot"
     TITLE = "Residual plot"
+    COLUMN_WORDS = display.describe_columns(predicted="{labels[0]}", residual="{labels[1]}")
     REPR_FACTS = "{points.shape[0]} synthetic points"
     ARRAYS = ("x_edges", "y_edges", "density", "points", "outside")
     JSON_SCHEMAS = MappingProxyType(
@@ -533,6 +534,12 @@ class BinnedResiduals(GroupResult):
 
     KIND = "binned-residuals"
     TITLE = "Binned residuals"
+    COLUMN_WORDS = display.describe_columns(
+        prob_pred="mean predicted probability",
+        residual="mean residual",
+        count=("records", display.CellFormat.COUNT),
+        envelope="envelope",
+    )
     REPR_FACTS = "{count.size} bins"
     SUMMARY = (("bins", "{count.size}"), ("outside the envelope", "{outside:.0%}"))
     COLUMNS = ("prob_pred", "residual", "count", "envelope")

@@ -186,6 +186,23 @@ SCOPES: Mapping[str, bool] = MappingProxyType({RECORDS: False, POPULATION: True}
 ONLY_RECORDS: Mapping[str, bool] = MappingProxyType({RECORDS: False})
 
 
+def name_ends(name: str, limits: Mapping[bool, Sequence[Any]]) -> dict[str, Any]:
+    """Return the ends of an interval under the names of columns of `ReleasedResult.key_columns`.
+
+    Args:
+        name: The column of the number.
+        limits: Lower and upper end, for these records (False) and for the population (True).
+
+    >>> name_ends("median", {False: (3, 5), True: (2, 6)})
+    {'median_lower': 3, 'median_upper': 5, 'median_lower_population': 2, 'median_upper_population': 6}
+    """
+    return {
+        f"{name}_{word}{'_population' * of_population}": end
+        for of_population, ends in limits.items()
+        for word, end in zip(("lower", "upper"), ends, strict=True)
+    }
+
+
 class IntervalLimits(Protocol):
     """A function that returns the lower and upper ends of a band or of intervals."""
 
@@ -586,6 +603,9 @@ class ReleasedResult(Result, ABC):
         AXIS_COLUMNS: Columns of edges along the axis of its `label`: files write dates there if the axis has dates.
         DISTINGUISHING_FACT: A fact of the question that only its documents have, among documents of its kind; empty: no
             fact distinguishes them.
+        COLUMN_WORDS: Title (a template) and format of each column but those of the user's labels and of interval ends.
+        KEY_WORDS: Title and format of the `key_columns`.
+        ROW_WORDS: Words for the short names of numbers in the rows of a list.
 
     >>> import dpcurves as dp
     >>> curve = dp.cdf([3, 5, 8] * 1000, grid=dp.Grid(0, 10, cells=64), epsilon=1, adjacency=dp.REPLACE_ONE)
@@ -606,6 +626,9 @@ class ReleasedResult(Result, ABC):
     SUPPRESSIBLE_COLUMNS: ClassVar[tuple[str, ...]] = ()
     AXIS_COLUMNS: ClassVar[tuple[str, ...]] = ()
     DISTINGUISHING_FACT: ClassVar[str] = ""
+    COLUMN_WORDS: ClassVar[Mapping[str, display.ColumnWords]] = MappingProxyType({})
+    KEY_WORDS: ClassVar[Mapping[str, display.ColumnWords]] = MappingProxyType({})
+    ROW_WORDS: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     if TYPE_CHECKING:
 
@@ -743,9 +766,10 @@ class ReleasedResult(Result, ABC):
     def to_excel(
         self, path: str | Path, *, level: float = 0.95, population: bool = True, suppress: float | None = None
     ) -> None:
-        """Write an Excel workbook: a sheet with the numbers of `to_csv`, and one with statement, notes and plot.
+        """Write an Excel workbook: a page with title, plot, main numbers and statement, and a sheet of all numbers.
 
-        Needs the extra ``office``. Equal results give equal bytes.
+        Cells hold the exact numbers of `to_csv`, and show the digits that the noise leaves. Needs the extra ``office``.
+        Equal results give equal bytes.
 
         Args:
             path: The file.
@@ -765,15 +789,116 @@ class ReleasedResult(Result, ABC):
         self, picture: Axes, level: float = 0.95, population: bool = True, suppress: float | None = None
     ) -> bytes:
         """Return the bytes of the workbook that `to_excel` writes, around a given plot."""
-        facts = display.statement_facts(self._title(), repr(self), self._summary_rows(suppress), self.privacy)
-        columns = self.columns_with_intervals(level=level, population=population, suppress=suppress)
-        return display.build_workbook(columns, facts, picture)
+        settings: dict[str, Any] = {"level": level, "population": population, "suppress": suppress}
+        tables = [table for table in self.report_tables(**settings) if not table.is_detail]
+        page = display.SheetPage(
+            self._title(), picture, tables, self._facts_beside(tables, suppress), display.statement_facts(self.privacy)
+        )
+        return display.build_workbook([page], {"numbers": self.describe_table(**settings)})
 
     def columns_with_intervals(
         self, *, level: float = 0.95, population: bool = True, suppress: float | None = None
     ) -> dict[str, NDArray[Any]]:
         """Return the columns that `to_csv` writes, by name; this class has no intervals."""
         return self._format_columns(display.frame_columns(self.to_frame()), (), suppress)
+
+    def describe_table(
+        self, *, level: float = 0.95, population: bool = True, suppress: float | None = None
+    ) -> display.ResultTable:
+        """Return the table of all numbers with titles, units and formats, which terminal, workbooks and pages draw.
+
+        It has the exact numbers of `to_csv`, and as many digits as the noise leaves.
+
+        Args:
+            level: The confidence level of bands and intervals.
+            population: Whether ends for the population are included.
+            suppress: See `to_csv`.
+
+        >>> import dpcurves as dp
+        >>> ages = dp.cdf([3, 5, 8] * 1000, grid=dp.Grid(0, 10, cells=2), epsilon=99, adjacency=dp.REPLACE_ONE)
+        >>> list(ages.describe_table(population=False).text_columns())
+        ['value', 'share of records below', '95% band for these records']
+        """
+        columns = self.columns_with_intervals(level=level, population=population, suppress=suppress)
+        return self._build_table(columns, level)
+
+    def _build_table(self, columns: Mapping[str, Any], level: float) -> display.ResultTable:
+        """Return the table of these columns, with the words and intervals of this class."""
+        words = {name: words for name, words in self._column_words().items() if name in columns}
+        names = self._row_words()
+        columns = {
+            name: np.array([names.get(str(text), text) for text in column.tolist()], dtype=object)
+            if names and name in words and name in display.NAMES_OF_NUMBERS
+            else column
+            for name, column in columns.items()
+        }
+        ends = self._describe_ends([name for name in columns if name not in words], words, level)
+        mixed_label = next((name for name in display.NAMES_OF_NUMBERS if name in columns and name in words), "")
+        return display.build_table(columns, words, ends=ends, mixed_label=mixed_label)
+
+    def _column_words(self) -> Mapping[str, display.ColumnWords]:
+        """Return title and format of each column of numbers, and of each column of our own words."""
+        return {
+            name: display.ColumnWords(self._format_template(words.title), words.cell_format)
+            for name, words in self.COLUMN_WORDS.items()
+        }
+
+    def _row_words(self) -> Mapping[str, str]:
+        """Return the words of the short names of numbers that the rows of a list have."""
+        return self.ROW_WORDS
+
+    def _describe_ends(
+        self, names: Sequence[str], words: Mapping[str, display.ColumnWords], level: float
+    ) -> dict[str, display.IntervalEnds]:
+        """Return what the columns of interval ends among `names` are the ends of; this class has none."""
+        return {}
+
+    def report_tables(
+        self, *, level: float = 0.95, population: bool = True, suppress: float | None = None
+    ) -> list[display.ResultTable]:
+        """Return the tables that stand beside the plot on pages and on the first sheet of a workbook.
+
+        Lists of numbers are whole, and curves have rows at round steps.
+
+        Args:
+            level: The confidence level of bands and intervals.
+            population: Whether intervals for the population are included.
+            suppress: See `to_csv`.
+        """
+        table = self.describe_table(level=level, population=population, suppress=suppress)
+        # rows: a list is shown whole up to 400 rows, and a table that is not longer than 20 stands beside the plot
+        most_listed, most_beside = 400, 20
+        if table.is_list:
+            return [table.select_rows(most_listed)]
+        return [replace(table.select_rows(), is_detail=table.rows > most_beside)]
+
+    def key_columns(self, level: float, *, population: bool = True) -> dict[str, Any]:
+        """Return the numbers that a table by group has of this result, by short name; empty: those of its summary.
+
+        Interval ends are named as in ``median_lower`` and ``median_upper_population``; `KEY_WORDS` has the titles.
+
+        Args:
+            level: The confidence level of the intervals.
+            population: Whether intervals for the population are included.
+        """
+        return {}
+
+    def _key_words(self) -> Mapping[str, display.ColumnWords]:
+        """Return title and format of the `key_columns`."""
+        return {
+            name: display.ColumnWords(self._format_template(words.title), words.cell_format)
+            for name, words in self.KEY_WORDS.items()
+        }
+
+    def _facts_beside(self, tables: Sequence[display.ResultTable], suppress: float | None) -> list[tuple[str, str]]:
+        """Return the rows of the summary that no table beside them lists."""
+        listed = {text for table in tables for text in table.list_names()}
+        endings = tuple(f"{separator} {name}" for name in listed for separator in ":,")
+        return [
+            (name, text)
+            for name, text in self._summary_rows(suppress)
+            if name not in listed and not (endings and name.endswith(endings))
+        ]
 
     def _format_columns(
         self, columns: dict[str, NDArray[Any]], interval_columns: Sequence[str], suppress: float | None
@@ -855,8 +980,10 @@ class ReleasedResult(Result, ABC):
         return self.evidence if isinstance(self.evidence, tuple) else (self.evidence,)
 
     def summary_facts(self) -> dict[str, Any]:
-        """Return the facts of the HTML summary as JSON values: title, repr, rows, notes and privacy unit."""
-        return {"line": repr(self), **display.summary_facts(self._title(), self._summary(), self.privacy)}
+        """Return the facts of the HTML summary as JSON values: title, repr, rows, tables, notes and privacy unit."""
+        tables = self.report_tables()
+        facts = display.summary_facts(self._title(), self._facts_beside(tables, None), self.privacy, tables)
+        return {"line": repr(self), **facts}
 
     def _model_card_results(self) -> Iterator[Any]:
         """Yield the results that a model card shows: this result, and others computed from the same releases."""
@@ -866,14 +993,40 @@ class ReleasedResult(Result, ABC):
         """Return the HTML summary that notebooks show, with a plot."""
         picture = display.svg_text(self.plot(ax=display.headless_axes(self.SIZE)))
         budget_row = [("budget", self.remaining_budget)] if self.remaining_budget else []
-        return display.html_summary(self._title(), picture, [*self._summary(), *budget_row], self.privacy)
+        tables = [table for table in self.report_tables() if not table.is_detail]
+        rows = [*self._facts_beside(tables, None), *budget_row]
+        return display.html_summary(self._title(), picture, rows, self.privacy, tables=tables)
 
-    def render_html(self, picture: str, *, title: str = "", text: str = "", suppress: float | None = None) -> str:
+    def render_html(
+        self,
+        picture: str,
+        *,
+        title: str = "",
+        text: str = "",
+        level: float = 0.95,
+        population: bool = True,
+        suppress: float | None = None,
+        links: Sequence[tuple[str, str]] = (),
+        for_readers: bool = False,
+    ) -> str:
         """Return the HTML summary around a given plot, with another title and a text if given.
 
-        Numbers with wide intervals are left out as in `to_csv`.
+        Args:
+            picture: The plot, as SVG.
+            title: The title; empty: that of the result.
+            text: Text before the plot.
+            level: The confidence level of intervals in its tables.
+            population: Whether they include intervals for the population.
+            suppress: See `to_csv`.
+            links: Further facts, (text, file name), as links to the files unless the name is empty.
+            for_readers: Whether notes are without the advice to whoever asked the question.
         """
-        return display.html_summary(title or self._title(), picture, self._summary_rows(suppress), self.privacy, text)
+        tables = self.report_tables(level=level, population=population, suppress=suppress)
+        rows, privacy = self._facts_beside(tables, suppress), self.privacy
+        if for_readers:
+            privacy = replace(privacy, notes=display.select_reader_notes(privacy.notes))
+        shown = title or self._title()
+        return display.html_summary(shown, picture, rows, privacy, text, tables=tables, links=links)
 
     def _summary_rows(self, suppress: float | None) -> Sequence[tuple[str, str]]:
         """Return the rows of the HTML summary, (name, text); classes with intervals leave out numbers whose interval
@@ -1007,12 +1160,14 @@ class IntervalResult(SimulationCache, ReleasedResult):
             `dpcurves.inference.known_numbers`.
             Data frame, files and plots leave an unknown number out.
         IS_CURVE: Whether the points form a curve, which is known or unknown as a whole.
+        MEASURED: The column of numbers whose interval ends are called ``lower`` and ``upper`` alone.
     """
 
     INTERVAL_NAME: ClassVar[str] = "simultaneous intervals"
     INTERVAL_COLUMNS: ClassVar[tuple[str, ...]] = ("lower", "upper")
     POSSIBLE_RANGES: ClassVar[Mapping[str, tuple[Any, ...]]] = MappingProxyType({})
     IS_CURVE: ClassVar[bool] = False
+    MEASURED: ClassVar[str] = "y"
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -1145,6 +1300,20 @@ class IntervalResult(SimulationCache, ReleasedResult):
                     f"{name}{suffix}": column for name, column in with_ends.items() if name not in value_columns
                 }
         return self._format_columns(columns, [name for name in columns if name not in value_columns], suppress)
+
+    def _describe_ends(
+        self, names: Sequence[str], words: Mapping[str, display.ColumnWords], level: float
+    ) -> dict[str, display.IntervalEnds]:
+        """Return for each column of interval ends its column of numbers, its side, and the name of the interval."""
+        ends = dict[str, display.IntervalEnds]()
+        for name in names:
+            stem, scope = name.removesuffix("_population"), POPULATION if name.endswith("_population") else RECORDS
+            for word, bound in (("lower", display.Bound.LOWER), ("upper", display.Bound.UPPER)):
+                column = self.MEASURED if stem == word else stem.removesuffix(f"_{word}")
+                if stem.endswith(word) and column in words:
+                    title = describe_interval(level, self._interval_name(), scope)
+                    ends[name] = display.IntervalEnds(column, bound, title)
+        return ends
 
     def plot_headless(
         self, *, level: float = 0.95, population: bool = True, ax: Axes | None = None, name: str | None = None

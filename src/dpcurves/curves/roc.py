@@ -161,6 +161,7 @@ class ROC(ClassTableResult):
     KIND = "roc"
     SIZE = display.SQUARE
     TITLE = "{title}"
+    COLUMN_WORDS = display.describe_columns(fpr="false positive rate", tpr="true positive rate", threshold="threshold")
     REPR_FACTS = "AUC {auc:.3f}, {table.grid.slots} cells"
     COLUMNS = ("fpr", "tpr", "threshold=thresholds")
     ARRAYS = ("fpr", "tpr", "thresholds", "auc")
@@ -463,6 +464,7 @@ class SmoothAuc(ReleasedResult):
     KIND = "smooth-auc"
     SIZE = display.SQUARE
     TITLE = "Binormal ROC curve"
+    COLUMN_WORDS = display.describe_columns(fpr="false positive rate", tpr="true positive rate")
     REPR_FACTS = "AUC {auc:.3f}"
     SUMMARY = (("AUC", "{auc:.4f}"),)
     COLUMNS = ("fpr", "tpr")

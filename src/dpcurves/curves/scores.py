@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
@@ -50,7 +50,7 @@ from .question import (
     parse_grouping,
     prepend_category_axes,
 )
-from .result import EACH, PlotArguments
+from .result import EACH, PlotArguments, interval_scopes, name_ends
 from .roc import ROC
 from .score_groups import check_group_number
 
@@ -139,6 +139,8 @@ class Scores(ClassTableResult):
 
     KIND = "scores"
     TITLE = "Scores of two classes"
+    COLUMN_WORDS = display.describe_columns(reading="number", value="value")
+    MEASURED = "value"
     ARRAYS = ("thresholds", "true_positives", "false_positives")
     JSON_SCHEMAS = MappingProxyType(
         {"readings": {**display.BY_NAME, "description": "The estimates of all metrics, by their keys."}}
@@ -266,6 +268,24 @@ class Scores(ClassTableResult):
         """Draw each metric in a row with its intervals; return the axes."""
         values = {metric.value.title: self.value(metric) for metric in self.metrics}
         return display.draw_numbers(values, shades=shades, **how)
+
+    def key_columns(self, level: float, *, population: bool = True) -> dict[str, Any]:
+        """Return the number of records, and all metrics, the area under the ROC curve with its intervals."""
+        limits = {
+            of_population: self.interval(Metric.AUC, level, population=of_population)
+            for of_population in interval_scopes(self.privacy, population=population).values()
+        }
+        metrics = {metric.key: self.value(metric) for metric in self.metrics}
+        return {"records": float(self.table.counts.likely_counts.sum()), **metrics, **name_ends(Metric.AUC.key, limits)}
+
+    def _key_words(self) -> Mapping[str, display.ColumnWords]:
+        """Return the titles of the metrics."""
+        titles = {metric.key: display.ColumnWords(metric.value.title) for metric in self.metrics}
+        return {"records": display.ColumnWords("records", display.CellFormat.COUNT), **titles}
+
+    def _row_words(self) -> Mapping[str, str]:
+        """Return the titles of the metrics by their keys."""
+        return {metric.key: metric.value.title for metric in Metric}
 
     def _columns(self) -> dict[str, Any]:
         """Return the columns of the data frame, one row for each metric: its key and value."""

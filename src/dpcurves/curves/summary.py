@@ -46,12 +46,11 @@ from .question import (
     TableQuestion,
     Where,
     build_privacy_statement,
-    format_key,
     parse_grouping,
     prepend_category_axes,
     require_independent,
 )
-from .result import EACH, IntervalResult, PlotArguments
+from .result import EACH, IntervalResult, PlotArguments, interval_scopes, name_ends
 from .score_groups import count_noise_deviation
 
 SUMMARY_LEVEL = 0.95
@@ -119,6 +118,8 @@ class Summary(IntervalResult):
     )
     OPTIONAL_ARRAYS: ClassVar[tuple[str, ...]] = ("sum", "mean", "variance", "names")
     TITLE = "Summary of {label}"
+    COLUMN_WORDS = display.describe_columns(statistic="statistic", value="value")
+    MEASURED = "value"
     INTERVAL_NAME = EACH
     COUNTED_OBJECTS: ClassVar[str] = "records"
     LABEL_PREFIX: ClassVar[str] = ""
@@ -304,6 +305,24 @@ class Summary(IntervalResult):
             [how["name"] or "all"], [self.value], how["privacy"], label=self.plot_label, shades=own_shades, ax=how["ax"]
         )
 
+    def key_columns(self, level: float, *, population: bool = True) -> dict[str, Any]:
+        """Return all statistics, the requested number with its intervals."""
+        limits = {
+            of_population: self.interval(level, population=of_population)
+            for of_population in interval_scopes(self.privacy, population=population).values()
+        }
+        return {**self.statistics, **name_ends(self.statistic, limits)}
+
+    def _key_words(self) -> Mapping[str, display.ColumnWords]:
+        """Return the names of the statistics; counts are whole numbers."""
+        formats = {COUNT: display.CellFormat.COUNT}
+        return {
+            name: display.ColumnWords(
+                self.plot_label if name == self.statistic else words, formats.get(name, display.CellFormat.NUMBER)
+            )
+            for name, words in self.names.items()
+        }
+
     def _columns(self) -> dict[str, list[Any]]:
         """Return the columns of the data frame, one row for each statistic: name and value."""
         return {"statistic": list(self.names.values()), "value": list(self.statistics.values())}
@@ -361,15 +380,6 @@ class Summary(IntervalResult):
             )
             for index, (name, value) in enumerate(self.statistics.items())
         ]
-
-    def describe_statistic(self, suppress: float | None = None) -> str:
-        """Return the requested number with its intervals as text; ``..`` if they are wider than the fraction `suppress`
-        of it."""
-        ends = {
-            scope: self.interval(SUMMARY_LEVEL, population=is_population)
-            for scope, is_population in self.scopes.items()
-        }
-        return format_with_intervals(self.value, ends, suppress)
 
 
 def format_with_intervals(value: float, ends: Mapping[str, Any], suppress: float | None = None) -> str:
@@ -495,20 +505,12 @@ class SummaryByCategory(ByCategory[Summary]):
         )
         return (title[:1].upper() + title[1:]) or super()._title()
 
-    def _summary(self) -> list[tuple[str, str]]:
-        """Return rows of texts: numbers of categories, and the number of each category with its intervals."""
-        return self._summary_rows(None)
-
-    def _summary_rows(self, suppress: float | None) -> list[tuple[str, str]]:
-        """Return rows of texts as `_summary` does; ``..`` where an interval is wider than the fraction `suppress` of
-        the number."""
-        most_rows = 100  # categories in an HTML summary
-        rows = [
-            (format_key(key), summary.describe_statistic(suppress)) for key, summary in list(self.items())[:most_rows]
-        ]
-        more = [("more categories", str(len(self) - most_rows))] if len(self) > most_rows else []
-        statistic = next(iter(self.values())).plot_label if self else ""
-        return [("categories", str(len(self))), ("number", statistic), *rows, *more]
+    def report_tables(
+        self, *, level: float = 0.95, population: bool = True, suppress: float | None = None
+    ) -> list[display.ResultTable]:
+        """Return the table of the statistics of each category, with intervals of the requested one."""
+        table = self.describe_groups(level=level, population=population, suppress=suppress)
+        return [] if table is None else [table]
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         """Draw the number of each category in a row with its intervals; return the axes."""

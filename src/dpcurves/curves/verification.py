@@ -54,6 +54,12 @@ class Verification(IntervalResult):
 
     KIND = "verification"
     TITLE = "Verification"
+    COLUMN_WORDS = display.describe_columns(
+        share=("share of subsets that confirm", display.CellFormat.SHARE),
+        probability="probability that more than half do",
+        subsets=("subsets", display.CellFormat.COUNT),
+    )
+    MEASURED = "share"
     REPR_FACTS = "{share:.0%} of {subsets} subsets, probability {probability:.3g}"
     SUMMARY = (
         ("claim", "{claim}"), ("subsets that confirm", "{share:.0%} of {subsets}"),

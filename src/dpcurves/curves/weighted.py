@@ -12,6 +12,7 @@ from typing import Any, SupportsIndex, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .. import display
 from ..arguments import InvalidArgument
 from ..arrays import FloatArray, IntArray
 from ..conversation import Evidence, Needs, Release, Setting, SingleQueryWorkload, ask_workload
@@ -327,6 +328,7 @@ class WeightedCDF(CDF):
     KIND = "weighted-cdf"
     TITLE = "Weighted distribution of {label}"
     IS_WEIGHTED = True
+    KEY_WORDS = display.describe_columns(records="sum of weights", median="weighted median of {label}")
     SHARES_CLASS = WeightedShares
 
     prefixes: WeightedShares

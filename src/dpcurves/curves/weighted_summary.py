@@ -78,6 +78,8 @@ class WeightedSummary(Summary):
     KIND = "weighted-summary"
     ARRAYS, OPTIONAL_ARRAYS, JSON_SCHEMAS = ("count", "sum", "mean"), (), MappingProxyType({})
     TITLE = "Weighted summary of {label}"
+    COLUMN_WORDS = display.describe_columns(statistic="statistic", value="value")
+    MEASURED = "value"
     COUNTED_OBJECTS, LABEL_PREFIX = "sum of weights of records", "weighted "
 
     weights: Weights = UNWEIGHTED
@@ -232,9 +234,9 @@ class WeightedSummary(Summary):
         center = min(max(int(question["center"]), -SPREAD_HALF), SPREAD_HALF)
         return cls.from_weighted_counts(rounds, bounds, question["label"], document.privacy, weights, center, statistic)
 
-    def _summary(self) -> list[tuple[str, str]]:
+    def _summary_rows(self, suppress: float | None) -> list[tuple[str, str]]:
         """Return the rows of `Summary`, and a row on the design effect."""
-        return [*super()._summary(), ("design effect", format_number(self.design_effect, 0.1))]
+        return [*super()._summary_rows(suppress), ("design effect", format_number(self.design_effect, 0.1))]
 
 
 def parse_statistic(statistic: object) -> str:

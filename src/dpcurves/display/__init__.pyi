@@ -47,7 +47,15 @@ from .curve_json import (
 )
 from .expected import draw_forecast
 from .groups import MOST_TOGETHER, draw_category_bars, draw_curves, draw_means, draw_small_multiples
-from .html import INTRODUCTION, account_summary, html_summary, render_report, summary_facts
+from .html import (
+    INTRODUCTION,
+    account_summary,
+    html_summary,
+    render_card,
+    render_report,
+    select_reader_notes,
+    summary_facts,
+)
 from .numerals import (
     MOST_LABELLED,
     format_distinct_labels,
@@ -61,6 +69,7 @@ from .numerals import (
 from .office import (
     PRINTED,
     SUPPRESSED,
+    SheetPage,
     build_workbook,
     csv_text,
     escape_formula,
@@ -69,6 +78,18 @@ from .office import (
     statement_facts,
     suppress_rows,
     unescape_formula,
+)
+from .result_tables import (
+    Bound,
+    CellFormat,
+    ColumnWords,
+    IntervalEnds,
+    ResultTable,
+    TableColumn,
+    build_cross_table,
+    build_table,
+    describe_columns,
+    select_row_indices,
 )
 from .scores import (
     AreaInterval,
@@ -88,6 +109,7 @@ from .scores import (
 from .styles import use_style
 from .tables import LabelColumns, convert_date_columns, find_declared_numbers, join_columns, name_label_columns
 from .text import (
+    NAMES_OF_NUMBERS,
     SEEDED,
     AllowanceRow,
     BalanceReport,
@@ -110,6 +132,7 @@ __all__ = [
     "LANDSCAPE",
     "MOST_LABELLED",
     "MOST_TOGETHER",
+    "NAMES_OF_NUMBERS",
     "NUMBER",
     "NUMBERS",
     "POPULATION",
@@ -125,22 +148,32 @@ __all__ = [
     "AllowanceRow",
     "AreaInterval",
     "BalanceReport",
+    "Bound",
+    "CellFormat",
     "ChargeRow",
+    "ColumnWords",
     "CrossedShade",
     "CurveDocument",
+    "IntervalEnds",
     "LabelColumns",
     "RefusalRow",
     "Region",
+    "ResultTable",
     "Shade",
+    "SheetPage",
+    "TableColumn",
     "account_summary",
     "allowance_table",
     "area_rows",
+    "build_cross_table",
+    "build_table",
     "build_workbook",
     "check_document",
     "convert_date_columns",
     "csv_text",
     "curve_schema",
     "curve_table",
+    "describe_columns",
     "describe_interval",
     "describe_mechanism",
     "describe_trust",
@@ -189,10 +222,13 @@ __all__ = [
     "ledger_table",
     "name_label_columns",
     "parse_curve",
+    "render_card",
     "render_report",
     "require_workbooks",
     "save_axes",
     "save_figure",
+    "select_reader_notes",
+    "select_row_indices",
     "set_title",
     "stack_frames",
     "statement_facts",

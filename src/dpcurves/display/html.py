@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -10,6 +11,7 @@ from ..conversation import MISSING_RULE, PrivacyStatement
 from ..foreign_text import isolate_in_html
 from .canvas import prefix_ids
 from .numerals import format_distinct_labels, format_label
+from .result_tables import ResultTable
 from .text import SEEDED, BalanceReport, RefusalRow, describe_mechanism, describe_trust, footer
 
 INTRODUCTION = (
@@ -28,7 +30,14 @@ STYLE = """<style>
  border:0;border-top:1px solid rgba(128,128,128,.25);overflow-wrap:anywhere}
 .dpcurves th{font-weight:500;width:38%}
 .dpcurves td{font-variant-numeric:tabular-nums}
+.dpcurves .scroll{overflow-x:auto}
+.dpcurves .numbers caption{text-align:left;font-weight:600;padding:.25rem 0}
+.dpcurves .numbers th{width:auto;vertical-align:bottom}
+.dpcurves .numbers th,.dpcurves .numbers td{overflow-wrap:normal}
+.dpcurves .numbers .num{text-align:right}
 .dpcurves summary{cursor:pointer;margin-top:.75rem;font-size:.87em;overflow-wrap:anywhere}
+.dpcurves .files{font-size:.87em;margin:.75rem 0 0;overflow-wrap:anywhere}
+@media print{.dpcurves details:not(.all)::details-content{content-visibility:visible;block-size:auto}}
 .dpcurves .seeded{background:#b3261e;color:#fff;font-weight:700;padding:.35rem .75rem;border-radius:4px;
  margin:0 0 .75rem}
 </style>"""
@@ -36,7 +45,14 @@ WARNING = f'<p class="seeded" role="alert">{escape(SEEDED)}</p>'
 
 
 def html_summary(
-    title: str, svg: str, rows: Sequence[tuple[str, str]], privacy: PrivacyStatement, text: str = ""
+    title: str,
+    svg: str,
+    rows: Sequence[tuple[str, str]],
+    privacy: PrivacyStatement,
+    text: str = "",
+    *,
+    tables: Sequence[ResultTable] = (),
+    links: Sequence[tuple[str, str]] = (),
 ) -> str:
     """Return a self-contained HTML fragment for light and dark pages, which loads nothing from elsewhere.
 
@@ -46,6 +62,8 @@ def html_summary(
         rows: Names and values beside the plot.
         privacy: The privacy statement.
         text: Text before the plot; an empty line starts a paragraph.
+        tables: Tables below the plot; those with `ResultTable.is_detail` are shown when the reader opens them.
+        links: Further facts, (text, file name), as links to files of the same folder unless the name is empty.
     """
     title = format_label(title, 160)
     name, statement = escape(title), "<br>".join(map(isolate_in_html, footer(privacy).splitlines()))
@@ -53,18 +71,50 @@ def html_summary(
     sections = [
         STYLE, f'<figure class="dpcurves" aria-label="{name}">', f"<figcaption>{isolate_in_html(title)}</figcaption>",
         WARNING if privacy.seeded else "", "".join(paragraphs), f'<div class="picture">{svg}</div>',
+        *(table.to_html() for table in tables if not table.is_detail),
         _format_table([*rows, *(("note", note) for note in privacy.notes)]),
+        *(f'<details class="all"><summary>Table of the numbers</summary>{table.to_html()}</details>' for table in tables
+          if table.is_detail),
+        f'<p class="files">{_format_links(links)}</p>' if links else "",
         f"<details><summary>{statement}</summary>{_format_table(statement_rows(privacy))}</details>", "</figure>",
     ]  # fmt: skip
     return "\n".join(filter(None, sections))
 
 
-def summary_facts(title: str, rows: Sequence[tuple[str, str]], privacy: PrivacyStatement) -> dict[str, Any]:
+def _format_links(links: Sequence[tuple[str, str]]) -> str:
+    """Return texts as links to the files of their names, in one line; a text without a file name is no link."""
+    return " &middot; ".join(
+        f'<a href="{escape(name)}">{isolate_in_html(text)}</a>' if name else isolate_in_html(text)
+        for text, name in links
+    )
+
+
+ADVICE = re.compile(
+    r"; (ask|take|use|give|choose|count|declare|allow|repeat|see|name|raise|try|add|draw|plot|write|compare|read)\b.*"
+    r"|, which counts these by themselves.*|: ask .*|; or ask .*|, or ask .*| \(--[^)]*\)",
+    re.DOTALL,
+)
+"""Advice to whoever asked the question, at the end of a note."""
+
+
+def select_reader_notes(notes: Sequence[str]) -> tuple[str, ...]:
+    """Return notes for readers of a publication: without advice to whoever asked the question, each once.
+
+    >>> select_reader_notes(["about 3% lie above 10; take a wider grid", "about 2% are missing"])
+    ('about 3% lie above 10', 'about 2% are missing')
+    """
+    texts = (ADVICE.sub("", note).strip(" ;,:") for note in notes)
+    return tuple(dict.fromkeys(text for text in texts if text and not text.startswith(("ask ", "use ", "take "))))
+
+
+def summary_facts(
+    title: str, rows: Sequence[tuple[str, str]], privacy: PrivacyStatement, tables: Sequence[ResultTable] = ()
+) -> dict[str, Any]:
     """Return the content of an HTML summary as plain objects, without markup, for pages with their own layout."""
     return {
         "title": format_label(title, 160), "summary": [list(row) for row in rows], "notes": list(privacy.notes),
         "statement": footer(privacy).splitlines(), "privacy": [list(row) for row in statement_rows(privacy)],
-        "seeded": privacy.seeded,
+        "seeded": privacy.seeded, "tables": [table.to_plain_objects() for table in tables],
     }  # fmt: skip
 
 
@@ -139,6 +189,8 @@ def render_report(
     curves: Sequence[str],
     balances: Sequence[BalanceReport],
     refusals: Sequence[RefusalRow] = (),
+    *,
+    links: Sequence[str] = (),
 ) -> str:
     """Return an HTML page: charges, remaining budget, rejected questions, and all curves.
 
@@ -150,24 +202,44 @@ def render_report(
         curves: HTML summaries from `html_summary`.
         balances: One per account of the ledger; empty if another page shows the budget.
         refusals: Questions that were not answered.
+        links: Files of the same folder that belong to all results.
     """
     name = escape(format_label(title, 160))
     paragraphs = [
         f"<p>{isolate_in_html(paragraph)}</p>" for paragraph in introduction.split("\n\n") if paragraph.strip()
     ]
     sections = [prefix_ids(text.replace(STYLE, ""), f"c{number}") for number, text in enumerate(curves, 1)]
+    if len(sections) == 1:  # one result needs no title of its own below the same title of the page
+        caption = f"<figcaption>{isolate_in_html(format_label(title, 160))}</figcaption>"
+        sections = [sections[0].replace(caption, "", 1)]
     return "\n".join(
         [
             '<!DOCTYPE html>', '<html lang="en">', "<head>", '<meta charset="utf-8">',
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">', f"<title>{name}</title>",
             STYLE, PAGE_STYLE, "</head>", "<body>", f"<header><h1>{isolate_in_html(format_label(title, 160))}</h1>",
-            WARNING if any(WARNING in text for text in curves) else "", "\n".join(paragraphs), "</header>", "<main>",
+            WARNING if any(WARNING in text for text in curves) else "", "\n".join(paragraphs),
+            f"<p>Files: {_format_links([(link, link) for link in links])}</p>" if links else "", "</header>", "<main>",
             _format_accounts(balances), _format_refusals(refusals),
             f'<section aria-label="Curves"><h2>Curves</h2>\n<div class="curves">{"".join(sections)}</div></section>',
             "</main>", "</body>", "</html>", "",
         ]
     )  # fmt: skip
+
+
+def render_card(title: str, columns: Mapping[str, Sequence[str]], notes: Sequence[str] = ()) -> str:
+    """Return a card for notebooks as an HTML fragment: a title, a table of texts by heading, and notes."""
+    heads = "".join(f'<th scope="col">{isolate_in_html(name)}</th>' for name in columns)
+    rows = "".join(
+        f"<tr>{''.join(f'<td>{_format_cell(text)}</td>' for text in cells)}</tr>"
+        for cells in zip(*columns.values(), strict=True)
+    )
+    paragraphs = "".join(f"<p>{isolate_in_html(note)}</p>" for note in notes)
+    return (
+        f'{STYLE}\n<figure class="dpcurves" aria-label="{escape(title)}">'
+        f"<figcaption>{isolate_in_html(title)}</figcaption>"
+        f'<table class="numbers"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{paragraphs}</figure>'
+    )
 
 
 def account_summary(balance: BalanceReport, guarantee: str) -> str:

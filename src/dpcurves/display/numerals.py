@@ -155,7 +155,7 @@ def format_interval(lower: float, upper: float, known_to: float = 0.0) -> str:
         }.get((isfinite(lower), isfinite(upper)), "not known")  # fmt: skip
     if 0 < max(abs(lower), abs(upper)) < 1e-290:  # below it, rounding to powers of ten underflows doubles
         return f"{lower:.{FIGURES}g} to {upper:.{FIGURES}g}"
-    digits = _count_decimals(np.array([lower, upper]), max(abs(lower), abs(upper)))
+    digits = count_decimals(np.array([lower, upper]), max(abs(lower), abs(upper)))
     if known_to > 0:
         digits = min(digits, max(1 - floor(log10(known_to) + 1e-9), 0))
     scale = 10.0**digits
@@ -201,24 +201,24 @@ def format_numbers(values: ArrayLike) -> list[str]:
         return [f"{value:.{FIGURES}g}" if isfinite(value) else format_number(value) for value in array.tolist()]
     if len(plain) < len(finite):  # outliers must not take digits from the others
         return [format_number(value) for value in array.tolist()]
-    power = -_count_decimals(plain, largest)
+    power = -count_decimals(plain, largest)
     return [_round_to_power(value, power) if isfinite(value) else format_number(value) for value in array.tolist()]
 
 
-def _count_decimals(values: NDArray[np.float64], largest: float) -> int:
+def count_decimals(values: NDArray[np.float64], largest: float) -> int:
     """Return the fewest decimals that show these numbers fully, up to four figures, or distinguish steps of a rising
     column."""
     steps = np.diff(values)
     step = float(np.median(steps)) if len(steps) and np.all(steps > 0) else largest
     enough = min(
-        max(_decimals_for_figures(largest, FIGURES), _decimals_for_figures(step, 2)),
-        _decimals_for_figures(largest, 7),  # at most 7 digits of the largest number
+        max(decimals_for_figures(largest, FIGURES), decimals_for_figures(step, 2)),
+        decimals_for_figures(largest, 7),  # at most 7 digits of the largest number
     )
     figures = (digits for digits in range(enough) if np.allclose(np.round(values, digits), values, rtol=1e-12, atol=0))
     return next(figures, enough)
 
 
-def _decimals_for_figures(value: float, figures: int) -> int:
+def decimals_for_figures(value: float, figures: int) -> int:
     """Return the decimals with which a number of this size has this many significant figures."""
     return max(0, figures - 1 - floor(log10(value) - 1e-12)) if value else 0
 

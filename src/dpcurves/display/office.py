@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from io import BytesIO, StringIO
-from math import isfinite, isnan
+from math import ceil, isfinite, isnan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..arrays import BoolArray
 from ..conversation import PrivacyStatement
 from .canvas import save_axes
 from .html import statement_rows
+from .result_tables import ResultTable
 from .text import footer
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ MADE = datetime(2000, 1, 1)
 """Creation date of all workbooks: a released result has no date, and equal results give equal bytes."""
 SUPPRESSED = ".."
 """Placeholder of a suppressed number."""
+A4 = 9
+"""Excel's number of the paper size A4."""
 PRINTED = 300
 """Dots per inch for print."""
 
@@ -127,15 +131,36 @@ def require_workbooks() -> None:
         raise MissingPackage("xlsx", NO_XLSXWRITER) from None
 
 
-def build_workbook(columns: Mapping[str, ArrayLike], facts: Sequence[tuple[str, str]], picture: Axes) -> bytes:
-    """Return an Excel workbook with sheets of numbers, and a sheet of facts with the plot below.
+@dataclass(frozen=True, eq=False)
+class SheetPage:
+    """A sheet that is read and printed as a page.
 
-    Text stays text: a cell that starts with ``=`` is not a formula. Equal input gives equal bytes.
+    Attributes:
+        title: Title.
+        picture: The plot.
+        tables: The main numbers.
+        rows: Further facts about the result, (name, text).
+        statement: Privacy statement and notes, (name, text).
+        name: Name of the sheet.
+    """
+
+    title: str
+    picture: Axes
+    tables: Sequence[ResultTable]
+    rows: Sequence[tuple[str, str]]
+    statement: Sequence[tuple[str, str]]
+    name: str = "result"
+
+
+def build_workbook(pages: Sequence[SheetPage], sheets: Mapping[str, ResultTable]) -> bytes:
+    """Return an Excel workbook of pages for readers, followed by sheets with all numbers.
+
+    Numbers are exact, and are shown with the digits of their `ResultTable`. Text stays text: a cell that starts with
+    ``=`` is not a formula. Each sheet prints one page wide. Equal input gives equal bytes.
 
     Args:
-        columns: The numbers; more than 2^20 - 1 rows continue in further sheets.
-        facts: Names and texts.
-        picture: The plot below the facts.
+        pages: Pages with title, plot, main numbers and statement.
+        sheets: Tables by the name of their sheet; more than 2^20 - 1 rows continue in further sheets.
 
     Raises:
         ImportError: XlsxWriter is not installed.
@@ -146,43 +171,151 @@ def build_workbook(columns: Mapping[str, ArrayLike], facts: Sequence[tuple[str, 
     buffer = BytesIO()
     book = Workbook(buffer, {"in_memory": True})
     book.set_properties({"created": MADE})
-    bold = book.add_format({"bold": True})
-    arrays = {name: np.asarray(column) for name, column in columns.items()}
-    rows = max((len(array) for array in arrays.values()), default=0)
-    for number, start in enumerate(range(0, max(rows, 1), SHEET_ROWS), 1):
-        sheet = book.add_worksheet("numbers" if number == 1 else f"numbers {number}")
-        sheet.freeze_panes(1, 0)
-        for place, (name, array) in enumerate(arrays.items()):
-            sheet.set_column(place, place, max(12, min(len(name) + 2, 40)))
-            sheet.write_string(0, place, name[:LONGEST_TEXT], bold)
-            for row, value in enumerate(array[start : start + SHEET_ROWS].tolist(), 1):
-                _write_cell(sheet, row, place, value)
-    _write_statement(book, bold, facts, render_png(picture))
+    styles = _Styles(book)
+    for page in pages:
+        _write_page(book.add_worksheet(page.name), styles, page)
+    for name, table in sheets.items():
+        for number, start in enumerate(range(0, max(table.rows, 1), SHEET_ROWS), 1):
+            rows = np.arange(start, min(start + SHEET_ROWS, table.rows))
+            part = replace(table, columns=tuple(column.select_rows(rows) for column in table.columns))
+            sheet = book.add_worksheet(name if number == 1 else f"{name} {number}")
+            _set_up_print(sheet, _set_widths(sheet, [part]), tall=True)
+            sheet.freeze_panes(1, 0)
+            sheet.repeat_rows(0)
+            _write_table(sheet, styles, part, 0)
     book.close()
     return buffer.getvalue()
 
 
-def _write_cell(sheet: Any, row: int, column: int, value: object) -> None:
+class _Styles:
+    """Cell formats of a workbook, each made once."""
+
+    def __init__(self, book: Any) -> None:
+        self._book = book
+        self._styles: dict[tuple[tuple[str, Any], ...], Any] = {}
+
+    def get_style(self, **properties: Any) -> Any:
+        """Return the cell format with these properties."""
+        key = tuple(sorted(properties.items()))
+        if key not in self._styles:
+            self._styles[key] = self._book.add_format(properties)
+        return self._styles[key]
+
+
+def _set_widths(sheet: Any, tables: Sequence[ResultTable]) -> list[float]:
+    """Set the widths of the columns of a sheet by the texts of its tables; return them, in characters."""
+    widths = [18.0, 14.0]  # of a sheet without tables
+    for table in tables:
+        for place, column in enumerate(table.columns):
+            sample = column.select_rows(np.arange(min(len(column.values), 200))).format_cells()
+            longest_word = max(map(len, column.heading.split()), default=0)
+            width = min(max(12, longest_word + 2, *(len(text) + 2 for text in sample)), 40)
+            widths += [12.0] * (place + 1 - len(widths))
+            widths[place] = max(widths[place], width)
+    for place, width in enumerate(widths):
+        sheet.set_column(place, place, width)
+    return widths
+
+
+def _set_up_print(sheet: Any, widths: Sequence[float], *, tall: bool) -> None:
+    """Set a sheet up to be printed one page wide, in landscape format if it is wide; if not `tall`, on one page."""
+    if sum(widths) > 95:  # characters that fit the width of a portrait page
+        sheet.set_landscape()
+    sheet.set_paper(A4)
+    sheet.fit_to_pages(1, 0 if tall else 1)
+    sheet.set_footer("&C&P / &N")
+
+
+def _write_page(sheet: Any, styles: _Styles, page: SheetPage) -> None:
+    """Write title, statement in one line, plot, tables and facts, one below the other."""
+    widths = _set_widths(sheet, page.tables)
+    lines = _count_page_lines(page)
+    _set_up_print(sheet, widths, tall=lines > 110)  # lines: more would be too small on one page
+    sheet.hide_gridlines(2)
+    total = sum(widths)
+    row = _write_text(
+        sheet, 0, widths, page.title, styles.get_style(bold=True, font_size=14, text_wrap=True), scale=0.7
+    )
+    for text in (text for name, text in page.statement if name == "statement"):
+        row = _write_text(sheet, row, widths, text, styles.get_style(font_color="#444444", text_wrap=True))
+    row = _insert_picture(sheet, row + 1, total, page.picture)
+    for table in page.tables:
+        if table.title:
+            sheet.write_string(row, 0, table.title[:LONGEST_TEXT], styles.get_style(bold=True))
+            row += 1
+        row = _write_table(sheet, styles, table, row) + 1
+    for name, text in [*page.rows, *((name, text) for name, text in page.statement if name != "statement")]:
+        style = styles.get_style(text_wrap=True, valign="top")
+        sheet.write_string(row, 0, name[:LONGEST_TEXT], styles.get_style(bold=True, text_wrap=True, valign="top"))
+        lines = max(_count_lines(text, total - widths[0]), _count_lines(name, widths[0]))
+        row = _write_text(sheet, row, widths, text, style, first=1, lines=lines)
+
+
+def _count_page_lines(page: SheetPage) -> int:
+    """Return about how many lines a page has."""
+    facts = sum(_count_lines(text, 70) for _, text in [*page.rows, *page.statement])
+    return 26 + facts + sum(table.rows + 4 for table in page.tables)  # 26 lines: the plot and the title
+
+
+def _count_lines(text: str, width: float) -> int:
+    """Return about how many lines of this many characters a wrapped text needs."""
+    return max(sum(ceil(max(len(line), 1) / max(0.95 * width, 1)) for line in text.split("\n")), 1)
+
+
+def _write_text(
+    sheet: Any,
+    row: int,
+    widths: Sequence[float],
+    text: str,
+    style: Any,
+    *,
+    scale: float = 1.0,
+    first: int = 0,
+    lines: int | None = None,
+) -> int:
+    """Write a wrapped text across the columns from `first` on; return the next row. Letters are 1 / `scale` as wide."""
+    lines = _count_lines(text, scale * sum(widths[first:])) if lines is None else lines
+    sheet.set_row(row, 15 / scale * min(lines, 26))  # points of a line; rows are at most 409 points high
+    if first < len(widths) - 1:
+        sheet.merge_range(row, first, row, len(widths) - 1, "", style)
+    sheet.write_string(row, first, text[:LONGEST_TEXT], style)
+    return row + 1
+
+
+def _insert_picture(sheet: Any, row: int, width: float, picture: Axes) -> int:
+    """Insert a plot as wide as the columns, at most 620 pixels; return the row below it."""
+    inches = picture.figure.get_figure(root=True).get_size_inches()
+    pixels = min(620.0, 7 * width)
+    scale = pixels / (96 * inches[0])  # pixels per inch of a sheet
+    sheet.insert_image(
+        row, 0, "picture.png", {"image_data": BytesIO(render_png(picture)), "x_scale": scale, "y_scale": scale}
+    )
+    return row + ceil(pixels * inches[1] / inches[0] / 20) + 1  # pixels of a row
+
+
+def _write_table(sheet: Any, styles: _Styles, table: ResultTable, row: int) -> int:
+    """Write headings and cells of a table; return the row below it."""
+    for place, column in enumerate(table.columns):
+        align = "right" if column.is_numeric else "left"
+        style = styles.get_style(bold=True, text_wrap=True, bottom=1, valign="bottom", align=align)
+        sheet.write_string(row, place, column.heading[:LONGEST_TEXT], style)
+        formats = column.excel_formats()
+        for offset, (value, code) in enumerate(zip(column.values.tolist(), formats, strict=True), 1):
+            style = styles.get_style(num_format=code, align=align)
+            _write_cell(sheet, row + offset, place, value, style)
+    return row + table.rows + 1
+
+
+def _write_cell(sheet: Any, row: int, column: int, value: object, style: Any) -> None:
     """Write a value into a cell: numbers as numbers, texts as texts, nothing for unknown numbers."""
     if value is None or (isinstance(value, float) and isnan(value)):
         return
     if isinstance(value, bool):
-        sheet.write_boolean(row, column, value)
+        sheet.write_boolean(row, column, value, style)
     elif isinstance(value, int | float) and isfinite(value):
-        sheet.write_number(row, column, value)
+        sheet.write_number(row, column, value, style)
     else:
-        sheet.write_string(row, column, str(value)[:LONGEST_TEXT])
-
-
-def _write_statement(book: Any, bold: Any, facts: Sequence[tuple[str, str]], picture: bytes) -> None:
-    """Add a sheet with the rows of facts and the picture (PNG bytes) below."""
-    sheet = book.add_worksheet("statement")
-    sheet.set_column(0, 0, 24)
-    sheet.set_column(1, 1, 96, book.add_format({"text_wrap": True, "valign": "top"}))
-    for row, (name, text) in enumerate(facts):
-        sheet.write_string(row, 0, name[:LONGEST_TEXT], bold)
-        sheet.write_string(row, 1, text[:LONGEST_TEXT])
-    sheet.insert_image(len(facts) + 1, 0, "picture.png", {"image_data": BytesIO(picture)})
+        sheet.write_string(row, column, str(value)[:LONGEST_TEXT], style)
 
 
 def render_png(picture: Axes, dots: int = PRINTED) -> bytes:
@@ -192,10 +325,8 @@ def render_png(picture: Axes, dots: int = PRINTED) -> bytes:
     return buffer.getvalue()
 
 
-def statement_facts(
-    title: str, line: str, summary: Sequence[tuple[str, str]], privacy: PrivacyStatement
-) -> list[tuple[str, str]]:
-    """Return rows of name and text about a result: its description, the privacy statement, and notes."""
+def statement_facts(privacy: PrivacyStatement) -> list[tuple[str, str]]:
+    """Return rows of name and text about a result: the statement in one line, notes, and the statement in full."""
     facts = [("statement", fact) for fact in footer(privacy).splitlines()]
     notes = [("note", note) for note in privacy.notes]
-    return [("title", title), ("result", line), *facts, *summary, *notes, *statement_rows(privacy)]
+    return [*facts, *notes, *statement_rows(privacy)]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import groupby
+from textwrap import wrap
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +17,7 @@ from ..arguments import InvalidArgument
 from ..conversation import OPEN, Plan, PrivacyStatement
 from ..privacy import format_loss
 from .numerals import format_distinct_labels, format_label, format_number, format_numbers
+from .result_tables import MOST_ROWS, select_row_indices
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -136,7 +138,7 @@ class RefusalRow(NamedTuple):
 
 
 LEGEND = (
-    "turn: one noisy release; error: standard deviation of the noise of one number, in records (of a sum: in records "
+    "round: one noisy release; error: standard deviation of the noise of one number, in records (of a sum: in records "
     "that lie at a bound)"
 )
 ASKED = MappingProxyType(
@@ -206,11 +208,16 @@ def plan_lines(plans: Sequence[Plan], units: int | None) -> Iterator[PlanLine]:
         first_round = last_round + 1
 
 
-def curve_table(columns: Mapping[str, ArrayLike], *, most: int = 20) -> Group:
-    """Return a table for the terminal: up to `most` rows, evenly spaced, with the first and the last.
+def curve_table(columns: Mapping[str, ArrayLike], *, most: int = MOST_ROWS, rows: int = 0) -> Group:
+    """Return a table for the terminal: all rows up to `most`, else rows at round steps; see `select_row_indices`.
 
     A column of shape ``(rows, 2)`` holds intervals. Rows of named numbers are rounded separately if some are a thousand
     times larger than others.
+
+    Args:
+        columns: The columns by heading.
+        most: Rows that are shown whole.
+        rows: Rows of the whole table, if `columns` has a choice of them.
 
     Raises:
         ValueError: `most` is below 2.
@@ -222,20 +229,24 @@ def curve_table(columns: Mapping[str, ArrayLike], *, most: int = 20) -> Group:
     from rich.text import Text
 
     arrays = {name: np.asarray(column) for name, column in columns.items()}
-    rows = min((len(array) for array in arrays.values()), default=0)
-    indices, table = np.unique(np.linspace(0, rows - 1, min(rows, most)).round().astype(np.int64)), Table()
-    for name in format_distinct_labels(list(arrays)):
-        table.add_column(Text(name), justify="right", overflow="fold")  # labels and numbers are never truncated
+    rows = max(rows, min((len(array) for array in arrays.values()), default=0))
+    indices, table = select_row_indices(arrays, most), Table()
     texts = {name: format_numbers(array[indices]) for name, array in arrays.items()}
     for name, array in arrays.items() if arrays.keys() & NAMES_OF_NUMBERS else ():
         if array.ndim == 1 and _differ_in_magnitude(array):
             texts[name] = [format_number(value) for value in array[indices].tolist()]
+    for name, cells in zip(format_distinct_labels(list(arrays)), texts.values(), strict=True):
+        # headings are as wide as their cells, so that wide headings leave cells unbroken
+        heading = "\n".join(wrap(name, max(10, *map(len, cells)) if cells else 10, break_long_words=False)) or name
+        table.add_column(Text(heading), justify="right", overflow="fold")  # labels and numbers are never truncated
     for cells in zip(*texts.values(), strict=True):
         table.add_row(*map(Text, cells))
-    return Group(table, *[Text(f"{most} of {rows:,} rows are shown; --csv FILE writes all")] * (rows > most))
+    return Group(
+        table, *[Text(f"{len(indices)} of {rows:,} rows are shown; --csv FILE writes all")] * (rows > len(indices))
+    )
 
 
-NAMES_OF_NUMBERS = frozenset({"number", "statistic"})
+NAMES_OF_NUMBERS = frozenset({"number", "statistic", "reading", "rate"})
 """Columns that name the number of a row, such as count or variance, which need separate rounding."""
 
 

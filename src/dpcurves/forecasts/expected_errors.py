@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from math import inf, nan
+from math import inf, isnan, nan
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,7 +16,7 @@ from ..arguments import InvalidArgument, describe_value, require_integer, requir
 from ..arrays import FloatArray
 from ..curves.question import parse_class_labels
 from ..data import Categories, Grid, UnlistedCategories
-from ..display import format_number
+from ..display import format_number, render_card
 from ..inference import public_generator
 from ..models import NumericColumn
 from ..privacy import Neighbours, PrivacyLoss
@@ -555,6 +555,49 @@ class Forecast:
     def high(self) -> float:
         """The expected error for the least favourable distribution of records."""
         return max(expected.error for expected in self.expected_errors)
+
+    def describe(self) -> str:
+        """Return one sentence: the half width of the 95% interval to expect, with its range over the distributions of
+        records; without an interval, the error. Points are percentage points.
+
+        >>> ranges = [ExpectedError(name, 0.01, 0.001, width, width) for name, width in (("a", 0.02), ("b", 0.04))]
+        >>> print(Forecast("share below", 3000, 2, tuple(ranges), "the band").describe())
+        95% band: about plus or minus 3 points (2 to 4 by the distribution of the records), for 3,000 records
+        """
+        widths = [expected.half_width for expected in self.expected_errors if not isnan(expected.half_width)]
+        numbers = np.array(widths or [expected.error for expected in self.expected_errors])
+        is_share = self.error_label.startswith("share")
+        middle, low, high = (
+            format_number(float(f"{100**is_share * number:.2g}"))
+            for number in (float(np.median(numbers)), float(numbers.min()), float(numbers.max()))
+        )
+        unit = " points" * is_share
+        interval = self.interval_label.removeprefix("the ")
+        interval = interval if interval.startswith("band") else f"interval of {self.interval_label}"
+        of_interval = f"95% {interval}" if widths else f"error ({self.error_label})"
+        by_distribution = "" if low == high else f" ({low} to {high} by the distribution of the records)"
+        return f"{of_interval}: about plus or minus {middle}{unit}{by_distribution}, for {self.size:,} records"
+
+    def __repr__(self) -> str:
+        """Return the sentence of `describe` in one line."""
+        return f"Forecast({self.describe()})"
+
+    def _repr_html_(self) -> str:
+        """Return a card for notebooks: the sentence, and a table with a row for each distribution of records."""
+        columns: dict[str, list[str]] = {
+            "records": [expected.distribution for expected in self.expected_errors],
+            f"error: {self.error_label}": [format_number(expected.error) for expected in self.expected_errors],
+        }
+        widths = {
+            "half width of the 95% interval": [expected.half_width for expected in self.expected_errors],
+            "for the population": [expected.population_half_width for expected in self.expected_errors],
+        }
+        columns |= {
+            name: [format_number(width) for width in numbers]
+            for name, numbers in widths.items()
+            if not all(map(isnan, numbers))
+        }
+        return render_card(self.describe(), columns, self.notes)
 
     def __str__(self) -> str:
         """Return the title and one line per distribution of records."""
