@@ -147,7 +147,7 @@ release: $(READY)
 tag: $(READY)
 	$(BIN)/python publish/release.py $(VERSION) --tag
 
-# Those of the README, the page on numbers and the gallery, from today's code. (The other benchmark and papers draw their own.)
+# Those of the README, the page on numbers and the gallery, from today's code; and every kind with every kind of name. (The other benchmark and papers draw their own.)
 pictures: $(READY)
 	$(BIN)/python docs/pictures.py
 	$(BIN)/python docs/card.py
@@ -156,6 +156,7 @@ pictures: $(READY)
 	$(BIN)/python docs/promise_pictures.py
 	$(BIN)/python demo/who_sees_what.py
 	$(BIN)/python papers/gallery.py
+	$(BIN)/pytest -q -n 2 -m reproduction tests/display/test_labels.py
 	$(MAKE) screenshots
 
 # Kills a stream at every statement, commit and write of its first steps; with STORE=, a URL, on that server. And

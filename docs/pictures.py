@@ -1,6 +1,6 @@
 """Pictures of the README, of the home page and of the page on numbers, from today's code: `make pictures`.
 
-Data of the page on numbers is made up, and its noise is seeded, as each picture says. The picture of flights is that of
+Data of the page on numbers and of the home page is made up, as each picture says. The picture of flights is that of
 `demo/flights.py`: real flights, asked anew from a ledger of its own, with noise from the operating system. The code of
 the home page is run as people run it, and what it prints and draws is written there.
 """
@@ -170,7 +170,7 @@ def home() -> None:
     """Run the code of the home page, and write what it prints and draws."""
     page = ROOT / "docs" / "index.md"
     text, said, names = page.read_text(encoding="utf-8"), io.StringIO(), dict[str, Any]()
-    with TemporaryDirectory() as folder, chdir(folder), redirect_stdout(said):
+    with TemporaryDirectory() as folder, chdir(folder), redirect_stdout(said), display.made_up_data():
         exec(compile(CODE.findall(text)[0], str(page), "exec"), names)
     names["ax"].figure.savefig(IMAGES / "home.png", dpi=110)
     page.write_text(PRINTED.sub(lambda each: f"{each[1]}```text\n{said.getvalue()}```{each[2]}", text), "utf-8")
@@ -180,7 +180,8 @@ def main() -> None:
     """Draw them all; with `--numbers` only those of the page on numbers, which take seconds."""
     (IMAGES / "numbers").mkdir(exist_ok=True)
     for name, draw in NUMBERS.items():
-        ax = draw()
+        with display.made_up_data():
+            ax = draw()
         display.save_figure(ax, IMAGES / "numbers" / f"{name}.png")
         figure: Figure = ax.figure
         figure.clear()
