@@ -28,6 +28,7 @@ import click
 from click.testing import CliRunner
 
 import dpcurves as dp
+from dpcurves import display
 from dpcurves.cli.app import Commands, build
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -224,17 +225,11 @@ def is_same(shown: str, printed: str) -> bool:
     return re.fullmatch(rf"\s*{pattern}\s*", "\n" + whole, re.DOTALL) is not None
 
 
-def mark_made_up(figure: Any) -> None:
-    """Write in grey, into the lower right corner, that the data of a figure are made up."""
-    figure.text(0.995, 0.005, "made-up data", color="0.4", ha="right", va="bottom", fontsize=7)
-
-
 def draw(target: Path) -> None:
-    """Save the current figure, marked as one of made-up data."""
+    """Save the current figure."""
     import matplotlib.pyplot as plt
 
     figure = plt.gcf()
-    mark_made_up(figure)
     target.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(target, dpi=110)
 
@@ -252,7 +247,7 @@ def rewrite(page: Page, folder: Path | None = None) -> str:
     import matplotlib.pyplot as plt
 
     parts, end, text = [], 0, page.text
-    with fixed_noise(page.path.name):
+    with fixed_noise(page.path.name), display.made_up_data():
         for block in BLOCK.finditer(text):
             output = page.run_block(block)
             parts.append(text[end : block.end("code")] + "```\n")

@@ -18,9 +18,6 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-sys.path.insert(0, str(Path(__file__).parent))
-import blocks
-
 import dpcurves as dp
 from dpcurves import display
 
@@ -171,8 +168,8 @@ def main() -> None:
     """Draw them all; with `--numbers` only those of the page on numbers, which take seconds."""
     (IMAGES / "numbers").mkdir(exist_ok=True)
     for name, draw in NUMBERS.items():
-        ax = draw()
-        blocks.mark_made_up(ax.figure)
+        with display.made_up_data():
+            ax = draw()
         display.save_figure(ax, IMAGES / "numbers" / f"{name}.png")
         figure: Figure = ax.figure
         figure.clear()

@@ -8,6 +8,7 @@ from .canvas import (
     headless_axes,
     save_axes,
     save_figure,
+    set_legend_title,
     set_title,
     svg_text,
 )
@@ -46,7 +47,15 @@ from .curve_json import (
     to_frame,
 )
 from .expected import draw_forecast
-from .groups import MOST_TOGETHER, draw_category_bars, draw_curves, draw_means, draw_small_multiples
+from .groups import (
+    MOST_TOGETHER,
+    draw_alarms,
+    draw_category_bars,
+    draw_curves,
+    draw_means,
+    draw_small_multiples,
+    mean_band_width,
+)
 from .html import (
     INTRODUCTION,
     account_summary,
@@ -57,6 +66,7 @@ from .html import (
     summary_facts,
 )
 from .numerals import (
+    LONGEST_WHOLE,
     MOST_LABELLED,
     format_distinct_labels,
     format_in_cell,
@@ -121,6 +131,7 @@ from .text import (
     describe_trust,
     footer,
     ledger_table,
+    made_up_data,
 )
 
 __all__ = [
@@ -130,6 +141,7 @@ __all__ = [
     "FORMS",
     "INTRODUCTION",
     "LANDSCAPE",
+    "LONGEST_WHOLE",
     "MOST_LABELLED",
     "MOST_TOGETHER",
     "NAMES_OF_NUMBERS",
@@ -177,6 +189,7 @@ __all__ = [
     "describe_interval",
     "describe_mechanism",
     "describe_trust",
+    "draw_alarms",
     "draw_bars",
     "draw_binned_residuals",
     "draw_bounds",
@@ -220,6 +233,8 @@ __all__ = [
     "is_date_axis",
     "join_columns",
     "ledger_table",
+    "made_up_data",
+    "mean_band_width",
     "name_label_columns",
     "parse_curve",
     "render_card",
@@ -229,6 +244,7 @@ __all__ = [
     "save_figure",
     "select_reader_notes",
     "select_row_indices",
+    "set_legend_title",
     "set_title",
     "stack_frames",
     "statement_facts",

@@ -12,7 +12,7 @@ from ..foreign_text import isolate_in_html
 from .canvas import prefix_ids
 from .numerals import format_distinct_labels, format_label
 from .result_tables import ResultTable
-from .text import SEEDED, BalanceReport, RefusalRow, describe_mechanism, describe_trust, footer
+from .text import SEEDED, BalanceReport, RefusalRow, describe_mechanism, describe_trust, footer, warns_of_seed
 
 INTRODUCTION = (
     "Every number on this page was read from noisy counts; none is that of a single record. Intervals for these "
@@ -70,7 +70,7 @@ def html_summary(
     paragraphs = (f"<p>{isolate_in_html(paragraph)}</p>" for paragraph in text.split("\n\n") if paragraph.strip())
     sections = [
         STYLE, f'<figure class="dpcurves" aria-label="{name}">', f"<figcaption>{isolate_in_html(title)}</figcaption>",
-        WARNING if privacy.seeded else "", "".join(paragraphs), f'<div class="picture">{svg}</div>',
+        WARNING if warns_of_seed(privacy) else "", "".join(paragraphs), f'<div class="picture">{svg}</div>',
         *(table.to_html() for table in tables if not table.is_detail),
         _format_table([*rows, *(("note", note) for note in privacy.notes)]),
         *(f'<details class="all"><summary>Table of the numbers</summary>{table.to_html()}</details>' for table in tables
