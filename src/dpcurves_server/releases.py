@@ -30,10 +30,14 @@ DRAWING = Lock()
 """One picture at a time: matplotlib's settings are global to the process."""
 
 
-def render_svg(curve: Any, title: str = "", **plot_options: Any) -> str:
-    """Return a standalone SVG of a curve, with the options of its `plot`, and a title if given."""
+def render_svg(curve: Any, title: str = "", mark: str = "", **plot_options: Any) -> str:
+    """Return a standalone SVG of a curve, with the options of its `plot`; with a title, and a mark in grey in its
+    corner, if given.
+    """
     with DRAWING:
         axes = curve.plot(ax=display.headless_axes(getattr(curve, "SIZE", display.LANDSCAPE)), **plot_options)
+        if mark:
+            axes.figure.text(0.995, 0.995, mark, color="0.4", ha="right", va="top", fontsize=8)
         return display.svg_text(display.set_title(axes, title) if title else axes)
 
 
