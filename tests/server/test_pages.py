@@ -21,6 +21,7 @@ from dpcurves_server.authentication import COOKIE, Authenticator
 from dpcurves_server.cli.commands import build_forms
 from dpcurves_server.declared_columns import Declared
 from dpcurves_server.pages.page_context import STATIC, Site, load_templates, read_static
+from dpcurves_server.pages.question_pages import list_question_groups
 from dpcurves_server.pages.site import PAGES, build_routes
 from dpcurves_server.questions import question_id, request_id
 from dpcurves_server.queue import Queue
@@ -133,6 +134,22 @@ def test_no_form_is_taken_without_the_token_of_the_session(site: Pages, name: st
             assert browser.post(path, csrf="")[0] == (403 if signed_in else 303), path
 
 
+def test_every_question_is_in_one_group_of_the_page_with_a_title_and_a_picture(site: Pages) -> None:
+    groups = list_question_groups(build_forms(QUESTIONS))
+    assert sorted(each["form"].command for group in groups for each in group["questions"]) == sorted(
+        build_forms(QUESTIONS)
+    )
+    assert "Other questions" not in [group["title"] for group in groups]
+    text = site.browser("ann").get("/projects/delays/ask")[1]
+    assert text.count('<svg class="icon"') == text.count("/ask/") == len(build_forms(QUESTIONS))
+    assert "How good is a model?" in text
+
+
+def test_the_bar_of_the_budget_says_what_the_question_adds(site: Pages) -> None:
+    text = site.browser("ann").post(HERE, do="plan", **PLAN)[1]
+    assert "spent, 0.25 for this question" in text
+
+
 def test_a_plan_is_shown_before_anything_is_paid(site: Pages) -> None:
     ann = site.browser("ann")
     status, text, _ = ann.post(HERE, do="plan", **PLAN)
@@ -177,10 +194,10 @@ def test_what_is_more_than_is_left_is_said_before(site: Pages) -> None:
     )
 
 
-def test_a_sketch_is_drawn_from_public_columns_and_says_that_it_is_not_private(site: Pages) -> None:
+def test_a_sketch_is_drawn_from_public_columns_and_says_that_it_is_of_made_up_data(site: Pages) -> None:
     status, text = site.browser("ann").get(f"{HERE}/sketch.svg?column=delay&grid=-60:600:66&amount=0.25")
     assert (status, text[:40]) == (200, '<svg xmlns="http://www.w3.org/2000/svg" ')
-    assert "made-up data" in text
+    assert ("made-up data" in text, "SEEDED" in text) == (True, False)
     assert re.search(r"95% for these records: ± [\d.]+, each cell, simultaneously", text)
 
 

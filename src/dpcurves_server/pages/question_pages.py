@@ -5,6 +5,7 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -48,11 +49,78 @@ OWN = frozenset({CSRF, DO, SEEN})
 """Form fields that are not part of the question."""
 
 
+@dataclass(frozen=True, slots=True)
+class QuestionGroup:
+    """Questions that are listed together.
+
+    Attributes:
+        title: What the questions are about.
+        questions: The commands of the questions, each with the name of its drawing in `try_icons.html` and its title.
+    """
+
+    title: str
+    questions: Mapping[str, tuple[str, str]]
+
+
+GROUPS = (
+    QuestionGroup("How values are distributed", {
+        "cdf": ("cdf", "Share below each value"), "histogram": ("bars", "Histogram of a number"),
+        "bars": ("categories", "Bar chart of categories"), "quantiles": ("quantiles", "Median and quantiles"),
+    }),
+    QuestionGroup("Single numbers", {
+        "count": ("categories", "How many records"), "sum": ("means", "Sum"), "mean": ("means", "Mean"),
+        "variance": ("means", "Variance"), "summary": ("means", "Count, sum, mean and variance"),
+        "bounds": ("quantiles", "Bounds on the values"),
+    }),
+    QuestionGroup("Two columns together", {
+        "contingency": ("table", "Table of two columns of categories"), "table": ("table", "Table of two numbers"),
+        "verify": ("calibration", "Is a claim about a regression true?"),
+    }),
+    QuestionGroup("Time until an event", {
+        "survival": ("survival", "Survival"), "incidence": ("survival", "Several kinds of event"),
+        "delayed-entry": ("survival", "Survival of people who enter later"),
+        "interval-censored": ("survival", "Survival between two examinations"),
+    }),
+    QuestionGroup("How good is a model?", {
+        "roc": ("roc", "ROC curve and its area (AUC)"), "scores": ("roc", "All curves of a score at one price"),
+        "calibration": ("calibration", "Calibration curve"),
+        "hosmer-lemeshow": ("calibration", "Test of calibration (Hosmer and Lemeshow)"),
+        "binned-residuals": ("calibration", "Residuals of a classifier, in bins"),
+        "residuals": ("calibration", "Residuals of a regression"),
+        "predicted-observed": ("calibration", "Predicted against observed numbers"),
+        "quantile-forecasts": ("quantiles", "Forecasts of quantiles"), "model-pair": ("roc", "Two models compared"),
+        "several-models": ("roc", "Several models compared"), "multiclass": ("roc", "Several classes"),
+        "ordinal-classes": ("roc", "Three ordered classes"), "uplift": ("roc", "Uplift of a treatment"),
+        "survival-model": ("survival", "Model of survival at a time"),
+        "pairwise-scorer": ("roc", "Learn a score from pairs"),
+    }),
+)  # fmt: skip
+"""The questions of the pages by what they are about."""
+
+
+def list_question_groups(forms: Mapping[str, Form]) -> list[dict[str, Any]]:
+    """Return the groups of these forms for the page, each question with its title; further ones in a group behind."""
+    listed = {command for group in GROUPS for command in group.questions}
+    others = {command: ("table", form.title) for command, form in forms.items() if command not in listed}
+    groups = [*GROUPS, QuestionGroup("Other questions", others)]
+    return [
+        {"title": group.title, "questions": questions}
+        for group in groups
+        if (
+            questions := [
+                {"form": forms[command], "icon": icon, "title": title}
+                for command, (icon, title) in group.questions.items()
+                if command in forms
+            ]
+        )
+    ]
+
+
 def show_question_types(visit: Visit) -> Response:
     """Page of the question types."""
     project = visit.services.projects.get(visit.visitor, visit.path_params["project"])
     require(visit.visitor, Right.ASK, project.subject)
-    return visit.render("kinds.html", project=project, forms=visit.site.forms.values())
+    return visit.render("kinds.html", project=project, groups=list_question_groups(visit.site.forms))
 
 
 def show_form(visit: Visit) -> Response:
@@ -390,9 +458,18 @@ def show_combined(visit: Visit) -> Response:
         error = "Choose releases of the same question type and column."
     ids = [answer.id for answer in chosen]
     return visit.render(
-        "together.html", project=project, answered=answered, chosen=ids, wrong=error,
+        "together.html", project=project, groups=_group_by_axis(answered), chosen=ids, wrong=error,
         address=urlencode([("of", id) for id in ids]),
     )  # fmt: skip
+
+
+def _group_by_axis(answered: Sequence[AskedQuestion]) -> dict[str, list[AskedQuestion]]:
+    """Return the answered questions that fit on one picture, under the words of the first; larger groups first."""
+    groups: dict[tuple[Any, ...], list[AskedQuestion]] = {}
+    for question in answered:
+        groups.setdefault(_plot_axis(question.question), []).append(question)
+    ordered = sorted(groups.values(), key=len, reverse=True)
+    return {min((question.purpose for question in group), key=len): group for group in ordered}
 
 
 def _plot_axis(question: Mapping[str, Any]) -> tuple[Any, ...]:
