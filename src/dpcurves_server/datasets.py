@@ -115,7 +115,6 @@ class Source:
         delimiter: The field separator of a CSV file.
         encoding: The encoding of a CSV file: ``utf-8``, ``latin-1`` or ``cp1252``.
         decimal: The decimal sign in a CSV file.
-        files: The Parquet files of one table, if there are several; `data` is then their folder, or the first one.
     """
 
     data: str
@@ -123,16 +122,11 @@ class Source:
     delimiter: str = ","
     encoding: str = "utf-8"
     decimal: str = "."
-    files: tuple[str, ...] = ()
 
     def records(self) -> object:
-        """Return the data source in the form that `Session` takes: a path, a CSV file with its format, a relation of
-        several files, a table of a DuckDB database, or an engine's table.
+        """Return the data source in the form that `Session` takes: a path, a CSV file with its format, a table of a
+        DuckDB database, or an engine's table.
         """
-        if self.files:
-            import duckdb
-
-            return duckdb.connect().read_parquet(list(self.files))
         if not self.table:
             is_plain = (self.encoding, self.decimal) == ("utf-8", ".")
             return self.data if is_plain else CsvFile(self.data, self.delimiter, self.encoding, self.decimal)
@@ -270,8 +264,7 @@ class Datasets:
         """
         require(who, Right.KEEP_DATASETS)
         row = self._archive.read_snapshot(lambda connection: _require_version(connection, name, version))
-        stored = json.loads(row.source)
-        return Source(**{**stored, "files": tuple(stored.get("files", ()))})
+        return Source(**json.loads(row.source))
 
     def _account(self, name: str) -> str:
         """Return the ledger's name of the account of a dataset's current version."""

@@ -89,7 +89,7 @@ class AnswerCopies:
     def write_command(self, form: Form, asked_form: AskedForm) -> str:
         """Return a command that asks the question; "" for tables that the command line does not read."""
         source = self.source
-        if source.table or source.files:
+        if source.table:
             return ""
         formats = {"delimiter": (source.delimiter, ","), "encoding": (source.encoding, "utf-8"),
                    "decimal": (source.decimal, ".")}  # fmt: skip
@@ -125,8 +125,6 @@ class AnswerCopies:
     def _write_table(self) -> tuple[list[str], str]:
         """Return the imports and the expression of the table."""
         source, path = self.source, _quote(self.source.data)
-        if source.files:
-            return ["import duckdb"], f"duckdb.connect().read_parquet({json.dumps(source.files, ensure_ascii=False)})"
         if source.table and source.data.lower().endswith(DUCKDB_ENDINGS):
             return ["import duckdb"], f"duckdb.connect({path}, read_only=True).table({_quote(source.table)})"
         formats: Mapping[str, tuple[str, str]] = {

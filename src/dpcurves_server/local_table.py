@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from dpcurves.arguments import InvalidArgument
-from dpcurves.data import CsvFile, is_text_file
+from dpcurves.data import CsvFile, is_text_file, list_files, strip_compression
 from dpcurves.ledger import Account
 from dpcurves.privacy import Neighbours, PrivacyLoss, Unit
 
@@ -135,7 +135,7 @@ class LocalTable:
     @property
     def files(self) -> list[Path]:
         """All files of the table."""
-        return [Path(file) for file in self.source.files] or [self.path]
+        return list(list_files(self.path).paths)
 
     @property
     def name(self) -> str:
@@ -154,12 +154,12 @@ class LocalTable:
         return f"sqlite:///{self.ledger_path}"
 
 
-def open_local_table(*data: str, table: str = "", delimiter: str = "", encoding: str = "") -> LocalTable:
+def open_local_table(data: str, table: str = "", delimiter: str = "", encoding: str = "") -> LocalTable:
     """Return the table of a file, from its schema alone. Of a CSV file the header line is read.
 
     Arguments:
-        data: The path of a CSV file, a Parquet file or a DuckDB database; or several Parquet files or a folder of them,
-            which are one table. The ledger stands beside the folder, or beside the first of the files.
+        data: The path of a CSV file, a Parquet file, a folder of Parquet files or a DuckDB database; or a pattern of
+            files, as ``visits-*.csv``. The ledger stands beside it.
         table: The table in a database; empty if it has one table, or for a file.
         delimiter: The field separator of a CSV file; empty: the most frequent one in the header line.
         encoding: The encoding of a CSV file; empty: UTF-8, else cp1252 if the header line is not in UTF-8.
@@ -167,38 +167,21 @@ def open_local_table(*data: str, table: str = "", delimiter: str = "", encoding:
     Raises:
         ValueError: The file is missing, has another format, or declares no columns.
     """
-    paths = sorted({Path(os.path.realpath(name)) for name in data})
-    path = paths[0]
+    path = Path(os.path.realpath(data))
     if "?" in str(path) or not str(path).isprintable():
         raise InvalidArgument(
             "data", "the ledger stands beside the table: rename the path, without ? and control signs"
         )
-    if path.is_dir() or len(paths) > 1:
-        source = Source(str(path), files=_list_parquet_files(paths))
-    elif path.name.lower().endswith(DUCKDB_ENDINGS):
+    if path.name.lower().endswith(DUCKDB_ENDINGS):
         source = Source(str(path), _find_database_table(path, table))
     elif table:
         raise InvalidArgument("table", f"{path.name!r} is no DuckDB database; leave --table out")
-    elif is_text_file(path) and path.is_file():
+    elif is_text_file(path) and all(file.is_file() for file in list_files(path).paths):
         source = _find_csv_format(path, delimiter, encoding)
     else:
         source = Source(str(path))
-    is_csv = is_text_file(path) and not source.files
+    is_csv = is_text_file(path) and not path.is_dir()
     return LocalTable(source, tuple(_propose(column) for column in _read_columns(source)), is_csv)
-
-
-def _list_parquet_files(paths: Sequence[Path]) -> tuple[str, ...]:
-    """Return the Parquet files of a folder, as Spark writes it, or these files. Raises `InvalidArgument` for other
-    files.
-
-    The first of several files has the ledger, so they are sorted: in another order they are the same table.
-    """
-    folder = paths[0] if len(paths) == 1 else None
-    files = sorted(folder.glob("*.parquet") if folder else set(paths))
-    if not files or any(file.suffix.lower() != ".parquet" or not file.is_file() for file in files):
-        name = f"the folder {folder.name!r} has none" if folder else "one of these is no Parquet file"
-        raise InvalidArgument("data", f"a table of several files is made of Parquet files, and {name}; give one file")
-    return tuple(map(str, files))
 
 
 def _read_columns(source: Source) -> tuple[Column, ...]:
@@ -229,13 +212,13 @@ def _find_csv_format(path: Path, delimiter: str, encoding: str) -> Source:
     from dpcurves.records.table_sources import open_csv, read_header
 
     try:
-        with open_csv(CsvFile(path)) as file:
+        with open_csv(CsvFile(list_files(path).paths[0])) as file:
             header = read_header(file)
     except (OSError, EOFError) as error:
         reason = getattr(error, "strerror", None) or "it is damaged"
         raise InvalidArgument("data", f"{path.name!r} cannot be read ({reason}); check the file") from None
     if not delimiter:
-        is_tabbed = path.name.lower().removesuffix(".gz").endswith(".tsv")
+        is_tabbed = strip_compression(path).endswith(".tsv")
         unquoted = QUOTED.sub(b"", header)
         delimiter = "\t" if is_tabbed else max(DELIMITERS, key=lambda sign: unquoted.count(sign.encode()))
     if not encoding:

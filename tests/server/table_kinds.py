@@ -98,8 +98,8 @@ def make_visits(maker: TableMaker) -> AskedTable:
 def make_database(maker: TableMaker) -> AskedTable:
     height, path = maker.name(), maker.path(".duckdb")
     with duckdb.connect(str(path)) as connection:
-        table = pa.table({height: maker.draws.normal(170, 9, ROWS)})  # noqa: F841
-        connection.execute(f'CREATE TABLE "{maker.name()}" AS SELECT * FROM table')
+        people = pa.table({height: maker.draws.normal(170, 9, ROWS)})  # noqa: F841
+        connection.execute(f'CREATE TABLE "{maker.name()}" AS SELECT * FROM people')
     return AskedTable(path, "Mean, also by group", {"column": height}, (height,))
 
 

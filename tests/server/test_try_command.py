@@ -407,3 +407,13 @@ def test_each_question_is_answered_from_its_needed_fields(
     said = [html.unescape(line) for line in re.findall(r'class="said bad"[^>]*><p>(.*?)</p>', answer.text)]
     assert (answer.status, said) == (200, [])
     assert 'action="/releases/' in answer.text, re.findall("<p>(.*?)</p>", answer.text)[:3]
+
+
+def test_files_of_one_pattern_are_one_table(tmp_path: Path) -> None:
+    for part in ("a", "b"):
+        (tmp_path / f"visits-{part}.csv").write_text("age;ward\n" + "50;x\n" * 200)
+    opened = Opened(tmp_path / "visits-*.csv")
+    assert (opened.table.name, opened.table.source.delimiter, len(opened.table.files)) == ("visits", ";", 2)
+    assert opened.declare({"age": COLUMNS["age"]}).status == 303
+    count = re.findall(r"<dd>(\d+)", opened.ask("count", {"amount": "100"}).text)
+    assert abs(int(count[0]) - 400) <= 2  # |Laplace noise| at epsilon 100 exceeds 2 with probability below exp(-200)

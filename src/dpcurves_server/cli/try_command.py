@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpcurves.cli import options as of
-from dpcurves.cli.terminal import make_console, print_to_console
+from dpcurves.cli.terminal import Misuse, make_console, print_to_console
 
 from .commands import build_forms, require_extra
 
@@ -15,8 +15,8 @@ class LocalTableOptions:
     """Options for a table on this machine and its format."""
 
     data: list[str] = of.argument(
-        "DATA...",
-        "CSV file with a header, DuckDB database, Parquet file, or several Parquet files or a folder of them.",
+        "DATA",
+        "CSV file with a header, Parquet file or folder, DuckDB database, or a pattern: 'visits-*.csv'.",
     )
     table: str | None = of.optional("NAME", "Table of a DuckDB database; left out: its only one.")
     delimiter: str | None = of.optional("SIGN", "Field separator of a CSV file; left out: that of the header line.")
@@ -48,9 +48,9 @@ def try_table(table: LocalTableOptions, browser: BrowserOptions) -> None:
     from ..local_table import open_local_table
 
     port = of.parse_integer("port", browser.port, 0)
-    local = open_local_table(
-        *table.data, table=table.table or "", delimiter=table.delimiter or "", encoding=table.encoding or ""
-    )  # fmt: skip
+    if len(table.data) > 1:
+        raise Misuse("data", "several files are one table under one pattern; write it in quotes, as 'visits-*.csv'")
+    local = open_local_table(table.data[0], table.table or "", table.delimiter or "", table.encoding or "")
     console = make_console()
 
     def announce(access: LocalAccess) -> None:
