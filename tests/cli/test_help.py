@@ -118,3 +118,16 @@ def test_commands_are_listed_whole_and_completed() -> None:
         assert completed.split() == [offered]
     script = subprocess.run([*ask, "completion", "bash"], capture_output=True, text=True, check=True).stdout
     assert "_DPCURVES_COMPLETE=bash_complete" in script
+
+
+def test_commands_with_many_options_list_them_in_sections_and_leave_none_out(run: Run) -> None:
+    command = build().commands["survival"]
+    text = run("survival", "--help").stdout
+    places = [text.index(f"\n{title}:\n") for title in ("Question", "Privacy", "Results", "Table")]
+    assert places == sorted(places)
+    assert "\nOptions:\n" not in text
+    assert text.index("\n  --epsilon") > text.index("\nPrivacy:") > text.index("\n  --time")
+    for option in command.params:
+        if option.param_type_name == "option":
+            assert f"\n  {option.opts[0]}" in text
+    assert "\nOptions:\n" in run("ledger", "show", "--help").stdout

@@ -128,6 +128,16 @@ SECTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType({
                          "pair", "ask", "local", "stream"),
 })  # fmt: skip
 """Sections of the list of commands."""
+OPTION_SECTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType({
+    "Privacy": (
+        "epsilon", "rho", "delta", "adjacency", "unit", "rows_per_unit", "units", "ledger", "dataset", "request_id",
+    ),
+    "Results": (
+        "json", "plot", "csv", "csv_raw", "xlsx", "html", "style", "theme", "level", "population", "suppress", "out",
+    ),
+    "Table": ("where", "delimiter", "table", "encoding", "decimal", "dates", "source"),
+})  # fmt: skip
+"""Sections of the options of a command with many options, by parameter names. Its own options come first."""
 
 
 class Commands(click.Group):
@@ -204,6 +214,23 @@ class OneCommand(click.Command):
         if rows:
             with formatter.section("Arguments"):
                 formatter.write_dl(rows)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the options with their help texts, in sections if there are more than 25."""
+        records = {str(option.name): option.get_help_record(ctx) for option in self.get_params(ctx)}
+        arguments = {str(parameter.name) for parameter in self.params if isinstance(parameter, click.Argument)}
+        rows = {name: row for name, row in records.items() if row is not None and name not in arguments}
+        in_sections = {name for names in OPTION_SECTIONS.values() for name in names}
+        # options that a help text lists without sections
+        sections = {"Options": tuple(rows)} if len(rows) <= 25 else {
+            "Question": tuple(name for name in rows if name not in in_sections and name != "help"),
+            **OPTION_SECTIONS, "Help": ("help",),
+        }  # fmt: skip
+        for title, names in sections.items():
+            listed = [rows[name] for name in rows if name in names]
+            if listed:
+                with formatter.section(title):
+                    formatter.write_dl(listed)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the words of a command. Raises `Misuse` for an option that is given twice, and for missing options, all
