@@ -40,6 +40,11 @@ BLOCK = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 """A block of code, what it prints, and the picture that it draws."""
+GUIDE = frozenset({
+    "budgets.md", "choose.md", "differential_privacy.md", "epsilon.md", "first_curve.md", "index.md", "install.md",
+    "law.md", "numbers.md", "people_ask.md", "trust_models.md",
+})  # fmt: skip
+"""Pages of the guide, and the home page."""
 ELSEWHERE = frozenset({
     "aggregator", "ask", "audit", "contribute", "engine", "federation", "pair", "remote", "serve", "server", "task",
 })  # fmt: skip
@@ -141,6 +146,11 @@ class Page:
     is_quick: bool = False
     lines: int = 0
     missing: set[str] = field(default_factory=set)
+
+    @property
+    def shows_console(self) -> bool:
+        """Return True for pages of the guide, on which commands are followed by what they print, too."""
+        return self.path.name in GUIDE
 
     @property
     def text(self) -> str:
@@ -254,7 +264,7 @@ def rewrite(page: Page, folder: Path | None = None) -> str:
             is_shown = block["printed"] is not None
             if is_shown and (block["once"] or is_same(block["output"], output)):
                 parts.append(block["printed"])
-            elif output.strip() and (is_shown or block["language"] == "python"):
+            elif output.strip() and (is_shown or block["language"] == "python" or page.shows_console):
                 lines = "\n".join(map(str.rstrip, output.rstrip().splitlines()))
                 parts.append(f"\n```text\n{lines}\n```\n")
             if block["drawn"]:

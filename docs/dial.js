@@ -84,7 +84,7 @@
         parts.push(element("svg:line", { class: "rule", x1: left, x2: wide - right, y1: along(tick), y2: along(tick) }));
         text(left - 5, along(tick) + 4, `± ${told(tick)}`, "end");
       }
-      text(left, high + 14, "half width of the band, percentage points", "start");
+      text(left, high + 14, "half width at each place on average, percentage points", "start");
       const line0 = line.x.map((x, at) => `${at ? "L" : "M"}${across(x).toFixed(1)} ${along(100 * widths[at]).toFixed(1)}`).join("");
       parts.push(element("svg:path", { class: "band", d: `${line0}L${across(to)} ${from0}L${across(from)} ${from0}Z` }));
       parts.push(element("svg:path", { class: "curve", d: line0 }));

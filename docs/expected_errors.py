@@ -44,7 +44,7 @@ widths that were forecast, over those then measured, are printed for every kind 
 smooth data, by `python benchmarks/forecast_against_measured.py`. At 3,000 records and epsilon 1 half widths were 0.99
 to 1.01 of those of means, 0.96 to 1.05 of bands of distribution functions, 0.93 to 1.09 of areas under ROC curves, 0.97
 to 1.04 of survival curves, and 1.00 of tables of two columns. Intervals of quantiles end at edges of cells and are one
-or two cells wide, so that a few answers tell their mean width to a fifth only.
+or two cells wide, so their mean width over a few answers is known to about 20 % only.
 
 ![Errors of eight kinds of answers, each against records times epsilon](images/expected_errors.png)
 

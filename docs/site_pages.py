@@ -20,6 +20,7 @@ from typing import Any
 import yaml
 
 sys.path.insert(0, str(Path(__file__).parent))
+import blocks
 import example_pages
 import reference_pages
 import symbols
@@ -116,10 +117,7 @@ NOT_SEARCHED = frozenset(
 DECISIONS = "decisions/"
 """Folder of records for maintainers, which no search finds either."""
 HIDDEN = "---\nsearch:\n  exclude: true\n---\n\n"
-GUIDE = frozenset({
-    "budgets.md", "choose.md", "differential_privacy.md", "epsilon.md", "first_curve.md", "install.md", "law.md",
-    "numbers.md", "people_ask.md", "trust_models.md",
-})  # fmt: skip
+GUIDE = blocks.GUIDE - {"index.md"}
 """Pages of the guide: a search finds them before pages of reference that have the same words."""
 BOOSTED = "---\nsearch:\n  boost: 3\n---\n\n"
 

@@ -27,8 +27,8 @@ low, high = pair.interval("auc difference", 0.95, population=True)
 print(f"the area of the new model is {pair.difference:.3f} larger, {low:.3f} to {high:.3f}")
 
 # %% [markdown]
-# Two releases of one score each tell the difference, too. How sampling errors of both are related nobody has counted
-# there, so they are taken to add up at their worst.
+# Two releases of one score each give the difference, too. The covariance of their sampling errors is not released, so
+# the interval assumes the worst case.
 
 # %%
 spent = {"epsilon": "0.5", "adjacency": dp.REPLACE_ONE}
