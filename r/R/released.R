@@ -50,6 +50,7 @@ label_names <- function(names, ours) {
 
 # The numbers of one curve: its columns, or a row for each statistic where all are single numbers.
 own_columns <- function(curve) {
+  if (identical(curve$kind, "contingency")) return(pairs_of(curve))
   own <- unclass(curve)[setdiff(names(curve), SHARED)]
   own <- lapply(Filter(function(each) is.atomic(each) || all(lengths(each) == 1), own), unlist)
   own <- lapply(own, numbers)
@@ -62,6 +63,15 @@ own_columns <- function(curve) {
     long <- lengths(own)
   }
   as.data.frame(own[long == max(long)])
+}
+
+# A row for each pair of categories of a contingency table, with the columns of the categories first.
+pairs_of <- function(table) {
+  axes <- table$evidence$question[c("row_axis", "column_axis")]
+  keys <- lapply(axes, function(axis) as.character(unlist(axis$categories)))
+  labels <- label_names(vapply(axes, function(axis) axis$column, ""), c("count", "row_share", "column_share"))
+  frame <- data.frame(rep(keys[[1]], each = length(keys[[2]])), rep(keys[[2]], times = length(keys[[1]])))
+  cbind(setNames(frame, labels), count = as.numeric(numbers(unlist(table$count))))
 }
 
 # JSON has no infinite numbers: they are written as text.
@@ -88,11 +98,19 @@ statement <- function(x) {
   whom <- "each record"
   if (!is.null(privacy$unit)) whom <- sprintf("each %s (at most %s records)", privacy$unit, privacy$rows_per_unit)
   c(
-    sprintf("%s, %s; protects %s; trust: %s", loss, privacy$adjacency, whom, privacy$trust),
-    sprintf("mechanism: %s", privacy$mechanism),
-    if (isTRUE(privacy$seeded)) "noise came from a seed: this is not private",
+    sprintf("%s, %s; protects %s; trust: %s", loss, privacy$adjacency, whom, curator(privacy$trust, "a trusted curator")),
+    if (isTRUE(privacy$seeded)) "SEEDED: NOT PRIVATE",
+    sprintf("mechanism: %s", mechanism_words(privacy$mechanism)),
     sprintf("note: %s", unlist(x$notes))
   )
+}
+
+curator <- function(text, words) sub("^one curator\\b", words, text)
+
+# The words of Python for counts of nested partitions: see describe_mechanism in dpcurves/display/text.py.
+mechanism_words <- function(made_by) {
+  nested <- gsub("partition of (?=[\\d, ]+ and \\d+ intervals)", "hierarchical counts of ", made_by, perl = TRUE)
+  curator(gsub("partition of (?=\\d+ intervals)", "counts of ", nested, perl = TRUE), "curator")
 }
 
 #' The columns of a result with the ends of its bands or intervals, from its CSV file or by the command.

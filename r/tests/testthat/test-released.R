@@ -29,8 +29,10 @@ test_that("what is no released result is refused by its name", {
 
 test_that("a statement says the loss, whom it protects, and that noise came from a seed", {
   said <- statement(kept("cdf.json"))
-  expect_equal(said[1], "epsilon 1, add-remove; protects each record; trust: one curator")
-  expect_true("noise came from a seed: this is not private" %in% said)
+  expect_equal(said[1], "epsilon 1, add-remove; protects each record; trust: a trusted curator")
+  expect_true("SEEDED: NOT PRIVATE" %in% said)
+  expect_equal(mechanism_words("partition of 6, 32 and 120 intervals"), "hierarchical counts of 6, 32 and 120 intervals")
+  expect_equal(mechanism_words("one curator: partition of 7 intervals"), "curator: counts of 7 intervals")
   expect_output(print(kept("cdf.json")), "cdf, 41 rows.*epsilon 1, add-remove")
 })
 
@@ -57,6 +59,67 @@ test_that("categories have a colour each, and all kinds are drawn", {
     plain <- ggplot2::ggplot() + geom_released(kept(paste0(name, ".json")), level = NULL)
     expect_gt(nrow(ggplot2::layer_data(plain, 1)), 2)
   }
+})
+
+test_that("the region of a ROC curve is that of Python, for these records and for the population", {
+  # rates of Python at a false positive rate of 0.2: ROC.band(0.95, population=...).steps()
+  ends <- list(c(0.6300579681002848, 0.7666706017902969), c(0.6049145834217409, 0.7860360265495284))
+  for (population in c(FALSE, TRUE)) {
+    layers <- geom_released(kept("roc.json"), population = population, csv = csv("roc.csv"))
+    region <- ggplot2::layer_data(ggplot2::ggplot() + layers, 1)
+    expect_equal(range(region$xmin, region$xmax), c(0, 1))
+    at <- region[region$xmin < 0.2 & region$xmax >= 0.2, ]
+    expect_equal(c(at$ymin, at$ymax), ends[[population + 1]])
+  }
+})
+
+test_that("cells of unequal width are densities, and equal or geometric ones counts", {
+  drawn <- ggplot2::layer_data(ggplot2::ggplot() + geom_released(kept("uneven.json"), csv = csv("uneven.csv")), 1)
+  told <- bands(kept("uneven.json"), csv = csv("uneven.csv"))
+  expect_equal((drawn$xmax - drawn$xmin) * drawn$ymax, told$count)
+  even <- ggplot2::layer_data(ggplot2::ggplot() + geom_released(kept("histogram.json"), csv = csv("histogram.csv")), 1)
+  expect_equal(even$ymax, bands(kept("histogram.json"), csv = csv("histogram.csv"))$count)
+  geometric <- data.frame(left = c(1, 10), right = c(10, 100), count = c(5, 6))
+  expect_equal(densities(geometric), geometric)
+})
+
+test_that("a contingency table has a tile with its count for each pair of categories", {
+  plain <- as.data.frame(kept("contingency.json"))
+  told <- bands(kept("contingency.json"), csv = csv("contingency.csv"))
+  expect_equal(plain, told[names(plain)])
+  built <- ggplot2::ggplot() + geom_released(kept("contingency.json"), csv = csv("contingency.csv"))
+  expect_equal(nrow(ggplot2::layer_data(built, 1)), 6)
+  expect_equal(ggplot2::layer_data(built, 2)$label, round(told$count))
+})
+
+test_that("survival curves are survfit objects, in the band that was released", {
+  fit <- as_survfit(kept("survival.json"), csv = csv("survival.csv"))
+  told <- bands(kept("survival.json"), csv = csv("survival.csv"))
+  told <- told[!is.na(told$y), ][-1, ]
+  expect_s3_class(fit, "survfit")
+  expect_equal(fit$time, told$x)
+  expect_equal(fit$surv, told$y)
+  expect_equal(fit$lower, told$lower_population)
+  expect_equal(as_survfit(kept("survival.json"), population = FALSE, csv = csv("survival.csv"))$upper, told$upper)
+  expect_error(as_survfit(kept("cdf.json"), csv = csv("cdf.csv")), "^x: survival curves are needed")
+  skip_if_not_installed("survival")
+  file <- tempfile(fileext = ".pdf")
+  grDevices::pdf(file)
+  plot(fit)
+  grDevices::dev.off()
+  expect_gt(file.size(file), 1000)
+  expect_equal(summary(fit, times = told$x[5])$surv, told$y[5])
+})
+
+test_that("tidy and glance name numbers as broom does", {
+  told <- bands(kept("cdf.json"), csv = csv("cdf.csv"))
+  tidied <- tidy.dpcurves_released(kept("cdf.json"), csv = csv("cdf.csv"))
+  expect_named(tidied, c("x", "y", "conf.low", "conf.high"))
+  expect_equal(tidied$conf.low, told$lower)
+  wider <- tidy.dpcurves_released(kept("cdf.json"), population = TRUE, csv = csv("cdf.csv"))
+  expect_equal(wider$conf.high, told$upper_population)
+  expect_equal(glance.dpcurves_released(kept("cdf.json"))$epsilon, 1)
+  expect_equal(nrow(glance.dpcurves_released(kept("regions.json"))), 1)
 })
 
 test_that("the command gives bands at a level, and plans", {
