@@ -140,7 +140,7 @@ class UpliftOptions(of.QuestionOptions):
 class QuantileForecastOptions(of.QuestionOptions):
     """Options for errors of forecast quantiles."""
 
-    errors: str = of.option("E,E,E", "For each quantile, the column of outcome less forecast.", parse=parse_names)
+    errors: str = of.option("E,E,E", "For each quantile, the column of outcome minus forecast.", parse=parse_names)
     quantiles: str = of.option("P,P,P", "The quantiles: rising shares between 0 and 1.", parse=of.parse_numbers)
     grid: str = of.option("L:U:N", "Public cells of errors, of which one begins at 0.", parse=of.parse_grid)
     model: str = of.option("TEXT", MODEL, PUBLIC)

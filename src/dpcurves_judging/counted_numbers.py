@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from math import prod
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, Unpack
+from typing import Any, ClassVar, NamedTuple, Self, Unpack
 
 import numpy as np
 
@@ -21,59 +21,10 @@ from dpcurves.curves.pair_mean import MergedCellCounts, SimulatedCounts, compute
 from dpcurves.curves.question import build_privacy_statement, require_independent
 from dpcurves.curves.result import EACH, IntervalResult, PlotArguments
 from dpcurves.display import format_number
-from dpcurves.display.canvas import GREY, ShadedDrawingOptions, add_legend, prepare_axes
-from dpcurves.display.numerals import distinguish_labels, format_label
-from dpcurves.display.scores import draw_numbers
+from dpcurves.display.groups import ForestPanel, draw_forest
 from dpcurves.inference.known_numbers import KNOWN_AT, is_uninformative, known_number
 from dpcurves.inference.simulation import choose_draws, numbered_generator
 from dpcurves.summaries.two_classes import LEAST_MASS
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-
-LONGEST_ROW_LABEL = 48  # characters of a label, at most
-
-
-def draw_intervals(
-    values: Mapping[str, float],
-    privacy: PrivacyStatement,
-    *,
-    label: str,
-    null_value: float | None,
-    **options: Unpack[ShadedDrawingOptions],
-) -> Axes:
-    """Plot each number in a row with its intervals, and a line at the null value; return the axes.
-
-    Args:
-        values: Numbers by name.
-        privacy: The privacy statement below the plot.
-        label: Label of the x axis.
-        null_value: The value of no difference; None: no line.
-    """
-    if options.get("ax") is None:
-        # inches: 1.7 for axis and statement, 0.26 for each row
-        options["ax"] = prepare_axes(None, (6.8, 1.7 + 0.26 * len(values)))
-    ax = draw_numbers(
-        dict(zip(distinguish_labels(list(values), LONGEST_ROW_LABEL), values.values(), strict=True)), privacy, **options
-    )
-    interval_ends = [
-        np.asarray(ends_of_shade) for shade in options.get("shades", ()) for ends_of_shade in (shade.lower, shade.upper)
-    ]
-    positions = np.concatenate(
-        [np.array(list(values.values()), dtype=float), *interval_ends, [] if null_value is None else [null_value]]
-    )
-    positions = positions[np.isfinite(positions)]
-    low, high = (float(positions.min()), float(positions.max())) if len(positions) else (0.0, 1.0)
-    room = 0.06  # margin left and right of the numbers, as a share of their range
-    margin = room * (high - low) or room
-    ax.set_xlim(low - margin, high + margin)
-    ax.set_xlabel(format_label(label), parse_math=False)
-    add_legend(ax, "above", 8)
-    if null_value is not None:
-        ax.axvline(null_value, color=GREY, linewidth=0.9, linestyle=":", zorder=0)
-    return ax
-
 
 TABLE_STREAM = 40
 """Number of the first random stream of the simulated tables: table i uses this number plus 2 i, and the next one. The
@@ -299,17 +250,24 @@ class CountedNumbers(IntervalResult):
         return [(name, format_number(self.value(name))) for name in self._statistics]
 
     def _plot(self, shades: Sequence[Any], /, **arguments: Unpack[PlotArguments]) -> Any:
-        """Draw each number in a row with its intervals, and a line at the null value if all numbers share one;
-        return the axes."""
-        null_values = {statistic.null_value for statistic in self._statistics.values()}
-        values = {name: self.value(name) for name in self._statistics}
-        return draw_intervals(
-            values,
-            label=self.LABEL,
-            null_value=null_values.pop() if len(null_values) == 1 else None,
-            shades=shades,
-            **arguments,
-        )
+        """Draw each number in a row with its intervals: differences, and other numbers with a null value, have an
+        axis of their own with a line there; return the first axes."""
+        statistics = list(self._statistics.items())
+        names = self._row_names()
+        panels = []
+        for null_value in sorted({statistic.null_value for _, statistic in statistics}, key=lambda null: null is None):
+            numbers = [index for index, (_, statistic) in enumerate(statistics) if statistic.null_value == null_value]
+            rows, values = [names[index] for index in numbers], [self.value(statistics[index][0]) for index in numbers]
+            panels.append(ForestPanel(self._axis_title(null_value), rows, values, numbers, null_value))
+        return draw_forest(panels, shades=shades, **arguments)
+
+    def _row_names(self) -> list[str]:
+        """Return the name of each number in a picture."""
+        return list(self._statistics)
+
+    def _axis_title(self, null_value: float | None) -> str:
+        """Return the label of the axis of the numbers with this null value."""
+        return self.LABEL
 
     def _question(self) -> Mapping[str, object]:
         """Return the JSON of the question, from which `_from_json` restores the result."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from math import hypot, prod, sqrt
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,8 @@ class Tuning:
 
 
 TUNING = Tuning()
+READING_TITLES = MappingProxyType({"auc": "AUC", "brier score": "Brier score"})
+"""Names in pictures of statistics whose names begin with a capital letter."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -90,13 +93,27 @@ class ModelPair(CountedNumbers):
     KIND = "model-pair"
     TITLE = "Two models: {question.first} minus {question.second}"
     REPR_FACTS = "AUC difference {difference:.3f}"
-    LABEL = "number, or first minus second"
     CLIPS_OUTSIDE = False
 
     @property
     def difference(self) -> float:
         """The area of the first model minus the area of the second."""
         return self.value("auc difference")
+
+    def _row_names(self) -> list[str]:
+        """Return the name of each number in a picture, with the name of its model; the axis names both of a
+        difference."""
+        names = []
+        for name in self._statistics:
+            reading, _, model = name.removesuffix(" difference").partition(", ")
+            words = READING_TITLES.get(reading, reading)
+            names.append(f"{words}, {getattr(self.question, model)}" if model else words)
+        return names
+
+    def _axis_title(self, null_value: float | None) -> str:
+        """Return the label of the axis: of both models, or of the difference."""
+        first, second = self.question.first, self.question.second
+        return f"{first} and {second}" if null_value is None else f"difference: {first} minus {second}"
 
     @property
     def resolution(self) -> float:

@@ -20,11 +20,10 @@ from dpcurves.curves.question import Key, format_key, require_independent
 from dpcurves.curves.result import IntervalResult, interval_scopes
 from dpcurves.curves.scores import Scores, ScoresByCategory
 from dpcurves.display.canvas import Shade, describe_interval
-from dpcurves.display.numerals import describe_point, distinguish_labels
+from dpcurves.display.groups import ForestPanel, draw_forest
+from dpcurves.display.numerals import describe_point
 from dpcurves.inference.known_numbers import KNOWN_AT
 from dpcurves.inference.moments import IntervalEstimate, subtract_estimates
-
-from .counted_numbers import LONGEST_ROW_LABEL, draw_intervals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -190,31 +189,43 @@ class GroupRates(ScoresByCategory):
         name: str | None = None,
     ) -> Axes:
         """Plot the gap of each pair of groups as a forest plot, with the largest gap at the bottom."""
-        privacy, shades, rows = self.privacy, list[Shade](), dict[str, float]()
+        privacy, shades, names, values = self.privacy, list[Shade](), list[str](), list[float]()
         for scope, for_population in interval_scopes(privacy).items():
             if for_population and not population:
                 continue
             gaps = self.gaps(number, level, population=for_population)
             largest = self.largest_gap(number, level, population=for_population)
             names = [*(f"{format_key(first)} minus {format_key(second)}" for first, second in gaps), "largest gap"]
-            values = (estimate.value for estimate in (*gaps.values(), largest))
-            rows = dict(zip(distinguish_labels(names, LONGEST_ROW_LABEL), values, strict=True))
+            values = [estimate.value for estimate in (*gaps.values(), largest)]
             ends = np.array([[estimate.lower, estimate.upper] for estimate in (*gaps.values(), largest)])
             shades.append(
                 Shade(ends[:, 0], ends[:, 1], describe_interval(require_probability("level", level), GAPS, scope))
             )
-        label = f"difference of {number.replace('_', ' ')} at {self.threshold:g}"
-        return draw_intervals(rows, privacy, label=label, null_value=0.0, shades=shades[::-1], ax=ax, name=name)
+        words = number.replace("_", " ")
+        panel = ForestPanel(f"difference of {words}", names, values, range(len(names)), 0.0)
+        axes = draw_forest([panel], privacy, shades=shades[::-1], ax=ax, name=name)
+        title = f"Gaps of {words} by {self.column}; {self._describe_threshold()}"
+        return axes if ax is not None or name is not None else display.set_title(axes, title)
+
+    def _describe_threshold(self) -> str:
+        """Return the rule by which records are called positive."""
+        return f"a score of {self.threshold:g} or more is called positive"
 
     def _figure_title(self) -> str:
-        """Return an empty title, because the axis label names the plotted rates."""
-        return ""
+        """Return the title of a picture: the column of the groups, and the threshold."""
+        return f"Rates by {self.column}; {self._describe_threshold()}"
 
     def _plot_at_level(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
         """Draw selection, true positive and false positive rates of each group with simultaneous intervals; return
         the axes."""
-        rows = {f"{self.format_category(key)}: {number.replace('_', ' ')}": 0.0 for number in DRAWN for key in self}
-        rows = dict(zip(rows, np.concatenate([self.values_of(number) for number in DRAWN]).tolist(), strict=True))
+        names = self._category_names(None)
+        panels = [
+            ForestPanel(
+                number.replace("_", " "), names, self.values_of(number).tolist(),
+                range(index * len(names), (index + 1) * len(names)), limits=(0.0, 1.0),
+            )
+            for index, number in enumerate(DRAWN)
+        ]  # fmt: skip
         shades, privacy = list[Shade](), self.privacy
         for scope, for_population in interval_scopes(privacy).items():
             if level is not None and (population or not for_population):
@@ -224,8 +235,7 @@ class GroupRates(ScoresByCategory):
                         ends[:, 0], ends[:, 1], describe_interval(require_probability("level", level), AT_ONCE, scope)
                     )
                 )
-        label = f"share; a score of {self.threshold:g} or more is called positive"
-        return draw_intervals(rows, privacy, label=label, null_value=None, shades=shades[::-1], ax=ax, name=name)
+        return draw_forest(panels, privacy, shades=shades[::-1], ax=ax, name=name)
 
     def to_frame(self, *, level: float | None = 0.95, population: bool = False) -> Any:
         """Return a row for each group and number, with intervals at `level` that are simultaneous over groups.
@@ -308,13 +318,19 @@ class SimultaneousCurves(ByCategory[IntervalResult]):
 
     def _plot_at_level(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
         """Draw the curves with bands that hold simultaneously at `level`, which the legend states; return the axes."""
-        axes = super()._plot_at_level(self._adjust_level(level), population=population, ax=ax, name=name)
-        if level is not None:
-            legend, title = axes.get_legend(), f"bands of all {len(self)} groups hold at once with chance {level:g}"
-            if legend is not None:
-                legend.set_title(title)
-                legend.get_title().set_fontsize(8)
-        return axes
+        return super()._plot_at_level(self._adjust_level(level), population=population, ax=ax, name=name)
+
+    def _legend_title(self, level: float | None) -> str:
+        """Return the column, and the level at which the bands of all categories hold simultaneously."""
+        return self.column if level is None else f"{self.column}; {self._describe_level(level)}"
+
+    def _describe_release(self, level: float | None) -> PrivacyStatement:
+        """Return the privacy statement, with a note on the level at which all bands hold simultaneously."""
+        return self.privacy if level is None else self.privacy.with_notes(self._describe_level(level))
+
+    def _describe_level(self, level: float) -> str:
+        """Return the level at which one band or interval of each category hold together if each holds at `level`."""
+        return f"a band or interval of each of the {len(self)} groups: all hold together at {level ** len(self):.3g}"
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
         """Return the columns of all curves, one below the other; with a `level`, with simultaneous intervals."""

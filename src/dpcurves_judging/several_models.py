@@ -64,7 +64,6 @@ class SeveralModels(CountedNumbers):
     KIND = "several-models"
     TITLE = "Several models: areas under the ROC curves, and differences"
     REPR_FACTS = "{models_text}, best {best}"
-    LABEL = "area, or first minus second"
     INTERVAL_NAME = "simultaneous intervals"
     CLIPS_OUTSIDE = False
 
@@ -125,6 +124,14 @@ class SeveralModels(CountedNumbers):
                 low, high = value - factor * (value - low), value + factor * (high - value)
             ends.append((max(low, statistic.least), min(high, statistic.most)))
         return np.array(ends)
+
+    def _row_names(self) -> list[str]:
+        """Return the model, or both models, of each number in a picture; the axis says what the numbers are."""
+        return [name.removeprefix("auc, ") for name in self._statistics]
+
+    def _axis_title(self, null_value: float | None) -> str:
+        """Return the label of the axis: of areas, or of differences of areas."""
+        return "area under the ROC curve (AUC)" if null_value is None else "difference of areas under the ROC curves"
 
     def plot_roc(self, ax: Any = None) -> Any:
         """Plot the ROC curve of each model."""

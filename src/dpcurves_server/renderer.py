@@ -30,7 +30,7 @@ from dpcurves.curves.bar_chart import BarChartQuestion
 from dpcurves.curves.comparison import MEASURES
 from dpcurves.curves.question_json import declared_columns_to_json, question_from_json, question_to_json
 from dpcurves.curves.result import CurveWarning, IntervalResult, result_from_json
-from dpcurves.display import LANDSCAPE, format_number, headless_axes, svg_text
+from dpcurves.display import LANDSCAPE, format_number, headless_axes, made_up_data, svg_text
 from dpcurves.display.office import render_png
 from dpcurves.forecasts.expected_errors import KINDS
 from dpcurves.ledger import Currency
@@ -152,7 +152,7 @@ def _draw_file(facts: Facts) -> Drawing:
 
 
 def _draw_sketch(facts: Facts, table: Any | None) -> Drawing:
-    """Draw the question's answer on a public table, with seeded noise of the planned scale; it is marked as seeded."""
+    """Draw the question's answer on a public table, with seeded noise of the planned scale; it says "made-up data"."""
     loss, unit = loss_from_text(**facts["loss"]), facts["unit"]
     with (
         catch_warnings(action="ignore", category=CurveWarning),
@@ -164,7 +164,9 @@ def _draw_sketch(facts: Facts, table: Any | None) -> Drawing:
         ) as session,
     ):  # fmt: skip
         question = question_from_json(facts["question"])
-        return Drawing(to_standalone_svg(_render_sketch(question, session.ask(question, loss), facts["cells"])))
+        curve = session.ask(question, loss)
+        with made_up_data():
+            return Drawing(to_standalone_svg(_render_sketch(question, curve, facts["cells"])))
 
 
 def _render_sketch(question: Any, curve: Any, cells: int) -> str:

@@ -13,10 +13,10 @@ from dpcurves.arguments import InvalidArgument
 from dpcurves.arrays import FloatArray
 from dpcurves.conversation import PrivacyStatement
 from dpcurves.display import canvas
-from dpcurves.display.groups import stack_panels
+from dpcurves.display.groups import ForestPanel, draw_forest
 from dpcurves.display.numerals import distinguish_labels, format_label, format_legend_label, format_number
 from dpcurves.display.styles import is_dark, scale_font_size
-from dpcurves.display.text import footer
+from dpcurves.display.text import footer, warns_of_seed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,12 +65,22 @@ def write_at_risk(ax: Axes, row: AtRiskRow, name: str | None, color: str) -> Non
     row_height = 9.5  # points: height of a row of that table
     down = scale_font_size(-below_ticks - row_height * (rows + 1))
     if name is not None:
-        # characters of a group name
-        _write_below(ax, (-0.08, down), format_label(name, 12), color=color, horizontalalignment="right")
+        # an underscore keeps the name of the row, which is the text's label, out of the legend
+        first = format_number(round(max(float(row.records[0]), 0.0))), "" if row.error is None else "±000"
+        beside = -0.3 * scale_font_size(FONT_SIZE) * len("".join(first)) - 4  # points, left of the first number
+        _write_below(
+            ax, (0.0, down), "", color=color, horizontalalignment="right", label=f"_{name}", left=beside,
+        )  # fmt: skip
+        named = [text for text in ax.texts if text.get_horizontalalignment() == "right" and text.get_label()]
+        whole_names = [str(text.get_label())[1:] for text in named]
+        for text, words in zip(named, distinguish_labels(whole_names, 32), strict=True):  # characters of a row's name
+            text.set_text(words)
     # Ticks inside the grid, and the number at risk in the cell that starts there.
     inside = [float(tick) for tick in ax.get_xticks() if row.edges[0] <= tick < row.edges[-1]]
-    # times in the table
-    for time in inside[:: -(-len(inside) // 6)] if inside else [float(row.edges[0])]:
+    inches = ax.get_position().width * figure.get_size_inches()[0]
+    # at most 6 times, of numbers of 9 letters, in 0.85 of the width that is left after the layout
+    most = min(6, max(2, int(0.85 * 72 * inches / (9 * 0.55 * scale_font_size(FONT_SIZE)))))
+    for time in inside[:: -(-len(inside) // most)] if inside else [float(row.edges[0])]:
         cell = int(np.searchsorted(row.edges, time, side="right")) - 1
         words = format_number(round(max(float(row.records[cell]), 0.0)))
         words += "" if row.error is None else f"±{format_number(np.ceil(row.error[cell]))}"
@@ -80,11 +90,13 @@ def write_at_risk(ax: Axes, row: AtRiskRow, name: str | None, color: str) -> Non
     shrink_axes(ax, scale_font_size(row_height * (2 if rows == 0 else 1)))
 
 
-def _write_below(ax: Axes, place: tuple[float, float], text: str, across: str = "axes fraction", **style: Any) -> None:
+def _write_below(
+    ax: Axes, place: tuple[float, float], text: str, across: str = "axes fraction", *, left: float = 0.0, **style: Any
+) -> None:
     """Write text below the axis: at x position `place[0]`, in units of `across`, and `place[1]` points up (negative:
-    down)."""
+    down), `left` points to the right of it (negative: to the left)."""
     ax.annotate(
-        text, (place[0], 0.0), (0.0, place[1]), xycoords=(across, "axes fraction"), textcoords="offset points",
+        text, (place[0], 0.0), (left, place[1]), xycoords=(across, "axes fraction"), textcoords="offset points",
         fontsize=scale_font_size(FONT_SIZE), verticalalignment="top", annotation_clip=False, parse_math=False, **style,
     )  # fmt: skip
 
@@ -172,13 +184,11 @@ AXES = MappingProxyType({
 })  # fmt: skip
 NOTHING = MappingProxyType({"ratio": 1.0, "difference of shares": 0.0, "difference of times": 0.0})
 """Value that means no difference, by scale: where the reference line is drawn."""
-RATIOS = (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10), (*np.arange(2, 10) / 10, *np.arange(10, 20) / 10, 2, 2.5, 3)
-"""Ticks on an axis of ratios; and more of them, where these are few."""
 LONGEST_GROUP_LABEL = 64
 """Largest number of characters in the label of a row or a group."""
 
 
-def draw_forest(
+def draw_estimates(
     rows: Sequence[tuple[str, float, str]], privacy: PrivacyStatement, **on: Unpack[canvas.ShadedDrawingOptions]
 ) -> Axes:
     """Draw a forest plot: each estimate in a row with its intervals, one panel per scale. Return the axes of the
@@ -187,68 +197,12 @@ def draw_forest(
     Args:
         rows: Name, value and scale of each estimate; shades have an interval for each.
     """
-    from dpcurves.display.artists import add_statement
-
-    scales = list(dict.fromkeys(scale for _, _, scale in rows))
-    panel_numbers = [[number for number, row in enumerate(rows) if row[2] == scale] for scale in scales]
-    # inches: 1.5 for title and axis, 0.34 for each row, 0.6 for each scale
-    whole = canvas.prepare_axes(on.get("ax"), (7.4, 1.5 + 0.34 * len(rows) + 0.6 * len(scales)))
-    panels, below = stack_panels(whole, [len(panel_rows) + 0.9 for panel_rows in panel_numbers])
-    for panel, scale, numbers in zip(panels, scales, panel_numbers, strict=True):
-        _draw_panel(panel, scale, [rows[number] for number in numbers], numbers, on.get("shades", ()))
-    handles, words = panels[0].get_legend_handles_labels()
-    if handles:
-        panels[0].legend(handles, words, loc="lower right", bbox_to_anchor=(1, 1), ncols=2, fontsize=8, frameon=False)
-    add_statement(below, privacy, on.get("name"))
-    return panels[0]
-
-
-def _draw_panel(
-    ax: Axes, scale: str, rows: Sequence[tuple[str, float, str]], numbers: Sequence[int], shades: Sequence[canvas.Shade]
-) -> None:
-    """Draw the rows of one scale on `ax`: points, intervals and the line of no difference. `numbers` are the indices
-    of the rows in the endpoints of `shades`; if no endpoint is finite, "not known" is written instead."""
-    from dpcurves.display.artists import format_axes
-
-    places, color = np.arange(len(rows), dtype=float)[::-1], canvas.PALETTE[0]
-    values = np.array([value for _, value, _ in rows])
-    ends = [np.array([shade.endpoints[side][list(numbers)] for side in (0, 1)]) for shade in shades]
-    if ends and not any(np.isfinite(end).any() for end in ends):  # unknown values have no point
-        values, ends = np.full(len(rows), np.nan), [np.full((2, len(rows)), np.nan)] * len(ends)
-        ax.set_xticks([])
-        for position in places:
-            ax.text(
-                0.5, position, "not known", transform=ax.get_yaxis_transform(), ha="center", va="center", fontsize=8
-            )
-    seen = np.concatenate([values, *(bounds.ravel() for bounds in ends)])
-    seen = seen[np.isfinite(seen) & ((seen > 0) if scale == "ratio" else True)]
-    low, high = (float(seen.min()), float(seen.max())) if len(seen) else (0.0, 1.0)
-    room = 0.08 * (high - low) or 0.1
-    limits = (low / 1.15, high * 1.15) if scale == "ratio" else (low - room, high + room)
-    none = NOTHING.get(scale)
-    for shade, (lower, upper) in zip(shades, ends, strict=True):
-        # points and opacity: a thin line for the population within a thick one for these records
-        width, alpha = (1.1, 1.0) if canvas.POPULATION in shade.label else (5.0, 0.4)
-        is_drawn = np.clip(lower, *limits), np.clip(upper, *limits)
-        ax.hlines(places, *is_drawn, color=color, linewidth=width, alpha=alpha, label=shade.label)
-    ax.plot(values, places, "s", color=color, markersize=5, zorder=3)
-    if none is not None and limits[0] < none < limits[1]:
-        ax.axvline(none, color="#8a8a8a", linewidth=0.8, linestyle=":", zorder=0)
-    ax.set_yticks(
-        places, distinguish_labels([name for name, _, _ in rows], LONGEST_GROUP_LABEL), parse_math=False, fontsize=8
-    )
-    ax.set(ylim=(-0.6, len(rows) - 0.4), xlim=limits)
-    if scale == "ratio":
-        ax.set_xscale("log")
-        coarse, fine = ([tick for tick in ticks if limits[0] <= tick <= limits[1]] for ticks in RATIOS)
-        ticks = coarse if len(coarse) > 2 else fine
-        ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-        ax.minorticks_off()
-    format_axes(ax)
-    ax.tick_params(axis="x", labelsize=8)
-    ax.set_xlabel(AXES[scale], fontsize=8)
-    ax.spines[["top", "right", "left"]].set_visible(False)
-    ax.tick_params(axis="y", length=0)
+    panels = []
+    for scale in dict.fromkeys(scale for _, _, scale in rows):
+        numbers = [number for number, row in enumerate(rows) if row[2] == scale]
+        names, values = [rows[number][0] for number in numbers], [rows[number][1] for number in numbers]
+        panels.append(ForestPanel(AXES[scale], names, values, numbers, NOTHING.get(scale), is_ratio=scale == "ratio"))
+    return draw_forest(panels, privacy, **on)
 
 
 class Theme(NamedTuple):
@@ -308,8 +262,8 @@ def draw_figure(
     from dpcurves.display.artists import WARNING
 
     if theme not in THEMES:
-        raise InvalidArgument("theme", f"must be one of {', '.join(THEMES)}")
-    look = THEMES[theme]._replace(muted_text=WARNING) if privacy.seeded else THEMES[theme]
+        raise InvalidArgument("theme", f"one of {', '.join(THEMES)} is needed")
+    look = THEMES[theme]._replace(muted_text=WARNING) if warns_of_seed(privacy) else THEMES[theme]
     axes = canvas.prepare_axes(ax, (6.4, 4.6))  # inches
     axes.figure.set_facecolor(look.background)
     axes.set_facecolor(look.background)

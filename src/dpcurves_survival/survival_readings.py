@@ -28,7 +28,7 @@ from dpcurves.inference.simulation import numbered_generator
 from . import inference
 from .hazard_ratios import ScoredRiskTables
 from .kaplan_meier import EventTable, LogRankTest, Survival, log_rank_test
-from .pictures import AtRiskRow, FigureGroup, draw_figure, draw_forest, draw_steps
+from .pictures import AtRiskRow, FigureGroup, draw_estimates, draw_figure, draw_steps
 from .variants import DelayedEntry, WeightedSurvival
 
 SURVIVAL_STREAM = 20
@@ -749,7 +749,7 @@ class SurvivalNumbers(CompositeResult):
         rows = [
             (f"{whose}: {words}", estimate.value, estimate.scale) for (whose, words), estimate in self.estimates.items()
         ]
-        return draw_forest(rows, shades=shades, **how)
+        return draw_estimates(rows, shades=shades, **how)
 
     def _members(self) -> Mapping[str, Survival]:
         """Return the curves by name, which the JSON document contains."""

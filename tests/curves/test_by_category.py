@@ -30,8 +30,9 @@ def test_few_categories_share_a_picture_with_all_their_bands() -> None:
     assert legend is not None
     assert {text.get_text() for text in legend.get_texts()} == {
         "wherever values lie in their cells", "95% band for the population", "95% band for these records",
-        *(f"ward {ward}" for ward in range(4)),
+        *"0123",
     }  # fmt: skip
+    assert legend.get_title().get_text() == "ward"
     assert len(ax.lines) == 4
 
 
@@ -41,11 +42,12 @@ def test_categories_beyond_what_a_legend_holds_have_small_pictures_with_the_same
     first = curves.plot(place)
     figure.canvas.figure.draw_without_rendering()
     *small, below = figure.axes
-    assert [ax.get_title() for ax in small] == [f"ward {ward}" for ward in range(7)]
+    assert [ax.get_title() for ax in small] == list("0123456")
     assert small[0] is first
     assert {ax.get_xlim() for ax in small} == {first.get_xlim()}
     assert all(len(ax.lines) == 1 and ax.get_legend() is None for ax in small)
     (legend,) = figure.legends
+    assert legend.get_title().get_text() == "ward"
     assert [text.get_text() for text in legend.get_texts()] == [
         "wherever values lie in their cells", "95% band for the population", "95% band for these records",
     ]  # fmt: skip

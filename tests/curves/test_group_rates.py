@@ -97,7 +97,7 @@ def test_groups_that_are_small_or_empty_are_not_known_and_the_others_are() -> No
     assert np.isnan(alone.largest_gap("auc", 0.9).value)
     assert alone.largest_gap("auc", 0.9)[1:3] == (0.0, 1.0)
     assert len(found.plot_gaps().get_yticks()) == 2
-    assert found.plot().get_xlabel().startswith("share; a score of 0.5")
+    assert found.plot().get_title() == "Rates by g; a score of 0.5 or more is called positive"
 
 
 def test_a_group_of_one_release_errs_as_it_does_alone() -> None:

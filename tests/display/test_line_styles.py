@@ -6,7 +6,7 @@ import numpy as np
 
 from dpcurves.conversation import PrivacyStatement
 from dpcurves.display import draw_cdf, headless_axes
-from dpcurves.display.canvas import CROWD, next_style
+from dpcurves.display.canvas import next_style
 
 PRIVACY = PrivacyStatement(1.0, 0.5, "replace-one", "", 1, 9, "one curator", "flat", False, "a")
 LINE = np.linspace(0.0, 1.0, 5)
@@ -33,17 +33,6 @@ def test_no_two_of_the_first_28_curves_look_the_same() -> None:
 
 def test_a_curve_without_a_name_needs_no_legend() -> None:
     assert draw_cdf(LINE, LINE, PRIVACY, label="x", ax=headless_axes()).get_legend() is None
-
-
-def test_a_crowded_legend_stands_beside_the_picture() -> None:
-    ax = headless_axes()
-    for number in range(CROWD + 1):
-        draw_cdf(LINE, LINE, PRIVACY, label="x", ax=ax, name=f"carrier {number}")
-    ax.figure.canvas.figure.draw_without_rendering()
-    legend = ax.get_legend()
-    assert legend is not None
-    assert legend.get_window_extent().x0 > ax.get_window_extent().x1
-    assert len(legend.get_texts()) == CROWD + 1
 
 
 def test_legends_keep_odd_names_as_they_are() -> None:

@@ -180,7 +180,7 @@ def test_what_is_more_than_is_left_is_said_before(site: Pages) -> None:
 def test_a_sketch_is_drawn_from_public_columns_and_says_that_it_is_not_private(site: Pages) -> None:
     status, text = site.browser("ann").get(f"{HERE}/sketch.svg?column=delay&grid=-60:600:66&amount=0.25")
     assert (status, text[:40]) == (200, '<svg xmlns="http://www.w3.org/2000/svg" ')
-    assert "SEEDED: NOT PRIVATE" in text
+    assert "made-up data" in text
     assert re.search(r"95% for these records: ± [\d.]+, each cell, simultaneously", text)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, Unpack, cast
 
@@ -26,6 +26,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@dataclass(frozen=True)
+class Tuning:
+    """Thresholds of pictures of several categories."""
+
+    widest_shared_band: float = 0.3
+    """Share of the height of the axes: from a band of this mean width on, each category has a plot of its own."""
+
+
+TUNING = Tuning()
 SHARE = re.compile(r"(\d+)%(.*)", re.DOTALL)
 """Notes that begin with a percentage."""
 EACH = "individual interval"
@@ -67,7 +76,7 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         return ", ".join(self.columns)
 
     def format_category(self, category: Key) -> str:
-        """Return the name of a category in legends and above tables."""
+        """Return the name of a category with its column, above tables of a terminal; pictures name the column once."""
         return f"{self.column} {category}" if len(self.columns) == 1 else format_key(category)
 
     def label_columns(self) -> list[tuple[str, list[str]]]:
@@ -137,13 +146,31 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         # more small multiples than 20 are not readable
         if len(names) > 20 and all(hasattr(curve, "quantile_intervals") for curve in curves):
             return self._plot_medians(names, ax, level, population=population)
-        has_wide_band = len(names) > 1 and any(TOO_WIDE in note for curve in curves for note in curve.notes)
-        if has_wide_band or len(names) > min(getattr(curve, "TOGETHER", display.MOST_TOGETHER) for curve in curves):
+        most_together = min(getattr(curve, "TOGETHER", display.MOST_TOGETHER) for curve in curves)
+        if len(names) > most_together or (len(names) > 1 and self._has_wide_band(level, population=population)):
             plots = [partial(curve.plot, **options) for curve in curves]
-            return display.draw_small_multiples(names, plots, self.privacy, ax=ax)
+            return display.draw_small_multiples(names, plots, self._describe_release(level), column=self.column, ax=ax)
         for label, curve in zip(names, curves, strict=True):
             ax = curve.plot(ax=ax, name=label, **options)
-        return cast("Axes", ax)
+        axes = cast("Axes", ax)
+        display.set_legend_title(axes, self._legend_title(level))
+        return axes
+
+    def _describe_release(self, level: float | None) -> PrivacyStatement:
+        """Return the privacy statement below small multiples, whose bands have this level."""
+        return self.privacy
+
+    def _legend_title(self, level: float | None) -> str:
+        """Return the title of the legend of curves on shared axes, whose bands have this level."""
+        return self.column
+
+    def _has_wide_band(self, level: float | None, *, population: bool) -> bool:
+        """Return whether a drawn band of shares would fill much of shared axes and hide the other curves."""
+        if level is None:
+            return any(TOO_WIDE in note for curve in self.values() for note in curve.notes)
+        scopes = interval_scopes(self.privacy, population=population)
+        bands = [shade for curve in self.values() for shade in curve._build_shades(scopes, level)]
+        return any(display.mean_band_width(band) > TUNING.widest_shared_band for band in bands)
 
     def _plot_medians(self, names: Sequence[str], ax: Axes | None, level: float | None, *, population: bool) -> Axes:
         """Plot the median and quartiles of each curve in a row, with intervals of the medians; return the axes."""
@@ -165,7 +192,7 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         rows = [shade.select_rows(order) for shade in shades[::-1]]
         return display.draw_means(
             [names[index] for index in order], quartiles[order, 1], self.privacy, label=f"median of {curves[0].label}",
-            shades=rows, halves=quartiles[order][:, [0, 2]], ax=ax,
+            column=self.column, shades=rows, halves=quartiles[order][:, [0, 2]], ax=ax,
         )  # fmt: skip
 
     def order_by_size(self, values: FloatArray) -> NDArray[np.int64]:
@@ -176,12 +203,10 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         return np.argsort(-values, kind="stable")
 
     def _category_names(self, name: str | None) -> list[str]:
-        """Return the distinct label of each category in a picture, after `name` if given."""
-        names = [
-            self.format_category(category) if name is None else f"{name}, {self.format_category(category)}"
-            for category in self
-        ]
-        return display.format_distinct_labels(names)
+        """Return the distinct label of each category in a picture, after `name` if given; the picture has the column
+        as title of its legend or of its rows."""
+        names = [format_key(category) if name is None else f"{name}, {format_key(category)}" for category in self]
+        return display.format_distinct_labels(names, display.LONGEST_WHOLE)
 
     def with_labels(
         self, columns: Mapping[str, str], categories: Mapping[str, Mapping[str, str]] | None = None
@@ -445,13 +470,13 @@ def collect_by_category(by: By, curves: Iterable[Any], result_class: type[ByCate
 
 
 def format_axis_label(column: str, measured_in: str) -> str:
-    """Return the label of an axis: the column, and the measuring unit in parentheses if there is one.
+    """Return the label of an axis: the column, and the measuring unit in parentheses if there is another one.
 
     Raises:
         TypeError: the measuring unit is not text.
     """
     require_type("measured_in", measured_in, str, "a text")
-    return f"{column} ({measured_in})" if measured_in else column
+    return f"{column} ({measured_in})" if measured_in and measured_in != column else column
 
 
 def describe_question(quantity: str, column: str, by: By) -> str:

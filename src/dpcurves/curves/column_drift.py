@@ -15,7 +15,7 @@ from ..arguments import InvalidArgument, require_probability
 from ..arrays import FloatArray, IntArray
 from ..conversation import PrivacyStatement
 from ..data import Grid, Outside, middles_of
-from ..display import draw_curves, format_number
+from ..display import format_number
 from ..inference import monte_carlo_p_value, numbered_generator, upper_quantile
 from ..inference.two_samples import (
     NullDraws,
@@ -43,6 +43,13 @@ MISSING = "missing"
 """Name of the statistic of missing records."""
 OTHERS = "other"
 """Name of the statistic of records in no listed category."""
+STATISTIC_TITLES = MappingProxyType({
+    "psi": "population stability index", "chi_squared": "chi-squared statistic",
+    "tv": "total variation distance", "ks": "largest difference of distributions",
+    "wasserstein": "area between distributions", "auc": "AUC of window against reference",
+    MISSING: "share of missing records", OTHERS: "share of unlisted categories",
+})  # fmt: skip
+"""Names of the statistics in pictures."""
 Curve = CDF | Histogram | BarChart
 
 
@@ -165,23 +172,56 @@ class Drift(CompositeResult):
         )
 
     def _figure_title(self) -> str:
-        """Return an empty title, because the axis labels describe the plot."""
-        return ""
+        """Return the title of a picture: the column."""
+        reference = self.reference
+        column = reference.categories.column if isinstance(reference, BarChart) else reference.label
+        return f"Drift of {column} since the reference"
+
+    @property
+    def alarms(self) -> Mapping[str, tuple[str, ...]]:
+        """The windows with an alarm, each with the statistics above their thresholds."""
+        above: dict[str, tuple[str, ...]] = {}
+        for (window, statistic), shift in self.shifts.items():
+            if shift.alarm:
+                above[window] = (*above.get(window, ()), statistic)
+        return MappingProxyType(above)
+
+    def _describe_alarms(self) -> str:
+        """Return a sentence that names the windows with an alarm."""
+        named = 6  # windows that a sentence names
+        windows = [
+            f"{display.format_label(window)} ({', '.join(STATISTIC_TITLES[name] for name in statistics)})"
+            if len(self.windows) == 1
+            else f"{display.format_label(window)} ({len(statistics)} of {self._count_statistics(window)} statistics)"
+            for window, statistics in list(self.alarms.items())[:named]
+        ]
+        rest = f" and {len(self.alarms) - named} more" if len(self.alarms) > named else ""
+        return f"alarm in {', '.join(windows)}{rest}" if windows else "no alarm"
+
+    def _count_statistics(self, window: str) -> int:
+        """Return the number of statistics of a window."""
+        return sum(name == window for name, _ in self.shifts)
 
     def _plot_at_level(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
-        """Draw each statistic divided by its threshold, window by window; return the axes."""
-        names, positions = list(self.windows), np.arange(len(self.windows), dtype=np.float64)
-        ratios = {key: shift.value / max(shift.threshold, 1e-12) for key, shift in self.shifts.items()}
-        curves = {
-            statistic: (positions, np.array([ratios.get((window, statistic), np.nan) for window in names]))
-            for statistic in self.STATISTICS
-            if any((window, statistic) in ratios for window in names)
-        }
-        curves["threshold"] = (positions, np.ones(len(positions)))
-        axis_labels = "window", f"over the threshold of {self.false_alarm_rate:.1%} false alarms"
-        axes = draw_curves(curves, self.privacy, labels=axis_labels, ax=ax, share=False)
-        axes.set_xticks(positions, display.format_distinct_labels(names), parse_math=False)
-        return axes
+        """Draw each statistic divided by its threshold, window by window, or in rows if there is one window; return
+        the axes."""
+        names = {statistic: STATISTIC_TITLES[statistic] for _, statistic in self.shifts}
+        values = np.array(
+            [
+                [
+                    self.shifts[window, statistic].value / max(self.shifts[window, statistic].threshold, 1e-12)
+                    if (window, statistic) in self.shifts
+                    else np.nan
+                    for window in self.windows
+                ]
+                for statistic in names
+            ]
+        )
+        label = f"value over its threshold ({self.false_alarm_rate:.3g} false alarms of each)"
+        return display.draw_alarms(
+            list(self.windows), list(names.values()), values, self.privacy.with_notes(self._describe_alarms()),
+            label=label, ax=ax, name=name,
+        )  # fmt: skip
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
         """Return a row for each window and statistic: value, threshold, p-value, alarm."""

@@ -38,7 +38,14 @@ from .question import (
     prepend_category_axes,
     require_independent,
 )
-from .result import IntervalResult, PlotArguments, ReleasedResult, notes_on_crowded_ends, notes_on_end_cells
+from .result import (
+    NEXT_TO_NOTHING,
+    IntervalResult,
+    PlotArguments,
+    ReleasedResult,
+    notes_on_crowded_ends,
+    notes_on_end_cells,
+)
 
 Places = NDArray[np.int64] | None
 """Indices of edges between which counts are summed; None: each cell singly."""
@@ -97,6 +104,8 @@ class Histogram(IntervalResult):
         error = sqrt(evidence.sums.nested_law.parts[-1].noise.variance)
         below = np.append(0.0, np.cumsum(cells))
         noted = privacy.with_notes(*notes_on_end_cells(grid, np.arange(grid.cells + 1), below, evidence))
+        if is_noise_alone(unbiased, error):
+            noted = noted.with_notes(f"no cells hold more records than noise alone may give: {NEXT_TO_NOTHING} of them")
         histogram = cls(grid.edges, unbiased, unbiased, error, float(missing), label, noted, evidence, grid)
         return replace(histogram, count=histogram.count_between(np.arange(grid.cells + 1)))
 
@@ -239,6 +248,27 @@ class HistogramQuestion(TableQuestion):
 
     def __str__(self) -> str:
         return describe_question("histogram", self.column, self.by)
+
+
+def is_noise_alone(counts: FloatArray, error: float) -> bool:
+    """Return whether neither single cells nor sums of neighbouring ones exceed what noise alone may give.
+
+    For each number of neighbouring cells the limit is the 95% quantile of the largest sum of empty cells.
+
+    Args:
+        counts: Unbiased counts of the cells.
+        error: Standard deviation of the noise of a cell.
+
+    >>> is_noise_alone(np.array([3.0, -2.0, 4.0, 1.0]), 2.0), is_noise_alone(np.full(1000, 3.0), 4.0)
+    (True, False)
+    """
+    for width in {1, *(-(-len(counts) // groups) for groups in (32, 16, 8, 4))}:
+        sums = np.add.reduceat(counts, np.arange(0, len(counts), width))
+        # the largest of m Laplace noises exceeds b log(m / 0.1) with probability 0.05; normal noises stay below it
+        limit = error * np.sqrt(width / 2) * np.log(max(len(sums), 2) / 0.1)
+        if sums.max() > limit:
+            return False
+    return True
 
 
 def _sum_between(cells: FloatArray, at: Places) -> FloatArray:

@@ -85,13 +85,6 @@ class Ranking(SummaryByCategory):
         """Return lower and upper ends of the simultaneous intervals, (2, categories)."""
         return self.intervals(level, population=population).T
 
-    def _category_names(self, name: str | None) -> list[str]:
-        """Return the distinct label of each category in a plot, without the name of a single column."""
-        names = [self.format_category(category) if len(self.columns) > 1 else str(category) for category in self]
-        return display.format_distinct_labels(
-            names if name is None else [f"{name}, {category_name}" for category_name in names]
-        )
-
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         """Draw the numbers with their intervals in the order of the ranking, and possible ranks at the right; return
         the axes."""

@@ -601,7 +601,8 @@ class BinnedResiduals(GroupResult):
                 Shade(-half_width, half_width, describe_interval(level, "of bins of a right model,", POPULATION))
             )
         with display.use_style(style, ax):
-            return self._plot(shades, privacy=self.privacy, ax=ax, name=name)
+            axes = self._plot(shades, privacy=self.privacy, ax=ax, name=name)
+            return axes if ax is not None or name is not None else display.set_title(axes, self._title())
 
     def to_frame(self, *, level: float = ENVELOPE_LEVEL) -> Any:
         """Return ``prob_pred``, ``residual``, ``count`` and ``envelope``, which holds with probability `level`."""

@@ -215,6 +215,9 @@ def interval_scopes(privacy: PrivacyStatement, *, population: bool = True) -> Ma
 
 PACKAGE = str(Path(__file__).parents[1])
 """Folder whose frames are skipped when a warning names the caller."""
+NEXT_TO_NOTHING = "this release says next to nothing"
+UNKNOWN = f"every interval holds all possible values: {NEXT_TO_NOTHING}"
+"""Note on a picture of numbers of which none is known."""
 TOO_WIDE = f"is wider than {TUNING.unknown_width:g}"
 NARROW = (
     'ask with outside="apart" (--outside apart), which counts these by themselves; if there are many, the grid is too '
@@ -451,7 +454,7 @@ def notes_on_width(widths: FloatArray, where: str, mostly: str = "") -> tuple[st
         return (f"{mostly} {TOO_WIDE}: there are too few records for this loss to show much of the curve",)
     if not len(widths) or float(widths.min()) <= TUNING.unknown_width:
         return ()
-    return (f"{where} {TOO_WIDE}: this release says next to nothing about the curve",)
+    return (f"{where} {TOO_WIDE}: {NEXT_TO_NOTHING} about the curve",)
 
 
 def notes_on_classes(release: Release, labels: Categories) -> tuple[str, ...]:
@@ -1072,7 +1075,16 @@ class IntervalResult(SimulationCache, ReleasedResult):
             privacy = privacy.with_notes(note)
         elif level is not None and population and privacy.rows_per_unit != 1:
             privacy = privacy.with_notes(SEVERAL)
+        if level is not None and self._is_unknown():
+            privacy = privacy.with_notes(UNKNOWN)
         return self._plot(self._build_shades(scopes, level), privacy=privacy, ax=ax, name=name)
+
+    def _is_unknown(self) -> bool:
+        """Return whether no number is known, which no other note says: every interval holds all possible values."""
+        if any(NEXT_TO_NOTHING in note for note in self.notes):
+            return False
+        columns = [column for name, column in self._known_columns().items() if name in self.POSSIBLE_RANGES]
+        return bool(columns) and all(np.isnan(np.asarray(column, dtype=np.float64)).all() for column in columns)
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
         """Return the numbers as a data frame; with a `level`, also the ends ``lower`` and ``upper`` of their intervals.

@@ -521,7 +521,7 @@ class SummaryByCategory(ByCategory[Summary]):
         rows = [shade.select_rows(order) for shade in shades]
         return display.draw_means(
             [names[index] for index in order], np.array(values)[order], how["privacy"], label=first.plot_label,
-            shades=rows, ax=how["ax"],
+            column=self.column, shades=rows, ax=how["ax"],
         )  # fmt: skip
 
 

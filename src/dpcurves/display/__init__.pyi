@@ -8,6 +8,7 @@ from .canvas import (
     headless_axes,
     save_axes,
     save_figure,
+    set_legend_title,
     set_title,
     svg_text,
 )
@@ -46,9 +47,18 @@ from .curve_json import (
     to_frame,
 )
 from .expected import draw_forecast
-from .groups import MOST_TOGETHER, draw_category_bars, draw_curves, draw_means, draw_small_multiples
+from .groups import (
+    MOST_TOGETHER,
+    draw_alarms,
+    draw_category_bars,
+    draw_curves,
+    draw_means,
+    draw_small_multiples,
+    mean_band_width,
+)
 from .html import INTRODUCTION, account_summary, html_summary, render_report, summary_facts
 from .numerals import (
+    LONGEST_WHOLE,
     MOST_LABELLED,
     format_distinct_labels,
     format_in_cell,
@@ -99,6 +109,7 @@ from .text import (
     describe_trust,
     footer,
     ledger_table,
+    made_up_data,
 )
 
 __all__ = [
@@ -108,6 +119,7 @@ __all__ = [
     "FORMS",
     "INTRODUCTION",
     "LANDSCAPE",
+    "LONGEST_WHOLE",
     "MOST_LABELLED",
     "MOST_TOGETHER",
     "NUMBER",
@@ -144,6 +156,7 @@ __all__ = [
     "describe_interval",
     "describe_mechanism",
     "describe_trust",
+    "draw_alarms",
     "draw_bars",
     "draw_binned_residuals",
     "draw_bounds",
@@ -187,12 +200,15 @@ __all__ = [
     "is_date_axis",
     "join_columns",
     "ledger_table",
+    "made_up_data",
+    "mean_band_width",
     "name_label_columns",
     "parse_curve",
     "render_report",
     "require_workbooks",
     "save_axes",
     "save_figure",
+    "set_legend_title",
     "set_title",
     "stack_frames",
     "statement_facts",

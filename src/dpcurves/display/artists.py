@@ -15,10 +15,12 @@ from matplotlib.transforms import IdentityTransform
 from ..conversation import PrivacyStatement
 from .numerals import IN_UTC, format_date, format_label, format_number, format_numbers, is_date_axis
 from .styles import is_dark, scale_font_size
-from .text import footer
+from .text import describe_size, footer, warns_of_seed
 
 MOST_AXIS_TICKS = 6
 """Ticks. The most ticks along x."""
+TICK_STEPS = (1, 2, 2.5, 5, 10)
+"""Multiples of powers of ten that are distances of ticks."""
 LEADING_DIGITS = (1.0, 2.0, 5.0)
 """Ratios. Multiples of powers of ten for ticks between them."""
 
@@ -34,12 +36,34 @@ class PowerFormatter(ticker.Formatter):
 class PlainFormatter(ticker.Formatter):
     """Tick labels with equal decimals and grouped thousands, without a factor at the end of the axis."""
 
+    unit_factor = 1.0
+    """The number that a tick of 1 means."""
+
     def __call__(self, x: float, pos: int | None = None) -> str:
-        return format_number(x)
+        return format_number(x / self.unit_factor)
 
     def format_ticks(self, values: Sequence[float]) -> list[str]:
         """Return the labels of all ticks, with equal decimals."""
-        return format_numbers(np.asarray(values, dtype=np.float64))
+        return format_numbers(np.asarray(values, dtype=np.float64) / self.unit_factor)
+
+
+LARGE_UNITS = (1e9, "billions"), (1e6, "millions")
+"""Factors of ticks on an axis of long numbers, with their names in its label."""
+
+
+def _shorten_ticks(ax: Axes) -> None:
+    """Write the ticks along x in millions or billions, as the axis label then says, if fewer than four would fit."""
+    largest = max(map(abs, ax.get_xlim()))
+    locator, formatter = ticker.MaxNLocator(MOST_AXIS_TICKS, steps=TICK_STEPS), ax.xaxis.get_major_formatter()
+    if type(formatter) is not PlainFormatter or ax.get_xscale() == "log":
+        return
+    if formatter.unit_factor == 1 and largest >= LARGE_UNITS[-1][0] and _fit_tick_count(ax, locator) < 4:
+        formatter.unit_factor = next(factor for factor, _ in LARGE_UNITS if largest >= factor)
+    words = f"in {dict(LARGE_UNITS).get(formatter.unit_factor, '')}"
+    label = ax.get_xlabel()
+    if formatter.unit_factor > 1 and words not in label:
+        text = f"{label.removesuffix(')')}, {words})" if label.endswith(")") else f"{label} ({words})"
+        ax.set_xlabel(text, parse_math=False)
 
 
 def _make_log_locator(ax: Axes, axis: Axis) -> ticker.LogLocator:
@@ -78,16 +102,18 @@ def format_axes(ax: Axes, across: str = "") -> None:
             axis.set_major_locator(_make_log_locator(ax, axis))
             axis.set_major_formatter(PowerFormatter())
             axis.set_minor_formatter(ticker.NullFormatter())
+    _shorten_ticks(ax)
     if isinstance(ax.xaxis.get_major_locator(), ticker.AutoLocator):
-        ticks = ticker.MaxNLocator(MOST_AXIS_TICKS, steps=[1, 2, 2.5, 5, 10])  # room for long numbers
-        ax.xaxis.set_major_locator(ticker.MaxNLocator(_fit_tick_count(ax, ticks), steps=[1, 2, 2.5, 5, 10]))
+        ticks = ticker.MaxNLocator(MOST_AXIS_TICKS, steps=TICK_STEPS)  # room for long numbers
+        ax.xaxis.set_major_locator(ticker.MaxNLocator(_fit_tick_count(ax, ticks), steps=TICK_STEPS))
 
 
 def _fit_tick_count(ax: Axes, ticks: ticker.MaxNLocator) -> int:
     """Return the number of tick labels that fit along x."""
     low, high = sorted(ax.get_xlim())
     visible = [location for location in ticks.tick_values(low, high) if low <= location <= high]
-    letters = max((len(text) for text in format_numbers(np.asarray(visible, dtype=np.float64))), default=1)
+    factor = getattr(ax.xaxis.get_major_formatter(), "unit_factor", 1.0)
+    letters = max((len(text) for text in format_numbers(np.asarray(visible, dtype=np.float64) / factor)), default=1)
     inches = ax.get_position().width * float(ax.figure.bbox.width) / ax.figure.dpi
     if ax.get_aspect() != "auto":
         inches = min(inches, ax.get_position().height * float(ax.figure.bbox.height) / ax.figure.dpi)
@@ -145,6 +171,7 @@ class Footnote(Annotation):
         narrowed = max(names - 6, 0) * 8.0 / LETTER_SIZE if is_laid_out else 0
         # at least 24 characters a line
         self._letters = max(24, int(across * 72 / ax.figure.dpi / scale_font_size(LETTER) - narrowed))
+        self._letter_width = scale_font_size(LETTER) * ax.figure.dpi / 72
         self._warning = PALE_WARNING if is_dark(ax) else WARNING
 
     @classmethod
@@ -158,16 +185,29 @@ class Footnote(Annotation):
         """
         self.curves += 1
         names = [] if name is None else [format_label(name)]
-        self.claims.setdefault(footer(privacy), []).extend(names)
+        size = describe_size(privacy)
+        claim = f"{size}; {footer(privacy)}" if size else footer(privacy)
+        self.claims.setdefault(claim, []).extend(names)
         for note in privacy.notes:
             # a longer note is cut at 300 characters
             self.notes.setdefault(f"Note: {format_label(note, 300)}", []).extend(names)
-        if privacy.seeded:
+        if warns_of_seed(privacy):
             self.set_color(self._warning)
+        self._write()
+
+    def _write(self) -> None:
+        """Write all claims and notes, with the names of their curves unless all curves share them."""
         claims = list(self.claims) if len(self.claims) == 1 else _prefix_names(self.claims)
-        notes = list(self.notes) if self.curves == 1 else _prefix_names(self.notes)
+        notes = _prefix_names({text: names * (len(names) < self.curves) for text, names in self.notes.items()})
         paragraphs = [paragraph for text in (*claims, *notes) for paragraph in text.splitlines()]
-        self.set_text("\n".join(line for paragraph in paragraphs for line in wrap(paragraph, self._letters)))
+        lines = [line for paragraph in paragraphs for line in wrap(paragraph, self._letters)]
+        self.set_text("\n".join(lines))
+
+    def fit(self, width: float) -> bool:
+        """Wrap the lines at `width` pixels, and return whether the text changed."""
+        before, self._letters = self.get_text(), max(24, int(width / self._letter_width))  # characters, at least
+        self._write()
+        return self.get_text() != before
 
     @property
     def height(self) -> float:

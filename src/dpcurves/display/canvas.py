@@ -10,7 +10,7 @@ from io import StringIO
 from math import floor
 from os import PathLike
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,12 +18,19 @@ from numpy.typing import ArrayLike, NDArray
 from ..arguments import InvalidArgument, WrongArgumentType, describe_value
 from ..arrays import FloatArray
 from ..conversation import PrivacyStatement
-from .numerals import add_time_zone, format_label, format_legend_label
+from .numerals import (
+    LONGEST_LABEL,
+    LONGEST_WHOLE,
+    add_time_zone,
+    cut_middle,
+    format_label,
+    format_legend_label,
+    shorten_entries,
+)
 from .styles import is_dark, require_matplotlib, scale_font_size, scale_line_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.legend import Legend
 
 
 LANDSCAPE = (5.6, 4.0)
@@ -49,8 +56,10 @@ def prepare_axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
     require_matplotlib()
     import matplotlib.pyplot as plt
 
+    from .layout import FittedLayout
+
     font_factor = max(1.0, scale_font_size(1.0)) ** 0.5
-    return plt.subplots(figsize=(font_factor * size[0], font_factor * size[1]), layout="constrained")[1]
+    return plt.subplots(figsize=(font_factor * size[0], font_factor * size[1]), layout=FittedLayout())[1]
 
 
 def headless_axes(size: tuple[float, float] = LANDSCAPE) -> Axes:
@@ -62,7 +71,9 @@ def headless_axes(size: tuple[float, float] = LANDSCAPE) -> Axes:
     require_matplotlib()
     from matplotlib.figure import Figure
 
-    axes: Axes = Figure(figsize=size, layout="constrained").subplots()
+    from .layout import FittedLayout
+
+    axes: Axes = Figure(figsize=size, layout=FittedLayout()).subplots()
     return axes
 
 
@@ -83,8 +94,6 @@ BRIGHT = ("#56b4e9", "#ff9e4a", "#2fd0a0", "#e6a1c8", "#f0c040", "#9ec9ff", "#b8
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6b6b6b")
 """Okabe and Ito (2008), without yellow, which is too pale for lines."""
 DASHES = ("-", "--", "-.", ":")
-CROWD = 8
-"""Entries of a legend above which it is placed beside the plot."""
 Place = Literal["above", "best", "lower right", "upper center", "upper right"]
 
 
@@ -115,45 +124,51 @@ def style_of(ax: Axes, number: int) -> LineStyle:
 
 
 def add_legend(ax: Axes, place: Place, size: float = 9) -> None:
-    """Add a legend of all labelled artists at `place`, or beside the plot if it has more than 8 entries.
+    """Add a legend of all labelled artists, with texts of `size` points.
 
-    A legend above the plot hides nothing, but needs a layout engine; without one it goes to the best free place inside.
-    It is also placed above if the font is large or the figure narrow, because inside it would cover curves.
+    On a figure of this package it stands at `place` or in a corner without data, else above the plot: see
+    `layout.FittedLayout`. On other figures it stands at `place`, or for ``above`` where matplotlib finds most room.
     """
     handles, labels = ax.get_legend_handles_labels()
     if not handles:
         return
-    # from a font size of 13 points on, a legend inside would cover curves
-    place, size = "above" if scale_font_size(10) >= 13 or _is_narrow(ax) else place, scale_font_size(size)
-    if len(handles) > CROWD:
-        small = scale_font_size(8)
-        legend = ax.legend(handles, labels, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=small)
-    elif place == "above" and ax.figure.get_layout_engine() is not None:
-        legend = ax.legend(handles, labels, loc="lower left", bbox_to_anchor=(0, 1), frameon=False, fontsize=size)
-        _lift_title(ax)
-    else:
-        inside = "best" if place == "above" else place
-        legend = ax.legend(
-            handles, labels, loc=inside, fontsize=size, framealpha=0.85, edgecolor=GREY if is_dark(ax) else FRAME
+    from matplotlib import rcParams
+
+    from .layout import LegendRequest, fitted_layout
+
+    frame = {"framealpha": 0.85, "facecolor": ax.get_facecolor(), "edgecolor": GREY if is_dark(ax) else FRAME}
+    layout, inside = fitted_layout(ax), "best" if place == "above" else place
+    color = ax.xaxis.label.get_color() if rcParams["legend.labelcolor"] is None else rcParams["legend.labelcolor"]
+    if layout is not None:
+        title = layout.legend_title(ax)
+        layout.request_legend(
+            ax, LegendRequest(inside, place == "above", scale_font_size(size), title, frame, str(color))
         )
-    for text in legend.get_texts():
+        return
+    for text in ax.legend(
+        handles, shorten_entries(labels, LONGEST_LABEL), loc=inside, fontsize=scale_font_size(size), **frame
+    ).get_texts():
         text.set_parse_math(False)
 
 
-def _lift_title(ax: Axes) -> None:
-    """Move the title of the only plot of a figure above everything else, so that a legend above the plot does not hide
-    it.
-    """
-    figure, title = ax.figure.get_figure(root=True), ax.get_title()
-    if title and figure is not None and len(figure.axes) == 1 and not figure.get_suptitle():
-        ax.set_title("")
-        figure.suptitle(title, fontsize=scale_font_size(10), parse_math=False)
+def set_legend_title(ax: Axes, title: str) -> None:
+    """Set the title of the legend of `ax`, if it has one: the column whose categories name the curves."""
+    from .layout import fitted_layout
+
+    layout, legend = fitted_layout(ax), ax.get_legend()
+    if layout is not None:
+        layout.set_legend_title(ax, title)
+    elif legend is not None:
+        legend.set_title(title)
+        legend.get_title().set_parse_math(False)
 
 
-def _is_narrow(ax: Axes) -> bool:
-    """Return whether a figure of a single plot has no room for a legend beside the curves."""
-    figure = ax.figure
-    return len(figure.axes) == 1 and float(figure.bbox.width) / figure.dpi < 4.5  # inches
+def format_for(ax: Axes, text: object) -> str:
+    """Return a title or label for `ax`: whole where the layout wraps it, else cut in the middle."""
+    from .layout import fitted_layout
+
+    whole = format_label(text, LONGEST_WHOLE)
+    return whole if fitted_layout(ax) is not None else cut_middle(whole, LONGEST_LABEL)
 
 
 # Long arrays are thinned to the resolution of a plot.
@@ -450,7 +465,7 @@ class Picture:
         from .artists import format_axes
 
         if across:
-            self.ax.set_xlabel(format_label(add_time_zone(across)), parse_math=False)
+            self.ax.set_xlabel(format_for(self.ax, add_time_zone(across)), parse_math=False)
         if upwards:
             self.ax.set_ylabel(upwards, parse_math=False)
         if plainly:
@@ -467,27 +482,20 @@ class Picture:
 
 
 def set_title(ax: Axes, title: str) -> Axes:
-    """Set the title of a plot that has none, above a legend that is above the plot."""
-    figure, legend = ax.figure.get_figure(root=True), ax.get_legend()
-    titled = sum(bool(axis_legend.get_title()) for axis_legend in figure.axes) if figure is not None else 1
-    if figure is None or titled == 1 or figure.get_suptitle():
+    """Set the title of a plot that has none, or the common title of several plots."""
+    figure = ax.figure.get_figure(root=True)
+    titled = sum(bool(axes.get_title()) for axes in figure.axes) if figure is not None else 1
+    if figure is None or titled == 1 or not title:
         return ax
+    words, style = format_for(ax, title), cast("Any", {"size": scale_font_size(10)})
     if figure.legends:
-        figure.legends[0].set_title(format_label(title))
-        words = figure.legends[0].get_title()
-        words.set_fontsize(scale_font_size(10))
-        words.set_parse_math(False)
-    elif titled or (legend is not None and _is_above(ax, legend)):
-        figure.suptitle(format_label(title), fontsize=scale_font_size(10), parse_math=False)
+        figure.legends[0].set_title(words, prop=style)
+        figure.legends[0].get_title().set_parse_math(False)
+    elif titled:
+        figure.suptitle(words, fontsize=style["size"], parse_math=False)
     else:
-        ax.set_title(format_label(title), fontsize=scale_font_size(10), parse_math=False)
+        ax.set_title(words, fontsize=style["size"], pad=12 if ax.images else 6, parse_math=False)  # above a colour bar
     return ax
-
-
-def _is_above(ax: Axes, legend: Legend) -> bool:
-    """Return whether a legend starts at an upper corner, where `add_legend` puts it above a plot."""
-    place = ax.transAxes.inverted().transform(legend.get_bbox_to_anchor().min)
-    return any(np.allclose(place, corner, atol=1e-3) for corner in ((0, 1), (1, 1)))
 
 
 def reserve_legend_room(ax: Axes, room: float) -> None:

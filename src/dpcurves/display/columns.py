@@ -29,11 +29,12 @@ from .canvas import (
     draw_between,
     draw_stairs,
     enlarge_figure,
+    format_for,
     has_geometric_edges,
     reserve_legend_room,
     shade_opacity,
 )
-from .numerals import MOST_LABELLED, distinguish_labels, format_in_cell, format_label, format_number
+from .numerals import MOST_LABELLED, distinguish_labels, format_in_cell, format_label, format_number, wrap_labels
 from .styles import is_dark, scale_font_size, scale_line_width
 
 if TYPE_CHECKING:
@@ -248,7 +249,7 @@ def draw_quantile_quantile(
     ends = np.array([min(across.min(), upwards.min()), max(across.max(), upwards.max())])
     picture.ax.plot(ends, ends, color=GREY, linewidth=1.0, linestyle=(0, (4, 3)), label=DIAGONAL)
     picture.draw_points(across, upwards, markersize=3.2, label=name)
-    ax = picture.label_axes(labels[0], format_label(labels[1]), place="above").add_statement()
+    ax = picture.label_axes(labels[0], format_for(picture.ax, labels[1]), place="above").add_statement()
     return ax if same else Picture(SQUARE, privacy[1], ax=ax, name="second").add_statement()
 
 
@@ -294,7 +295,7 @@ def draw_bars(
     if picture.shades or higher:  # with room for the outermost cells
         # share of the height for the legend
         reserve_legend_room(ax, 0.0 if ax.figure.get_layout_engine() is not None else 0.22)
-    density = f"{upwards.removesuffix(PER_CELL)}{DENSE}{format_label(label)}"
+    density = f"{upwards.removesuffix(PER_CELL)}{DENSE}{format_for(ax, label)}"
     return picture.label_axes(label, density if dense else upwards, place="above").add_statement()
 
 
@@ -358,8 +359,8 @@ def draw_plane(
     bar = picture.ax.figure.colorbar(mesh, ax=picture.ax, label=bar_label, ticks=MaxNLocator(5))
     format_axes(bar.ax)
     if name is not None:
-        picture.ax.set_title(format_label(name), parse_math=False)
-    return picture.label_axes(labels[0], format_label(labels[1])).add_statement()
+        picture.ax.set_title(format_for(picture.ax, name), parse_math=False)
+    return picture.label_axes(labels[0], format_for(picture.ax, labels[1])).add_statement()
 
 
 LINE_WIDTH = 48
@@ -395,7 +396,7 @@ def draw_bounds(
     if picture.is_first:
         ax.axvline(0, color=GREY, linewidth=0.8)
         ax.set_yticks([])
-        ax.set_xlabel(format_label(label), parse_math=False)
+        ax.set_xlabel(format_for(ax, label), parse_math=False)
     words = f"from {format_number(-bound)} to {format_number(bound)}" + ("" if wider is not None else f", {WIDEST}")
     if wider is not None:
         picture.draw_points(
@@ -433,8 +434,8 @@ def draw_plane_bounds(
         ax.axvline(0, color=GREY, linewidth=0.8)
         # room for the legend above the rectangle
         ax.set(xlim=(-axis_ratio * across, axis_ratio * across), ylim=(-axis_ratio * upwards, 2.8 * upwards))
-        ax.set_xlabel(format_label(labels[0]), parse_math=False)
-        ax.set_ylabel(format_label(labels[1]), parse_math=False)
+        ax.set_xlabel(format_for(ax, labels[0]), parse_math=False)
+        ax.set_ylabel(format_for(ax, labels[1]), parse_math=False)
     words = f"± {format_number(across)} by ± {format_number(upwards)}"
     words += "".join(f", {WIDEST} for {format_label(column)}" for column in widest)
     corners = [-across, across, across, -across, -across], [-upwards, -upwards, upwards, upwards, -upwards]
@@ -471,8 +472,9 @@ def draw_contingency(
         error: Error of the counts, of the same shape; None: not shown.
         ax: Axes to draw on; None: a new figure.
     """
-    rows, columns = (distinguish_labels(name, 30) for name in names)  # characters of a category
-    aside, below = (0.07 * max(map(len, texts), default=0) for texts in (rows, columns))
+    rows, columns = wrap_labels(names[0]), distinguish_labels(names[1], 40)  # characters of a category
+    lines = [line for row in rows for line in row.splitlines()]
+    aside, below = (0.07 * max(map(len, texts), default=0) for texts in (lines, columns))
     size = max(LANDSCAPE[0], 1.0 + aside + 0.8 * len(columns)), max(LANDSCAPE[1], 1.8 + 0.5 * len(rows))
     size = size[0], size[1] + (0.65 * below if below > 0.8 else 0.0)  # inches of names below the table
     if ax is not None:
@@ -502,9 +504,9 @@ def draw_contingency(
     room = PLOT_SHARE * ax.get_position().width * ax.figure.bbox.width / ax.figure.dpi / len(columns)
     turned: Any = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if below > room else {}  # degrees
     ax.set_xticks(range(len(columns)), columns, parse_math=False, **turned)
-    ax.set_ylabel(format_label(labels[0]), parse_math=False)
-    ax.set_xlabel(format_label(labels[1]), parse_math=False)
-    ax.set_title(title, fontsize=scale_font_size(9), parse_math=False)
+    ax.set_ylabel(format_for(ax, labels[0]), parse_math=False)
+    ax.set_xlabel(format_for(ax, labels[1]), parse_math=False)
+    ax.set_title(title, fontsize=scale_font_size(9), pad=12, parse_math=False)  # above the numbers of the colour bar
     return picture.add_statement()
 
 

@@ -12,12 +12,12 @@ from .canvas import (
     DENSER,
     LANDSCAPE,
     add_legend,
+    format_for,
     has_geometric_edges,
     prepare_axes,
     select_visible_points,
     style_of,
 )
-from .numerals import format_label
 from .styles import is_dark, scale_font_size, scale_line_width
 
 if TYPE_CHECKING:
@@ -67,11 +67,11 @@ def draw_forecast(
     else:
         ax.vlines(at, low, high, color=color, alpha=DEEP * 1.6, linewidth=scale_line_width(4), label=words)
         ax.plot(at, heights, "o", color=color, markersize=4, label="expected numbers")
-    ax.set_xlabel(format_label(labels[0]), parse_math=False)
+    ax.set_xlabel(format_for(ax, labels[0]), parse_math=False)
     ax.set_ylabel(labels[1], parse_math=False)
     format_axes(ax)
     add_legend(ax, "best")
-    ax.set_title(format_label(title, 120), fontsize=scale_font_size(10), parse_math=False)
+    ax.set_title(format_for(ax, title), fontsize=scale_font_size(10), parse_math=False)
     ax.annotate(
         NOTHING_SPENT, (0, 0), (0, -4), xycoords=(ax.transAxes, ax.xaxis.label), textcoords="offset points",
         verticalalignment="top", fontsize=scale_font_size(7), annotation_clip=False,

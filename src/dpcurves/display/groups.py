@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import ceil, sqrt
 from textwrap import wrap
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,17 +16,21 @@ from ..conversation import PrivacyStatement
 from .canvas import (
     GREY,
     LANDSCAPE,
+    POPULATION,
     SQUARE,
     UNIT,
     Picture,
     Shade,
+    add_legend,
     deduplicate_label,
     enlarge_figure,
+    format_for,
     prepare_axes,
+    set_title,
     shade_opacity,
     style_of,
 )
-from .numerals import MOST_LABELLED, distinguish_labels, format_number
+from .numerals import MOST_LABELLED, distinguish_labels, format_number, wrap_labels
 from .office import SUPPRESSED
 from .styles import scale_font_size, scale_line_width
 
@@ -81,6 +85,7 @@ def draw_means(
     privacy: PrivacyStatement,
     *,
     label: str,
+    column: str = "",
     shades: Sequence[Shade] = (),
     halves: FloatArray | None = None,
     ax: Axes | None = None,
@@ -91,6 +96,7 @@ def draw_means(
         names: Names of the groups.
         means: Means of the groups.
         label: Label of the x axis.
+        column: The column whose categories name the groups, written once beside the rows.
         shades: Intervals of the means.
         halves: First and third quartile of each group, (groups, 2), drawn as thin lines; None: not drawn.
         ax: Axes to draw on; None: a new figure, with room for all groups.
@@ -109,14 +115,15 @@ def draw_means(
     low, high = shades[-1].endpoints if shades else (values, values)
     for value, row, known in zip(values, rows, high - low, strict=True) if len(rows) <= MOST_LABELLED else ():
         picture.annotate_point(value, row, format_number(float(value), float(known) if np.isfinite(known) else 0.0), 6)
-    picture.ax.set_yticks(rows, distinguish_labels(names, 30), parse_math=False)  # characters of a group
+    picture.ax.set_yticks(rows, wrap_labels(names), parse_math=False)
     if is_tight:
         picture.ax.tick_params(axis="y", labelsize=scale_font_size(8))
     above = picture.ax.figure.get_layout_engine() is not None
     # share of the height for the legend
     picture.ax.set(ylim=(len(rows) - 0.4, -0.9 - (0.0 if above else 0.2 * (len(rows) + 1))), xmargin=0.12)
     picture.ax.grid(axis="y", alpha=0.25, linewidth=0.6)
-    return picture.label_axes(label, place="above" if above else "upper right").add_statement()
+    beside = format_for(picture.ax, column)
+    return picture.label_axes(label, beside, place="above" if above else "upper right").add_statement()
 
 
 MOST_BARS = 60
@@ -228,7 +235,12 @@ TITLE_SIZE = 8
 
 
 def draw_small_multiples(
-    names: Sequence[str], draw: Sequence[Callable[[Axes], object]], privacy: PrivacyStatement, *, ax: Axes | None = None
+    names: Sequence[str],
+    draw: Sequence[Callable[[Axes], object]],
+    privacy: PrivacyStatement,
+    *,
+    column: str = "",
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw small multiples in place of `ax`: a panel per name, with equal axes, and one privacy statement and legend.
 
@@ -238,6 +250,7 @@ def draw_small_multiples(
         names: Titles of the panels.
         draw: Draws one panel on given axes.
         privacy: The privacy statement below all panels.
+        column: The column whose categories name the panels, written once above them until the figure has a title.
         ax: Axes that the panels replace; None: a new figure.
     """
     from .artists import Footnote, add_statement
@@ -248,16 +261,33 @@ def draw_small_multiples(
     whole = prepare_axes(ax, size)
     if len(whole.figure.axes) == 1:
         whole.figure.set_size_inches(*size)  # type: ignore[union-attr]
+    figure = whole.figure
     small, below = _split_into_panels(whole, down, across, len(draw))
-    for panel, name, fill in zip(small, distinguish_labels(names, 30), draw, strict=True):
+    for panel, fill in zip(small, draw, strict=True):
         fill(panel)
         note = Footnote.from_axes(panel)
         if note is not None:
             note.remove()
-        _format_panel(panel, name)
-    _add_shared_legend(small)
+    if small[0].get_aspect() != "auto" and len(figure.axes) == len(small) + 1:  # square plots need more height
+        figure.set_size_inches(size[0] + 0.4 * across, 1.4 + down * (PANEL_SIZE[0] + 0.6))  # type: ignore[union-attr]
+    shared = _find_shared_entries(small)
+    for panel, name in zip(small, wrap_labels(names), strict=True):
+        _format_panel(panel, name, [words for words in _legend_entries(panel) if words not in shared])
+    _add_shared_legend(small, shared)
+    set_title(small[0], column)
     add_statement(below, privacy, None)
     return small[0]
+
+
+def _legend_entries(panel: Axes) -> list[str]:
+    """Return the legend entries of a panel."""
+    return list(panel.get_legend_handles_labels()[1])
+
+
+def _find_shared_entries(panels: Sequence[Axes]) -> list[str]:
+    """Return the legend entries that at least two panels have, or the only panel."""
+    entries = [words for panel in panels for words in dict.fromkeys(_legend_entries(panel))]
+    return [words for words in dict.fromkeys(entries) if len(panels) == 1 or entries.count(words) > 1]
 
 
 def _split_into_panels(whole: Axes, down: int, across: int, many: int) -> tuple[list[Axes], Axes]:
@@ -287,6 +317,175 @@ def stack_panels(whole: Axes, heights: Sequence[float]) -> tuple[list[Axes], Axe
     return panels, below
 
 
+WARNING_LINE = "#b3261e"
+"""Colour of the threshold of alarms."""
+ALARM_MARKS = "osD^v<>P"
+"""Markers of statistics, so that they differ without colour."""
+
+
+def draw_alarms(
+    windows: Sequence[str],
+    statistics: Sequence[str],
+    ratios: FloatArray,
+    privacy: PrivacyStatement,
+    *,
+    label: str,
+    ax: Axes | None = None,
+    name: str | None = None,
+) -> Axes:
+    """Draw statistics over their thresholds: a line for each over the windows, or a row for each of a single window.
+
+    Points above 1 are alarms, and filled; others are hollow.
+
+    Args:
+        windows: Names of the windows, in order.
+        statistics: Names of the statistics.
+        ratios: Each statistic divided by its threshold, (statistics, windows); NaN: not known.
+        label: Label of the axis of these ratios.
+        ax: Axes to draw on; None: a new figure.
+        name: Name of the release in the statement.
+    """
+    picture, is_single = Picture(LANDSCAPE, privacy, ax=ax, name=name), len(windows) == 1
+    ax, positions = picture.ax, np.arange(len(statistics) if is_single else len(windows))
+    background = ax.get_facecolor()
+    line: Any = {"color": WARNING_LINE, "linewidth": scale_line_width(1.2), "zorder": 0}
+    (ax.axvline if is_single else ax.axhline)(1.0, linestyle=(0, (4, 3)), label="threshold of an alarm", **line)
+    for number, (words, values) in enumerate(zip(statistics, ratios, strict=True)):
+        color, dash = style_of(ax, number)
+        mark: Any = {"marker": ALARM_MARKS[number % len(ALARM_MARKS)], "markersize": 6, "color": color}
+        at = np.full(1, number) if is_single else positions
+        across, upwards = (values, at) if is_single else (at, values)
+        if not is_single:
+            ax.plot(across, upwards, dash, label=words, linewidth=scale_line_width(1.0), **mark)
+        alarms = values > 1
+        ax.plot(across[alarms], upwards[alarms], linestyle="", **mark)
+        ax.plot(across[~alarms], upwards[~alarms], linestyle="", markerfacecolor=background, **mark)
+    highest = float(np.nanmax(np.append(ratios, 1.0)))
+    is_long = highest > 8  # from this ratio on, values near the threshold need a scale of their own
+    limits = min(0.0, 1.1 * float(np.nanmin(np.append(ratios, 0.0)))), highest * (1.5 if is_long else 1.15)
+    if is_long:
+        (ax.set_xscale if is_single else ax.set_yscale)("symlog", linthresh=1.0)  # linear below the threshold
+    ticks = [tick for tick in (0, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10_000) if tick <= limits[1]]
+    if is_single:
+        ax.set(xlim=limits, ylim=(len(statistics) - 0.4, -0.6))
+        ax.set_yticks(positions, wrap_labels(statistics), parse_math=False)
+        picture.label_axes(label, f"window: {windows[0]}", place="above")
+        if is_long:
+            ax.set_xticks(ticks, [format_number(tick) for tick in ticks])
+        return picture.add_statement()
+    ax.set(ylim=limits, xlim=(-0.5, len(windows) - 0.5))
+    ax.set_xticks(positions, wrap_labels(windows, 16), parse_math=False)
+    if is_long:
+        ax.set_yticks(ticks, [format_number(tick) for tick in ticks])
+    return picture.label_axes("window", label, place="above").add_statement()
+
+
+class ForestPanel(NamedTuple):
+    """Numbers of one scale, a row for each, in a panel of a forest plot.
+
+    Attributes:
+        label: Label of the x axis: what the numbers are, and their unit.
+        names: Names of the rows.
+        values: The numbers; NaN: not known.
+        numbers: Indices of the rows in the bounds of the shades.
+        null_value: The value that means no difference, where a line is drawn; None: no line.
+        is_ratio: Whether the axis is logarithmic.
+        limits: Limits of the x axis that contain all possible values; None: as far as numbers and intervals reach.
+    """
+
+    label: str
+    names: Sequence[str]
+    values: Sequence[float]
+    numbers: Sequence[int]
+    null_value: float | None = None
+    is_ratio: bool = False
+    limits: tuple[float, float] | None = None
+
+
+RATIOS = (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10), (*np.arange(2, 10) / 10, *np.arange(10, 20) / 10, 2, 2.5, 3)
+"""Ticks on an axis of ratios; and more of them, where these are few."""
+
+
+def draw_forest(
+    panels: Sequence[ForestPanel],
+    privacy: PrivacyStatement,
+    *,
+    shades: Sequence[Shade] = (),
+    ax: Axes | None = None,
+    name: str | None = None,
+) -> Axes:
+    """Draw a forest plot: each number in a row with its intervals, in panels with an axis each; return the first axes.
+
+    Args:
+        panels: The panels, from the top.
+        privacy: The privacy statement, written below the last panel.
+        shades: Intervals of all numbers, wider ones first.
+        ax: Axes that the panels replace; None: a new figure.
+        name: Name of the release in the statement.
+    """
+    from .artists import add_statement
+
+    # inches: 1.5 for title and axis, 0.34 for each row, 0.6 for each panel
+    size = 7.4, 1.5 + 0.34 * sum(len(panel.names) for panel in panels) + 0.6 * len(panels)
+    whole = prepare_axes(ax, size)
+    if len(panels) == 1:
+        enlarge_figure(whole, size)
+        axes, below = [whole], whole
+    else:
+        axes, below = stack_panels(whole, [len(panel.names) + 0.9 for panel in panels])
+    for panel_axes, panel in zip(axes, panels, strict=True):
+        _draw_rows(panel_axes, panel, shades)
+    add_legend(axes[0], "above", 8)
+    add_statement(below, privacy, name)
+    return axes[0]
+
+
+def _draw_rows(ax: Axes, panel: ForestPanel, shades: Sequence[Shade]) -> None:
+    """Draw the rows of one panel: points, intervals and the line of no difference. A row without a finite bound says
+    "not known"."""
+    from .artists import format_axes
+
+    places, color = np.arange(len(panel.names), dtype=float)[::-1], style_of(ax, 0).color
+    values = np.asarray(panel.values, dtype=float)
+    ends = [np.array(shade.select_rows(list(panel.numbers)).endpoints) for shade in shades]
+    unknown = ~np.isfinite(values) if not ends else ~np.any([np.isfinite(end).any(axis=0) for end in ends], axis=0)
+    values, ends = np.where(unknown, np.nan, values), [np.where(unknown, np.nan, end) for end in ends]
+    for position in places[unknown]:
+        ax.text(
+            0.5, position, "not known", transform=ax.get_yaxis_transform(), ha="center", va="center",
+            fontsize=scale_font_size(8),
+        )  # fmt: skip
+    null = () if panel.null_value is None else (panel.null_value,)
+    seen = np.concatenate([values, *(bounds.ravel() for bounds in ends), null])
+    seen = seen[np.isfinite(seen) & ((seen > 0) if panel.is_ratio else True)]
+    low, high = (float(seen.min()), float(seen.max())) if len(seen) else (0.0, 1.0)
+    room = 0.08 * (high - low) or 0.1
+    limits = (low / 1.15, high * 1.15) if panel.is_ratio else panel.limits or (low - room, high + room)
+    for shade, (lower, upper) in zip(shades, ends, strict=True):
+        # points and opacity: a thin line for the population within a thick one for these records
+        width, alpha = (1.1, 1.0) if POPULATION in shade.label else (5.0, 0.4)
+        drawn = np.clip(lower, *limits), np.clip(upper, *limits)
+        ax.hlines(places, *drawn, color=color, linewidth=width, alpha=alpha, label=shade.label)
+    ax.plot(values, places, "s", color=color, markersize=5, zorder=3)
+    if panel.null_value is not None:
+        ax.axvline(panel.null_value, color=GREY, linewidth=0.8, linestyle=":", zorder=0)
+    ax.set_yticks(places, wrap_labels(panel.names, 40), parse_math=False, fontsize=scale_font_size(8))
+    ax.set(ylim=(-0.6, len(panel.names) - 0.4), xlim=limits)
+    if panel.is_ratio:
+        ax.set_xscale("log")
+        coarse, fine = ([tick for tick in ticks if limits[0] <= tick <= limits[1]] for ticks in RATIOS)
+        ticks = coarse if len(coarse) > 2 else fine
+        ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        ax.minorticks_off()
+    if unknown.all():
+        ax.set_xticks([])
+    format_axes(ax)
+    ax.tick_params(axis="x", labelsize=scale_font_size(8))
+    ax.set_xlabel(format_for(ax, panel.label), fontsize=scale_font_size(8), parse_math=False)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+
+
 def _make_grid(whole: Axes, heights: Sequence[float], across: int = 1) -> GridSpecBase:
     """Replace axes by a grid with a row of height 0 below."""
     position, figure = whole.get_subplotspec(), whole.figure
@@ -298,15 +497,19 @@ def _make_grid(whole: Axes, heights: Sequence[float], across: int = 1) -> GridSp
 
 def _hide_axes(below: Axes) -> None:
     """Remove the ticks and the frame of axes that hold only the privacy statement."""
-    below.set(xticks=[], yticks=[])
+    from .layout import STATEMENT
+
+    below.set(xticks=[], yticks=[], label=STATEMENT)
     below.spines[:].set_visible(False)
 
 
-def _format_panel(ax: Axes, name: str) -> None:
-    """Set the title, small labels and few ticks of a panel; inner panels have no axis labels."""
+def _format_panel(ax: Axes, name: str, facts: Sequence[str]) -> None:
+    """Set the title of a panel, with the facts of this panel alone below it, small labels and few ticks; inner panels
+    have no axis labels."""
     from matplotlib.ticker import LogLocator, MaxNLocator
 
-    ax.set_title(name, fontsize=scale_font_size(TITLE_SIZE), parse_math=False)
+    lines = [line for fact in facts for line in fact.splitlines() if not line.startswith("_")]
+    ax.set_title("\n".join([name, *lines]), fontsize=scale_font_size(TITLE_SIZE), parse_math=False)
     tick_size = 7  # points: font size of the ticks and axis labels of a panel
     ax.tick_params(labelsize=scale_font_size(tick_size))
     if ax.get_xscale() == "log":
@@ -319,15 +522,39 @@ def _format_panel(ax: Axes, name: str) -> None:
     ax.yaxis.label.set_visible(ax.yaxis.get_tick_params()["labelleft"])
 
 
-def _add_shared_legend(small: Sequence[Axes]) -> None:
-    """Replace the legends of all panels by one legend above the figure."""
+def _add_shared_legend(small: Sequence[Axes], shared: Sequence[str]) -> None:
+    """Replace the legends of all panels by one legend of the `shared` entries above the figure."""
+    handles: dict[str, Any] = {}
     for panel in small:
         legend = panel.get_legend()
         if legend is not None:
             legend.remove()
-    handles, words = small[0].get_legend_handles_labels()
-    if handles:
+        for handle, words in zip(*panel.get_legend_handles_labels(), strict=True):
+            handles.setdefault(words, handle)
+    if shared:
         figure, letters = small[0].figure, scale_font_size(TITLE_SIZE)
-        inches = letters / 72 * (0.56 * sum(sorted(map(len, words))[-2:]) + 8)  # width of a letter over its height
+        inches = letters / 72 * (0.56 * sum(sorted(map(len, shared))[-2:]) + 8)  # width of a letter over its height
         ncols = 2 if inches < figure.bbox.width / figure.dpi else 1
-        figure.legend(handles, words, loc="outside upper center", ncols=ncols, fontsize=letters, frameon=False)
+        legend = figure.legend(
+            [handles[words] for words in shared], shared, loc="outside upper center", ncols=ncols, fontsize=letters,
+            frameon=False,
+        )  # fmt: skip
+        for text in legend.get_texts():
+            text.set_parse_math(False)
+
+
+def mean_band_width(band: object) -> float:
+    """Return the mean width of a band of shares: of a `Shade`, or of a ROC `Region` between its edges; 0 of others.
+
+    >>> mean_band_width(Shade([0.1, 0.2], [0.3, 0.8], "95% band")), mean_band_width(Shade([10.0], [90.0], "95% band"))
+    (0.4, 0.0)
+    """
+    shade = getattr(band, "shade", band)
+    if not isinstance(shade, Shade):
+        return 0.0
+    lower, upper = (np.ravel(end) for end in shade.endpoints)
+    known = np.isfinite(lower) & np.isfinite(upper)
+    if not known.any() or lower[known].min() < 0 or upper[known].max() > 1:  # no shares
+        return 0.0
+    steps = np.diff(np.asarray(band.edges, dtype=float)) if hasattr(band, "edges") else np.ones(len(lower))
+    return float(np.average((upper - lower)[known], weights=steps[known] + 1e-12))  # edges may coincide

@@ -10,7 +10,7 @@ from ..conversation import MISSING_RULE, PrivacyStatement
 from ..foreign_text import isolate_in_html
 from .canvas import prefix_ids
 from .numerals import format_distinct_labels, format_label
-from .text import SEEDED, BalanceReport, RefusalRow, describe_mechanism, describe_trust, footer
+from .text import SEEDED, BalanceReport, RefusalRow, describe_mechanism, describe_trust, footer, warns_of_seed
 
 INTRODUCTION = (
     "Every number on this page was read from noisy counts; none is that of a single record. Intervals for these "
@@ -52,7 +52,7 @@ def html_summary(
     paragraphs = (f"<p>{isolate_in_html(paragraph)}</p>" for paragraph in text.split("\n\n") if paragraph.strip())
     sections = [
         STYLE, f'<figure class="dpcurves" aria-label="{name}">', f"<figcaption>{isolate_in_html(title)}</figcaption>",
-        WARNING if privacy.seeded else "", "".join(paragraphs), f'<div class="picture">{svg}</div>',
+        WARNING if warns_of_seed(privacy) else "", "".join(paragraphs), f'<div class="picture">{svg}</div>',
         _format_table([*rows, *(("note", note) for note in privacy.notes)]),
         f"<details><summary>{statement}</summary>{_format_table(statement_rows(privacy))}</details>", "</figure>",
     ]  # fmt: skip

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from math import ceil, copysign, floor, inf, isfinite, isnan, log10
-from unicodedata import normalize
+from unicodedata import east_asian_width, normalize
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +15,8 @@ from ..foreign_text import flatten_label, visible_form
 
 LONGEST_LABEL = 60
 """Characters of a name, above which it is shortened."""
+LONGEST_WHOLE = 600
+"""Characters of a name, above which even a picture that wraps it cuts it."""
 BLANK = "(blank)"
 """Shown for a name of blanks alone."""
 
@@ -29,7 +32,7 @@ def format_label(text: object, most: int = LONGEST_LABEL) -> str:
 
 
 def distinguish_labels(names: Sequence[object], most: int) -> list[str]:
-    """Return the names as `format_label` shortens them; names that would look equal are cut in the middle, or numbered.
+    """Return the names on one line each, long ones cut in the middle, and numbered if they would look equal.
 
     Names of blanks alone become ``(blank)``.
 
@@ -39,11 +42,10 @@ def distinguish_labels(names: Sequence[object], most: int) -> list[str]:
     ['1: a long...', '2: a long...']
     """
     names = [name if visible_form(format_label(name)) else BLANK for name in names]
-    candidates = (format_label(name, most) for name in names), (_cut_middle(name, most) for name in names)
-    for texts in map(list, candidates):
-        # Different code points may look the same.
-        if len({normalize("NFC", visible_form(text)) for text in texts}) == len(texts):
-            return texts
+    texts = [cut_middle(format_label(name, LONGEST_WHOLE), most) for name in names]
+    # Different code points may look the same.
+    if len({normalize("NFC", visible_form(text)) for text in texts}) == len(texts):
+        return texts
     return [format_label(f"{number}: {format_label(name)}", most) for number, name in enumerate(names, 1)]
 
 
@@ -58,17 +60,76 @@ def format_distinct_labels(values: Sequence[object], most: int = LONGEST_LABEL) 
     return [words[str(value)] for value in values]
 
 
-def _cut_middle(name: object, most: int) -> str:
-    """Return a name on one line, with its middle replaced by dots if it has more than `most` characters."""
-    whole = format_label(name, 10 * LONGEST_LABEL)
+def cut_middle(line: str, most: int) -> str:
+    """Return a line of at most `most` characters: its middle is replaced by dots if it has more.
+
+    The end stays, because it often distinguishes a name from others, or has the unit.
+
+    >>> cut_middle("age at admission, completed years (years)", 24)
+    'age at admi...rs (years)'
+    """
     end = (most - 3) // 2
-    return whole if len(whole) <= most else f"{whole[: most - 3 - end].rstrip()}...{whole[-end:].lstrip()}"
+    return line if len(line) <= most else f"{line[: most - 3 - end].rstrip()}...{line[-end:].lstrip()}"
+
+
+def break_label(line: str, most: int) -> list[str]:
+    """Return a line in parts of at most `most` columns, broken at spaces, or within words that are wider.
+
+    Letters of East Asian scripts and emoji are two columns wide, as on terminals, and may be broken anywhere.
+
+    >>> break_label("occupation of the parents", 12), break_label("abcdefgh", 5), break_label("東京都港区", 4)
+    (['occupation', 'of the', 'parents'], ['abcde', 'fgh'], ['東京', '都港', '区'])
+    """
+    lines, current = list[str](), ""
+    for word in re.split(r"(?<=\s)", line):
+        if count_columns(current) + count_columns(word.rstrip()) <= most:
+            current += word
+            continue
+        if current.strip():
+            lines.append(current.rstrip())
+        current = word
+        while count_columns(current.rstrip()) > most:
+            end = next(end for end in range(len(current), 0, -1) if end == 1 or count_columns(current[:end]) <= most)
+            lines.append(current[:end])
+            current = current[end:]
+    return [*lines, current.rstrip()] if current.strip() or not lines else lines
+
+
+def count_columns(text: str) -> int:
+    """Return the width of a text in columns: 2 for letters of East Asian scripts and emoji, 1 for others."""
+    return len(text) + sum(east_asian_width(letter) in "WF" for letter in text)
+
+
+def wrap_labels(names: Sequence[object], columns: int = 30, most_lines: int = 4) -> list[str]:
+    """Return distinct names in lines of at most `columns` columns; names of more than `most_lines` lines are shortened
+    in the middle.
+
+    >>> wrap_labels(["one short name", "the names of all occupations"], 16)
+    ['one short name', 'the names of all\\noccupations']
+    """
+    for most in (columns * most_lines, columns * most_lines * 3 // 4, columns * most_lines // 2, columns):
+        texts = ["\n".join(break_label(name, columns)) for name in distinguish_labels(names, most)]
+        if all(text.count("\n") < most_lines for text in texts):
+            break
+    return texts
 
 
 def format_legend_label(text: object) -> str:
     """Return `text` as `format_label` does, for a legend, where matplotlib hides labels with a leading underscore."""
-    line = format_label(text)
+    line = format_label(text, LONGEST_WHOLE)
     return f" {line}" if line.startswith("_") else line
+
+
+def shorten_entries(entries: Sequence[str], most: int = 3 * LONGEST_LABEL) -> list[str]:
+    """Return legend entries whose first lines, which have the names, are cut to `most` characters and stay different.
+
+    >>> shorten_entries(["a name of many words\\nAUC 0.7", "another name of words"], 14)
+    ['a name...words\\nAUC 0.7', 'anothe...words']
+    """
+    firsts, rests = zip(*(entry.partition("\n")[::2] for entry in entries), strict=True) if entries else ((), ())
+    if any(len(first) > most for first in firsts):
+        firsts = tuple(distinguish_labels(firsts, most))
+    return ["\n".join(filter(None, parts)) for parts in zip(firsts, rests, strict=True)]
 
 
 # Numbers with grouped thousands, without powers of ten, and without digits that are not known.

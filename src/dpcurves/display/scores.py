@@ -27,9 +27,11 @@ from .canvas import (
     ShadedDrawingOptions,
     choose_colormap,
     deduplicate_label,
+    format_for,
     reserve_legend_room,
 )
 from .numerals import format_interval, format_label, format_number
+from .styles import scale_font_size
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -116,7 +118,7 @@ def draw_roc(
         label = f" (positive label: {format_label(positive, 30)})" if positive else ""
         _frame_shares(picture, f"false positive rate{label}", f"true positive rate{label}")
     if picture.name is None and not picture.ax.get_title():
-        picture.ax.set_title(format_label(title), fontsize=10, parse_math=False)
+        picture.ax.set_title(format_for(picture.ax, title), fontsize=scale_font_size(10), parse_math=False)
     for edges, shade in regions:
         picture.shade_band(edges, *shade)
     (_, digits), *intervals = area_rows(float(auc), areas)
@@ -436,7 +438,7 @@ def draw_binned_residuals(
     if picture.is_first:
         ax.axhline(0, color=GREY, linewidth=0.8)
         ax.margins(y=0.25)
-        ax.set(xlim=UNIT, xlabel="mean predicted probability", ylabel="mean residual: label less prediction")
+        ax.set(xlim=UNIT, xlabel="mean predicted probability", ylabel="mean residual: label minus prediction")
     across, upwards, sizes = (np.asarray(values, dtype=float) for values in (prob_pred, residual, count))
     for lower, upper, words in picture.shades:
         for bound, label in ((upper, picture.legend_label(words)), (lower, "")):
@@ -517,5 +519,5 @@ def _frame_residuals(picture: Picture, edges: tuple[FloatArray, FloatArray], lab
     if picture.is_first:
         picture.ax.axhline(0, color=GREY, linewidth=0.8)
         picture.ax.set(xlim=edges[0][[0, -1]], ylim=edges[1][[0, -1]])
-        picture.ax.set_xlabel(format_label(labels[0]), parse_math=False)
-        picture.ax.set_ylabel(format_label(labels[1]), parse_math=False)
+        picture.ax.set_xlabel(format_for(picture.ax, labels[0]), parse_math=False)
+        picture.ax.set_ylabel(format_for(picture.ax, labels[1]), parse_math=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from itertools import groupby
 from types import MappingProxyType
@@ -25,6 +26,33 @@ if TYPE_CHECKING:
 
 
 SEEDED = "SEEDED: NOT PRIVATE"
+MADE_UP = "made-up data"
+"""Statement in the place of `SEEDED` on results of records that protect nobody: see `made_up_data`."""
+_STATE = {"made up": False}
+"""Whether data is made up, for the whole process: cells of a notebook have no common context."""
+
+
+@contextmanager
+def made_up_data() -> Iterator[None]:
+    """State on every picture and page inside a ``with`` block that its data is made up, instead of a warning.
+
+    For documentation and sketches, whose records are of nobody and whose noise is seeded so that they can be repeated.
+    """
+    before, _STATE["made up"] = _STATE["made up"], True
+    try:
+        yield
+    finally:
+        _STATE["made up"] = before
+
+
+def is_made_up() -> bool:
+    """Return whether results are drawn within `made_up_data`."""
+    return _STATE["made up"]
+
+
+def warns_of_seed(privacy: PrivacyStatement) -> bool:
+    """Return whether a result must warn that its noise can be drawn again, so that it protects nobody."""
+    return privacy.seeded and not is_made_up()
 
 
 def footer(privacy: PrivacyStatement) -> str:
@@ -39,13 +67,26 @@ def footer(privacy: PrivacyStatement) -> str:
         return "counted openly, from public records"
     protected, trust = format_label(privacy.protected_unit, 120), format_label(describe_trust(privacy), 120)
     facts = f"{privacy.loss}, {privacy.adjacency}; protects {protected}; trust: {trust}"
-    remarks = [SEEDED] if privacy.seeded else []
+    remarks = [MADE_UP] if is_made_up() else [SEEDED] if privacy.seeded else []
     if privacy.model:
         remarks.append(f"Model: {format_label(privacy.model, 240)}")
     if privacy.where:
         remarks.append(f"Records: where {format_label(privacy.where, 400)}")
     source = f"Data: {format_label(privacy.source, 240)}" if privacy.source else ""
     return "\n".join(filter(None, [facts, ". ".join(remarks), source]))
+
+
+def describe_size(privacy: PrivacyStatement) -> str:
+    """Return the number of records or units of the table, for pictures; empty unless it is public.
+
+    >>> statement = PrivacyStatement(1.0, 0.5, "replace-one", "", 1, 1000, "a curator", "flat", False, "a")
+    >>> describe_size(statement)
+    '1,000 records'
+    """
+    if privacy.units is None or privacy.trust == OPEN:
+        return ""
+    words = "records" if not privacy.unit else f"units ({format_label(privacy.unit)})"
+    return f"{privacy.units:,} {words}{' in the table' if privacy.where else ''}"
 
 
 def describe_trust(privacy: PrivacyStatement) -> str:

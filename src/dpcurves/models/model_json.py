@@ -45,7 +45,7 @@ class Residual(Predictor):
     @property
     def name(self) -> str:  # type: ignore[override]
         """Name in plots."""
-        return f"{self.outcome} less {self.model.name}"
+        return f"{self.outcome} minus {self.model.name}"
 
     @property
     def inputs(self) -> tuple[Input, ...]:

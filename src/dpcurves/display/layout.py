@@ -1,0 +1,462 @@
+"""The layout of figures that this package creates. Imported only after matplotlib.
+
+matplotlib's constrained layout gives every part its room. This one also wraps long labels, turns category names that
+would overlap, moves legends off the data, and enlarges the figure instead of the plots becoming small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, cast
+from warnings import catch_warnings, filterwarnings
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.collections import Collection, PathCollection
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, MaxNLocator
+from matplotlib.transforms import Bbox
+
+from .artists import Footnote
+from .numerals import break_label, cut_middle, distinguish_labels, shorten_entries
+
+if TYPE_CHECKING:
+    from matplotlib.backend_bases import RendererBase
+    from matplotlib.legend import Legend
+    from matplotlib.text import Text
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Sizes of the parts of a figure."""
+
+    legend_share: float = 0.25
+    """Share of the figure's area that all legends may take."""
+    plot_width: float = 0.6
+    """Share of the figure's width, as first requested, that the plots keep."""
+    plot_height: float = 0.55
+    """Share of the figure's height, as first requested, that the plots keep."""
+    panel_width: float = 1.2
+    """Inches. Least width of each of several plots."""
+    panel_height: float = 0.8
+    """Inches. Least height of each of several plots."""
+    largest_growth: float = 3.0
+    """Ratio of the largest width or height to the requested one."""
+    passes: int = 8
+    """Layouts of a figure, each after a change by the one before; two or three are usual."""
+    legend_gap: float = 3.0
+    """Points between a legend and the data."""
+    most_columns: int = 3
+    """Columns of a legend above a plot."""
+    label_lines: int = 3
+    """Lines of a title or an axis label; longer ones are cut in the middle."""
+    turned: float = 40.0
+    """Degrees by which category names below an axis are turned if they would overlap."""
+    turned_letters: int = 40
+    """Characters of a turned category name; longer ones are cut in the middle."""
+    row_gap: float = 2.0
+    """Points between category names beside an axis."""
+
+
+TUNING = Tuning()
+CORNERS = ("upper right", "upper left", "lower right", "lower left", "center right", "center left")
+"""Places of a legend inside a plot, in the order in which they are tried."""
+UNBROKEN = 10_000
+"""Characters: entries of a legend are not wrapped."""
+COLORBAR, STATEMENT = "<colorbar>", "<statement>"
+"""Labels of axes that are no plots: of a colour bar, by matplotlib, and of the statement below several plots."""
+
+
+@dataclass
+class LegendRequest:
+    """A legend of an axes: where it should stand, and how it looks.
+
+    Attributes:
+        place: The place inside the plot, or ``best``.
+        is_above: Whether it stands above the plot.
+        size: Points. Font size.
+        title: Title, such as the column of the categories that curves are named after; empty: no title.
+        inside_style: Frame of a legend inside the plot, as arguments of `Axes.legend`.
+        label_color: Colour of its texts.
+    """
+
+    place: str
+    is_above: bool
+    size: float
+    title: str
+    inside_style: Mapping[str, Any]
+    label_color: str
+    title_pad: float = 0.0
+    """Points between the plot and its title, above the legend."""
+
+
+class FittedLayout(ConstrainedLayoutEngine):
+    """A constrained layout that also wraps labels, keeps legends off the data, and enlarges the figure.
+
+    Every step looks at measured boxes and changes nothing if all fits, so that a second layout equals the first.
+    """
+
+    def __init__(self, tuning: Tuning = TUNING) -> None:
+        super().__init__()
+        self._tuning = tuning
+        self._legends: WeakKeyDictionary[Axes, LegendRequest] = WeakKeyDictionary()
+        self._whole_texts: WeakKeyDictionary[Text, tuple[str, str]] = WeakKeyDictionary()
+        self._requested_size = self._grown_size = (0.0, 0.0)
+
+    def request_legend(self, ax: Axes, request: LegendRequest) -> None:
+        """Add a legend of all labelled artists of `ax` where it covers no data, else above the plot."""
+        self._legends[ax] = request
+        _create_legend(ax, request, 1, UNBROKEN)
+
+    def legend_title(self, ax: Axes) -> str:
+        """Return the title of the legend of `ax`; empty if it has none."""
+        return self._legends[ax].title if ax in self._legends else ""
+
+    def set_legend_title(self, ax: Axes, title: str) -> None:
+        """Set the title of the legend of `ax`, whose entries then begin with the named curves."""
+        request = self._legends.get(ax)
+        if request is not None:
+            request.title = title
+            _create_legend(ax, request, 1, UNBROKEN)
+
+    def execute(self, fig: Figure) -> None:
+        """Lay out `fig`; called by matplotlib whenever it is drawn."""
+        size = tuple(fig.get_size_inches().tolist())
+        wrapping = self._wrap_labels, self._wrap_notes, self._place_legends
+        if size != self._grown_size:  # new, or resized by somebody else
+            self._requested_size = self._grown_size = size
+            for step in wrapping:
+                step(fig, fig._get_renderer())  # type: ignore[attr-defined]
+        self._give_room(fig)
+        steps = *wrapping, self._separate_ticks, self._enlarge
+        for _ in range(self._tuning.passes):
+            renderer = fig._get_renderer()  # type: ignore[attr-defined]  # what constrained layout uses, too
+            for ax in fig.axes:
+                ax.apply_aspect()
+            if not any([step(fig, renderer) for step in steps]):
+                return
+            self._give_room(fig)
+
+    def _give_room(self, fig: Figure) -> None:
+        """Apply matplotlib's constrained layout; enlarge the figure as long as nothing of a plot would be left."""
+        for attempt in range(self._tuning.passes):
+            with catch_warnings():
+                filterwarnings("error", "constrained_layout not applied", UserWarning)
+                try:
+                    super().execute(fig)
+                    return
+                except UserWarning:  # mostly the height is missing; the next steps find the right size
+                    width, height = fig.get_size_inches()
+                    self._resize(fig, *((1.2 * width, height) if attempt % 2 else (width, 1.4 * height)))
+        super().execute(fig)
+
+    def _resize(self, fig: Figure, width: float, height: float) -> None:
+        """Set the size of `fig` in inches, at most the largest growth."""
+        limits = (self._tuning.largest_growth * side for side in self._requested_size)
+        widest, highest = limits
+        fig.set_size_inches(min(width, widest), min(height, highest))
+        self._grown_size = tuple(fig.get_size_inches().tolist())
+
+    def _wrap_labels(self, fig: Figure, renderer: RendererBase) -> bool:
+        """Wrap titles and axis labels at the size of the figure; return whether a text changed."""
+        margin, changed = 0.03 * fig.bbox.width, False  # of the width, left free at both sides
+        for text, room in self._labels_with_room(fig):
+            last, whole = self._whole_texts.get(text, ("", ""))
+            if text.get_text() != last:
+                whole = text.get_text()
+            lines = fit_text(text, whole, room - margin, self._tuning.label_lines, renderer)
+            changed |= lines != text.get_text()
+            text.set_text(lines)
+            self._whole_texts[text] = lines, whole
+        return changed
+
+    def _labels_with_room(self, fig: Figure) -> Iterator[tuple[Text, float]]:
+        """Yield each title and axis label with text, with the pixels that one line of it may have."""
+        width, height = fig.bbox.width, fig.bbox.height
+        if fig._suptitle is not None and fig._suptitle.get_text():  # type: ignore[attr-defined]
+            yield fig._suptitle, width  # type: ignore[attr-defined]
+        for ax in fig.axes:
+            box, grid = ax.get_window_extent(), ax.get_subplotspec()
+            middle = (box.y0 + box.y1) / 2
+            centre, columns = (box.x0 + box.x1) / 2, 1 if grid is None else grid.get_gridspec().ncols
+            across = 2 * min(centre, width - centre) / columns if columns == 1 else 0.95 * width / columns
+            upwards = 2 * min(middle, height - middle)
+            for text, limit in ((ax.title, across), (ax.xaxis.label, across), (ax.yaxis.label, upwards)):
+                if text.get_text() and text.get_visible():
+                    yield text, limit
+
+    def _place_legends(self, fig: Figure, renderer: RendererBase) -> bool:
+        """Move legends that cover data or are too wide; return whether one changed."""
+        return any([self._place_legend(ax, request, fig, renderer) for ax, request in list(self._legends.items())])
+
+    def _place_legend(self, ax: Axes, request: LegendRequest, fig: Figure, renderer: RendererBase) -> bool:
+        """Leave the legend of `ax` where it is, or move it to a free corner or above the plot; return whether it
+        changed."""
+        legend = ax.get_legend()
+        if legend is None or ax.figure is not fig:
+            return False
+        before = _describe_legend(legend)
+        if not request.is_above:
+            if self._find_free_corner(ax, legend, request, fig, renderer):
+                return _describe_legend(legend) != before
+            request.is_above = True
+        room = self._room_right_of(ax, fig)
+        self._fit_above(ax, request, room, fig, renderer)
+        placed = ax.get_legend() or legend
+        pad = placed.get_window_extent(renderer).height * 72 / fig.dpi + 4  # points above the legend
+        moved = bool(ax.get_title()) and abs(pad - request.title_pad) > 0.5  # points
+        if moved:
+            request.title_pad = pad
+            ax.set_title(ax.get_title(), fontsize=ax.title.get_fontsize(), color=ax.title.get_color(), pad=pad)
+        return moved or _describe_legend(placed) != before
+
+    def _room_right_of(self, ax: Axes, fig: Figure) -> float:
+        """Return the pixels from the left edge of a plot to the right edge of the figure, as wide as requested."""
+        width = min(fig.bbox.width, self._requested_size[0] * fig.dpi)
+        # a margin at the right; names beside the plot do not leave less than two thirds
+        return float(max(width - max(ax.get_window_extent().x0, 0.0), 0.66 * width) - 0.02 * width)
+
+    def _wrap_notes(self, fig: Figure, renderer: RendererBase) -> bool:
+        """Wrap the statements below the plots at the width of the figure; return whether a text changed."""
+        notes = [(ax, Footnote.from_axes(ax)) for ax in fig.axes]
+        return any([note.fit(self._room_right_of(ax, fig)) for ax, note in notes if note is not None])
+
+    def _find_free_corner(
+        self, ax: Axes, legend: Legend, request: LegendRequest, fig: Figure, renderer: RendererBase
+    ) -> bool:
+        """Put a legend where it covers no data; return False if it would everywhere, or is too large for the plot."""
+        plot, gap = ax.get_window_extent(), self._tuning.legend_gap * fig.dpi / 72
+        places = dict.fromkeys([*([request.place] if request.place in CORNERS else []), *CORNERS, "upper center"])
+        last = request.place if request.place != "best" else None
+        for place in [last, *places] if last in places else places:
+            legend.set_loc(cast("Any", place))
+            box = legend.get_window_extent(renderer)
+            too_large = box.width * box.height > self._tuning.legend_share * fig.bbox.width * fig.bbox.height
+            if too_large or box.width > 0.7 * plot.width or box.height > 0.7 * plot.height:  # of the plot's sides
+                return False
+            if not covers_data(ax, box.padded(gap)):
+                request.place = str(place)
+                return True
+        return False
+
+    def _fit_above(self, ax: Axes, request: LegendRequest, room: float, fig: Figure, renderer: RendererBase) -> None:
+        """Put the legend above the plot, in as many columns as fit into `room` pixels, with wrapped entries."""
+        entries = len(ax.get_legend_handles_labels()[1])
+        for columns in range(min(self._tuning.most_columns, entries), 0, -1):
+            legend = _create_legend(ax, request, columns, UNBROKEN)
+            if legend.get_window_extent(renderer).width <= room:
+                return
+        for letters in (90, 75, 60, 50, 40, 32, 26, 20, 14):  # of a line of an entry
+            legend = _create_legend(ax, request, 1, letters)
+            if legend.get_window_extent(renderer).width <= room:
+                return
+
+    def _separate_ticks(self, fig: Figure, renderer: RendererBase) -> bool:
+        """Turn category names that overlap along x, and draw fewer numbers; return whether something changed."""
+        return any([self._separate_ticks_of(ax, fig, renderer) for ax in fig.axes])
+
+    def _separate_ticks_of(self, ax: Axes, fig: Figure, renderer: RendererBase) -> bool:
+        """Separate the tick labels of the x axis of `ax`; return whether something changed."""
+        labels = [text for text in ax.get_xticklabels() if text.get_text() and text.get_visible()]
+        if not ax.xaxis.get_visible() or len(labels) < 2 or labels[0].get_rotation() != 0:
+            return False
+        boxes = sorted((text.get_window_extent(renderer) for text in labels), key=lambda box: box.x0)
+        gap = 0.25 * float(labels[0].get_fontsize()) * fig.dpi / 72  # of the letter size
+        if all(left.x1 + gap <= right.x0 for left, right in pairwise(boxes)):
+            return False
+        if isinstance(ax.xaxis.get_major_locator(), FixedLocator):
+            self._turn_names(ax, labels, fig)
+            return True
+        locator = ax.xaxis.get_major_locator()
+        bins = getattr(locator, "_nbins", None)
+        if isinstance(locator, MaxNLocator) and isinstance(bins, int) and bins > 1:
+            locator.set_params(nbins=bins - 1)
+            return True
+        return False
+
+    def _turn_names(self, ax: Axes, labels: Sequence[Text], fig: Figure) -> None:
+        """Turn the category names below an axis, on one line each, as far as their distances need."""
+        ticks = np.sort(ax.transData.transform([(tick, 0.0) for tick in ax.get_xticks()])[:, 0])
+        line = 1.3 * float(labels[0].get_fontsize()) * fig.dpi / 72  # pixels: height of a line over the letter size
+        fits = float(np.diff(ticks).min()) * np.sin(np.radians(self._tuning.turned)) > line
+        names = distinguish_labels([text.get_text().replace("\n", " ") for text in labels], self._tuning.turned_letters)
+        # turned labels need a size of their own: matplotlib makes them anew from the names
+        ax.set_xticks(
+            ax.get_xticks(), names, rotation=self._tuning.turned if fits else 90, rotation_mode="anchor",
+            horizontalalignment="right", verticalalignment="top" if fits else "center", parse_math=False,
+            fontsize=float(labels[0].get_fontsize()), color=labels[0].get_color(),
+        )  # fmt: skip
+
+    def _enlarge(self, fig: Figure, renderer: RendererBase) -> bool:
+        """Enlarge the figure if its plots are too small, its legends too large, or its rows too dense; return
+        whether it grew."""
+        width, height = fig.get_size_inches().tolist()
+        plots_of_data = [ax for ax in fig.axes if ax.get_label() not in (COLORBAR, STATEMENT)]
+        # the room of a plot, of which one with equal scales may use a part
+        boxes = [ax.get_position(original=True).transformed(fig.transFigure) for ax in plots_of_data]
+        if not boxes:
+            return False
+        plots = Bbox.union(boxes)
+        wide, high = self._requested_size
+        grown = [
+            width + max(self._tuning.plot_width * wide - plots.width / fig.dpi, 0.0),
+            height + max(self._tuning.plot_height * high - plots.height / fig.dpi, 0.0),
+        ]
+        if len(boxes) > 1:
+            least = self._tuning.panel_width * fig.dpi, self._tuning.panel_height * fig.dpi
+            ratios = max(least[0] / box.width for box in boxes), max(least[1] / box.height for box in boxes)
+            grown[0] = max(grown[0], width + max(ratios[0] - 1, 0.0) * plots.width / fig.dpi)
+            grown[1] = max(grown[1], height + max(ratios[1] - 1, 0.0) * plots.height / fig.dpi)
+        row_factor = max(_row_growth(ax, fig, renderer) for ax in fig.axes)
+        grown[1] = max(grown[1], height + (row_factor - 1) * plots.height / fig.dpi)
+        legends = [legend for legend in (*(ax.get_legend() for ax in fig.axes), *fig.legends) if legend is not None]
+        areas = [legend.get_window_extent(renderer) for legend in legends]
+        covered = sum(box.width * box.height for box in areas) / fig.dpi**2
+        grown[1] = max(grown[1], covered / (self._tuning.legend_share * grown[0]))
+        if grown[0] - width < 0.02 and grown[1] - height < 0.02:  # inches
+            return False
+        self._resize(fig, *grown)
+        return self._grown_size != (width, height)
+
+
+def _row_growth(ax: Axes, fig: Figure, renderer: RendererBase) -> float:
+    """Return the factor by which `ax` must be higher for the names of its rows not to overlap; 1 if none do."""
+    labels = [text for text in ax.get_yticklabels() if text.get_text() and text.get_visible()]
+    if len(labels) < 2 or not isinstance(ax.yaxis.get_major_locator(), FixedLocator):
+        return 1.0
+    boxes = sorted((text.get_window_extent(renderer) for text in labels), key=lambda box: box.y0)
+    gap = TUNING.row_gap * fig.dpi / 72
+    return max(
+        1.0,
+        *(
+            float(((low.height + high.height) / 2 + gap) / max((high.y0 + high.y1 - low.y0 - low.y1) / 2, 1.0))
+            for low, high in pairwise(boxes)
+        ),
+    )
+
+
+def _create_legend(ax: Axes, request: LegendRequest, columns: int, letters: int) -> Legend:
+    """Create the legend of `ax` with entries wrapped at `letters` characters, and return it."""
+    handles, labels = ax.get_legend_handles_labels()
+    if request.title:  # names of curves belong below the column that has these names
+        order = sorted(range(len(labels)), key=lambda entry: not isinstance(handles[entry], Line2D))
+        handles, labels = [handles[entry] for entry in order], [labels[entry] for entry in order]
+    words = [
+        "\n".join(part for line in label.splitlines() for part in break_label(line, letters))
+        for label in shorten_entries(labels)
+    ]
+    where: dict[str, Any] = {"loc": request.place, **request.inside_style}
+    if request.is_above:
+        where = {
+            "loc": "lower left",
+            "bbox_to_anchor": (0, 1),
+            "frameon": False,
+            "ncols": columns,
+            "borderaxespad": 0.2,
+        }
+    legend = ax.legend(handles, words, fontsize=request.size, labelcolor=request.label_color, **where)
+    if request.title:
+        legend.set_title(request.title, prop=cast("Any", {"size": request.size}))
+        legend.get_title().set(color=request.label_color, parse_math=False)
+        legend.set_alignment("left")
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+    return legend
+
+
+def _describe_legend(legend: Legend) -> tuple[Any, ...]:
+    """Return what the size and place of a legend depend on."""
+    return legend._loc, legend._ncols, tuple(text.get_text() for text in legend.get_texts())  # type: ignore[attr-defined]
+
+
+def fit_text(text: Text, whole: str, room: float, most_lines: int, renderer: RendererBase) -> str:
+    """Return `whole` in lines of at most `room` pixels; if there would be too many lines, cut in the middle."""
+    measure = _make_measure(text, renderer)
+    if all(measure(line) <= room for line in whole.splitlines()):
+        return whole
+    for longest in (len(whole), 240, 200, 160, 130, 100, 80, 60, 40, 24):  # characters
+        lines = _wrap_measured(cut_middle(whole, longest), room, measure)
+        if len(lines) <= most_lines:
+            return "\n".join(lines)
+    return "\n".join(lines)
+
+
+def _make_measure(text: Text, renderer: RendererBase) -> Callable[[str], float]:
+    """Return a function that measures the width in pixels of a line in the font of `text`."""
+
+    def measure(line: str) -> float:
+        """Return the width of a line in pixels."""
+        return float(renderer.get_text_width_height_descent(line, text.get_fontproperties(), ismath=False)[0])
+
+    return measure
+
+
+def _wrap_measured(text: str, room: float, measure: Callable[[str], float]) -> list[str]:
+    """Return the lines of `text`, broken at spaces, and within words that are wider than a line."""
+    letters = max(int(len(text) * room / max(measure(text), 1.0)), 1)
+    while letters > 1:
+        lines = [part for line in text.splitlines() for part in break_label(line, letters)]
+        if all(measure(line) <= room for line in lines):
+            return lines
+        letters -= max(letters // 12, 1)
+    return list(text)
+
+
+def covers_data(ax: Axes, box: Bbox) -> bool:
+    """Return whether a box, in pixels, covers a part of a line, an area, a point or a text of a plot."""
+    texts = (text for text in ax.texts if not isinstance(text, Footnote) and text.get_text())
+    return (
+        bool(ax.images)
+        or any(_covers_line(line, box) for line in ax.lines)
+        or any(
+            patch.get_transform().transform_path(patch.get_path()).intersects_bbox(box, filled=bool(patch.get_fill()))
+            for patch in ax.patches
+        )
+        or any(_covers_collection(collection, box) for collection in ax.collections)
+        or any(text.get_window_extent().overlaps(box) for text in texts)
+    )
+
+
+def _covers_line(line: Line2D, box: Bbox) -> bool:
+    """Return whether a box covers a part of a line or one of its markers."""
+    path = line.get_transform().transform_path(line.get_path())
+    has_line, has_marker = (style not in ("", " ", "None", None) for style in (line.get_linestyle(), line.get_marker()))
+    radius = line.get_markersize() / 2 * _pixels_per_point(line)
+    return (has_line and path.intersects_bbox(box, filled=False)) or (
+        has_marker and _contains_any(box.padded(radius), path.vertices)
+    )
+
+
+def _covers_collection(collection: Collection, box: Bbox) -> bool:
+    """Return whether a box covers one of the points, lines or areas of a collection, or a part of a mesh."""
+    if isinstance(collection, PathCollection):  # points
+        radius = float(np.sqrt(np.max(collection.get_sizes(), initial=0.0))) / 2 * _pixels_per_point(collection)
+        places = collection.get_offset_transform().transform(np.asarray(collection.get_offsets(), dtype=float))
+        return _contains_any(box.padded(radius), places)
+    paths, transform = collection.get_paths(), collection.get_transform()
+    is_filled = bool(len(collection.get_facecolor()))
+    return not paths or any(transform.transform_path(path).intersects_bbox(box, filled=is_filled) for path in paths)
+
+
+def _pixels_per_point(artist: Artist) -> float:
+    """Return the pixels of a point on the figure of an artist."""
+    figure = artist.get_figure(root=True)
+    return 1.0 if figure is None else figure.dpi / 72
+
+
+def _contains_any(box: Bbox, places: Any) -> bool:
+    """Return whether a box contains one of these points, (points, 2)."""
+    across, upwards = np.asarray(places, dtype=float).reshape(-1, 2).T
+    return bool(np.any((across >= box.x0) & (across <= box.x1) & (upwards >= box.y0) & (upwards <= box.y1)))
+
+
+def fitted_layout(ax: Axes) -> FittedLayout | None:
+    """Return the layout of the figure of `ax` if this package created the figure, else None."""
+    engine: object = ax.figure.get_figure(root=True).get_layout_engine()
+    return engine if isinstance(engine, FittedLayout) else None

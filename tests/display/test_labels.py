@@ -1,0 +1,220 @@
+"""Names of any kind on pictures of any kind and style: none is cut, none equals another, none is printed over.
+
+Boxes are those of matplotlib's renderer. The suite draws a sample; `make pictures` draws every combination.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import combinations, product
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from dpcurves.conversation import PrivacyStatement
+from dpcurves.display import (
+    Shade,
+    draw_alarms,
+    draw_bars,
+    draw_cdf,
+    draw_contingency,
+    draw_means,
+    draw_roc,
+    draw_small_multiples,
+    headless_axes,
+    set_legend_title,
+    set_title,
+    use_style,
+)
+from dpcurves.display.artists import Footnote
+from dpcurves.display.groups import ForestPanel, draw_forest
+from dpcurves.display.layout import TUNING, covers_data
+from dpcurves_survival.pictures import AtRiskRow, draw_survival
+
+mpl.use("Agg")
+pytestmark = pytest.mark.filterwarnings("ignore:Glyph")  # DejaVu has no East Asian letters: boxes are drawn instead
+
+PRIVACY = PrivacyStatement(
+    1.0, 0.5, "replace-one", "", 1, 4000, "one curator", "flat", False, "a", notes=("about 2% are missing",)
+)
+LONG = "persons in households with at least one employed member, living in the northern districts"
+ALIKE = "occupation, by the classification of the statistical office, major group"
+SETS: dict[str, list[str]] = {
+    "short": ["a", "b", "c", "d"],
+    "numbers": ["0", "1", "2", "10"],
+    "long": [f"{LONG} ({number})" for number in range(4)],
+    "equal beginnings": [f"{ALIKE} {number}" for number in range(1, 5)],
+    "equal ends": [f"{number} {ALIKE}" for number in range(1, 5)],
+    "equal beginnings and ends": [f"{ALIKE} {name} {ALIKE}" for name in ("one", "two", "three", "four")],
+    "one word": ["Donaudampfschifffahrtsgesellschaftskapitänswitwenpensionsversicherung" + end for end in "ABCD"],
+    "East Asian": [
+        "東京都千代田区霞が関一丁目の住民登録者数",
+        "大阪府大阪市北区中之島",
+        "サッポロ",
+        "서울특별시 종로구",
+    ],
+    "right to left": ["القاهرة الكبرى ومحافظات الدلتا", "الإسكندرية", "תל אביב יפו", "ירושלים"],
+    "emoji": ["👩‍🔬 scientists", "👨‍🚒 firefighters", "🧑‍🌾", "🏳️‍🌈 other"],
+    "broken lines": ["first\nsecond", "first second third", "tab\tstop", "carriage\r\nreturn"],
+    "empty": ["", " ", "\u200b", "none"],
+    "mathematics": ["$x_{", "10 % of $5", "a_b^c", "\\frac{1}{2}"],
+    "hidden": ["_nolegend_", "_a", "-", "..."],
+    "long and short": [LONG, "b", f"{LONG}, aged 65 and more", "d"],
+}
+STYLES = "paper", "slides", "dark", "narrow"
+X, Y = np.linspace(0, 100, 21), np.linspace(0, 1, 21) ** 0.5
+BAND = Shade(np.clip(Y - 0.03, 0, 1), np.clip(Y + 0.03, 0, 1), "95% band for these records")
+
+
+def group_curves(ax: Axes, names: list[str]) -> Axes:
+    for number, name in enumerate(names):
+        draw_cdf(X, Y ** (1 + number / 3), PRIVACY, label=f"{names[0]} (minutes)", shades=[BAND], ax=ax, name=name)
+    set_legend_title(ax, "category")
+    return ax
+
+
+def survival(ax: Axes, names: list[str]) -> Axes:
+    risk = AtRiskRow(X, np.linspace(2000, 100, 20), np.full(20, 23.0))
+    below = Shade(0 * Y, 1 - Y, "95% band for these records")
+    for name in names[:3]:
+        draw_survival(X, 1 - Y, PRIVACY, label="months", shades=[below], at_risk=risk, ax=ax, name=name)
+    return ax
+
+
+def roc(ax: Axes, names: list[str]) -> Axes:
+    for name in names:
+        draw_roc(Y**2, Y, 0.7, PRIVACY, ax=ax, name=name)
+    return ax
+
+
+def small_multiples(ax: Axes, names: list[str]) -> Axes:
+    def fill(panel: Axes) -> Axes:
+        return draw_bars(X, 900 * Y[1:], PRIVACY, upwards="records per cell", label=names[0], ax=panel)
+
+    return draw_small_multiples(names, [fill] * len(names), PRIVACY, column=names[1], ax=ax)
+
+
+def means(ax: Axes, names: list[str]) -> Axes:
+    shade = Shade(np.arange(4) - 0.5, np.arange(4) + 0.5, "95% individual interval for these records")
+    return draw_means(names, np.arange(4), PRIVACY, label=names[0], column=names[1], shades=[shade], ax=ax)
+
+
+def contingency(ax: Axes, names: list[str]) -> Axes:
+    counts = np.full((4, 4), 1234.0)
+    return draw_contingency(counts, counts / 4936, (names, names), (names[0], names[1]), PRIVACY, title="", ax=ax)
+
+
+def forest(ax: Axes, names: list[str]) -> Axes:
+    shade = Shade([0.1] * 8, [0.3] * 8, "95% interval for these records")
+    panels = [ForestPanel(names[index], names, [0.2] * 4, range(4 * index, 4 * index + 4), 0.0) for index in range(2)]
+    return draw_forest(panels, PRIVACY, shades=[shade], ax=ax)
+
+
+def alarms(ax: Axes, names: list[str]) -> Axes:
+    windows = [f"{name} {part}" for part in ("early", "late") for name in names]
+    return draw_alarms(windows, ["stability", "distance"], np.full((2, 8), 1.5), PRIVACY, label="ratio", ax=ax)
+
+
+def one_window(ax: Axes, names: list[str]) -> Axes:
+    return draw_alarms(names[:1], ["stability", "distance"], np.array([[0.5], [40.0]]), PRIVACY, label="ratio", ax=ax)
+
+
+KINDS: dict[str, Callable[[Axes, list[str]], Axes]] = {
+    kind.__name__: kind
+    for kind in (group_curves, survival, roc, small_multiples, means, contingency, forest, alarms, one_window)
+}
+
+
+def draw(kind: str, names: list[str], style: str) -> Figure:
+    ax = headless_axes((3.6, 3.2)) if style == "narrow" else headless_axes()
+    with use_style(None if style == "narrow" else style, ax):
+        ax = KINDS[kind](ax, names)
+        set_title(ax, f"Numbers by {names[0]}")
+    figure = ax.figure
+    assert isinstance(figure, Figure)
+    figure.draw_without_rendering()
+    return figure
+
+
+def visible_texts(figure: Figure) -> Iterator[Text]:
+    """All texts that are drawn, without those of axes that only hold the statement."""
+    for text in figure.findobj(Text):
+        if isinstance(text, Text) and text.get_visible() and text.get_text().strip() and text.get_window_extent().width:
+            box = text.get_window_extent()
+            is_tick = any(text in (*ax.get_xticklabels(), *ax.get_yticklabels()) for ax in figure.axes)
+            if not is_tick or _is_inside(text, figure):
+                yield text
+            assert np.isfinite(box.bounds).all()
+
+
+def _is_inside(tick: Text, figure: Figure) -> bool:
+    """Whether a tick label is of a tick within the limits, and of an axis that shows labels."""
+    for ax in figure.axes:
+        for axis, side in ((ax.xaxis, ax.get_xlim()), (ax.yaxis, ax.get_ylim())):
+            low, high = sorted(side)
+            for major in axis.get_major_ticks():
+                if tick is major.label1:
+                    return bool(low - 1e-9 <= major.get_loc() <= high + 1e-9 and major.label1.get_visible())
+                if tick is major.label2:
+                    return bool(major.label2.get_visible())
+    return False
+
+
+def check(kind: str, names: list[str], style: str) -> None:
+    figure = draw(kind, names, style)
+    texts = list(visible_texts(figure))
+    said = " | ".join((kind, style, *names))
+    for text in texts:
+        box = text.get_window_extent()
+        assert box.x0 >= -1, (said, text.get_text())
+        assert box.y0 >= -1, (said, text.get_text())
+        assert box.x1 <= figure.bbox.width + 1, (said, text.get_text())
+        assert box.y1 <= figure.bbox.height + 1, (said, text.get_text())
+    straight = [text for text in texts if text.get_rotation() in (0, 90)]
+    for one, other in combinations(straight, 2):
+        overlap = one.get_window_extent().padded(-0.5), other.get_window_extent().padded(-0.5)
+        assert not overlap[0].overlaps(overlap[1]), (said, one.get_text(), other.get_text())
+    legends = [(ax, ax.get_legend()) for ax in figure.axes if ax.get_legend() is not None]
+    area = 0.0
+    for ax, legend in [*legends, *((None, legend) for legend in figure.legends)]:
+        assert legend is not None
+        box = legend.get_window_extent()
+        area += box.width * box.height
+        words = [text.get_text() for text in legend.get_texts()]
+        assert len(set(words)) == len(words), (said, words)
+        assert ax is None or not covers_data(ax, box), said
+    assert area <= (TUNING.legend_share + 0.01) * figure.bbox.width * figure.bbox.height, said
+    for ax in figure.axes:
+        for labels in (ax.get_xticklabels(), ax.get_yticklabels()):
+            words = [text.get_text() for text in labels if text.get_text()]
+            assert len(set(words)) == len(words), (said, words)
+    assert any(isinstance(text, Footnote) for text in texts), said
+
+
+EVERY = list(product(KINDS, SETS, STYLES))
+SAMPLE = [EVERY[number] for number in np.random.default_rng(5).permutation(len(EVERY))[:14]]
+
+
+@pytest.mark.parametrize(("kind", "labels", "style"), SAMPLE)
+def test_names_are_whole_different_and_apart(kind: str, labels: str, style: str) -> None:
+    check(kind, SETS[labels], style)
+    plt.close("all")
+
+
+@pytest.mark.reproduction
+@pytest.mark.parametrize(("kind", "labels", "style"), EVERY)
+def test_all_names_on_all_kinds_in_all_styles_are_whole_different_and_apart(kind: str, labels: str, style: str) -> None:
+    check(kind, SETS[labels], style)
+    plt.close("all")
+
+
+def test_a_long_name_is_whole_on_several_lines_before_it_is_shortened() -> None:
+    figure = draw("means", SETS["long"], "paper")
+    words = " ".join(text.get_text().replace("\n", " ") for text in figure.axes[0].get_yticklabels())
+    assert "at least one employed" in words
+    assert "..." not in figure.axes[0].get_xlabel()

@@ -1,0 +1,154 @@
+"""What pictures say: titles, sizes, statements, thresholds, and where groups and differences are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+
+import dpcurves as dp
+from dpcurves.conversation import PrivacyStatement
+from dpcurves.curves.column_drift import Drift, Shift
+from dpcurves.curves.histogram import is_noise_alone
+from dpcurves.display import (
+    SEEDED,
+    Shade,
+    draw_alarms,
+    draw_cdf,
+    draw_roc,
+    draw_small_multiples,
+    headless_axes,
+    made_up_data,
+)
+from dpcurves.display.artists import WARNING, Footnote
+from dpcurves.display.groups import ForestPanel, draw_forest, mean_band_width
+
+mpl.use("Agg")
+PRIVACY = PrivacyStatement(1.0, 0.5, "replace-one", "", 1, 4000, "one curator", "flat", True, "a")
+X = np.linspace(0, 1, 5)
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    yield
+    plt.close("all")
+
+
+def statement_of(ax: Axes) -> Footnote:
+    note = Footnote.from_axes(ax)
+    assert note is not None
+    return note
+
+
+def test_made_up_data_is_said_in_grey_and_a_seeded_release_of_a_table_in_red() -> None:
+    with made_up_data():
+        sketch = statement_of(draw_cdf(X, X, PRIVACY, label="x", ax=headless_axes()))
+    release = statement_of(draw_cdf(X, X, PRIVACY, label="x", ax=headless_axes()))
+    assert "made-up data" in sketch.get_text()
+    assert SEEDED not in sketch.get_text()
+    assert sketch.get_color() != WARNING == release.get_color()
+    assert SEEDED in release.get_text()
+
+
+@pytest.mark.parametrize(
+    ("change", "size"),
+    [({}, "4,000 records; "), ({"units": None}, "epsilon 1"), ({"unit": "id"}, "4,000 units (id); "),
+     ({"where": "age > 5"}, "4,000 records in the table; ")],
+)  # fmt: skip
+def test_a_picture_names_the_number_of_records_if_it_is_public(change: dict[str, Any], size: str) -> None:
+    note = statement_of(draw_cdf(X, X, replace(PRIVACY, **change), label="x", ax=headless_axes()))
+    assert note.get_text().startswith(size)
+
+
+def test_long_numbers_along_an_axis_are_in_billions_and_so_says_its_label() -> None:
+    ax = draw_cdf(2e9 * X, X, PRIVACY, label="revenue (dollars)", ax=headless_axes())
+    ax.figure.draw_without_rendering()  # type: ignore[union-attr]
+    assert ax.get_xlabel() == "revenue (dollars, in billions)"
+    assert "2.0" in [text.get_text() for text in ax.get_xticklabels()]
+    short = draw_cdf(2e3 * X, X, PRIVACY, label="revenue (dollars)", ax=headless_axes())
+    assert short.get_xlabel() == "revenue (dollars)"
+
+
+def test_numbers_of_panels_stand_above_their_panels_and_what_all_share_above_the_figure() -> None:
+    draw = [lambda ax, area=area: draw_roc(X, X, area, PRIVACY, ax=ax) for area in (0.6, 0.7)]
+    first = draw_small_multiples(["men", "women"], draw, PRIVACY, column="sex", ax=headless_axes())
+    figure = cast("Any", first.figure)
+    assert [ax.get_title().splitlines()[0] for ax in figure.axes[:2]] == ["men", "women"]
+    assert ["0.6" in figure.axes[0].get_title(), "0.7" in figure.axes[1].get_title()] == [True, True]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["chance level (AUC = 0.5)"]
+    assert figure.legends[0].get_title().get_text() == "sex"
+
+
+def test_a_band_of_shares_is_wide_by_its_mean_width_and_counts_are_no_shares() -> None:
+    assert mean_band_width(Shade(0 * X, 0 * X + 0.4, "band")) == pytest.approx(0.4)
+    region = SimpleNamespace(edges=[0, 0.1, 1.0], shade=Shade([0.0, 0.4], [1.0, 0.5], "band"))
+    assert mean_band_width(region) == pytest.approx(0.19)
+    assert mean_band_width(Shade([0.0], [900.0], "intervals")) == 0
+
+
+def test_differences_have_an_axis_of_their_own_with_a_line_at_no_difference() -> None:
+    panels = [ForestPanel("difference", ["AUC"], [0.05], [0], 0.0), ForestPanel("AUC", ["a", "b"], [0.8, 0.75], [1, 2])]
+    shade = Shade([0.04, 0.78, 0.7], [0.06, 0.82, 0.8], "95% interval for these records")
+    first = draw_forest(panels, PRIVACY, shades=[shade], ax=headless_axes())
+    second = cast("Any", first.figure).axes[1]
+    assert first.get_xlim()[0] < 0 < first.get_xlim()[1] < 0.1
+    assert second.get_xlim()[0] > 0.6
+    assert any(np.allclose(line.get_xdata(), 0) for line in first.lines)
+    assert not any(np.allclose(line.get_xdata(), 0) for line in second.lines)
+
+
+def drift_of(windows: dict[str, float]) -> Drift:
+    found = Drift.__new__(Drift)
+    found.windows, found.false_alarm_rate = dict.fromkeys(windows), 0.05  # type: ignore[assignment]
+    found.reference = cast("Any", SimpleNamespace(label="age (years)", privacy=PRIVACY))
+    found.__dict__["shifts"] = {
+        (window, name): Shift(value, 0.1, 0.5) for window, value in windows.items() for name in ("psi", "ks")
+    }
+    return found
+
+
+def test_drift_of_one_window_is_a_picture_with_its_threshold_its_words_and_its_alarm() -> None:
+    one, many = drift_of({"now": 0.3}), drift_of({"May": 0.3, "June": 0.05})
+    assert one._describe_alarms().startswith("alarm in now (population stability index, largest difference")
+    assert many._describe_alarms() == "alarm in May (2 of 2 statistics)"
+    assert drift_of({"now": 0.05})._describe_alarms() == "no alarm"
+    assert one._figure_title() == "Drift of age (years) since the reference"
+    ax = draw_alarms(
+        ["now"], ["population stability index", "missing"], np.array([[3.0], [0.5]]), PRIVACY, label="ratio",
+        ax=headless_axes(),
+    )  # fmt: skip
+    assert ax.get_ylabel() == "window: now"
+    assert any(np.allclose(line.get_xdata(), 1) for line in ax.lines)
+    marks = [line for line in ax.lines if line.get_marker() != "None" and len(line.get_xdata())]
+    assert [str(mark.get_markerfacecolor()) == str(ax.get_facecolor()) for mark in marks] == [False, True]
+
+
+def test_a_histogram_of_noise_alone_says_so_and_one_of_thin_cells_does_not() -> None:
+    rng = np.random.default_rng(8)
+    paid: Any = {
+        "adjacency": dp.REPLACE_ONE,
+        "randomness": dp.Randomness.from_seed(5),
+        "grid": dp.Grid(0, 120, cells=24),
+    }
+    hopeless = dp.histogram(rng.gamma(9, 5, 30), epsilon=0.2, **paid)
+    assert any("next to nothing" in note for note in hopeless.notes)
+    assert not any("nothing" in note for note in dp.histogram(rng.gamma(9, 5, 3000), epsilon=1, **paid).notes)
+    thin = rng.poisson(1, 4096) + rng.laplace(0, 2, 4096)
+    assert not is_noise_alone(thin, 2 * np.sqrt(2))
+
+
+def test_residuals_are_labels_minus_predictions() -> None:
+    score = np.linspace(0.05, 0.95, 400)
+    found = dp.binned_residuals(
+        (score > 0.5).astype(int), score, model=dp.PUBLIC_MODEL, bins=3, epsilon=5, adjacency=dp.REPLACE_ONE
+    )
+    ax = found.plot()
+    assert ax.get_ylabel() == "mean residual: label minus prediction"
+    assert ax.get_title() == "Binned residuals"
