@@ -149,8 +149,8 @@ release: $(READY)
 tag: $(READY)
 	$(BIN)/python publish/release.py $(VERSION) --tag
 
-# Pictures of the README, the pages and the gallery, and what the pages print, from today's code. (The other benchmark
-# and papers draw their own.)
+# Pictures of the README, the pages and the gallery, and what the pages print, from today's code; then pictures of every
+# kind with every kind of name are measured. (The other benchmark and papers draw their own.)
 pictures: $(READY)
 	$(BIN)/python docs/pictures.py
 	$(BIN)/python docs/blocks.py --write
@@ -160,6 +160,7 @@ pictures: $(READY)
 	$(BIN)/python docs/promise_pictures.py
 	$(BIN)/python demo/who_sees_what.py
 	$(BIN)/python papers/gallery.py
+	$(BIN)/pytest -q -n 2 -m reproduction tests/display/test_labels.py
 	$(MAKE) screenshots
 
 # Kills a stream at every statement, commit and write of its first steps; with STORE=, a URL, on that server. And

@@ -51,10 +51,13 @@ import itertools
 import os
 import warnings
 import dpcurves
+import dpcurves.display
 os.environ["DPCURVES_LEDGER_KEY"] = 32 * "5e"
 warnings.filterwarnings("ignore", "XDG_RUNTIME_DIR")  # of the machine, and names a folder of it
 warnings.showwarning = lambda said, kind, *_: print(f"{kind.__name__}: {said}")
 _seeds = itertools.count()
+_made_up = dpcurves.display.made_up_data()
+_made_up.__enter__()
 dpcurves.Randomness.from_system = staticmethod(lambda: dpcurves.Randomness.from_seed(next(_seeds)))
 """
 PNG = "image/png"

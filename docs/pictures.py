@@ -1,6 +1,6 @@
 """Pictures of the README and of the page on numbers, from today's code: `make pictures`.
 
-Data of the page on numbers is made up, and its noise is seeded, as each picture says. The picture of flights is that of
+Data of the page on numbers is made up, as each picture says. The picture of flights is that of
 `demo/flights.py`: real flights, asked anew from a ledger of its own, with noise from the operating system.
 """
 
@@ -162,7 +162,8 @@ def main() -> None:
     """Draw them all; with `--numbers` only those of the page on numbers, which take seconds."""
     (IMAGES / "numbers").mkdir(exist_ok=True)
     for name, draw in NUMBERS.items():
-        ax = draw()
+        with display.made_up_data():
+            ax = draw()
         display.save_figure(ax, IMAGES / "numbers" / f"{name}.png")
         figure: Figure = ax.figure
         figure.clear()

@@ -1,7 +1,7 @@
 """Pictures for the gallery: what a curator sees, and what is released at epsilon 1 and 0.1.
 
-`python papers/gallery.py [--out FOLDER]`. Data is made up, by the recipes of the papers, so nothing is read. The noise
-is seeded, and every picture says so.
+`python papers/gallery.py [--out FOLDER]`. Data is made up, by the recipes of the papers, so nothing is read, and every
+picture says so. The noise is seeded.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from rich.progress import track
 
 import dpcurves as dp
+from dpcurves.display import made_up_data
 
 FloatArray = NDArray[np.float64]
 EPSILONS = "1", "0.1"
@@ -185,7 +186,9 @@ def main() -> None:
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
     for name, draw in track(DRAWN.items(), description="Pictures"):
-        draw().savefig(out / f"{name}.png", dpi=100)
+        with made_up_data():
+            figure = draw()
+        figure.savefig(out / f"{name}.png", dpi=100)
         _shrink(out / f"{name}.png")
 
 
