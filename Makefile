@@ -149,8 +149,8 @@ release: $(READY)
 tag: $(READY)
 	$(BIN)/python publish/release.py $(VERSION) --tag
 
-# Pictures of the README, the pages and the gallery, and what the pages print, from today's code; and every kind with
-# every kind of name. (The other benchmark and papers draw their own.)
+# Pictures of the README, the pages and the gallery, and what the pages print, from today's code; then pictures of every
+# kind with every kind of name are measured. (The other benchmark and papers draw their own.)
 pictures: $(READY)
 	$(BIN)/python docs/pictures.py
 	$(BIN)/python docs/blocks.py --write

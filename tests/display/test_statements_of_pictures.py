@@ -71,10 +71,9 @@ def test_long_numbers_along_an_axis_are_in_billions_and_so_says_its_label() -> N
     ax = draw_cdf(2e9 * X, X, PRIVACY, label="revenue (dollars)", ax=headless_axes())
     ax.figure.draw_without_rendering()  # type: ignore[union-attr]
     assert ax.get_xlabel() == "revenue (dollars, in billions)"
-    assert [text.get_text() for text in ax.get_xticklabels()][-1] in ("2", "2.0")
-    assert (
-        draw_cdf(2e3 * X, X, PRIVACY, label="revenue (dollars)", ax=headless_axes()).get_xlabel().endswith("(dollars)")
-    )
+    assert "2.0" in [text.get_text() for text in ax.get_xticklabels()]
+    short = draw_cdf(2e3 * X, X, PRIVACY, label="revenue (dollars)", ax=headless_axes())
+    assert short.get_xlabel() == "revenue (dollars)"
 
 
 def test_numbers_of_panels_stand_above_their_panels_and_what_all_share_above_the_figure() -> None:

@@ -44,9 +44,10 @@ MISSING = "missing"
 OTHERS = "other"
 """Name of the statistic of records in no listed category."""
 STATISTIC_TITLES = MappingProxyType({
-    "psi": "population stability index", "ks": "largest difference of distributions",
+    "psi": "population stability index", "chi_squared": "chi-squared statistic",
+    "tv": "total variation distance", "ks": "largest difference of distributions",
     "wasserstein": "area between distributions", "auc": "AUC of window against reference",
-    OTHERS: "share of records in no listed category", MISSING: "share of missing records",
+    MISSING: "share of missing records", OTHERS: "share of unlisted categories",
 })  # fmt: skip
 """Names of the statistics in pictures."""
 Curve = CDF | Histogram | BarChart
@@ -175,7 +176,9 @@ class Drift(CompositeResult):
 
     def _figure_title(self) -> str:
         """Return the title of a picture: the column."""
-        return f"Drift of {self.reference.label} since the reference"
+        reference = self.reference
+        column = reference.categories.column if isinstance(reference, BarChart) else reference.label
+        return f"Drift of {column} since the reference"
 
     @property
     def alarms(self) -> Mapping[str, tuple[str, ...]]:
