@@ -184,8 +184,6 @@ AXES = MappingProxyType({
 })  # fmt: skip
 NOTHING = MappingProxyType({"ratio": 1.0, "difference of shares": 0.0, "difference of times": 0.0})
 """Value that means no difference, by scale: where the reference line is drawn."""
-LONGEST_GROUP_LABEL = 64
-"""Largest number of characters in the label of a row or a group."""
 
 
 def draw_estimates(
@@ -267,7 +265,8 @@ def draw_figure(
     axes = canvas.prepare_axes(ax, (6.4, 4.6))  # inches
     axes.figure.set_facecolor(look.background)
     axes.set_facecolor(look.background)
-    names = distinguish_labels([group.name for group in groups], LONGEST_GROUP_LABEL)
+    longest_group_label = 64  # largest number of characters in the label of a row or a group
+    names = distinguish_labels([group.name for group in groups], longest_group_label)
     for number, (name, group) in enumerate(zip(names, groups, strict=True)):
         color = look.colors[number % len(look.colors)]
         dash = canvas.DASHES[number % len(canvas.DASHES)] if theme == "print" else "-"

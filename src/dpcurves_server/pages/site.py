@@ -39,8 +39,6 @@ from .refused_forms import show_refused
 
 LARGEST_FORM = 2**20
 """Bytes of a form."""
-MOST_FIELDS = 10_000
-"""Fields of a form: four for each of 2,000 columns of a local table, and some more."""
 NUL = "\x00"
 KEPT = "public, max-age=31536000, immutable"
 
@@ -186,8 +184,9 @@ def _respond_to_upload(site: Site, page: Page, request: Request, body: bytes) ->
 
 def _parse_fields(text: str) -> Given:
     """Return URL-encoded fields. Raises `ProtocolError` if they are malformed, too many, or have null characters."""
+    most_fields = 10_000  # fields of a form: four for each of 2,000 columns of a local table, and some more
     try:
-        fields = parse_qs(text, keep_blank_values=True, max_num_fields=MOST_FIELDS)
+        fields = parse_qs(text, keep_blank_values=True, max_num_fields=most_fields)
     except ValueError:
         fields = {"": [NUL]}
     if any(NUL in text for name, texts in fields.items() for text in (name, *texts)):  # databases cannot store it
