@@ -94,7 +94,8 @@ def test_mixed_headers_and_damaged_files_are_refused_before_records_are_read(tmp
     for name, rule in (
         ("m-*.csv", "the files have different columns"), ("q-*.parquet", "the files have different columns"),
         ("keys", "lie under different keys"), ("clash", "have the same name"), ("delta", "is a table of Delta"),
-        ("empty", "has no Parquet files"), ("none-*.csv", "no file matches 'none-"), ("cut.csv.zst", "zstd data are"),
+        ("empty", "is a folder without Parquet files; give"),
+        ("none-*.csv", "no file matches 'none-"), ("cut.csv.zst", "zstd data are"),
         ("wrong.csv.zst", "'wrong.csv.zst' cannot be read"), ("plain.csv.zst", "is not compressed by zstd"),
         ("packed.csv", "let its name end in .csv.zst"),
     ):  # fmt: skip

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dpcurves.data import Axis, Grid, Outside
+from dpcurves.data import Axis, FileGroup, Grid, Outside
 from dpcurves.privacy import EACH_RECORD, Unit
 from dpcurves.records import open_records
 from dpcurves.records.table_sources import source_of_parquet
@@ -21,7 +21,7 @@ VALUES = np.array([0.1, np.nan, 0.7, np.nan, -np.inf, 0.3, np.inf, 2.0])
 def test_numbers_are_read_by_duckdb_and_all_else_by_arrow(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     pq.write_table(pa.table({"x": VALUES, "s": ["a"] * 8}), path)
-    source = source_of_parquet(path)
+    source = source_of_parquet(FileGroup((path,)))
     with duckdb.connect() as connection:
         assert "read_parquet" in source.scan(connection, [0])
         assert source.scan(connection, [0, 1]) == source.scan(connection, [1]) == "scanned"
@@ -42,7 +42,7 @@ def test_a_file_with_a_name_twice_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     pq.write_table(pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["x", "x"]), path)
     with pytest.raises(ValueError, match=r"^data: two columns of 'x.parquet' have the same name; rename one of them$"):
-        source_of_parquet(path)
+        source_of_parquet(FileGroup((path,)))
 
 
 def test_a_column_may_be_named_like_the_field_of_another(tmp_path: Path) -> None:

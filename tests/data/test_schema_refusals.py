@@ -122,7 +122,7 @@ def test_many_columns_are_not_all_listed() -> None:
         (
             "a.xlsx",
             SECRET.encode(),
-            "data: the name of a file must end in .csv, .tsv, .txt, these with .gz, or .parquet, got 'a.xlsx'",
+            "data: the name of a file must end in .csv, .tsv, .txt, these with .gz or .zst, or .parquet, got 'a.xlsx'",
         ),
     ],
 )
@@ -136,7 +136,7 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
     (tmp_path / "x.csv").mkdir()
     assert (
         refusal(lambda: opened(tmp_path / "x.csv"))
-        == "data: 'x.csv' is not a file; give the path of a CSV or Parquet file"
+        == "data: 'x.csv' is a folder without Parquet files; give the path of a CSV or Parquet file"
     )
 
 

@@ -63,7 +63,10 @@ def _list_folder(folder: Path) -> FileGroup:
     relative = sorted(path.relative_to(folder) for path in folder.rglob("*.parquet") if path.is_file())
     shown = [path for path in relative if not any(part.startswith(("_", ".")) for part in path.parts)]
     if not shown:
-        raise InvalidArgument("data", f"{folder.name or str(folder)!r} is not a file, and has no Parquet files in it")
+        name = folder.name or str(folder)
+        raise InvalidArgument(
+            "data", f"{name!r} is a folder without Parquet files; give the path of a CSV or Parquet file"
+        )
     pairs = [[part.partition("=") for part in path.parts[:-1] if "=" in part] for path in shown]
     keys = {tuple(unquote(key) for key, _, _ in pairs_of_file) for pairs_of_file in pairs}
     if len(keys) > 1:
