@@ -415,5 +415,5 @@ def test_files_of_one_pattern_are_one_table(tmp_path: Path) -> None:
     opened = Opened(tmp_path / "visits-*.csv")
     assert (opened.table.name, opened.table.source.delimiter, len(opened.table.files)) == ("visits", ";", 2)
     assert opened.declare({"age": COLUMNS["age"]}).status == 303
-    count = re.findall(r"<dd>(\d+)", opened.ask("count", {"amount": "100"}).text)
+    count = re.findall(r'<td class="number">(\d+)', opened.ask("count", {"amount": "100"}).text)
     assert abs(int(count[0]) - 400) <= 2  # |Laplace noise| at epsilon 100 exceeds 2 with probability below exp(-200)
