@@ -89,7 +89,7 @@ unit: $(READY)
 site-check: docs
 	$(BIN)/python docs/blocks.py
 	DPCURVES_SITE_MODES=all $(BIN)/pytest -s -rs tests/test_site.py tests/test_zensical.py
-	$(BIN)/pytest -s -rs -m reproduction tests/server/test_try_browser.py
+	$(BIN)/pytest -s -rs -m reproduction tests/server/test_try_browser.py tests/server/test_try_command.py
 
 # Flower carries a federation of three sites, in an environment of its own: it needs other versions of packages.
 flower: $(READY)

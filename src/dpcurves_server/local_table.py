@@ -89,6 +89,8 @@ FLAG_WORDS = frozenset({
     "churn", "dead", "death", "default", "died", "event", "label", "outcome", "target", "treated", "treatment",
 })  # fmt: skip
 """Words in the names of columns that usually hold 0 and 1."""
+IDENTIFIER_WORDS = frozenset({"code", "id", "identifier", "key", "uuid", "zip"})
+"""Words in the names of columns whose numbers count nothing."""
 CATEGORY_WORDS = frozenset({
     "carrier", "category", "city", "class", "country", "department", "district", "gender", "grade", "group", "kind",
     "level", "region", "sex", "site", "state", "status", "type", "ward",
@@ -101,12 +103,15 @@ def propose_column(name: str, has_numbers: bool | None) -> ProposedColumn:
 
     >>> propose_column("patient_age", None).upper, propose_column("died", True).values
     ('120', '0,1')
+    >>> [propose_column(name, True).use.value for name in ("x", "patientId")], propose_column("x", None).use.value
+    (['numbers', 'none'], 'none')
     """
     words = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())
     bounds = next((RANGES_BY_WORD[word] for word in words if word in RANGES_BY_WORD), ("", ""))
     if FLAG_WORDS & set(words):
         return ProposedColumn(name, ColumnUse.CATEGORIES, values="0,1", has_numbers=has_numbers)
-    if has_numbers is not False and (bounds[0] or NUMBER_WORDS & set(words)):
+    is_number = bool(bounds[0] or NUMBER_WORDS & set(words))
+    if has_numbers is not False and (is_number or (has_numbers and not IDENTIFIER_WORDS & set(words))):
         return ProposedColumn(name, ColumnUse.NUMBERS, *bounds, has_numbers=has_numbers)
     if has_numbers is not True and CATEGORY_WORDS & set(words):
         return ProposedColumn(name, ColumnUse.CATEGORIES, has_numbers=has_numbers)

@@ -126,7 +126,7 @@ def make_events(maker: TableMaker) -> AskedTable:
     columns = {time: maker.draws.exponential(20, ROWS), event: maker.draws.choice(["yes", "no"], ROWS)}
     path = maker.path(".parquet")
     pq.write_table(pa.table(columns), path)
-    fields = {"time": time, "event": event, "event_value": "yes", "censored_value": "no"}
+    fields = {"time": time, "event": event, "event_value": "yes"}
     return AskedTable(path, "Survival", fields, (time,), {event: "yes,no"})
 
 
