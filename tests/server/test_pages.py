@@ -240,6 +240,7 @@ def test_no_page_of_a_question_names_an_option_of_the_command_line(site: Pages) 
         path = f"/projects/delays/ask/{word}"
         for text in (ann.get(path)[1], ann.post(path, do="plan", column="delay", weight="delay", amount="0.1")[1]):
             assert not re.search(r"--[a-z]", re.sub(r"<[^>]*>", " ", text)), word
+            assert "searches for the" not in "".join(re.findall(r'<p class="lead">.*?</p>', text)), word
 
 
 def test_columns_and_values_are_chosen_from_those_that_are_declared(tmp_path: Path) -> None:

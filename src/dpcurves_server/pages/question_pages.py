@@ -98,6 +98,20 @@ GROUPS = (
 """The questions of the pages by what they are about."""
 
 
+HELP: Mapping[str, str] = {
+    "cdf": "The share of records at or below each value.",
+    "quantiles": "All quantiles come from one distribution function, so more quantiles cost no more.",
+    "histogram": "", "bars": "The number of records in each declared category.",
+    "survival": "Medians, numbers at risk and cumulative hazards are read from the same release.",
+    "incidence": "Cumulative incidence (Aalen and Johansen) and cumulative hazard of each cause, numbers at risk, and "
+    "Gray's test of groups.",
+    "delayed-entry": "The range begins where enough have entered; the curve is of those without an event by then.",
+    "scores": "ROC and precision-recall curve, gain, decision curve, calibration and more come from one release.",
+    "roc": "", "calibration": "The share of positive labels among records of similar score.",
+}  # fmt: skip
+"""Help texts of pages where that of the command line, which has other defaults, does not apply."""
+
+
 def list_question_groups(forms: Mapping[str, Form]) -> list[dict[str, Any]]:
     """Return the groups of these forms for the page, each question with its title; further ones in a group behind."""
     listed = {command for group in GROUPS for command in group.questions}
@@ -257,7 +271,8 @@ def _form_context(
         else question_plan.remaining
     )
     return {
-        "project": project, "form": form, "wrong": error, "dataset": dataset, "remaining": remaining,
+        "project": project, "form": form, "help": HELP.get(form.command, form.help), "wrong": error,
+        "dataset": dataset, "remaining": remaining,
         "plan": None if question_plan is None else _plan_context(visit, question_plan, form),
         "left": None if remaining is None else remaining.remaining,
         "slides": None if remaining is None else remaining.remaining.digits,
