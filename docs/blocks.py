@@ -47,6 +47,7 @@ GUIDE = frozenset({
 """Pages of the guide, and the home page."""
 ELSEWHERE = frozenset({
     "aggregator", "ask", "audit", "contribute", "engine", "federation", "pair", "remote", "serve", "server", "task",
+    "try",
 })  # fmt: skip
 """Commands that wait for other machines, or search for minutes: of these only the options are parsed."""
 ELSEWHERE_LOCAL = frozenset({"serve", "send", "invite", "aggregate", "publish"})

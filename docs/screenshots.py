@@ -29,7 +29,7 @@ from dpcurves import display
 ROOT = Path(__file__).resolve().parents[1]
 SHOTS = ROOT / "docs" / "images" / "shots"
 PAGES = {
-    "home": "", "install": "install/", "first-curve": "first_curve/", "which-question": "choose/",
+    "home": "", "dial": "dial/", "first-curve": "first_curve/", "which-question": "choose/",
     "trust-model": "trust_models/", "numbers": "numbers/", "budgets": "budgets/", "server": "server/",
     "experts": "experts/", "api": "api/",
 }  # fmt: skip
@@ -57,6 +57,8 @@ WAYS = (
 )  # fmt: skip
 HIGHEST = 2600
 """Pixels of a page that are kept, from its top."""
+HIGHEST_OF = {"page-dial-light": 1180}
+"""Pixels of a page of which the README shows the upper part."""
 QUALITY, WIDEST = 55, 960
 
 
@@ -69,7 +71,7 @@ def names() -> list[str]:
 def keep(octets: bytes, name: str) -> None:
     """Keep a picture, small."""
     picture = Image.open(BytesIO(octets)).convert("RGB")
-    picture = picture.crop((0, 0, picture.width, min(picture.height, HIGHEST)))
+    picture = picture.crop((0, 0, picture.width, min(picture.height, HIGHEST_OF.get(name, HIGHEST))))
     if picture.width > WIDEST:
         picture = picture.resize((WIDEST, round(picture.height * WIDEST / picture.width)), Image.Resampling.LANCZOS)
     picture.save(SHOTS / f"{name}.webp", quality=QUALITY, method=6)
