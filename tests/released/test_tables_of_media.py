@@ -193,6 +193,28 @@ def test_results_by_group_list_their_numbers_by_group(results: dict[str, Any]) -
     assert [row[:1] for row in first if row and row[0] in WARDS.values] == [["north"], ["south"]]
 
 
+def test_the_table_by_group_has_the_key_numbers_of_each_group(results: dict[str, Any]) -> None:
+    for name in ("cdf by ward", "survival by ward", "summary by ward"):
+        groups = results[name].describe_groups(population=False)
+        shown = {column.name: column.values.tolist() for column in groups.columns}
+        for row, member in enumerate(results[name].values()):
+            numbers = member.key_columns(0.95, population=False)
+            assert numbers.keys() <= shown.keys()
+            assert [shown[column][row] for column in numbers] == list(numbers.values())
+
+
+def test_a_forecast_prints_as_a_sentence_and_shows_as_a_card() -> None:
+    forecast = dp.forecast(
+        dp.MeanQuestion("x", 0, 100), dp.PrivacyLoss.pure(1), dp.REPLACE_ONE, records=300, rehearsals=2
+    )
+    sentence = forecast.describe()
+    assert sentence.startswith("95% interval of the mean: about plus or minus ")
+    assert sentence.endswith("for 300 records")
+    assert repr(forecast) == f"Forecast({sentence})"
+    assert len(repr(forecast)) < 200
+    assert forecast._repr_html_().count("<tr>") == 1 + len(forecast.expected_errors)
+
+
 def test_a_two_way_table_is_a_cross_table_with_sums(results: dict[str, Any]) -> None:
     table = results["contingency"]
     cross_table = table.report_tables()[0].text_columns()
