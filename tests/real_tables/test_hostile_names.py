@@ -87,7 +87,7 @@ def questions() -> Iterator[Any]:
     yield from (dp.DelayedEntryQuestion("r", x, "y", GRID), dp.IntervalCensoredQuestion("r", x, GRID))
     yield from (dp.SurvivalModelQuestion(x, "r", "y", dp.Grid(0, 1, cells=2), GRID, groups=2),)
     yield from (dp.SummaryQuestion(x, 0, 1), dp.SummaryQuestion(x, 0, 1, by=BY), dp.CountQuestion("r"))
-    yield from (dp.CountQuestion("r", by=BY), dp.BoundsQuestion(x, 0.25, "0.9"))
+    yield from (dp.CountQuestion("r", by=BY), dp.BarChartQuestion(BY), dp.BoundsQuestion(x, 0.25, "0.9"))
     yield from (dp.PlaneBoundsQuestion(dp.BoundsQuestion(x, 0.25, "0.9"), dp.BoundsQuestion("r", 0.25, "0.9")),)
     yield from (dp.VerifyQuestion(dp.Categories("y", (0, 1)), (dp.NumericColumn(x, 0, 1),), x, above=-1e6, subsets=20),)
 

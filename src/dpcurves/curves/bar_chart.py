@@ -92,6 +92,10 @@ class BarChart(IntervalResult):
     SUPPRESSIBLE_COLUMNS = ("count", "share")
     INTERVAL_COLUMNS = ("lower", "upper", "share_lower", "share_upper")
     TITLE = "Records by {categories.column}"
+    COLUMN_WORDS = display.describe_columns(
+        count=("records", display.CellFormat.COUNT), share=("share of records", display.CellFormat.SHARE)
+    )
+    MEASURED = "count"
     REPR_FACTS = "{categories.column}, {categories.slots} categories"
     ARRAYS = ("category", "count", "share", "missing")
     JSON_SCHEMAS = MappingProxyType({"category": TEXTS})

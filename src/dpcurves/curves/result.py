@@ -880,6 +880,11 @@ class ReleasedResult(Result, ABC):
 
         Interval ends are named as in ``median_lower`` and ``median_upper_population``; `KEY_WORDS` has the titles.
 
+        >>> import dpcurves as dp
+        >>> ages = dp.cdf([3, 5, 8] * 1000, grid=dp.Grid(0, 10, cells=10), epsilon=99, adjacency=dp.REPLACE_ONE)
+        >>> list(ages.key_columns(0.95, population=False))
+        ['records', 'median', 'median_lower', 'median_upper']
+
         Args:
             level: The confidence level of the intervals.
             population: Whether intervals for the population are included.

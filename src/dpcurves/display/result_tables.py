@@ -196,9 +196,9 @@ class ResultTable:
         return any(column.cell_format is CellFormat.TEXT and not _has_dates(column) for column in self.columns)
 
     def list_names(self) -> set[str]:
-        """Return the names of the numbers of a list; empty for other tables."""
+        """Return the names of rows: of the numbers of a list, or of categories."""
         texts = (column for column in self.columns if column.cell_format is CellFormat.TEXT)
-        return {text for column in texts for text in column.format_cells()} if self.is_list else set()
+        return {text for column in texts for text in column.format_cells()}
 
     def text_columns(self) -> dict[str, list[str]]:
         """Return the text of all cells by title; both ends of an interval are one column, as in "3 to 5"."""
@@ -274,12 +274,15 @@ def build_table(
 
     Args:
         columns: Exact values by short name, label columns first.
-        words: Titles and formats by short name. Columns without are labels of the user, which keep their names.
+        words: Titles and formats by short name. Columns of text without words are labels of the user, which keep their
+            names.
         ends: The columns of interval ends, by short name.
         title: Title of the table.
         mixed_label: Name of the column that says what each row holds; empty if all rows hold the same quantities.
     """
     arrays = {name: np.asarray(column) for name, column in columns.items()}
+    plain = [name for name, array in arrays.items() if array.dtype.kind in "fiu" and name not in {*words, *ends}]
+    words = {**{name: ColumnWords(name.replace("_", " ")) for name in plain}, **words}
     labels = [name for name in arrays if name not in words and name not in ends]
     titles = _choose_titles(labels, {name: words[name].title for name in arrays if name in words})
     counts = np.array([text == "count" for text in arrays[mixed_label].tolist()]) if mixed_label in arrays else None

@@ -280,8 +280,8 @@ def curve_table(columns: Mapping[str, ArrayLike], *, most: int = MOST_ROWS, rows
         # headings are as wide as their cells, so that wide headings leave cells unbroken
         heading = "\n".join(wrap(name, max(10, *map(len, cells)) if cells else 10, break_long_words=False)) or name
         table.add_column(Text(heading), justify="right", overflow="fold")  # labels and numbers are never truncated
-    for cells in zip(*texts.values(), strict=True):
-        table.add_row(*map(Text, cells))
+    for row in zip(*texts.values(), strict=True):
+        table.add_row(*map(Text, row))
     return Group(
         table, *[Text(f"{len(indices)} of {rows:,} rows are shown; --csv FILE writes all")] * (rows > len(indices))
     )
