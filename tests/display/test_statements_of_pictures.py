@@ -12,6 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 
 import dpcurves as dp
 from dpcurves.conversation import PrivacyStatement
@@ -26,6 +27,8 @@ from dpcurves.display import (
     draw_small_multiples,
     headless_axes,
     made_up_data,
+    set_legend_title,
+    use_style,
 )
 from dpcurves.display.artists import WARNING, Footnote
 from dpcurves.display.groups import ForestPanel, draw_forest, mean_band_width
@@ -84,6 +87,21 @@ def test_numbers_of_panels_stand_above_their_panels_and_what_all_share_above_the
     assert ["0.6" in figure.axes[0].get_title(), "0.7" in figure.axes[1].get_title()] == [True, True]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["chance level (AUC = 0.5)"]
     assert figure.legends[0].get_title().get_text() == "sex"
+
+
+@pytest.mark.parametrize("style", [None, "dark"])
+def test_the_column_of_curves_is_the_visible_title_of_their_legend(style: str | None) -> None:
+    ax = headless_axes()
+    with use_style(style, ax):
+        for name in ("men", "women"):
+            draw_cdf(X, X, PRIVACY, label="x", ax=ax, name=name)
+        set_legend_title(ax, "sex")
+    ax.figure.draw_without_rendering()  # type: ignore[union-attr]
+    legend = ax.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in (legend.get_title(), *legend.get_texts()[:2])] == ["sex", "men", "women"]
+    assert to_rgb(legend.get_title().get_color()) == to_rgb(ax.xaxis.label.get_color())
+    assert to_rgb(legend.get_texts()[0].get_color()) == to_rgb(ax.xaxis.label.get_color())
 
 
 def test_a_band_of_shares_is_wide_by_its_mean_width_and_counts_are_no_shares() -> None:

@@ -138,7 +138,8 @@ def add_legend(ax: Axes, place: Place, size: float = 9) -> None:
 
     frame = {"framealpha": 0.85, "facecolor": ax.get_facecolor(), "edgecolor": GREY if is_dark(ax) else FRAME}
     layout, inside = fitted_layout(ax), "best" if place == "above" else place
-    color = ax.xaxis.label.get_color() if rcParams["legend.labelcolor"] is None else rcParams["legend.labelcolor"]
+    color = rcParams["legend.labelcolor"]
+    color = ax.xaxis.label.get_color() if color in (None, "None") else color  # matplotlib's default is no colour
     if layout is not None:
         title = layout.legend_title(ax)
         layout.request_legend(

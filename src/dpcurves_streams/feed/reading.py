@@ -15,7 +15,7 @@ from dpcurves.arguments import InvalidArgument
 from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.conversation import PrivacyStatement
 from dpcurves.display import RECORDS, describe_interval
-from dpcurves.display.canvas import LANDSCAPE, PALE, add_legend, deduplicate_label, next_style, prepare_axes
+from dpcurves.display.canvas import LANDSCAPE, PALE, add_legend, deduplicate_label, next_style, prepare_axes, set_title
 from dpcurves.display.numerals import format_distinct_labels, format_legend_label
 
 from ..readings.question import LEVEL, Interval, TickNumbers
@@ -170,6 +170,7 @@ def plot(readings: Iterable[StepReading], *, window: int | None = None, ax: Axes
 
     from dpcurves.display.artists import add_statement
 
+    is_new = ax is None
     ax, interval_text = prepare_axes(ax, LANDSCAPE), describe_interval(LEVEL, "intervals", RECORDS)
     times = np.array([reading.start_timestamp for reading in steps], dtype="datetime64[us]")
     for key, name in enumerate(names):
@@ -189,7 +190,7 @@ def plot(readings: Iterable[StepReading], *, window: int | None = None, ax: Axes
     ax.set_xlabel("start of the step (UTC)")
     ax.set_ylabel(_describe_quantity(first, window))
     add_legend(ax, "best")
-    return ax
+    return set_title(ax, f"{_describe_quantity(first, window)} of {first.stream}") if is_new else ax
 
 
 def _interval_bounds(readings: Sequence[StepReading], window: int | None) -> list[Interval]:
