@@ -250,7 +250,8 @@ def _list_surveys() -> Iterator[tuple[str, Any, NeighbouringDatasets]]:
     datasets = [
         ((value, name), (other_value, name))
         for value, other_value in values
-        for name in ("anna", "bert", "cleo", "dora")
+        # public coins tell two values apart for half of the names
+        for name in ("anna", "bert", "cleo", "dora", "emil", "fred")
     ]
     family = families.pairs(datasets, adjacency=REPLACE_ONE, name="values of a person")
     yield "report for a curve", Task(curve, ONE, 1000), family

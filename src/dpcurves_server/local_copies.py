@@ -142,7 +142,7 @@ def _quote(text: str) -> str:
 
 def _notebook_cell(kind: str, text: str, number: int) -> dict[str, Any]:
     """Return a cell of a notebook."""
-    code = {"execution_count": None, "outputs": []} if kind == "code" else {}
+    code: dict[str, Any] = {"execution_count": None, "outputs": []} if kind == "code" else {}
     return {"cell_type": kind, "id": f"cell-{number}", "metadata": {}, "source": text.splitlines(keepends=True), **code}
 
 

@@ -35,6 +35,7 @@ VALID: dict[str, dict[str, Any]] = {
     "BoundsQuestion": {"column": "z", "unit": 1, "coverage": 0.9},
     "CalibrationQuestion": {**CLASSES, "groups": 2},
     "CdfQuestion": CELLS,
+    "BarChartQuestion": {"by": dp.Categories("t", ("a", "b"))},
     "ContingencyQuestion": {"rows": dp.Categories("t", ("a", "b")), "columns": dp.Categories("y", (0, 1))},
     "HistogramQuestion": CELLS,
     "Histogram2DQuestion": {"x": "x", "y": "z", "x_grid": SLOTS, "y_grid": SLOTS},

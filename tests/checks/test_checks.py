@@ -42,6 +42,7 @@ SPECIAL: dict[str, dict[str, Any]] = {
     "SeveralModelsQuestion": {"scores": ("x", "z", "y"), "grid": dp.Grid(-3, 3, cells=8)},
     "MulticlassQuestion": {"label": dp.Categories("x by y", (1, 2, 3)), "scores": ("x", "z", "y")},
     "OrdinalClassesQuestion": {"label": dp.Categories("x by y", (1, 2, 3))},
+    "BarChartQuestion": {"by": dp.Categories("x by y", (1, 2, 3))},
     "UpliftQuestion": {"outcome": "y", "treatment": "x by y", "treated_value": 1, "control_value": 2},
     "QuantileForecastsQuestion": {"errors": ("z",), "quantiles": (0.5,), "grid": dp.Grid(-3, 3, cells=12)},
     "PredictedObservedQuestion": {"observed": "z", "observed_grid": dp.Grid(-3, 3, cells=12)},
@@ -59,7 +60,7 @@ def is_needed(field: Field[Any]) -> bool:
 def made(name: str) -> Any:
     """The question, from the names of its fields."""
     kind = getattr(curves, name)
-    given = {field.name: BY_NAME[field.name] for field in fields(kind) if is_needed(field)}
+    given = {field.name: BY_NAME.get(field.name) for field in fields(kind) if is_needed(field)}
     return kind(**given | SPECIAL.get(name, {}))
 
 

@@ -28,11 +28,11 @@ COLUMN_OPTIONS = (
 
 def test_tables_are_written_in_three_formats_and_are_the_same_each_time(run: Run, tmp_path: Path) -> None:
     names = [f"{name}.{ending}" for name in ("orders", "patients") for ending in ("csv", "parquet", "duckdb")]
-    for folder in ("first", "second"):
-        (tmp_path / folder).mkdir()
-        written = run("example", *(tmp_path / folder / name for name in names))
+    for copy in ("first", "second"):
+        (tmp_path / copy).mkdir()
+        written = run("example", *(tmp_path / copy / name for name in names))
         assert written.exit_code == 0
-    files = [[(tmp_path / folder / name).read_bytes() for name in names] for folder in ("first", "second")]
+    files = [[(tmp_path / copy / name).read_bytes() for name in names] for copy in ("first", "second")]
     assert files[0][0] == files[1][0]
     for stem in ("orders", "patients"):
         folder = tmp_path / "first"

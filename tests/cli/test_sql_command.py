@@ -110,10 +110,11 @@ def test_quantiles_of_groups_are_those_of_one_distribution_function_per_group(
         for curve, first in zip(groups.values(), (0, 1), strict=True):
             delays = [delay - 100 for delay in range(400) if delay % 4 == first]  # rows repeat every 400
             assert abs(float(curve.quantile(0.5)) - delays[50]) < 5
-    for words, rule in (
+    wrong: list[tuple[tuple[str | Path, ...], str]] = [
         (("quantiles", parquet, "--column", "delay", "--by", "carrier=UA,AA"), "--by needs a grid"),
         (("sql", parquet, statement.replace(", -100, 300, 400", ""), "--by", "carrier=UA,AA"), "cells are needed"),
-    ):
-        refused = run(*words, *ONE)
+    ]
+    for typed, rule in wrong:
+        refused = run(*typed, *ONE)
         assert refused.exit_code == 2
         assert rule in " ".join(refused.stderr.split())

@@ -102,7 +102,8 @@ def test_each_category_has_its_own_summary_and_they_are_drawn_together() -> None
     (first, *_) = (tick.get_text() for tick in found.plot(name="mine").get_yticklabels())
     assert first.startswith("mine, ")
     ax = found.plot()
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["k early", "k late", "k never"]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["early", "late", "never"]
+    assert ax.get_ylabel() == "k"
     assert ax.get_xlabel() == "mean of x, values clipped to [0, 60]"
 
 

@@ -43,7 +43,7 @@ def count(data: Any, axes: Sequence[Any], unit: Unit = EACH_RECORD) -> list[int]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same rows as pieces of CSV, compressed CSV, pieces of Parquet, and a folder with keys."""
+    """Rows as pieces of CSV, compressed CSV, pieces of Parquet, and a folder with keys."""
     path = tmp_path_factory.mktemp("files")
     compressor = zstandard.ZstdCompressor()
     for number, piece in enumerate((FRAME[:40], FRAME[40:])):

@@ -144,7 +144,7 @@ def test_drift_of_one_window_is_a_picture_with_its_threshold_its_words_and_its_a
     )  # fmt: skip
     assert ax.get_ylabel() == "window: now"
     assert any(np.allclose(line.get_xdata(), 1) for line in ax.lines)
-    marks = [line for line in ax.lines if line.get_marker() != "None" and len(line.get_xdata())]
+    marks = [line for line in ax.lines if line.get_marker() != "None" and np.size(line.get_xdata())]
     assert [str(mark.get_markerfacecolor()) == str(ax.get_facecolor()) for mark in marks] == [False, True]
 
 

@@ -152,7 +152,7 @@ def test_all_media_show_the_same_numbers(results: dict[str, Any], kind: str) -> 
     exact = exact_columns(shown_table)
     assert list(view.columns) == list(exact)
     for title, texts in view.columns.items():
-        require_shown(list(map(str, texts)), exact[title], f"{kind}, terminal, {title}")
+        require_shown([str(text) for text in np.asarray(texts).tolist()], exact[title], f"{kind}, terminal, {title}")
     # HTML and the facts that the server shows
     tables, facts = result.report_tables(), result.summary_facts()["tables"]
     page = result.render_html("<svg></svg>")
@@ -163,17 +163,17 @@ def test_all_media_show_the_same_numbers(results: dict[str, Any], kind: str) -> 
     drawn = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", body, re.DOTALL) for body in
              re.findall(r'<table class="numbers">(.*?)</table>', page, re.DOTALL)]  # fmt: skip
     assert len(drawn) == len(tables) == len(facts)
-    for described, cells, fact in zip(tables, drawn, facts, strict=True):
+    for described, page_cells, fact in zip(tables, drawn, facts, strict=True):
         exact, width = exact_columns(described), len(described.text_columns())
-        assert fact["heads"] == list(exact) == [read_cell(cell) for cell in cells[:width]]
+        assert fact["heads"] == list(exact) == [read_cell(cell) for cell in page_cells[:width]]
         in_html = [
-            [re.sub(r"<[^>]*>", "", unescape(cell)) for cell in cells[place::width][1:]] for place in range(width)
+            [re.sub(r"<[^>]*>", "", unescape(cell)) for cell in page_cells[place::width][1:]] for place in range(width)
         ]
-        for (title, exact_cells), texts, shown in zip(
+        for (title, exact_cells), cell_texts, shown in zip(
             exact.items(), in_html, zip(*fact["rows"], strict=True), strict=True
         ):
-            assert texts == list(shown)
-            require_shown(texts, exact_cells, f"{kind}, page, {title}")
+            assert cell_texts == list(shown)
+            require_shown(cell_texts, exact_cells, f"{kind}, page, {title}")
     assert len(main) == sum(bool(described.title) and not described.is_detail for described in tables)
 
 

@@ -50,7 +50,7 @@ FILTERS = ("ward > 5", "pay + ward > 3", "late = 1", "cause IN ('a', 1)", "NOT w
 
 @pytest.fixture(scope="module")
 def sessions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[dp.Session]]:
-    """The same table in a file that declares types, and in one that declares none."""
+    """A table in a file that declares types, and in one that declares none."""
     folder, draws = tmp_path_factory.mktemp("forms"), np.random.default_rng(1)
     table = pa.table({str(column.column): sample(column, draws) for column in COLUMNS})
     csv.write_csv(table, folder / "t.csv")

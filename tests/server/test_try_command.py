@@ -21,6 +21,7 @@ from asgi import Heard, asked
 
 from dpcurves.cli.app import build
 from dpcurves.cli.one_table import QUESTIONS
+from dpcurves.privacy import PrivacyLoss
 from dpcurves_server import MACHINE, Services
 from dpcurves_server.cli.commands import build_forms
 from dpcurves_server.form_inputs import AUTOMATIC, InputKind, build_inputs, complete_fields
@@ -257,11 +258,12 @@ def test_the_copies_of_an_answer_ask_the_same_question(tmp_path: Path, monkeypat
     assert ending.value.code == 0
     notebook = opened.get(re.findall(r'"(/releases/[^"]*ipynb)"', answer.text)[0]).json
     cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    exec("\n".join(cells), scope := {})
+    scope: dict[str, Any] = {}
+    exec("\n".join(cells), scope)
     assert scope["curve"].privacy.rows_per_unit == 40
     grants = opened.services.archive.ledger.statement(opened.table.name).grants
     assert len({grant.purpose for grant in grants}) == 1
-    assert [float(grant.loss.epsilon) for grant in grants] == [0.5] * 4
+    assert [grant.loss for grant in grants] == [PrivacyLoss.pure("0.5")] * 4
 
 
 def test_medians_and_shares_are_read_off_an_answer(opened: Opened) -> None:
@@ -304,7 +306,8 @@ def test_columns_are_declared_anew_and_earlier_answers_stay(tmp_path: Path) -> N
     for _ in range(2):  # the second time nothing changes
         assert opened.post("/columns", changed).status == 303
     dataset = opened.services.datasets.get(MACHINE, opened.table.name)
-    assert (dataset.version, dataset.columns[0].lower, dataset.columns[1].values) == (2, -0.5, ("f", "m, x"))
+    changed_columns: Any = dataset.columns
+    assert (dataset.version, changed_columns[0].lower, changed_columns[1].values) == (2, -0.5, ("f", "m, x"))
     assert 'value="f,&#34;m, x&#34;"' in opened.get("/columns").text
     again = opened.ask("count", {"amount": "0.25"})
     assert 'action="/releases/' in again.text

@@ -53,7 +53,7 @@ def test_a_window_that_has_moved_raises_alarms_and_values_are_those_of_released_
 
 
 def test_states_of_a_stream_are_watched_as_categories() -> None:
-    """Of 40 unchanged years of four windows at one half, at most 34 alarm (more with probability 1e-6 at that rate);
+    """At most 34 of 40 unchanged years of four windows at one half alarm (more with probability 1e-6 at that rate);
     a window of other states alarms, and its values are those of released bar charts."""
     draw, shares = np.random.default_rng(5), [0.7, 0.28, 0.02]
 

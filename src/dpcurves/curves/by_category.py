@@ -388,7 +388,7 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
             return None
         numbers = {name: _as_column([row.get(name) for row in rows]) for name in names}
         labels = dict(zip(display.name_label_columns(self.columns, names), self.label_columns(), strict=True))
-        columns = {**{name: texts for name, (_, texts) in labels.items()}, **numbers}
+        columns: dict[str, Any] = {**{name: texts for name, (_, texts) in labels.items()}, **numbers}
         ends = self._describe_ends([name for name in names if name not in words], words, level)
         interval_name = self._member_interval_name()
         ends = {name: end._replace(title=end.title.replace(interval_name, "interval")) for name, end in ends.items()}

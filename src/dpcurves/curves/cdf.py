@@ -688,7 +688,10 @@ class CDF(IntervalResult):
             columns["median"] = "not known" if isnan(value) else format_axis_value(value, lower, upper, self.label)
         limits: dict[bool, Sequence[Any]] = {scopes[scope]: interval.tolist() for scope, interval in ends.items()}
         if is_date:
-            limits = {of_population: _format_days(*interval, self.label) for of_population, interval in limits.items()}
+            limits = {
+                of_population: _format_days(interval[0], interval[1], self.label)
+                for of_population, interval in limits.items()
+            }
         return {**columns, **name_ends("median", limits)}
 
     def _column_words(self) -> Mapping[str, display.ColumnWords]:

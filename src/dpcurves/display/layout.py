@@ -399,7 +399,8 @@ def _make_measure(text: Text, renderer: RendererBase) -> Callable[[str], float]:
 
 def _wrap_measured(text: str, room: float, measure: Callable[[str], float]) -> list[str]:
     """Return the lines of `text`, broken at spaces, and within words that are wider than a line."""
-    letters = max(int(len(text) * room / max(measure(text), 1.0)), 1)
+    width = sum(measure(line) for line in text.splitlines())  # fonts have no sign for the end of a line
+    letters = max(int(len(text) * room / max(width, 1.0)), 1)
     while letters > 1:
         lines = [part for line in text.splitlines() for part in break_label(line, letters)]
         if all(measure(line) <= room for line in lines):

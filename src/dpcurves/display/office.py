@@ -209,7 +209,7 @@ def _set_widths(sheet: Any, tables: Sequence[ResultTable]) -> list[float]:
         for place, column in enumerate(table.columns):
             sample = column.select_rows(np.arange(min(len(column.values), 200))).format_cells()
             longest_word = max(map(len, column.heading.split()), default=0)
-            width = min(max(12, longest_word + 2, *(len(text) + 2 for text in sample)), 40)
+            width = float(min(max(12, longest_word + 2, *(len(text) + 2 for text in sample)), 40))
             widths += [12.0] * (place + 1 - len(widths))
             widths[place] = max(widths[place], width)
     for place, width in enumerate(widths):
@@ -290,7 +290,7 @@ def _insert_picture(sheet: Any, row: int, width: float, picture: Axes) -> int:
     sheet.insert_image(
         row, 0, "picture.png", {"image_data": BytesIO(render_png(picture)), "x_scale": scale, "y_scale": scale}
     )
-    return row + ceil(pixels * inches[1] / inches[0] / 20) + 1  # pixels of a row
+    return row + ceil(float(pixels * inches[1] / inches[0] / 20)) + 1  # pixels of a row
 
 
 def _write_table(sheet: Any, styles: _Styles, table: ResultTable, row: int) -> int:

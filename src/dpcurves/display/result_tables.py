@@ -80,10 +80,10 @@ class TableColumn:
         values: Exact values, (rows,).
         cell_format: The format.
         widths: Width of the interval of each number, which decides its digits, (rows,); None: no interval.
-        numbers: Of interval ends, the numbers, whose digits the ends have, (rows,); None: this column has the numbers.
+        numbers: For interval ends, the numbers, whose digits the ends have, (rows,); None: this column has the numbers.
         bound: Lower or upper ends of intervals, or numbers.
         is_mixed: Whether rows hold different quantities, such as a count and a mean, so that each has its own digits.
-        whole_rows: Of mixed rows, those that hold whole numbers, (rows,); None: no row.
+        whole_rows: For mixed rows, those that hold whole numbers, (rows,); None: no row.
     """
 
     name: str

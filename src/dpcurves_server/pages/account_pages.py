@@ -21,8 +21,8 @@ from ..projects import Project
 from ..questions import redact_question
 from ..synthetic import DESPITE
 from ..visitors import Right, Role, Subject, may, not_found, require
-from .page_context import ADMITTED, Visit, download, parse_price, redirect_to
-from .refused_forms import FieldName, RefusableForm, capitalize_rule
+from .page_context import ADMITTED, RefusableForm, Visit, download, parse_price, redirect_to
+from .refused_forms import FieldName, capitalize_rule
 
 OUT = "/oidc"
 """Path that redirects to the issuer."""

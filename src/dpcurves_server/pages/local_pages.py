@@ -155,7 +155,7 @@ def _parse_columns(visit: Visit, table: LocalTable) -> tuple[Declared, ...]:
     """Return the columns that are used. Raises `InvalidArgument` under the form field that is wrong, and if none is
     used.
     """
-    columns = []
+    columns: list[Declared] = []
     for position, proposal in enumerate(table.columns):
         use = visit.form_value(f"use.{position}")
         if use == ColumnUse.NUMBERS.value:
@@ -238,9 +238,9 @@ def _refill(visit: Visit, position: int, proposal: ProposedColumn) -> ProposedCo
     """Return a proposal with what was typed for its column."""
     if f"use.{position}" not in visit.form:
         return proposal
-    typed = {name: visit.form_value(f"{name}.{position}") for name in ("lower", "upper", "values")}
+    lower, upper, values = (visit.form_value(f"{name}.{position}") for name in ("lower", "upper", "values"))
     use = next((use for use in ColumnUse if use.value == visit.form_value(f"use.{position}")), ColumnUse.NONE)
-    return replace(proposal, use=use, **typed)
+    return replace(proposal, use=use, lower=lower, upper=upper, values=values)
 
 
 def _to_typed(value: Category) -> Category:

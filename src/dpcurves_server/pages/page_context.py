@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
@@ -40,7 +40,7 @@ from ..issuer import Issuer
 from ..people import BrowserSession
 from ..renderer import Drawing, wait_for_drawing
 from ..visitors import Right, Visitor, may
-from .refused_forms import NOTHING_SENT, SentForm, show_refused
+from .refused_forms import NOTHING_SENT, FieldName, SentForm, capitalize_rule
 
 # Templates and their text filters. All text is escaped.
 OF_REQUESTS = re.compile(r" under the same --request-id| at --level")
@@ -374,3 +374,33 @@ async def _stream_body(body: bytes) -> AsyncGenerator[bytes, None]:
     """Yield the body in chunks."""
     for start in range(0, len(body), CHUNK_BYTES):
         yield body[start : start + CHUNK_BYTES]
+
+
+@dataclass(frozen=True, slots=True)
+class RefusableForm:
+    """A form that shows its page again when it is refused.
+
+    Attributes:
+        show_page: Builds the page that the form is on.
+        fields: The fields by the arguments of the errors about them.
+    """
+
+    show_page: Callable[[Visit], Response]
+    fields: Mapping[str, FieldName] = field(default_factory=dict)
+
+
+def show_refused(visit: Visit, form: RefusableForm | None, error: ArgumentError) -> Response:
+    """Return the page of a refused form with the error, or the page of errors if it has none or may not be shown."""
+    status, sentence = getattr(error, "status", 400), capitalize_rule(error)
+    place = None if form is None else form.fields.get(error.argument)
+    if form is not None and visit.session is not None:
+        message = sentence if place is None else f"{place.label}: {error.rule}"
+        sent = SentForm(visit.form, "" if place is None else place.name, message)
+        try:
+            answer = form.show_page(replace(visit, sent=sent))
+        except ArgumentError:  # the page is hidden from the visitor, too
+            answer = None
+        if answer is not None:
+            answer.status_code = status
+            return answer
+    return visit.render("refused.html", status, words=sentence)

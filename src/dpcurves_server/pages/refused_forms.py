@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
 
-from fastapi import Response
 from markupsafe import Markup, escape
 
 from dpcurves.arguments import ArgumentError
 
 from ..forms import Given
-
-if TYPE_CHECKING:
-    from .page_context import Visit
 
 FORM = "form"
 """The hidden form field that says which form of a page was sent."""
@@ -31,19 +25,6 @@ class FieldName:
 
     name: str
     label: str
-
-
-@dataclass(frozen=True, slots=True)
-class RefusableForm:
-    """A form that shows its page again when it is refused.
-
-    Attributes:
-        show_page: Builds the page that the form is on.
-        fields: The fields by the arguments of the errors about them.
-    """
-
-    show_page: Callable[[Visit], Response]
-    fields: Mapping[str, FieldName] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,23 +67,6 @@ class SentForm:
 
 NOTHING_SENT = SentForm()
 """No form was refused."""
-
-
-def show_refused(visit: Visit, form: RefusableForm | None, error: ArgumentError) -> Response:
-    """Return the page of a refused form with the error, or the page of errors if it has none or may not be shown."""
-    status, sentence = getattr(error, "status", 400), capitalize_rule(error)
-    place = None if form is None else form.fields.get(error.argument)
-    if form is not None and visit.session is not None:
-        message = sentence if place is None else f"{place.label}: {error.rule}"
-        sent = SentForm(visit.form, "" if place is None else place.name, message)
-        try:
-            answer = form.show_page(replace(visit, sent=sent))
-        except ArgumentError:  # the page is hidden from the visitor, too
-            answer = None
-        if answer is not None:
-            answer.status_code = status
-            return answer
-    return visit.render("refused.html", status, words=sentence)
 
 
 def capitalize_rule(error: ArgumentError) -> str:

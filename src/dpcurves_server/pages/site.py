@@ -34,8 +34,8 @@ from .page_context import (
     parse_multipart,
     read_static,
     redirect_to,
+    show_refused,
 )
-from .refused_forms import show_refused
 
 LARGEST_FORM = 2**20
 """Bytes of a form."""
