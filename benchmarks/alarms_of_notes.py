@@ -363,6 +363,7 @@ FACT = "states a public fact: its decision reads no record and no count"
 NUMBER = "states a released number, or how it was found, whatever it is"
 SITES: Mapping[str, str | tuple[str, ...]] = {
     "dpcurves.conversation.release:PrivacyStatement.with_notes": PASSED,
+    "dpcurves.curves.bar_chart:BarChart.from_counts": NUMBER,
     "dpcurves.curves.by_category:ByCategory.privacy": PASSED,
     "dpcurves.curves.calibration:Calibration.from_counts": ("intervals of a calibration",),
     "dpcurves.curves.calibration:HosmerLemeshow.from_counts": PASSED,
@@ -373,6 +374,7 @@ SITES: Mapping[str, str | tuple[str, ...]] = {
     "dpcurves.curves.cdf:CDF.smooth": FACT,
     "dpcurves.curves.class_table:notes_on_classes": ("class of scores without records",),
     "dpcurves.curves.class_table:notes_on_crowding": ("crowded scores",),
+    "dpcurves.curves.column_drift:Drift._plot_at_level": FACT,
     "dpcurves.curves.column_drift:Drift.privacy": FACT,
     "dpcurves.curves.consistency:Consistent.privacy": ("tables that contradict",),
     "dpcurves.curves.contingency:Contingency.from_counts": PASSED,
@@ -394,6 +396,7 @@ SITES: Mapping[str, str | tuple[str, ...]] = {
     "dpcurves.strategies.choice:describe_uncounted_categories": ("groups without counted records",),
     "dpcurves_judging.model_pairs:_describe_thresholds": FACT,
     "dpcurves_judging.rates_by_group:GroupRates.privacy": NUMBER,
+    "dpcurves_judging.rates_by_group:SimultaneousCurves._describe_release": FACT,
     "dpcurves.curves.result:_notes_on_split_cells": ("clipped values between round numbers",),
     "dpcurves.curves.result:_notes_on_few_cells": ("few cells",),
     "dpcurves.curves.result:notes_on_classes": ("class without records",),

@@ -73,7 +73,7 @@ def test_a_question_takes_a_model_where_it_takes_a_column(asked: Callable[[Any, 
     for question in (asked(CARD, RESIDUAL), asked("risk", "error")):
         budget, seeded = dp.PrivacyLoss.pure(1), dp.Randomness.from_seed(7)
         with dp.Session(with_scores(), budget=budget, adjacency=dp.REPLACE_ONE, randomness=seeded) as session:
-            found.append(session.ask(question, LOSS, request="r").to_json().replace("late less risk", "error"))
+            found.append(session.ask(question, LOSS, request="r").to_json().replace("late minus risk", "error"))
     assert json.loads(found[0]) == json.loads(found[1])
     question = asked(CARD, RESIDUAL)
     again = question_from_json(json.loads(json.dumps(question_to_json(question))))

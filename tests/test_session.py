@@ -161,7 +161,7 @@ def test_an_empty_table_is_refused_only_where_the_number_of_units_is_public() ->
 
 
 def test_another_number_of_units_than_was_promised_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"units: 7 is the public number"):
+    with pytest.raises(ValueError, match=r"units: the table does not have the public number 7 of units"):
         session({"x": X}, units=7).ask(QUESTION, ONE)
 
 

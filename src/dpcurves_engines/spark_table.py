@@ -10,8 +10,10 @@ from dpcurves.privacy import Unit
 from dpcurves.records.engines.engine import CountingEngine, EngineTable
 from dpcurves.records.source import hide_failure
 
-UNREACHED = "Spark was not reached, or has no such table: check the session, the table's name and the rights of "
-"its user; of a query, make a view"
+UNREACHED = (
+    "Spark was not reached, or has no such table: check the session, the table's name and the rights of its user; "
+    "of a query, make a view"
+)
 NO_VERSION = "Spark has no such version of the table: check that it is of Delta or Iceberg, and look up its history"
 
 

@@ -219,8 +219,10 @@ class ClassesView(NumbersView):
         tables = super().tables(curve)
         if curve.question.predicted is None:
             return tables
+        import numpy as np
+
         labels = list(map(str, curve.question.label.values))
-        columns = {f"predicted {label}": curve.confusion[:, index] for index, label in enumerate(labels)}
+        columns = {f"predicted {label}": np.rint(curve.confusion[:, index]) for index, label in enumerate(labels)}
         return [*tables, ViewTable("records by true and predicted class", {"true": labels, **columns}, len(labels))]
 
 

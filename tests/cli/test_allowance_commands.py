@@ -29,7 +29,7 @@ def test_what_adds_up_to_more_than_the_cap_has_to_be_said(run: Run, ledger: str)
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert refused.stderr == (
         "dpcurves: epsilon: the allowances in dataset 'flights' add up to 2.5 of epsilon 2; "
-        "allow that with the rule 'may exceed'\n"
+        "set less, or allow that with the rule 'may exceed'\n"
     )
     assert run(*more, "--may-exceed").exit_code == 0
     alone = run("ledger", "allowance", "set", ledger, "--project", "noise", "--epsilon", "3", "--may-exceed")

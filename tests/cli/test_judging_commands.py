@@ -27,7 +27,7 @@ ONE = ("--epsilon", "1", "--adjacency", "replace-one")
         (("several-models", "--label", "late", "--scores", "score,delay,late", "--grid", "0:1:4", "--show", "curves"),
          "auc, score minus delay"),
         (("multiclass", "--label", "carrier", "--classes", "UA,AA,DL", "--scores", "score,delay,late",
-          "--predicted", "carrier", "--grid", "0:1:4", "--show", "curves"), "predicted UA"),
+          "--predicted", "carrier", "--grid", "0:1:4", "--show", "curves"), "records by true and predicted class"),
         (("quantile-forecasts", "--errors", "delay", "--quantiles", "0.5", "--grid=-100:300:8"), "PIT histogram"),
         (("predicted-observed", "--predicted", "score", "--observed", "delay", "--grid", "0:1:2",
           "--observed-grid=-100:300:8"), "mean squared error"),
@@ -49,7 +49,7 @@ def test_bands_of_all_groups_hold_at_once_where_it_is_said(run: Run, parquet: Pa
     asked = ("scores", parquet, "--label", "late", "--score", "score", "--by", "carrier=UA,AA", *ONE)
     shown = run(*asked, "--show", "roc", "--bands", "all", "--plot", tmp_path / "roc.svg")
     assert "roc, with simultaneous interval bounds at 0.95 for these records" in shown.stdout
-    assert "bands of all 2 groups hold at once" in (tmp_path / "roc.svg").read_text()
+    assert "each of the 2 groups: all hold together at 0.95" in (tmp_path / "roc.svg").read_text()
     refused = run(*asked, "--show", "confusion", "--bands", "all")
     assert (refused.exit_code, refused.stderr.startswith("dpcurves: bands: --bands all needs --by and --show")) == (
         2,

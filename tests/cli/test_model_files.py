@@ -35,7 +35,7 @@ def test_a_model_in_a_file_stands_for_a_column_of_scores(run: Run, csv: Path, mo
 def test_residuals_of_a_model_in_a_file_are_those_of_the_column_it_predicts(run: Run, csv: Path, model: Path) -> None:
     asked = run("residuals", csv, "--predicted", f"@{model}", "--residual", "delay", *PLANE, *SPENT)
     assert asked.exit_code == 0, asked.output
-    assert "delay less risk" in run("residuals", csv, "--predicted", f"@{model}", "--residual", "delay", *PLANE,
+    assert "delay minus risk" in run("residuals", csv, "--predicted", f"@{model}", "--residual", "delay", *PLANE,
                                     *SPENT, "--json", "-").stdout  # fmt: skip
 
 

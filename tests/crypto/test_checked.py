@@ -238,7 +238,7 @@ def test_bad_input_is_refused_in_one_line() -> None:
         evaluate_checked_keys(both.keys(0), [3], PORTABLE, b"abc")
     with pytest.raises(ValueError, match=r"^cells: must be below 2\*\*4$"):
         shared([16], Domain(4, Z64))
-    with pytest.raises(ValueError, match=r"^digests: must have shape \(1, 16\), got \(2, 16\)$"):
+    with pytest.raises(ValueError, match=r"^digests: must have shape \(1, 16\), as the stored ones, got \(2, 16\)$"):
         evaluate_checked_keys(both.keys(0), [3], PORTABLE, KEY).find_accepted(np.zeros((2, 16), np.uint8))
 
 

@@ -168,7 +168,7 @@ def test_labels_go_on_from_call_to_call_and_are_never_the_same() -> None:
         assert np.array_equal(other.labels(count, sent) ^ mask_offset(bits, offset), labels)
         seen |= {row.tobytes() for row in labels}
     assert len(seen) == 1130
-    with pytest.raises(ProtocolError, match="^choices: must have the bytes for 64 choice bits$"):
+    with pytest.raises(ProtocolError, match="^choices: must have the bytes for 64 choice bits; use the same version"):
         other.labels(64, bytes(7))
 
 

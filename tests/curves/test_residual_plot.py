@@ -287,7 +287,7 @@ def test_slices_have_the_means_of_their_cells() -> None:
 
 
 def test_columns_of_two_lengths_are_refused() -> None:
-    with pytest.raises(ValueError, match="same number of records"):
+    with pytest.raises(ValueError, match="the arrays differ in length"):
         dp.residual_plot(X[1:], RESIDUAL, **EXACT)
 
 

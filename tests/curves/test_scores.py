@@ -177,7 +177,7 @@ def test_scores_that_are_no_probabilities_have_no_brier_score() -> None:
     scores = answer(question, {"y": LABELS, "s": np.log(SCORES / (1 - SCORES))}, HUGE, both(2000)[1], seed=1)
     assert Metric.BRIER not in scores.metrics
     assert scores.value("auc") == pytest.approx(metrics.roc_auc_score(LABELS, SCORES), abs=0.01)
-    with pytest.raises(ValueError, match=r"^grid: the Brier score needs predicted probabilities, .* -8 to 8$"):
+    with pytest.raises(ValueError, match=r"^grid: the Brier score needs predicted probabilities: .* -8 to 8$"):
         scores.value("brier")
 
 

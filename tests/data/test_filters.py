@@ -136,7 +136,7 @@ def test_columns_with_different_filters_are_refused() -> None:
     axes = (Axis("x", GRID, where="x > 0"), Axis("y", GRID, where="x > 1"))
     with (
         open_records({"x": [1.0], "y": [1.0]}, unit=EACH_RECORD, key=KEY) as records,
-        pytest.raises(InvalidArgument, match="one filter"),
+        pytest.raises(InvalidArgument, match="have different filters; give the same filter to all of them"),
     ):
         records.counts(axes)
 

@@ -60,7 +60,7 @@ def test_text_is_compared(make: Callable[[], Any]) -> None:
         assert records.counts([Categories("x", ("b", "c"))]).tolist() == [1, 0, 2]
         with pytest.raises(
             ValueError,
-            match="^column: 'x' holds (text|objects of any type), a number is needed; name a column of numbers, and ",
+            match="^column: 'x' holds (text|objects of any type), a number is needed; name a column of numbers, or ",
         ):
             records.check([Axis("x", GRID)])
 

@@ -158,7 +158,7 @@ def test_what_is_no_table_is_refused(data: object) -> None:
 
 @pytest.mark.parametrize("values", ["text", 3, {1: 2}, None])
 def test_a_column_that_is_no_array_is_refused(values: object) -> None:
-    assert refusal(lambda: opened({"x": values}), TypeError).startswith("data: column 'x' is a")
+    assert refusal(lambda: opened({"x": values}), TypeError).startswith("data: column 'x' is of type ")
 
 
 def test_a_mapping_has_columns_of_one_length_and_one_axis() -> None:

@@ -103,7 +103,7 @@ def test_a_statement_of_sql_is_counted_where_its_table_lies(sail: Any) -> None:
     found = dp.sql(sail, "SELECT dp_cdf(wage, 0, 1000, 100) FROM pay WHERE region = 'north' GROUP BY region", **terms)
     assert "counts in Spark" in str(found.privacy)
     assert round(found["north"].count, -2) == 1000
-    with pytest.raises(ValueError, match="^where: this engine evaluates no filters .*; add a column, or a view"):
+    with pytest.raises(ValueError, match="^where: this engine evaluates no filters .*; add a column to the table"):
         dp.sql(sail, "SELECT dp_cdf(wage, 0, 1000, 100) FROM pay WHERE region = 'north'", **terms)
     with pytest.raises(ValueError, match="Spark was not reached, or has no such table"):
         dp.sql(sail, "SELECT dp_count(wage) FROM `pay`.nowhere".replace("`", '"'), **terms)

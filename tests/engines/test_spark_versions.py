@@ -97,5 +97,5 @@ def test_versions_that_are_not_there_are_one_line_each(sail: Any, written: Versi
 @pytest.mark.parametrize("text", ["SELECT age FROM visits", "(SELECT 1 AS age)", "visits WHERE age > 1", "a; b"])
 def test_a_query_is_no_table(sail: Any, text: str) -> None:
     for version in (None, 0):
-        with pytest.raises(ValueError, match="table: Spark was not reached, or has no such table.*Make a view"):
+        with pytest.raises(ValueError, match="table: Spark was not reached, or has no such table.*make a view"):
             dp.spark(text, spark=sail, version=version)

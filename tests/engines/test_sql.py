@@ -122,7 +122,7 @@ REFUSED = {
     "SELECT dp_cdf(random()) FROM t": "random functions are not allowed",
     "SELECT dp_cdf((SELECT 1)) FROM t": "queries inside an expression",
     "SELECT dp_cdf('x') FROM t": "is no name of a column, and no expression",
-    "SELECT dp_cdf() FROM t": "name a column",
+    "SELECT dp_cdf() FROM t": "the column is missing; name it first",
     "SELECT dp_cdf(t.x) FROM t": "without its table",
     "SELECT dp_cdf(x, 0, random(), 3) FROM t": NUMBER,
     "SELECT dp_cdf(x, 0, max(x), 3) FROM t": NUMBER,
@@ -279,7 +279,7 @@ def test_a_condition_takes_no_unit_out_of_the_table(connection: Any) -> None:
     found = asked(connection, statement, **terms, unit="person_id", rows_per_unit=1, units=ROWS)
     assert abs(found.count - ROWS / 3) < 40
     assert found.count != ROWS / 3
-    with pytest.raises(ValueError, match="another number of units"):
+    with pytest.raises(ValueError, match="does not have the public number 1000 of units"):
         asked(connection, statement, **terms, unit="person_id", rows_per_unit=1, units=ROWS // 3)
 
 

@@ -97,5 +97,5 @@ def test_a_merged_cell_is_spread_evenly() -> None:
 
 
 def test_values_that_do_not_fit_the_law_are_refused() -> None:
-    with pytest.raises(ValueError, match="values: must be 3"):
+    with pytest.raises(ValueError, match="values: 3 values are needed"):
         least_squares(flat(3, 1), [1, 2], None)

@@ -60,10 +60,10 @@ def test_a_text_outside_of_the_language_is_refused_in_one_line(text: str) -> Non
 
 MISTYPED = {
     "agee > 3": "nearest is 'age'",
-    "lower(age) = 'x'": "age: it is a number, and text is needed",
+    "lower(age) = 'x'": "age: text is needed here, and this is a number",
     "sex > 3": "a number and text are not compared",
-    "sex + 1 > 3": "sex: it is text, and a number is needed; cast it, as in CAST(name AS DOUBLE)",
-    "age": "age: it is a number, and true or false is needed; compare it, as in flag = 1",
+    "sex + 1 > 3": "sex: a number is needed here, and this is text; cast it, as in CAST(name AS DOUBLE)",
+    "age": "age: true or false is needed here, and this is a number; compare it, as in flag = 1",
     "born > 3": "a date and a number are not compared",
     "ln(age) > 3": "compare age itself with a number",
     "exp(age) + 1 > 3": "its last bits differ",

@@ -117,9 +117,9 @@ def test_evidence_tells_sums_from_choices_and_intervals_from_other_sums() -> Non
     chosen, measured, contrasts = (evidence(law) for law in (LAWS[0], LAWS[1], LAWS[3]))
     assert (measured.sums, measured.interval_sums) == (measured.law, measured.law)
     assert contrasts.sums == contrasts.law
-    with pytest.raises(TypeError, match="must be NoisySums, got Selection"):
+    with pytest.raises(TypeError, match="a law of type NoisySums is needed, got Selection"):
         _ = chosen.sums
-    with pytest.raises(TypeError, match="must be IntervalSums, got HaarSums"):
+    with pytest.raises(TypeError, match="a law of type IntervalSums is needed, got HaarSums"):
         _ = contrasts.interval_sums
 
 

@@ -74,7 +74,7 @@ def test_a_path_is_read_by_its_own_law() -> None:
     with pytest.raises(TypeError, match="PathSums"):
         _ = Evidence(LAW, LAW.blank_values(), None).sums
     for other in (Selection((1,)), IntervalSums(1, 2, (Tier(range(2), NOISE),), None)):
-        with pytest.raises(TypeError, match="must be PathSums"):
+        with pytest.raises(TypeError, match="a law of type PathSums is needed"):
             _ = Evidence(other, other.blank_values(), None).path_sums
 
 

@@ -137,7 +137,7 @@ def test_allowances_add_up_to_more_only_if_that_was_said(flights: Account) -> No
     ledger = shared("sqlite://", flights)
     for most, project, analyst in (("0.5", "noise", None), ("0.3", "delays", "bob"), ("0.5", "delays", None)):
         with pytest.raises(
-            ValueError, match=r"^allowance: the allowances in .*; allow that with the rule 'may exceed'$"
+            ValueError, match=r"^allowance: the allowances in .*; set less, or allow that with the rule 'may exceed'$"
         ):
             allow(ledger, most, project, analyst)
         allow(ledger, most, project, analyst, together=AllowanceRule.MAY_EXCEED)

@@ -79,7 +79,7 @@ def test_the_same_seed_gives_the_same_noise_and_another_one_does_not() -> None:
 
 def test_the_shared_run_refuses_a_plan_of_choices() -> None:
     plan = ExponentialQuantiles().plan(cuts(4, 2), LOSSES["pure"], AddRemove(EACH_RECORD))
-    with pytest.raises(TypeError, match="must be NoisySums"):
+    with pytest.raises(TypeError, match="a law of type NoisySums is needed"):
         FlatHistogram().run(np.zeros(5, dtype=np.int64), plan, Randomness.from_seed(1))
     of_sums = FlatHistogram().plan(sums(1, 4, 2), LOSSES["pure"], AddRemove(EACH_RECORD))
     with pytest.raises(TypeError, match="recursive cuts"):

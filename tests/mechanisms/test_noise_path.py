@@ -323,7 +323,7 @@ def test_what_is_no_count_of_prefixes_is_refused() -> None:
     with pytest.raises(UnsupportedQuery, match="more noise than can be drawn"):
         LazyTree().plan(query(2**32), PrivacyLoss.pure(Fraction(1, 2**55)), PUBLIC)
     plan = AUTO.plan(counts(1, 4), ONE, PUBLIC)
-    with pytest.raises(TypeError, match="must be PathSums"):
+    with pytest.raises(TypeError, match="a law of type PathSums is needed"):
         LazyTree().answer(Counts([0] * 5), plan, InProcessMemory(), Randomness.from_system())
 
 

@@ -258,7 +258,7 @@ def test_a_root_is_the_same_on_every_machine(value: Fraction) -> None:
 def test_what_compares_nothing_is_refused() -> None:
     who = AddRemove(EACH_RECORD)
     for query, loss, rule in (
-        (counts(1, 3), PURE, "cannot answer CountQuery"), (above(((0, 0),), 1), PURE, "compare nothing"),
+        (counts(1, 3), PURE, "cannot answer CountQuery"), (above(((0, 0),), 1), PURE, "all weights are 0"),
         (above(GENERAL, 1), PURE * Fraction(0), "above zero"), (above(GENERAL, 1), PrivacyLoss.pure("1e-20"), "drawn"),
     ):  # fmt: skip
         with pytest.raises(UnsupportedQuery, match=rule):

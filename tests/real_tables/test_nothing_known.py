@@ -31,6 +31,7 @@ CHOSEN = [
     and not (isinstance(question, dp.CdfQuestion) and question.by is not None)  # its column y is that of shares, too
 ]  # fmt: skip
 WITHOUT_RANGE = {
+    "BarChart",
     "Histogram", "Summary", "WeightedSummary", "Contingency", "HosmerLemeshow", "Bins", "Consistent", "Verification",
     "CompetingRisks", "CountedNumbers", "Scores", "Confusion", "SurvivalNumbers", "Drift", "ReleasedResult",
     "IntervalResult",

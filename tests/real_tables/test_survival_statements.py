@@ -197,5 +197,5 @@ def test_who_enters_at_a_declared_value_is_not_at_risk_for_its_events() -> None:
         assert curve.y[4] == pytest.approx(2 / 3 if ties == "after" else 4 / 5, abs=1e-4)
     wrong_ties: tuple[Any, ...] = ("first", np.array(["after"]), np.array(["after", "before"]))
     for wrong in wrong_ties:
-        with pytest.raises(ValueError, match=r'^entry_ties: "after"'):
+        with pytest.raises(ValueError, match=r'^entry_ties: must be "after"'):
             dp.DelayedEntryQuestion("from", "t", "e", MONTHS, entry_ties=wrong)

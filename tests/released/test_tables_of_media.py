@@ -179,15 +179,15 @@ def test_all_media_show_the_same_numbers(results: dict[str, Any], kind: str) -> 
 
 def test_results_by_group_list_their_numbers_by_group(results: dict[str, Any]) -> None:
     survival = results["survival by ward"]
-    assert survival._title() == "Survival over months (months) by ward"
+    assert survival._title() == "Survival over months by ward"
     (groups, curves) = survival.report_tables()
     assert curves.is_detail
     assert list(groups.text_columns()) == [
-        "ward", "records", "median of months (months)", "95% interval for these records",
+        "ward", "records", "median of months", "95% interval for these records",
         "95% interval for the population",
     ]  # fmt: skip
     medians = [curve.median for curve in survival.values()]
-    assert [float(text) for text in groups.text_columns()["median of months (months)"]] == medians
+    assert [float(text) for text in groups.text_columns()["median of months"]] == medians
     assert "categories" not in dict(survival.summary_facts()["summary"])
     first, _ = read_sheets(survival.to_workbook(display.headless_axes((1, 1))))
     assert [row[:1] for row in first if row and row[0] in WARDS.values] == [["north"], ["south"]]

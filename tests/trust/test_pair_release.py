@@ -77,7 +77,7 @@ def test_who_is_in_too_many_pairs_or_answers_too_often_is_refused() -> None:
         release_answers(plan, pairs, np.zeros(5, np.int64), other, seeded=True)
     with pytest.raises(ValueError, match="must be a plan for this kernel"):
         dp.pairs.simulate(dp.pairs.GINI, {"value": [1] * 10}, plan)
-    with pytest.raises(ValueError, match="10 people"):
+    with pytest.raises(ValueError, match="table: must have 10 rows, the people of the plan"):
         dp.pairs.simulate(KENDALL, {"first": [1], "second": [1]}, plan)
 
 

@@ -304,7 +304,6 @@ def test_what_a_task_does_not_count_is_refused_in_one_line(pair: Federation) -> 
     for kind, task, more, words in (
         ("roc", "cells", (), "task: counts values without two classes"),
         ("survival", "wards", (), "task: counts values without two classes"),
-        ("quantiles", "classes", (), "task: counts by 'late'; ask for its distribution functions"),
         ("survival", "classes", (), "question: needs values outside the grid counted apart"),
         ("cdf", "cells", ("--at", "0.5"), "question: the task counts all cells at once"),
         ("cdf", "cells", ("--at", "7"), "at: values from 0 to 1 are needed"),

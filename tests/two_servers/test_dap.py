@@ -180,8 +180,8 @@ def test_an_analyst_collects_by_the_drafts_messages_what_it_is_answered(pair: Fe
         (collector.job(private, os.urandom(32), mode=1), "collection job of this task", 400),
         (collector.job(private, os.urandom(32), query=b"1"), "collection job of this task", 400),
         (collector.job(private, os.urandom(32), parameter=b"1"), "collection job of this task", 400),
-        (collector.job(private, os.urandom(32), kind=7), "one extension", 400),
-        (collector.job(private, os.urandom(32), more=struct.pack(">HH", 0xFF12, 0)), "one extension", 400),
+        (collector.job(private, os.urandom(32), kind=7), "single extension", 400),
+        (collector.job(private, os.urandom(32), more=struct.pack(">HH", 0xFF12, 0)), "single extension", 400),
         (Collector(made, os.urandom(32)).changed(collector.named + Collector(made, os.urandom(32)).letter(
             private, os.urandom(32))), "must be the ticket of an analyst of this task", 403),
     ):  # fmt: skip

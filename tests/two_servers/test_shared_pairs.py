@@ -95,7 +95,7 @@ def test_shares_of_values_are_even_each_and_stay_within_the_declared_bits() -> N
         assert not bits[:, 52:].any()
     columns = [encoding.decode_columns([share[party] for share in shares]) for party in (0, 1)]
     assert all(((one ^ other) == value).all() for one, other, value in zip(*columns, rows[0].tolist(), strict=True))
-    with pytest.raises(ValueError, match="each share must have 52 bits"):
+    with pytest.raises(ValueError, match="a share has bits beyond the 52 of the task"):
         encoding.require_shares(0, [b"\xff" * 7])
 
 

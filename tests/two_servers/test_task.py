@@ -116,7 +116,7 @@ def test_what_is_no_task_of_this_version_is_refused(tmp_path: Path) -> None:
         Task.from_json(json.dumps({**document, "version": 3}))
     with pytest.raises(ProtocolError, match=r"^task: .* cannot be read"):
         Task.load(tmp_path / "none")
-    with pytest.raises(ValueError, match="reports_per_owner: must be at least 1"):
+    with pytest.raises(ValueError, match="reports_per_owner: must be a number of reports of at least 1"):
         replace(PLAIN, reports_per_owner=0)
     with pytest.raises(ValueError, match="servers: must be two different servers"):
         replace(PLAIN, servers=(SERVERS[0], replace(SERVERS[1], hpke_key=SERVERS[0].hpke_key)))

@@ -1254,6 +1254,15 @@ class IntervalResult(SimulationCache, ReleasedResult):
         interval_columns = {} if level is None else self._interval_columns(level, population=population)
         return display.to_frame({**self._known_columns(), **interval_columns})
 
+    def _frame_columns(self, level: float | None, *, population: bool) -> dict[str, NDArray[Any]]:
+        """Return the columns of `to_frame` as arrays. Libraries of data frames, which take long to import, are used
+        only for a class with a `to_frame` of its own."""
+        if type(self).to_frame is not IntervalResult.to_frame:
+            return display.frame_columns(self.to_frame(level=level, population=population))
+        interval_columns = {} if level is None else self._interval_columns(level, population=population)
+        arrays = {name: np.array(column) for name, column in {**self._known_columns(), **interval_columns}.items()}
+        return {name: array.astype(object) if array.dtype.kind == "U" else array for name, array in arrays.items()}
+
     def _interval_columns(self, level: float, *, population: bool) -> dict[str, Any]:
         """Return the columns of the ends of bands or intervals at this level, by name."""
         return dict(zip(self.INTERVAL_COLUMNS, self._interval_limits(level, population=population), strict=False))
@@ -1305,13 +1314,13 @@ class IntervalResult(SimulationCache, ReleasedResult):
     ) -> dict[str, NDArray[Any]]:
         """Return the columns that `to_csv` writes, by name, with ends of intervals at `level`; a band of too many
         points to simulate is left out."""
-        columns = display.frame_columns(self.to_frame(level=None))
+        columns = self._frame_columns(None, population=False)
         value_columns = set(columns)
         if max(map(len, columns.values()), default=0) > TUNING.most_simulated_points:
             return self._format_columns(columns, (), suppress)
         for of_population in self.scopes.values():
             if population or not of_population:
-                with_ends = display.frame_columns(self.to_frame(level=level, population=of_population))
+                with_ends = self._frame_columns(level, population=of_population)
                 suffix = "_population" * of_population
                 columns |= {
                     f"{name}{suffix}": column for name, column in with_ends.items() if name not in value_columns

@@ -544,8 +544,8 @@ def _add_shared_legend(small: Sequence[Axes], shared: Sequence[str]) -> None:
 def mean_band_width(band: object) -> float:
     """Return the mean width of a band of shares: of a `Shade`, or of a ROC `Region` between its edges; 0 of others.
 
-    >>> mean_band_width(Shade([0.1, 0.2], [0.3, 0.8], "95% band")), mean_band_width(Shade([10.0], [90.0], "95% band"))
-    (0.4, 0.0)
+    >>> mean_band_width(Shade([0.25, 0.5], [0.5, 0.75], "95% band")), mean_band_width(Shade([10.0], [90.0], "95% band"))
+    (0.25, 0.0)
     """
     shade = getattr(band, "shade", band)
     if not isinstance(shade, Shade):

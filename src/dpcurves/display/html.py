@@ -227,8 +227,8 @@ def render_report(
     )  # fmt: skip
 
 
-def render_card(title: str, columns: Mapping[str, Sequence[str]], notes: Sequence[str] = ()) -> str:
-    """Return a card for notebooks as an HTML fragment: a title, a table of texts by heading, and notes."""
+def render_table_summary(title: str, columns: Mapping[str, Sequence[str]], notes: Sequence[str] = ()) -> str:
+    """Return a summary for notebooks as an HTML fragment: a title, a table of texts by heading, and notes."""
     heads = "".join(f'<th scope="col">{isolate_in_html(name)}</th>' for name in columns)
     rows = "".join(
         f"<tr>{''.join(f'<td>{_format_cell(text)}</td>' for text in cells)}</tr>"

@@ -16,7 +16,7 @@ from ..arguments import InvalidArgument, describe_value, require_integer, requir
 from ..arrays import FloatArray
 from ..curves.question import parse_class_labels
 from ..data import Categories, Grid, UnlistedCategories
-from ..display import format_number, render_card
+from ..display import format_number, render_table_summary
 from ..inference import public_generator
 from ..models import NumericColumn
 from ..privacy import Neighbours, PrivacyLoss
@@ -583,7 +583,7 @@ class Forecast:
         return f"Forecast({self.describe()})"
 
     def _repr_html_(self) -> str:
-        """Return a card for notebooks: the sentence, and a table with a row for each distribution of records."""
+        """Return a summary for notebooks: the sentence, and a table with a row for each distribution of records."""
         columns: dict[str, list[str]] = {
             "records": [expected.distribution for expected in self.expected_errors],
             f"error: {self.error_label}": [format_number(expected.error) for expected in self.expected_errors],
@@ -597,7 +597,7 @@ class Forecast:
             for name, numbers in widths.items()
             if not all(map(isnan, numbers))
         }
-        return render_card(self.describe(), columns, self.notes)
+        return render_table_summary(self.describe(), columns, self.notes)
 
     def __str__(self) -> str:
         """Return the title and one line per distribution of records."""
