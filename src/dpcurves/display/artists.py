@@ -171,7 +171,7 @@ class Footnote(Annotation):
         narrowed = max(names - 6, 0) * 8.0 / LETTER_SIZE if is_laid_out else 0
         # at least 24 characters a line
         self._letters = max(24, int(across * 72 / ax.figure.dpi / scale_font_size(LETTER) - narrowed))
-        self._letter_width = scale_font_size(LETTER) * ax.figure.dpi / 72
+        self._letter_width = scale_font_size(LETTER) / 72  # inches: files have other dots per inch than screens
         self._warning = PALE_WARNING if is_dark(ax) else WARNING
 
     @classmethod
@@ -205,7 +205,8 @@ class Footnote(Annotation):
 
     def fit(self, width: float) -> bool:
         """Wrap the lines at `width` pixels, and return whether the text changed."""
-        before, self._letters = self.get_text(), max(24, int(width / self._letter_width))  # characters, at least
+        letter_width = self._letter_width * self.get_figure(root=True).dpi  # type: ignore[union-attr]
+        before, self._letters = self.get_text(), max(24, int(width / letter_width))  # characters, at least
         self._write()
         return self.get_text() != before
 
