@@ -390,6 +390,7 @@ SITES: Mapping[str, str | tuple[str, ...]] = {
     "dpcurves.curves.residuals:BinnedResidualsQuestion.steps": PASSED,
     "dpcurves.curves.residuals:ResidualPlot.from_counts": ("few records for residuals",),
     "dpcurves.curves.result:IntervalResult._plot_at_level": FACT,
+    "dpcurves.curves.result:ReleasedResult.render_html": PASSED,
     "dpcurves.curves.result:_notes_on_end_values": ("values beyond the declared ones",),
     "dpcurves.curves.class_curves:Confusion.from_counts": NUMBER,
     "dpcurves.curves.scores:Scores.calibration": NUMBER,

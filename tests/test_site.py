@@ -299,7 +299,7 @@ def test_every_example_page_leads_to_the_gallery_and_to_the_next_one(site: Path)
 def test_a_table_is_sorted_by_its_headings(visit: Visit) -> None:
     visit.see("one_number/")
     button, first = visit.page.locator(".sortable th button"), visit.page.locator(".sortable tbody tr:first-child td")
-    for place, text in ((7, "< 0.001 %"), (7, "4.15 %"), (0, "Calibration curve, ten groups")):
+    for place, text in ((7, "< 0.001 %"), (7, "4.15 %"), (0, "Bar chart of ten categories")):
         button.nth(place).press("Enter")
         assert first.nth(place).inner_text().replace("\xa0", " ") == text
     assert visit.page.get_attribute(".sortable th >> nth=0", "aria-sort") == "ascending"
