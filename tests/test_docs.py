@@ -141,7 +141,7 @@ def built(folder: Path, files: dict[str, str]) -> subprocess.CompletedProcess[st
     """What `make docs` does, to a small site with the settings of this one."""
     settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[0]
     named = {
-        "mkdocs.yml": f"{settings}\nnav:\n  - index.md\n",
+        "mkdocs.yml": f"{settings}\nnav:\n  - index.md\n  - Examples: examples/index.md\n",
         **{f"docs/{name}": (ROOT / "docs" / name).read_text(encoding="utf-8") for name in PROGRAMS},
     }
     for place, text in (named | SOUND | files).items():
