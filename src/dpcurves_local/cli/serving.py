@@ -62,7 +62,11 @@ class ClassSizeOptions:
 
 
 def plan_local(
-    column: ColumnOptions, cells: CellOptions, wanted: TaskOptions, price: LossOptions, classes: ClassSizeOptions
+    column: ColumnOptions,
+    cells: CellOptions,
+    task_options: TaskOptions,
+    loss_options: LossOptions,
+    class_sizes: ClassSizeOptions,
 ) -> None:
     """Show the plan of a task in the local model: levels, their randomisers, and the error.
 
@@ -72,12 +76,13 @@ def plan_local(
     """
     from ..aggregated_reports import AggregatedReports
 
-    people, loss = parse_integer("people", wanted.people), price.loss()
-    sizes = classes.parse_sizes(people)
-    task = wanted.make_task(column, cells, loss)
+    people, loss = parse_integer("people", task_options.people), loss_options.loss()
+    sizes = class_sizes.parse_sizes(people)
+    task = task_options.make_task(column, cells, loss)
     law, error = task.plan.law.require_type(AggregatedReports), task.plan.error
-    exception_text = "" if wanted.kernel is None else f", not of what {wanted.kernel} says"
-    quantity = f"at one edge or cell{exception_text}" if task.aim is None else "in the mean of the curve"
+    # the error of the counts; that of a statistic of pairs, the kernel, is another one
+    of_counts = "" if task_options.kernel is None else f"; the error of {task_options.kernel} differs"
+    quantity = f"at one edge or cell{of_counts}" if task.aim is None else "in the area under the curve, its mean"
     error_line = f"standard error: about {error:.4g} of {people} people ({error / people:.3%}) {quantity}"
     print_to_console(
         make_console(),
@@ -98,6 +103,7 @@ def _make_level_table(law: AggregatedReports) -> Table:
     for name in ("level", "intervals", "people", "randomiser", "weight"):
         table.add_column(name, justify="left" if name == "randomiser" else "right")
     for number, level in enumerate(law.levels, start=1):
+        # a level sees a part of the people, whose reports stand for all; debiasing divides by the gain
         weight = law.people / level.reports / float(level.gain)
         intervals = str(law.rows * len(level.starts))
         table.add_row(str(number), intervals, str(level.reports), level.randomiser, f"{weight:.3g}")
@@ -111,13 +117,11 @@ def _describe_report(task: Task) -> str:
     from dpcurves.noise import Randomness
 
     query, source = task.plan.query, Randomness.from_system()
-    missing, names = (
-        np.full(BATCH, query.rows * query.cells),
-        np.frombuffer(source.random_bytes(8 * BATCH), dtype=np.uint8),
-    )
-    task.randomize_slots(names.reshape(-1, 8)[:16], missing[:16], source)
+    slots = np.full(BATCH, query.rows * query.cells)  # the slot of a missing value, which takes as long as any other
+    pseudonyms = np.frombuffer(source.random_bytes(8 * BATCH), dtype=np.uint8).reshape(-1, 8)
+    task.randomize_slots(pseudonyms[:16], slots[:16], source)  # compiles the loops before the clock runs
     start = process_time()
-    task.randomize_slots(names.reshape(-1, 8), missing, source)
+    task.randomize_slots(pseudonyms, slots, source)
     microseconds = (process_time() - start) / BATCH * 1e6
     return (
         f"a report: {len(task.randomize(None))} octets with its header, {microseconds:.2g} us each, many at once, here"
@@ -196,9 +200,10 @@ class ReportOptions:
 
         if self.task is None or self.id is None or self.memo is None:
             raise Misuse(
-                "task, id, kept",
-                "must all be given to send one person's row, so that no second report is drawn; to "
-                "send the reports of several people, name the file that dpcurves local randomize wrote",
+                "task, id, memo",
+                "give --task, --id and --memo to send one person's row: the memo file keeps the report, so that no "
+                "second one is drawn; to send reports of several people, name the file that dpcurves local randomize "
+                "wrote",
             )
         memo = ReportMemo.from_path(self.memo)
         return (
@@ -208,7 +213,7 @@ class ReportOptions:
         )
 
 
-def serve(document: LocalTaskDocument, receiving: ServerOptions, watching: MonitoringOptions) -> None:
+def serve(document: LocalTaskDocument, server_options: ServerOptions, monitoring_options: MonitoringOptions) -> None:
     """Accept reports of one task over HTTPS, and append them to a file for `dpcurves local aggregate`.
 
     It runs until it is stopped. A report is on disk before it is acknowledged. It prints a line when it listens, and
@@ -222,37 +227,38 @@ def serve(document: LocalTaskDocument, receiving: ServerOptions, watching: Monit
 
     from ..report_server import Quota, ReportServer
 
-    task, address = document.read_task(), Address.parse(receiving.listen)
+    task, address = document.read_task(), Address.parse(server_options.listen)
     limits = Limits(
-        parse_integer("connections", receiving.connections), parse_integer("header_timeout", receiving.header_timeout)
+        parse_integer("connections", server_options.connections),
+        parse_integer("header_timeout", server_options.header_timeout),
     )
-    certificate, key = parse_certificate_and_key(receiving.tls)
+    certificate, key = parse_certificate_and_key(server_options.tls)
     if CertificatePair.write_if_missing(address.host, certificate, key):
         print_to_console(
             make_console(), f"written: {certificate} (public: people send with --ca), and its key, which is secret"
         )
     console = make_console()
-    max_reports, of_one, of_all = (
+    max_reports, address_rate, total_rate = (
         None if value is None else parse_integer(name, value)
         for name, value in (
-            ("max_reports", receiving.max_reports),
-            ("rate_per_address", receiving.rate_per_address),
-            ("rate", receiving.rate),
+            ("max_reports", server_options.max_reports),
+            ("rate_per_address", server_options.rate_per_address),
+            ("rate", server_options.rate),
         )
     )
     server = ReportServer(
         task,
-        Path(receiving.store),
+        Path(server_options.store),
         certificate,
         key,
         limits,
         max_reports,
-        Quota(of_one, of_all),
-        watching.create_monitoring(),
+        Quota(address_rate, total_rate),
+        monitoring_options.create_monitoring(),
     )
     server.serve(
         address,
-        lambda: print_to_console(console, f"task {task.report_format.task.hex()} listens at {receiving.listen}"),
+        lambda: print_to_console(console, f"task {task.report_format.task.hex()} listens at {server_options.listen}"),
     )
 
 
