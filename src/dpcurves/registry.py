@@ -45,7 +45,10 @@ MODELS = ("Local", "Central", "Shuffle", "Federated", "Varies")
 RELEASES = ("One release", "Many releases")
 SOURCES = ("Static", "Dynamic")
 ACCESS = ("Interactive", "Non-interactive")
+"""Words of the schema, from `STATUSES` on: the only values of their fields."""
 TIERS = (1, 2, 3)
+"""Tiers of completeness of an entry, as the schema defines them: 1 is needed for a valid entry; 2 adds how often, from
+what and for whom; 3 adds details."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -285,7 +285,9 @@ class SeveralModelsQuestion(TableQuestion):
             yield name, ComparedArea(compute, pair, -1.0, 1.0, 0.0)
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for one table after another."""
+        """Ask for a table per model or per group of models, as `choose_design` decides, each with an equal budget
+        fraction; return `SeveralModels`. If the design needs a coarser grid, a note says so.
+        """
         design = choose_design(self, setting)
         require_few_counts(design.shapes(), "grid")
         grid = count_outside(coarsen_grid(self.grid, design.cells))

@@ -85,7 +85,9 @@ def _passes_filter(axes: Sequence[Axis | Categories], value: Any) -> bool:
 
 
 def _read_column(axis: Axis | Categories, value: Mapping[Any, Any]) -> Any:
-    """SECRET: return the value of an axis' column or expression in a mapping; None if it is missing."""
+    """SECRET: return a person's value for an axis: 1 for all records, the value of a column (None if the mapping lacks
+    it), or the value of an expression. Raises if an expression needs a column that the mapping lacks.
+    """
     name = str(axis.column)
     if name == ALL_RECORDS and isinstance(axis, Axis):
         return 1

@@ -121,8 +121,10 @@ MAGIC = b"DPLR"
 """First bytes of a header."""
 PSEUDONYM_SIZE = 8
 """Bytes of a pseudonym."""
-COUNT, CHECK = 8, 4
-"""Bytes of a header's number of records with its checksum, and of a record's checksum."""
+COUNT = 8
+"""Bytes of the number of records in a header: 4, and 4 of its checksum."""
+CHECK = 4
+"""Bytes of the checksum of a record."""
 MOST_AT_ONCE = 2**17
 """Records of a batch at most, which bounds memory."""
 WINDOW = 2**16

@@ -111,7 +111,11 @@ def _require_printable(field: Field, text: str) -> str:
     """Return the text. Raises `InvalidArgument` if it is too long or not printable."""
     longest_value = 2000  # characters of a field
     if len(text) > longest_value or not text.isprintable():
-        raise InvalidArgument(field.name, f"at most {longest_value} printable characters are allowed; shorten the text")
+        raise InvalidArgument(
+            field.name,
+            f"at most {longest_value} characters, and no line breaks, tabs or control characters are allowed; shorten "
+            "the text, or remove them",
+        )
     return text
 
 

@@ -206,7 +206,10 @@ def parse_message(sum_round: SumRound, stage: int, octets: bytes) -> SignedMessa
         key = Ed25519PublicKey.from_public_bytes(sum_round.roster.keys[site])
         key.verify(octets[-SIGNATURE:], octets[:-SIGNATURE])
     except (InvalidSignature, ValueError):
-        raise ProtocolError(name, f"a message is not signed by site {site}; ask this site's operator") from None
+        raise ProtocolError(
+            name,
+            f"a message in the name of site {site} has not its signature; ask its operator whether its key changed",
+        ) from None
     return SignedMessage(site, octets[start + 3 : -SIGNATURE], octets)
 
 

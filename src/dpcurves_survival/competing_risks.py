@@ -282,7 +282,7 @@ class CompetingRisks(IntervalResult):
         require_type("other", other, CompetingRisks, "competing risks of another group")
         if other.causes != self.causes or not np.array_equal(other.x, self.x):
             raise InvalidArgument(
-                "other", "the same causes on the same grid are needed: ask for both groups with these"
+                "other", "must have the causes and the grid of this curve: ask for both groups with the same ones"
             )
         return self._cause_index(cause)
 

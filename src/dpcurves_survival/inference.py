@@ -33,7 +33,9 @@ class Tuning:
     least_at_risk: float = 0.5
     """Records: the number at risk counts as at least this many when it is divided by."""
     fewest_at_risk: float = 5.0
-    """Records at risk, up to which bands for the population give no information."""
+    """Records. Bands for the population give no information from the first time at which at most this many are at
+    risk.
+    """
     least_score_variance: float = 1e-9
     """Squared records: added where neither sampling nor noise moves the events, so that any difference is
     significant."""
@@ -728,12 +730,12 @@ def band_over_orders(
 def interval_over_orders(
     low: FloatArray, high: FloatArray, level: float, *, population: bool = False
 ) -> tuple[float, float]:
-    """Return the confidence interval of a number, from draws under the orders inside cells that give its lowest and
-    highest value.
+    """Return the confidence interval of a number that the released counts fix only up to the order of events inside
+    cells: from a quantile of the draws of its lowest value to a quantile of the draws of its highest.
 
-    Noise is taken as symmetric about the released values, so that draws deviate from them as they deviate from the
-    truth. If orders matter more than noise, each endpoint has a smaller error probability (see `end_level`). For the
-    population, the next event also lies between both, so nothing is known from the orders alone.
+    The draws are used as they are, and not reflected, because the noise is symmetric about the released values. For
+    these records each end has the level of `end_level`, below (1 + level) / 2 if orders matter more than noise; for the
+    population each end has (1 + level) / 2. If a draw is NaN, the interval is (-inf, inf).
 
     Args:
         low: Draws of the lowest value, (draws,).

@@ -554,7 +554,7 @@ class SurvivalModelQuestion(TableQuestion):
             )
             if not plain:
                 raise WrongArgumentType(
-                    "censoring_survival", "a tuple of shares is needed, as in (1, 0.9, 0.8); or leave it out"
+                    "censoring_survival", "a tuple of proportions is needed, as in (1, 0.9, 0.8); or leave it out"
                 )
             object.__setattr__(self, "censoring_survival", tuple(self.censoring_survival))
             shares = np.asarray(self.censoring_survival, dtype=np.float64)

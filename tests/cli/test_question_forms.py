@@ -85,11 +85,11 @@ def test_no_field_reads_a_file(tmp_path: Path) -> None:
         ({"column": ["age", "pay"], "grid": ["0:90:9"]}, "column: several values were sent; give a single value"),
         (
             {"column": ["a" * 3000], "grid": ["0:90:9"]},
-            "column: at most 2000 printable characters are allowed; shorten the text",
+            "column: at most 2000 characters, and no line breaks, tabs or control characters are allowed",
         ),
         (
             {"column": ["a\x00b"], "grid": ["0:90:9"]},
-            "column: at most 2000 printable characters are allowed; shorten the text",
+            "column: at most 2000 characters, and no line breaks, tabs or control characters are allowed",
         ),
     ],
 )

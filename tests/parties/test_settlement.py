@@ -121,7 +121,8 @@ def test_a_server_whose_share_is_gone_after_it_was_confirmed_gets_no_second_run(
     run_both_parties(server(0, tmp_path, 1), server(1, tmp_path, 1))
     (tmp_path / str(number)).unlink()
     with pytest.raises(
-        ProtocolError, match="^settlement: one server has lost its share of the confirmed run, and nothing"
+        ProtocolError,
+        match="^settlement: the stores disagree: one server has lost its share of the confirmed run",
     ):
         run_both_parties(server(0, tmp_path, 2), server(1, tmp_path, 2))
 

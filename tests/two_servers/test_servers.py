@@ -370,7 +370,7 @@ def batch(pair: Federation, party: int = 0) -> bytes:
         (lambda good: good[:6] + bytes([2]) + good[7:], "the message is no batch of format 2"),
         (lambda good: flipped(good, 5), "the batch is for another task or server"),
         (lambda good: flipped(good, 20), "the batch is for another task or server"),
-        (lambda good: flipped(good, 7), "must be 1 to .* in a batch, of .* bytes each"),
+        (lambda good: flipped(good, 7), "a batch must hold 1 to .* reports of .* bytes each"),
         (lambda good: flipped(good, 50), "report 0 of the batch was changed, or sealed to another server"),
         (lambda good: flipped(good, 80), "report 0 of the batch was changed, or sealed to another server"),
         (lambda good: flipped(good, -1), "report 19 of the batch was changed, or sealed to another server"),

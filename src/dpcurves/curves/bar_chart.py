@@ -447,7 +447,10 @@ class BarChartQuestion(TableQuestion):
         require_type("by", self.by, Categories, CATEGORIES)
         require_type("other", self.other, bool, "True or False")
         if isinstance(self.by, UnlistedCategories) and not self.other:
-            raise InvalidArgument("other", "unlisted categories need a category for the rest: leave other out")
+            raise InvalidArgument(
+                "other",
+                "must be True if categories are not listed, to count the values that are not selected; leave other out",
+            )
         if self.counted_categories.slots > MOST_CATEGORIES:
             raise InvalidArgument(
                 "categories",

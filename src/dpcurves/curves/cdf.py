@@ -253,7 +253,8 @@ def choose_bin_edges(
         )
     if edges[0] < grid.lower or edges[-1] > grid.upper:
         raise InvalidArgument(
-            "bins", f"edges from {grid.lower:g} to {grid.upper:g}, the ends of the grid, are needed; drop those outside"
+            "bins",
+            f"every edge must lie within the grid, {grid.lower:g} to {grid.upper:g}; remove the edges outside it",
         )
     indices = grid.nearest_edge(edges)
     nearest, width = grid.edge(indices), np.diff(grid.edges).min()

@@ -428,7 +428,9 @@ def _stability_index(first: FloatArray, second: FloatArray, cells: DriftCells) -
 
 
 def _wasserstein(first: FloatArray, second: FloatArray, cells: DriftCells) -> FloatArray:
-    """Return the area between both distribution functions, (...), in units of the column."""
+    """Return the Wasserstein distance, the area between the distribution functions of two tables of counts, each
+    (..., cells): (...), in units of the column.
+    """
     first_curve, second_curve = (
         np.cumsum(counts, axis=-1) / np.maximum(counts.sum(axis=-1, keepdims=True), 1.0) for counts in (first, second)
     )

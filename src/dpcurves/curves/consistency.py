@@ -46,7 +46,9 @@ class Tuning:
     draws: int = 5000
     """Draws of the simulated noise, for small tables."""
     tolerance: float = 1e-12
-    """Ratio: relative tolerance of comparisons of doubles."""
+    """Ratio. Rounding errors of doubles: relative to the total when counts are rounded down, relative to the largest
+    singular value in a pseudoinverse, absolute for the gain of an exchange.
+    """
 
 
 TUNING = Tuning()

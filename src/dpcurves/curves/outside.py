@@ -75,7 +75,9 @@ def thresholds_for_clipping(column: object) -> Least:
 
 
 def count_beyond_bounds(axis: Axis) -> Axis:
-    """Return an axis with one cell between the bounds of `axis`, and separate cells for values beyond them."""
+    """Return `axis` with separate cells for values below and above its cells, which are kept: for one cell between the
+    bounds, pass an axis with one.
+    """
     return replace(axis, grid=axis.grid.with_outside(Outside.APART))
 
 

@@ -32,7 +32,9 @@ class Tuning:
     """Numbers that steer the estimate; `strategies.prefixes` lists the data on which they were chosen."""
 
     prior_splits: float = 1.0
-    """Splits: weight of the prior of the kinds against the observed splits."""
+    """Splits. The prior of the kinds of splits (smooth or one-sided, `KINDS`) counts as much as this many observed
+    splits.
+    """
     rounds: int = 12
     """Iterations of expectation maximisation."""
     rough_share: float = 0.25

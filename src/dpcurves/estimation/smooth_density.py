@@ -49,8 +49,9 @@ class Tuning:
     waves: int = 12
     """Cosine waves in the logarithm of the density."""
     line_deviation: float = 5.0
-    """Log density: prior standard deviation of the coefficient of the straight line. This and the next three hardly
-    matter."""
+    """Log density: prior standard deviation of the coefficient of the straight line, which runs from -1 to 1 across the
+    cells. Results hardly depend on this and the next three.
+    """
     parabola_deviation: float = 8.0
     """Log density: prior standard deviation of the coefficient of the parabola."""
     end_deviation: float = 1.5

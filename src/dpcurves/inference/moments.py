@@ -69,7 +69,9 @@ class Tuning:
     """Numbers that steer the limits of counts."""
 
     search_z: float = 12.0
-    """Standard deviations of sampling, and records: search limit for a number of positives."""
+    """Standard deviations of sampling. A search for the upper end of a count stops at the count, plus the largest
+    noise, plus this many standard deviations, plus a margin for small counts.
+    """
 
 
 TUNING = Tuning()

@@ -94,7 +94,14 @@ class TailCounts(NamedTuple):
         return np.asarray(np.maximum(self.counts - self.noise + scatter, 0.0))
 
     def _extrapolate(self, records: FloatArray, first: int, second: int) -> PowerLaw:
-        """Return the power law through two points of each draw, from the farther of its second point and the bound."""
+        """Return the power law through two points of each draw. It begins at the second point, or at the clipping bound
+        if that is farther.
+
+        Args:
+            records: Expected records at or beyond each point, (draws, points).
+            first: Index of the first point.
+            second: Index of the second point, above `first`.
+        """
         distances, start = self.distances, max(second, self.bound_index)
         begin, end = np.maximum(records[:, first], 1e-9), np.maximum(records[:, second], 1e-9)
         index = np.log(np.maximum(begin / end, 1.0)) / (np.log(distances[second]) - np.log(distances[first]))

@@ -738,8 +738,8 @@ class Chain:
         return ("spent" if len(owner) == 1 else "spent of allowance", self.book.name, *owner, spent)
 
     def encrypt(self, secret: bytes) -> str:
-        """Encrypt a secret that changes (the state of a stream), and so is stored outside the chain; return the
-        token.
+        """Encrypt with the ledger's key, and return a text token for `decrypt`. The chain is not changed: this is for
+        secrets that change (the state of a stream), which are stored outside it.
         """
         return self._key.encrypt(secret)
 

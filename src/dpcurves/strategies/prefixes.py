@@ -165,9 +165,11 @@ class Tuning:
     typical_width: float = 0.01
     """Share of the cells to which `FamilyTuning.split_ratios` apply."""
     least_scale: float = 0.4
-    """Factor. Least scale of these ratios for wide intervals."""
+    """Factor. Lower limit of sqrt(`typical_width` / width), by which `FamilyTuning.split_ratios` are multiplied; wide
+    intervals reach it.
+    """
     largest_scale: float = 2.2
-    """Factor. Largest scale of these ratios for narrow intervals."""
+    """Factor. Upper limit of the same square root; narrow intervals reach it."""
     enough_ratio: float = 250
     """Records over the base noise's standard deviation above which `tolerances` apply."""
     even_probability: float = 0.5
@@ -243,7 +245,9 @@ class Tuning:
     most_quantile_rounds: int = 4
     """Rounds. Largest number of rounds of a search for quantiles."""
     fewest_cells: int = 100
-    """Cells. Number of cells from which several rounds are more accurate than one, for any number of records."""
+    """Cells. From this many on, several rounds are made for any number of records; with a public number of records
+    fewer may suffice (`has_many_cells`).
+    """
 
 
 TUNING = Tuning()

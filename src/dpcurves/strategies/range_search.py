@@ -158,7 +158,9 @@ class Tuning:
     heap_z: float = 4.0
     """z-score that the records on round numbers must exceed together to count as heaps."""
     heap_share: float = 0.03
-    """Share of the records that the records on round numbers must exceed as well to count as heaps."""
+    """Share of all records. More than this share must lie on round numbers for them to count as heaps, in addition to
+    `heap_z`.
+    """
     reach: int = 5
     """Intervals. Distance from a clearly occupied interval within which `nearby_z` applies, else `faint_z`."""
     nearby_z: float = 2.0

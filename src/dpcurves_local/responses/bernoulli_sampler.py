@@ -29,7 +29,8 @@ _COINS = 8
 _SHORT, _LONG, _ALL = 16, 64, _COINS * BITS
 """Random bits that decide a byte of draws: 64 suffice with probability 1 - 2**-56, 512 always."""
 _GROUP = 32
-"""Random words that are looked up before their group is searched for undecided ones."""
+"""Words that are looked up in one go; their group is searched for undecided words only if its largest one is
+undecided. Affects speed, not the draws."""
 
 
 def round_down(probability: Fraction) -> int:

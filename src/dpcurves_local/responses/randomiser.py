@@ -372,7 +372,7 @@ class KaryRandomisedResponse(Randomiser):
         return self.support.p_true if int.from_bytes(report, "little") == answer else self.support.p_other
 
     def list_reports(self) -> Iterator[bytes]:
-        """Yield the reports of all answers."""
+        """Yield every possible report: one per answer, in order."""
         return (answer.to_bytes(self.octets, "little") for answer in range(self.answers))
 
     def _draw_reports(self, answers: IntArray, randomness: Randomness) -> Reports:
@@ -438,7 +438,7 @@ class HadamardResponse(Randomiser):
         return (self.support.p_true if is_true_sign else 1 - self.support.p_true) / self.index_count
 
     def list_reports(self) -> Iterator[bytes]:
-        """Yield the reports of both bits at every index."""
+        """Yield every possible report: both bits at every index."""
         return (report.to_bytes(self.octets, "little") for report in range(2 * self.index_count))
 
     def _draw_reports(self, answers: IntArray, randomness: Randomness) -> Reports:
@@ -559,7 +559,7 @@ class SubsetSelection(BitVectorRandomiser):
         return (1 - p_true) / comb(others, self.size)
 
     def list_reports(self) -> Iterator[bytes]:
-        """Yield all sets of d answers."""
+        """Yield every possible report: each set of d answers."""
         for chosen in combinations(range(self.answers), self.size):
             yield sum(1 << answer for answer in chosen).to_bytes(self.octets, "little")
 
@@ -605,7 +605,7 @@ class UnaryEncoding(BitVectorRandomiser):
         return Fraction(1, 2) * p_other**others * (1 - p_other) ** (self.answers - 1 - others)
 
     def list_reports(self) -> Iterator[bytes]:
-        """Yield all bit vectors."""
+        """Yield every possible report: each vector of bits."""
         return (bits.to_bytes(self.octets, "little") for bits in range(2**self.answers))
 
     def _draw_reports(self, answers: IntArray, randomness: Randomness) -> Reports:

@@ -324,8 +324,8 @@ def settle_run(
         if RunState.CONFIRMED in (stored.state, reported.state):
             raise ProtocolError(
                 "settlement",
-                "one server has lost its share of the confirmed run, and nothing is answered; restore "
-                "the latest copy of its store",
+                "the stores disagree: one server has lost its share of the confirmed run, and nothing is answered; "
+                "restore the latest backup of that server's store, and ask again",
                 409,
             )
         run = sha256(b"run 1\n" + job + min(nonce, reported.share) + max(nonce, reported.share)).digest()[:RUN_SIZE]

@@ -362,14 +362,15 @@ def read_seed(ticket: Path, task: PairTask) -> bytes:
         seed = bytes.fromhex(path.read_text(encoding="ascii").strip())
     except OSError as error:
         raise ProtocolError(
-            "seed", f"{str(path)!r} cannot be read ({error.strerror}); restore the seed beside the coordinator's ticket"
+            "seed",
+            f"{str(path)!r} cannot be read ({error.strerror}); restore this task's seed file from a backup",
         ) from None
     except ValueError:
         seed = b""
     if len(seed) != COMMITTED_SEED_SIZE or commit_to_seed(seed) != task.commitment:
         raise ProtocolError(
             "seed",
-            f"{str(path)!r} does not hold the seed of this task; restore the seed beside the coordinator's ticket",
+            f"{str(path)!r} does not hold the seed of this task; restore this task's seed file from a backup",
         )
     return seed
 

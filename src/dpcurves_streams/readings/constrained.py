@@ -19,8 +19,9 @@ class Tuning:
     shown otherwise.
     """
     slack_at_one: float = 1 / 8
-    """Standard deviations of the noise. Slack if a step adds one standard deviation; it falls as the square root of
-    that pace.
+    """Standard deviations of the noise. Slack, by how much a noisy total must exceed the shown one, of a total that
+    grows by one standard deviation of the noise per step; for another pace it is divided by the square root of the
+    pace.
     """
     negligible: float = 1.0
     """Tuples. Noise with a smaller standard deviation has no slack, so that exact totals are shown as they are."""

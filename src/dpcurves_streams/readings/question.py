@@ -191,7 +191,9 @@ class TickReader(Protocol):
 
 
 def as_row(counts: Sequence[float], keys: int) -> FloatArray:
-    """Return the counts of one step as (1, keys). Raises `ValueError` if their number is wrong."""
+    """Return the counts of one time step as a float array (1, keys), the shape that estimators take for several steps.
+    Raises `ValueError` unless there are `keys` counts.
+    """
     if len(counts) != keys:
         raise InvalidArgument("counts", f"must be {keys} per step, got {len(counts)}")
     return np.array([counts], dtype=np.float64)

@@ -142,7 +142,9 @@ class Response(ABC):
                 "epsilon", f"must be a Fraction, as in Fraction(1, 2), got {type(self.epsilon).__name__}"
             )
         if not LEAST_EPSILON <= self.epsilon <= MOST_EPSILON:
-            raise InvalidArgument("epsilon", f"must be from 2**-20 to {MOST_EPSILON} per pair")
+            raise InvalidArgument(
+                "epsilon", f"that of one pair must be from 2**-20 to {MOST_EPSILON}, got {float(self.epsilon):.6g}"
+            )
 
     @property
     @abstractmethod

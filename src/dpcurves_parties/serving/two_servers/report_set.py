@@ -129,7 +129,8 @@ def parse_batch(message: bytes, task: str, party: int, size: int) -> Batch:
     if share_size != size or not 1 <= count <= MOST_REPORTS:
         raise ProtocolError(
             "reports",
-            f"must be 1 to {MOST_REPORTS} in a batch, of {size} bytes each; contribute with this task's document",
+            f"a batch must hold 1 to {MOST_REPORTS} reports of {size} bytes each; make them again with this task's "
+            "document, and send smaller batches",
         )
     record = ID + size
     if len(message) != _HEADER.size + count * record:
