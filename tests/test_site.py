@@ -51,7 +51,7 @@ WIDTH, NARROW = 1200, 360
 MODES = tuple((scheme, width) for scheme in ("light", "dark") for width in (WIDTH, NARROW))
 A4 = 794
 """Its width in pixels, as browsers print."""
-MOST_BYTES, MOST_OF_SEARCH = 300_000, 380_000
+MOST_BYTES, MOST_OF_SEARCH = 300_000, 400_000
 PAINTED = "performance.getEntriesByName('first-contentful-paint').map(each => each.startTime)"
 HIDDEN = ".md-header, .md-tabs, .md-sidebar, .md-footer, .md-search, .headerlink"
 SHOWN = "(all) => all.filter(each => each.getClientRects().length > 0).map(each => each.className)"

@@ -22,7 +22,7 @@ sync_api = importlib.import_module("playwright.sync_api")
 pytest.importorskip("mike", reason="mike is not installed: pip install --group dev")
 
 ROOT = Path(__file__).resolve().parents[1]
-NAV = "\nnav:\n  - index.md\n  - second.md\n"
+NAV = "\nnav:\n  - index.md\n  - second.md\n  - Examples: examples/index.md\n"
 WARNING = ".md-banner--warning"
 NAMES = "all => all.map(each => each.firstChild.textContent.trim())"
 

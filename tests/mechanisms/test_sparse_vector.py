@@ -265,7 +265,7 @@ def test_what_compares_nothing_is_refused() -> None:
             SparseVector().plan(query, loss, who)
     with pytest.raises(UnsupportedQuery, match="above zero"):
         sparse_vector_law(above(GENERAL, 1).comparison_matrix, PrivacyLoss.zcdp("1e-30"), who)
-    with pytest.raises(TypeError, match="must be ThresholdAnswers"):
+    with pytest.raises(TypeError, match="a law of type ThresholdAnswers is needed"):
         SparseVector().run(np.zeros(4, dtype=np.int64), AUTO.plan(counts(1, 3), PURE, who), Randomness.from_seed(1))
 
 
