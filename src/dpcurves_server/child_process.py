@@ -21,7 +21,7 @@ class ChildProcess:
         self.process: subprocess.Popen[bytes] | None = None
 
     def ensure_running(self) -> subprocess.Popen[bytes]:
-        """Return the running process, after starting one if there is none or it has ended.
+        """Return the running process, after starting it if it is not running.
 
         Raises:
             OSError: The system starts no process now.
@@ -29,7 +29,7 @@ class ChildProcess:
         if self.process is None or self.process.poll() is not None:
             self.stop()
             command = [sys.executable, "-m", self.module]
-            # In a session of its own: Ctrl-C at the terminal ends the server, which then stops this process.
+            # In a separate session: Ctrl-C at the terminal ends the server, which then stops this process.
             self.process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
             )

@@ -25,11 +25,11 @@ from dpcurves_parties.serving.messages import ProtocolError
 
 Declared = NumericColumn | Categories
 UNKNOWN_RANGE = (-(2.0**100), 2.0**100)
-"""Declared range of a column of numbers whose range nobody knows: questions find one privately."""
+"""Declared range of a column of numbers with an unknown range, which questions find privately."""
 
 
 def has_unknown_range(column: Declared) -> bool:
-    """Return True for a column of numbers whose range nobody knows.
+    """Return True for a column of numbers with an unknown range.
 
     >>> has_unknown_range(NumericColumn("income", *UNKNOWN_RANGE)), has_unknown_range(NumericColumn("age", 0, 120))
     (True, False)

@@ -42,7 +42,7 @@ def describe_form_error(form: Form, error: ArgumentError, values: Given, titles:
     Arguments:
         form: The form of the question.
         error: The error.
-        values: The typed values, which tell the field of an error about a column.
+        values: The typed values, by which the field of an error about a column is found.
         titles: The titles of all questions, by command.
     """
     field = _find_field(form, error, values)

@@ -39,7 +39,7 @@ RANGES: Mapping[str, tuple[str, ...]] = {
     "x_grid": ("x",), "y_grid": ("y",), "second_grid": ("second",), "observed_grid": ("observed",),
     "groups": ("confidence",), "times": ("time",), "scores": ("score",),
 }  # fmt: skip
-"""Range fields, each with the fields of which a form has the one that names its columns."""
+"""Range fields, each with the fields that may name its columns; a form has one of these."""
 RANGE_METAVARS = {"L:U:N": ("lower", "upper", "cells"), "L:U": ("lower", "upper")}
 """Parts of a range by the form of its value."""
 NAME_LISTS = frozenset({"S,S,S", "E,E,E"})
@@ -123,7 +123,7 @@ CELLS = {
     "cdf": "512", "quantiles": "512", "roc": "16384", "scores": "100", "calibration": "4096",
     "hosmer-lemeshow": "4096", "binned-residuals": "4096", "interval-censored": "20",
 }  # fmt: skip
-"""Default numbers of cells by question; of scores, those of the question without a grid."""
+"""Default numbers of cells by question; for scores, the default of the question without a grid."""
 USUAL_CELLS = "60"
 """Default number of cells of other questions."""
 MOST_FORM_CELLS = 1024
@@ -310,14 +310,14 @@ def _find_label_column(form: Form, field: Field) -> str:
 
 
 def _label_columns(form: Form, field: Field, columns: Sequence[Declared]) -> list[Declared]:
-    """Return the declared columns that may hold a label: those that the form offers for its column."""
+    """Return the declared columns that the form offers for the column of the label."""
     name = _find_label_column(form, field)
     column_field = next((member for member in form.fields if member.name == name), None)
     return [column for column in columns if column_field is not None and _is_allowed(form, column_field, column)]
 
 
 def _has_label(column: Declared, default: str | None) -> bool:
-    """Return True if a column declares the default label, or if there is none."""
+    """Return True if a column declares the default label, or if the label has no default."""
     return default is None or not isinstance(column, Categories) or find_declared(column, default) in column.values
 
 
@@ -339,7 +339,7 @@ def _count_classes(column: Declared) -> int:
 
 
 def _is_label_column(form: Form, column: Declared) -> bool:
-    """Return True if a declared column has the classes that the question needs: two, or those that it lists."""
+    """Return True if a declared column has the classes that the question needs: two, or the listed ones."""
     if not isinstance(column, Categories):
         return form.command not in FEWEST_CLASSES and (column.lower, column.upper) == (0, 1)
     classes = len(column.values)
@@ -416,7 +416,7 @@ def complete_fields(form: Form, values: Given, columns: Sequence[Declared]) -> G
 
 
 def _fill_automatic_ranges(form: Form, values: Given, declared: Mapping[str, Declared]) -> Given:
-    """Return the typed fields, with ``auto`` as the range of a column whose range nobody knows, if none is typed and
+    """Return the typed fields, with ``auto`` as the range of a column with an unknown range, if none is typed and
     the question can find one privately.
     """
     if form.command not in AUTOMATIC:
@@ -448,7 +448,7 @@ def _complete_label(form: Form, field: Field, values: Given, declared: Mapping[s
     label.
 
     Raises:
-        ValueError: The column declares no such label, or the second class is not clear.
+        ValueError: The column does not declare this label, or the second class is not clear.
     """
     column = declared.get(_field_text(values, _find_label_column(form, field)))
     text = _field_text(values, field.name) or (field.default or "")
@@ -483,7 +483,7 @@ def _format_label(value: Category) -> str:
 
 
 def _field_text(values: Given, name: str) -> str:
-    """Return the typed text of a field, without surrounding spaces; empty if there is none."""
+    """Return the typed text of a field, without surrounding spaces; empty if nothing was typed."""
     return "".join(values.get(name, ())).strip()
 
 
@@ -500,12 +500,12 @@ def _complete_range(form: Form, field: Field, values: Given, declared: Mapping[s
     if _field_text(values, field.name) or has_other_cells or (bounds is None and not any(parts.values())):
         return {}
     if not (parts["lower"] or parts["upper"]) and _is_usual_range(form, field, bounds) and not parts.get("cells"):
-        return {}  # the question has a range of its own
+        return {}  # the question has a default range
     for name, bound in zip(("lower", "upper"), bounds or ("", ""), strict=True):
         parts[name] = parts[name] or bound
     if "cells" in parts:
         parts["cells"] = parts["cells"] or _default_cells(form, field)
-    for name in sorted(parts, key=lambda name: not parts[name]):  # what was typed before what is missing
+    for name in sorted(parts, key=lambda name: not parts[name]):  # typed parts are checked before missing ones
         _check_part(f"{field.name}.{name}", name, parts[name])
     if not float(parts["lower"]) < float(parts["upper"]):
         raise InvalidArgument(f"{field.name}.upper", f"enter a number above {parts['lower']}, where the range begins")

@@ -74,8 +74,8 @@ class LocalAccess:
 class LocalGuard:
     """ASGI middleware before all pages: host, origin, token and cookie.
 
-    A request is refused unless its host is that of the app, so that no other name can be bound to 127.0.0.1; unless
-    its origin, if it has one, is that of the app, and a request other than GET needs one; and unless it has the
+    A request is refused unless its host is the host of the app, so that no other name can be bound to 127.0.0.1; unless
+    its origin, if any, is the origin of the app, and a request other than GET needs one; and unless it has the
     cookie. The token in the address is exchanged for the cookie, which is sent with requests of these pages only
     (``SameSite=Strict``) and hidden from scripts (``HttpOnly``).
     """
@@ -133,7 +133,7 @@ def _is_equal(text: str, secret: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class LocalAuthenticator(Authenticator):
-    """Authenticator behind `LocalGuard`: each request is of the one local user.
+    """Authenticator behind `LocalGuard`: each request comes from the local user.
 
     Attributes:
         csrf: The token in every form, in addition to the checks of the guard.
@@ -181,7 +181,7 @@ def _serve_locked(
     table: LocalTable, forms: Mapping[str, Form], port: int, ready: Callable[[LocalAccess], object]
 ) -> None:
     """Serve the pages of a table whose ledger is locked."""
-    # seconds between publication times. One local user owns the table, so nobody learns counting times from them.
+    # seconds between publication times. One local user owns the table, so they reveal counting times to nobody else.
     publish_seconds = 0.2
     workers = Workers(table.ledger_url, (WorkerRole.ALL,), publish_seconds)
     services = Services(table.ledger_url, workers.notify)

@@ -26,7 +26,7 @@ class Reading:
 
     Attributes:
         group: The category; empty for a curve of all records.
-        words: What was read.
+        words: The name of the reading.
         value: The number with its interval, in words.
     """
 
@@ -65,7 +65,7 @@ def read_quantiles(curves: Mapping[str, CDF], text: str) -> list[Reading]:
 def read_shares_above(curves: Mapping[str, CDF], text: str) -> list[Reading]:
     """Return the share of the records of each curve that lie at or above a value, with its interval.
 
-    The interval is that of the simultaneous band at the edges beside the value, so it holds for any value.
+    The interval comes from the simultaneous band at the edges beside the value, so it holds for any value.
 
     Raises:
         ValueError: The text is no number.

@@ -1,4 +1,4 @@
-"""The table of `dpcurves try`: its schema, what is proposed for each column, its ledger and the lock on it.
+"""The table of `dpcurves try`: its schema, proposals for its columns, its ledger and the ledger's lock.
 
 Only the schema is read here: of a CSV file the header line, and no record.
 """
@@ -35,9 +35,9 @@ except ImportError:  # a system without fcntl, where no second process is notice
     fcntl = None  # type: ignore[assignment]
 
 PERSON = "you"
-"""The account of the one local user."""
+"""The account of the local user."""
 LEDGER_ENDING = ".dpcurves-ledger"
-"""Name ending of the ledger, which stands beside the table."""
+"""Name ending of the ledger, a file beside the table."""
 DELIMITERS = (",", ";", "\t", "|")
 """Field separators that are looked for in the header line; of equally frequent ones, the first."""
 QUOTED = re.compile(rb'"[^"]*"')
@@ -54,7 +54,7 @@ class ColumnUse(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ProposedColumn:
-    """What is proposed for a column, from its name and its declared type alone.
+    """The proposal for a column, from its name and its declared type alone.
 
     Attributes:
         name: The name.
@@ -124,7 +124,7 @@ class LocalTable:
 
     Attributes:
         source: Where the records are, and their format, without the decimal sign.
-        columns: What is proposed for each column.
+        columns: The proposal for each column.
         is_csv: Whether the table is a CSV file, which declares no types.
     """
 
@@ -144,7 +144,7 @@ class LocalTable:
 
     @property
     def name(self) -> str:
-        """The name of the data set: that of the file without its ending, and the table of a database."""
+        """The name of the data set: the file's name without its ending, and the table of a database."""
         stem = self.path.name.partition(".")[0] + (f"-{self.source.table}" if self.source.table else "")
         return "-".join(re.findall(r"\w+", stem))[:60] or "table"
 
@@ -164,7 +164,7 @@ def open_local_table(data: str, table: str = "", delimiter: str = "", encoding: 
 
     Arguments:
         data: The path of a CSV file, a Parquet file, a folder of Parquet files or a DuckDB database; or a pattern of
-            files, as ``visits-*.csv``. The ledger stands beside it.
+            files, as ``visits-*.csv``. The ledger is a file beside it.
         table: The table in a database; empty if it has one table, or for a file.
         delimiter: The field separator of a CSV file; empty: the most frequent one in the header line.
         encoding: The encoding of a CSV file; empty: UTF-8, else cp1252 if the header line is not in UTF-8.
@@ -261,7 +261,7 @@ def _find_database_table(path: Path, table: str) -> str:
 
 
 class LedgerLock:
-    """The lock of the one process that asks a table. It ends with the process, also with a killed one.
+    """The lock of the process that asks a table; there is one at most. It ends with the process, even if it is killed.
 
     Arguments:
         table: The table.
@@ -271,7 +271,7 @@ class LedgerLock:
     """
 
     def __init__(self, table: LocalTable) -> None:
-        # A file of its own: closing the file of the ledger here would release the locks of SQLite.
+        # A separate file: closing the file of the ledger here would release the locks of SQLite.
         path, name = table.ledger_path.with_name(f"{table.ledger_path.name}.lock"), table.path.name
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -325,7 +325,7 @@ def register_table(services: Services, table: LocalTable, facts: TableFacts) -> 
     account = Account(table.name, Neighbours.ADD_REMOVE, facts.unit, facts.cap)
     source.require_schema(facts.unit, facts.columns)
     if all(person.name != PERSON for person in services.people.all(MACHINE)):
-        services.people.add(MACHINE, PERSON, secrets.token_urlsafe(32))  # nobody signs in by this password
+        services.people.add(MACHINE, PERSON, secrets.token_urlsafe(32))  # this password is never used to sign in
     if all(dataset.name != table.name for dataset in services.datasets.all(MACHINE)):
         services.datasets.add(
             MACHINE, account, source, facts.columns, name=table.name, relation=Relation.FIRST, units=None

@@ -245,7 +245,7 @@ class Planner:
             self._rate.count_requests(person)
             self._waiting.setdefault(person, deque()).append((key, job))
             future = self._futures[key] = Future[None]()
-            future.set_running_or_notify_cancel()  # several may wait for it: nobody who leaves can cancel it
+            future.set_running_or_notify_cancel()  # a visitor who leaves must not cancel what others await
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="plans", daemon=True)
                 self._thread.start()
@@ -264,7 +264,7 @@ class Planner:
                     self._waiting[person] = jobs  # at the end of the line
             try:
                 outcome = self._plan_apart(job)
-            except Exception:  # whatever it was, those who wait are answered, and the next plan is made
+            except Exception:  # after any error those who wait are answered, and the next plan is made
                 outcome = None
             if outcome is not None:
                 self._outcomes.get_or_compute(key, lambda outcome=outcome: outcome)  # type: ignore[misc]
@@ -337,7 +337,7 @@ def require_declared(plans: Sequence[Plan], dataset: str, columns: Sequence[Decl
             if not isinstance(axis, Categories | Predictor) and not isinstance(axis.column, Predictor):
                 _require_numbers(declared[str(axis.column)])
             if isinstance(axis, Categories):
-                has_rest = isinstance(axis, ListedCategories)  # whose last category is that of all other values
+                has_rest = isinstance(axis, ListedCategories)  # its last category holds all other values
                 categories = axis.values[:-1] if has_rest else axis.values
                 for name, category in zip(axis.argument_names, categories, strict=False):
                     if not _is_declared(category, declared[axis.column]):

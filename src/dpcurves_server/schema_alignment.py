@@ -24,7 +24,7 @@ LABEL_COLUMNS: Mapping[str, tuple[str, ...]] = {
     "event_value": ("event",), "censored_value": ("event",), "causes": ("event",), "pos_label": ("label", "outcome"),
     "neg_label": ("label", "outcome"), "treated_value": ("treatment",), "control_value": ("treatment",),
 }  # fmt: skip
-"""Fields of a question that hold labels, each with the fields of which a question has the one that names the column."""
+"""Fields that hold labels, each with the fields that may name their column; a question has one of these."""
 OTHER_CLASSES: Mapping[str, str] = {
     "censored_value": "event_value", "neg_label": "pos_label", "control_value": "treated_value",
 }  # fmt: skip

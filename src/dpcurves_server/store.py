@@ -103,8 +103,8 @@ PROPOSED = Table(
     "dpcurves_proposed_tables", METADATA, *text_key_columns("dataset"), *integer_key_columns("version"),
     *text_columns("statement"), *bytes_columns("packed"), *text_columns("made_at", "person", "resemblance"),
 )  # fmt: skip
-# The form by which the user of a local table asked a question: `word` is that of the command line, `fields` (JSON) the
-# texts of its fields. A command is written from them.
+# The form of a question about a local table: `word` is the word of the command line, `fields` (JSON) the texts of its
+# fields. A command is written from them.
 ASKED_FORMS = Table("dpcurves_asked_forms", METADATA, *text_key_columns("id"), *text_columns("word", "fields"))
 
 

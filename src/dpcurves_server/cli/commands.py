@@ -268,7 +268,7 @@ require_extra = partial(
 def serve(store: StoreOption, listening: ListenOptions, authority: IssuerOptions, watching: MonitoringOptions) -> None:
     """Run a verification server: analysts ask questions about confidential tables through it, under budgets.
 
-    It runs until it is stopped. It prints one line when it listens, and one for each error of its own.
+    It runs until it is stopped. It prints one line when it listens, and one for each of its errors.
 
     Example: dpcurves serve --store sqlite:///server.db --listen 127.0.0.1:8443 --tls cert.pem,key.pem
     """

@@ -37,7 +37,7 @@ def try_table(table: LocalTableOptions, browser: BrowserOptions) -> None:
     """Ask a table on this machine in the browser: choose a picture, see its price, publish the answer.
 
     Nothing is read but the schema until a question is paid. The budget is counted in a ledger beside the table, and the
-    next call continues with what is left. It runs until Ctrl-C.
+    next call continues with the remaining budget. It runs until Ctrl-C.
 
     Example: dpcurves try people.csv
     """

@@ -423,7 +423,7 @@ def _role_names(person: Any) -> list[str]:
 
 
 def _split_allowances(shares: list[AllowanceBalance]) -> dict[str, object]:
-    """Return the allowance of the whole project (or None), and those of its analysts."""
+    """Return the allowance of the whole project (or None), and the allowances of its analysts."""
     project_share = next((share for share in shares if share.analyst is None), None)
     return {"whole": project_share, "analysts": [share for share in shares if share.analyst is not None]}
 

@@ -1,4 +1,4 @@
-"""Pages of `dpcurves try` beside those of the server: columns and budget, the pictures to choose, the answer."""
+"""Pages of `dpcurves try` in addition to the server's: columns and budget, the pictures to choose, the answer."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class LocalSite(Site):
 
     Attributes:
         table: The table.
-        is_changed: Whether the file differs from the one that was asked before.
+        is_changed: Whether the file differs from the file at the last start.
     """
 
     table: LocalTable | None = None
@@ -203,7 +203,7 @@ def _parse_categories(visit: Visit, position: int, proposal: ProposedColumn) -> 
 
 
 def _render_set_up(visit: Visit, error: ArgumentError | None = None, status: int = 200) -> Response:
-    """Return the form of the columns, with what was typed and the error at its field; and, before the table is
+    """Return the form of the columns, with the typed values and the error at its field; and, before the table is
     registered, of its unit and its budget.
     """
     table, dataset = _table(visit), _find_dataset(visit)
@@ -222,7 +222,7 @@ def _render_set_up(visit: Visit, error: ArgumentError | None = None, status: int
 
 
 def _fill_declared(proposal: ProposedColumn, declared: Mapping[str, Declared]) -> ProposedColumn:
-    """Return a proposal with what is declared for its column; left out if nothing is."""
+    """Return a proposal with the declaration of its column; one that is not used, if the column is not declared."""
     column = declared.get(proposal.name)
     if column is None:
         return replace(proposal, use=ColumnUse.NONE)
@@ -235,7 +235,7 @@ def _fill_declared(proposal: ProposedColumn, declared: Mapping[str, Declared]) -
 
 
 def _refill(visit: Visit, position: int, proposal: ProposedColumn) -> ProposedColumn:
-    """Return a proposal with what was typed for its column."""
+    """Return a proposal with the values that were typed for its column."""
     if f"use.{position}" not in visit.form:
         return proposal
     lower, upper, values = (visit.form_value(f"{name}.{position}") for name in ("lower", "upper", "values"))
@@ -260,7 +260,7 @@ def show_columns(visit: Visit) -> Response:
 
 
 def change_columns(visit: Visit) -> Response:
-    """Declare the columns anew, and redirect to the pictures. Earlier answers, and what they cost, stay.
+    """Declare the columns anew, and redirect to the pictures. Earlier answers and their price stay.
 
     The new declaration is the next version of the data set, about the same people, so the same account pays.
     """
@@ -301,7 +301,7 @@ def submit_form(visit: Visit) -> Response:
 
 
 def show_answer(visit: Visit) -> Response:
-    """Page of an answer: its picture, its readings, and what can be done with it."""
+    """Page of an answer: its picture, its readings, and links to publish and copy it."""
     return _render_answer(visit)
 
 

@@ -95,7 +95,7 @@ GROUPS = (
         "pairwise-scorer": ("roc", "Learn a score from pairs"),
     }),
 )  # fmt: skip
-"""The questions of the pages by what they are about."""
+"""The questions of the pages, grouped by subject."""
 
 
 HELP: Mapping[str, str] = {
@@ -109,7 +109,7 @@ HELP: Mapping[str, str] = {
     "scores": "ROC and precision-recall curve, gain, decision curve, calibration and more come from one release.",
     "roc": "", "calibration": "The share of positive labels among records of similar score.",
 }  # fmt: skip
-"""Help texts of pages where that of the command line, which has other defaults, does not apply."""
+"""Help texts of pages where the command line's help, which has other defaults, does not apply."""
 
 
 def list_question_groups(forms: Mapping[str, Form]) -> list[dict[str, Any]]:

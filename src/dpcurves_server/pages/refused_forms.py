@@ -11,7 +11,7 @@ from dpcurves.arguments import ArgumentError
 from ..forms import Given
 
 FORM = "form"
-"""The hidden form field that says which form of a page was sent."""
+"""The hidden form field with the name of the form that was sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class FieldName:
 
 @dataclass(frozen=True, slots=True)
 class SentForm:
-    """What was typed in a refused form, for the templates. Passwords are never shown again.
+    """The typed values of a refused form, for the templates. Passwords are never shown again.
 
     Attributes:
         values: The typed values of the refused form; empty if no form was refused.
@@ -42,7 +42,7 @@ class SentForm:
     message: str = ""
 
     def value(self, form: str, name: str, default: str = "") -> str:
-        """Return the text of a field: what was typed in the refused form, else the default."""
+        """Return the text of a field: the typed one in the refused form, else the default."""
         if not self.is_of(form):
             return default
         return "".join(self.values.get(name, ())[:1])
