@@ -24,8 +24,8 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "dpcurves"
 PACKAGES = ROOT / "src"
 """The core, and the folder of it and the packages beside it."""
-# Behind the privacy wall, over public numbers: where a caller who names no generator is given one, and made-up tables.
-PUBLIC_CHANCE = "inference/simulation.py", "cli/example_tables.py"
+# Behind the privacy wall, over public numbers: the one place where a caller who names no generator is given one.
+PUBLIC_CHANCE = "inference/simulation.py"
 
 
 @cache

@@ -16,7 +16,7 @@ from .options import Argument, Command
 from .terminal import Misuse, make_console, print_to_console
 
 if TYPE_CHECKING:
-    from numpy.random import Generator
+    import numpy as np
 
 SUFFIXES = (".csv", ".parquet", ".duckdb")
 """Formats by the ending of a file: CSV, Parquet, and a DuckDB database with one table of the file's name."""
@@ -35,17 +35,17 @@ class ExampleTable:
     """
 
     contents: str
-    make_columns: Callable[[Generator], Columns]
+    make_columns: Callable[[np.random.Generator], Columns]
     seed: int = 2026
 
     def columns(self) -> Columns:
         """Return the columns. They are equal in each call."""
-        import numpy as np
+        from ..inference.simulation import example_generator
 
-        return self.make_columns(np.random.default_rng(self.seed))
+        return self.make_columns(example_generator(self.seed))
 
 
-def _make_flights(rng: Generator) -> Columns:
+def _make_flights(rng: np.random.Generator) -> Columns:
     """Return 10,000 flights with their delays in minutes, and a model's probability of arriving late."""
     import numpy as np
 
@@ -67,7 +67,7 @@ def _make_flights(rng: Generator) -> Columns:
     }
 
 
-def _make_people(rng: Generator) -> Columns:
+def _make_people(rng: np.random.Generator) -> Columns:
     """Return 10,000 people with age, work, wage, illness, and months of observation."""
     import numpy as np
 
@@ -92,7 +92,7 @@ def _make_people(rng: Generator) -> Columns:
     }
 
 
-def _make_cohort(rng: Generator) -> Columns:
+def _make_cohort(rng: np.random.Generator) -> Columns:
     """Return 6,000 visits of 3,000 patients: two for each."""
     import numpy as np
 
@@ -102,7 +102,7 @@ def _make_cohort(rng: Generator) -> Columns:
     return {"patient": np.arange(6_000) // 2, "age": age, "risk": np.round(risk, 4), "ill": ill}
 
 
-def _make_patients(rng: Generator) -> Columns:
+def _make_patients(rng: np.random.Generator) -> Columns:
     """Return 4,000 patients of two arms with months until an event, its kind, and ages at entry and exit."""
     import numpy as np
 
@@ -121,7 +121,7 @@ def _make_patients(rng: Generator) -> Columns:
     }  # fmt: skip
 
 
-def _make_orders(rng: Generator) -> Columns:
+def _make_orders(rng: np.random.Generator) -> Columns:
     """Return 20,000 orders of 6,000 customers with their amounts."""
     import numpy as np
 
@@ -134,7 +134,7 @@ def _make_orders(rng: Generator) -> Columns:
     }
 
 
-def _make_events(rng: Generator) -> Columns:
+def _make_events(rng: np.random.Generator) -> Columns:
     """Return a day of devices seen at three places: time, place and device."""
     import numpy as np
 
@@ -146,7 +146,7 @@ def _make_events(rng: Generator) -> Columns:
     return {"ts": seconds, "ap": places[place], "mac": np.char.add("m", rng.integers(0, 400, count).astype(str))}
 
 
-def _make_scored(rng: Generator) -> Columns:
+def _make_scored(rng: np.random.Generator) -> Columns:
     """Return 5,000 records with a label, probabilities of three models, classes and times."""
     import numpy as np
 
@@ -172,7 +172,7 @@ def _make_scored(rng: Generator) -> Columns:
     }  # fmt: skip
 
 
-def _make_trial(rng: Generator) -> Columns:
+def _make_trial(rng: np.random.Generator) -> Columns:
     """Return 6,000 customers: whether they were written to, whether they bought, and a predicted gain."""
     import numpy as np
 
@@ -182,7 +182,7 @@ def _make_trial(rng: Generator) -> Columns:
     return {"mailed": mailed, "bought": bought, "gain": np.round(gain, 3)}
 
 
-def _make_fitted(rng: Generator) -> Columns:
+def _make_fitted(rng: np.random.Generator) -> Columns:
     """Return 5,000 predicted and paid fares, with residuals and errors of three forecast quantiles."""
     import numpy as np
 
@@ -194,7 +194,7 @@ def _make_fitted(rng: Generator) -> Columns:
     }  # fmt: skip
 
 
-def _make_loans(rng: Generator) -> Columns:
+def _make_loans(rng: np.random.Generator) -> Columns:
     """Return 8,000 loans with the borrower's age, debt, a score, and whether a payment was late."""
     import numpy as np
 
@@ -206,14 +206,14 @@ def _make_loans(rng: Generator) -> Columns:
     return {"ts": np.sort(day), "age": age, "owed": owed, "score": np.round(score, 4), "late": late}
 
 
-def _make_ages(rng: Generator) -> Columns:
+def _make_ages(rng: np.random.Generator) -> Columns:
     """Return the ages of 3,000 people."""
     import numpy as np
 
     return {"age": np.clip(np.floor(rng.gamma(9, 5, 3_000)), 0, 110).astype(int)}
 
 
-def _make_me(rng: Generator) -> Columns:
+def _make_me(rng: np.random.Generator) -> Columns:
     """Return one person's record."""
     import numpy as np
 

@@ -1251,16 +1251,20 @@ class IntervalResult(SimulationCache, ReleasedResult):
 
         The ends are for these records, or, with `population`, for the population.
         """
+        return display.to_frame(self._columns_at(level, population=population))
+
+    def _columns_at(self, level: float | None, *, population: bool) -> dict[str, Any]:
+        """Return the columns of the data frame by name, with the ends of intervals at `level`, if given."""
         interval_columns = {} if level is None else self._interval_columns(level, population=population)
-        return display.to_frame({**self._known_columns(), **interval_columns})
+        return {**self._known_columns(), **interval_columns}
 
     def _frame_columns(self, level: float | None, *, population: bool) -> dict[str, NDArray[Any]]:
         """Return the columns of `to_frame` as arrays. Libraries of data frames, which take long to import, are used
         only for a class with a `to_frame` of its own."""
         if type(self).to_frame is not IntervalResult.to_frame:
             return display.frame_columns(self.to_frame(level=level, population=population))
-        interval_columns = {} if level is None else self._interval_columns(level, population=population)
-        arrays = {name: np.array(column) for name, column in {**self._known_columns(), **interval_columns}.items()}
+        columns = self._columns_at(level, population=population)
+        arrays = {name: np.array(column) for name, column in columns.items()}
         return {name: array.astype(object) if array.dtype.kind == "U" else array for name, array in arrays.items()}
 
     def _interval_columns(self, level: float, *, population: bool) -> dict[str, Any]:

@@ -45,6 +45,11 @@ def numbered_generator(number: int) -> np.random.Generator:
     return np.random.default_rng([SIMULATION_SEED, 2 + number])
 
 
+def example_generator(seed: int) -> np.random.Generator:
+    """Return the stream of the made-up records of an example table: of nobody, and the same in each call."""
+    return np.random.default_rng(seed)
+
+
 def simulate_cell_noise(law: NoisySums, total: int | None, draws: int, generator: np.random.Generator) -> FloatArray:
     """Return simulated noise of unbiased counts: (draws, rows, cells)."""
     return np.concatenate([cells for cells, _ in law.simulate(total, draws, generator)])
