@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from io import BytesIO
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -170,3 +171,17 @@ def test_residuals_are_labels_minus_predictions() -> None:
     ax = found.plot()
     assert ax.get_ylabel() == "mean residual: label minus prediction"
     assert ax.get_title() == "Binned residuals"
+
+
+def test_a_file_has_the_layout_of_the_screen_at_any_dots_per_inch() -> None:
+    """Statements are wrapped in inches: at 300 dots per inch a line of three times the letters would be cut."""
+    note = PRIVACY.with_notes("a note that takes several lines below the picture " * 5)
+    shapes = []
+    for dots in (100, 300):
+        ax = draw_cdf(X, X, note, label="age", ax=headless_axes())
+        ax.figure.savefig(BytesIO(), dpi=dots, format="png")
+        footnote = Footnote.from_axes(ax)
+        assert footnote is not None
+        shapes.append((footnote.get_text().count("\n"), *ax.figure.get_size_inches().round(1)))
+    assert shapes[0] == shapes[1]
+    assert shapes[0][0] >= 3

@@ -150,6 +150,8 @@ class FittedLayout(ConstrainedLayoutEngine):
                 filterwarnings("error", "constrained_layout not applied", UserWarning)
                 try:
                     super().execute(fig)
+                    if any(ax.get_label() == COLORBAR for ax in fig.axes):  # its room is that of the pass before
+                        super().execute(fig)
                     return
                 except UserWarning:  # mostly the height is missing; the next steps find the right size
                     width, height = fig.get_size_inches()
