@@ -122,7 +122,9 @@ def draw_roc(
     for edges, shade in regions:
         picture.shade_band(edges, *shade)
     (_, digits), *intervals = area_rows(float(auc), areas)
-    first = f"{picture.legend_label() or CURVE} (AUC = {digits})"
+    # blank names of two curves stay different in quotes
+    entry = CURVE if picture.name is None else picture.legend_label() or repr(picture.name)
+    first = f"{entry} (AUC = {digits})"
     picture.draw_line(fpr, tpr, "\n".join([first, *(f"{words}: {ends}" for words, ends in intervals)]))
     return picture.label_axes(place="lower right", size=8, plainly=False).add_statement()
 
