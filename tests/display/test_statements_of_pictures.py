@@ -179,9 +179,11 @@ def test_a_file_has_the_layout_of_the_screen_at_any_dots_per_inch() -> None:
     shapes = []
     for dots in (100, 300):
         ax = draw_cdf(X, X, note, label="age", ax=headless_axes())
-        ax.figure.savefig(BytesIO(), dpi=dots, format="png")
+        figure = ax.figure.get_figure(root=True)
+        assert figure is not None
+        figure.savefig(BytesIO(), dpi=dots, format="png")
         footnote = Footnote.from_axes(ax)
         assert footnote is not None
-        shapes.append((footnote.get_text().count("\n"), *ax.figure.get_size_inches().round(1)))
+        shapes.append((footnote.get_text().count("\n"), *figure.get_size_inches().round(1)))
     assert shapes[0] == shapes[1]
     assert shapes[0][0] >= 3
