@@ -20,7 +20,7 @@ from dpcurves.arguments import InvalidArgument
 from dpcurves.arrays import IntArray
 from dpcurves.conversation import UnsupportedQuery
 from dpcurves.curves import HistogramQuestion
-from dpcurves.data import ALL_RECORDS, Axis, Categories, Grid, Outside, SelectedCategories, is_expression
+from dpcurves.data import ALL_RECORDS, Axis, Categories, Grid, OpenEndedAxis, Outside, SelectedCategories, is_expression
 from dpcurves.data.grid import Spacing
 from dpcurves.expressions import ValueType, evaluate_expression, parse_expression
 from dpcurves.noise.randomness import Randomness
@@ -107,7 +107,10 @@ def _evaluate(text: str, value: Mapping[str, Any], expected: ValueType | None) -
 
 def _find_cell(axis: Axis, value: Any) -> int:
     """SECRET: return the index of the cell that holds a value; the number of cells if it is missing. Raises nothing."""
-    return int(axis.grid.cell_of(np.array([_parse_number(value)]))[0])
+    number = _parse_number(value)
+    if isinstance(axis, OpenEndedAxis) and isnan(number) and (value is None or isinstance(value, Real)):
+        number = inf if axis.missing_above else -inf
+    return int(axis.grid.cell_of(np.array([number]))[0])
 
 
 def _parse_number(value: Any) -> float:

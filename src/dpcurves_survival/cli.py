@@ -292,8 +292,13 @@ class ExaminationColumns(of.QuestionOptions):
     """Options for the columns of both examinations between which an event lies."""
 
     last: str = of.option("NAME", "A column of times: the last look without the event.")
-    first: str = of.option("NAME", "A column of times: the first look with the event; inf where there was none.")
+    first: str = of.option("NAME", "A column of times: the first look with the event; empty or inf: not yet seen.")
     measured_in: str = of.option("UNIT", "The unit of measurement, for the picture.", "")
+    missing_times: str = of.option(
+        "open|excluded",
+        "A missing time leaves that end of the interval open, as in R's interval2, or excludes the record.",
+        "open",
+    )
 
 
 @dataclass(frozen=True)

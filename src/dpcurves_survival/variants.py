@@ -41,7 +41,7 @@ from dpcurves.curves.question import (
 )
 from dpcurves.curves.result import IntervalResult, PlotArguments, interval_scopes, name_ends, notes_on_dependence
 from dpcurves.curves.weighted import SquaredWeights, ask_weight_sums, format_weight_rows, note_on_weights
-from dpcurves.data import Axis, Grid, Outside, Weights
+from dpcurves.data import Axis, Grid, OpenEndedAxis, Outside, Weights
 from dpcurves.data.axis import Category, DurationAxis
 from dpcurves.display import format_number
 from dpcurves.inference.bands import simultaneous_errors
@@ -894,6 +894,10 @@ class IntervalCensoredSurvival(IntervalResult):
         return [(f"share without an event before {self.x[end]:g}", format_number(share))]
 
 
+MISSING_TIMES = "open", "excluded"
+"""What an examination without a time means: that end of the interval is open, as in R, or the record is not counted."""
+
+
 SWAPPED = (
     "have a first time with the event before the last time without it: no survival curve fits them; were both columns "
     "swapped?"
@@ -924,16 +928,20 @@ class IntervalCensoredQuestion(TableQuestion):
     Formal guarantees: a record lies in one cell of one table of pairs of cells.
 
     Attributes:
-        last: Numeric column: the last examination without the event; below the grid if no
+        last: Numeric column: the last examination without the event; empty, or below the grid, if no
             examination precedes the event.
-        first: Numeric column: the first examination with the event; beyond the grid, such as infinity, if no
+        first: Numeric column: the first examination with the event; empty, or beyond the grid, such as infinity, if no
             examination found it. A record with the event before its last examination without it is not counted.
         grid: Public cells of time, at most 64, because pairs of them are counted.
         by: Publicly declared categories: one curve for each, all together at the privacy loss of one.
         measured_in: Unit of time.
+        missing_times: "open": an empty, or unreadable, time leaves that end of the interval open, as NA does in R's
+            ``Surv(last, first, type="interval2")``, and a record without any time says nothing about the curve;
+            "excluded": a record with an empty time is not counted.
 
     Raises:
-        ValueError: there are more than 64 cells, or both examinations are one column.
+        ValueError: there are more than 64 cells, both examinations are one column, or `missing_times` is neither "open"
+            nor "excluded".
         TypeError: a field has the wrong type.
 
     >>> import dpcurves as dp
@@ -950,6 +958,7 @@ class IntervalCensoredQuestion(TableQuestion):
     grid: Grid
     by: By = None
     measured_in: str = ""
+    missing_times: str = MISSING_TIMES[0]
 
     def __post_init__(self) -> None:
         largest_cells, counted = 64, "counted in pairs"  # cells, because pairs of them are counted
@@ -960,11 +969,21 @@ class IntervalCensoredQuestion(TableQuestion):
             raise InvalidArgument(
                 "first", "the same column as the last look without the event: name the column of the first look with it"
             )
+        # `in` alone would compare an array element by element.
+        if not isinstance(self.missing_times, str) or self.missing_times not in MISSING_TIMES:
+            raise InvalidArgument(
+                "missing_times",
+                f'must be "open" (as in R) or "excluded", got {describe_value(self.missing_times)}',
+            )
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for one table: counts of each pair of cells."""
         grid = self.grid.with_outside(Outside.APART)
-        axes = prepend_category_axes(self.by, Axis(self.last, grid), Axis(self.first, grid))
+        last, first = Axis(self.last, grid), Axis(self.first, grid)
+        if self.missing_times == "open":
+            last = OpenEndedAxis(self.last, grid, missing_above=False)
+            first = OpenEndedAxis(self.first, grid, missing_above=True)
+        axes = prepend_category_axes(self.by, last, first)
         table = yield from ask_workload(CellWorkload(axes), ALL)
         never_seen = {(self.last, Side.BELOW): inf, (self.first, Side.ABOVE): inf}
         privacy = build_privacy_statement(table.releases, least={**thresholds_for_times(self.last), **never_seen})

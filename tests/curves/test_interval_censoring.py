@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from math import inf, sqrt
+from dataclasses import replace
+from math import inf, nan, sqrt
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars
 import pytest
 from by_hand import answer, both
 from test_survival import HUGE
 
 import dpcurves as dp
-from dpcurves.curves import ByCategory
+from dpcurves.curves import ByCategory, CurveWarning
+from dpcurves.data import OpenEndedAxis, Outside
 from dpcurves.privacy import PrivacyLoss
+from dpcurves_local.device import find_slot
 from dpcurves_survival import IntervalCensoredSurvival, variants
 
 YEARS = dp.IntervalCensoredQuestion("last", "first", dp.Values(range(1, 13)))
@@ -100,5 +105,55 @@ def test_looks_inside_of_cells_are_bounded_from_both_sides() -> None:
 def test_what_is_no_question_is_refused() -> None:
     with pytest.raises(ValueError, match="^first: the same column as the last look"):
         dp.IntervalCensoredQuestion("a", "a", dp.Values(range(9)))
+    with pytest.raises(ValueError, match='^missing_times: must be "open" .as in R. or "excluded"'):
+        dp.IntervalCensoredQuestion("a", "b", dp.Values(range(9)), missing_times="closed")
     with pytest.raises(ValueError, match="^grid: at most 64"):
         dp.IntervalCensoredQuestion("a", "b", dp.Grid(0, 1, cells=65))
+
+
+def ask(question: dp.IntervalCensoredQuestion, table: Any, adjacency: Any) -> Any:
+    """The curve of a table or a file, at a huge epsilon."""
+    with dp.Session(table, budget=HUGE, adjacency=adjacency) as session:
+        return session.ask(question, HUGE)
+
+
+@pytest.mark.parametrize("source", ["frame", "csv", "parquet"])
+def test_missing_times_leave_an_end_open_as_in_r(source: str, tmp_path: Path) -> None:
+    """An empty first examination with the event is one that never came, as infinity is; unreadable text is missing."""
+    given = columns(900, 1)
+    given["last - 0"] = given.pop("last")  # a name that looks like an expression
+    question = replace(YEARS, last="last - 0")
+    expected = answer(question, given, HUGE, both(900)[0], seed=1)
+    frame = polars.DataFrame(given).with_columns(
+        polars.when(polars.col("first").is_infinite()).then(None).otherwise(polars.col("first")).alias("first"),
+        polars.when(polars.col("last - 0") <= 0).then(None).otherwise(polars.col("last - 0")).alias("last - 0"),
+    )
+    assert frame["first"].null_count() > 50 < frame["last - 0"].null_count()
+    table: Any = {name: frame[name].to_numpy() for name in frame.columns}
+    if source == "csv":
+        frame.write_csv(table := tmp_path / "looks.csv")
+    elif source == "parquet":
+        frame.write_parquet(table := tmp_path / "looks.parquet")
+    for adjacency in (dp.ADD_REMOVE, dp.REPLACE_ONE):
+        assert ask(question, table, adjacency).y == pytest.approx(expected.y, abs=1e-9, nan_ok=True)
+    doubled = replace(YEARS, last='"last - 0" * 1')  # of an expression
+    assert ask(doubled, table, dp.ADD_REMOVE).y == pytest.approx(expected.y, abs=1e-9, nan_ok=True)
+    excluded = ask(replace(question, missing_times="excluded"), table, dp.ADD_REMOVE)
+    complete = {name: frame.drop_nulls()[name].to_numpy() for name in frame.columns}
+    assert excluded.y == pytest.approx(answer(question, complete, HUGE, both(900)[0], seed=1).y, abs=1e-9, nan_ok=True)
+
+
+def test_text_that_is_no_time_is_missing_and_not_open(tmp_path: Path) -> None:
+    (tmp_path / "looks.csv").write_text("last,first\n" + "1,unknown\n2,4\n" * 600)
+    with pytest.warns(CurveWarning, match="text instead of a number"):
+        curve = ask(YEARS, tmp_path / "looks.csv", dp.ADD_REMOVE)
+    assert curve.y[4] == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("pair", "slot"), [((2, None), 2 * 14 + 13), ((None, 2), 2), ((nan, nan), 13), (("x", 2), 14 * 14)]
+)
+def test_devices_place_missing_times_as_a_curator_does(pair: tuple[Any, Any], slot: int) -> None:
+    grid = dp.Values(range(1, 13)).with_outside(Outside.APART)
+    axes = OpenEndedAxis("last", grid, missing_above=False), OpenEndedAxis("first", grid, missing_above=True)
+    assert find_slot(axes, dict(zip(("last", "first"), pair, strict=True))) == slot

@@ -16,7 +16,7 @@ import numpy as np
 from ..arguments import InvalidArgument, WrongArgumentType, describe_value, require_sequence, require_type
 from ..arrays import FloatArray
 from ..expressions import Expression, find_column_names, parse_expression
-from .grid import Grid
+from .grid import Grid, Outside
 from .universe import HashUniverse, Universe, require_universe
 
 MOST_JSON = 2**24
@@ -219,6 +219,27 @@ class TypedAxis(Axis):
 @dataclass(frozen=True, slots=True)
 class DurationAxis(TypedAxis):
     """A column of numbers or durations (in seconds) on a grid. Dates and timestamps are refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenEndedAxis(Axis):
+    """A column of numbers on a grid that counts values outside it apart; a record without a number counts with the
+    values on one side of the grid.
+
+    Attributes:
+        missing_above: Whether missing numbers count above the grid; else below it.
+
+    Raises:
+        ValueError: the grid does not count values outside it apart.
+    """
+
+    missing_above: bool = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        # slotted dataclasses are made twice, so that `super()` without arguments would miss its class
+        super(OpenEndedAxis, self).__post_init__()
+        if self.grid.outside is not Outside.APART:
+            raise InvalidArgument("grid", "must count values outside it apart: use with_outside(Outside.APART)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from ..data import (
     Grid,
     HashUniverse,
     ListedCategories,
+    OpenEndedAxis,
     Predictor,
     SelectedCategories,
     TypedAxis,
@@ -32,7 +33,7 @@ from ..data import (
     is_expression,
 )
 from ..data.universe import BITS_A_DIGIT
-from ..expressions import rename_columns
+from ..expressions import Expression, col, parse_expression, rename_columns, when
 from ..privacy import Unit
 from ..queries import query as queries
 from ..queries.weights import WeightedQuery
@@ -199,6 +200,8 @@ def _solve_newton_step(
 # SENSITIVE. Records of one data holder, and the exact integers counted from them.
 
 
+NUMERIC = {ColumnKind.NUMBERS, ColumnKind.UNTYPED, ColumnKind.FIELDS}
+"""Kinds of columns that may hold numbers."""
 TEXTS = {ColumnKind.TEXT, ColumnKind.OBJECTS}
 LABELLED_ANYHOW = {ColumnKind.FIELDS, ColumnKind.OBJECTS}
 """Kinds of columns whose labels may be numbers or text: the schema does not say."""
@@ -431,9 +434,7 @@ class Records:
             raise InvalidArgument("axes", "at least one column is needed, as in Axis('age', Grid(0, 100, cells=20))")
         engines.require_known_axes(axes)
         for axis, column, *_ in self._bind_axes(axes):
-            allowed_kinds = {ColumnKind.NUMBERS, ColumnKind.UNTYPED, ColumnKind.FIELDS} | (
-                TEXTS if isinstance(axis, Categories) else set()
-            )
+            allowed_kinds = NUMERIC | (TEXTS if isinstance(axis, Categories) else set())
             if column.kind not in allowed_kinds:
                 rule = f"{axis.column!r} holds {column.kind.value}, {_describe_needed_kind(axis, column.kind)}"
                 raise InvalidArgument("column", rule, str(axis.column))
@@ -678,6 +679,8 @@ class Records:
 
     def _bind_axis(self, axis: Axis | Categories, columns: Sequence[Column]) -> engines.BoundAxis:
         """Resolve an axis to a column of the schema, or to a derived one, on a grid of its values."""
+        if isinstance(axis, OpenEndedAxis):
+            return self._bind_open_ended(axis, columns)
         if not is_expression(axis, {column.name for column in columns}):
             position = find_column(axis.column, columns)
             return engines.BoundAxis(axis, _adapt_column(axis, columns[position]), position)
@@ -686,6 +689,28 @@ class Records:
             axis, text = replace(axis, grid=invert_grid(chain.steps, axis.grid)), chain.inner
         column, position = self._derive_column(text, isinstance(axis, Axis))
         return engines.BoundAxis(axis, _adapt_column(axis, column), position)
+
+    def _bind_open_ended(self, axis: OpenEndedAxis, columns: Sequence[Column]) -> engines.BoundAxis:
+        """Resolve an axis to a derived column, in which a number beyond the grid stands for each missing one."""
+        text, grid = str(axis.column), axis.grid
+        is_column = not is_expression(axis, {column.name for column in columns})
+        if is_column:
+            known = columns[find_column(text, columns)]
+            number = col(known.name)
+            if known.kind not in NUMERIC:  # which `check` refuses
+                return engines.BoundAxis(Axis(text, grid, where=axis.where), known, find_column(text, columns))
+        else:
+            chain = find_chain(text)
+            text, grid = (text, grid) if chain is None else (chain.inner, invert_grid(chain.steps, grid))
+            number = Expression(parse_expression(text, "column"))
+        lower, upper = grid.closed_endpoints
+        beyond = float(np.nextafter(upper, np.inf) if axis.missing_above else np.nextafter(lower, -np.inf))
+        text = str(when(number.is_null(), beyond, number))
+        if is_column and isinstance(self._engine, DerivesColumns):  # the name is the schema's: not renamed again
+            column, position = self._engine.derive(text, True, "column")
+        else:
+            column, position = self._derive_column(text, True)
+        return engines.BoundAxis(replace(axis, grid=grid), column, position)
 
     def _resolve_members(self, axes: Axes) -> list[engines.BoundAxis]:
         """Resolve axes, and for hashed categories the names in the records that have each hash.

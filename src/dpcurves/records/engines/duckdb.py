@@ -19,7 +19,7 @@ import numpy as np
 
 from ...arguments import InvalidArgument
 from ...arrays import FloatArray, IntArray
-from ...data import Axis, Grid, MissingReason, Outside, SelectedCategories
+from ...data import Axis, Grid, MissingReason, OpenEndedAxis, Outside, SelectedCategories
 from ...privacy import EACH_RECORD, Unit
 from ...queries.query import LONGEST_CATEGORY
 from ..source import (
@@ -366,8 +366,9 @@ def _category_slot_sql(bound: engines.BoundAxis, number: int, slot: str) -> str:
     )
 
 
-def missing_reason_sql(bound: Sequence[engines.BoundAxis]) -> str:
-    """Return SQL for the reason why a row is missing on any axis; NULL if it is not missing.
+def missing_reason_sql(bound: Sequence[engines.BoundAxis], columns: int) -> str:
+    """Return SQL for the reason why a row is missing on any axis; NULL if it is not missing. Columns from the given
+    number on are derived.
 
     Formal guarantees: a row has a reason if and only if it is counted as missing, and then exactly one: its line's
     fault, else the reason on the first axis that it is missing on.
@@ -382,9 +383,12 @@ def missing_reason_sql(bound: Sequence[engines.BoundAxis]) -> str:
     }  # fmt: skip
     cases = [f"WHEN NOT ({' OR '.join(is_missing)}) THEN NULL"]
     cases += [f"WHEN fault = '{chr(letter)}'::BLOB THEN {reason.value}" for letter, reason in faults.items()]
-    for index, (axis, *_) in enumerate(bound):
+    for index, bound_axis in enumerate(bound):
+        axis, is_derived = bound_axis.axis, bound_axis.place >= columns
         reason_of_value = MissingReason.NO_NUMBER if isinstance(axis, Axis) else MissingReason.OTHER_LABEL
-        cases.append(f"WHEN {is_missing[index]} AND t{index} IS NULL THEN {MissingReason.EMPTY.value}")
+        if not isinstance(axis, OpenEndedAxis):  # on which an empty field is not missing
+            reason_of_null = MissingReason.UNDEFINED if is_derived else MissingReason.EMPTY
+            cases.append(f"WHEN {is_missing[index]} AND t{index} IS NULL THEN {reason_of_null.value}")
         cases.append(f"WHEN {is_missing[index]} THEN {reason_of_value.value}")
     return f"CASE {' '.join(cases)} END"
 
@@ -588,11 +592,12 @@ class DuckEngine:
         line_position = self._source.line_place if isinstance(self._source, HasLines) else None
         rows = self._used_rows(bound) if line_position is None else self._used_rows(bound, line_position)
         fault = "NULL AS fault" if line_position is None else f"{sql_name(line_position)} AS fault"
-        query = f"SELECT {missing_reason_sql(bound)} AS reason FROM ({_read_sql(rows, bound, fault)})"
+        reason = missing_reason_sql(bound, len(self._source.columns))
+        query = f"SELECT {reason} AS reason FROM ({_read_sql(rows, bound, fault)})"
         count_query = f"SELECT reason, count(*) FROM ({query}) WHERE reason IS NOT NULL GROUP BY reason"
         counts = np.zeros(len(MissingReason), dtype=np.int64)
-        for reason, records in self._engine.connection.execute(count_query).fetchall():
-            counts[reason] = records
+        for index, records in self._engine.connection.execute(count_query).fetchall():
+            counts[index] = records
         return counts
 
     def sums(self, bound: Sequence[engines.BoundAxis], half: int) -> list[int]:
