@@ -17,7 +17,7 @@ from dpcurves.privacy import EACH_RECORD, Unit
 from dpcurves.records import table_sources
 from dpcurves.records.table_sources import open_records
 
-EMPTY, NO_NUMBER, OTHER_LABEL, FIELDS, QUOTES, LONG = MissingReason
+EMPTY, NO_NUMBER, OTHER_LABEL, FIELDS, QUOTES, LONG, UNDEFINED = MissingReason
 GRID = dp.Grid(0, 100, cells=10)
 ONE = dp.PrivacyLoss.pure(1)
 LINES = [
@@ -142,6 +142,16 @@ def test_labels_have_a_reason_of_their_own_and_shares_of_several_reasons_are_tol
 def test_a_column_of_text_that_is_counted_says_that_its_texts_are_no_numbers() -> None:
     found = notes(table(*GOOD), dp.CountQuestion("y"))
     assert any(NO_NUMBER.description in note for note in found)
+
+
+def test_an_expression_without_a_value_has_a_reason_of_its_own() -> None:
+    """Its fields are not empty: one is a word, and a division by zero has no value."""
+    for column, lines in (("2 * x", (*GOOD, "oops,a\n")), ("10 / x", (*GOOD, "0,a\n"))):
+        note = next(
+            note for note in notes(table(*lines), dp.CdfQuestion(column, GRID)) if note.startswith("of the missing")
+        )
+        assert UNDEFINED.description in note
+        assert EMPTY.description not in note
 
 
 def test_good_lines_have_no_note_on_reasons() -> None:

@@ -14,6 +14,7 @@ class MissingReason(Enum):
     FIELDS = 3
     QUOTES = 4
     LONG_LINE = 5
+    UNDEFINED = 6
 
     @property
     def description(self) -> str:
@@ -37,4 +38,7 @@ WORDS = {
         '5" pipe)'
     ),
     MissingReason.LONG_LINE: "are lines of more than a mebibyte",
+    MissingReason.UNDEFINED: (
+        "have no value of an expression (of an empty or unreadable field, or of a step such as a division by zero)"
+    ),
 }
