@@ -171,10 +171,6 @@ def _is_same_step(x: Floats | None, y: Floats | None) -> bool:
     return x is not None and y is not None and bool(np.array_equal(x, y, equal_nan=True))
 
 
-LATTICE_POWER = -40
-"""Exponent of two: outcomes with no lower bits lie on a chosen lattice; doubles have lower bits."""
-
-
 def check_lattice(sampler: Sampler, pair: NeighbourPair, calls: int = 400) -> list[Finding]:
     """Return findings on published numbers that lie on no lattice, for each number that is not always an integer.
 
@@ -187,7 +183,8 @@ def check_lattice(sampler: Sampler, pair: NeighbourPair, calls: int = 400) -> li
     for column in range(min(left.shape[1], right.shape[1], 8)):
         bits_by_side = [find_lowest_bits(rows[:, column]) for rows in (left, right)]
         lowest = min((_find_lowest_bit(bits) for bits in bits_by_side), default=0.0)
-        if lowest < LATTICE_POWER:
+        # -40: exponent of two: outcomes with no lower bits lie on a chosen lattice; doubles have lower bits
+        if lowest < -40:
             message = f"number {column + 1} has bits down to 2^{lowest:.0f}: it lies on no lattice, and may be porous."
             findings.append(Finding("floating point", message, is_flagged=False))
     return findings

@@ -21,8 +21,6 @@ SPECIAL = (
 """Values that engines get wrong, besides edges: special, extreme and unrepresentable numbers."""
 SAMPLED_EDGES = 1000
 """Edges sampled from each region of a fine grid, and values whose offsets are checked."""
-MOST_COUNTED = 2**22
-"""Cells. Largest number of cells that are counted one by one; finer grids are counted by prefixes only."""
 HALVES = (1, 2**20 + 1, 2**39)
 """Steps. Half widths of a cell for which offsets are checked: smallest, odd and large."""
 DECIMALS = (
@@ -106,7 +104,8 @@ def require_conformance(engine: CheckableEngine, bound: Sequence[BoundAxis]) -> 
 
 def _check_grid(engine: CheckableEngine, grid: Grid) -> Iterator[Finding]:
     """Yield the findings for one grid: cells of test numbers, and offsets if the grid is not too fine."""
-    if grid.cells > MOST_COUNTED:
+    # 2**22 cells: largest number of cells that are counted one by one; finer grids are counted by prefixes only
+    if grid.cells > 2**22:
         grid = grid.merge_cells(_select_edges(grid.cells).tolist())  # prefixes are counted between a few edges
     values = collect_test_numbers(grid)
     yield Finding(

@@ -206,8 +206,6 @@ class PostgresTable(EngineTable):
 
 MOST_COMPARED = 8
 """Columns up to which rows are sorted by their values; wider rows are sorted by a digest."""
-MOST_OF_ROW = 2**28
-"""Bytes of all texts of a row: PostgreSQL limits a value to 1 GiB."""
 
 
 def used_rows_sql(
@@ -329,7 +327,8 @@ def _comparable_values_sql(table: Table, index: int, columns: int) -> list[str]:
     value = f"c{index}"
     if table.columns[index].kind is ColumnKind.NUMBERS:
         return [value, f"scale({value})"] if table.types[index] == NUMERIC else [value]
-    text, longest = table.columns[index].text.format(value), min(LONGEST_TEXT, MOST_OF_ROW // columns)
+    # 2**28: bytes of all texts of a row: PostgreSQL limits a value to 1 GiB
+    text, longest = table.columns[index].text.format(value), min(LONGEST_TEXT, 2**28 // columns)
     short, digest = f"THEN {text} END", f"THEN sha256(convert_to({text}, 'UTF8')) END"
     return [
         f"CASE WHEN octet_length({text}) <= {longest} {short}",

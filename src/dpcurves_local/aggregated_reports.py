@@ -127,10 +127,6 @@ def _compute_covariances(
     return tuple(float(value) for value in exact)
 
 
-MOST_DRAWN = 10**9
-"""People that are sampled without replacement at most; a limit of NumPy."""
-
-
 def simulate_errors(law: AggregatedReports, draws: int, generator: np.random.Generator) -> FloatArray:
     """Simulate errors of `AggregatedReports.debias` under the law's shares, shape (draws, values).
 
@@ -139,7 +135,8 @@ def simulate_errors(law: AggregatedReports, draws: int, generator: np.random.Gen
     """
     # 1000: expected false reports from which their binomial number is simulated as normal: its skewness is below 0.04
     is_skewed = any(level.reports * level.p_other < 1000 for level in law.reported_levels)
-    simulate_law = _simulate_reports if is_skewed and law.whole and law.people < MOST_DRAWN else _simulate_normal_errors
+    # 10**9: people that are sampled without replacement at most; a limit of NumPy
+    simulate_law = _simulate_reports if is_skewed and law.whole and law.people < 10**9 else _simulate_normal_errors
     return simulate_law(law, draws, generator)
 
 

@@ -45,8 +45,6 @@ from .responses.randomiser import Reports
 from .trust import Coins, Local, convert_to_epsilon, count_message_octets, find_answers, find_randomisers, make_messages
 
 # Candidate numbers of cells for a kernel over pairs: more cells reduce the discretisation error and add noise.
-MOST_CELLS = 2**10
-"""Cells of the finest candidate grid; the kernel is a table of cells by cells."""
 
 
 def choose_grid(kernel: Function, lower: float, upper: float, *, people: int, loss: PrivacyLoss) -> Grid:
@@ -92,7 +90,8 @@ def predict_error(kernel: Function, grid: Grid, people: int, loss: PrivacyLoss) 
 def _list_candidate_grids(lower: float, upper: float) -> Iterator[Grid]:
     """Yield grids of 2, 4, ..., 1,024 cells of equal width."""
     cells = 2
-    while cells <= MOST_CELLS:
+    # 2**10: cells of the finest candidate grid; the kernel is a table of cells by cells
+    while cells <= 2**10:
         yield Grid(lower, upper, cells=cells)
         cells *= 2
 

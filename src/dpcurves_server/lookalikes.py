@@ -28,8 +28,6 @@ from dpcurves.data import Categories
 from .datasets import Source
 from .declared_columns import PARQUET, Declared, columns_from_json, has_text_categories
 
-SECONDS = 120
-"""Seconds of time of a comparison."""
 MEMORY = 3 * 2**30
 """Bytes of address space of the comparing process, libraries included."""
 FEWEST = 100
@@ -63,7 +61,8 @@ def compare_tables(upload: bytes, packed: bytes, columns: Sequence[Declared], so
     command = [sys.executable, "-m", "dpcurves_server.lookalikes"]
     message = json.dumps(facts).encode() + b"\n" + packed
     try:
-        process = subprocess.run(command, input=message, capture_output=True, timeout=SECONDS, check=True)
+        # 120 seconds, after which a comparison is aborted
+        process = subprocess.run(command, input=message, capture_output=True, timeout=120, check=True)
         return Resemblance(process.stdout.decode())
     except (subprocess.SubprocessError, ValueError):
         return Resemblance.UNCLEAR

@@ -53,8 +53,6 @@ SECONDS = 60.0
 """Seconds after which planning is aborted."""
 MEMORY = 3 * 2**30
 """Bytes of address space of the planning process, libraries included."""
-BLOATED = 2**29
-"""Bytes of resident memory after which the planning process ends and another one starts."""
 TOO_LARGE = "the question is too large to be planned here; use fewer cells"
 BUSY = "too many plans wait; try again in a minute"
 UNPLANNED = "the plan took too long, or the planning process ended; use fewer cells, or try again in a minute"
@@ -413,7 +411,8 @@ def main() -> None:
             outcome = _plan_or_refuse(job)
         except MemoryError:
             outcome = InvalidArgument("question", TOO_LARGE)
-        _write_message(outcomes, (outcome, _read_resident_bytes() > BLOATED))
+        # 2**29: bytes of resident memory after which the planning process ends and another one starts
+        _write_message(outcomes, (outcome, _read_resident_bytes() > 2**29))
 
 
 def _read_resident_bytes() -> int:

@@ -243,8 +243,6 @@ def _repeat_rows(table: Any, facts: Facts) -> Any:
 
 MOST_OF_ONE = 4
 """Files and comparisons of one person that wait."""
-SECONDS = 60.0
-"""Seconds after which a drawing is aborted and its process restarted: nobody waits longer for it."""
 MEMORY = 4 * 2**30
 """Bytes of address space of the drawing process, libraries included."""
 NO_PICTURE = "the picture cannot be drawn now; try again later"
@@ -342,7 +340,8 @@ class Renderer:
         """Return the drawing that the process makes. Raises `ProtocolError` (status 503) if it fails or takes too
         long.
         """
-        ending = threading.Timer(SECONDS, self._child.kill)
+        # 60.0: seconds after which a drawing is aborted and its process restarted: nobody waits longer for it
+        ending = threading.Timer(60.0, self._child.kill)
         ending.start()
         try:
             answer = self._send_job(self._child.ensure_running(), facts, table)

@@ -50,10 +50,6 @@ WAIT = 20.0
 """Seconds that a long poll waits at most before it returns nothing."""
 GRACE = 0.5
 """Seconds that a stage stays open after a quorum has signed or revealed shares."""
-LARGEST_ASK = 2**27
-"""Bytes of an analyst's request at most: question and answers of earlier rounds."""
-LARGEST_MESSAGE = 2**26
-"""Bytes: the largest message of a site, whatever the plan is."""
 LARGEST_WITHOUT_VECTOR = 2**16
 """Bytes: the largest message of a site besides its vector. Shares for 100 sites take 20 KiB."""
 MOST_POLLS = 4
@@ -241,7 +237,8 @@ class MessageBoard:
         """Return the most bytes that a site may post to a stage of a round: they follow from the plan."""
         with self._changed:
             vector_length = self._find_round(name).vector_length if stage == MASKED else 0
-        return min(LARGEST_MESSAGE, LARGEST_WITHOUT_VECTOR + 8 * vector_length)
+        # 2**26 bytes: the largest message of a site, whatever the plan is
+        return min(2**26, LARGEST_WITHOUT_VECTOR + 8 * vector_length)
 
     def post_message(self, name: str, stage: int, site: int, message: bytes) -> bytes:
         """Store a site's message of a stage; return nothing. Raises `ProtocolError` if the round is unknown or over,
@@ -483,9 +480,10 @@ def create_app(board: MessageBoard) -> Starlette:
         )
 
     site = Role.OWNER
+    # 2**27 bytes of an analyst's request at most: question and answers of earlier rounds
     handlers: dict[str, Handler] = {
         "consents": build_handler(site, 64, board.add_consent),
-        "asks": build_handler(Role.ANALYST, LARGEST_ASK, board.start_round),
+        "asks": build_handler(Role.ANALYST, 2**27, board.start_round),
         "waiting": build_handler(site, 64, board.find_waiting_round, waits=True),
         "turns/{name}/refused": build_handler(
             site, 2000, lambda number, line, name: board.refuse_round(name, number, line.decode(errors="replace"))

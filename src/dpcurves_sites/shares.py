@@ -23,12 +23,8 @@ from dpcurves.noise.randomness import Randomness
 # The difference of two Polya variables of a rational shape, sampled exactly.
 
 
-LARGEST_SCALE = 2**50
-"""Scale of the Laplace noise at most, so that sums of many noises fit 64 bits."""
 INTEGERS_AT_ONCE = 2**14
 """Integers that are drawn at once, which bounds the memory of large requests."""
-SURE = 2.0**-40
-"""Distance from a floating-point probability beyond which a comparison with a uniform number is proven correct."""
 
 
 def sample_polya_differences(scale: Fraction, shape: Fraction, size: int, randomness: Randomness) -> NDArray[np.int64]:
@@ -64,9 +60,8 @@ def sample_polya_differences(scale: Fraction, shape: Fraction, size: int, random
     >>> sample_polya_differences(Fraction(10, 3), Fraction(1, 4), 8, Randomness.from_seed(1))
     array([-1,  0,  0, -6,  0,  0,  0,  1])
     """
-    law = PolyaBlocks(
-        require_positive_fraction("scale", scale, LARGEST_SCALE), require_positive_fraction("shape", shape, 1)
-    )
+    # 2**50: scale of the Laplace noise at most, so that sums of many noises fit 64 bits
+    law = PolyaBlocks(require_positive_fraction("scale", scale, 2**50), require_positive_fraction("shape", shape, 1))
     noise = np.zeros(require_draw_count(size), dtype=np.int64)
     for start in range(0, noise.size, INTEGERS_AT_ONCE):
         _add_points(noise[start : start + INTEGERS_AT_ONCE], law, randomness)
@@ -177,7 +172,9 @@ def _sample_acceptances(
     probabilities = factors * np.exp(integers / -float(law.scale))
     uniform = words / 2.0**WORD_BITS
     accepted: NDArray[np.bool_] = uniform < probabilities
-    for index in np.flatnonzero(np.abs(uniform - probabilities) < SURE):
+    # 2.0**-40: distance from a floating-point probability beyond which a comparison with a uniform number is proven
+    # correct
+    for index in np.flatnonzero(np.abs(uniform - probabilities) < 2.0**-40):
         accepted[index] = decide_acceptance(
             law, int(blocks[index]), int(integers[index]), int(words[index]), randomness
         )

@@ -274,8 +274,6 @@ class UncountedReason(Enum):
 
 TUPLE_REASONS = tuple(reason for reason in UncountedReason if reason is not UncountedReason.BEYOND_CAP)
 """Reasons that count tuples: each used tuple is in one state or has one of these reasons."""
-LONGEST_HORIZON = 2**12
-"""Steps up to which totals of uncounted tuples are planned for the public end; longer streams use doubling epochs."""
 
 
 def released_reasons(is_capped: bool) -> tuple[UncountedReason, ...]:
@@ -290,7 +288,9 @@ def uncounted_query(reasons: tuple[UncountedReason, ...], ticks: int | None) -> 
     >>> uncounted_query(TUPLE_REASONS, 12).keys
     4
     """
-    horizon = ticks if ticks is not None and ticks <= LONGEST_HORIZON else None
+    # 2**12: steps up to which totals of uncounted tuples are planned for the public end; longer streams use doubling
+    # epochs
+    horizon = ticks if ticks is not None and ticks <= 2**12 else None
     return TickQuery((Categories("reason", tuple(reason.value for reason in reasons)),), horizon, (), CountUse.PREFIXES)
 
 

@@ -615,7 +615,8 @@ def find_round_numbers(edges: NDArray[np.float64]) -> NDArray[np.float64]:
     low, high = edges[:-1], edges[1:]
     exponent_rounding = 1e-9  # rounding error of a base-10 logarithm
     power = np.ceil(np.log10(high - low) - exponent_rounding)
-    inside = power >= LEAST_EXPONENT
+    # -290: exponent of ten below which powers of ten are too inexact as doubles
+    inside = power >= -290
     step = 10.0 ** np.where(inside, power, 0.0)
     with np.errstate(over="ignore", invalid="ignore"):
         factors = np.ceil(low / step - exponent_rounding)  # an edge may be one double off the decimal
@@ -627,10 +628,6 @@ def find_round_numbers(edges: NDArray[np.float64]) -> NDArray[np.float64]:
     inner_multiples = multiples[inside & (multiples < high) & (edges[0] <= multiples)]
     at_upper_bound = np.flatnonzero(inside[-1:] & (edges[-1:] == np.round(edges[-1:] / step[-1:]) * step[-1:]))
     return np.append(inner_multiples, edges[-1:][at_upper_bound])
-
-
-LEAST_EXPONENT = -290
-"""Exponent of ten below which powers of ten are too inexact as doubles."""
 
 
 def require_clipped(name: str, grid: object) -> Grid:

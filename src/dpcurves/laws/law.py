@@ -33,10 +33,6 @@ WIDE_GAUSSIAN = 1e4
 """Squared records. Variance above which simulated integers are rounded continuous draws: relative error of a
 probability below 1e-5 within 4 standard deviations.
 """
-WIDE_SHARES = 2.0**10
-"""Records. Scale above which simulated sums of noise shares are rounded continuous draws: relative error of a
-probability 2**-20.
-"""
 BOXES = 2**16
 """Boxes of a lookup table for uniform draws of two random bytes."""
 LEAST_VARIANCE = 1e-100
@@ -235,7 +231,9 @@ def _simulate_fractional_parties(
     scale = float(noise.parameter)
     if noise.family is Family.GAUSSIAN:
         return _simulate_gaussian(parties * scale, shape, generator)
-    if scale > WIDE_SHARES:
+    # 2**10 records: above this scale simulated sums of noise shares are rounded continuous draws, with a relative
+    # error of a probability of 2**-20
+    if scale > 2.0**10:
         return np.rint(scale * (generator.standard_gamma(parties, shape) - generator.standard_gamma(parties, shape)))
     cumulative = _cumulative_fractional_law(scale, parties)
     inverted = _invert_by_boxes if prod(shape) > BOXES else _invert_by_search

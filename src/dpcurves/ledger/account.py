@@ -17,8 +17,6 @@ from ..privacy import Neighbours, PrivacyLoss, Unit, format_loss
 
 BILLION = 10**9
 """Billionths in 1: the resolution of amounts in a ledger."""
-LEAST_ROUNDED = 10**5
-"""Billionths. The loss of a round below this is not rounded down: rounding would lose more than 1e-5 of it."""
 LARGEST_AMOUNT = BILLION * BILLION
 """Billionths. Largest amount: the sum of two fits a signed 64-bit integer."""
 
@@ -245,7 +243,8 @@ class QuestionBudget:
         loss = self.grant.loss
         exact = loss.rho if loss.epsilon is None else loss.epsilon
         billionths = floor(exact * fraction * BILLION)
-        return fraction if billionths < LEAST_ROUNDED else billionths / (exact * BILLION)
+        # 10**5 billionths: the loss of a round below this is not rounded down: rounding would lose more than 1e-5 of it
+        return fraction if billionths < 10**5 else billionths / (exact * BILLION)
 
 
 LONGEST_ACCOUNT_NAME = 200

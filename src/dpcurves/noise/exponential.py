@@ -330,10 +330,6 @@ PENALTY_DIGITS = 3
 """Digits. Number of digits of a penalty of 32 bits."""
 POWER_BITS = 192
 """Bits of powers of exp(-rate) before they are rounded to 53 bits."""
-STEEPEST = Fraction(64)
-"""Natural-log units per unit of penalty. Largest rate that is used: smaller weights than ``exp(-64)`` times another
-never matter.
-"""
 LEAST_PRIOR = 2.0**-64
 """Ratio. Least prior weight of an interval; a smaller one is refused."""
 
@@ -497,7 +493,9 @@ def _digit_weights(rate: Fraction) -> tuple[FloatArray, IntArray]:
         np.empty((PENALTY_DIGITS, 1 << DIGIT_BITS)),
         np.empty((PENALTY_DIGITS, 1 << DIGIT_BITS), dtype=np.int64),
     )
-    base = _normalise(bound_exp_neg(min(rate, STEEPEST), 2 * POWER_BITS)[0], -2 * POWER_BITS)
+    # Rates above 64 natural-log units per unit of penalty count as 64: a weight below exp(-64) times another one never
+    # matters
+    base = _normalise(bound_exp_neg(min(rate, Fraction(64)), 2 * POWER_BITS)[0], -2 * POWER_BITS)
     for number in range(PENALTY_DIGITS):
         power = _normalise(1, 0)
         for digit in range(1 << DIGIT_BITS):

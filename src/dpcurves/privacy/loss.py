@@ -26,10 +26,6 @@ BILLIONTH = Decimal("1e-9")
 """rho. The unit that a ledger stores."""
 
 
-ROUNDING_OF_DOUBLES = Fraction(1, 2**50)
-"""Ratio. Relative rounding error of a sum of doubles that is ignored in texts: 0.1 + 0.2 is written as 0.3."""
-
-
 def format_loss(amount: Fraction | float, figures: int = 6) -> str:  # significant digits
     """Return a loss as text, rounded up: a text never states less than the loss.
 
@@ -38,7 +34,8 @@ def format_loss(amount: Fraction | float, figures: int = 6) -> str:  # significa
     """
     exact_amount = Fraction(amount)
     if isinstance(amount, float):
-        exact_amount *= 1 - ROUNDING_OF_DOUBLES
+        # Texts ignore a relative rounding error of 2**-50 of a sum of doubles: 0.1 + 0.2 is written as 0.3
+        exact_amount *= 1 - Fraction(1, 2**50)
     rounding = Context(prec=figures, rounding=ROUND_CEILING)
     return _write_decimal(rounding.divide(Decimal(exact_amount.numerator), Decimal(exact_amount.denominator)), figures)
 

@@ -282,8 +282,6 @@ class SubsetQuery(Query):
         return sum(1 if isinstance(axis, Axis) else axis.slots - 1 for axis in self.axes[1:])
 
 
-COVERAGE_DENOMINATOR = 10**6
-"""Largest denominator of a share to be covered: 6 decimals."""
 LARGEST_LEAST = 2**50
 """Largest threshold, or number of spare records, of a query."""
 
@@ -697,7 +695,8 @@ class CoverageQuery(Query):
                 "axes",
                 f"a single column is needed, on an odd number of cells from 3 to {most_cells}, with outside='apart'",
             )
-        if not (0 < self.coverage <= 1 and self.coverage.denominator <= COVERAGE_DENOMINATOR):
+        # 10**6: largest denominator of a share to be covered: 6 decimals
+        if not (0 < self.coverage <= 1 and self.coverage.denominator <= 10**6):
             share = float(self.coverage)
             raise InvalidArgument(
                 "coverage", f"a share above 0 and up to 1, of at most 6 decimals, is needed, as in 0.95, got {share}"

@@ -66,10 +66,6 @@ Tilings = tuple[Places, ...]
 
 FIRST_TURN = Fraction(3, 20)
 """Ratio. Fraction of the loss for the first of three rounds."""
-SHORT_TURN = Fraction(1, 10)
-"""Ratio. Fraction of the loss for the first round if cells are known to hold many records or the noise is Gaussian."""
-SHORTEST_TURN = Fraction(1, 20)
-"""Ratio. Fraction of the loss for the first round if cells are known to hold many records and the noise is Gaussian."""
 COARSE_TURN = Fraction(1, 5)
 """Ratio. Fraction of the loss for a first round of a single tiling."""
 ATOM_TURN = Fraction(3, 20)
@@ -355,8 +351,9 @@ def choose_budget_fractions(cells: int, total: float | None, base_noise: Noise) 
     """
     if choose_first_thirds(total, base_noise) == 1:
         return COARSE_TURN, ATOM_TURN, 1 - COARSE_TURN - ATOM_TURN
-    shortcuts = (base_noise.family is Family.GAUSSIAN) + is_fairly_dense(cells, total, base_noise)
-    first_fraction = (FIRST_TURN, SHORT_TURN, SHORTEST_TURN)[shortcuts]
+    # A first round needs less of the loss if the noise is Gaussian, if cells are known to hold many records, or both.
+    reasons_for_less = (base_noise.family is Family.GAUSSIAN) + is_fairly_dense(cells, total, base_noise)
+    first_fraction = (FIRST_TURN, Fraction(1, 10), Fraction(1, 20))[reasons_for_less]
     return first_fraction, SECOND_TURN, 1 - first_fraction - SECOND_TURN
 
 

@@ -138,7 +138,8 @@ class Randomiser(ABC):
         """
         if answers.size and not (answers.min() >= 0 and answers.max() < self.answers):
             raise InvalidArgument("answers", f"must be whole numbers from 0 to {self.answers - 1}")
-        source, step = randomness.expand(), max(1, _AT_ONCE // self.octets)
+        # 2**19: bytes of reports that are drawn in one batch, which bounds memory
+        source, step = randomness.expand(), max(1, 2**19 // self.octets)
         reports = np.empty((len(answers), self.octets), dtype=np.uint8)
         for start in range(0, len(answers), step):
             reports[start : start + step] = self._draw_reports(answers[start : start + step], source)
@@ -181,10 +182,6 @@ class Randomiser(ABC):
         )
         variances = sizes * p_other * (1 - p_other) + sizes * (sizes - 1) * (p_two_others - p_other**2)
         return float(variances.mean()) / float(self.support.gain) ** 2
-
-
-_AT_ONCE = 2**19
-"""Bytes of reports that are drawn in one batch, which bounds memory."""
 
 
 def to_octets(numbers: IntArray, octets: int) -> Reports:
@@ -245,8 +242,6 @@ def count_octets_needed(numbers: int) -> int:
     return max(1, ((numbers - 1).bit_length() + 7) // 8)
 
 
-_BITS_AT_ONCE = 2**22
-"""Bits of reports that are counted in one batch, which bounds memory."""
 _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.int64)
 """The 8 bits of each byte from 0 to 255, lowest first, ``(256, 8)``."""
 
@@ -318,7 +313,8 @@ def count_set_bits(rows: Reports) -> IntArray:
 
 def _sum_bits(reports: Reports, answers: int) -> IntArray:
     """Return how many rows set each bit."""
-    step, counts = max(1, _BITS_AT_ONCE // answers), np.zeros(answers, dtype=np.int64)
+    # 2**22: bits of reports that are counted in one batch, which bounds memory
+    step, counts = max(1, 2**22 // answers), np.zeros(answers, dtype=np.int64)
     for start in range(0, len(reports), step):
         bits = np.unpackbits(reports[start : start + step], axis=1, count=answers, bitorder="little")
         counts += bits.sum(axis=0, dtype=np.int64)

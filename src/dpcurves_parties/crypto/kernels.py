@@ -27,7 +27,6 @@ from dpcurves.arrays import compile_loop
 GROUPS = 4  # registers whose AES rounds are interleaved, because a round takes several cycles
 ROUNDS = 10  # rounds of AES-128 (FIPS 197, section 5)
 _I64 = ir.IntType(64)  # LLVM's type of a 64-bit word
-_TOP = 1 << 63  # control bit in the second word of a seed
 _TOOLS: Any = cgutils
 _SUFFIX = {1: "", 2: ".256"}  # of LLVM's AES intrinsics, by blocks per register
 
@@ -136,7 +135,8 @@ class AesEmitter:
 
     def control_bits(self) -> Any:
         """Return the constant blocks in which only the control bit, the top bit of the high word, is set."""
-        return ir.Constant(self.wide, [0, _TOP] * self.lanes)
+        # 1 << 63: control bit in the second word of a seed
+        return ir.Constant(self.wide, [0, 1 << 63] * self.lanes)
 
     def broadcast(self, number: Any, kind: Any) -> Any:
         """Return a vector of type `kind` whose elements all equal a number that is known at run time only."""

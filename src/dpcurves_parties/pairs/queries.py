@@ -23,7 +23,6 @@ from dpcurves.queries.query import Query
 MOST_PEOPLE = 2**31  # people at most, so that numbers of two people fit into one 64-bit integer
 MOST_PAIRS_EACH = 2**10  # pairs per person at most
 PAIR_SEED_SIZE = 32  # bytes of a seed
-SIMULATED_PEOPLE = 2**14  # people among whom a pairing is simulated for its expected overlaps
 
 
 class Overlaps(NamedTuple):
@@ -196,7 +195,8 @@ class OwnChoice(Pairing):
 
     def compute_expected_overlaps(self, people: int) -> Overlaps:
         """Return the overlaps of one simulated draw, scaled to `people`; repetitions are not scaled."""
-        sample_size = min(people, SIMULATED_PEOPLE)
+        # 2**14: people among whom a pairing is simulated for its expected overlaps
+        sample_size = min(people, 2**14)
         drawn = Overlaps.from_pairs(self.draw_pairs(sample_size, bytes(PAIR_SEED_SIZE)), sample_size)
         pairs, ratio = drawn.pairs * people / sample_size, people / sample_size
         return Overlaps(pairs, drawn.one_shared * ratio, pairs + drawn.both_shared - drawn.pairs)

@@ -37,7 +37,6 @@ from .task import PairTask
 
 # Framed two-party connection over TLS: each message is preceded by its length.
 Result = TypeVar("Result")
-_PIECE = 2**16  # bytes per read from the socket, the largest TLS records fit in
 
 
 class Endpoint(Protocol):
@@ -131,7 +130,8 @@ class Connection:
         """Append to the buffer what has arrived and can be read without waiting."""
         with suppress(ssl.SSLWantReadError, ssl.SSLWantWriteError):
             while True:
-                data = self.tls_socket.recv(_PIECE)
+                # 2**16 bytes per read: room for the largest TLS record
+                data = self.tls_socket.recv(2**16)
                 if not data:
                     raise ConnectionError
                 self._buffer += data

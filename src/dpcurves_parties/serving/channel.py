@@ -25,10 +25,6 @@ PATIENCE = 60.0
 """Default timeout of an answer, in seconds."""
 LARGEST_MESSAGE = 2**30
 """Size limit of a response, in bytes."""
-SHORT = 2**16
-"""Bytes of a body up to which it is sent together with the head, in one TLS record or a few."""
-LARGEST_PART = 2**20
-"""Bytes per read of a response of unknown length, at most."""
 IMPOSTOR = "another server answers at"
 """Beginning of the rule if a server shows another certificate than the expected one: trying again does not help."""
 
@@ -137,7 +133,8 @@ class Channel:
             f"{name}: {value}\r\n" for name, value in header_fields.items()
         )
         message = head.encode("latin-1") + b"\r\n"
-        if len(body) <= SHORT:
+        # 2**16: bytes of a body up to which it is sent together with the head, in one TLS record or a few
+        if len(body) <= 2**16:
             self._connection.sendall(message + body)
         else:
             self._connection.sendall(message)
@@ -189,7 +186,8 @@ def _read_body(answer: HTTPResponse) -> bytes:
     """
     if answer.chunked:
         chunks, size = list[bytes](), 0
-        while chunk := answer.read(LARGEST_PART):
+        # 2**20: bytes per read of a response of unknown length, at most
+        while chunk := answer.read(2**20):
             chunks.append(chunk)
             size += len(chunk)
             if size > LARGEST_MESSAGE:

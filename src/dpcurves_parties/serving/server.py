@@ -276,8 +276,6 @@ PEER = "dpcurves.peer"
 """Key in a connection's scope: the verified client certificate, if any."""
 BUSY = JSONResponse({"error": "server: busy with as many requests as it can answer; ask again later"}, 503)
 """Response, with status 503, to a request that admission control has no place for."""
-LARGEST_HEAD = 2**16
-"""Size limit, in bytes, of a request's head and of trailing data after a chunked body."""
 
 
 class HttpConnection(HttpToolsProtocol):
@@ -356,7 +354,8 @@ class HttpConnection(HttpToolsProtocol):
         """Process part of a request. The app is called later, in its own iteration of the event loop."""
         self._beside_bodies += len(data)
         super().data_received(data)
-        if self._beside_bodies > LARGEST_HEAD:
+        # 2**16: size limit, in bytes, of a request's head and of trailing data after a chunked body
+        if self._beside_bodies > 2**16:
             self.transport.abort()
         self._update_admission()
 

@@ -86,8 +86,6 @@ LARGEST = 2**59
 """Bound on the values of an answer: below it, values differ modulo the prime."""
 _LOW = np.uint64(PRIME)  # mask of the low 61 bits, which is the prime
 _HALF_BITS, _HALF_MASK = np.uint64(31), np.uint64(2**31 - 1)  # bits of the lower half of a residue, and their mask
-_AT_ONCE = 2**19
-"""64-bit numbers of masks that an owner holds in memory at once: 4 MB."""
 
 
 # Arithmetic modulo the prime, on arrays of 64-bit words
@@ -401,7 +399,8 @@ class OwnerProver:
 
 def _slice_parts(count: int, size: int) -> Iterator[slice]:
     """Yield slices of reports whose masks of `size` numbers fit into memory at once."""
-    step = max(1, _AT_ONCE // size)
+    # 2**19: 64-bit numbers of masks that an owner holds in memory at once: 4 MB
+    step = max(1, 2**19 // size)
     return (slice(start, min(start + step, count)) for start in range(0, count, step))
 
 

@@ -29,10 +29,6 @@ from .task import Task
 
 AHEAD = 1
 """Time precisions (days) by which a client's clock may be ahead."""
-LARGEST_JOB = 2**22
-"""Bytes of an aggregation job at most, unless a single upload is larger."""
-ROOM = 2**9
-"""Bytes of a report in an aggregation job beside its shares, at most: id, time, lengths and the leader's message."""
 NO_LEADER = "helps in this task; send reports to the leader, server 0"
 
 
@@ -154,8 +150,10 @@ class OpenedUpload(NamedTuple):
     @property
     def size(self) -> int:
         """Upper bound on the bytes of the helper's parts."""
+        # 2**9: bytes of a report in an aggregation job beside its shares, at most: id, time, lengths and the leader's
+        # message
         return sum(
-            len(report.public_share) + len(report.encrypted_input_shares[1].payload) + ROOM
+            len(report.public_share) + len(report.encrypted_input_shares[1].payload) + 2**9
             for report, _ in self.valid_reports
         )
 
@@ -180,7 +178,8 @@ class UploadLeader:
     def __init__(self, service: SharedTaskService[Task], verifier: ReportVerifier) -> None:
         self._service, self._verifying = service, verifier
         # 0.1: seconds for which uploads are gathered while several arrive together: a large job costs less per report
-        self._queue = GroupCommit(self._take_uploads, lambda upload: upload.size, LARGEST_JOB, gather_seconds=0.1)
+        # 2**22: bytes of an aggregation job at most, unless a single upload is larger
+        self._queue = GroupCommit(self._take_uploads, lambda upload: upload.size, 2**22, gather_seconds=0.1)
 
     def submit(self, owner: int, reports: Sequence[dap.Report]) -> Future[bytes]:
         """Store the reports of an owner at both servers. The future returns the rejected reports, after both answered.

@@ -28,8 +28,6 @@ DAP_VERSION = b"dap-18"
 """Version of the DAP draft, which begins the context of all streams."""
 VERIFY_KEY = 32
 """Bytes of the verification key."""
-CELLS_AT_ONCE = 2**18
-"""Cells of reports that are verified in one batch: 4 MB for each array."""
 
 
 def derive_verify_key(shared_secret: bytes, task: str) -> bytes:
@@ -120,7 +118,8 @@ class HistogramEncoding(ShareEncoding):
 
     def _slice_reports(self, count: int) -> list[slice]:
         """Return slices of reports whose cells fit into memory at once; the last may end behind `count`."""
-        step = max(1, CELLS_AT_ONCE // self.scheme.length)
+        # 2**18: cells of reports that are verified in one batch: 4 MB for each array
+        step = max(1, 2**18 // self.scheme.length)
         return [slice(start, start + step) for start in range(0, count, step)]
 
 

@@ -33,8 +33,6 @@ from .windows import PLACE_OF, RELEASED, DropReason, OpenWindows, StreamSpec, Wi
 
 Given = Mapping[str, Any] | None
 """A tuple as a mapping of field names to values; None if it could not be parsed."""
-_WAITING = 2**16
-"""Tuples in the queue before the reading thread blocks."""
 _FAILED = "reading failed; check the file (the error is not shown, because it may quote a tuple)"
 
 
@@ -93,7 +91,8 @@ class _Inbox:
 
     def __init__(self, tuples: Iterable[Given] | AsyncIterable[Given], intake: StreamSpec) -> None:
         self._intake = intake
-        self._queue: Queue[tuple[int, Given, bool]] = Queue(_WAITING)
+        # 2**16: tuples in the queue before the reading thread blocks
+        self._queue: Queue[tuple[int, Given, bool]] = Queue(2**16)
         self._first: tuple[int, Given, bool] | None = None
         self._ended: int | None = None
         self._failed = False

@@ -30,8 +30,6 @@ from dpcurves.privacy import EACH_RECORD, AddRemove, Unit
 
 SECOND = 1_000_000
 """Microseconds in a second."""
-LARGEST_LENGTH = 2**60
-"""Microseconds. Largest timestamp and span: about 36,500 years."""
 _UNITS = {"ms": 1000, "s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND, "d": 86_400 * SECOND, "": SECOND}
 _ZERO = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST = datetime(9999, 12, 31, tzinfo=UTC)
@@ -118,7 +116,8 @@ def _require_whole(name: str, microseconds: Fraction) -> int:
     """Return whole microseconds. Raises `InvalidArgument` under this argument name for fractions and for more than
     about 36,500 years.
     """
-    if microseconds.denominator != 1 or abs(microseconds) > LARGEST_LENGTH:
+    # 2**60 microseconds: largest timestamp and span: about 36,500 years
+    if microseconds.denominator != 1 or abs(microseconds) > 2**60:
         raise InvalidArgument(name, "must be whole microseconds, and less than about 36,500 years, such as 5m")
     return int(microseconds)
 
@@ -141,8 +140,6 @@ class SystemClock:
 
 
 # The cell of a tuple among the declared states. Arguments are SECRET values.
-LARGEST_MOMENT = 2**60
-"""Microseconds since 1970. Largest moment of a schedule."""
 
 
 class CellFinder:
@@ -182,7 +179,8 @@ def read_timestamp(value: Any) -> int | None:
         timestamp = parse_timestamp("time", value) if number is None else round(number * SECOND)
     except (ValueError, TypeError, OverflowError, ArithmeticError, AttributeError):
         return None
-    return timestamp if abs(timestamp) <= LARGEST_MOMENT else None
+    # 2**60 microseconds since 1970: largest moment of a schedule
+    return timestamp if abs(timestamp) <= 2**60 else None
 
 
 def _find_slot(

@@ -20,9 +20,6 @@ from dpcurves.data.axis import Axis, Categories
 from ..queries import UncountedReason, released_reasons
 from .schedule import CellFinder, Clock, Fields, Schedule, read_timestamp
 
-LARGEST_COUNT = 2**60
-"""Tuples. Largest count of a window."""
-
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Window:
@@ -54,7 +51,8 @@ class Window:
                 raise InvalidArgument(
                     "source", f"a window must have {size} {label} of an integer type; pass an array of that length"
                 )
-            checked.append(np.clip(exact, 0, LARGEST_COUNT).astype(np.int64))
+            # 2**60 tuples: largest count of a window
+            checked.append(np.clip(exact, 0, 2**60).astype(np.int64))
         return np.concatenate(checked)
 
 
@@ -324,10 +322,6 @@ def _user_text(user: Any) -> str:
         return ""
 
 
-_MOST_CELLS = 2**20
-"""Counts that are stored together."""
-
-
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class StreamSpec:
     """Declared states and schedule of a stream, and the counter of dropped tuples. It has no repr.
@@ -383,7 +377,8 @@ class StreamSpec:
 
     def batch_ticks(self, first: int, last: int) -> list[range]:
         """Split steps into consecutive batches that are stored together."""
-        size = max(1, min(1024, _MOST_CELLS // self.cells))  # steps stored together
+        # 2**20: counts that are stored together
+        size = max(1, min(1024, 2**20 // self.cells))  # steps stored together
         return [range(start, min(start + size, last + 1)) for start in range(first, last + 1, size)]
 
     def open_windows(self, after: int, *, may_repeat: bool = False) -> OpenWindows:

@@ -93,8 +93,6 @@ FIRST_EPOCH = 64
 """Steps of the first epoch of a stream without a horizon; each later epoch is twice as long."""
 FITTING = 2**62
 """Bound on integers that fit into 64 bits."""
-MOST_STEPS_AT_ONCE = 2**22
-"""Steps of a block times keys: the most whose noise is in memory at once."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -215,7 +213,8 @@ class TreeCounter(TickMechanism):
 
 def epoch_shapes(query: TickQuery, family: Family) -> list[tuple[int, TreeShape]]:
     """Return the number of blocks of each epoch and their shape, from public facts. Many keys make blocks shorter."""
-    longest = max(MOST_STEPS_AT_ONCE // query.keys, 1)
+    # 2**22 steps of a block times keys: the most whose noise is in memory at once
+    longest = max(2**22 // query.keys, 1)
     if query.windows:
         return [(1, best_window_shape(query.windows, family))]
     if query.ticks is not None:
@@ -285,8 +284,6 @@ MEMORY_RATIO = 12
 the square root."""
 LONGEST_MEMORY = 4
 """Horizons. Longest memory of a buffer."""
-SHORTEST = Fraction(1, 8)
-"""Steps. Shortest memory of a buffer."""
 WORD_BITS = 64
 """Bits. Buffers and decays are multiples of ``2**-64``."""
 FRACTION_BITS = 192
@@ -415,7 +412,8 @@ def choose_buffers(ticks: int) -> Buffers:
     """
     decays, weights = [], []
     odds = Fraction(LONGEST_MEMORY * ticks)
-    while odds >= SHORTEST:
+    # Fraction(1, 8) steps: shortest memory of a buffer
+    while odds >= Fraction(1, 8):
         decays.append(int(odds / (1 + odds) * 2**WORD_BITS))
         root = Fraction(isqrt(int(odds * 4**WORD_BITS)), 2**WORD_BITS)
         # log(12) / pi in units of 10**-19; 12 is MEMORY_RATIO

@@ -130,8 +130,6 @@ def build_fenwick_trees(value_counts: IntArray, size: int) -> IntArray:
 
 
 KIND = "groups"
-LARGEST_NOISE_SCALE = 2**50
-"""Lattice units. Largest noise scale, so that thresholds and tests, up to 2,000 times as large, stay within 64 bits."""
 CHANGE = 2
 """Tuples. Bound on the change of a group's deviation when one tuple is added or removed (Lemma 16)."""
 
@@ -234,7 +232,9 @@ class Pegasus(QueryMechanism):
             require_drawable(Noise(Family.LAPLACE, PARTS_OF_TUPLE * factor * CHANGE / tuple_epsilon), loss)
             for factor in (2, 4)
         )
-        if test_noise.parameter > LARGEST_NOISE_SCALE:
+        # 2**50 lattice units: largest noise scale, so that thresholds and tests, up to 2,000 times as large, stay
+        # within 64 bits
+        if test_noise.parameter > 2**50:
             raise UnsupportedQuery(
                 "epsilon, rho",
                 f"{loss} is too small for grouping, because its noise would hide all groups;"

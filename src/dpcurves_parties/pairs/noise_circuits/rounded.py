@@ -462,8 +462,6 @@ def _is_private(parts: _Numerators, denominator: int, decay: Fraction) -> bool:
 
 
 MOST_STEP_BITS = 6  # bits of the number of steps at most, that is 64 steps
-SPARED = Fraction(1, 200)
-"""Largest unused fraction of the power-of-two range; with more, values are multiplied by a factor to fill it better."""
 
 
 class _Scale(NamedTuple):
@@ -531,7 +529,9 @@ class RoundedResponse(Response):
         """
         # 63: largest odd factor by which values are multiplied to fill a power of two
         candidates = [_Scale(factor, (self.span * factor - 1).bit_length()) for factor in range(1, 63 + 1, 2)]
-        acceptable = (scale for scale in candidates if self._unused_fraction(scale) <= SPARED)
+        # Fraction(1, 200): largest unused fraction of the power-of-two range; with more, values are multiplied by a
+        # factor to fill it better
+        acceptable = (scale for scale in candidates if self._unused_fraction(scale) <= Fraction(1, 200))
         return next(acceptable, min(candidates, key=self._unused_fraction))
 
     def _unused_fraction(self, scale: _Scale) -> Fraction:
