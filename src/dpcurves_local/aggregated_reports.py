@@ -51,17 +51,24 @@ class LevelReports:
 
     def __post_init__(self) -> None:
         if not 0 <= self.reports <= MOST_REPORTS:
-            raise InvalidArgument("reports", f"must be from 0 to {MOST_REPORTS} at each level, got {self.reports}")
+            raise InvalidArgument(
+                "reports",
+                f"must be from 0 to {MOST_REPORTS} at each level of the tree, got {self.reports}; use the unchanged "
+                "text of to_json",
+            )
         if not 0 <= self.p_other < self.p_true <= 1 or not all(
             0 <= probability <= 1 for probability in self.joint_probabilities
         ):
             raise InvalidArgument(
                 "responses",
-                "must have probabilities from 0 to 1, and support the true answer more often than any other answer",
+                "must have probabilities from 0 to 1, and support the true answer more often than another; use the "
+                "unchanged text of to_json",
             )
         if not (self.p_two_others < self.p_other and self.p_true_and_other <= self.p_other):
             raise InvalidArgument(
-                "responses", "must have p_two_others below p_other, and p_true_and_other at most p_other"
+                "responses",
+                "must have p_two_others below p_other, and p_true_and_other at most p_other; use the unchanged text "
+                "of to_json",
             )
 
     @property

@@ -68,7 +68,7 @@ def choose_grid(kernel: Function, lower: float, upper: float, *, people: int, lo
     """
     require_type("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(1),")
     if not 2 <= people <= MOST_PEOPLE:
-        raise InvalidArgument("people", f"must be from 2 to {MOST_PEOPLE}, got {people}")
+        raise InvalidArgument("people", f"must be from 2 to {MOST_PEOPLE} people, as in 10000, got {people}")
     return min(_list_candidate_grids(lower, upper), key=lambda grid: predict_error(kernel, grid, people, loss))
 
 
@@ -226,10 +226,11 @@ class Task(Document):
         require_type("coins", self.coins, Coins, "Coins.PRIVATE or Coins.PUBLIC")
         require_type("rounding", self.rounding, Rounding, "Rounding.SIMPLE or Rounding.RANDOMIZED")
         if not 1 <= self.people <= MOST_PEOPLE:
-            raise InvalidArgument("people", f"must be from 1 to {MOST_PEOPLE}, got {self.people}")
+            raise InvalidArgument("people", f"must be from 1 to {MOST_PEOPLE} people, as in 10000, got {self.people}")
         if self.invitations is not None and not (isinstance(self.invitations, str) and KEY.fullmatch(self.invitations)):
             raise InvalidArgument(
-                "invitations", "must be the public key of the inviter, in 64 hexadecimal digits, or None"
+                "invitations",
+                "must be the public key of the inviter, in 64 hexadecimal digits; leave it out if anybody may report",
             )
         _ = self.plan, self._stochastic_rounding
         find_slot(self.axes, {})  # refuses a grid that does not fit a logarithm, before any value is known

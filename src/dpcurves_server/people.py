@@ -31,7 +31,7 @@ LONGEST_PASSWORD = 1000
 """Characters: the longest password."""
 MEMORY_KIBIBYTES = 19 * 1024
 """KiB of memory per Argon2id hash: OWASP's minimum configuration."""
-TIMES = 2
+HASH_PASSES = 2
 """Passes of Argon2id over its memory: OWASP's minimum configuration."""
 
 
@@ -39,7 +39,7 @@ class PasswordHasherPool:
     """Hashes and verifies passwords in a bounded thread pool."""
 
     def __init__(self) -> None:
-        self._hasher = PasswordHasher(time_cost=TIMES, memory_cost=MEMORY_KIBIBYTES, parallelism=1)
+        self._hasher = PasswordHasher(time_cost=HASH_PASSES, memory_cost=MEMORY_KIBIBYTES, parallelism=1)
         self._pool = ThreadPoolExecutor(2, "password")  # a flood of sign-ins fills a queue instead of memory
 
     def hash_password(self, password: str) -> str:

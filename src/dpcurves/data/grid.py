@@ -96,7 +96,7 @@ def parse_cell_count(text: str) -> int:
     return int(text) if power is None else 1 << int(power[1])
 
 
-MOST_LAID_OUT = 2**20
+MOST_STORED_EDGES = 2**20
 """Edges. Largest number of edges that are kept in memory at once; the edges of finer grids stay a formula."""
 
 CELLS_PER_VALUE = 1000
@@ -410,8 +410,8 @@ class Grid:
 
     @property
     def _has_few_edges(self) -> bool:
-        """True if the grid has at most `MOST_LAID_OUT` cells, so that all edges may be in memory at once."""
-        return self.spacing is Spacing.EXPLICIT or self.cells <= MOST_LAID_OUT
+        """True if the grid has at most `MOST_STORED_EDGES` cells, so that all edges may be in memory at once."""
+        return self.spacing is Spacing.EXPLICIT or self.cells <= MOST_STORED_EDGES
 
     def cell_of(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return the slot that each value is counted in, shape ``(n,) -> (n,)``. All engines must agree with it.
@@ -545,7 +545,7 @@ def doubling_grid(unit: float, doublings: int = DOUBLINGS, *, name: str = "unit"
     if not (isfinite(unit) and unit >= np.finfo(np.float64).tiny):
         raise InvalidArgument(name, f"a finite number above zero is needed, at least 2.3e-308, got {unit}")
     if not 1 <= doublings <= 256:
-        raise InvalidArgument("doublings", f"a whole number from 1 to 256 is needed, got {doublings}")
+        raise InvalidArgument("doublings", f"a whole number from 1 to 256 is needed, as in 64, got {doublings}")
     bounds = [unit * 2.0**power for power in range(doublings + 1)]
     if not isfinite(bounds[-1]):
         raise InvalidArgument(

@@ -285,7 +285,9 @@ class PrivacyLoss:
         if (self.epsilon is not None and self.epsilon < 0) or self.rho < 0:
             raise InvalidArgument("epsilon, rho", f"must be at least 0, got {self}")
         if not 0 <= self.delta < 1:
-            raise InvalidArgument("delta", f"must be a probability from 0 to below 1, got {float(self.delta):g}")
+            raise InvalidArgument(
+                "delta", f"must be a probability from 0 to below 1, as in 1e-6, got {float(self.delta):g}"
+            )
 
     def __add__(self, other: PrivacyLoss) -> PrivacyLoss:
         pure = None if self.epsilon is None or other.epsilon is None else self.epsilon + other.epsilon

@@ -239,7 +239,9 @@ class SubsetQuery(Query):
             object.__setattr__(self, name, require_number(name, getattr(self, name)))
         most_subsets = 10_000  # bounds the time of all fits
         if not 2 <= self.subsets <= most_subsets:
-            raise InvalidArgument("subsets", f"a number from 2 to {most_subsets} is needed, got {self.subsets}")
+            raise InvalidArgument(
+                "subsets", f"a number from 2 to {most_subsets} is needed, as in 50, got {self.subsets}"
+            )
         if (
             isnan(self.above + self.below)
             or not self.above < self.below
@@ -282,8 +284,11 @@ class SubsetQuery(Query):
         return sum(1 if isinstance(axis, Axis) else axis.slots - 1 for axis in self.axes[1:])
 
 
-LARGEST_LEAST = 2**50
-"""Largest threshold, or number of spare records, of a query."""
+COVERAGE_DENOMINATOR = 10**6
+"""Largest denominator of a share of records to be covered: six decimals."""
+MOST_STATED_RECORDS = 2**50
+"""Records. Largest threshold, or number of spare records, that a query may state: sums with noise stay within 64
+bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -526,8 +531,8 @@ class TreePartitionQuery(Query):
             raise InvalidArgument(
                 "fans", f"a whole number of at least 1 is needed for each axis, as in (2, 2), got {self.fans}"
             )
-        if not 0 <= self.least <= LARGEST_LEAST:
-            raise InvalidArgument("least", f"a number from 0 to {LARGEST_LEAST} is needed, got {self.least}")
+        if not 0 <= self.least <= MOST_STATED_RECORDS:
+            raise InvalidArgument("least", f"a number from 0 to {MOST_STATED_RECORDS} is needed, got {self.least}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -695,14 +700,13 @@ class CoverageQuery(Query):
                 "axes",
                 f"a single column is needed, on an odd number of cells from 3 to {most_cells}, with outside='apart'",
             )
-        # 10**6: largest denominator of a share to be covered: 6 decimals
-        if not (0 < self.coverage <= 1 and self.coverage.denominator <= 10**6):
+        if not (0 < self.coverage <= 1 and self.coverage.denominator <= COVERAGE_DENOMINATOR):
             share = float(self.coverage)
             raise InvalidArgument(
                 "coverage", f"a share above 0 and up to 1, of at most 6 decimals, is needed, as in 0.95, got {share}"
             )
-        if not 0 <= self.spare <= LARGEST_LEAST:
-            raise InvalidArgument("spare", f"a number from 0 to {LARGEST_LEAST} is needed, got {self.spare}")
+        if not 0 <= self.spare <= MOST_STATED_RECORDS:
+            raise InvalidArgument("spare", f"a number from 0 to {MOST_STATED_RECORDS} is needed, got {self.spare}")
 
     @property
     def grid(self) -> Grid:
@@ -749,5 +753,7 @@ class MergePartitionQuery(Query):
         convert_to_integers(self, least="least")
         if len(self.axes) != 1:
             raise InvalidArgument("axes", "cells are merged along one axis: give exactly one")
-        if not 1 <= self.least <= LARGEST_LEAST:
-            raise InvalidArgument("least", f"a whole number from 1 to {LARGEST_LEAST} is needed, got {self.least}")
+        if not 1 <= self.least <= MOST_STATED_RECORDS:
+            raise InvalidArgument(
+                "least", f"a whole number from 1 to {MOST_STATED_RECORDS} is needed, got {self.least}"
+            )

@@ -89,7 +89,7 @@ class Pairing(ABC):
         convert_to_integers(self, pairs_per_person="pairs_per_person")
         if not 1 <= self.pairs_per_person <= MOST_PAIRS_EACH:
             raise InvalidArgument(
-                "pairs_per_person", f"must be from 1 to {MOST_PAIRS_EACH}, got {self.pairs_per_person}"
+                "pairs_per_person", f"must be from 1 to {MOST_PAIRS_EACH} pairs, as in 8, got {self.pairs_per_person}"
             )
 
     @abstractmethod
@@ -254,7 +254,7 @@ def _require(people: int, partners: int, seed: bytes) -> None:
     """
     _require_seed(seed)
     if not 2 <= people <= MOST_PEOPLE:
-        raise InvalidArgument("people", f"must be from 2 to {MOST_PEOPLE}")
+        raise InvalidArgument("people", f"must be from 2 to {MOST_PEOPLE} people, as in 1000")
     if partners > (people - 1 | 1):
         raise InvalidArgument(
             "pairs_per_person", "must be at most the number of possible partners; take fewer pairs or more people"
@@ -269,7 +269,7 @@ def _require_seed(seed: bytes) -> None:
         )
 
 
-DEGREE = 2
+PEOPLE_PER_KERNEL = 2
 """People per kernel.
 
 The format allows more (the volume under an ROC surface needs three), but there are no circuits.
@@ -297,7 +297,7 @@ class KernelForm:
     least: int
     most: int
     step: Fraction = Fraction(1)
-    degree: int = DEGREE
+    degree: int = PEOPLE_PER_KERNEL
 
     def __post_init__(self) -> None:
         convert_to_integers(self, least="kernel", most="kernel", degree="degree")
@@ -305,8 +305,10 @@ class KernelForm:
             raise InvalidArgument(
                 "kernel", "must return an integer that differs between pairs: use the values of both people"
             )
-        if self.degree != DEGREE:
-            raise InvalidArgument("degree", f"must be {DEGREE}: kernels are functions of two people; got {self.degree}")
+        if self.degree != PEOPLE_PER_KERNEL:
+            raise InvalidArgument(
+                "degree", f"must be {PEOPLE_PER_KERNEL}: kernels are functions of two people; got {self.degree}"
+            )
 
     @property
     def span(self) -> int:
@@ -379,7 +381,9 @@ class PairLaw(Law):
                 "pairs", f"must be of at least 2 people, at most {MOST_PAIRS}, and not above both_shared"
             )
         if self.least >= self.most or self.step <= 0:
-            raise InvalidArgument("kernel", "must have least below most, and step above 0")
+            raise InvalidArgument(
+                "kernel", "must have least below most, and step above 0; use the unchanged text of to_json"
+            )
 
     @property
     def missing(self) -> None:

@@ -21,7 +21,7 @@ from dpcurves.arguments import InvalidArgument, ServiceUnavailable
 
 from .messages import ProtocolError, parse_refusal
 
-PATIENCE = 60.0
+ANSWER_SECONDS = 60.0
 """Default timeout of an answer, in seconds."""
 LARGEST_MESSAGE = 2**30
 """Size limit of a response, in bytes."""
@@ -44,7 +44,7 @@ class Channel:
 
     url: str
     context: ssl.SSLContext
-    timeout: float = PATIENCE
+    timeout: float = ANSWER_SECONDS
     label: str = "server"
     identity_source: str = "the task"
     renewal_advice: str = "a new task is needed"
@@ -52,7 +52,7 @@ class Channel:
     _lock: Lock = field(default_factory=Lock, init=False)
 
     @classmethod
-    def from_certificate(cls, url: str, certificate: str, timeout: float = PATIENCE) -> Channel:
+    def from_certificate(cls, url: str, certificate: str, timeout: float = ANSWER_SECONDS) -> Channel:
         """Return a channel to the server with this certificate in PEM, from a task document; no other authority is
         trusted. It connects at the first request.
         """

@@ -152,7 +152,7 @@ def parse_host(url: str) -> str:
     except ValueError:
         usable = False
     if not usable or address.hostname is None:
-        raise ProtocolError("url", f"must be https://host:port, got {url!r}")
+        raise ProtocolError("url", f"must be https://host:port, as in https://server.example:8443, got {url!r}")
     return address.hostname
 
 

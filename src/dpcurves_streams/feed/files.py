@@ -196,7 +196,9 @@ class CsvLines:
         for name in dict.fromkeys(intake.field_names):
             if names.count(name) != 1:
                 raise InvalidArgument(
-                    "column", f"{name!r} must appear once in the header, found {names.count(name)} times", name
+                    "column",
+                    f"{name!r} must appear once in the header, found {names.count(name)} times; name a column that the header has once",
+                    name,
                 )
         return LiveWindows(self._parse_tuples(lines, names), intake)
 
@@ -486,7 +488,9 @@ class TableWindows:
 def require_end(intake: StreamSpec) -> None:
     """Refuse a stream without end. Raises `ValueError`."""
     if intake.schedule.end is None:
-        raise InvalidArgument("end", "give the end of the last step, which a file or table needs")
+        raise InvalidArgument(
+            "end", "is missing: a file or table needs the end of its last step, as in end='2026-03-02T22:00'"
+        )
 
 
 class _CountBatches:
@@ -583,7 +587,8 @@ class _JsonLinesWindows:
 
 STATES = ("cafeteria", "gym", "library")
 START, END, EVERY = "2026-03-02T06:00", "2026-03-02T22:00", "10m"
-_PEAKS = {"cafeteria": (38, 60), "gym": (82, 25), "library": (55, 90)}  # step of the peak, tuples at the peak
+_PEAKS = {"cafeteria": (38, 60), "gym": (82, 25), "library": (55, 90)}
+"""Time step of the peak, and tuples in it, of each place in the example stream."""
 
 
 def example_tuples() -> Iterator[dict[str, Any]]:

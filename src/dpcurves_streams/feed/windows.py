@@ -152,7 +152,7 @@ class DropCounts:
         )
 
 
-FUTURE = 10 * 60 * 1_000_000
+FUTURE_MICROSECONDS = 10 * 60 * 1_000_000
 """Microseconds by which a sender's clock may be ahead of this clock, in addition to the grace period."""
 
 
@@ -258,7 +258,7 @@ class OpenWindows:
         """Return why a tuple's timestamp, step or arrival time excludes it; None if it counts in its step."""
         if tick is None:
             return DropReason.OUTSIDE
-        if arrived is not None and timestamp > arrived + self._schedule.grace + FUTURE:
+        if arrived is not None and timestamp > arrived + self._schedule.grace + FUTURE_MICROSECONDS:
             return DropReason.FUTURE
         if arrived is not None and arrived >= self._schedule.closing_time(tick):
             return DropReason.REPEATED if tick <= self._begun else DropReason.LATE
