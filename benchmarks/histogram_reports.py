@@ -16,7 +16,7 @@ import numpy as np
 from dpcurves.noise import Randomness
 from dpcurves_parties.crypto import select_engine
 from dpcurves_parties.crypto.prio3 import Prio3Histogram
-from dpcurves_parties.crypto.prio3.histogram import NONCE, RANDOM
+from dpcurves_parties.crypto.prio3.histogram import NONCE_SIZE, RANDOM_SIZE
 from dpcurves_parties.shares.shared_records import CheckedReports, CheckedTreeEncoding
 
 SYSTEM = Randomness.from_system()
@@ -54,12 +54,12 @@ def of_tree(cells: int, places: np.ndarray) -> tuple[float, float, int, int]:
 def of_histogram(cells: int, places: np.ndarray) -> tuple[float, float, int, int]:
     """Costs as in `of_tree`; for a server, the mean of both."""
     scheme = Prio3Histogram.with_smallest_reports(cells + 1, KEY)
-    nonces = [SYSTEM.random_bytes(NONCE) for _ in places]
+    nonces = [SYSTEM.random_bytes(NONCE_SIZE) for _ in places]
 
     def share() -> object:
-        return scheme.shard(places, nonces, [SYSTEM.random_bytes(RANDOM) for _ in places])
+        return scheme.shard(places, nonces, [SYSTEM.random_bytes(RANDOM_SIZE) for _ in places])
 
-    shares, made = scheme.shard(places, nonces, [SYSTEM.random_bytes(RANDOM) for _ in places]), least(share)
+    shares, made = scheme.shard(places, nonces, [SYSTEM.random_bytes(RANDOM_SIZE) for _ in places]), least(share)
 
     def verify() -> None:
         both = [scheme.verify_init(party, shares.public, shares.inputs[party], nonces, KEY) for party in (0, 1)]

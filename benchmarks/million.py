@@ -57,7 +57,7 @@ from dpcurves_parties.serving.task_document import Role, Ticket, hash_token
 from dpcurves_parties.serving.two_servers.owner import Contribution, close_task
 from dpcurves_parties.serving.two_servers.report_set import (
     HASH_SIZE,
-    ID,
+    ID_SIZE,
     EarlierPolicy,
     digest_public_share,
     hash_share,
@@ -368,7 +368,7 @@ def memory(sizes: Sequence[int], grid: dp.Grid, workers: str) -> Table:
             folder = Path(name)
             task, _ = of_many(folder, [secrets.token_hex(32)], reports, grid)  # with a ticket for each
             shares = task.encoding.share_records(np.arange(min(PART, grid.cells)), Randomness.from_system())
-            ids = [os.urandom(ID) for _ in range(reports)]
+            ids = [os.urandom(ID_SIZE) for _ in range(reports)]
             for party in (0, 1):
                 fill(
                     task, store_of(folder, party), [(one[party], digest(task, one[party])) for one in shares],
@@ -427,7 +427,9 @@ def fill(
     store.create_task(task.hash)
     for start in range(0, reports, PART):
         names = (
-            [os.urandom(ID) for _ in range(min(PART, reports - start))] if ids is None else ids[start : start + PART]
+            [os.urandom(ID_SIZE) for _ in range(min(PART, reports - start))]
+            if ids is None
+            else ids[start : start + PART]
         )
         some = [shares[number % len(shares)] for number in range(len(names))]
         more = [

@@ -29,7 +29,7 @@ from dpcurves.noise import Randomness
 from dpcurves_parties.crypto import supported_lanes
 from dpcurves_parties.crypto.circuits import SymbolicInteger, mux, trace_circuit
 from dpcurves_parties.crypto.garbling import reconstruct_bits
-from dpcurves_parties.crypto.oblivious_transfer import IKNP, SOFTSPOKEN
+from dpcurves_parties.crypto.oblivious_transfer import IKNP_LEVELS, SOFTSPOKEN_LEVELS
 from dpcurves_parties.crypto.two_party import (
     FinalStep,
     InputOwner,
@@ -154,8 +154,8 @@ def comparisons(count: int) -> None:
     ands = noisy_comparison().circuit.and_count
     print(f"{count} noisy comparisons of {BITS} bits, {ands} ANDs each: seconds of both processors, bytes of each pair")
     print(f"{'':32}{'seconds':>9}{'wanted':>8}{'wall':>8}{'bytes':>8}{'wanted':>8}{'ones':>10}")
-    rows = [("fast, IKNP", IKNP, True, 1.3, 2310), ("fast, SoftSpoken", SOFTSPOKEN, True, 1.3, 1750),
-            ("portable, SoftSpoken", SOFTSPOKEN, False, 4.0, 1750)]  # fmt: skip
+    rows = [("fast, IKNP", IKNP_LEVELS, True, 1.3, 2310), ("fast, SoftSpoken", SOFTSPOKEN_LEVELS, True, 1.3, 1750),
+            ("portable, SoftSpoken", SOFTSPOKEN_LEVELS, False, 4.0, 1750)]  # fmt: skip
     for name, levels, jit, seconds, size in rows:
         if jit and not supported_lanes():
             continue

@@ -23,7 +23,7 @@ from dpcurves.laws.law import simulate_noise
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves_streams.laws import GroupedCounts
 from dpcurves_streams.mechanisms import Pegasus, Perturber
-from dpcurves_streams.mechanisms.pegasus import COLUMNS, build_fenwick_trees, decide_groups
+from dpcurves_streams.mechanisms.pegasus import STATE_COLUMNS, build_fenwick_trees, decide_groups
 from dpcurves_streams.queries import GroupedTickQuery, TickQuery
 from dpcurves_streams.readings import AdaptiveSmoother
 from dpcurves_streams.readings.groups import OpenGroups
@@ -59,7 +59,7 @@ def pegasus(counts: IntArray, epsilon: str, deviation: int, generator: np.random
     )
     size = 1 << int(counts.max()).bit_length()
     trees = build_fenwick_trees(np.zeros((RUNS, 1), np.int64), size)
-    joined = decide_groups(values, law.threshold + common, own, np.zeros((RUNS, COLUMNS), np.int64), trees)
+    joined = decide_groups(values, law.threshold + common, own, np.zeros((RUNS, STATE_COLUMNS), np.int64), trees)
     noisy = values + simulate_noise(law.noise, shape, generator)
     found = OpenGroups(RUNS).add_values(noisy, joined)
     return error(np.maximum(found[..., 3], 0), counts)

@@ -13,7 +13,7 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves_streams.laws import GroupedCounts
 from dpcurves_streams.mechanisms import STREAMS, Pegasus
-from dpcurves_streams.mechanisms.pegasus import COLUMNS, build_fenwick_trees, decide_groups
+from dpcurves_streams.mechanisms.pegasus import STATE_COLUMNS, build_fenwick_trees, decide_groups
 from dpcurves_streams.queries import GroupedTickQuery
 from dpcurves_streams.readings import AdaptiveSmoother, Counts, Groups, Totals
 from dpcurves_streams.readings.groups import OpenGroups
@@ -44,7 +44,7 @@ def one_stream() -> None:
 
     def grouped() -> None:
         trees = build_fenwick_trees(np.zeros((1, 1), np.int64), 64)
-        joined[:] = decide_groups(counts, law.threshold + common, own, np.zeros((1, COLUMNS), np.int64), trees)
+        joined[:] = decide_groups(counts, law.threshold + common, own, np.zeros((1, STATE_COLUMNS), np.int64), trees)
 
     grouping = best(grouped) / TICKS * 1e9
     medians = best(lambda: OpenGroups(1).add_values(noisy, joined)) / TICKS * 1e9

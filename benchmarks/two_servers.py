@@ -51,11 +51,11 @@ from dpcurves_parties.serving.noise_key import NoiseKey
 from dpcurves_parties.serving.task_document import Role, Ticket, create_task, hash_token
 from dpcurves_parties.serving.two_servers.owner import Contribution, close_task, read_owner_ticket
 from dpcurves_parties.serving.two_servers.report_set import (
-    DIGEST,
+    DIGEST_SIZE,
     HASH_SIZE,
-    ID,
-    OVERHEAD,
+    ID_SIZE,
     RECORD,
+    SEALING_OVERHEAD,
     EarlierPolicy,
     PartHashes,
     UnlistedParts,
@@ -173,7 +173,7 @@ def put(task: Task, folder: Path, places: np.ndarray, bars: Progress) -> None:
         stores[party].create_task(task.hash)
     for start in bars.track(range(0, len(places), AT_ONCE), description="reports are put into both stores"):
         shares = task.encoding.share_records(places[start : start + AT_ONCE], Randomness.from_system())
-        names = [os.urandom(ID) for _ in shares]
+        names = [os.urandom(ID_SIZE) for _ in shares]
         for party, store in enumerate(stores):
             halves = [
                 (name, digest_public_share(share[party][: task.encoding.public_size]), share[party])
@@ -256,12 +256,12 @@ def agreement() -> Table:
     children; at last the parts that differ are listed. Of 10**6 reports it is what servers send, else worked out.
     """
     title = "agreement on reports: bytes of server 1 until all differences are known, and (messages)"
-    branches, sent = (2, 16, 256), TreeEncoding(4096, PortableEngine.from_task(b"")).size + OVERHEAD + ID
+    branches, sent = (2, 16, 256), TreeEncoding(4096, PortableEngine.from_task(b"")).size + SEALING_OVERHEAD + ID_SIZE
     table = Table(
         "reports", "uploaded", "at one server", "parts", *(f"tree of {each}" for each in branches), title=title
     )
     names = np.random.default_rng(1).integers(0, 2**64, (10**6, 2), dtype=np.uint64)
-    ours = sorted((name.tobytes(), bytes(DIGEST)) for name in names)
+    ours = sorted((name.tobytes(), bytes(DIGEST_SIZE)) for name in names)
     for reports in (10**6, 2**25):
         bits = choose_prefix_bits(reports)
         for number in (0, 1, 1000, reports // 100):
@@ -340,14 +340,14 @@ def fill(task: Task, url: str, reports: int) -> None:
     store, share = Store(url), bytes(task.encoding.size)
     store.create_task(task.hash)
     for start in range(0, reports, AT_ONCE):
-        names = [os.urandom(ID) for _ in range(min(AT_ONCE, reports - start))]
+        names = [os.urandom(ID_SIZE) for _ in range(min(AT_ONCE, reports - start))]
         more = [StoredReport(name, name, 2 * name, share) for name in names]
         store.add_reports(task.hash, AT_ONCE, Offer(start // AT_ONCE, bytes(HASH_SIZE), EarlierPolicy.STAYS, more))
 
 
 def one_by_one(task: Task, batch: bytes) -> list[bytes]:
     """A message for each report of a batch."""
-    size = task.encoding.size + OVERHEAD
+    size = task.encoding.size + SEALING_OVERHEAD
     whole = parse_batch(batch, task.hash, 0, size)
     return [encode_batch(task.hash, 0, whole._replace(reports=[report])) for report in whole.reports]
 
@@ -459,7 +459,7 @@ class Trial:
             analyst.ask(CdfQuestion("x", GRID, at=(2**31,)))
             first = self.timed(table, "first answer (reports are read, the loss is charged)", "")
         size = self.task.encoding.size
-        sealing = f"and {OVERHEAD + 16} for the seal and id"
+        sealing = f"and {SEALING_OVERHEAD + 16} for the seal and id"
         target = "800" if self.task.owners is Owners.UNCHECKED else ""
         table.add_row("bytes to each server, for each report", target, f"{size}", sealing)
         return sent[0] + first[0], sent[1] + first[1]

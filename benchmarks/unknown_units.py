@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 import dpcurves as dp
 from dpcurves.laws import Family, Noise
 from dpcurves.strategies.contribution_bounds import (
-    LOOK,
+    PILOT_FRACTION,
     NoiseGrowth,
     candidate_bounds,
     count_errors,
@@ -160,11 +160,11 @@ def expected_ratio(rows: IntArray, value: FloatArray, draw: np.random.Generator,
     np.add.at(own, (who, np.minimum((value / 100 * cells).astype(int), cells - 1)), 1)
     known = np.array(candidate_bounds(), dtype=np.float64)
     lost = np.array([(own * (1 - np.minimum(rows, most) / rows)[:, None]).sum(axis=0) for most in known])
-    scales = known / (1 - float(LOOK)), known
+    scales = known / (1 - float(PILOT_FRACTION)), known
     part, whole = ((lost + each[:, None] * np.exp(-lost / each[:, None])).mean(axis=1) for each in scales)
     counts = np.bincount(np.ceil(np.log2(rows)).astype(int), minlength=len(known) + 1).astype(float)
-    decay, noise = np.exp(-float(LOOK)), Noise(Family.LAPLACE, 1 / LOOK)
-    growth = NoiseGrowth(sqrt(2) / (1 - float(LOOK)), cells)
+    decay, noise = np.exp(-float(PILOT_FRACTION)), Noise(Family.LAPLACE, 1 / PILOT_FRACTION)
+    growth = NoiseGrowth(sqrt(2) / (1 - float(PILOT_FRACTION)), cells)
     chosen = []
     for _ in range(looks):
         apart = draw.geometric(1 - decay, (2, len(counts)))

@@ -12,7 +12,7 @@ from typing import Any
 from dpcurves.cli.app import build
 from dpcurves_sites.relay import MessageBoard
 from dpcurves_sites.secure_sum import STAGES
-from dpcurves_sites.transport import LENGTH, unpack_parts
+from dpcurves_sites.transport import LENGTH_SIZE, unpack_parts
 
 ASKED, TAKEN = 0, tuple(STAGES)
 """Kinds of log entries: a question, or a message of a stage."""
@@ -29,7 +29,7 @@ def write_down(log: Path) -> None:
 
     def note(kind: int, octets: bytes) -> None:
         with log.open("ab") as file:
-            file.write((len(octets) + 1).to_bytes(LENGTH, "little") + bytes([kind]) + octets)
+            file.write((len(octets) + 1).to_bytes(LENGTH_SIZE, "little") + bytes([kind]) + octets)
 
     def asked(self: MessageBoard, analyst: int, octets: bytes) -> bytes:
         note(ASKED, octets)

@@ -12,7 +12,7 @@ from typing import Any
 from griffe import Extension, Function, Object, ParameterKind, Parameters
 
 from dpcurves.curves.result import complete_docstring
-from dpcurves.shortcuts import PLACES, add_privacy_arguments
+from dpcurves.shortcuts import ARGUMENT_RANKS, add_privacy_arguments
 
 DOCTEST = re.compile(r"^([ ]*)>>> .*(?:\n[ ]*\S.*)*", re.MULTILINE)
 CODE = re.compile(r"(```.*?```|`+[^`]*`+)", re.DOTALL)
@@ -47,5 +47,5 @@ class Doctests(Extension):
         ):
             own = [each for each in func.parameters if each.kind is not ParameterKind.var_keyword]
             shared = [each for each in func.parent["ask_once"].parameters if each.kind is ParameterKind.keyword_only]
-            places = {each.name: PLACES.get(each.name, 0 if each.required else 4) for each in (*own, *shared)}
+            places = {each.name: ARGUMENT_RANKS.get(each.name, 0 if each.required else 4) for each in (*own, *shared)}
             func.parameters = Parameters(*sorted([*own, *shared], key=lambda each: places[each.name]))

@@ -12,7 +12,7 @@ import pytest
 import dpcurves as dp
 from dpcurves.laws import Family, Noise
 from dpcurves.privacy import Unit
-from dpcurves.strategies.contribution_bounds import LOOK, sample_unit_sizes
+from dpcurves.strategies.contribution_bounds import PILOT_FRACTION, sample_unit_sizes
 
 ONE = dp.PrivacyLoss.pure(1)
 GRID = dp.Grid(0, 100, cells=64)
@@ -39,7 +39,7 @@ def test_counts_keep_nearly_all_rows_where_units_are_many(adjacency: Any, loss: 
     assert found.privacy.loss == str(loss)
     (note,) = (note for note in found.notes if "of each who" in note)
     assert f"at most {found.privacy.rows_per_unit} " in note
-    assert f"{LOOK} of the loss" in note
+    assert f"{PILOT_FRACTION} of the loss" in note
     assert dp.Histogram.from_json(found.to_json()).privacy == found.privacy
 
 
@@ -48,8 +48,8 @@ def test_a_bound_that_was_found_is_used_again_for_all_of_a_later_loss() -> None:
         found = opened.ask(HISTOGRAM, ONE)
         later = opened.ask(CDF, ONE, rows_per_unit=found.privacy.rows_per_unit)
         (look, *rest), stated = opened.plan(CDF, ONE), opened.plan(CDF, ONE, rows_per_unit=8)
-        assert look.loss == ONE * LOOK
-        assert sum(plan.loss.epsilon or 0 for plan in rest) == 1 - LOOK
+        assert look.loss == ONE * PILOT_FRACTION
+        assert sum(plan.loss.epsilon or 0 for plan in rest) == 1 - PILOT_FRACTION
         assert stated[0].adjacency.unit == Unit("who", 8)
         assert sum(plan.loss.epsilon or 0 for plan in stated) == 1
         assert opened.remaining.epsilon == 7

@@ -178,9 +178,9 @@ def test_another_word_is_refused_with_all_that_are_known(given: Any) -> None:
 
 @pytest.mark.parametrize("wrong", [1e300, "1e-300", 10**40, "1000000000.0000000001"])
 def test_a_loss_that_no_ledger_counts_is_called_by_its_name(wrong: Any) -> None:
-    with pytest.raises(ValueError, match=r"^epsilon: a number from 1e-9 to 1e9 is needed, got "):
+    with pytest.raises(ValueError, match=r"^epsilon: a number from 1e-9 to 1e9 is needed, as in 0.5, got "):
         dp.cdf(X, grid=GRID, adjacency=dp.REPLACE_ONE, epsilon=wrong)
-    with pytest.raises(ValueError, match=r"^rho: a number from 1e-9 to 1e9 is needed, got "):
+    with pytest.raises(ValueError, match=r"^rho: a number from 1e-9 to 1e9 is needed, as in 0.5, got "):
         dp.cdf(X, grid=GRID, adjacency=dp.REPLACE_ONE, rho=wrong)
 
 

@@ -14,7 +14,7 @@ from dpcurves.laws.law import simulate_noise
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves_streams.laws import GroupedCounts
 from dpcurves_streams.mechanisms import Pegasus
-from dpcurves_streams.mechanisms.pegasus import COLUMNS, build_fenwick_trees, decide_groups
+from dpcurves_streams.mechanisms.pegasus import STATE_COLUMNS, build_fenwick_trees, decide_groups
 from dpcurves_streams.queries import GroupedTickQuery
 from dpcurves_streams.readings import AdaptiveSmoother
 from dpcurves_streams.readings.groups import OpenGroups
@@ -66,7 +66,7 @@ def released(counts: IntArray, epsilon: str, deviation: int, runs: int, generato
         simulate_noise(noise, shape, generator).astype(np.int64) for noise in (law.threshold_noise, law.test_noise)
     )
     trees = build_fenwick_trees(np.zeros((runs, 1), np.int64), 1 << int(counts.max()).bit_length())
-    joined = decide_groups(values, law.threshold + common, own, np.zeros((runs, COLUMNS), np.int64), trees)
+    joined = decide_groups(values, law.threshold + common, own, np.zeros((runs, STATE_COLUMNS), np.int64), trees)
     return OpenGroups(runs).add_values(values + simulate_noise(law.noise, shape, generator), joined)
 
 

@@ -16,7 +16,7 @@ import dpcurves as dp
 from dpcurves.noise.randomness import Randomness
 from dpcurves.queries import CountUse
 from dpcurves_local import Collection, FirstClass, Task, publish
-from dpcurves_local.second_round import PARTS, estimate_shares
+from dpcurves_local.second_round import PROBABILITY_PARTS, estimate_shares
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -64,7 +64,7 @@ def of_package(high: FloatArray, low: FloatArray, levels: int, epsilon: int, see
         curves = [each.curve() for each in told]
         second = publish(told[0], first, len(classes[1]))
         bits = collected(second, classes[1], 3 * seed + 2).curve()
-    ahead, other = np.array(second.one_probabilities) / PARTS, np.diff(estimate_shares(curves[1]))
+    ahead, other = np.array(second.one_probabilities) / PROBABILITY_PARTS, np.diff(estimate_shares(curves[1]))
     return float(ahead @ other), bits.value
 
 

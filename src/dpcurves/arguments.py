@@ -208,7 +208,7 @@ def require_draw_count(size: int) -> int:
         ValueError: `size` is negative.
     """
     if size < 0:
-        raise InvalidArgument("size", f"a number of draws of at least 0 is needed, got {size}")
+        raise InvalidArgument("size", f"a number of draws of at least 0 is needed, as in 1000, got {size}")
     return size
 
 

@@ -26,10 +26,10 @@ from .registry import NOTHING_KNOWN, add_losses, format_entry, make_entry, read_
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
 LONGEST_FILE_NAME = 100
 """Characters of a file name before its suffix. File systems allow 255 bytes, encrypted file systems about 140."""
-DEVICES = frozenset(
+RESERVED_STEMS = frozenset(
     {"con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "lpt") for number in range(10))}
 )
-"""Device names of Windows, reserved with any suffix."""
+"""File stems that Windows reserves for devices, with any suffix: no file may be named so."""
 PAGE = "index.html"
 PRIVACY_TEXT = "PRIVACY.txt"
 METHODS = "METHODS.txt"
@@ -136,7 +136,7 @@ def publish(
         files[f"{name}.csv"] = result.to_csv_text(level=level, population=population, suppress=threshold).encode()
         for ending in PICTURES:
             buffer = BytesIO()
-            display.save_axes(picture, buffer, ending, display.PRINTED)
+            display.save_axes(picture, buffer, ending, display.PRINT_RESOLUTION)
             files[f"{name}{ending}"] = buffer.getvalue()
     statements = {name: result.privacy for name, result in named_results.items()}
     introduction = f"{display.INTRODUCTION}\n\nPublished on {published_on}, with dpcurves {version('dpcurves')}."
@@ -167,7 +167,7 @@ def _name_results(
         require_type("results", result, ReleasedResult, "a released result, as from dp.cdf,")
         if not isinstance(name, str) or not name or not set(name) <= LETTERS:
             raise InvalidArgument("results", "use lower-case letters, digits, - and _ in names, for file names")
-        if len(name) > LONGEST_FILE_NAME or name in DEVICES:
+        if len(name) > LONGEST_FILE_NAME or name in RESERVED_STEMS:
             rule = f"use names of up to {LONGEST_FILE_NAME} characters, and no device names of Windows, such as con"
             raise InvalidArgument("results", rule)
     return named_results
@@ -182,7 +182,7 @@ def assign_file_names(results: Iterable[tuple[str, ReleasedResult]]) -> list[tup
     named_results: dict[str, ReleasedResult] = {}
     for title, result in results:
         stem = "".join(letter if letter in LETTERS else "-" for letter in title.lower()).strip("-") or "result"
-        stem = f"{stem}-result" if stem in DEVICES else stem[:LONGEST_FILE_NAME].strip("-")
+        stem = f"{stem}-result" if stem in RESERVED_STEMS else stem[:LONGEST_FILE_NAME].strip("-")
         name, number = stem, 1
         while name in named_results:
             number += 1

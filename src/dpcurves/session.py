@@ -26,7 +26,7 @@ from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, Adjacency, AdjacencyWithoutBound, Neighbours, PrivacyLoss, Unit
 from .queries import Query
 from .strategies import (
-    FIND,
+    SELECTION_FRACTION,
     build_category_query,
     describe_category_price,
     describe_found_categories,
@@ -36,7 +36,7 @@ from .strategies import (
     replace_unlisted,
 )
 from .strategies.contribution_bounds import (
-    LOOK,
+    PILOT_FRACTION,
     build_unit_size_query,
     choose_bound,
     describe_bound,
@@ -55,8 +55,9 @@ if TYPE_CHECKING:
 Curve = TypeVar("Curve")
 
 
-MOST_BUILT = 2**16
-"""Numbers of a last round up to which planning builds the result: a few milliseconds."""
+MOST_NUMBERS_BUILT = 2**16
+"""Numbers of the last round up to which `plan_question` also builds the result of placeholder counts: building takes a
+few milliseconds."""
 
 
 class _AllRoundsPlanned(Exception):
@@ -74,8 +75,8 @@ def plan_question(
 
     Read the `notes` before the question is charged. If the adjacency has no contribution bound, the first round finds
     one, and the other rounds are planned for one record per unit. The result is built from blank counts, so that what
-    could fail after the charge fails here; of more than `MOST_BUILT` numbers it is not, because planning is free and
-    must not take time that grows with the cells.
+    could fail after the charge fails here; of more than `MOST_NUMBERS_BUILT` numbers it is not, because planning is
+    free and must not take time that grows with the cells.
 
     Args:
         question: Any question about records.
@@ -102,7 +103,7 @@ def plan_question(
         """Plan the query of a step and return blank values as its release."""
         plans.append(model.plan_query(step.query, allotment.loss, round_adjacency))
         is_last = budget.remaining == 0 and find_charged_query(question) is None
-        if is_last and (plans[-1].law.size or 0) > MOST_BUILT:
+        if is_last and (plans[-1].law.size or 0) > MOST_NUMBERS_BUILT:
             raise _AllRoundsPlanned
         return Release.make_placeholder(plans[-1])
 
@@ -120,11 +121,15 @@ def plan_question(
         )
     notes: tuple[str, ...] = ()
     if isinstance(adjacency, AdjacencyWithoutBound):
-        notes, loss, adjacency = describe_bound_price(adjacency, plans[0]), loss * (1 - LOOK), adjacency.with_bound(1)
+        notes, loss, adjacency = (
+            describe_bound_price(adjacency, plans[0]),
+            loss * (1 - PILOT_FRACTION),
+            adjacency.with_bound(1),
+        )
     notes += describe_published_texts(plans)
     unlisted = find_unlisted(question)
     if isinstance(question, HasPlanNotes):
-        question_loss = loss if unlisted is None else (loss * (1 - FIND)).with_delta(Fraction(0))
+        question_loss = loss if unlisted is None else (loss * (1 - SELECTION_FRACTION)).with_delta(Fraction(0))
         notes += question.plan_notes(Setting(question_loss, adjacency))
     if unlisted is not None:
         notes += describe_category_price(
@@ -154,13 +159,15 @@ def ask_with_contribution_bound(
         return ask_with_partition_selection(
             question, bounded, trust, budget, lambda step, allotment: reply(step, allotment, bounded)
         )
-    remaining_fraction = 1 - LOOK
+    remaining_fraction = 1 - PILOT_FRACTION
     loss, bound_of_two = budget.grant.loss * remaining_fraction, adjacency.with_bound(2)
     growth = estimate_noise_growth(
         plan_question(question, loss, bound_of_two, trust), sqrt(Setting(loss, bound_of_two).count_noise().variance)
     )
     size_query = build_unit_size_query(adjacency.column, question, growth).with_filter(find_filter(question))
-    unit_sizes = reply(Step(size_query, LOOK), budget.pay(size_query, LOOK), adjacency.unit_adjacency)
+    unit_sizes = reply(
+        Step(size_query, PILOT_FRACTION), budget.pay(size_query, PILOT_FRACTION), adjacency.unit_adjacency
+    )
     bound = 1
     if unit_sizes.allotment is not None:
         bound = store_bound(
@@ -219,9 +226,10 @@ def ask_with_partition_selection(
         return ask_with_budget(question, adjacency, trust, budget, reply, budget_fraction=budget_fraction)
     selection_query = _build_filtered_category_query(question, unlisted)
     selection = reply(
-        Step(selection_query, budget_fraction * FIND), budget.pay(selection_query, budget_fraction * FIND)
+        Step(selection_query, budget_fraction * SELECTION_FRACTION),
+        budget.pay(selection_query, budget_fraction * SELECTION_FRACTION),
     )
-    remaining_loss = (budget.grant.loss * (budget_fraction * (1 - FIND))).with_delta(Fraction(0))
+    remaining_loss = (budget.grant.loss * (budget_fraction * (1 - SELECTION_FRACTION))).with_delta(Fraction(0))
     names = _largest_feasible_groups(
         question,
         unlisted,
@@ -258,7 +266,7 @@ def ask_with_partition_selection(
         trust,
         budget,
         reply_with_notes,
-        budget_fraction=budget_fraction * (1 - FIND),
+        budget_fraction=budget_fraction * (1 - SELECTION_FRACTION),
     )
 
 
@@ -854,7 +862,9 @@ def _resolve_trust(trust: TrustModel[Curator] | None, table: object) -> TrustMod
     if isinstance(trust, type) or not all(
         hasattr(trust, member) for member in ("holders", "plan", "run", "plan_query")
     ):
-        raise WrongArgumentType("trust", f"a trust model, as Central(), is needed, got {describe_value(trust)}")
+        raise WrongArgumentType(
+            "trust", f"a trust model is needed, as in trust=dp.Local(), got {describe_value(trust)}"
+        )
     if trust.holders != (Curator,):
         needed = ", ".join(holder.__name__ for holder in trust.holders)
         instead = getattr(trust, "INSTEAD", f"it needs {needed}")

@@ -72,7 +72,7 @@ Values: TypeAlias = Any
 """One-dimensional values: a list, a NumPy or Arrow array, or a series of pandas or Polars."""
 NOISELESS_EPSILON = 10**9
 """Epsilon at which integer noise is 0 with all but negligible probability; only for public rows."""
-PLACES = {"adjacency": 1, "groups": 2, "bins": 2, "epsilon": 3, "rho": 3, "randomness": 5}
+ARGUMENT_RANKS = {"adjacency": 1, "groups": 2, "bins": 2, "epsilon": 3, "rho": 3, "randomness": 5}
 """Ranks of arguments in the signature of a shortcut, lowest first. Arguments without a default have rank 0, all other
 arguments rank 4."""
 
@@ -156,7 +156,7 @@ def add_privacy_arguments(function: Call) -> Call:
         [*parameters, *privacy_parameters],
         key=lambda parameter: (
             parameter.kind,
-            PLACES.get(parameter.name, default_ranks[parameter.default is parameter.empty]),
+            ARGUMENT_RANKS.get(parameter.name, default_ranks[parameter.default is parameter.empty]),
         ),
     )
     full_signature = signature(function).replace(parameters=ordered)

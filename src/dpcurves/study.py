@@ -29,8 +29,8 @@ from .trust import TrustModel
 
 ALL = Fraction(1)
 """Fraction of the budget of a study: the whole."""
-ALARMS = 0.05
-"""Probability of a false alarm of drift, by default."""
+FALSE_ALARM_PROBABILITY = 0.05
+"""Probability of a false alarm of drift in a study, unless the study states another."""
 BILLION = 10**9
 """Ledger units per epsilon or rho: the ledger counts whole billionths."""
 OWN = ("name", "share", "since", "false_alarm_rate", "title", "text")
@@ -58,7 +58,7 @@ class StudyQuestion:
     question: Question[Any]
     share: Fraction
     since: str | None = None
-    false_alarm_rate: float = ALARMS
+    false_alarm_rate: float = FALSE_ALARM_PROBABILITY
     title: str = ""
     text: str = ""
 
@@ -278,6 +278,8 @@ def _parse_questions(entries: list[Mapping[str, Any]]) -> Iterator[StudyQuestion
             raise InvalidArgument(
                 "since", f"the name of a file is needed, as in 'may.json', got {describe_value(since)}"
             )
-        false_alarm_rate = require_probability("false_alarm_rate", entry.get("false_alarm_rate", ALARMS))
+        false_alarm_rate = require_probability(
+            "false_alarm_rate", entry.get("false_alarm_rate", FALSE_ALARM_PROBABILITY)
+        )
         texts = {key: _require_text(key, entry[key]) for key in ("title", "text") if key in entry}
         yield StudyQuestion(name, question, default_share if share is None else share, since, false_alarm_rate, **texts)

@@ -30,15 +30,17 @@ from .samplers import (
 )
 from .search import MOST_SAMPLES, Search
 
-ERROR = 1e-4
-"""Probability with which a comparison wrongly reports a release with fresh noise."""
-CALLS = 24
+FALSE_REPORT_PROBABILITY = 1e-4
+"""Probability with which a comparison reports a release whose noise is fresh at every call."""
+COMPARED_CALLS = 24
 """Pairs of calls in a comparison."""
-FEW_CALLS = 14
+FEW_COMPARED_CALLS = 14
 """Pairs of calls in a comparison of a slow release."""
 
 
-def has_excess_coincidences(simultaneous: int, unrelated: int, calls: int, error: float = ERROR) -> bool:
+def has_excess_coincidences(
+    simultaneous: int, unrelated: int, calls: int, error: float = FALSE_REPORT_PROBABILITY
+) -> bool:
     """Return whether simultaneous calls coincide more often than unrelated calls.
 
     Fisher's exact test of two numbers of coincidences, each among `calls` pairs of calls.
@@ -51,7 +53,7 @@ def has_excess_coincidences(simultaneous: int, unrelated: int, calls: int, error
     return arrangements / comb(2 * calls, total) < error
 
 
-def check_noise_reuse(sampler: Sampler, pair: NeighbourPair, calls: int = CALLS) -> list[Finding]:
+def check_noise_reuse(sampler: Sampler, pair: NeighbourPair, calls: int = COMPARED_CALLS) -> list[Finding]:
     """Return findings on repeated noise within this process: calls in one tick of a clock, and calls on neighbours.
 
     Args:
@@ -73,7 +75,7 @@ def check_noise_reuse(sampler: Sampler, pair: NeighbourPair, calls: int = CALLS)
     for _ in range(stream_ticks):
         sleep(1.05)  # seconds: a clock in whole seconds has advanced
         later = sum(_is_same_outcome(a, draw_one(pair.left)) for a, _ in repeated)
-        if has_excess_coincidences(simultaneous, later, calls, ERROR / stream_ticks):
+        if has_excess_coincidences(simultaneous, later, calls, FALSE_REPORT_PROBABILITY / stream_ticks):
             evidence = (
                 f"{simultaneous} of {calls} calls at once gave the same outcome, and {later} of {calls} seconds apart"
             )
@@ -95,7 +97,7 @@ def check_noise_reuse(sampler: Sampler, pair: NeighbourPair, calls: int = CALLS)
     return findings
 
 
-def check_forked_workers(sampler: Sampler, pair: NeighbourPair, calls: int = CALLS) -> Finding | None:
+def check_forked_workers(sampler: Sampler, pair: NeighbourPair, calls: int = COMPARED_CALLS) -> Finding | None:
     """Return a flagged finding if workers forked from this process repeat each other's noise, else None.
 
     Answers of two workers to neighbours then differ by the exact difference: their loss together is unbounded.
@@ -111,7 +113,7 @@ def check_forked_workers(sampler: Sampler, pair: NeighbourPair, calls: int = CAL
 
 
 def check_new_processes(
-    function_path: str, pair: NeighbourPair, calls: int = CALLS, timeout: float = SAMPLER_SECONDS
+    function_path: str, pair: NeighbourPair, calls: int = COMPARED_CALLS, timeout: float = SAMPLER_SECONDS
 ) -> Finding | None:
     """Return a finding if new processes repeat each other's noise, as with a fixed seed, else None."""
     parser = OutcomeParser()
@@ -171,10 +173,6 @@ def _is_same_step(x: Floats | None, y: Floats | None) -> bool:
     return x is not None and y is not None and bool(np.array_equal(x, y, equal_nan=True))
 
 
-LATTICE_POWER = -40
-"""Exponent of two: outcomes with no lower bits lie on a chosen lattice; doubles have lower bits."""
-
-
 def check_lattice(sampler: Sampler, pair: NeighbourPair, calls: int = 400) -> list[Finding]:
     """Return findings on published numbers that lie on no lattice, for each number that is not always an integer.
 
@@ -187,7 +185,8 @@ def check_lattice(sampler: Sampler, pair: NeighbourPair, calls: int = 400) -> li
     for column in range(min(left.shape[1], right.shape[1], 8)):
         bits_by_side = [find_lowest_bits(rows[:, column]) for rows in (left, right)]
         lowest = min((_find_lowest_bit(bits) for bits in bits_by_side), default=0.0)
-        if lowest < LATTICE_POWER:
+        # -40: exponent of two: outcomes with no lower bits lie on a chosen lattice; doubles have lower bits
+        if lowest < -40:
             message = f"number {column + 1} has bits down to 2^{lowest:.0f}: it lies on no lattice, and may be porous."
             findings.append(Finding("floating point", message, is_flagged=False))
     return findings
@@ -212,7 +211,7 @@ def check_timing(sampler: Sampler, pair: NeighbourPair, calls: int = 60) -> list
         side = (call + call // 2) % 2
         times[side].append(_time_call(sampler, (pair.left, pair.right)[side]))
     p_value = float(mannwhitneyu(np.array(times[0]), np.array(times[1])).pvalue)
-    if p_value >= ERROR:
+    if p_value >= FALSE_REPORT_PROBABILITY:
         return []
     medians = [float(np.median(side_times)) for side_times in times]
     message = f"calls take {1000 * medians[0]:.3g} and {1000 * medians[1]:.3g} ms (p = {p_value:.1g}), for {pair.name}."
@@ -231,7 +230,7 @@ def run_extra_checks(sampler: Sampler, pair: NeighbourPair) -> list[Finding]:
     start = perf_counter()
     sampler.draw(pair.left, 1)
     is_slow = perf_counter() - start > 0.002  # seconds a call
-    findings = check_noise_reuse(sampler, pair, FEW_CALLS if is_slow else CALLS)
+    findings = check_noise_reuse(sampler, pair, FEW_COMPARED_CALLS if is_slow else COMPARED_CALLS)
     if not is_slow:
         findings += check_lattice(sampler, pair)
         findings += check_timing(sampler, pair)

@@ -39,7 +39,7 @@ ADD_REMOVE, REPLACE_ONE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 ONE, HALF_RHO = PrivacyLoss.pure(1), PrivacyLoss.zcdp(Fraction(1, 2))
 STREAM_STEPS = 4
 """Time steps of a stream, and cells of a grid, in these targets."""
-PATIENT = 120.0
+CALL_SECONDS = 120.0
 """Seconds: timeout of a call of this package; the first call may compile, on a busy machine."""
 PASSWORD = "correct horse battery"
 
@@ -184,7 +184,7 @@ def _make_stream_sampler(counts: Any, loss: PrivacyLoss, times: int = 1) -> Samp
         with tempfile.TemporaryDirectory() as folder:
             return [_follow_stream(data, counts, loss, f"sqlite:///{folder}/stream.db") for _ in range(times)]
 
-    return CallableSampler(follow_stream, PATIENT)
+    return CallableSampler(follow_stream, CALL_SECONDS)
 
 
 def _make_killed_stream_sampler(counts: Any, loss: PrivacyLoss) -> Sampler:
@@ -288,7 +288,7 @@ def _make_device_sampler(task: Any) -> Sampler:
         value, person = data
         return list(task.randomize(value, person=person))
 
-    return CallableSampler(randomize_value, PATIENT)
+    return CallableSampler(randomize_value, CALL_SECONDS)
 
 
 @dataclass(frozen=True)
@@ -376,7 +376,7 @@ def _make_pair_sum_sampler(kernel: Any, people: int, seed: bytes) -> Sampler:
         statistic = pairs.simulate(kernel, table, plan, seed=seed)
         return [statistic.value, *statistic.interval(0.9)]
 
-    return CallableSampler(sum_pairs, PATIENT)
+    return CallableSampler(sum_pairs, CALL_SECONDS)
 
 
 @dataclass(frozen=True)
@@ -456,7 +456,9 @@ def _list_site_targets() -> Iterator[AuditTarget]:
     """Yield the federation of sites."""
     edges = np.linspace(0, 1, STREAM_STEPS + 1)
     family = families.values(edges, adjacency=ADD_REMOVE)
-    yield AuditTarget("federation of sites, histogram", CallableSampler(ask_federation, PATIENT), family, ONE, "json")
+    yield AuditTarget(
+        "federation of sites, histogram", CallableSampler(ask_federation, CALL_SECONDS), family, ONE, "json"
+    )
 
 
 def _list_public_targets() -> Iterator[AuditTarget]:
@@ -488,7 +490,11 @@ def _list_public_targets() -> Iterator[AuditTarget]:
     if all(map(find_spec, ("argon2", "pyarrow"))):
         values = families.values(np.linspace(0, 1, STREAM_STEPS + 1), adjacency=REPLACE_ONE)
         yield AuditTarget(
-            "verification server, histogram", CallableSampler(ask_verification_server, PATIENT), values, ONE, "json"
+            "verification server, histogram",
+            CallableSampler(ask_verification_server, CALL_SECONDS),
+            values,
+            ONE,
+            "json",
         )
 
 

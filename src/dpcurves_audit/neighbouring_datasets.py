@@ -18,7 +18,7 @@ ADD_REMOVE, REPLACE_ONE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 Floats = NDArray[np.float64]
 LARGE_VALUE = 1e308
 """Value near the largest double: sums of two overflow."""
-ODD = (nan, inf, -inf, LARGE_VALUE, -LARGE_VALUE, 5e-324, -0.0)  # the smallest positive double
+UNUSUAL_VALUES = (nan, inf, -inf, LARGE_VALUE, -LARGE_VALUE, 5e-324, -0.0)  # the smallest positive double
 """Values that arithmetic or a parser may treat specially."""
 
 
@@ -122,7 +122,7 @@ def values(edges: Sequence[float] | Floats, *, adjacency: Neighbours) -> Neighbo
             make_table(_pick_few(bounds), _pick_few(bounds)),
             make_table(_pick_few(bounds), _pick_few(bounds), equal_values[:1]),
         )
-        for value in (*near, *far, *ODD):
+        for value in (*near, *far, *UNUSUAL_VALUES):
             yield NeighbourPair(f"{value!r} joins an empty table", make_table([]), make_table([value]))
             yield NeighbourPair(
                 f"{value!r} joins three equal values", make_table(equal_values), make_table(equal_values, [value])
@@ -142,7 +142,7 @@ def values(edges: Sequence[float] | Floats, *, adjacency: Neighbours) -> Neighbo
                 yield NeighbourPair(
                     f"{old:g} becomes {new:g}, {description}", make_table(base, [old]), make_table(base, [new])
                 )
-        for old, new in (*pairwise(near), *((middles[0], value) for value in (*far, *ODD))):
+        for old, new in (*pairwise(near), *((middles[0], value) for value in (*far, *UNUSUAL_VALUES))):
             yield NeighbourPair(f"{old!r} becomes {new!r}, alone", make_table([old]), make_table([new]))
             yield NeighbourPair(
                 f"{old!r} becomes {new!r}, beside three equal values",
@@ -176,7 +176,7 @@ def scores(edges: Sequence[float] | Floats, *, adjacency: Neighbours) -> Neighbo
         "alone": [], "beside one of each class": two_classes, "beside tied scores": tied,
         "beside three positives": [(1, high)] * 3,
     }  # fmt: skip
-    special_scores = (*_pick_few(bounds), *(nextafter(edge, -inf) for edge in _pick_few(bounds)), *ODD)
+    special_scores = (*_pick_few(bounds), *(nextafter(edge, -inf) for edge in _pick_few(bounds)), *UNUSUAL_VALUES)
 
     def add_records() -> Iterator[NeighbourPair]:
         """Yield pairs that differ in one added label and score."""
@@ -333,7 +333,10 @@ def answers(queries: int, *, adjacency: Neighbours = ADD_REMOVE, at: float = 0) 
     [1.0, 1.0]
     """
     if queries < 1:
-        raise InvalidArgument("queries", f"at least one query is needed in a list, got {describe_value(queries)}")
+        raise InvalidArgument(
+            "queries",
+            f"at least one query is needed, in a list, as in [CountQuery((axis,))], got {describe_value(queries)}",
+        )
     level = np.full(queries, float(at))
     half = np.arange(queries) < (queries + 1) // 2
     single = np.arange(queries) == queries - 1

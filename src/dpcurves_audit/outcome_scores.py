@@ -21,8 +21,8 @@ NOT_A_NUMBER = -1.75e308
 """Code of a published NaN; NaN itself marks an absent number."""
 MOST_NUMBERS = 4096
 """Numbers of an outcome that are parsed."""
-SMOOTHED = 0.5
-"""Count. Pseudocount of atoms and bins in log-ratios."""
+PSEUDOCOUNT = 0.5
+"""Samples that are added to the count of every atom and bin in a log-ratio, so that none is infinite."""
 
 
 class Failure:
@@ -327,8 +327,8 @@ def _fit_kind_score(left: Sample, right: Sample) -> Score:
 def _compute_log_ratios(left: Floats, right: Floats) -> tuple[Floats, Floats]:
     """Return the occurring values, and the smoothed log-ratio of their frequencies."""
     distinct, indices = np.unique(np.concatenate([left, right]), return_inverse=True)
-    a = np.bincount(indices[: len(left)], minlength=len(distinct)) + SMOOTHED
-    b = np.bincount(indices[len(left) :], minlength=len(distinct)) + SMOOTHED
+    a = np.bincount(indices[: len(left)], minlength=len(distinct)) + PSEUDOCOUNT
+    b = np.bincount(indices[len(left) :], minlength=len(distinct)) + PSEUDOCOUNT
     return distinct, np.log(a / len(left)) - np.log(b / len(right))
 
 
@@ -372,8 +372,8 @@ def _assign_bins(values: Floats, edges: Floats) -> NDArray[np.int64]:
 
 def _compute_bin_log_ratios(left: Floats, right: Floats, edges: Floats) -> Floats:
     """Return the log-ratio of the smoothed frequencies of each bin in both samples."""
-    a = np.bincount(_assign_bins(left, edges), minlength=len(edges) + 2) + SMOOTHED
-    b = np.bincount(_assign_bins(right, edges), minlength=len(edges) + 2) + SMOOTHED
+    a = np.bincount(_assign_bins(left, edges), minlength=len(edges) + 2) + PSEUDOCOUNT
+    b = np.bincount(_assign_bins(right, edges), minlength=len(edges) + 2) + PSEUDOCOUNT
     return np.asarray(np.log(a / len(left)) - np.log(b / len(right)))
 
 

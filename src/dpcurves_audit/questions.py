@@ -124,9 +124,10 @@ def _replace_records(
 
 CLASSES = dp.Categories(LABEL, (0, 1, 2))
 KINDS = dp.Categories("kind", ("a", "b"))
-CAP = 4.0
+WEIGHT_CAP = 4.0
 """Units of the weights. Public cap on the weight of a record in these questions."""
-FEW = Grid(0, 1, cells=4)
+FOUR_CELLS = Grid(0, 1, cells=4)
+"""Grid of four cells on [0, 1]: few, so that all answers occur often."""
 
 WEIGHED = make_records_factory(
     "value weight", (1.0, 4.0), (0.0, 4.0), (0.6, 2.5), (1.0, 9.0), (0.5, 0.0), (0.5, nan), (0.5, -1.0)
@@ -161,18 +162,19 @@ OTHERS: Mapping[str, AuditQuestion] = {
     "summaries of groups": AuditQuestion(
         lambda grid: dp.SummaryQuestion(COLUMN, *_find_bounds(grid), by=KINDS), _listed
     ),
-    "weighted curve": AuditQuestion(lambda grid: dp.WeightedCdfQuestion(COLUMN, grid, "weight", CAP), WEIGHED),
+    "weighted curve": AuditQuestion(lambda grid: dp.WeightedCdfQuestion(COLUMN, grid, "weight", WEIGHT_CAP), WEIGHED),
     "weighted quantiles": AuditQuestion(
-        lambda grid: dp.WeightedQuantilesQuestion(COLUMN, grid, (0.5,), "weight", CAP), WEIGHED
+        lambda grid: dp.WeightedQuantilesQuestion(COLUMN, grid, (0.5,), "weight", WEIGHT_CAP), WEIGHED
     ),
     "weighted mean": AuditQuestion(
-        lambda grid: dp.WeightedSummaryQuestion(COLUMN, *_find_bounds(grid), "weight", CAP), WEIGHED
+        lambda grid: dp.WeightedSummaryQuestion(COLUMN, *_find_bounds(grid), "weight", WEIGHT_CAP), WEIGHED
     ),
     "weighted sum": AuditQuestion(
-        lambda grid: dp.WeightedSummaryQuestion(COLUMN, *_find_bounds(grid), "weight", CAP, statistic="sum"), WEIGHED
+        lambda grid: dp.WeightedSummaryQuestion(COLUMN, *_find_bounds(grid), "weight", WEIGHT_CAP, statistic="sum"),
+        WEIGHED,
     ),
     "weighted survival": AuditQuestion(
-        lambda grid: dp.WeightedSurvivalQuestion("time", "event", grid, "weight", CAP), _timed
+        lambda grid: dp.WeightedSurvivalQuestion("time", "event", grid, "weight", WEIGHT_CAP), _timed
     ),
     "competing risks": AuditQuestion(
         lambda grid: dp.CompetingRisksQuestion("time", "event", grid, causes=(1, 2)),
@@ -217,17 +219,19 @@ OTHERS: Mapping[str, AuditQuestion] = {
     "residuals over predictions": AuditQuestion(
         lambda grid: dp.ResidualPlotQuestion("x", "y", 0.125, 0.125, "0.9", dp.PUBLIC_MODEL, cells=4), PLANE
     ),
-    "predicted and observed": AuditQuestion(lambda grid: dp.PredictedObservedQuestion("x", "y", FEW, FEW), PLANE),
+    "predicted and observed": AuditQuestion(
+        lambda grid: dp.PredictedObservedQuestion("x", "y", FOUR_CELLS, FOUR_CELLS), PLANE
+    ),
     "forecasts of quantiles": AuditQuestion(
         lambda grid: dp.QuantileForecastsQuestion(("x", "y"), (0.1, 0.9), Grid(-1, 1, cells=4)), PLANE
     ),
-    "binned residuals": _make_score_question("BinnedResidualsQuestion", model=dp.PUBLIC_MODEL, bins=2, grid=FEW),
+    "binned residuals": _make_score_question("BinnedResidualsQuestion", model=dp.PUBLIC_MODEL, bins=2, grid=FOUR_CELLS),
     "smooth area": _make_score_question("SmoothAucQuestion", grid=Grid(0, 1, cells=16)),
     "two models": AuditQuestion(
         lambda grid: dp.ModelPairQuestion(LABEL, "first", "second", Grid(0, 1, cells=2)), _paired
     ),
     "classes in order": AuditQuestion(
-        lambda grid: dp.OrdinalClassesQuestion(CLASSES, SCORE, FEW),
+        lambda grid: dp.OrdinalClassesQuestion(CLASSES, SCORE, FOUR_CELLS),
         make_records_factory("label score", (2, 0.9), (0, 0.1), (1, 0.1), (0, 0.9), (2, nan), (7, 0.5)),
     ),
     "several models": AuditQuestion(

@@ -45,8 +45,8 @@ from dpcurves.trust import Central, Curator
 
 from . import neighbouring_datasets as families
 from .auditor import (
-    CALLS,
-    FEW_CALLS,
+    COMPARED_CALLS,
+    FEW_COMPARED_CALLS,
     check_forked_workers,
     check_lattice,
     check_new_processes,
@@ -54,11 +54,19 @@ from .auditor import (
     check_timing,
     has_repeated_noise,
 )
-from .deployments import ADD_REMOVE, HALF_RHO, ONE, PATIENT, REPLACE_ONE, SITES, AuditTarget, list_deployment_targets
+from .deployments import (
+    ADD_REMOVE,
+    CALL_SECONDS,
+    HALF_RHO,
+    ONE,
+    REPLACE_ONE,
+    SITES,
+    AuditTarget,
+    list_deployment_targets,
+)
 from .neighbouring_datasets import NeighbouringDatasets, NeighbourPair
 from .outcome_scores import OutcomeParser
 from .questions import (
-    CAP,
     COLUMN,
     LABEL,
     OTHERS,
@@ -68,6 +76,7 @@ from .questions import (
     UNIT,
     UNLISTED,
     WEIGHED,
+    WEIGHT_CAP,
     AuditQuestion,
     make_name_datasets,
 )
@@ -352,7 +361,7 @@ class PublicFunctionSampler:
     @cached_property
     def _callable_sampler(self) -> Sampler:
         """The sampler that asks the question in this process."""
-        return CallableSampler(self._ask_question, PATIENT)
+        return CallableSampler(self._ask_question, CALL_SECONDS)
 
     def _ask_question(self, data: Any) -> Any:
         """Return the curve as plain objects, from a new session with a ledger in memory."""
@@ -384,7 +393,7 @@ def make_session_sampler(questions: Mapping[Any, PrivacyLoss], neighbours: Neigh
         ):
             return [json.loads(session.ask(question, loss).to_json()) for question, loss in questions.items()]
 
-    return CallableSampler(ask_questions, PATIENT)
+    return CallableSampler(ask_questions, CALL_SECONDS)
 
 
 def make_killed_sampler(question: Any, loss: PrivacyLoss, neighbours: Neighbours, lives: int = 3) -> KilledSampler:
@@ -412,7 +421,7 @@ def find_question(name: str) -> AuditQuestion:
         ValueError: no question has this name.
     """
     if name not in QUESTIONS:
-        raise InvalidArgument("question", f"must be the name of a question, one of {', '.join(QUESTIONS)}")
+        raise InvalidArgument("question", f"must be one of {', '.join(QUESTIONS)}")
     return QUESTIONS[name]
 
 
@@ -435,7 +444,7 @@ def _list_noisy_sums() -> Iterator[tuple[str, Any, Any, Any]]:
     """Yield names, queries, mechanisms and family functions of noisy sums."""
     axis = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
     cells, prefixes = asking.CountQuery(axis, CountUse.CELLS), asking.CountQuery(axis, CountUse.PREFIXES)
-    weights, order = Weights("weight", CAP), tuple(range(GRID_CELLS))
+    weights, order = Weights("weight", WEIGHT_CAP), tuple(range(GRID_CELLS))
     values, weighed, plane = families.values, WEIGHED, Grid(0, 1, cells=2)
     yield "flat histogram", cells, own.FlatHistogram(), values
     yield "tree of sums", prefixes, own.TreeSums(), values
@@ -655,7 +664,7 @@ def _make_count_sampler() -> Sampler:
 
 def run_target_checks(*, quick: bool = False) -> Iterator[tuple[str, list[Finding]]]:
     """Yield checks of repeated noise, lattices and times, for a count, drawn noise, a stream and a report."""
-    calls = FEW_CALLS if quick else CALLS
+    calls = FEW_COMPARED_CALLS if quick else COMPARED_CALLS
     pair = families.values(EDGES, adjacency=ADD_REMOVE).pairs[0]
     query = CountQuery((Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),), CountUse.CELLS)
     samplers: dict[str, tuple[Sampler, NeighbourPair]] = {

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpcurves.arguments import InvalidArgument
 from dpcurves.arrays import FloatArray, IntArray
-from dpcurves.data import MOST_LAID_OUT, Axis, Grid, Outside, Values
+from dpcurves.data import MOST_STORED_EDGES, Axis, Grid, Outside, Values
 from dpcurves.records.engines.engine import BoundAxis
 
 SPECIAL = (
@@ -21,9 +21,7 @@ SPECIAL = (
 """Values that engines get wrong, besides edges: special, extreme and unrepresentable numbers."""
 SAMPLED_EDGES = 1000
 """Edges sampled from each region of a fine grid, and values whose offsets are checked."""
-MOST_COUNTED = 2**22
-"""Cells. Largest number of cells that are counted one by one; finer grids are counted by prefixes only."""
-HALVES = (1, 2**20 + 1, 2**39)
+HALF_WIDTH_STEPS = (1, 2**20 + 1, 2**39)
 """Steps. Half widths of a cell for which offsets are checked: smallest, odd and large."""
 DECIMALS = (
     "NaN", "Infinity", "-Infinity", "1e400", "-1e400", "1e-400", "-1e-400", "1.5", "-0.1", "123456789.123456789",
@@ -72,7 +70,7 @@ class ConformanceReport(NamedTuple):
 
 def collect_test_numbers(grid: Grid) -> FloatArray:
     """Return edges and closed endpoints, the doubles next to each, and special values; of fine grids, some edges."""
-    numbers = np.arange(grid.cells + 1) if grid.cells <= MOST_LAID_OUT else _select_edges(grid.cells)
+    numbers = np.arange(grid.cells + 1) if grid.cells <= MOST_STORED_EDGES else _select_edges(grid.cells)
     edges = np.concatenate([grid.edge(numbers), grid.closed_endpoints])
     with np.errstate(over="ignore"):
         around = (edges, np.nextafter(edges, -np.inf), np.nextafter(edges, np.inf))
@@ -106,16 +104,18 @@ def require_conformance(engine: CheckableEngine, bound: Sequence[BoundAxis]) -> 
 
 def _check_grid(engine: CheckableEngine, grid: Grid) -> Iterator[Finding]:
     """Yield the findings for one grid: cells of test numbers, and offsets if the grid is not too fine."""
-    if grid.cells > MOST_COUNTED:
+    # 2**22 cells: largest number of cells that are counted one by one; finer grids are counted by prefixes only
+    if grid.cells > 2**22:
         grid = grid.merge_cells(_select_edges(grid.cells).tolist())  # prefixes are counted between a few edges
     values = collect_test_numbers(grid)
     yield Finding(
         f"{_shorten_repr(grid)}: cells", np.array_equal(engine.find_slots(grid, values), grid.cell_of(values))
     )
-    if grid.cells <= MOST_LAID_OUT:
+    if grid.cells <= MOST_STORED_EDGES:
         sample = np.unique(np.concatenate([values[:: max(len(values) // SAMPLED_EDGES, 1)], np.array(SPECIAL)]))
         are_equal = (
-            np.array_equal(engine.find_offsets(grid, sample, half), grid.offset_of(sample, half)) for half in HALVES
+            np.array_equal(engine.find_offsets(grid, sample, half), grid.offset_of(sample, half))
+            for half in HALF_WIDTH_STEPS
         )
         yield Finding(f"{_shorten_repr(grid)}: offsets", all(are_equal))
 

@@ -35,7 +35,7 @@ from . import postgres_sql as sql
 from .conformance import DECIMALS, ConformanceReport, require_conformance, run_checks
 from .postgres_expressions import DerivingTable
 from .postgres_link import FAILED, SnapshotConnection, require_no_parameter_log, require_unlimited_sorts
-from .postgres_sql import BOOLEAN, FLOATING, NUMERIC, WHOLE, Statement, Table, TypedColumn, require_unit
+from .postgres_sql import BOOLEAN, FLOAT_TYPES, INTEGER_TYPES, NUMERIC, Statement, Table, TypedColumn, require_unit
 from .slots import Pieces, tabulate_units
 
 # SENSITIVE. Rows are transferred from PostgreSQL, then ranked and counted by DuckDB in this process.
@@ -117,7 +117,9 @@ class _StreamedColumn(NamedTuple):
                 _bytes_sql(column.text.format(name), f"{name} <> 'NaN'"),
             )
         if column.kind is ColumnKind.NUMBERS:
-            arrow_type = DataType.bool() if oid == BOOLEAN else DataType.int64() if oid in WHOLE else DataType.float64()
+            arrow_type = (
+                DataType.bool() if oid == BOOLEAN else DataType.int64() if oid in INTEGER_TYPES else DataType.float64()
+            )
             streamed = replace(
                 column_from_arrow_type(column.name, arrow_type),
                 declared_value_type=column.declared_value_type,
@@ -168,7 +170,7 @@ def postgres(url: str, *, table: str, ranking: str = THERE) -> PostgresTable:
     require_type("data", url, str, "a URL, as postgresql://reader@host/database,")
     if ranking not in (THERE, HERE):
         raise InvalidArgument(
-            "ranking", f"must be {THERE!r} (rows are ranked by the server) or {HERE!r} (on this machine)"
+            "ranking", f"must be {THERE!r} (the server ranks rows) or {HERE!r} (this machine ranks them)"
         )
     return PostgresTable(url, table, ranking)
 
@@ -206,8 +208,6 @@ class PostgresTable(EngineTable):
 
 MOST_COMPARED = 8
 """Columns up to which rows are sorted by their values; wider rows are sorted by a digest."""
-MOST_OF_ROW = 2**28
-"""Bytes of all texts of a row: PostgreSQL limits a value to 1 GiB."""
 
 
 def used_rows_sql(
@@ -306,11 +306,11 @@ def _row_hash_sql(table: Table, countable: Sequence[int], key: bytes, statement:
     hash_sql = statement.add_integer(int.from_bytes(key[:8], "big", signed=True))  # 64 bits
     for index in countable:
         oid, value = table.types[index], f"c{index}"
-        if oid in WHOLE:
+        if oid in INTEGER_TYPES:
             hash_sql = f"hashint8extended(coalesce({value}::int8, 0), {hash_sql})"
         elif oid == BOOLEAN:
             hash_sql = f"hashint8extended(coalesce({value}::int4, 2)::int8, {hash_sql})"
-        elif oid in FLOATING:
+        elif oid in FLOAT_TYPES:
             hash_sql = f"hashfloat8extended(coalesce({value}::float8, 'NaN'), {hash_sql})"
         elif oid == NUMERIC:
             hash_sql = f"hash_numeric_extended(coalesce({value}, 'NaN'), {hash_sql})"
@@ -329,7 +329,8 @@ def _comparable_values_sql(table: Table, index: int, columns: int) -> list[str]:
     value = f"c{index}"
     if table.columns[index].kind is ColumnKind.NUMBERS:
         return [value, f"scale({value})"] if table.types[index] == NUMERIC else [value]
-    text, longest = table.columns[index].text.format(value), min(LONGEST_TEXT, MOST_OF_ROW // columns)
+    # 2**28: bytes of all texts of a row: PostgreSQL limits a value to 1 GiB
+    text, longest = table.columns[index].text.format(value), min(LONGEST_TEXT, 2**28 // columns)
     short, digest = f"THEN {text} END", f"THEN sha256(convert_to({text}, 'UTF8')) END"
     return [
         f"CASE WHEN octet_length({text}) <= {longest} {short}",

@@ -21,12 +21,14 @@ GONE = "the connection to PostgreSQL and its snapshot are gone; ask again in a n
 STRICT = ("require", "verify-ca", "verify-full")
 SECONDS_TO_CONNECT = 20
 """Seconds. Timeout of a connection."""
-WAITING = {
+CONNECTION_SETTINGS = {
     "connect_timeout": SECONDS_TO_CONNECT,
     "keepalives_idle": 60,
     "keepalives_interval": 10,
     "keepalives_count": 6,
 }
+"""Seconds and counts: libpq's settings of timeouts and keepalives, so that a lost server is noticed within two
+minutes."""
 
 # Rows must not be able to cause timeouts, and the environment must not change names or formats.
 SETTINGS = {
@@ -35,7 +37,8 @@ SETTINGS = {
     "transaction_timeout": "0", "lock_timeout": "10s", "row_security": "off", "timezone": "UTC",
     "datestyle": "ISO", "intervalstyle": "postgres", "extra_float_digits": "1", "jit": "off", "bytea_output": "hex",
 }  # fmt: skip
-NEWER = {"idle_session_timeout": 140000, "transaction_timeout": 170000}
+TIMEOUT_VERSIONS = {"idle_session_timeout": 140000, "transaction_timeout": 170000}
+"""Version numbers of PostgreSQL from which a timeout setting exists; older servers refuse the setting."""
 SAID = (
     ("password authentication failed", "the password or the role is wrong: give them by PGPASSWORD or ~/.pgpass"),
     ("no password supplied", "a password is needed: give PGPASSWORD or a line of ~/.pgpass"),
@@ -94,7 +97,7 @@ class SnapshotConnection:
     def _apply_settings(self) -> None:
         """Set the session's settings that this server version knows: no timeouts, fixed formats."""
         for name, value in SETTINGS.items():
-            if self.version >= NEWER.get(name, 0):
+            if self.version >= TIMEOUT_VERSIONS.get(name, 0):
                 self._connection.execute("SELECT set_config($1, $2, false)", (name, value))
 
     def begin_snapshot(self) -> None:
@@ -195,7 +198,7 @@ def _connect(url: str) -> Any:
     message = ""
     try:
         connection = psycopg.connect(
-            **{**WAITING, **parameters, "client_encoding": "utf8"},
+            **{**CONNECTION_SETTINGS, **parameters, "client_encoding": "utf8"},
             autocommit=True, cursor_factory=psycopg.RawCursor, prepare_threshold=None,
         )  # fmt: skip
         connection.server_cursor_factory = psycopg.RawServerCursor

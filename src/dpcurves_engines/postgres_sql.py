@@ -22,9 +22,10 @@ BOOLEAN = 16
 """Type number (oid) of boolean."""
 NUMERIC = 1700
 """Type number (oid) of numeric."""
-WHOLE = {20, 21, 23}
+INTEGER_TYPES = {20, 21, 23}
 """Type numbers (oid) of whole numbers: bigint, smallint, integer."""
-FLOATING = {700: ValueType.SINGLE, 701: ValueType.DOUBLE}
+FLOAT_TYPES = {700: ValueType.SINGLE, 701: ValueType.DOUBLE}
+"""Type numbers (oid) of real and double precision, with their types here."""
 NAMES = {16: "boolean", 20: "bigint", 21: "smallint", 23: "integer", 700: "real", 701: "double precision",
          1700: "numeric"}  # fmt: skip
 """Names of PostgreSQL's number types, by oid."""
@@ -95,7 +96,7 @@ def make_column(typed_column: TypedColumn) -> Column:
             declared_value_type=ValueType.TRUTH,
             declared_type=NAMES[oid],
         )
-    if oid in WHOLE:
+    if oid in INTEGER_TYPES:
         return Column(
             name,
             ColumnKind.NUMBERS,
@@ -104,9 +105,9 @@ def make_column(typed_column: TypedColumn) -> Column:
             declared_value_type=ValueType.WHOLE,
             declared_type=NAMES[oid],
         )
-    if oid in FLOATING or oid == NUMERIC:
+    if oid in FLOAT_TYPES or oid == NUMERIC:
         number, text = (_NUMERIC, _DECIMAL_NAME) if oid == NUMERIC else ("{0}::float8", "{0}::text")
-        unit, values = "CASE WHEN {0} <> 'NaN' THEN {0} END", FLOATING.get(oid, ValueType.DECIMAL)
+        unit, values = "CASE WHEN {0} <> 'NaN' THEN {0} END", FLOAT_TYPES.get(oid, ValueType.DECIMAL)
         return Column(
             name, ColumnKind.NUMBERS, number, text, unit=unit, declared_value_type=values, declared_type=NAMES[oid]
         )

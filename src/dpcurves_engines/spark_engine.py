@@ -260,8 +260,6 @@ def check_spark(url: str) -> ConformanceReport:
 
 FAILED = "Spark did not answer (its message is not shown, because it may quote a record); check its session and workers"
 COUNTED = "place bigint, high bigint, low bigint"
-LOW_BITS = 31
-"""Bits of the low part of a sum, as in `spark_batches`."""
 
 
 class SparkEngine(CheckableSpark):
@@ -488,7 +486,8 @@ class SparkEngine(CheckableSpark):
         partial_counts = map_batches(values, spark_batches.build_counter(axes, amounts), COUNTED)
         columns = fetch_columns(partial_counts.groupBy("place").agg({"high": "sum", "low": "sum"}))
         for index, high, low in zip(columns["place"], columns["sum(high)"], columns["sum(low)"], strict=True):
-            yield int(index), (int(high) << LOW_BITS) + int(low)
+            # 31: bits of the low part of a sum, as in `spark_batches`
+            yield int(index), (int(high) << 31) + int(low)
 
     def _used_rows(self, bound: Sequence[BoundAxis]) -> Any:
         """Return the used rows as a frame, columns named by their position: ``c0``, ``c1``,"""

@@ -47,7 +47,9 @@ def spark(table: Any, *, spark: Any = None, version: int | None = None) -> Spark
             "a version is read only of a table that is named, as in spark('visits', spark=session, version=12)",
         )
     if not (hasattr(table, "mapInArrow") and hasattr(table, "selectExpr")):
-        raise WrongArgumentType("table", f"a data frame of pyspark is needed, got {type(table).__name__}")
+        raise WrongArgumentType(
+            "table", f"a data frame of pyspark is needed, as spark.table('visits') gives, got {type(table).__name__}"
+        )
     return SparkTable(table)
 
 

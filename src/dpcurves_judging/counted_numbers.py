@@ -22,7 +22,7 @@ from dpcurves.curves.question import build_privacy_statement, require_independen
 from dpcurves.curves.result import EACH, IntervalResult, PlotArguments
 from dpcurves.display import format_number
 from dpcurves.display.groups import ForestPanel, draw_forest
-from dpcurves.inference.known_numbers import KNOWN_AT, is_uninformative, known_number
+from dpcurves.inference.known_numbers import KNOWN_LEVEL, is_uninformative, known_number
 from dpcurves.inference.simulation import choose_draws, numbered_generator
 from dpcurves.summaries.two_classes import LEAST_MASS
 
@@ -115,13 +115,13 @@ class CountedNumbers(IntervalResult):
         statistic = self._find_statistic(name)
 
         def find_ends() -> tuple[float, float]:
-            """Return the interval at the level `KNOWN_AT`, or the whole range of the number."""
+            """Return the interval at the level `KNOWN_LEVEL`, or the whole range of the number."""
             undefined_share = np.isnan(statistic.compute([table.counts + table.noise for table in self._tables])).mean()
-            if undefined_share > (1 - KNOWN_AT) / 2:
+            if undefined_share > (1 - KNOWN_LEVEL) / 2:
                 return statistic.least, statistic.most
-            return self._find_ends(name, KNOWN_AT, population=False)
+            return self._find_ends(name, KNOWN_LEVEL, population=False)
 
-        return self._compute_once((name, KNOWN_AT), None, find_ends)
+        return self._compute_once((name, KNOWN_LEVEL), None, find_ends)
 
     def interval(self, name: str, level: float, *, population: bool = False) -> tuple[float, float]:
         """Return an interval that contains the number with probability about `level`.

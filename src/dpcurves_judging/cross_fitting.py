@@ -50,7 +50,9 @@ class Folds(Predictor):
         for name in ("columns", "hashed"):
             object.__setattr__(self, name, require_sequence(name, getattr(self, name), "names of columns"))
         if not 2 <= self.folds <= MOST_FOLDS:
-            raise InvalidArgument("folds", f"must be a number of folds from 2 to {MOST_FOLDS}, got {self.folds}")
+            raise InvalidArgument(
+                "folds", f"must be a number of folds from 2 to {MOST_FOLDS}, as in 5, got {self.folds}"
+            )
         if not self.hashed or not set(self.hashed) <= set(self.columns):
             raise InvalidArgument(
                 "hashed",

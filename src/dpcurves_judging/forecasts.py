@@ -11,7 +11,7 @@ import numpy as np
 from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.curves.question import parse_class_labels
 from dpcurves.data import Categories
-from dpcurves.forecasts.expected_errors import OF_SLOW, ForecastKind, Table, require_column_name
+from dpcurves.forecasts.expected_errors import SLOW_REHEARSALS, ForecastKind, Table, require_column_name
 from dpcurves.forecasts.reference_laws import CLASSES, interpolate_grid
 from dpcurves.forecasts.rehearsals import LEVEL, Columns, rehearse_answers
 from dpcurves.privacy import Neighbours, PrivacyLoss
@@ -179,7 +179,7 @@ def _make_forecast(columns: Callable[[Any, Any], Table]) -> ForecastKind:
         FIRST,
         _compute_half_width,
         "the first number",
-        rehearsals=OF_SLOW,
+        rehearsals=SLOW_REHEARSALS,
         compute_truth=_compute_exact_numbers,
     )
 

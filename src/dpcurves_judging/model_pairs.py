@@ -193,7 +193,9 @@ class ModelPairQuestion(TableQuestion):
             object.__setattr__(self, "releases", require_integer("releases", self.releases))
             if self.releases not in (1, 2):
                 raise InvalidArgument(
-                    "releases", f"must be 1 (one release of both scores) or 2 (one for each model), got {self.releases}"
+                    "releases",
+                    "must be 1 (joint counts of both scores), 2 (counts of each model), or left out, got "
+                    f"{self.releases}",
                 )
         thresholds = require_sequence("at", self.at, "threshold probabilities, as in (0.2,)")
         object.__setattr__(self, "at", tuple(require_number("at", grid) for grid in thresholds))

@@ -17,7 +17,7 @@ from dpcurves import display
 from dpcurves.arguments import InvalidArgument, require_integer, require_sequence, require_type
 from dpcurves.arrays import FloatArray
 from dpcurves.conversation import CellWorkload, Evidence, Needs, Setting, SingleQueryWorkload, ask_workload
-from dpcurves.conversation.workload import HALF
+from dpcurves.conversation.workload import HALF_WIDTH_STEPS
 from dpcurves.curves.question import TableQuestion, build_privacy_statement, parse_class_labels
 from dpcurves.curves.result import notes_on_classes
 from dpcurves.data import Axis, Grid
@@ -30,8 +30,10 @@ from .cross_fitting import MOST_FOLDS, Folds, HeldOut
 
 HELD_OUT_SCORES = Grid(-3, 3, cells=32)
 """Cells of held-out scores, in standard deviations that follow from released sums."""
-COUNTED = Fraction(1, 20)  # budget fraction of the counts of both classes in each fold
-JUDGED = Fraction(1, 4)  # budget fraction of the held-out scores; sums have the rest
+COUNT_FRACTION = Fraction(1, 20)
+"""Budget fraction of the counts of both classes in each fold."""
+HELD_OUT_FRACTION = Fraction(1, 4)
+"""Budget fraction of the held-out scores; the sums that determine the scorer get the rest."""
 # The next three were chosen on synthetic records of 3 to 10 features, for the area under the ROC curve of new records.
 
 
@@ -225,7 +227,9 @@ class PairwiseScorerQuestion(TableQuestion):
         object.__setattr__(self, "features", features)
         most_features = 16  # their products share the budget
         if not 1 <= len(features) <= most_features:
-            raise InvalidArgument("features", f"must have from 1 to {most_features} columns, got {len(features)}")
+            raise InvalidArgument(
+                "features", f"must name from 1 to {most_features} columns, got {len(features)}; leave some out"
+            )
         require_type("label", self.label, str, "the name of a column")
         if len({feature.column for feature in features}) < len(features) or self.label in {
             feature.column for feature in features
@@ -235,7 +239,9 @@ class PairwiseScorerQuestion(TableQuestion):
             )
         object.__setattr__(self, "folds", require_integer("folds", self.folds))
         if not 2 <= self.folds <= MOST_FOLDS:
-            raise InvalidArgument("folds", f"must be a number of folds from 2 to {MOST_FOLDS}, got {self.folds}")
+            raise InvalidArgument(
+                "folds", f"must be a number of folds from 2 to {MOST_FOLDS}, as in 5, got {self.folds}"
+            )
         if self.split_by is not None:
             require_type("split_by", self.split_by, str, "the name of a column")
         negative, positive = parse_class_labels(self.label, self.pos_label, self.neg_label).values
@@ -261,16 +267,16 @@ class PairwiseScorerQuestion(TableQuestion):
         scores."""
         classes, fold = parse_class_labels(self.label, self.pos_label, self.neg_label), self._make_fold_axis()
         queries = [
-            (SumQuery((classes, fold, axis), HALF), budget_fraction)
+            (SumQuery((classes, fold, axis), HALF_WIDTH_STEPS), budget_fraction)
             for axis, budget_fraction in self._allocate_budget()
         ]
-        releases = list((yield from ask_workload(CellWorkload((classes, fold)), COUNTED)).releases)
+        releases = list((yield from ask_workload(CellWorkload((classes, fold)), COUNT_FRACTION)).releases)
         notes = notes_on_classes(releases[-1], classes)
         for query, budget_fraction in queries:
             releases.append((yield from ask_workload(SingleQueryWorkload(query), budget_fraction)))
         evidence = tuple(Evidence.from_release(release) for release in releases)
         axis = Axis(self.held_out(evidence), HELD_OUT_SCORES)
-        answer = yield from ask_workload(CellWorkload((classes, fold, axis)), JUDGED)
+        answer = yield from ask_workload(CellWorkload((classes, fold, axis)), HELD_OUT_FRACTION)
         privacy = build_privacy_statement([*releases, *answer.releases]).with_notes(*notes)
         return PairwiseScorer(self, (answer.counts, *evidence), privacy)
 
@@ -279,13 +285,16 @@ class PairwiseScorerQuestion(TableQuestion):
         evidence of counts, of features and of products, in the order of release."""
         features, (count_evidence, *sum_evidence) = len(self.features), told
         counts, rows = count_evidence.unbiased_cells.reshape(2, self.folds), (2, self.folds)
-        sums = [product.unbiased_cells.reshape(rows) / HALF for product in sum_evidence]
+        sums = [product.unbiased_cells.reshape(rows) / HALF_WIDTH_STEPS for product in sum_evidence]
         products = np.empty((*rows, features, features))
         for (row, column), product in zip(_list_pairs(features), sums[features:], strict=True):
             products[..., row, column] = products[..., column, row] = (
                 product if row != column else (product + counts) / 2
             )
-        noise = [float(product.sums.prefix_variances(False)[0, -1]) / HALF**2 for product in sum_evidence[features:]]
+        noise = [
+            float(product.sums.prefix_variances(False)[0, -1]) / HALF_WIDTH_STEPS**2
+            for product in sum_evidence[features:]
+        ]
         return FoldSums(counts, np.stack(sums[:features], axis=-1), products, float(np.mean(noise)))
 
     def held_out(self, told: Sequence[Evidence]) -> HeldOut:
@@ -322,7 +331,7 @@ class PairwiseScorerQuestion(TableQuestion):
         features = len(self.features)
         pairs = list(_list_pairs(features))
         mean_weight = 4  # loss of the sum of a feature over the loss of the sum of a product
-        fraction_per_product = (1 - COUNTED - JUDGED) / (mean_weight * features + len(pairs))
+        fraction_per_product = (1 - COUNT_FRACTION - HELD_OUT_FRACTION) / (mean_weight * features + len(pairs))
         allocations = [
             (Axis(self._make_product(index), Grid(-1, 1, cells=1)), mean_weight * fraction_per_product)
             for index in range(features)

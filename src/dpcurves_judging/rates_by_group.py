@@ -22,7 +22,7 @@ from dpcurves.curves.scores import Scores, ScoresByCategory
 from dpcurves.display.canvas import Shade, describe_interval
 from dpcurves.display.groups import ForestPanel, draw_forest
 from dpcurves.display.numerals import describe_point
-from dpcurves.inference.known_numbers import KNOWN_AT
+from dpcurves.inference.known_numbers import KNOWN_LEVEL
 from dpcurves.inference.moments import IntervalEstimate, subtract_estimates
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class GroupRates(ScoresByCategory):
 
     def values_of(self, number: str) -> FloatArray:
         """Return a rate or a metric of each group, of shape ``(groups,)``; NaN where it is not known."""
-        level = adjust_level(len(self), KNOWN_AT)  # the level of the simultaneous intervals
+        level = adjust_level(len(self), KNOWN_LEVEL)  # the level of the simultaneous intervals
         return np.array([estimate.value for estimate in self._measure_number(number, level, population=False)])
 
     def intervals_of(self, number: str, level: float, *, population: bool = False) -> FloatArray:

@@ -51,17 +51,24 @@ class LevelReports:
 
     def __post_init__(self) -> None:
         if not 0 <= self.reports <= MOST_REPORTS:
-            raise InvalidArgument("reports", f"must be from 0 to {MOST_REPORTS} at each level, got {self.reports}")
+            raise InvalidArgument(
+                "reports",
+                f"must be from 0 to {MOST_REPORTS} at each level of the tree, got {self.reports}; use the unchanged "
+                "text of to_json",
+            )
         if not 0 <= self.p_other < self.p_true <= 1 or not all(
             0 <= probability <= 1 for probability in self.joint_probabilities
         ):
             raise InvalidArgument(
                 "responses",
-                "must have probabilities from 0 to 1, and support the true answer more often than any other answer",
+                "must have probabilities from 0 to 1, and support the true answer more often than another; use the "
+                "unchanged text of to_json",
             )
         if not (self.p_two_others < self.p_other and self.p_true_and_other <= self.p_other):
             raise InvalidArgument(
-                "responses", "must have p_two_others below p_other, and p_true_and_other at most p_other"
+                "responses",
+                "must have p_two_others below p_other, and p_true_and_other at most p_other; use the unchanged text "
+                "of to_json",
             )
 
     @property
@@ -127,10 +134,6 @@ def _compute_covariances(
     return tuple(float(value) for value in exact)
 
 
-MOST_DRAWN = 10**9
-"""People that are sampled without replacement at most; a limit of NumPy."""
-
-
 def simulate_errors(law: AggregatedReports, draws: int, generator: np.random.Generator) -> FloatArray:
     """Simulate errors of `AggregatedReports.debias` under the law's shares, shape (draws, values).
 
@@ -139,7 +142,8 @@ def simulate_errors(law: AggregatedReports, draws: int, generator: np.random.Gen
     """
     # 1000: expected false reports from which their binomial number is simulated as normal: its skewness is below 0.04
     is_skewed = any(level.reports * level.p_other < 1000 for level in law.reported_levels)
-    simulate_law = _simulate_reports if is_skewed and law.whole and law.people < MOST_DRAWN else _simulate_normal_errors
+    # 10**9: people that are sampled without replacement at most; a limit of NumPy
+    simulate_law = _simulate_reports if is_skewed and law.whole and law.people < 10**9 else _simulate_normal_errors
     return simulate_law(law, draws, generator)
 
 

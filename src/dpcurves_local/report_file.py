@@ -21,7 +21,7 @@ _FIRST, _MOST_AT_FIRST = 2**12, 2**22
 """Slots of a new hash table at least and at most, before it grows."""
 _AHEAD = 32
 """Numbers whose slots are read ahead together, because memory latency dominates."""
-DRAWN = np.uint64(1 << 31)
+RANDOM_PSEUDONYM = np.uint64(1 << 31)
 """The bit of a pseudonym that is set if it is random, and clear if it is a hash of a name.
 
 It is the highest bit of the lower half, of which public coins read the lowest 24 bits at most, so they do not depend on
@@ -44,13 +44,13 @@ def names_to_numbers(names: Octets) -> Numbers:
 def set_drawn_bit(names: Octets, drawn: bool) -> Octets:
     """Return the pseudonyms ``(people, 8)`` with the bit that marks random ones set or cleared."""
     numbers = names_to_numbers(names)
-    numbers = numbers | DRAWN if drawn else numbers & ~DRAWN
+    numbers = numbers | RANDOM_PSEUDONYM if drawn else numbers & ~RANDOM_PSEUDONYM
     return numbers.astype(f"<u{PSEUDONYM_SIZE}").view(np.uint8).reshape(-1, PSEUDONYM_SIZE)
 
 
 def has_drawn_names(names: Octets) -> bool:
     """Return True if any pseudonym is random, so that the same person has a different one in another round."""
-    return bool((names_to_numbers(names) & DRAWN).any())
+    return bool((names_to_numbers(names) & RANDOM_PSEUDONYM).any())
 
 
 class HashedNameSet:
@@ -121,13 +121,13 @@ MAGIC = b"DPLR"
 """First bytes of a header."""
 PSEUDONYM_SIZE = 8
 """Bytes of a pseudonym."""
-COUNT = 8
+COUNT_SIZE = 8
 """Bytes of the number of records in a header: 4, and 4 of its checksum."""
-CHECK = 4
+CHECKSUM_SIZE = 4
 """Bytes of the checksum of a record."""
 MOST_AT_ONCE = 2**17
 """Records of a batch at most, which bounds memory."""
-WINDOW = 2**16
+SEARCHED_BYTES = 2**16
 """Bytes that are searched for the next header in one step after damage."""
 Octets = NDArray[np.uint8]
 
@@ -189,7 +189,7 @@ class ReportFormat:
     @property
     def record_size(self) -> int:
         """Length of a record in bytes."""
-        return PSEUDONYM_SIZE + self.message_octets + CHECK
+        return PSEUDONYM_SIZE + self.message_octets + CHECKSUM_SIZE
 
     def encode_report(self, name: bytes, message: bytes) -> bytes:
         """Return the report of one person, of a pseudonym of 8 bytes and a message, as a part of one record."""
@@ -210,7 +210,7 @@ class ReportFormat:
     def _append_checksums(self, names: Octets, messages: Octets) -> Octets:
         """Return records with their checksums, ``(people, record_size)`` bytes."""
         content = np.concatenate([names, messages], axis=1)
-        checks = self._compute_checksums(content).astype("<u4").view(np.uint8).reshape(-1, CHECK)
+        checks = self._compute_checksums(content).astype("<u4").view(np.uint8).reshape(-1, CHECKSUM_SIZE)
         return np.concatenate([content, checks], axis=1)
 
     def parse_reports(self, data: bytes | memoryview) -> Iterator[ReportBatch]:
@@ -220,7 +220,7 @@ class ReportFormat:
         record.
         """
         view, position, damaged = memoryview(data).cast("B"), 0, 0
-        length = len(self.header_prefix) + COUNT
+        length = len(self.header_prefix) + COUNT_SIZE
         while position < len(view):
             announced = self._parse_header(view, position)
             if announced is None:
@@ -253,7 +253,7 @@ class ReportFormat:
         """Return the number of records in the header at this position; None if there is no complete header of this
         task.
         """
-        header = bytes(view[position : position + len(self.header_prefix) + COUNT])
+        header = bytes(view[position : position + len(self.header_prefix) + COUNT_SIZE])
         count = int.from_bytes(header[len(self.header_prefix) : len(self.header_prefix) + 4], "little")
         return count if header == self.header_prefix + encode_count(count) else None
 
@@ -278,10 +278,10 @@ class ReportFormat:
     def _find_header(self, view: memoryview, position: int) -> int:
         """Return the position of the next header of this task, or the end."""
         while position < len(view):
-            match = bytes(view[position : position + WINDOW + len(self.header_prefix)]).find(self.header_prefix)
+            match = bytes(view[position : position + SEARCHED_BYTES + len(self.header_prefix)]).find(self.header_prefix)
             if match >= 0:
                 return position + match
-            position += WINDOW
+            position += SEARCHED_BYTES
         return len(view)
 
     def _verify_checksums(self, rows: Octets, damaged: int) -> ReportBatch:

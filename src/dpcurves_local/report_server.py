@@ -46,7 +46,7 @@ try:
 except ImportError:  # platforms without this lock
     fcntl = None  # type: ignore[assignment]
 
-ROWS = 2**16
+ROWS_PER_BATCH = 2**16
 """Records per group of writes at most, and per batch when the file is read at startup."""
 OTHER = "the file holds something other than reports of this task and is not written to; name another file"
 
@@ -78,7 +78,7 @@ class ReportStore:
         self.most = max(100_000, 10 * task.people) if max_reports is None else max_reports
         self._path, self._form, self._seen, self._end = Path(path), task.report_format, SortedNameSet(), 0
         self._stride = len(self._form.single_header) + self._form.record_size
-        self._queue = GroupCommit(self._write_pending, lambda offer: len(offer.names), ROWS)
+        self._queue = GroupCommit(self._write_pending, lambda offer: len(offer.names), ROWS_PER_BATCH)
         self._broken = self._full = False
         try:
             self._file = _open_locked(self._path)
@@ -178,8 +178,8 @@ class ReportStore:
         """
         data = map_report_file(self._path)
         valid_size = len(data) - len(data) % self._stride
-        for start in range(0, valid_size, ROWS * self._stride):
-            flat = np.frombuffer(data[start : min(start + ROWS * self._stride, valid_size)], dtype=np.uint8)
+        for start in range(0, valid_size, ROWS_PER_BATCH * self._stride):
+            flat = np.frombuffer(data[start : min(start + ROWS_PER_BATCH * self._stride, valid_size)], dtype=np.uint8)
             self._require_headers(
                 flat.reshape(-1, self._stride)[:, : len(self._form.single_header)], self._form.single_header
             )
@@ -222,7 +222,7 @@ def _open_locked(path: Path) -> int:
     return file
 
 
-LARGEST = 2**20
+LARGEST_MESSAGE = 2**20
 """Bytes of a message at most, unless a single report is larger."""
 
 
@@ -275,7 +275,7 @@ def send_reports(
 
 def _split_messages(form: ReportFormat, reports: bytes | memoryview) -> Iterator[tuple[bytes, int]]:
     """Split reports into messages of the size limit, each with the number of invalid reports before it."""
-    max_records = max(1, (LARGEST - len(form.single_header)) // form.record_size)
+    max_records = max(1, (LARGEST_MESSAGE - len(form.single_header)) // form.record_size)
     for records in form.parse_reports(reports):
         yield b"", records.damaged_count
         for start in range(0, len(records.names), max_records):
@@ -336,7 +336,7 @@ class ReportReceiver:
     @property
     def max_message_size(self) -> int:
         """Size limit of a message in bytes."""
-        return max(LARGEST, len(self.task.report_format.single_header) + self.task.report_format.record_size)
+        return max(LARGEST_MESSAGE, len(self.task.report_format.single_header) + self.task.report_format.record_size)
 
     def encode_status(self) -> bytes:
         """Return as JSON the task, the number of stored reports, the capacity, and the numbers of repeated and refused

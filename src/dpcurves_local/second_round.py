@@ -25,7 +25,7 @@ from dpcurves.conversation import Plan, Release, Step
 from dpcurves.curves import CdfQuestion
 from dpcurves.curves.cdf import CDF
 from dpcurves.curves.comparison import counts_between
-from dpcurves.curves.pair_mean import UNSEEN, UStatistic
+from dpcurves.curves.pair_mean import UNSEEN_PEOPLE, UStatistic
 from dpcurves.curves.question import require_independent
 from dpcurves.curves.u_statistic import KERNEL_CELLS, KERNEL_DRAWS
 from dpcurves.data import Axis, Categories, Grid, Outside
@@ -47,7 +47,7 @@ ONE, ZERO = 0, 1
 """Slots of the answers: a one falls in the only cell of the table, a zero counts as missing from it."""
 KEY = "local_second_round"
 _FIELDS = KEY, "task", "before", "curve", "first", "chances", "names", "earlier"
-_SAID = Context(prec=6, rounding=ROUND_CEILING)
+_SIX_DIGITS_UP = Context(prec=6, rounding=ROUND_CEILING)
 """Decimal context of a printed epsilon of both rounds: six significant digits, rounded up."""
 
 
@@ -129,7 +129,7 @@ class SecondRound(Task):
     def __post_init__(self) -> None:
         require_type("question", self.question, CdfQuestion, "the question of the first round")
         if len(self.one_probabilities) != self.question.grid.slots or not all(
-            0 <= probability <= PARTS for probability in self.one_probabilities
+            0 <= probability <= PROBABILITY_PARTS for probability in self.one_probabilities
         ):
             raise InvalidArgument(
                 "task", "is damaged: it lacks probabilities of cells; get it again from whoever published it"
@@ -243,7 +243,7 @@ class SecondRound(Task):
         above = fine.add(
             log_ratio, Decimal("1e-60")
         )  # a margin for the rounding errors of the quotient and its logarithm
-        return PrivacyLoss.pure(Fraction(_SAID.plus(above)))
+        return PrivacyLoss.pure(Fraction(_SIX_DIGITS_UP.plus(above)))
 
     def compute_curve(
         self, reply: Callable[[Step, Allotment], Release], *, repeated_people: int | None = None
@@ -283,7 +283,7 @@ class SecondRound(Task):
 
     def _draw_answers(self, slots: IntArray, source: Randomness) -> IntArray:
         """SECRET: return the slot `ONE` with the published probability of each score's slot, else `ZERO`."""
-        thresholds = np.array([*self.one_probabilities, PARTS // 2], dtype=np.uint64)
+        thresholds = np.array([*self.one_probabilities, PROBABILITY_PARTS // 2], dtype=np.uint64)
         words = np.frombuffer(source.random_bytes(4 * len(slots)), dtype="<u4").astype(np.uint64)
         return np.where(words < thresholds[slots], ONE, ZERO)
 
@@ -373,13 +373,13 @@ def _list_bit_ratios(chances: Sequence[int], starts: Sequence[int], bit: Fractio
     two smallest probabilities of intervals suffice.
     """
     probabilities = np.array(chances, dtype=np.int64)
-    largest = np.append(np.maximum.reduceat(probabilities, list(starts)), PARTS // 2)
-    smallest = np.append(np.minimum.reduceat(probabilities, list(starts)), PARTS // 2)
+    largest = np.append(np.maximum.reduceat(probabilities, list(starts)), PROBABILITY_PARTS // 2)
+    smallest = np.append(np.minimum.reduceat(probabilities, list(starts)), PROBABILITY_PARTS // 2)
     for high in np.argsort(largest)[-2:].tolist():
         for low in np.argsort(smallest)[:2].tolist():
             if high != low:
                 largest_probability, smallest_probability = (
-                    Fraction(int(numerator), PARTS) for numerator in (largest[high], smallest[low])
+                    Fraction(int(numerator), PROBABILITY_PARTS) for numerator in (largest[high], smallest[low])
                 )
                 yield (1 + (bit - 1) * largest_probability) / (1 + (bit - 1) * smallest_probability)
                 yield (bit - (bit - 1) * smallest_probability) / (bit - (bit - 1) * largest_probability)
@@ -427,7 +427,7 @@ def read_task(path: str | Path) -> Task:
     return SecondRound.from_json(text) if isinstance(stored, dict) and KEY in stored else Task.from_json(text)
 
 
-PARTS = 2**32
+PROBABILITY_PARTS = 2**32
 """Denominator of published probabilities: 32 random bits decide."""
 
 
@@ -440,7 +440,7 @@ class FirstClass(StrEnum):
 
 def find_one_probabilities(curve: CDF, first_class: FirstClass) -> IntArray:
     """Return the probability that a score in each slot ranks correctly against a random one of the first class, in 1 /
-    `PARTS`.
+    `PROBABILITY_PARTS`.
 
     Ties count half. A pair is ranked correctly if the positive has the higher score.
 
@@ -456,8 +456,8 @@ def find_one_probabilities(curve: CDF, first_class: FirstClass) -> IntArray:
             "such a grid in the first round",
         )
     shares = estimate_shares(curve)
-    below = np.asarray(np.rint((shares[1:] + shares[:-1]) / 2 * PARTS)).astype(np.int64)
-    return below if first_class is FirstClass.NEGATIVES else PARTS - below
+    below = np.asarray(np.rint((shares[1:] + shares[:-1]) / 2 * PROBABILITY_PARTS)).astype(np.int64)
+    return below if first_class is FirstClass.NEGATIVES else PROBABILITY_PARTS - below
 
 
 class BitCounts(NamedTuple):
@@ -545,9 +545,9 @@ def simulate_edge_errors(curve: CDF, population: bool) -> FloatArray:
 
 
 def _simulate_sampling_errors(curve: CDF, shares: FloatArray, people: int, draws: int) -> FloatArray:
-    """Simulate sampling errors of sample shares, from a population with `UNSEEN` further people."""
+    """Simulate sampling errors of sample shares, from a population with `UNSEEN_PEOPLE` further people."""
     require_independent(curve.privacy)
-    cells = np.diff(shares) * people + UNSEEN / (len(shares) - 1)
+    cells = np.diff(shares) * people + UNSEEN_PEOPLE / (len(shares) - 1)
     cells /= cells.sum()
     errors = numbered_generator(7).multinomial(people, cells, size=draws) / people - cells
     return np.concatenate([np.zeros((draws, 1)), np.cumsum(errors, axis=-1)], axis=-1)

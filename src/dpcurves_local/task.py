@@ -45,8 +45,6 @@ from .responses.randomiser import Reports
 from .trust import Coins, Local, convert_to_epsilon, count_message_octets, find_answers, find_randomisers, make_messages
 
 # Candidate numbers of cells for a kernel over pairs: more cells reduce the discretisation error and add noise.
-MOST_CELLS = 2**10
-"""Cells of the finest candidate grid; the kernel is a table of cells by cells."""
 
 
 def choose_grid(kernel: Function, lower: float, upper: float, *, people: int, loss: PrivacyLoss) -> Grid:
@@ -70,7 +68,7 @@ def choose_grid(kernel: Function, lower: float, upper: float, *, people: int, lo
     """
     require_type("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(1),")
     if not 2 <= people <= MOST_PEOPLE:
-        raise InvalidArgument("people", f"must be from 2 to {MOST_PEOPLE}, got {people}")
+        raise InvalidArgument("people", f"must be from 2 to {MOST_PEOPLE} people, as in 10000, got {people}")
     return min(_list_candidate_grids(lower, upper), key=lambda grid: predict_error(kernel, grid, people, loss))
 
 
@@ -92,7 +90,8 @@ def predict_error(kernel: Function, grid: Grid, people: int, loss: PrivacyLoss) 
 def _list_candidate_grids(lower: float, upper: float) -> Iterator[Grid]:
     """Yield grids of 2, 4, ..., 1,024 cells of equal width."""
     cells = 2
-    while cells <= MOST_CELLS:
+    # 2**10: cells of the finest candidate grid; the kernel is a table of cells by cells
+    while cells <= 2**10:
         yield Grid(lower, upper, cells=cells)
         cells *= 2
 
@@ -227,10 +226,11 @@ class Task(Document):
         require_type("coins", self.coins, Coins, "Coins.PRIVATE or Coins.PUBLIC")
         require_type("rounding", self.rounding, Rounding, "Rounding.SIMPLE or Rounding.RANDOMIZED")
         if not 1 <= self.people <= MOST_PEOPLE:
-            raise InvalidArgument("people", f"must be from 1 to {MOST_PEOPLE}, got {self.people}")
+            raise InvalidArgument("people", f"must be from 1 to {MOST_PEOPLE} people, as in 10000, got {self.people}")
         if self.invitations is not None and not (isinstance(self.invitations, str) and KEY.fullmatch(self.invitations)):
             raise InvalidArgument(
-                "invitations", "must be the public key of the inviter, in 64 hexadecimal digits, or None"
+                "invitations",
+                "must be the public key of the inviter, in 64 hexadecimal digits; leave it out if anybody may report",
             )
         _ = self.plan, self._stochastic_rounding
         find_slot(self.axes, {})  # refuses a grid that does not fit a logarithm, before any value is known

@@ -30,7 +30,7 @@ from dpcurves_local.aggregated_reports import LevelReports
 from .aggregated_reports import AggregatedReports
 from .responses import RANDOMISERS, HadamardResponse, Randomiser, choose_randomiser, make_randomiser
 from .responses.bernoulli_sampler import sample_uniform
-from .responses.randomiser import LONGEST, Reports, make_contiguous, mark_zero_tails
+from .responses.randomiser import LONGEST_REPORT, Reports, make_contiguous, mark_zero_tails
 
 MOST_CELLS = 2**20
 """Cells of all rows together at most: the size of the tables of one level."""
@@ -38,14 +38,14 @@ _LEVELS = {CountUse.CELLS: 10, CountUse.PREFIXES: 10, CountUse.AREA: 20}
 """Levels of a tree at most, by use of the counts. The mean of a curve (`AREA`) depends mostly on coarse intervals, so
 more levels, the finer with few people, can help.
 """
-_TILTS = {
+_LEVEL_RATIOS = {
     CountUse.CELLS: (Fraction(1, 2), Fraction(1), Fraction(2)),
     CountUse.PREFIXES: (Fraction(1, 2), Fraction(1), Fraction(2)),
     CountUse.AREA: (Fraction(1, 2), Fraction(5, 8), Fraction(3, 4), Fraction(7, 8), Fraction(1)),
 }
 """Candidates for the ratio of the numbers of people of a level and of the level above it, by use of the counts."""
-_FINE = 2**40
-"""Denominator to which epsilon is rounded down if the loss is a rho."""
+_EPSILON_PARTS = 2**40
+"""Denominator to which epsilon is rounded down if the loss is a rho: 2**-40 costs no accuracy."""
 
 
 class Coins(StrEnum):
@@ -116,8 +116,8 @@ def convert_to_epsilon(loss: PrivacyLoss) -> Fraction:
     """
     if loss.epsilon is not None:
         return loss.epsilon
-    doubled = 2 * loss.rho * _FINE**2
-    return Fraction(isqrt(doubled.numerator // doubled.denominator), _FINE)
+    doubled = 2 * loss.rho * _EPSILON_PARTS**2
+    return Fraction(isqrt(doubled.numerator // doubled.denominator), _EPSILON_PARTS)
 
 
 @lru_cache(maxsize=64)  # a pure function of public facts
@@ -141,7 +141,7 @@ def _choose_law(  # noqa: PLR0917
     split = [
         _build_tree(table, widths, tilt)
         for widths in trees
-        for tilt in (_TILTS[use] if len(widths) > 1 else _TILTS[use][:1])
+        for tilt in (_LEVEL_RATIOS[use] if len(widths) > 1 else _LEVEL_RATIOS[use][:1])
         if len(widths) <= people
     ]
     together = [
@@ -190,7 +190,7 @@ def _build_tree(table: _LevelTable, widths: tuple[int, ...], tilt: Fraction) -> 
     return AggregatedReports(table.rows, table.cells, tuple(levels))
 
 
-def _build_level(table: _LevelTable, width: int, reports: int, max_octets: int = LONGEST) -> LevelReports:
+def _build_level(table: _LevelTable, width: int, reports: int, max_octets: int = LONGEST_REPORT) -> LevelReports:
     """Return the law of one level: the randomiser with the least error whose reports are short enough."""
     starts = range(0, table.cells, width)
     randomiser = choose_randomiser(table.rows * len(starts) + 1, table.epsilon, max_octets, table.randomisers)
@@ -202,7 +202,7 @@ def build_all_levels_tree(
 ) -> AggregatedReports:
     """Return the tree in which each person reports about all levels, with an equal share of the loss for each."""
     # 4: bytes of the longest index of a Hadamard response, so that some randomiser is always this short
-    epsilon, longest = convert_to_epsilon(loss * Fraction(1, len(widths))), max(LONGEST // len(widths), 4)
+    epsilon, longest = convert_to_epsilon(loss * Fraction(1, len(widths))), max(LONGEST_REPORT // len(widths), 4)
     table = _LevelTable(rows, cells, people, epsilon, RANDOMISERS)
     levels = (_build_level(table, width, people, longest) for width in widths)
     return AggregatedReports(rows, cells, tuple(levels), about_all=True)
@@ -276,7 +276,7 @@ class Local:
         """Plan the people's reports to a query. Raises `UnsupportedQuery`."""
         plan = plan_reports(self._apply_aim(query), loss, adjacency, self.coins)
         if plan.law.require_type(AggregatedReports).people > MOST_PEOPLE:
-            raise UnsupportedQuery("people", f"must be at most {MOST_PEOPLE} people")
+            raise UnsupportedQuery("people", f"must be at most {MOST_PEOPLE} people; divide them among several tasks")
         return replace(plan, made_by=f"each person at home: {plan.made_by}")
 
     def _apply_aim(self, query: Query) -> Query:

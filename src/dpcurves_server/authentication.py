@@ -186,7 +186,7 @@ def _content_policy(scope: Scope, kind: str) -> str:
 COOKIE = "__Host-dpcurves"
 CSRF_HEADER = "x-csrf-token"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-PER_MINUTE = 1200
+REQUESTS_PER_MINUTE = 1200
 """Requests per minute of one account."""
 
 
@@ -201,7 +201,7 @@ class Authenticator:
     """
 
     services: Services
-    visitor_rate: RateLimiter = field(default_factory=lambda: RateLimiter(PER_MINUTE))
+    visitor_rate: RateLimiter = field(default_factory=lambda: RateLimiter(REQUESTS_PER_MINUTE))
     anonymous_rate: RateLimiter = field(default_factory=lambda: RateLimiter(120))  # requests of one address
 
     def authenticate(self, request: Request) -> Visitor:

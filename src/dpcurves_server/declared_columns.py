@@ -52,7 +52,8 @@ def columns_from_json(columns: Any) -> tuple[Declared, ...]:
 
 
 MOST_ROWS = 1_000_000
-"""Rows of an uploaded or trial table."""
+"""Rows that an uploaded or trial table may have. The counting of a question then takes seconds, and the table fits into
+the memory of a worker."""
 USUAL_ROWS = 10_000
 """Rows of a dummy table if the number of units is private."""
 
@@ -98,7 +99,7 @@ LARGEST_TABLE_BYTES = 2**26
 """Bytes of a compressed table."""
 READING_SECONDS = 60
 """Seconds of time and of processor time for parsing a table."""
-REFUSED = 3
+REFUSED_STATUS = 3
 """Exit status with an error message on standard output; other non-zero statuses mean an unreadable file."""
 NO_TABLE = "upload a valid CSV or Parquet file"
 _TURN = BoundedSemaphore(1)
@@ -136,7 +137,7 @@ def _run_reader(message: bytes) -> bytes:
         reader = subprocess.run(command, input=message, capture_output=True, timeout=READING_SECONDS, check=False)
     except subprocess.TimeoutExpired:
         raise InvalidArgument("synthetic", NO_TABLE) from None
-    if reader.returncode == REFUSED:
+    if reader.returncode == REFUSED_STATUS:
         raise InvalidArgument("synthetic", reader.stdout.decode(errors="replace"))
     if reader.returncode != 0:
         raise InvalidArgument("synthetic", NO_TABLE)
@@ -164,7 +165,7 @@ def main() -> None:
     try:
         output, status = repack_table(table, columns_from_json(json.loads(schema))), 0
     except InvalidArgument as error:
-        output, status = error.rule.encode(), REFUSED
+        output, status = error.rule.encode(), REFUSED_STATUS
     sys.stdout.buffer.write(output)
     sys.stdout.buffer.flush()
     os._exit(status)

@@ -33,7 +33,7 @@ from dpcurves_parties.serving.messages import ProtocolError
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")
 """Accepted signature algorithms: asymmetric only, regardless of the provider's metadata."""
 REQUEST_SECONDS = 10
-"""Seconds: timeout of a request to the provider."""
+"""Seconds: timeout of a request to the identity provider."""
 ELSEWHERE = "this sign-in began in another browser, or too long ago; start again"
 
 

@@ -27,7 +27,7 @@ from dpcurves_parties.serving.monitoring import UNWATCHED, Monitoring, log_opera
 from dpcurves_parties.serving.server import USUAL, Address, Limits, ServerSettings, make_standalone_context, serve
 
 from .api import PREFIX, ROUTER
-from .authentication import PER_MINUTE, Authenticator, SecurityMiddleware, Services
+from .authentication import REQUESTS_PER_MINUTE, Authenticator, SecurityMiddleware, Services
 from .forms import Form
 from .issuer import Issuer
 from .pages.page_context import Site
@@ -230,7 +230,7 @@ class VerificationServer:
     workers: int = 2
     interval: float = 2.0
     limits: Limits = USUAL
-    per_minute: int = PER_MINUTE
+    per_minute: int = REQUESTS_PER_MINUTE
     forms: Mapping[str, Form] = field(default_factory=dict)
     issuer: Issuer | None = None
     monitoring: Monitoring = UNWATCHED

@@ -72,7 +72,7 @@ def read_shares_above(curves: Mapping[str, CDF], text: str) -> list[Reading]:
     """
     value = parse_number(text)
     if value is None:
-        raise InvalidArgument("above", "type a number")
+        raise InvalidArgument("above", "type a number, as 18")
     readings = []
     for group, curve in curves.items():
         lower, upper = curve.band(LEVEL)

@@ -4,7 +4,7 @@ A steward who picks the wrong file would publish all records. So an upload is co
 process of its own, because the serving process opens no records. It says one of four words, and never a number.
 
 Formal guarantees: none for the steward who sends tables: whether rows are equal is an exact answer about records. It is
-kept coarse. Equal tables are refused, tables of `FEWEST` rows or more with a large share of equal rows are called
+kept coarse. Equal tables are refused, tables of `FEWEST_ROWS` rows or more with a large share of equal rows are called
 `SIMILAR`, and the word goes into the log. Schemas of few combinations, where honest tables share nearly every row, and
 where a refusal could be found by trying, are called `UNCLEAR` whatever their records are.
 """
@@ -28,11 +28,9 @@ from dpcurves.data import Categories
 from .datasets import Source
 from .declared_columns import PARQUET, Declared, columns_from_json, has_text_categories
 
-SECONDS = 120
-"""Seconds of time of a comparison."""
-MEMORY = 3 * 2**30
+MEMORY_BYTES = 3 * 2**30
 """Bytes of address space of the comparing process, libraries included."""
-FEWEST = 100
+FEWEST_ROWS = 100
 """Rows of an upload from which a share of equal rows is computed: a smaller one would ask about single people."""
 FEW_COMBINATIONS = 10_000
 """Combinations of declared categories up to which honest tables share nearly every row."""
@@ -63,7 +61,8 @@ def compare_tables(upload: bytes, packed: bytes, columns: Sequence[Declared], so
     command = [sys.executable, "-m", "dpcurves_server.lookalikes"]
     message = json.dumps(facts).encode() + b"\n" + packed
     try:
-        process = subprocess.run(command, input=message, capture_output=True, timeout=SECONDS, check=True)
+        # 120 seconds, after which a comparison is aborted
+        process = subprocess.run(command, input=message, capture_output=True, timeout=120, check=True)
         return Resemblance(process.stdout.decode())
     except (subprocess.SubprocessError, ValueError):
         return Resemblance.UNCLEAR
@@ -81,7 +80,7 @@ def judge_rows(uploaded: int, registered: int, common: int, columns: Sequence[De
         return Resemblance.EQUAL
     # share of an upload's rows that are rows of the confidential table, from which the steward is warned
     large_share = 0.5
-    is_similar = uploaded >= FEWEST and common >= large_share * uploaded
+    is_similar = uploaded >= FEWEST_ROWS and common >= large_share * uploaded
     return Resemblance.SIMILAR if is_similar else Resemblance.DIFFERENT
 
 
@@ -96,7 +95,7 @@ def main() -> None:
     """Compare the table on standard input with the registered one, and print the resemblance."""
     import resource
 
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     head, _, packed = sys.stdin.buffer.read().partition(b"\n")
     facts = json.loads(head)

@@ -31,7 +31,7 @@ LONGEST_PASSWORD = 1000
 """Characters: the longest password."""
 MEMORY_KIBIBYTES = 19 * 1024
 """KiB of memory per Argon2id hash: OWASP's minimum configuration."""
-TIMES = 2
+HASH_PASSES = 2
 """Passes of Argon2id over its memory: OWASP's minimum configuration."""
 
 
@@ -39,7 +39,7 @@ class PasswordHasherPool:
     """Hashes and verifies passwords in a bounded thread pool."""
 
     def __init__(self) -> None:
-        self._hasher = PasswordHasher(time_cost=TIMES, memory_cost=MEMORY_KIBIBYTES, parallelism=1)
+        self._hasher = PasswordHasher(time_cost=HASH_PASSES, memory_cost=MEMORY_KIBIBYTES, parallelism=1)
         self._pool = ThreadPoolExecutor(2, "password")  # a flood of sign-ins fills a queue instead of memory
 
     def hash_password(self, password: str) -> str:
@@ -403,10 +403,6 @@ class SignInThrottle:
             self._failures.pop(client, None)
 
 
-SESSION_SECONDS = 12 * 3600
-"""Seconds: lifetime of a browser session."""
-DAY = 24 * 3600
-"""Seconds in a day."""
 UNKNOWN = "no account here is linked to your identity, or the account is locked; ask an operator"
 WRONG = "wrong name or password, or the account is locked; try again, or ask an operator"
 
@@ -568,7 +564,8 @@ class Sessions:
     def _begin_session(self, visitor: Visitor, action: str = "signed in") -> BrowserSession:
         """Store a session of 12 hours under the hash of a new cookie, log it, and return it."""
         cookie, csrf = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
-        ends = int(time.time()) + SESSION_SECONDS
+        # 12 * 3600 seconds: lifetime of a browser session
+        ends = int(time.time()) + 12 * 3600
         facts = {
             "digest": hash_secret(cookie),
             "person": visitor.name,
@@ -604,9 +601,10 @@ class Tokens:
         if not 1 <= days <= longest_token:
             raise ProtocolError("days", f"must be 1 to {longest_token} days, as in 90")
         secret, name = secrets.token_urlsafe(32), secrets.token_hex(8)
+        # 24 * 3600: seconds in a day
         facts = {
             "digest": hash_secret(secret), "id": name, "person": who.name, "project": project, "label": label,
-            "made_at": format_now(), "ends": int(time.time()) + days * DAY,
+            "made_at": format_now(), "ends": int(time.time()) + days * 24 * 3600,
         }  # fmt: skip
 
         def insert_token(connection: Connection) -> None:

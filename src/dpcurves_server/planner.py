@@ -43,18 +43,16 @@ from .synthetic import LruCache
 
 Answer = TypeVar("Answer")
 
-SMALL = 2**12
+FEW_CELLS = 2**12
 """Cells of a question that is planned in the serving process: some ten milliseconds."""
 MOST_WAITING = 4
 """Plans of one person that wait."""
-PER_MINUTE = 60
+PLANS_PER_MINUTE = 60
 """Plans per minute of one person that are made in the other process."""
-SECONDS = 60.0
+PLANNING_SECONDS = 60.0
 """Seconds after which planning is aborted."""
-MEMORY = 3 * 2**30
+MEMORY_BYTES = 3 * 2**30
 """Bytes of address space of the planning process, libraries included."""
-BLOATED = 2**29
-"""Bytes of resident memory after which the planning process ends and another one starts."""
 TOO_LARGE = "the question is too large to be planned here; use fewer cells"
 BUSY = "too many plans wait; try again in a minute"
 UNPLANNED = "the plan took too long, or the planning process ended; use fewer cells, or try again in a minute"
@@ -190,7 +188,7 @@ class Planner:
     def __init__(self) -> None:
         most_kept = 256  # plans in the cache
         self._outcomes = LruCache[PlannedRounds | ArgumentError](most_kept)
-        self._rate = RateLimiter(PER_MINUTE, "plans", "wait a minute, or ask with fewer cells", "made")
+        self._rate = RateLimiter(PLANS_PER_MINUTE, "plans", "wait a minute, or ask with fewer cells", "made")
         self._waiting: OrderedDict[str, deque[tuple[Hashable, PlanJob]]] = OrderedDict()
         self._futures: dict[Hashable, Future[None]] = {}
         self._changed = threading.Condition()
@@ -213,7 +211,7 @@ class Planner:
         """
         key = project, sha256(repr(job).encode()).digest()
         outcome = self._outcomes.peek(key)
-        if outcome is None and count_cells(question) <= SMALL:
+        if outcome is None and count_cells(question) <= FEW_CELLS:
             outcome = self._outcomes.get_or_compute(key, lambda: _plan_or_refuse(job))
         if outcome is None:
             raise PlanPending(self._submit(person, key, job))
@@ -276,10 +274,10 @@ class Planner:
                 future.set_result(None)
 
     def _plan_apart(self, job: PlanJob) -> PlannedRounds | ArgumentError | None:
-        """Return the outcome of planning in the other process; None if it ended or took `SECONDS`."""
+        """Return the outcome of planning in the other process; None if it ended or took `PLANNING_SECONDS`."""
         try:
             process = self._child.ensure_running()
-            timer = threading.Timer(SECONDS, process.kill)
+            timer = threading.Timer(PLANNING_SECONDS, process.kill)
             timer.start()
             try:
                 _write_message(cast("IO[bytes]", process.stdin), job)
@@ -398,7 +396,7 @@ def main() -> None:
     import resource
 
     disable_core_dumps()
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     if hasattr(os, "nice"):
         os.nice(5)  # below the serving process, above workers: people wait for plans
     outcomes = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
@@ -413,7 +411,8 @@ def main() -> None:
             outcome = _plan_or_refuse(job)
         except MemoryError:
             outcome = InvalidArgument("question", TOO_LARGE)
-        _write_message(outcomes, (outcome, _read_resident_bytes() > BLOATED))
+        # 2**29: bytes of resident memory after which the planning process ends and another one starts
+        _write_message(outcomes, (outcome, _read_resident_bytes() > 2**29))
 
 
 def _read_resident_bytes() -> int:

@@ -29,11 +29,11 @@ from .visitors import Right, Visitor, not_found, require
 #
 # All transitions are idempotent. If a worker is killed, another worker resumes from the stored state: the ledger
 # charges a request once and holds one answer for it, and a release is stored once.
-STALE = 600
-"""Seconds: lease timeout of a worker."""
+LEASE_SECONDS = 600
+"""Seconds without a sign of life after which another worker may take over a question."""
 LATER = "later"
 """Lease holder of a question that waits for a retry."""
-WAITS = (2, 10, 60, 600)
+RETRY_SECONDS = (2, 10, 60, 600)
 """Seconds before each retry of a paid question whose counting failed, as when a disk is full or an engine is down. The
 last wait repeats."""
 
@@ -51,7 +51,7 @@ STATES: Mapping[WorkerRole, tuple[State, ...]] = MappingProxyType(
     {WorkerRole.CHARGES: (State.QUEUED,), WorkerRole.COUNTS: (State.PAID,), WorkerRole.COUNTS_SHORT: (State.PAID,),
      WorkerRole.ALL: (State.QUEUED, State.PAID)}
 )  # fmt: skip
-SHORT = 20_000
+SHORT_QUESTION_CELLS = 20_000
 """Cells up to which a question is short: counting it takes no longer than reading its records."""
 
 
@@ -149,10 +149,10 @@ class Queue:
         tries = connection.execute(select(QUESTIONS.c.tries).where(is_leased)).scalars().first()
         if tries is None:
             return
-        retry_at = int(time.time()) + WAITS[min(tries, len(WAITS) - 1)]
+        retry_at = int(time.time()) + RETRY_SECONDS[min(tries, len(RETRY_SECONDS) - 1)]
         # A lease of the placeholder `LATER` that expires at the time of the retry.
         connection.execute(
-            update(QUESTIONS).where(is_leased).values(tries=tries + 1, worker=LATER, claimed=retry_at - STALE)
+            update(QUESTIONS).where(is_leased).values(tries=tries + 1, worker=LATER, claimed=retry_at - LEASE_SECONDS)
         )
 
     @write_transaction
@@ -229,7 +229,7 @@ _UNDRAWN = select(RELEASES.c.id).join(QUESTIONS, QUESTIONS.c.id == RELEASES.c.id
 
 def _is_unleased(now: int) -> ColumnElement[bool]:
     """Return the condition that a question has no lease, or an expired one."""
-    return or_(QUESTIONS.c.worker.is_(None), QUESTIONS.c.claimed < now - STALE)
+    return or_(QUESTIONS.c.worker.is_(None), QUESTIONS.c.claimed < now - LEASE_SECONDS)
 
 
 def _leased_by(job: Job) -> tuple[ColumnElement[bool], ...]:
@@ -265,7 +265,7 @@ def _select_next(connection: Connection, now: int, role: WorkerRole, *, lock: bo
     for state in STATES[role]:
         conditions = [QUESTIONS.c.state == state.value, _is_unleased(now)]
         if role is WorkerRole.COUNTS_SHORT:
-            conditions.append(QUESTIONS.c.cells <= SHORT)
+            conditions.append(QUESTIONS.c.cells <= SHORT_QUESTION_CELLS)
         turns = _TURNS if state is State.PAID else ()
         query = select(QUESTIONS).where(*conditions).order_by(*turns, QUESTIONS.c.number).limit(1)
         row = connection.execute(query.with_for_update(skip_locked=True) if lock else query).first()
@@ -286,7 +286,7 @@ def _job_from_row(row: Row[Any], worker: str) -> Job:
 # The effect is visible at the next publication time, and the response does not depend on the effect: otherwise the
 # steward could learn when a worker finished, and counting times may depend on records.
 TAKEN_BACK = "the steward of the dataset withdrew the question before it was charged"
-SLOW = 60
+TAKEOVER_SECONDS = 60
 """Seconds after which a steward may take the lease of a paid question from its worker."""
 
 
@@ -322,13 +322,14 @@ class Stewardship:
         self._archive.run_logged(_log_event(who, "wanted taken back", question), withdraw_question)
 
     def retry(self, who: Visitor, id: str) -> None:
-        """Retry now a paid question that waits for its retry, or whose worker has held it for `SLOW` seconds.
+        """Retry now a paid question that waits for its retry, or whose worker has held it for `TAKEOVER_SECONDS`
+        seconds.
 
         Raises:
             ProtocolError: See `withdraw`.
         """
         question = self._require_waiting(who, id)
-        stuck = (QUESTIONS.c.worker == LATER) | (QUESTIONS.c.claimed < int(time.time()) - SLOW)
+        stuck = (QUESTIONS.c.worker == LATER) | (QUESTIONS.c.claimed < int(time.time()) - TAKEOVER_SECONDS)
 
         def return_stuck_lease(connection: Connection) -> None:
             """Free the paid question if it waits for its retry or its worker is slow."""

@@ -243,9 +243,7 @@ def _repeat_rows(table: Any, facts: Facts) -> Any:
 
 MOST_OF_ONE = 4
 """Files and comparisons of one person that wait."""
-SECONDS = 60.0
-"""Seconds after which a drawing is aborted and its process restarted: nobody waits longer for it."""
-MEMORY = 4 * 2**30
+MEMORY_BYTES = 4 * 2**30
 """Bytes of address space of the drawing process, libraries included."""
 NO_PICTURE = "the picture cannot be drawn now; try again later"
 
@@ -342,7 +340,8 @@ class Renderer:
         """Return the drawing that the process makes. Raises `ProtocolError` (status 503) if it fails or takes too
         long.
         """
-        ending = threading.Timer(SECONDS, self._child.kill)
+        # 60.0: seconds after which a drawing is aborted and its process restarted: nobody waits longer for it
+        ending = threading.Timer(60.0, self._child.kill)
         ending.start()
         try:
             answer = self._send_job(self._child.ensure_running(), facts, table)
@@ -375,8 +374,8 @@ def _cache_key(facts: Facts, table: SyntheticTable | None) -> bytes:
 
 # Waiting for pictures that other processes draw. Waiting requests hold no thread, because pages need the threads.
 LONGEST_WAIT = 60.0
-"""Seconds. Longest wait for a picture."""
-POLL = 0.25
+"""Seconds that a request waits for a picture before it is told to come again."""
+POLL_SECONDS = 0.25
 """Seconds between two polls for a picture."""
 
 
@@ -384,7 +383,7 @@ async def wait_until_drawn(releases: Releases, id: str) -> None:
     """Wait until an answer is drawn, at most `LONGEST_WAIT` seconds. Access was checked before."""
     end = time.monotonic() + LONGEST_WAIT
     while time.monotonic() < end and not await run_in_threadpool(releases.is_drawn, id):
-        await asyncio.sleep(POLL)
+        await asyncio.sleep(POLL_SECONDS)
 
 
 async def wait_for_drawing(drawing: Future[Drawing]) -> Drawing:
@@ -413,7 +412,7 @@ def main() -> None:
     import resource
 
     disable_core_dumps()
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     if hasattr(os, "nice"):
         os.nice(5)  # below the serving process, above workers, because people wait for drawings
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")

@@ -30,6 +30,7 @@ OTHER_CLASSES: Mapping[str, str] = {
 }  # fmt: skip
 """Fields of the second class of a column of two classes, each with the field of the first."""
 USUAL_LABELS = (0, 1)
+"""Labels that a column of two classes is taken to have if its schema declares none."""
 
 
 def align_with_schema(question: Any, dataset: str, columns: Sequence[Declared]) -> Any:

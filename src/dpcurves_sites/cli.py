@@ -28,7 +28,7 @@ from dpcurves.cli.options import (
     parse_integer,
 )
 from dpcurves.cli.output import InputFile, Output, View
-from dpcurves.cli.studies import CHANCE, show_plans
+from dpcurves.cli.studies import ALPHA_RISK, show_plans
 from dpcurves.cli.terminal import Misuse, UncertainChargeFailure, make_console, print_to_console, show_spinner
 from dpcurves_parties.serving.monitoring_options import MonitoringOptions
 
@@ -124,7 +124,7 @@ class PlanTerms:
         task, loss = self.file.read_task(), self.price.loss()
         plans = task.terms.plan_question(question, loss)
         show_plans(question, loss, task.terms.adjacency, plans)
-        for alpha in {plan.law.alpha(CHANCE) for plan in plans}:
+        for alpha in {plan.law.alpha(ALPHA_RISK) for plan in plans}:
             if not isnan(alpha):
                 print_to_console(make_console(), f"{ALPHA}: {alpha:.4g}")
         print_to_console(make_console(), f"question: {fingerprint_question(question)}", f"trust: {task.model}")

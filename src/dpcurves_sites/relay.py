@@ -42,18 +42,14 @@ from dpcurves_parties.serving.task_app import (
 from dpcurves_parties.serving.task_document import Role
 
 from .round_request import RoundRequest
-from .secure_sum import KEYS, MASKED, OPENED, SIGNATURE, SIGNED, STAGES
+from .secure_sum import KEYS, MASKED, OPENED, SIGNATURE_SIZE, SIGNED, STAGES
 from .task import FederationTask
 from .transport import pack_parts, unpack_parts
 
-WAIT = 20.0
+POLL_SECONDS = 20.0
 """Seconds that a long poll waits at most before it returns nothing."""
-GRACE = 0.5
+GRACE_SECONDS = 0.5
 """Seconds that a stage stays open after a quorum has signed or revealed shares."""
-LARGEST_ASK = 2**27
-"""Bytes of an analyst's request at most: question and answers of earlier rounds."""
-LARGEST_MESSAGE = 2**26
-"""Bytes: the largest message of a site, whatever the plan is."""
 LARGEST_WITHOUT_VECTOR = 2**16
 """Bytes: the largest message of a site besides its vector. Shares for 100 sites take 20 KiB."""
 MOST_POLLS = 4
@@ -241,7 +237,8 @@ class MessageBoard:
         """Return the most bytes that a site may post to a stage of a round: they follow from the plan."""
         with self._changed:
             vector_length = self._find_round(name).vector_length if stage == MASKED else 0
-        return min(LARGEST_MESSAGE, LARGEST_WITHOUT_VECTOR + 8 * vector_length)
+        # 2**26 bytes: the largest message of a site, whatever the plan is
+        return min(2**26, LARGEST_WITHOUT_VECTOR + 8 * vector_length)
 
     def post_message(self, name: str, stage: int, site: int, message: bytes) -> bytes:
         """Store a site's message of a stage; return nothing. Raises `ProtocolError` if the round is unknown or over,
@@ -303,7 +300,9 @@ class MessageBoard:
             all_arrived = messages.keys() >= self._all_sites - self._find_excluded(open_round)
             is_late = now - open_round.stage_starts.setdefault(stage, now) >= self._patience
             quorum_waited = (
-                stage >= SIGNED and stage in open_round.quorum_times and now - open_round.quorum_times[stage] >= GRACE
+                stage >= SIGNED
+                and stage in open_round.quorum_times
+                and now - open_round.quorum_times[stage] >= GRACE_SECONDS
             )
             if not all_arrived and not quorum_waited and is_late and len(messages) < self._count_required(stage):
                 missing_site = next(
@@ -371,7 +370,7 @@ def _plan_vector_length(signed_request: bytes, task: FederationTask) -> int:
 def _parse_request_id(signed_request: bytes) -> str:
     """Return the request id of a message, or "". It is untrusted; sites verify it."""
     try:
-        return str(json.loads(signed_request[SIGNATURE:])["request"])
+        return str(json.loads(signed_request[SIGNATURE_SIZE:])["request"])
     except (ValueError, KeyError, TypeError, RecursionError):
         return ""
 
@@ -403,8 +402,11 @@ class Polls:
         for event in self._events:
             event.set()
 
-    async def wait_for(self, ticket: tuple[Role, int], look: Callable[[], bytes], pause: float = WAIT) -> Response:
-        """Return what `look` finds, or nothing after `WAIT` seconds; it looks at each change, and after each `pause`.
+    async def wait_for(
+        self, ticket: tuple[Role, int], look: Callable[[], bytes], pause: float = POLL_SECONDS
+    ) -> Response:
+        """Return what `look` finds, or nothing after `POLL_SECONDS` seconds; it looks at each change, and after each
+        `pause`.
 
         Raises:
             ProtocolError: The ticket has too many polls already.
@@ -413,7 +415,7 @@ class Polls:
             raise ProtocolError(
                 "ticket", f"{MOST_POLLS} requests with this ticket wait already; wait until one ends", 429
             )
-        self._loop, event, end = asyncio.get_running_loop(), asyncio.Event(), monotonic() + WAIT
+        self._loop, event, end = asyncio.get_running_loop(), asyncio.Event(), monotonic() + POLL_SECONDS
         self._waiting[ticket] += 1
         self._events.add(event)
         try:
@@ -479,13 +481,14 @@ def create_app(board: MessageBoard) -> Starlette:
             number = authenticate_member(task, request, role)
         is_whole, parsed_stage = role is Role.ANALYST, _parse_stage(stage)
         return await polls.wait_for(  # stages also close by time
-            (role, number), lambda: board.collect_messages(name, parsed_stage, is_whole), GRACE / 2
+            (role, number), lambda: board.collect_messages(name, parsed_stage, is_whole), GRACE_SECONDS / 2
         )
 
     site = Role.OWNER
+    # 2**27 bytes of an analyst's request at most: question and answers of earlier rounds
     handlers: dict[str, Handler] = {
         "consents": build_handler(site, 64, board.add_consent),
-        "asks": build_handler(Role.ANALYST, LARGEST_ASK, board.start_round),
+        "asks": build_handler(Role.ANALYST, 2**27, board.start_round),
         "waiting": build_handler(site, 64, board.find_waiting_round, waits=True),
         "turns/{name}/refused": build_handler(
             site, 2000, lambda number, line, name: board.refuse_round(name, number, line.decode(errors="replace"))

@@ -24,7 +24,7 @@ from dpcurves.foreign_text import escape_for_terminal
 from dpcurves.ledger import Allotment, QuestionBudget
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.session import ask_with_budget
-from dpcurves_parties.serving.channel import IMPOSTOR, PATIENCE, Channel
+from dpcurves_parties.serving.channel import ANSWER_SECONDS, IMPOSTOR, Channel
 from dpcurves_parties.serving.task_document import Ticket
 
 from .relay import unpack_messages
@@ -144,14 +144,14 @@ class ApprovedList:
 
 
 Curve = TypeVar("Curve")
-PAUSE = 0.1
+FIRST_PAUSE = 0.1
 """Seconds before the first retry of a request to the coordinator."""
 LONGEST_PAUSE = 2.0
 """Seconds between two retries at most."""
 LEFT_OUT = "left out because their vectors did not arrive in time: "
-GONE = frozenset({404, 409, 410})
+GONE_STATUSES = frozenset({404, 409, 410})
 """HTTP statuses of a round that is over, unknown to the coordinator, or continues without this site."""
-RETRIED = frozenset({429, 500, 502, 503, 504})
+RETRIED_STATUSES = frozenset({429, 500, 502, 503, 504})
 """HTTP statuses after which a request is retried."""
 
 
@@ -203,7 +203,7 @@ class SiteAgent:
         """Send this site's consent until all sites have signed the task. Raises `ProtocolError` if a
         consent is invalid.
         """
-        pause = PAUSE
+        pause = FIRST_PAUSE
         while True:
             consents = unpack_messages(self._line.post("consents", self._task.sign_consent(self._key)))
             try:
@@ -233,7 +233,7 @@ class SiteAgent:
             self._report(f"answered: {request.question}, {plan.made_by}")
         except RoundOver as error:  # in the words of a peer, which must not pass as this site's own
             self._report(f"round over; the coordinator says: {error}")
-            sleep(PAUSE)
+            sleep(FIRST_PAUSE)
         except ArgumentError as error:  # refusals quote no records
             self._refuse_request(name, *redact_refusal(error))
         except Exception as error:  # message and type may depend on records
@@ -305,7 +305,7 @@ class _CoordinatorConnection:
         self, task: FederationTask, ticket: Ticket, timeout: float | None = None, round_timeout: float | None = None
     ) -> None:
         self._channel: Transport = Channel.from_certificate(
-            task.coordinator.url, task.coordinator.certificate, PATIENCE
+            task.coordinator.url, task.coordinator.certificate, ANSWER_SECONDS
         )
         self._path, self._token, self._patience = f"/tasks/{task.hash}", ticket.derive_bearer_token(0), timeout
         self._turn = round_timeout
@@ -321,14 +321,14 @@ class _CoordinatorConnection:
         Raises:
             ProtocolError: The coordinator refused, or was down for longer than the timeout.
         """
-        pause, waited = PAUSE, 0.0
+        pause, waited = FIRST_PAUSE, 0.0
         while True:
             try:
                 return self._channel.post(f"{self._path}/{path}", body, self._token)
             except ProtocolError as error:
-                if error.status in GONE:
+                if error.status in GONE_STATUSES:
                     raise RoundOver(error.argument, error.rule, error.status) from None
-                is_down = error.status in RETRIED and not error.rule.startswith(IMPOSTOR)
+                is_down = error.status in RETRIED_STATUSES and not error.rule.startswith(IMPOSTOR)
                 if not is_down or (self._patience is not None and waited > self._patience):
                     raise
             sleep(pause)
@@ -367,7 +367,9 @@ class RemoteFederation:
         timeout: Seconds that the coordinator may be down.
     """
 
-    def __init__(self, task: FederationTask, ticket: Ticket, key: Ed25519PrivateKey, timeout: float = PATIENCE) -> None:
+    def __init__(
+        self, task: FederationTask, ticket: Ticket, key: Ed25519PrivateKey, timeout: float = ANSWER_SECONDS
+    ) -> None:
         self._task, self._key, self._line = task, key, _CoordinatorConnection(task, ticket, timeout)
 
     def __enter__(self) -> RemoteFederation:

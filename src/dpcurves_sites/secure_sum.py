@@ -69,18 +69,23 @@ class Roster:
         sites = len(self.keys)
         most_sites = 100  # sites per roster at most
         if not 2 <= sites <= most_sites:
-            raise InvalidArgument("sites", f"must be from 2 to {most_sites}, got {sites}")
+            raise InvalidArgument("sites", f"must be from 2 to {most_sites}, as in 3, got {sites}")
         if len(set(self.keys)) < sites or any(len(key) != 32 for key in self.keys):
             raise InvalidArgument(
-                "keys", f"must be {sites} different Ed25519 public keys of 32 bytes, one for each site"
+                "keys",
+                f"must be {sites} different Ed25519 public keys of 32 bytes, one for each site; take them from the "
+                "site.json of each",
             )
         if not 0 <= self.collusion_threshold < sites:
             raise InvalidArgument(
                 "collusion_threshold",
-                f"must be from 0 to {sites - 1} for {sites} sites, got {self.collusion_threshold}",
+                f"must be from 0 to {sites - 1} for {sites} sites, as in 1, got {self.collusion_threshold}",
             )
         if not 0 <= self.max_dropouts <= self.max_failures:
-            raise InvalidArgument("max_dropouts", f"must be from 0 to {self.max_failures}, got {self.max_dropouts}")
+            raise InvalidArgument(
+                "max_dropouts",
+                f"must be from 0 to {self.max_failures}, got {self.max_dropouts}; allow fewer missing sites",
+            )
 
     @property
     def degree(self) -> int:
@@ -153,9 +158,9 @@ class SumRound:
 # sites in the sum, and opened shares.
 KEYS, SHARES, MASKED, SIGNED, OPENED = range(1, 6)
 STAGES = {KEYS: "keys", SHARES: "shares", MASKED: "masked vectors", SIGNED: "signed lists", OPENED: "opened shares"}
-SIGNATURE = 64
+SIGNATURE_SIZE = 64
 """Bytes of an Ed25519 signature (RFC 8032)."""
-HASH = 32
+HASH_SIZE = 32
 """Bytes of a SHA-256 digest, and of an X25519 public key."""
 
 
@@ -193,7 +198,7 @@ def parse_message(sum_round: SumRound, stage: int, octets: bytes) -> SignedMessa
         raise ProtocolError(
             name, "a message belongs to another task, round, plan or roster; use the same task document at all sites"
         )
-    if len(octets) < start + 3 + SIGNATURE or octets[start] != stage:
+    if len(octets) < start + 3 + SIGNATURE_SIZE or octets[start] != stage:
         raise ProtocolError(
             name, "a message is cut off, or belongs to another stage; use the same version of dpcurves on all machines"
         )
@@ -204,13 +209,13 @@ def parse_message(sum_round: SumRound, stage: int, octets: bytes) -> SignedMessa
         )
     try:
         key = Ed25519PublicKey.from_public_bytes(sum_round.roster.keys[site])
-        key.verify(octets[-SIGNATURE:], octets[:-SIGNATURE])
+        key.verify(octets[-SIGNATURE_SIZE:], octets[:-SIGNATURE_SIZE])
     except (InvalidSignature, ValueError):
         raise ProtocolError(
             name,
             f"a message in the name of site {site} has not its signature; ask its operator whether its key changed",
         ) from None
-    return SignedMessage(site, octets[start + 3 : -SIGNATURE], octets)
+    return SignedMessage(site, octets[start + 3 : -SIGNATURE_SIZE], octets)
 
 
 def _parse_stage(
@@ -447,7 +452,7 @@ def share_keys(
         ProtocolError: Too few sites are present, or a message is invalid.
     """
     old_state, roster = SiteState.from_bytes(state), sum_round.roster
-    messages = _parse_stage(sum_round, KEYS, keys, 3 * HASH)
+    messages = _parse_stage(sum_round, KEYS, keys, 3 * HASH_SIZE)
     _require_present(sum_round, KEYS, messages, range(len(roster.keys)))
     bundles = {site: PublicKeys.from_bytes(message.body) for site, message in messages.items()}
     _require_own_message(KEYS, signer, messages)
@@ -479,7 +484,7 @@ def share_keys(
     return new_state.to_bytes(), signer.sign_message(sum_round, SHARES, new_state.keys_digest + b"".join(sealed))
 
 
-SEALED = 2 + 2 * SHARE_SIZE + 16
+SEALED_SHARE_SIZE = 2 + 2 * SHARE_SIZE + 16
 """Bytes of an encrypted share: the site, two shares and the tag of AES-GCM."""
 
 
@@ -500,14 +505,16 @@ def mask_vector(sum_round: SumRound, signer: Signer, state: bytes, shares: Itera
     old_state = SiteState.from_bytes(state)
     if vector.shape != (sum_round.vector_length,):
         raise InvalidArgument(
-            "vector", f"must have {sum_round.vector_length} integers, one for each number of the plan"
+            "vector",
+            f"must have {sum_round.vector_length} integers, one for each number of the plan; count with the plan of "
+            "this round",
         )
     messages = _parse_stage(sum_round, SHARES, shares)
     _require_present(sum_round, SHARES, messages, old_state.public_keys)
     _require_own_message(SHARES, signer, messages)
     held_shares = {}
     for site, message in messages.items():
-        if message.body[:HASH] != old_state.keys_digest:
+        if message.body[:HASH_SIZE] != old_state.keys_digest:
             raise ProtocolError(
                 "shares", f"site {site} received other keys than this site, so the coordinator is faulty; ask again"
             )
@@ -552,12 +559,12 @@ def sign_list(sum_round: SumRound, signer: Signer, state: bytes, receipts: Itera
             site has signed another list.
     """
     old_state = SiteState.from_bytes(state)
-    messages = _parse_stage(sum_round, MASKED, receipts, 2 * HASH)
+    messages = _parse_stage(sum_round, MASKED, receipts, 2 * HASH_SIZE)
     _require_present(
         sum_round, MASKED, messages, [*old_state.held_shares, *_find_non_neighbours(sum_round, signer.site, old_state)]
     )
     for site, message in messages.items():
-        if message.body[:HASH] != old_state.shares_digest:
+        if message.body[:HASH_SIZE] != old_state.shares_digest:
             raise ProtocolError(
                 "masked vectors",
                 f"site {site} received other shares than this site, so the coordinator is faulty; ask again",
@@ -603,7 +610,7 @@ def _require_own_message(stage: int, signer: Signer, messages: Mapping[int, Sign
 
 def _require_quorum(sum_round: SumRound, signed: Iterable[bytes], digest: bytes) -> None:
     """Refuse a list of sites that fewer than a quorum have signed. Raises `ProtocolError` with both numbers."""
-    messages = _parse_stage(sum_round, SIGNED, signed, HASH)
+    messages = _parse_stage(sum_round, SIGNED, signed, HASH_SIZE)
     signature_count = sum(message.body == digest and digest != b"" for message in messages.values())
     if signature_count < sum_round.roster.quorum:
         rule = f"{sum_round.roster.quorum} sites must sign the same list, {signature_count} did; ask again"
@@ -619,9 +626,9 @@ def _open_sealed_share(sum_round: SumRound, site: int, state: SiteState, message
     """SECRET: return another site's shares of its seed and masking key for this site. Raises `ProtocolError` if they
     are missing or cannot be decrypted.
     """
-    body = message.body[HASH:]
-    for start in range(0, len(body), SEALED):
-        sealed = body[start : start + SEALED]
+    body = message.body[HASH_SIZE:]
+    for start in range(0, len(body), SEALED_SHARE_SIZE):
+        sealed = body[start : start + SEALED_SHARE_SIZE]
         if int.from_bytes(sealed[:2], "little") == site:
             sender_key = state.public_keys[message.site].sealing_key
             key = _derive_key(
@@ -656,14 +663,14 @@ def sum_vectors(sum_round: SumRound, messages: RoundMessages) -> Vector:
     roster = sum_round.roster
     bundles = {
         site: PublicKeys.from_bytes(message.body)
-        for site, message in _parse_stage(sum_round, KEYS, messages.keys, 3 * HASH).items()
+        for site, message in _parse_stage(sum_round, KEYS, messages.keys, 3 * HASH_SIZE).items()
     }
     shares = _parse_stage(sum_round, SHARES, messages.shares)
     _require_present(sum_round, SHARES, shares, bundles)
     vectors = {
         cut_receipt(sum_round, octets): octets[-8 * sum_round.vector_length :] for octets in messages.masked_vectors
     }  # removes duplicates
-    receipts = _parse_stage(sum_round, MASKED, vectors, 2 * HASH)
+    receipts = _parse_stage(sum_round, MASKED, vectors, 2 * HASH_SIZE)
     _require_present(sum_round, MASKED, receipts, shares)
     _require_quorum(sum_round, messages.signed_lists, _digest_messages(receipts))
     total, shares_digest = np.zeros(sum_round.vector_length, dtype=np.uint64), _digest_messages(shares)
@@ -707,9 +714,9 @@ def _parse_opened_shares(
     """
     shares: dict[tuple[int, int], dict[int, bytes]] = {}
     for holder, message in _parse_stage(sum_round, OPENED, opened).items():
-        if message.body[:HASH] != digest:
+        if message.body[:HASH_SIZE] != digest:
             raise ProtocolError("opened shares", f"site {holder} revealed shares for another list; ask again")
-        body = message.body[HASH:]
+        body = message.body[HASH_SIZE:]
         for start in range(0, len(body), 3 + SHARE_SIZE):
             entry = body[start : start + 3 + SHARE_SIZE]
             site = int.from_bytes(entry[:2], "little")

@@ -23,12 +23,8 @@ from dpcurves.noise.randomness import Randomness
 # The difference of two Polya variables of a rational shape, sampled exactly.
 
 
-LARGEST_SCALE = 2**50
-"""Scale of the Laplace noise at most, so that sums of many noises fit 64 bits."""
 INTEGERS_AT_ONCE = 2**14
 """Integers that are drawn at once, which bounds the memory of large requests."""
-SURE = 2.0**-40
-"""Distance from a floating-point probability beyond which a comparison with a uniform number is proven correct."""
 
 
 def sample_polya_differences(scale: Fraction, shape: Fraction, size: int, randomness: Randomness) -> NDArray[np.int64]:
@@ -64,9 +60,8 @@ def sample_polya_differences(scale: Fraction, shape: Fraction, size: int, random
     >>> sample_polya_differences(Fraction(10, 3), Fraction(1, 4), 8, Randomness.from_seed(1))
     array([-1,  0,  0, -6,  0,  0,  0,  1])
     """
-    law = PolyaBlocks(
-        require_positive_fraction("scale", scale, LARGEST_SCALE), require_positive_fraction("shape", shape, 1)
-    )
+    # 2**50: scale of the Laplace noise at most, so that sums of many noises fit 64 bits
+    law = PolyaBlocks(require_positive_fraction("scale", scale, 2**50), require_positive_fraction("shape", shape, 1))
     noise = np.zeros(require_draw_count(size), dtype=np.int64)
     for start in range(0, noise.size, INTEGERS_AT_ONCE):
         _add_points(noise[start : start + INTEGERS_AT_ONCE], law, randomness)
@@ -177,7 +172,9 @@ def _sample_acceptances(
     probabilities = factors * np.exp(integers / -float(law.scale))
     uniform = words / 2.0**WORD_BITS
     accepted: NDArray[np.bool_] = uniform < probabilities
-    for index in np.flatnonzero(np.abs(uniform - probabilities) < SURE):
+    # 2.0**-40: distance from a floating-point probability beyond which a comparison with a uniform number is proven
+    # correct
+    for index in np.flatnonzero(np.abs(uniform - probabilities) < 2.0**-40):
         accepted[index] = decide_acceptance(
             law, int(blocks[index]), int(integers[index]), int(words[index]), randomness
         )
@@ -201,10 +198,11 @@ def decide_acceptance(law: PolyaBlocks, block: int, integer: int, word: int, ran
 # Sums of discrete Gaussians: close to a discrete Gaussian, by a proven bound.
 
 
-DEAREST = Fraction(1, 100)
-"""Largest relative increase in variance that compensates for summing discrete Gaussians."""
-_GRAIN = 2**30  # denominator of a raised variance, which keeps fractions short
-_ENDS = [2.0**power for power in range(-40, 41)]  # candidates for b in the proof of `gaussian_overhead`
+MOST_EXTRA_VARIANCE = Fraction(1, 100)
+"""Ratio. Largest relative increase of the variance that is paid so that a sum of discrete Gaussian shares satisfies the
+stated rho."""
+_VARIANCE_PARTS = 2**30  # denominator of a raised variance, which keeps fractions short
+_PROOF_CANDIDATES = [2.0**power for power in range(-40, 41)]  # candidates for b in the proof of `gaussian_overhead`
 
 
 def gaussian_overhead(variance: float, shares: int) -> float:
@@ -257,7 +255,7 @@ def gaussian_overhead(variance: float, shares: int) -> float:
         near_bound = exp(power) * (sqrt(spread) + 2 * logarithm * sqrt(variance)) ** 2 - 1
         return max(4 * logarithm * variance / end, near_bound)
 
-    return min(map(bound_at, _ENDS)) * (1 + 1e-9) + 1e-12  # covers rounding of doubles
+    return min(map(bound_at, _PROOF_CANDIDATES)) * (1 + 1e-9) + 1e-12  # covers rounding of doubles
 
 
 def _bound_tail(variance: float) -> float:
@@ -270,14 +268,17 @@ def gaussian_parameter(variance: Fraction, shares: int) -> Fraction:
     """Return the total variance parameter of n shares whose sum loses at most as much as a discrete Gaussian.
 
     Raises:
-        ValueError: The increase in variance exceeds `DEAREST`, as the shares are too small.
+        ValueError: The increase in variance exceeds `MOST_EXTRA_VARIANCE`, as the shares are too small.
     """
     extra = gaussian_overhead(float(variance), shares)
-    if extra <= DEAREST:
-        raised = variance * (1 + Fraction(ceil(extra * _GRAIN) + 1, _GRAIN))
+    if extra <= MOST_EXTRA_VARIANCE:
+        raised = variance * (1 + Fraction(ceil(extra * _VARIANCE_PARTS) + 1, _VARIANCE_PARTS))
         if shares == 1:
             return variance
-        if raised <= variance * (1 + DEAREST) and (1 + gaussian_overhead(float(raised), shares)) * variance <= raised:
+        if (
+            raised <= variance * (1 + MOST_EXTRA_VARIANCE)
+            and (1 + gaussian_overhead(float(raised), shares)) * variance <= raised
+        ):
             return raised
     rule = (
         f"a variance of {float(variance):.3g} in {shares} shares costs more than 1 % more noise; allow a smaller loss"

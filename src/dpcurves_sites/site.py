@@ -416,7 +416,10 @@ class Site:
     def _require_budget(self, needed: Amount, remaining: Amount, purpose: str) -> None:
         """Refuse a price above the remaining budget. Raises `BudgetExceeded` with both amounts."""
         if needed.billionths > remaining.billionths:
-            raise BudgetExceeded("budget", f"site {self._number} has {remaining} left, and {purpose} needs {needed}")
+            raise BudgetExceeded(
+                "budget",
+                f"site {self._number} has {remaining} left, and {purpose} needs {needed}; ask with a smaller loss",
+            )
 
     @property
     def _units(self) -> int | None:

@@ -145,7 +145,9 @@ class FederationTask(TaskDocument):
             self.model, roster, self.neighbours, self.unit, public_units, self.budget, self.columns, self.max_rows
         )
         if self.max_rows is not None and self.max_rows < 1:
-            raise InvalidArgument("max_rows", f"must be a number of records of at least 1, got {self.max_rows}")
+            raise InvalidArgument(
+                "max_rows", f"must be a number of records of at least 1, as in 100000, got {self.max_rows}"
+            )
         return terms
 
     def to_fields(self) -> Mapping[str, Any]:

@@ -18,13 +18,13 @@ from http.client import HTTPException, HTTPSConnection
 from pathlib import Path
 from urllib.parse import urlsplit
 
-LENGTH = 8
+LENGTH_SIZE = 8
 """Bytes of a length prefix, little endian."""
-LARGEST = 2**30
+LARGEST_PART = 2**30
 """Bytes of a part at most."""
-SITE_PATIENCE = 600.0
+SITE_SECONDS = 600.0
 """Seconds to wait for a site's batch: the site may have to count its records first."""
-COORDINATOR_PATIENCE = 60.0
+COORDINATOR_SECONDS = 60.0
 """Seconds to wait for the coordinator's answer to a request."""
 OVER = b"over"
 """The answer if the coordinator is gone."""
@@ -36,7 +36,7 @@ def pack_parts(parts: Sequence[bytes]) -> bytes:
     >>> pack_parts([b"a", b""])
     b'\x01\x00\x00\x00\x00\x00\x00\x00a\x00\x00\x00\x00\x00\x00\x00\x00'
     """
-    return b"".join(len(part).to_bytes(LENGTH, "little") + part for part in parts)
+    return b"".join(len(part).to_bytes(LENGTH_SIZE, "little") + part for part in parts)
 
 
 def unpack_parts(octets: bytes) -> list[bytes]:
@@ -50,8 +50,8 @@ def unpack_parts(octets: bytes) -> list[bytes]:
     """
     fields, end = [], 0
     while end < len(octets):
-        size = int.from_bytes(octets[end : end + LENGTH], "little")
-        end += LENGTH + size
+        size = int.from_bytes(octets[end : end + LENGTH_SIZE], "little")
+        end += LENGTH_SIZE + size
         if end > len(octets):
             raise ValueError("a message is truncated")
         fields.append(octets[end - size : end])
@@ -64,9 +64,9 @@ def receive_part(connection: socket.socket) -> bytes:
     Raises:
         OSError: The stream ended early, or the part is too long.
     """
-    head = _receive_exactly(connection, LENGTH)
+    head = _receive_exactly(connection, LENGTH_SIZE)
     size = int.from_bytes(head, "little")
-    if size > LARGEST:
+    if size > LARGEST_PART:
         raise OSError("a message is too long")
     return _receive_exactly(connection, size)
 
@@ -93,7 +93,7 @@ def exchange_batch(socket_path: str, answer: bytes) -> bytes:
         OSError: The site's process is not running, or its message was truncated.
     """
     with socket.socket(socket.AF_UNIX) as connection:
-        connection.settimeout(SITE_PATIENCE)
+        connection.settimeout(SITE_SECONDS)
         connection.connect(socket_path)
         connection.sendall(pack_parts([answer]))
         return receive_part(connection)
@@ -109,7 +109,7 @@ class Forwarder:
     """
 
     def __init__(
-        self, task: str, is_over: Callable[[], bool] = lambda: False, timeout: float = COORDINATOR_PATIENCE
+        self, task: str, is_over: Callable[[], bool] = lambda: False, timeout: float = COORDINATOR_SECONDS
     ) -> None:
         coordinator = json.loads(Path(task).read_text(encoding="utf-8"))["coordinator"]
         self._url, self._over, self._patience = urlsplit(coordinator["url"]), is_over, timeout
@@ -139,12 +139,12 @@ class Forwarder:
         last_contact = time.monotonic()
         while not self._over():
             connection = HTTPSConnection(
-                self._url.hostname or "", self._url.port, timeout=COORDINATOR_PATIENCE, context=self._context
+                self._url.hostname or "", self._url.port, timeout=COORDINATOR_SECONDS, context=self._context
             )
             try:
                 connection.request("POST", path, content, {"Authorization": f"Bearer {token}"})
                 response = connection.getresponse()
-                status, body = response.status, response.read(LARGEST)
+                status, body = response.status, response.read(LARGEST_PART)
                 if status != 200 or body or not wait:
                     return status, body
                 last_contact = time.monotonic()

@@ -19,7 +19,7 @@ from dpcurves.cli.options import option, parse_choice
 from dpcurves.cli.terminal import make_console, print_to_console
 from dpcurves_parties.serving.messages import parse_refusal
 
-from .transport import OVER, SITE_PATIENCE, pack_parts, receive_part, unpack_parts
+from .transport import OVER, SITE_SECONDS, pack_parts, receive_part, unpack_parts
 
 UNANSWERED = re.compile(r"/turns/[0-9a-f]+/([0-9]+|refused)$")
 """Requests whose answer is empty on success."""
@@ -45,7 +45,7 @@ class SocketTransport:
 
     __slots__ = ("_answer", "_batch", "_changed", "_number", "_patience", "_place", "_server", "_waiting")
 
-    def __init__(self, socket_path: Path, timeout: float = SITE_PATIENCE / 2) -> None:
+    def __init__(self, socket_path: Path, timeout: float = SITE_SECONDS / 2) -> None:
         self._place, self._patience = socket_path, timeout
         self._number, self._waiting = secrets.randbits(62), list[bytes]()  # differs from an earlier process's numbers
         self._batch, self._answer = b"", b""
@@ -123,7 +123,7 @@ class SocketTransport:
     def _exchange_batch(self, connection: socket.socket) -> None:
         """Receive an answer over one connection, and send the next batch; a broken connection is dropped."""
         with connection, suppress(OSError, ValueError):
-            connection.settimeout(SITE_PATIENCE)
+            connection.settimeout(SITE_SECONDS)
             connection.sendall(pack_parts([self.fetch_batch(receive_part(connection))]))
 
 

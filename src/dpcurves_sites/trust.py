@@ -47,7 +47,7 @@ from dpcurves.records import Records, tabulate
 from dpcurves.strategies import choose_adaptive, choose_one_round
 from dpcurves.strategies.choice import count_intervals
 from dpcurves.strategies.ranks import (
-    SUMS_AFTER_A_LOOK,
+    SUMS_FRACTION,
     ask_all_cells,
     ask_even_intervals,
     cut_at_quantiles,
@@ -61,7 +61,7 @@ from .secure_sum import KEYS, MASKED, OPENED, SHARES, SIGNED, Roster, RoundMessa
 
 RING = 2**64
 """Modulus of the sums, which are 64-bit words."""
-ROOM = 2**62
+LARGEST_SUM = 2**62
 """Largest exact sum over all sites: half of the signed range of the ring, so that noise cannot wrap around."""
 LINEAR_QUERIES = (CountQuery, SumQuery, PartitionQuery, RegionQuery)
 LARGEST_DEVIATION = 2**50
@@ -78,8 +78,8 @@ class Tuning:
 
 TUNING = Tuning()
 
-LOOK_SHARE = Fraction(1, 10)
-"""Budget fraction of the pilot query."""
+PILOT_FRACTION = Fraction(1, 10)
+"""Budget fraction of the pilot query after which groups are cut."""
 
 
 class SiteHolder(Protocol):
@@ -174,7 +174,10 @@ class SecureSum:
             rule = f"the noise would have {self.sites // self.honest_sites} times a curator's variance"
             raise InvalidArgument("collusion_threshold", f"{rule}; give a smaller collusion_threshold")
         if not 1 <= self.sites_per_unit <= self.sites:
-            raise InvalidArgument("sites_per_unit", f"must be from 1 to {self.sites}, the number of sites")
+            raise InvalidArgument(
+                "sites_per_unit",
+                f"must be from 1 to {self.sites}, the number of sites; 1 if each person is at one site",
+            )
 
     @property
     def honest_sites(self) -> int:
@@ -205,7 +208,9 @@ class SecureSum:
         """
         if len(keys) != self.sites:
             raise InvalidArgument(
-                "keys", f"must be a list of {self.sites} public keys, one for each site, got {len(keys)}"
+                "keys",
+                f"must be a list of {self.sites} public keys, one for each site, got {len(keys)}; take them from the "
+                "site.json of each",
             )
         return Roster(task, tuple(keys), self.collusion_threshold - self.max_dropouts, self.max_dropouts)
 
@@ -357,7 +362,7 @@ def clip_to_ring(sums: NDArray[Any], sites: int) -> IntArray:
     >>> clip_to_ring(np.array([3, -(10**30), 10**30], dtype=object), 2) == np.array([3, -(2**61), 2**61])
     array([ True,  True,  True])
     """
-    bound = ROOM // sites
+    bound = LARGEST_SUM // sites
     clipped: IntArray = np.clip(sums, -bound, bound).astype(np.int64)
     return clipped
 
@@ -412,14 +417,14 @@ def groups_from_pilot_query(workload: ScoreGroupWorkload, setting: Setting) -> S
     if score.grid.cells <= TUNING.pilot_intervals:
         return (yield from ask_all_cells(workload, setting))
     require_cuttable(score)
-    shares, edges, pilot = yield from ask_even_intervals(score, TUNING.pilot_intervals, LOOK_SHARE)
+    shares, edges, pilot = yield from ask_even_intervals(score, TUNING.pilot_intervals, PILOT_FRACTION)
     groups = workload.max_groups
     if workload.min_records is not None:
         records = float(setting.adjacency.public_record_count or Evidence.from_release(pilot).unbiased_cells[0].sum())
         groups = max(1, min(groups, int(records / workload.min_records)))
     # 0.02: fraction of the records assumed uniform, so that no group has zero width where noise hides its records
     cells = score.grid.merge_cells(cut_at_quantiles(shares, edges, groups, 0.02))
-    remaining_fractions = GroupBudgetFractions(Fraction(0), ALL - LOOK_SHARE - SUMS_AFTER_A_LOOK, SUMS_AFTER_A_LOOK)
+    remaining_fractions = GroupBudgetFractions(Fraction(0), ALL - PILOT_FRACTION - SUMS_FRACTION, SUMS_FRACTION)
     return (yield from measure_groups(replace(workload, budget_fractions=remaining_fractions), cells, [pilot]))
 
 

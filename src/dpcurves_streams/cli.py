@@ -80,7 +80,7 @@ class TupleOptions:
         if self.events is None:
             raise Misuse("events", "the tuples are missing; name a file, or - for standard input")
         if self.format not in (None, "csv", "json"):
-            raise Misuse("format", f"must be csv or json, got {self.format!r}")
+            raise Misuse("format", f"must be csv or json, got {self.format!r}; write --format csv or --format json")
         if self.events.startswith(REDIS):
             self.require_default_format("entries of Redis have no lines")
             server, _, stream = self.events.partition("#")

@@ -328,7 +328,7 @@ class CountsAndUncountedTotals(TickLaw):
         )  # fmt: skip
 
 
-LATTICE = 20
+LATTICE_BITS = 20
 """Bits. Values of buffered counters are integers in units of ``2**-20`` tuples."""
 MOST_BUFFERED = 2**20
 """Steps. Longest horizon, up to which variances are computed."""
@@ -388,7 +388,7 @@ class BufferedPrefixes(PrefixLaw):
     @property
     def value_variance(self) -> float:
         """Variance of one value, in squared tuples."""
-        return self.noise.variance / 4.0**LATTICE
+        return self.noise.variance / 4.0**LATTICE_BITS
 
     def _fields_to_json(self) -> dict[str, Any]:
         """Return keys, horizon, buffers (decay as a fraction, weight) and noise as JSON."""
@@ -401,7 +401,9 @@ class BufferedPrefixes(PrefixLaw):
         decays = tuple(Fraction(decay) for decay, _ in stored[cls.KEY])
         weights = tuple(int(weight) for _, weight in stored[cls.KEY])
         if not 0 < int(stored["ticks"]) <= MOST_BUFFERED:
-            raise InvalidArgument("evidence.ticks", f"must be from 1 to {MOST_BUFFERED}")
+            raise InvalidArgument(
+                "evidence.ticks", f"must be from 1 to {MOST_BUFFERED}; use the unchanged text of to_json"
+            )
         return cls(int(stored["keys"]), int(stored["ticks"]), decays, weights, STORED.decode(Noise, stored["noise"]))
 
 
@@ -412,14 +414,14 @@ class BufferedEstimator:
 
     def __init__(self, law: BufferedPrefixes) -> None:
         self._decays = np.array([float(decay) for decay in law.decays])
-        self._weights = np.array(law.weights) / 2.0**LATTICE
+        self._weights = np.array(law.weights) / 2.0**LATTICE_BITS
         self._buffers = np.zeros((law.keys, len(self._decays)))
         self._totals = np.zeros(law.keys)
 
     def estimate_next(self, values: FloatArray) -> FloatArray:
         """Return the totals after the values of the next step, (keys,)."""
         decayed = self._buffers * self._decays
-        counts = values / 2.0**LATTICE - decayed @ self._weights
+        counts = values / 2.0**LATTICE_BITS - decayed @ self._weights
         self._buffers = decayed + counts[:, None]
         self._totals = self._totals + counts
         return self._totals
@@ -431,7 +433,7 @@ def _noise_kernel(decays: tuple[Fraction, ...], weights: tuple[int, ...], ticks:
     ages = np.arange(ticks)
     series = np.zeros(ticks)
     for decay, weight in zip(decays, weights, strict=True):
-        series += weight / 2.0**LATTICE * np.exp(np.log1p(-float(1 - decay)) * ages)
+        series += weight / 2.0**LATTICE_BITS * np.exp(np.log1p(-float(1 - decay)) * ages)
     series[0] = 1.0
     inverse = np.ones(1)
     while len(inverse) < ticks:  # each Newton iteration doubles the number of correct coefficients
@@ -485,7 +487,7 @@ class PrefixTree:
                 "widths", "each must be a multiple of the next, and the last must be 1, as in (8, 4, 1)"
             )
         if len(self.noises) != len(self.widths):
-            raise InvalidArgument("noises", "must be as many as the widths, one for each level")
+            raise InvalidArgument("noises", "must be one for each of the widths; give as many noises as widths")
 
     @cached_property
     def radices(self) -> tuple[int, ...]:

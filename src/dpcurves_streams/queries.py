@@ -153,7 +153,7 @@ class TickQuery(Query):
         if self.ticks is not None:
             convert_to_integers(self, ticks="ticks")
             if not 1 <= self.ticks <= MOST_TICKS:
-                raise InvalidArgument("ticks", f"must be from 1 to {MOST_TICKS}, got {self.ticks}")
+                raise InvalidArgument("ticks", f"must be from 1 to {MOST_TICKS} steps, as in 96, got {self.ticks}")
         if any(window < 1 for window in self.windows):
             raise InvalidArgument("windows", f"must be at least 1 step wide, as in (12,), got {min(self.windows)}")
 
@@ -192,7 +192,9 @@ class GroupedTickQuery(TickQuery):
             )
         most_deviation = 2000  # largest `GroupedTickQuery.deviation`, in its unit
         if not 0 <= self.deviation <= most_deviation:
-            raise InvalidArgument("deviation", f"must be from 0 to {most_deviation}, got {self.deviation}")
+            raise InvalidArgument(
+                "deviation", f"must be from 0 to {most_deviation} tuples, as in 5, got {self.deviation}"
+            )
         if self.forest is not None:
             require_states(self.axes, self.forest)
 
@@ -250,7 +252,7 @@ class PrunedQuery(HierarchyQuery):
         convert_to_integers(self, least="least")
         object.__setattr__(self, "budget_fraction", parse_positive_fraction("budget_fraction", self.budget_fraction))
         if not 0 <= self.least <= MOST_TICKS:
-            raise InvalidArgument("least", f"must be from 0 to {MOST_TICKS}, got {self.least}")
+            raise InvalidArgument("least", f"must be from 0 to {MOST_TICKS} tuples, as in 100, got {self.least}")
         if not 0 < self.budget_fraction < 1:
             raise InvalidArgument(
                 "budget_fraction", f"must be strictly between 0 and 1, as in Fraction(1, 2), got {self.budget_fraction}"
@@ -274,8 +276,6 @@ class UncountedReason(Enum):
 
 TUPLE_REASONS = tuple(reason for reason in UncountedReason if reason is not UncountedReason.BEYOND_CAP)
 """Reasons that count tuples: each used tuple is in one state or has one of these reasons."""
-LONGEST_HORIZON = 2**12
-"""Steps up to which totals of uncounted tuples are planned for the public end; longer streams use doubling epochs."""
 
 
 def released_reasons(is_capped: bool) -> tuple[UncountedReason, ...]:
@@ -290,7 +290,9 @@ def uncounted_query(reasons: tuple[UncountedReason, ...], ticks: int | None) -> 
     >>> uncounted_query(TUPLE_REASONS, 12).keys
     4
     """
-    horizon = ticks if ticks is not None and ticks <= LONGEST_HORIZON else None
+    # 2**12: steps up to which totals of uncounted tuples are planned for the public end; longer streams use doubling
+    # epochs
+    horizon = ticks if ticks is not None and ticks <= 2**12 else None
     return TickQuery((Categories("reason", tuple(reason.value for reason in reasons)),), horizon, (), CountUse.PREFIXES)
 
 

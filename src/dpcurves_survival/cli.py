@@ -204,7 +204,7 @@ def _require_times_on_grid(grid: Grid, until: float | None, at: tuple[float, ...
 
     for name, time in (("until", until), ("since", since), *(("at", landmark) for landmark in at)):
         if time is not None and not grid.edges[0] <= time <= grid.edges[-1]:
-            raise Misuse(name, f"a time on the grid is needed, from {grid.edges[0]:g} to {grid.edges[-1]:g}")
+            raise Misuse(name, f"a time from {grid.edges[0]:g} to {grid.edges[-1]:g} is needed, the range of --grid")
     if since is not None and (grid.nearest_edge(np.array(at)) <= grid.nearest_edge(np.array([since]))).any():
         raise Misuse("since", "must be a time before those of --at; give an earlier time")
 

@@ -44,6 +44,7 @@ class Tuning:
 
 TUNING = Tuning()
 ARM = Categories("arm", (0, 1))
+"""Column of the two arms, in the question whose errors are forecast."""
 
 
 def censor_times(places: Places) -> Callable[[Generator, int], tuple[FloatArray, Bits]]:

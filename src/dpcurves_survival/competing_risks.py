@@ -30,7 +30,7 @@ from dpcurves.data.axis import Category
 from dpcurves.display import format_number
 from dpcurves.display.numerals import describe_point
 from dpcurves.inference import public_generator, simultaneous_errors
-from dpcurves.inference.known_numbers import KNOWN_AT, known_curve
+from dpcurves.inference.known_numbers import KNOWN_LEVEL, known_curve
 from dpcurves.inference.simulation import choose_draws, simulate_cell_noise
 from dpcurves.summaries.two_classes import isotonic_projection
 
@@ -45,7 +45,7 @@ from .inference import (
     count_censored_inside,
     find_known_cells,
 )
-from .kaplan_meier import PLOT_LEVEL, QUIET, require_times
+from .kaplan_meier import NEGLIGIBLE_NOISE, PLOT_LEVEL, require_times
 from .pictures import AtRiskRow, draw_steps
 from .survival_readings import (
     CAME,
@@ -343,7 +343,7 @@ class CompetingRisks(IntervalResult):
         tables = [count_at_risk(np.sum(rows[1:], axis=0), rows[0]) for rows in (slots, noise)]
         events, records = (NoisyCounts(*pair) for pair in zip(*tables, strict=True))
         censored = NoisyCounts(count_censored_inside(slots[0]), count_censored_inside(noise[0]))
-        if max(float(np.mean(counts.noise**2)) for counts in (events, censored)) < QUIET**2:
+        if max(float(np.mean(counts.noise**2)) for counts in (events, censored)) < NEGLIGIBLE_NOISE**2:
             return None
         return estimate_shrunken_hazards(
             events, censored, NoisyCounts(records.counts[0], records.noise[:, 0]), public_generator(None)
@@ -377,7 +377,7 @@ class CompetingRisks(IntervalResult):
     @cached_property
     def _known_curves(self) -> Mapping[str, FloatArray]:
         """Incidences and hazards, NaN for causes of which nothing is known: (causes, cells + 1)."""
-        lower, upper = self.intervals(KNOWN_AT).T.reshape(2, *self.incidence.shape)
+        lower, upper = self.intervals(KNOWN_LEVEL).T.reshape(2, *self.incidence.shape)
         incidence = [known_curve(*each) for each in zip(self.incidence, zip(lower, upper, strict=True), strict=True)]
         return {"incidence": np.array(incidence), "hazard": np.where(np.isnan(incidence), np.nan, self.hazard)}
 

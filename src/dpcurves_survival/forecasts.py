@@ -13,8 +13,8 @@ from dpcurves.data import Categories, Grid, Outside
 from dpcurves.forecasts import rehearsals as read
 from dpcurves.forecasts.expected_errors import (
     AREA,
-    OF_ONE_AREA,
-    OF_SLOW,
+    AREA_REHEARSALS,
+    SLOW_REHEARSALS,
     ForecastKind,
     Table,
     quarter_of_shares,
@@ -67,10 +67,10 @@ def survival_error(question: Any, curve: Survival, records: Columns, steps: Floa
     return root_mean_square_error(curve.extrapolated_survival, share[np.searchsorted(times, curve.x, side="left")])
 
 
-PLAIN = ForecastKind(
+SURVIVAL_FORECAST = ForecastKind(
     TIMES, _time_columns, survival_error, "share that survives, root mean square",
     lambda curve, population: float(read.band_half_widths(curve, population)[1:].mean()),
-    "the band, on average", quarter_of_shares, OF_SLOW,
+    "the band, on average", quarter_of_shares, SLOW_REHEARSALS,
 )  # fmt: skip
 
 
@@ -228,15 +228,15 @@ def _model_error(question: Any, model: SurvivalModel, records: Columns) -> float
 
 
 OF_MODELS = ForecastKind(
-    CLASSES, _model_columns, _model_error, AREA, _auc_half_width, "the area", quarter_of_shares, OF_ONE_AREA,
+    CLASSES, _model_columns, _model_error, AREA, _auc_half_width, "the area", quarter_of_shares, AREA_REHEARSALS,
 )  # fmt: skip
 
 
-OF_EDGES = PLAIN._replace(half_width=interval_half_width)
+OF_EDGES = SURVIVAL_FORECAST._replace(half_width=interval_half_width)
 FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType({
-    SurvivalQuestion: PLAIN._replace(trace_curve=_trace_curve, axis_labels=("time", "share that survives")),
-    variants.AutoRangeSurvivalQuestion: PLAIN._replace(fill_columns=_unbounded_columns),
-    variants.WeightedSurvivalQuestion: PLAIN._replace(
+    SurvivalQuestion: SURVIVAL_FORECAST._replace(trace_curve=_trace_curve, axis_labels=("time", "share that survives")),
+    variants.AutoRangeSurvivalQuestion: SURVIVAL_FORECAST._replace(fill_columns=_unbounded_columns),
+    variants.WeightedSurvivalQuestion: SURVIVAL_FORECAST._replace(
         fill_columns=_weighted_columns, measure_error=_weighted_error,
         error_label="share of the weight that survives, root mean square"
     ),

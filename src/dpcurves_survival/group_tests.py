@@ -124,7 +124,9 @@ def _cells_until(curve: Survival, until: float | None) -> BoolArray:
         return np.ones(len(ends), dtype=np.bool_)
     is_number = isinstance(until, (int, float)) and not isinstance(until, bool)
     if not is_number or not curve.x[0] < until <= curve.x[-1]:
-        raise InvalidArgument("until", f"must be a time on the grid, above {curve.x[0]:g} and up to {curve.x[-1]:g}")
+        raise InvalidArgument(
+            "until", f"must be a time above {curve.x[0]:g} and up to {curve.x[-1]:g}, the range of the grid"
+        )
     return np.asarray(ends <= until)
 
 

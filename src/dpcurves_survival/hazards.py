@@ -78,14 +78,14 @@ class HazardPrior(NamedTuple):
         return np.hstack(columns)
 
 
-EVENTS = (
+EVENT_PRIORS = (
     HazardPrior(0.7, 0.0, 0.0, 1.0, 0.0), HazardPrior(0.7, 0.4, 0.0, 1.0, 0.0), HazardPrior(0.7, 0.4, 0.5, 0.3, 0.0),
     HazardPrior(0.7, 0.4, 0.8, 0.15, 0.0), HazardPrior(0.7, 0.4, 0.0, 1.0, 1.5),
     HazardPrior(0.5, 0.0, 0.0, 1.0, 0.0, straight=True),
 )  # fmt: skip
 """Priors of the log hazard of events, whose posterior means are averaged by their probability; the numbers are the
 fields of `HazardPrior`, chosen on the laws of `benchmarks/survival_few.py`."""
-CENSORED = (
+CENSORING_PRIORS = (
     HazardPrior(1.0, 0.4, 0.0, 1.0, 0.0),
     HazardPrior(1.0, 0.4, 0.8, 0.2, 0.0),
     HazardPrior(1.0, 0.4, 0.0, 1.0, 1.5),
@@ -173,7 +173,7 @@ def estimate_shrunken_hazards(
 def _fit_priors(model: _CountModel, draws: FloatArray) -> Iterator[_PosteriorFit]:
     """Yield the posterior under each pair of priors of events and censoring; pairs are skipped if a covariance
     matrix cannot be factorised."""
-    for priors in product(EVENTS, CENSORED):
+    for priors in product(EVENT_PRIORS, CENSORING_PRIORS):
         try:
             yield model.fit_hazards(*priors, draws)
         except (np.linalg.LinAlgError, ValueError):  # not positive definite, or not finite

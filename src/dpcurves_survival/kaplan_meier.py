@@ -135,7 +135,7 @@ def notes_on_log_rank_bias(tables: Sequence[EventTable], noises: Sequence[EventT
     )
 
 
-QUIET = 0.05
+NEGLIGIBLE_NOISE = 0.05
 """Records: standard deviation of noise below which counts are used without shrinkage."""
 EVERYWHERE = "the band at every time"
 NOT_KNOWN = "not known"
@@ -279,7 +279,7 @@ class Survival(IntervalResult):
         released, noise = self._event_table, self._simulated_noise
         events = NoisyCounts(released.at_risk.events, noise.at_risk.events)
         censored = NoisyCounts(released.exits - events.counts, noise.exits - events.noise)
-        if max(float(np.mean(counts.noise**2)) for counts in (events, censored)) < QUIET**2:
+        if max(float(np.mean(counts.noise**2)) for counts in (events, censored)) < NEGLIGIBLE_NOISE**2:
             return None
         records = NoisyCounts(released.at_risk.records[0], noise.at_risk.records[:, 0])
         return estimate_shrunken_hazards(events, censored, records, public_generator(None))

@@ -123,7 +123,7 @@ def draw_survival(
     picture, edges = canvas.Picture(canvas.LANDSCAPE, privacy, **on), np.asarray(x, dtype=float)
     _fill_bands(picture, edges)
     picture.draw_steps(edges, y, width=1.4)
-    picture.ax.set(ylim=canvas.UNIT, xmargin=0.01)
+    picture.ax.set(ylim=canvas.SHARE_LIMITS, xmargin=0.01)
     picture.label_axes(label, "weighted " * weighted + "share without an event")
     if at_risk is not None:
         write_at_risk(picture.ax, at_risk, picture.name, picture.style.color)
@@ -169,7 +169,7 @@ def draw_steps(
     _fill_bands(picture, edges, 1.0 if share else 4 * max(float(np.nanmax(np.append(heights, 0.0))), 1e-3))
     picture.draw_steps(edges, heights, width=1.4)
     picture.ax.autoscale(axis="y")  # an earlier curve on these axes may be higher
-    picture.ax.set(ylim=canvas.UNIT if share and not picture.shades else (0.0, None), xmargin=0.01)
+    picture.ax.set(ylim=canvas.SHARE_LIMITS if share and not picture.shades else (0.0, None), xmargin=0.01)
     picture.label_axes(label, upwards, place="above")
     if at_risk is not None:
         write_at_risk(picture.ax, at_risk, at_risk_name, picture.style.color)
@@ -182,7 +182,7 @@ AXES = MappingProxyType({
     "difference of times": "difference of times", "ratio": "hazard ratio (logarithmic)",
     "people": "number needed to treat", "cumulative hazard": "cumulative hazard",
 })  # fmt: skip
-NOTHING = MappingProxyType({"ratio": 1.0, "difference of shares": 0.0, "difference of times": 0.0})
+NO_DIFFERENCE = MappingProxyType({"ratio": 1.0, "difference of shares": 0.0, "difference of times": 0.0})
 """Value that means no difference, by scale: where the reference line is drawn."""
 
 
@@ -199,7 +199,9 @@ def draw_estimates(
     for scale in dict.fromkeys(scale for _, _, scale in rows):
         numbers = [number for number, row in enumerate(rows) if row[2] == scale]
         names, values = [rows[number][0] for number in numbers], [rows[number][1] for number in numbers]
-        panels.append(ForestPanel(AXES[scale], names, values, numbers, NOTHING.get(scale), is_ratio=scale == "ratio"))
+        panels.append(
+            ForestPanel(AXES[scale], names, values, numbers, NO_DIFFERENCE.get(scale), is_ratio=scale == "ratio")
+        )
     return draw_forest(panels, privacy, **on)
 
 

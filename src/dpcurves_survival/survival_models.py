@@ -540,7 +540,8 @@ class SurvivalModelQuestion(TableQuestion):
         require_type("groups", self.groups, int, "a whole number")
         if not 2 <= self.groups <= self.scores.cells:
             raise InvalidArgument(
-                "groups", f"a number of groups from 2 to {self.scores.cells}, the cells of the scores, is needed"
+                "groups",
+                f"a number of groups from 2 to {self.scores.cells}, the cells of the scores, is needed, as in 5",
             )
         most_counts = 2**14  # counts of times, events and scores
         if 2 * (times.cells + 2) * self.scores.cells > most_counts:

@@ -22,7 +22,7 @@ from dpcurves.data.axis import Category
 from dpcurves.display import format_number
 from dpcurves.display.canvas import describe_interval
 from dpcurves.display.numerals import describe_point
-from dpcurves.inference.known_numbers import KNOWN_AT, is_uninformative, may_be_zero
+from dpcurves.inference.known_numbers import KNOWN_LEVEL, is_uninformative, may_be_zero
 from dpcurves.inference.simulation import numbered_generator
 
 from . import inference
@@ -74,7 +74,7 @@ class Estimate:
         term of the difference is unknown."""
         is_part_unknown = any(term._is_unknown for term in self.terms)
         return is_part_unknown or bool(
-            is_uninformative(*self.find_endpoints(KNOWN_AT, False), self.minimum, self.maximum)
+            is_uninformative(*self.find_endpoints(KNOWN_LEVEL, False), self.minimum, self.maximum)
         )
 
     def interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
@@ -161,7 +161,9 @@ def find_nearest_edge(curve: Any, argument: str, time: float) -> tuple[int, floa
     """Return the index and the time of the edge nearest to `time`; for declared values, the edge past it and `time`
     itself. Raises `InvalidArgument`, which names `argument`, for a time beyond the grid."""
     if not isinstance(time, (int, float)) or isinstance(time, bool) or not curve.x[0] <= time <= curve.x[-1]:
-        raise InvalidArgument(argument, f"a time on the grid is needed, from {curve.x[0]:g} to {curve.x[-1]:g}")
+        raise InvalidArgument(
+            argument, f"a time from {curve.x[0]:g} to {curve.x[-1]:g} is needed, the range of the grid"
+        )
     if curve.grid.values is not None:
         return int(np.searchsorted(curve.grid.values, time, side="right")), float(time)
     edge = int(np.argmin(np.abs(curve.x - time)))

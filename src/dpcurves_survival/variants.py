@@ -27,7 +27,7 @@ from dpcurves.conversation import (
     TableCounts,
     ask_workload,
 )
-from dpcurves.curves.automatic_range import LOOKED, add_empty_range_note, note_on_pilot_queries
+from dpcurves.curves.automatic_range import PILOT_FRACTION, add_empty_range_note, note_on_pilot_queries
 from dpcurves.curves.by_category import collect_by_category, describe_question, format_axis_label, split_rows
 from dpcurves.curves.outside import Side, note_on_order, thresholds_for_late_entries, thresholds_for_times
 from dpcurves.curves.question import (
@@ -245,7 +245,7 @@ class WeightedSurvivalQuestion(TableQuestion):
         return f"{words}, {Weights(self.weight, self.weight_cap)}"
 
 
-ENTRIES = Fraction(1, 3)
+ENTRY_FRACTION = Fraction(1, 3)
 """Budget fraction of counts of entries: one row, beside two rows of exits."""
 
 
@@ -452,10 +452,11 @@ class DelayedEntryQuestion(TableQuestion):
         """Ask for counts of exits in each cell, by event, and then for counts of entries."""
         grid = self.grid.with_outside(Outside.APART)
         exit_table = yield from ask_workload(
-            PrefixWorkload(prepend_category_axes(self.by, event_categories(self), Axis(self.time, grid))), 1 - ENTRIES
+            PrefixWorkload(prepend_category_axes(self.by, event_categories(self), Axis(self.time, grid))),
+            1 - ENTRY_FRACTION,
         )
         entry_table = yield from ask_workload(
-            PrefixWorkload(prepend_category_axes(self.by, Axis(self.entry, grid))), ENTRIES
+            PrefixWorkload(prepend_category_axes(self.by, Axis(self.entry, grid))), ENTRY_FRACTION
         )
         exits, entries = split_rows(exit_table.counts), split_rows(entry_table.counts)
         thresholds = thresholds_for_late_entries(self.entry, self.time)
@@ -513,12 +514,12 @@ class AutoRangeSurvivalQuestion(TableQuestion):
     def steps(self, setting: Setting) -> Needs[Any]:
         """Search for the range of times, and ask as a `SurvivalQuestion` does."""
         # cells of the grid, approximately
-        search = yield from ask_workload(AutomaticGridWorkload(self.time, 128), LOOKED)
+        search = yield from ask_workload(AutomaticGridWorkload(self.time, 128), PILOT_FRACTION)
         edges = [0.0, *(edge for edge in search.chosen_grid.edges.tolist() if edge > 0)]
         grid = Grid.from_edges(edges if len(edges) > 1 else [0.0, 1.0], outside=Outside.APART)
         return (
             yield from self.with_grid(grid).ask_with_budget_fraction(
-                ALL - LOOKED, add_empty_range_note(search), DurationAxis
+                ALL - PILOT_FRACTION, add_empty_range_note(search), DurationAxis
             )
         )
 

@@ -48,7 +48,7 @@ from dpcurves_parties.serving.task_document import Role, Ticket, create_task
 from dpcurves_parties.serving.two_servers import collection, owner, report_set, task_types
 from dpcurves_parties.serving.two_servers.app import Aggregator
 from dpcurves_parties.serving.two_servers.owner import Contribution
-from dpcurves_parties.serving.two_servers.sealed_answers import WORD, AnswerKey, SealedQuestion
+from dpcurves_parties.serving.two_servers.sealed_answers import NONCE_SIZE, AnswerKey, SealedQuestion
 from dpcurves_parties.serving.two_servers.task_types import QuestionMessage
 
 SEED = bytes(range(32))
@@ -399,7 +399,7 @@ class Servers:
         """An analyst's message, always the same. What is sealed to its key is seen by servers, and so is held, too."""
         asked = QuestionMessage(self.task.hash, f"q{number}", tuple(self.at), f"n{number}", 0)
         key = X25519PrivateKey.from_private_bytes(bytes([number + 1] * 32))
-        reply = AnswerKey(asked, key.public_key().public_bytes_raw().hex(), "0" * 2 * WORD)
+        reply = AnswerKey(asked, key.public_key().public_bytes_raw().hex(), "0" * 2 * NONCE_SIZE)
         ticket = Ticket.load(self.folder / "tickets" / "analyst-1", Role.ANALYST)
         return SealedQuestion(asked, number % 2, key, (reply, reply)).to_json(ticket, self.task.servers)
 

@@ -56,8 +56,8 @@ def test_an_account_is_made_once_and_stays_what_it_is(run: Run, ledger: str) -> 
         (CREATE[:4], "adjacency: give --adjacency replace-one"),
         (CREATE[2:], "dataset: --dataset is missing"),
         ((*CREATE[:3], "inf", *CREATE[4:]), "epsilon: a finite number above zero"),
-        (("--dataset", "", *CREATE[2:]), "dataset: 1 to 200 printable characters are needed"),
-        ((*CREATE[:3], "1e-12", *CREATE[4:]), "epsilon: a number from 1e-9 to 1e9 is needed, got 1e-12"),
+        (("--dataset", "", *CREATE[2:]), "dataset: a name of 1 to 200 printable characters is needed"),
+        ((*CREATE[:3], "1e-12", *CREATE[4:]), "epsilon: a number from 1e-9 to 1e9 is needed, as in 0.5, got 1e-12"),
     ],
 )
 def test_a_wrong_account_is_refused_and_no_file_is_made(

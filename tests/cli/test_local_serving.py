@@ -21,7 +21,7 @@ from free_ports import free_port
 
 import dpcurves as dp
 from dpcurves_local import Task
-from dpcurves_local.report_server import LARGEST
+from dpcurves_local.report_server import LARGEST_MESSAGE
 from dpcurves_parties.serving.channel import Channel, make_pinned_context
 from dpcurves_parties.serving.messages import ProtocolError
 from dpcurves_parties.serving.monitoring import Monitoring, ServerMetrics
@@ -105,7 +105,11 @@ def wrong_messages(source: np.random.Generator) -> Iterator[tuple[str, bytes, st
     yield WAY, OTHER.randomize(3, person="anna"), refused
     yield WAY, TASK.report_format.encode_reports(name, strange), refused
     yield WAY, b'{"age": 3}', refused
-    yield WAY, bytes(LARGEST + 1), f"message: must have at most {LARGEST} bytes; send it in smaller parts"
+    yield (
+        WAY,
+        bytes(LARGEST_MESSAGE + 1),
+        f"message: must have at most {LARGEST_MESSAGE} bytes; send it in smaller parts",
+    )
     other = f"/tasks/{OTHER.report_format.task.hex()}/reports"
     yield other, OTHER.randomize(3), "task: is not served here; ask the server that the task document names"
 

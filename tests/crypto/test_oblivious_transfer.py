@@ -18,8 +18,8 @@ from dpcurves.noise import Randomness
 from dpcurves_parties.crypto import oblivious_transfer
 from dpcurves_parties.crypto.garbling import Garbler, GateKeys, PortableGates, draw_offset, mask_offset
 from dpcurves_parties.crypto.oblivious_transfer import (
-    IKNP,
-    SOFTSPOKEN,
+    IKNP_LEVELS,
+    SOFTSPOKEN_LEVELS,
     BaseReceiver,
     BaseSender,
     ExtensionReceiver,
@@ -133,7 +133,7 @@ def stream(seed: Words, bits: int) -> int:
     return int.from_bytes(cipher.update(bytes(-(-bits // 64) * 8)), "little")
 
 
-@pytest.mark.parametrize("levels", [IKNP, SOFTSPOKEN])
+@pytest.mark.parametrize("levels", [IKNP_LEVELS, SOFTSPOKEN_LEVELS])
 def test_labels_are_those_of_the_definition_and_differ_by_the_offset_where_a_bit_is_set(levels: int) -> None:
     """Roy 2022, figure 7, with Python's integers: sums over leaves, once plain and once times their numbers."""
     offset = draw_offset(source(3))
@@ -160,7 +160,7 @@ def test_labels_are_those_of_the_definition_and_differ_by_the_offset_where_a_bit
 
 def test_labels_go_on_from_call_to_call_and_are_never_the_same() -> None:
     offset = draw_offset(source(3))
-    whole, punctured, _ = setup(SOFTSPOKEN, offset)
+    whole, punctured, _ = setup(SOFTSPOKEN_LEVELS, offset)
     one, other, seen = ExtensionReceiver(whole), ExtensionSender(punctured, offset), set()
     for count in (1, 64, 65, 1000):
         bits = np.random.default_rng(count).integers(0, 2, count).astype(bool)

@@ -11,7 +11,7 @@ from by_hand import answer, both, table_of
 from numpy.typing import NDArray
 
 from dpcurves import ADD_REMOVE
-from dpcurves.conversation import HALF, Setting
+from dpcurves.conversation import HALF_WIDTH_STEPS, Setting
 from dpcurves.curves.residuals import (
     BIN_COUNTS_FRACTION,
     BIN_SUMS_FRACTION,
@@ -177,7 +177,7 @@ def test_counts_and_centred_sums_lose_their_shares_on_ties_of_boundaries(adjacen
     bins = Axis("s", Grid.from_edges([0, 1 / 32, 0.5, 31 / 32, 1], outside=Outside.APART))
     queries: list[Query] = [
         CountQuery((Categories("y", (0, 1)), bins), CountUse.CELLS),
-        SumQuery((Categories("y", (0, 1)), bins), half=HALF),
+        SumQuery((Categories("y", (0, 1)), bins), half=HALF_WIDTH_STEPS),
     ]
     shares = (BIN_COUNTS_FRACTION, BIN_SUMS_FRACTION)
     plans = [AUTO.plan(each, ONE * share, adjacency) for each, share in zip(queries, shares, strict=True)]

@@ -152,7 +152,7 @@ def test_nothing_is_learned_where_nobody_is() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"features": ()}, "features: must have from 1 to 16"),
+        ({"features": ()}, "features: must name from 1 to 16"),
         ({"features": (FEATURES[0], FEATURES[0])}, "features: a feature is named twice"),
         ({"features": (dp.NumericColumn("y", 0, 1),)}, "is the column of labels"),
         ({"folds": 1}, "folds: must be a number of folds from 2 to 20"),

@@ -16,7 +16,7 @@ from dpcurves.data import Grid, Outside
 from dpcurves.data.grid import UNIT_INTERVAL
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
 from dpcurves.session import plan_question
-from dpcurves.strategies.ranks import FINER, choose_cut_levels, choose_finer_cells
+from dpcurves.strategies.ranks import FINER_CELLS, choose_cut_levels, choose_finer_cells
 
 DRAW = np.random.default_rng(5)
 SCORES = np.round(DRAW.beta(2, 2, size=1500), 2)
@@ -172,7 +172,7 @@ def test_finer_cells_leave_a_third_of_an_interval_and_are_written_and_read(adjac
 
 def test_finer_cells_are_counted_where_records_are_known_to_be_worth_it() -> None:
     setting = Setting(PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
-    assert [choose_finer_cells(records, setting) for records in (-5, 5_999, 6_000)] == [None, None, FINER]
+    assert [choose_finer_cells(records, setting) for records in (-5, 5_999, 6_000)] == [None, None, FINER_CELLS]
 
 
 CUT = [Cuts.QUANTILES, Cuts.MEDIANS]

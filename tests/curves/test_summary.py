@@ -15,14 +15,14 @@ from tally import Share
 import dpcurves as dp
 from dpcurves.conversation import Release, Step
 from dpcurves.curves import ByCategory, Question, Summary, SummaryByCategory, SummaryQuestion
-from dpcurves.curves.summary import WATCHED, CountQuestion, VarianceQuestion
+from dpcurves.curves.summary import OUTSIDE_FRACTION, CountQuestion, VarianceQuestion
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, Unit
 from dpcurves.session import answer_steps
 from dpcurves.trust import Central, run_conversation
 
 HUGE, ONE = PrivacyLoss.pure(10**8), PrivacyLoss.pure(1)
 QUESTION = SummaryQuestion("x", 0, 60, measured_in="min")
-BEYOND = float(WATCHED)
+BEYOND = float(OUTSIDE_FRACTION)
 REST = 1 - BEYOND
 X = np.random.default_rng(2).gamma(2, 12, 900)
 CLIPPED = np.clip(X, 0, 60)

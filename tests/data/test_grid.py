@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 from dpcurves.data import Grid, Outside, Spacing
-from dpcurves.data.grid import CELLS_PER_VALUE, MOST_LAID_OUT, MOST_LOG_ODDS
+from dpcurves.data.grid import CELLS_PER_VALUE, MOST_LOG_ODDS, MOST_STORED_EDGES
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 anything = st.floats(width=64)
@@ -65,11 +65,11 @@ def test_a_grid_too_fine_to_be_laid_out_finds_cells_by_its_formula() -> None:
         assert grid.cell_of(np.nextafter(values, -np.inf)).tolist() == np.maximum(some - 1, 0).tolist()
         assert grid.cell_of(np.array([-np.inf, np.inf, np.nan])).tolist() == [0, 2**32 - 1, 2**32]
         assert grid.offset_of((values + grid.edge(some + 1)) / 2, half=1).tolist() == [0] * 6
-    assert MOST_LAID_OUT < 2**32
+    assert MOST_STORED_EDGES < 2**32
 
 
 def test_both_ways_of_finding_cells_agree() -> None:
-    grid = Grid(-3, 1.7, cells=MOST_LAID_OUT + 1)
+    grid = Grid(-3, 1.7, cells=MOST_STORED_EDGES + 1)
     values = edge_values(grid.edges[::1001])
     assert np.array_equal(
         grid.cell_of(values), np.where(np.isnan(values), grid.slots, np.searchsorted(grid.edges[1:-1], values, "right"))
@@ -148,7 +148,7 @@ def test_a_grid_that_is_none_is_refused(lower: float, upper: float, cells: int, 
 )  # fmt: skip
 def test_edges_of_a_linear_grid_rise_everywhere_though_few_are_tried(lower: float, upper: float, cells: int) -> None:
     grid = Grid(lower, upper, cells=cells)
-    assert cells > MOST_LAID_OUT
+    assert cells > MOST_STORED_EDGES
     generator = np.random.default_rng(13)
     tried = np.concatenate([generator.integers(0, cells, 10**5), 2 ** np.arange(cells.bit_length()) - 1])
     assert np.all(grid.edge(tried) < grid.edge(tried + 1))

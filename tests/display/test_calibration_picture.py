@@ -17,7 +17,7 @@ from dpcurves.display import (
     draw_hosmer_lemeshow,
     headless_axes,
 )
-from dpcurves.display.scores import COUNT_FLOOR, TALLEST
+from dpcurves.display.scores import COUNT_FLOOR, TALLEST_COUNT_BAR
 
 PRIVACY = PrivacyStatement(1.0, 0.5, "replace-one", "", 1, 9, "one curator", "flat", False, "a")
 PREDICTED = np.array([0.1, 0.5, 0.9])
@@ -59,7 +59,7 @@ def test_bars_below_tell_the_sizes_of_groups() -> None:
     ax = draw_calibration(PREDICTED, OBSERVED, COUNT, PRIVACY, ax=headless_axes())
     bars = segments_of(ax, "records per group, up to 100")
     assert [bar[0][0] for bar in bars] == PREDICTED.tolist()
-    heights = [(bar[1][1] - COUNT_FLOOR) / TALLEST for bar in bars]
+    heights = [(bar[1][1] - COUNT_FLOOR) / TALLEST_COUNT_BAR for bar in bars]
     assert heights == pytest.approx([0.5, 1.0, 0.0])
     assert all(bar[1][1] < 0 for bar in bars)
 

@@ -108,7 +108,7 @@ def test_wrong_databases_roles_tables_types_and_rights_are_one_line_each(
     for column in ("doc", "gone"):
         assert "cannot identify a unit" in refused(lambda column=column: opened(reader, "odd", Unit(column, 1)))  # type: ignore[misc]
     line = refused(lambda: dp.postgres(reader, table="odd", ranking="else"))
-    assert line == "ranking: must be 'there' (rows are ranked by the server) or 'here' (on this machine)"
+    assert line == "ranking: must be 'there' (the server ranks rows) or 'here' (this machine ranks them)"
     assert "is not in the data" in refused(lambda: opened(reader, "odd", Unit("patient", 1)))
 
 

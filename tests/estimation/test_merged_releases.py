@@ -9,7 +9,7 @@ import pytest
 
 from dpcurves.estimation.binary_tree import DyadicLayout, Measurements, merge_measurements
 from dpcurves.laws import Family, IntervalSums, Noise, Tier
-from dpcurves.laws.law import LAPLACE_EXCESS
+from dpcurves.laws.law import LAPLACE_EXCESS_KURTOSIS
 
 LAPLACE, GAUSSIAN = Noise(Family.LAPLACE, Fraction(5)), Noise(Family.GAUSSIAN, Fraction(9))
 
@@ -26,7 +26,7 @@ def test_measurements_of_one_interval_are_one_by_inverse_variance() -> None:
     weights = np.array([1 / LAPLACE.variance, 1 / GAUSSIAN.variance])
     assert known.precision[2] == pytest.approx(weights.sum())
     assert known.value[2] == pytest.approx(weights @ [10, 13] / weights.sum())
-    fourth = (weights[0] / weights.sum()) ** 4 * LAPLACE_EXCESS * LAPLACE.variance**2
+    fourth = (weights[0] / weights.sum()) ** 4 * LAPLACE_EXCESS_KURTOSIS * LAPLACE.variance**2
     assert known.fourth_cumulant[2] == pytest.approx(fourth)
     assert (known.value[1], known.precision[1], known.fourth_cumulant[1]) == (33, pytest.approx(weights[1]), 0)
     assert known.precision.tolist()[4:] == pytest.approx([0, 0, weights[1], weights[1]])

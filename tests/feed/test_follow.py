@@ -283,7 +283,7 @@ def test_wrong_terms_are_refused_before_anything_is_charged(
 
 
 def test_a_header_without_a_field_is_refused_and_a_line_without_one_is_dropped() -> None:
-    with pytest.raises(ValueError, match=r"^column: 'ap' must appear once in the header, found 0 times$"):
+    with pytest.raises(ValueError, match=r"^column: 'ap' must appear once in the header, found 0 times; name a column that the header has once$"):
         followed(CsvLines(io.StringIO("ts,user\n1,u\n")))
     broken = 'ts,ap\n1\n"1,a\n1,a,u\n' + "9" * 2**21 + "\n\xff\n1,a\n"
     stream = followed(CsvLines(io.StringIO(broken)))
@@ -449,7 +449,7 @@ def test_a_picture_has_a_line_a_state_over_what_was_released_and_says_who_is_pro
         assert dp.streams.plot(sums, window=window).get_ylabel() == said
     with pytest.raises(ValueError, match=r"^window: must be one of the question's windows, \[2\]; got 3$"):
         dp.streams.plot(sums, window=3)
-    with pytest.raises(ValueError, match=r"^readings: the readings of at least one step are needed$"):
+    with pytest.raises(ValueError, match=r"^readings: at least one reading is needed, as in "):
         dp.streams.plot([])
 
 

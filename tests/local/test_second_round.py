@@ -31,7 +31,7 @@ from dpcurves_local import (
 )
 from dpcurves_local.aggregated_reports import AggregatedReports
 from dpcurves_local.report_file import normalize_name
-from dpcurves_local.second_round import KEY, PARTS, find_largest_ratio
+from dpcurves_local.second_round import KEY, PROBABILITY_PARTS, find_largest_ratio
 from dpcurves_local.trust import (
     build_all_levels_tree,
     build_randomisers,
@@ -64,14 +64,15 @@ def test_whatever_was_published_no_report_tells_two_values_further_apart_than_ep
     That of the first round is enumerated where trees are. Chances of 0 and 1, and a missing score, are among them.
     """
     given = second_of(FirstClass.NEGATIVES, epsilon)
-    for extreme in (given.one_probabilities, (0, PARTS) * 4, (PARTS,) * 8):
+    for extreme in (given.one_probabilities, (0, PROBABILITY_PARTS) * 4, (PROBABILITY_PARTS,) * 8):
         second = replace(given, one_probabilities=extreme)
         (way,) = build_randomisers(second.plan.law.require_type(AggregatedReports), convert_to_epsilon(second.loss))
         assert way.answers == 2
         for report in way.list_reports():
             one, zero = way.find_probability(0, report), way.find_probability(1, report)
             mixed = [
-                one * part + zero * (1 - part) for part in (Fraction(each, PARTS) for each in (*extreme, PARTS // 2))
+                one * part + zero * (1 - part)
+                for part in (Fraction(each, PROBABILITY_PARTS) for each in (*extreme, PROBABILITY_PARTS // 2))
             ]
             # exp(-epsilon) is at least its lower bound in parts of 2**200: a ratio below it loses no more than epsilon
             assert min(mixed) >= max(mixed) * Fraction(bound_exp_neg(convert_to_epsilon(second.loss), 200)[0], 1 << 200)
@@ -82,7 +83,7 @@ def test_what_a_person_sends_has_the_chance_that_was_published() -> None:
     second = second_of(FirstClass.NEGATIVES)
     draws, source = 40_000, Randomness.from_seed(1)
     for slot in (0, 3, 7, 8):
-        chance = (*second.one_probabilities, PARTS // 2)[slot] / PARTS
+        chance = (*second.one_probabilities, PROBABILITY_PARTS // 2)[slot] / PROBABILITY_PARTS
         ones = int((second._draw_answers(np.full(draws, slot), source) == 0).sum())
         assert abs(ones / draws - chance) <= 4 * np.sqrt(chance * (1 - chance) / draws)
     assert second.one_probabilities == tuple(sorted(second.one_probabilities))
@@ -229,7 +230,7 @@ def enumerated(plan: Plan, second: Plan, chances: tuple[int, ...]) -> tuple[Frac
     """The largest ratio of chances of both reports of a person, and of the first alone, of all pairs of values."""
     own = [laws_of(plan, slot) for slot in range(len(chances) + 1)]
     one, zero = laws_of(second, 0), laws_of(second, 1)
-    parts = [Fraction(chance, PARTS) for chance in (*chances, PARTS // 2)]
+    parts = [Fraction(chance, PROBABILITY_PARTS) for chance in (*chances, PROBABILITY_PARTS // 2)]
     bits = [[part * x + (1 - part) * y for x, y in zip(one, zero, strict=True)] for part in parts]
     assert all(sum(law) == 1 for law in (*own, *bits))
     both = [[first * bit for first in law for bit in told] for law, told in zip(own, bits, strict=True)]
@@ -240,7 +241,12 @@ def enumerated(plan: Plan, second: Plan, chances: tuple[int, ...]) -> tuple[Frac
     return most[0], most[1]
 
 
-EXTREME = [(0, PARTS) * 4, (PARTS // 2,) * 8, tuple(PARTS * each // 8 for each in range(8)), (0,) * 7 + (PARTS,)]
+EXTREME = [
+    (0, PROBABILITY_PARTS) * 4,
+    (PROBABILITY_PARTS // 2,) * 8,
+    tuple(PROBABILITY_PARTS * each // 8 for each in range(8)),
+    (0,) * 7 + (PROBABILITY_PARTS,),
+]
 
 
 @pytest.mark.parametrize("coins", Coins)

@@ -13,7 +13,7 @@ from dpcurves.conversation import UnsupportedQuery
 from dpcurves.laws.toeplitz_sums import causal_product, root_weights
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
-from dpcurves_streams.laws import LATTICE, BufferedPrefixes
+from dpcurves_streams.laws import LATTICE_BITS, BufferedPrefixes
 from dpcurves_streams.mechanisms import STREAMS, BufferedCounter
 from dpcurves_streams.mechanisms.counters import WORD_BITS, Buffers, choose_buffers, squared_sensitivity, update_buffers
 from dpcurves_streams.readings import Totals
@@ -102,7 +102,7 @@ def test_errors_are_below_those_of_a_square_root_that_remembers_all() -> None:
     """In units of ``1 / mu**2``: rho is ``mu**2 / 2``."""
     for length, most in ((2**10, 9.7), (2**12, 12.7), (2**16, 19.7)):
         error = BufferedCounter().plan(ticks(1, length), HALF, ONE).error ** 2
-        root = root_weights(length, LATTICE) / 2.0**LATTICE
+        root = root_weights(length, LATTICE_BITS) / 2.0**LATTICE_BITS
         square_root = np.cumsum(root**2).mean() * np.sum(root**2)
         assert error < min(most, square_root)
     kernel = causal_product(root, root, 16)

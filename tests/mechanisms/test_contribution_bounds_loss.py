@@ -20,7 +20,7 @@ from dpcurves.mechanisms import AUTO
 from dpcurves.privacy import Adjacency, AdjacencyWithoutBound, Neighbours, PrivacyLoss
 from dpcurves.queries import CountQuery, SizedUnitsQuery, UnitSizesQuery
 from dpcurves.session import ask_with_contribution_bound
-from dpcurves.strategies.contribution_bounds import LOOK
+from dpcurves.strategies.contribution_bounds import PILOT_FRACTION
 from dpcurves.trust import Central
 
 ADD_REMOVE, REPLACE_ONE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
@@ -112,7 +112,7 @@ def test_the_bound_and_what_is_asked_under_it_lose_what_was_granted(
             any_rows.unit_adjacency,
             *[any_rows.with_bound(rows)] * (len(plans) - 1),
         ]
-        assert spent[0] == loss * LOOK
+        assert spent[0] == loss * PILOT_FRACTION
         assert budget.remaining == 0
         assert sum((each.rho for each in spent), start=Fraction(0)) == loss.rho
         assert (curve.privacy.epsilon, curve.privacy.rho) == (loss.epsilon and float(loss.epsilon), float(loss.rho))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcurves.laws.toeplitz_sums import HEAVIEST, PRIMES, causal_convolution
+from dpcurves.laws.toeplitz_sums import LARGEST_WEIGHT, PRIMES, causal_convolution
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 
@@ -30,7 +30,7 @@ def test_primes_are_prime_and_their_generators_generate() -> None:
 def test_random_integers_are_convolved_exactly(length: int) -> None:
     dice = np.random.default_rng(length)
     signal = dice.integers(LOWEST, HIGHEST, (3, length), endpoint=True)
-    weights = dice.integers(0, HEAVIEST, length, endpoint=True)
+    weights = dice.integers(0, LARGEST_WEIGHT, length, endpoint=True)
     expected = [[sum(int(weights[i - j]) * int(row[j]) for j in range(i + 1)) for i in range(length)] for row in signal]
     assert causal_convolution(signal, weights).tolist() == expected
     assert causal_convolution(signal.astype(np.object_), weights).tolist() == expected
@@ -39,8 +39,8 @@ def test_random_integers_are_convolved_exactly(length: int) -> None:
 @pytest.mark.parametrize("value", [LOWEST, -1, 0, 1, HIGHEST])
 def test_extreme_integers_are_convolved_exactly(value: int) -> None:
     length = 1000
-    convolved = causal_convolution(np.full((1, length), value), np.full(length, HEAVIEST))
-    assert convolved[0].tolist() == [value * HEAVIEST * (i + 1) for i in range(length)]
+    convolved = causal_convolution(np.full((1, length), value), np.full(length, LARGEST_WEIGHT))
+    assert convolved[0].tolist() == [value * LARGEST_WEIGHT * (i + 1) for i in range(length)]
 
 
 def test_integers_of_any_size_stay_exact() -> None:
@@ -55,6 +55,6 @@ def test_long_signals_agree_with_running_sums() -> None:
 
 
 def test_weights_beyond_the_proof_are_refused() -> None:
-    for weights in (np.array([HEAVIEST + 1]), np.array([-1])):
+    for weights in (np.array([LARGEST_WEIGHT + 1]), np.array([-1])):
         with pytest.raises(ValueError, match="weights"):
             causal_convolution(np.array([[1]]), weights)

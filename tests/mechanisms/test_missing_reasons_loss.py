@@ -16,7 +16,7 @@ from dpcurves.data import MissingReason
 from dpcurves.laws import Family
 from dpcurves.mechanisms import FlatHistogram, Haar, RegionSums, SquareRoot, TreeSums, add_noise_to_reasons, add_reasons
 from dpcurves.mechanisms.linear import PartitionSums, compute_exact_sums
-from dpcurves.mechanisms.missing_reasons import SHARE
+from dpcurves.mechanisms.missing_reasons import REASONS_FRACTION
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import CountUse, PartitionQuery, PrefixQuery, RegionQuery, SumQuery
@@ -78,7 +78,9 @@ def test_reasons_that_are_paid_by_nobody_lose_more_than_was_paid() -> None:
     """The sweep above can fail: with the whole noise of the missing cell left as it was, reasons cost on top."""
     mechanism, query = PLANS["flat"]
     plain = mechanism.plan(query, LOSSES["0.7"], ADJACENCIES[0])
-    assert worst_loss(replace(add_reasons(plain), law=plain.law), ADJACENCIES[0]) == Fraction("0.7") * (1 + SHARE)
+    assert worst_loss(replace(add_reasons(plain), law=plain.law), ADJACENCIES[0]) == Fraction("0.7") * (
+        1 + REASONS_FRACTION
+    )
 
 
 def test_cells_keep_their_noise_and_the_count_of_missing_records_a_little_less() -> None:
@@ -86,8 +88,8 @@ def test_cells_keep_their_noise_and_the_count_of_missing_records_a_little_less()
         plain: Any = mechanism.plan(query, LOSSES["0.3" if name in GAUSSIAN_ONLY else "0.7"], ADJACENCIES[0])
         plan: Any = add_reasons(plain)
         assert plan.law.parts == plain.law.parts
-        assert plan.law.missing.parameter == plain.law.missing.parameter / (1 - SHARE)
-        assert plan.reasons.parameter == plain.law.missing.parameter / SHARE
+        assert plan.law.missing.parameter == plain.law.missing.parameter / (1 - REASONS_FRACTION)
+        assert plan.reasons.parameter == plain.law.missing.parameter / REASONS_FRACTION
         assert (plan.loss, plan.error) == (plain.loss, plain.error)
 
 

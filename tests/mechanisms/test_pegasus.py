@@ -21,11 +21,11 @@ from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
 from dpcurves_streams.laws import GroupedCounts
 from dpcurves_streams.mechanisms import STREAMS, Pegasus, pegasus
 from dpcurves_streams.mechanisms.pegasus import (
-    CHANGE,
-    COLUMNS,
+    DEVIATION_CHANGE,
     LARGEST_GROUPED_COUNT,
     LONGEST_GROUP,
     PARTS_OF_TUPLE,
+    STATE_COLUMNS,
     GroupingState,
     build_fenwick_trees,
     decide_groups,
@@ -207,8 +207,8 @@ def test_steps_hide_a_tuple_behind_a_threshold_and_a_test_that_are_larger_as_the
     law, generator, kinds = plan.law.require_type(GroupedCounts), np.random.default_rng(5), set()
     assert (
         1 / law.noise.parameter
-        + CHANGE * PARTS_OF_TUPLE / law.threshold_noise.parameter
-        + 2 * CHANGE * PARTS_OF_TUPLE / law.test_noise.parameter
+        + DEVIATION_CHANGE * PARTS_OF_TUPLE / law.threshold_noise.parameter
+        + 2 * DEVIATION_CHANGE * PARTS_OF_TUPLE / law.test_noise.parameter
         == 5
     )
     for _ in range(100):
@@ -219,10 +219,10 @@ def test_steps_hide_a_tuple_behind_a_threshold_and_a_test_that_are_larger_as_the
         more, shifted = stream.copy(), noises.copy()
         more[tick] += 1
         shifted[tick, 0] -= 1
-        shifted[ticks[0], 1] += CHANGE * PARTS_OF_TUPLE
+        shifted[ticks[0], 1] += DEVIATION_CHANGE * PARTS_OF_TUPLE
         closes = len(ticks) > 1 and not told[ticks[-1]][1]
         if closes:
-            shifted[ticks[-1], 2] += 2 * CHANGE * PARTS_OF_TUPLE
+            shifted[ticks[-1], 2] += 2 * DEVIATION_CHANGE * PARTS_OF_TUPLE
         assert shown(plan, more, shifted) == told
         kinds.add((tick == ticks[0], tick == ticks[-1], closes))
     assert len(kinds) > 5
@@ -234,7 +234,7 @@ def test_a_group_closes_when_it_is_longest_whatever_it_holds_and_deviations_fit_
     nothing = np.zeros((1, 1), np.int64)
 
     def found(values: IntArray, threshold: int, own: IntArray) -> IntArray:
-        kept, trees = np.zeros((1, COLUMNS), np.int64), build_fenwick_trees(nothing, LARGEST_GROUPED_COUNT + 1)
+        kept, trees = np.zeros((1, STATE_COLUMNS), np.int64), build_fenwick_trees(nothing, LARGEST_GROUPED_COUNT + 1)
         return decide_groups(values, np.full(values.shape, threshold), own, kept, trees)[:, 0]
 
     for values in (by_turns, 0 * by_turns):
@@ -253,7 +253,7 @@ def test_what_is_decided_is_what_the_paper_says_with_these_noises() -> None:
         values = generator.poisson(mean, (300, 2))
         common, own = threshold + generator.integers(-50, 51, (300, 2)), generator.integers(-80, 81, (300, 2))
         trees = build_fenwick_trees(np.zeros((2, 1), np.int64), 1024)
-        found = decide_groups(values, common, own, np.zeros((2, COLUMNS), np.int64), trees)
+        found = decide_groups(values, common, own, np.zeros((2, STATE_COLUMNS), np.int64), trees)
         for key in range(2):
             assert found[:, key].tolist() == by_hand(values[:, key].tolist(), common[:, key], own[:, key])
 
@@ -277,7 +277,11 @@ def test_example_7_of_the_paper() -> None:
     values = np.array([[5], [5], [6], [9], [10]])
     exact = np.zeros((5, 1), np.int64)
     found = decide_groups(
-        values, exact + 2 * PARTS_OF_TUPLE, exact, np.zeros((1, COLUMNS), np.int64), build_fenwick_trees(exact[:1], 64)
+        values,
+        exact + 2 * PARTS_OF_TUPLE,
+        exact,
+        np.zeros((1, STATE_COLUMNS), np.int64),
+        build_fenwick_trees(exact[:1], 64),
     )
     assert found[:, 0].tolist() == [0, 1, 1, 0, 0]  # {1, 2, 3}, {4}, {5}
 

@@ -100,6 +100,6 @@ def test_over_all_doubles_shares_add_up_to_one_whatever_is_answered(way: int, lo
     for adjacency in ADJACENCIES[::2]:
         found, plans, spent = conversed(loss, adjacency, way)
         assert spent == 1
-        assert 2 <= len(plans) <= range_search.MOST_TURNS
+        assert 2 <= len(plans) <= range_search.MOST_ROUNDS
         assert found.chosen_grid.endpoints == (-range_search.LARGEST_EDGE, range_search.LARGEST_EDGE)
         assert len({plan.query for plan in plans}) == len(plans)

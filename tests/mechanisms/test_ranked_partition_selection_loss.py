@@ -14,7 +14,7 @@ from test_partition_selection_loss import power
 
 from dpcurves.conversation import UnsupportedQuery
 from dpcurves.data import HashUniverse, TextUniverse, UnlistedCategories
-from dpcurves.data.universe import FAKES
+from dpcurves.data.universe import FALSE_NAMES
 from dpcurves.mechanisms import AUTO
 from dpcurves.mechanisms.partition_selection import (
     FalseSelectionLaw,
@@ -96,10 +96,10 @@ def test_names_that_nobody_has_are_as_many_as_noise_would_make() -> None:
             if sizes[-1] < 1e300
             else []
         )
-        assert sum(expected) <= FAKES
+        assert sum(expected) <= FALSE_NAMES
         lower, upper = bound_cumulative(FalseSelectionLaw(sizes[-1], noise.rate, noise.thresholds[-1]), 64)
         assert upper[0] - lower[0] <= 4
-        assert 1 - lower[0] / 2**64 <= FAKES / len(sizes)
+        assert 1 - lower[0] / 2**64 <= FALSE_NAMES / len(sizes)
 
 
 def test_what_is_told_follows_its_law() -> None:

@@ -21,7 +21,7 @@ from dpcurves.conversation import Plan
 from dpcurves.laws import Family, Noise
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
-from dpcurves_streams.laws import LATTICE, Block, BufferedPrefixes, PrefixTree, TreeCounts
+from dpcurves_streams.laws import LATTICE_BITS, Block, BufferedPrefixes, PrefixTree, TreeCounts
 from dpcurves_streams.mechanisms import (
     BufferedCounter,
     Hierarchy,
@@ -150,7 +150,7 @@ def test_the_bound_of_buffers_holds_at_long_horizons(length: int) -> None:
     bounds = np.zeros(length - 1, dtype=np.longdouble)
     for decay, weight in zip(buffers.decays, buffers.weights, strict=True):
         bounds += weight * np.exp(ages * np.log1p(-np.longdouble(2**WORD_BITS - decay) / 2**WORD_BITS))
-    exact = np.longdouble(4**LATTICE) + np.square(bounds).sum()
+    exact = np.longdouble(4**LATTICE_BITS) + np.square(bounds).sum()
     assert 1 - 1e-12 < np.longdouble(squared_sensitivity(buffers, length)) / exact < 1.001
     for adjacency in ADJACENCIES:
         law = BufferedCounter().plan(ticks(1, length), LOSSES[1], adjacency).law.require_type(BufferedPrefixes)

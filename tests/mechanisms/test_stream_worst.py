@@ -23,7 +23,7 @@ from dpcurves.laws import Family, Noise
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves_streams.laws import GroupedCounts, PrefixTree
 from dpcurves_streams.mechanisms import Pegasus
-from dpcurves_streams.mechanisms.pegasus import COLUMNS, PARTS_OF_TUPLE, build_fenwick_trees, decide_groups
+from dpcurves_streams.mechanisms.pegasus import PARTS_OF_TUPLE, STATE_COLUMNS, build_fenwick_trees, decide_groups
 from dpcurves_streams.queries import GroupedTickQuery
 
 STATES = (Categories("state", ("a",)),)
@@ -41,7 +41,7 @@ def test_decisions_fall_at_the_deviations_that_are_summed_over() -> None:
         found = deviations(values)
         for limit, joins in ((found[-2] + 1, 49), (found[-2], 48)):
             noise, trees = np.zeros((51, 1), np.int64), build_fenwick_trees(np.zeros((1, 1), np.int64), 1024)
-            joined = decide_groups(values[:, None], noise + limit, noise, np.zeros((1, COLUMNS), np.int64), trees)
+            joined = decide_groups(values[:, None], noise + limit, noise, np.zeros((1, STATE_COLUMNS), np.int64), trees)
             assert joined[:50].sum() == joins
             assert joined[50] == 0
 

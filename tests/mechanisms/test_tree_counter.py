@@ -31,7 +31,7 @@ from dpcurves_streams.laws import (
 from dpcurves_streams.mechanisms import TreeCounter
 from dpcurves_streams.mechanisms import counters as tree_counter
 from dpcurves_streams.mechanisms.counters import (
-    FITTING,
+    INTEGER_BOUND,
     BlockNoise,
     fits_in_int64,
     mean_window_variance,
@@ -267,7 +267,7 @@ def test_where_keys_are_many_blocks_are_short_and_the_plan_says_what_that_costs(
 @pytest.mark.parametrize("widths", [*SHAPES, (64, 32, 16, 8, 4, 2, 1), (256, 4, 1)], ids=str)
 def test_what_is_said_to_fit_into_64_bits_does_on_the_way_too(widths: tuple[int, ...]) -> None:
     tree = tree_of(widths)
-    largest = (FITTING - 1) // (8 * (len(tree.radices) + 1) * widths[0] * prefix_denominator(tree))
+    largest = (INTEGER_BOUND - 1) // (8 * (len(tree.radices) + 1) * widths[0] * prefix_denominator(tree))
     assert fits_in_int64(tree, largest)
     assert not fits_in_int64(tree, 2 * largest + 2)
     generator = np.random.default_rng(3)

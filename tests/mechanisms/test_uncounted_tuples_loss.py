@@ -39,7 +39,7 @@ from dpcurves_streams.mechanisms import (
 )
 from dpcurves_streams.mechanisms.counters import Buffers, squared_sensitivity
 from dpcurves_streams.mechanisms.hierarchy import division_rule
-from dpcurves_streams.mechanisms.pegasus import CHANGE, PARTS_OF_TUPLE
+from dpcurves_streams.mechanisms.pegasus import DEVIATION_CHANGE, PARTS_OF_TUPLE
 from dpcurves_streams.mechanisms.with_uncounted import BEYOND_FRACTION, split_plan
 from dpcurves_streams.queries import Forest, GroupedTickQuery, HierarchyQuery, PrunedQuery, TickQuery, UncountedReason
 
@@ -206,7 +206,12 @@ def cost(law: Any, plan: Plan, tuples: int) -> Fraction:
             2 * law.noise.parameter
         )
     if isinstance(law, GroupedCounts):
-        group = tuples * CHANGE * PARTS_OF_TUPLE * (1 / law.threshold_noise.parameter + 2 / law.test_noise.parameter)
+        group = (
+            tuples
+            * DEVIATION_CHANGE
+            * PARTS_OF_TUPLE
+            * (1 / law.threshold_noise.parameter + 2 / law.test_noise.parameter)
+        )
         return spent(law.noise, 1, tuples, is_pure=pure) + (group if pure else group**2 / 2)
     assert isinstance(law, PrunedCounts)
     query: Any = plan.query

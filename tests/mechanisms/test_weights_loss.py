@@ -14,8 +14,8 @@ from tiny_tables import ADJACENCIES, IntArray, data_sets, neighbours
 
 import dpcurves as dp
 from dpcurves.conversation import Plan
-from dpcurves.curves.weighted import SQUARES
-from dpcurves.curves.weighted_summary import ROUND_FRACTIONS, SPREAD_HALF, WEIGHTED_HALF
+from dpcurves.curves.weighted import SQUARES_FRACTION
+from dpcurves.curves.weighted_summary import HALF_RANGE_SQUARE_STEPS, HALF_RANGE_STEPS, ROUND_FRACTIONS
 from dpcurves.data import Axis, Categories, Weights
 from dpcurves.laws import Family, NoisySums
 from dpcurves.mechanisms import AUTO
@@ -53,19 +53,22 @@ GIVEN = (
 """Weights: none, tiny, a half step (which is rounded to an even one), inside, the cap, above it, and no weights."""
 X, COARSE, ONE = (Axis("x", dp.Grid(0, 2, cells=cells)) for cells in (2, 1, 1))
 E = Categories("e", (0, 1))
-FAR = tuple(WeightedSpreadQuery((ONE,), W, SPREAD_HALF, center) for center in (0, 97, -SPREAD_HALF, SPREAD_HALF))
+FAR = tuple(
+    WeightedSpreadQuery((ONE,), W, HALF_RANGE_SQUARE_STEPS, center)
+    for center in (0, 97, -HALF_RANGE_SQUARE_STEPS, HALF_RANGE_SQUARE_STEPS)
+)
 QUESTIONS: dict[str, tuple[tuple[tuple[WeightedQuery, ...], Fraction], ...]] = {
     "curve": (
-        ((WeightQuery((X,), W, CountUse.PREFIXES),), 1 - SQUARES),
-        ((SquaredWeightQuery((COARSE,), W), SquaredWeightQuery((X,), W)), SQUARES),
+        ((WeightQuery((X,), W, CountUse.PREFIXES),), 1 - SQUARES_FRACTION),
+        ((SquaredWeightQuery((COARSE,), W), SquaredWeightQuery((X,), W)), SQUARES_FRACTION),
     ),
     "survival": (
-        ((WeightQuery((E, X), W, CountUse.PREFIXES),), 1 - SQUARES),
-        ((SquaredWeightQuery((E, COARSE), W), SquaredWeightQuery((E, X), W)), SQUARES),
+        ((WeightQuery((E, X), W, CountUse.PREFIXES),), 1 - SQUARES_FRACTION),
+        ((SquaredWeightQuery((E, COARSE), W), SquaredWeightQuery((E, X), W)), SQUARES_FRACTION),
     ),
     "summary": (
         ((WeightQuery((ONE,), W, CountUse.CELLS),), ROUND_FRACTIONS[0]),
-        ((WeightedSumQuery((ONE,), W, WEIGHTED_HALF),), ROUND_FRACTIONS[1]),
+        ((WeightedSumQuery((ONE,), W, HALF_RANGE_STEPS),), ROUND_FRACTIONS[1]),
         ((SquaredWeightQuery((ONE,), W),), ROUND_FRACTIONS[2]),
         (FAR, ROUND_FRACTIONS[3]),
     ),

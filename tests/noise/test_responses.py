@@ -26,7 +26,7 @@ from dpcurves_local.responses import (
     randomiser as bit_rows,
 )
 from dpcurves_local.responses.bernoulli_sampler import (
-    WHOLE,
+    ONE_PROBABILITY,
     _look_up_octets,
     _look_up_octets_compiled,
     _make_octet_table,
@@ -176,7 +176,7 @@ def test_coins_and_even_draws_are_decided_by_whole_numbers() -> None:
     for rest, expected in ((4, True), (5, False)):
         word = (rest << 8).to_bytes(8, "little")
         assert sample_bernoulli(parts, 3, scripted(bytes([6, 8, 7]) + word)).tolist() == [True, False, expected]
-    assert sample_bernoulli(WHOLE // 2, 2, scripted(bytes([127, 128]) + bytes(8))).tolist() == [True, False]
+    assert sample_bernoulli(ONE_PROBABILITY // 2, 2, scripted(bytes([127, 128]) + bytes(8))).tolist() == [True, False]
     outcomes = Counter(
         sample_uniform(3, 2, scripted(word.to_bytes(4, "little") * 2 + bytes([1] * 8)))[0] for word in (0, 1, 2)
     )
@@ -189,12 +189,14 @@ def test_coins_and_even_draws_are_decided_by_whole_numbers() -> None:
     )
 
 
-ANY_CHANCE = pytest.mark.parametrize("parts", [1, 5 << 58, 7 << 61, WHOLE // 2, WHOLE - 1, 12345678901234567891])
+ANY_CHANCE = pytest.mark.parametrize(
+    "parts", [1, 5 << 58, 7 << 61, ONE_PROBABILITY // 2, ONE_PROBABILITY - 1, 12345678901234567891]
+)
 
 
 def of_eight_coins(parts: int) -> list[int]:
     """The chance of each octet, in parts of 2**512."""
-    return [parts**ones * (WHOLE - parts) ** (8 - ones) for ones in map(int.bit_count, range(256))]
+    return [parts**ones * (ONE_PROBABILITY - parts) ** (8 - ones) for ones in map(int.bit_count, range(256))]
 
 
 @ANY_CHANCE
@@ -299,8 +301,8 @@ def test_sets_have_their_exact_chances_whatever_coins_they_began_with(answers: i
         way = SubsetSelection(answers, epsilon)
         others = [each for each in range(2**answers) if not each >> own & 1]
         ends = {pair: finished(pair[0], own, pair[1], way.size, answers) for pair in product(others, (0, 1))}
-        for parts in (0, 1, 3 << 61, WHOLE - 1):
-            coin, law = Fraction(parts, WHOLE), dict[int, Fraction]()
+        for parts in (0, 1, 3 << 61, ONE_PROBABILITY - 1):
+            coin, law = Fraction(parts, ONE_PROBABILITY), dict[int, Fraction]()
             for (row, kept), found in ends.items():
                 begun = coin ** row.bit_count() * (1 - coin) ** (answers - 1 - row.bit_count())
                 begun *= way.support.p_true if kept else 1 - way.support.p_true

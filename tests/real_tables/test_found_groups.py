@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpcurves as dp
-from dpcurves.data import FAKES, Categories, HashUniverse, UnlistedCategories
+from dpcurves.data import FALSE_NAMES, Categories, HashUniverse, UnlistedCategories
 from dpcurves.mechanisms.partition_selection import (
     TUNING,
     bound_units_below,
@@ -128,7 +128,7 @@ def test_the_least_number_of_units_is_below_the_true_one(adjacency: Any) -> None
     )
     counts = calibrate_universe_noise(ranked.loss, known, universe.sizes)
     told = counts.selection_probability(0, 0) * universe.sizes[0]
-    assert told <= float(FAKES)
+    assert told <= float(FALSE_NAMES)
     beyond = -bound_units_below(ranked, universe.label("a"), 0)  # noise above this is taken for units
     q = np.exp(-float(counts.rate))
     assert universe.sizes[0] * q ** (beyond + 1) / (1 + q) <= TUNING.alarm

@@ -13,8 +13,8 @@ import pytest
 from numpy.typing import NDArray
 
 import dpcurves as dp
-from dpcurves.curves.adaptive_histogram import COUNTED_TAILS, PilotEstimate, choose_tail_points
-from dpcurves.curves.automatic_range import LOOKED
+from dpcurves.curves.adaptive_histogram import TAIL_FRACTION, PilotEstimate, choose_tail_points
+from dpcurves.curves.automatic_range import PILOT_FRACTION
 from dpcurves.curves.summary import TailPoints, tail_grid
 from dpcurves.inference import TailCounts, public_generator
 from dpcurves.laws import IntervalSums
@@ -196,8 +196,8 @@ def test_all_turns_together_lose_what_was_granted(kind: type, loss: dp.PrivacyLo
     lost = [each.loss.rho if loss.epsilon is None else Fraction(each.loss.epsilon or 0) for each in plans]
     granted = loss.rho if loss.epsilon is None else loss.epsilon
     assert sum(lost) == granted
-    assert lost[:3] == [granted * LOOKED / 3] * 3
-    assert lost[3] == granted * COUNTED_TAILS
+    assert lost[:3] == [granted * PILOT_FRACTION / 3] * 3
+    assert lost[3] == granted * TAIL_FRACTION
     if loss.epsilon is not None:  # a record moves counts by 1, or one by 1 up and another down
         sensitivity = 1 if adjacency is dp.ADD_REMOVE else 2
         law = plans[3].law

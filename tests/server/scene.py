@@ -19,8 +19,8 @@ from dpcurves_server import MACHINE, Role, Services, Visitor, people
 from dpcurves_server.datasets import Relation, Source
 from dpcurves_server.declared_columns import Declared
 
-WORK = people.MEMORY_KIBIBYTES, people.TIMES
-people.MEMORY_KIBIBYTES, people.TIMES = (
+WORK = people.MEMORY_KIBIBYTES, people.HASH_PASSES
+people.MEMORY_KIBIBYTES, people.HASH_PASSES = (
     64,
     1,
 )  # each scene has six people, whose passwords would take as long as all else

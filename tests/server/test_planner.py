@@ -21,8 +21,8 @@ from dpcurves.data import Categories, Grid
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from dpcurves.session import plan_question
 from dpcurves_server import planner
-from dpcurves_server.planner import MOST_WAITING, SMALL, PlanJob, Planner, PlanPending, count_cells
-from dpcurves_server.queue import SHORT, Queue, WorkerRole
+from dpcurves_server.planner import FEW_CELLS, MOST_WAITING, PlanJob, Planner, PlanPending, count_cells
+from dpcurves_server.queue import SHORT_QUESTION_CELLS, Queue, WorkerRole
 from dpcurves_server.renderer import FILE, MOST_OF_ONE, Renderer
 from dpcurves_server.worker import Worker
 
@@ -140,7 +140,7 @@ def test_one_person_waits_for_few_plans_and_others_take_turns(scene: Scene, monk
 
 
 def test_a_person_has_so_many_large_plans_a_minute(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planner, "PER_MINUTE", 1)
+    monkeypatch.setattr(planner, "PLANS_PER_MINUTE", 1)
     monkeypatch.setattr(Planner, "_plan_apart", lambda self, job: InvalidArgument("question", "planned"))
     limited, other = Planner(), {**LARGE, "grid": "-60:600:70001"}
     with pytest.raises(PlanPending):
@@ -154,7 +154,7 @@ def test_a_person_has_so_many_large_plans_a_minute(scene: Scene, monkeypatch: py
 def test_a_plan_beyond_the_memory_is_refused_in_one_line(scene: Scene) -> None:
     code = (
         "import sys; from dpcurves_server import planner\n"
-        "class Endless:\n    def plan(self): return bytearray(2 * planner.MEMORY)\n"
+        "class Endless:\n    def plan(self): return bytearray(2 * planner.MEMORY_BYTES)\n"
         "planner._read_message = lambda pipe, jobs=[Endless()]: jobs.pop() if jobs else sys.exit()\n"
         "planner.main()"
     )
@@ -182,21 +182,21 @@ def test_the_size_of_a_question_counts_all_its_grids_and_categories() -> None:
     assert count_cells(question_from_json(HISTOGRAM)) == 66
     assert count_cells((Grid(0, 1, cells=30), groups, "name", None)) == 60
     assert count_cells(question_from_json({"ask": "histogram2d", "x": "a", "y": "b", "x_grid": "0:1:300",
-                                           "y_grid": "0:1:200"})) == 60_000 > SMALL  # fmt: skip
+                                           "y_grid": "0:1:200"})) == 60_000 > FEW_CELLS  # fmt: skip
 
 
 def test_turns_go_to_people_and_a_lane_to_short_questions(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planner, "SMALL", 2 * SHORT)
+    monkeypatch.setattr(planner, "FEW_CELLS", 2 * SHORT_QUESTION_CELLS)
     queue, charging = Queue(scene.gate.archive), Worker(scene.url, "charges", WorkerRole.CHARGES)
     price = PrivacyLoss.pure("0.1")
-    for cells in (SHORT + 1, SHORT + 2, 60):
+    for cells in (SHORT_QUESTION_CELLS + 1, SHORT_QUESTION_CELLS + 2, 60):
         scene.gate.questions.ask(scene.ann, "delays", {**HISTOGRAM, "grid": f"-60:600:{cells}"}, price)
     scene.gate.questions.ask(scene.bob, "delays", HISTOGRAM, price)
     while charging.work_once():
         pass
     short = queue.lease_next("short", WorkerRole.COUNTS_SHORT)
     assert short is not None
-    assert short.question.grid.cells <= SHORT
+    assert short.question.grid.cells <= SHORT_QUESTION_CELLS
     queue.return_lease(short)
     order = []
     for number in range(4):

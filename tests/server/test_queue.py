@@ -166,7 +166,7 @@ def test_who_waits_for_a_picture_has_it_when_a_worker_has_drawn_it(
     assert counting.work_once()
     Queue(scene.gate.archive).publish_states()
     monkeypatch.setattr(awaiting, "LONGEST_WAIT", 600.0)
-    monkeypatch.setattr(awaiting, "POLL", 0.01)
+    monkeypatch.setattr(awaiting, "POLL_SECONDS", 0.01)
 
     async def both() -> bool:
         waiting = asyncio.create_task(awaiting.wait_until_drawn(scene.gate.releases, asked.id))

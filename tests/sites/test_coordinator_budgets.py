@@ -81,7 +81,7 @@ def board(tmp_path: Path) -> Board:
 
 
 def test_polls_wait_without_a_thread_and_a_ticket_has_a_few(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(relay, "WAIT", 30.0)
+    monkeypatch.setattr(relay, "POLL_SECONDS", 30.0)
 
     async def ask() -> None:
         consent = bytes(64)

@@ -25,7 +25,7 @@ from dpcurves.privacy import EACH_RECORD, AddRemove, Neighbours, PrivacyLoss, Un
 from dpcurves.queries import CountQuery, CountUse, PrefixQuery
 from dpcurves_sites.secure_sum import KEYS, MASKED, OPENED, SHARES, SIGNED, RoundMessages, Signer, cut_receipt
 from dpcurves_sites.site import Federation, FederationTerms, Site
-from dpcurves_sites.trust import ROOM, SecureSum, build_release, clip_to_ring, derive_round
+from dpcurves_sites.trust import LARGEST_SUM, SecureSum, build_release, clip_to_ring, derive_round
 
 AGE, YEARS, UNIT = dp.Grid(0, 100, cells=64), dp.Grid(0, 100, cells=10), dp.Grid(0, 1, cells=4)
 ONE, TEN = PrivacyLoss.pure(1), PrivacyLoss.pure(10)
@@ -365,11 +365,11 @@ def test_a_site_that_comes_back_sends_the_same_bytes_and_refuses_a_second_list(t
 @pytest.mark.parametrize("step", [1, 2**31, 2**70])
 def test_sums_that_are_cut_off_move_no_further_and_their_total_never_wraps(sites: int, step: int) -> None:
     """Around both ends, around 0 and far outside: what a record of weight `step` adds, and what all sites have."""
-    room = ROOM // sites
+    room = LARGEST_SUM // sites
     around = [end + near for end in (-room, 0, room, 10**30, -(10**30)) for near in range(-3, 4)]
     before = np.array(around, dtype=object)
     cut, moved = clip_to_ring(before, sites), clip_to_ring(before + step, sites)
     assert np.all(np.abs(moved - cut) <= step)
-    assert max(int(np.abs(cut).max()), int(np.abs(moved).max())) * sites <= ROOM <= 2**63 - ROOM
+    assert max(int(np.abs(cut).max()), int(np.abs(moved).max())) * sites <= LARGEST_SUM <= 2**63 - LARGEST_SUM
     inside = np.abs(before) <= room
     assert np.array_equal(cut[inside], before[inside].astype(np.int64))

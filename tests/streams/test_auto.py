@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dpcurves_streams.readings import AdaptiveSmoother, AdaptiveWindowSmoother, UnsmoothedCounts, UnsmoothedWindow
-from dpcurves_streams.readings.counts import KEPT, RATES
+from dpcurves_streams.readings.counts import RATES, RISK_WEIGHT
 
 FloatArray = NDArray[np.float64]
 
@@ -25,9 +25,9 @@ def by_hand(values: FloatArray, variance: float) -> tuple[FloatArray, FloatArray
     smooth, risks, squares, shown = np.zeros(len(RATES)), np.zeros(len(RATES)), np.zeros(len(RATES)), []
     for passed, value in enumerate(values):
         rates = np.where(RATES > 0, np.maximum(RATES, 1 / (passed + 1)), 0)
-        squares = KEPT * KEPT * squares + smooth * smooth
+        squares = RISK_WEIGHT * RISK_WEIGHT * squares + smooth * smooth
         smooth = smooth + rates * (value - smooth)
-        risks = KEPT * risks + ((smooth - value) ** 2 + (2 * rates - 1) * variance)
+        risks = RISK_WEIGHT * risks + ((smooth - value) ** 2 + (2 * rates - 1) * variance)
         shown.append(max(smooth[np.argmin(risks + np.sqrt(4 * variance * squares))], 0.0))
     return np.array(shown), risks
 
@@ -38,10 +38,10 @@ def windows_by_hand(values: FloatArray, variance: float, width: int) -> FloatArr
     seen: list[FloatArray] = []
     for value in values:
         smooth = smooth + RATES * (value - smooth)
-        seen, squares = [*seen, smooth][-width:], KEPT * KEPT * squares + sums * sums
+        seen, squares = [*seen, smooth][-width:], RISK_WEIGHT * RISK_WEIGHT * squares + sums * sums
         sums, length = np.sum(seen, axis=0), len(seen)
         weights = [sum(1 - (1 - rate) ** (n + 1) for n in range(length)) for rate in RATES]
-        risks = KEPT * risks + ((sums - sums[0]) ** 2 + (2 * np.array(weights) - length) * variance)
+        risks = RISK_WEIGHT * risks + ((sums - sums[0]) ** 2 + (2 * np.array(weights) - length) * variance)
         shown.append(max(sums[np.argmin(risks + width * np.sqrt(4 * variance * squares))], 0.0))
     return np.array(shown)
 

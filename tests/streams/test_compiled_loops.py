@@ -26,7 +26,7 @@ CALLS: dict[str, tuple[Callable[..., Any], Callable[[], tuple[Any, ...]]]] = {
     "medians": (medians.update_medians, lambda: (
         VALUES, np.zeros(2, np.int64), np.zeros((2, 2, 90)), np.tile(np.arange(1.0, 91)[:, None, None], (1, 2, 4)))),
     "deviations": (deviations.decide_groups, lambda: (
-        COUNTS, 600 + NOISE, NOISE, np.zeros((2, deviations.COLUMNS), np.int64),
+        COUNTS, 600 + NOISE, NOISE, np.zeros((2, deviations.STATE_COLUMNS), np.int64),
         deviations.build_fenwick_trees(np.zeros((2, 1), np.int64), 16))),
 }  # fmt: skip
 

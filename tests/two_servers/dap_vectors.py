@@ -138,7 +138,7 @@ def collecting() -> Iterator[None]:
         found = book.sealed(plain, key, info, fixed(f"ephemeral key of share {next(numbers)}"), bound)
         return found[:32], found[32:]
 
-    day = mock.Mock(return_value=TIME * dap.PRECISION)
+    day = mock.Mock(return_value=TIME * dap.TIME_PRECISION)
     with mock.patch.object(dap, "hpke_seal", sealed), mock.patch.object(aggregation, "time", day):
         yield
 

@@ -37,7 +37,7 @@ from dpcurves_parties.serving.two_servers.owner import (
     read_owner_ticket,
     seal_reports,
 )
-from dpcurves_parties.serving.two_servers.report_set import HASH_SIZE, ID, Batch, EarlierPolicy, encode_batch
+from dpcurves_parties.serving.two_servers.report_set import HASH_SIZE, ID_SIZE, Batch, EarlierPolicy, encode_batch
 from dpcurves_parties.serving.two_servers.sealed_answers import SealedQuestion
 from dpcurves_parties.serving.two_servers.task_types import VERSION, QuestionMessage
 from dpcurves_parties.shares.aggregation import TaskService
@@ -229,7 +229,7 @@ class Federation:
     def contribute_changed(self, task: Task, count: int, place: int) -> None:
         """Reports of cell 3 of the second owner, with one bit of this byte changed for both servers."""
         shares = task.encoding.share_records(np.full(count, 3), Randomness.from_system())
-        names = [bytes([number]) * ID for number in range(count)]
+        names = [bytes([number]) * ID_SIZE for number in range(count)]
         for party in (0, 1):
             halves = (flipped(share[party], place) for share in shares)
             reports = seal_reports(task, party, CONTRIBUTION, zip(names, halves, strict=True))

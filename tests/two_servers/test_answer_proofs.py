@@ -337,7 +337,7 @@ def test_noises_of_two_counts_differ_by_more_than_is_allowed_for_with_a_chance_b
         for _ in range(2 * many):
             law = np.convolve(law, one)
         tail = law[len(law) // 2 + floor(most) + 1 :].sum()
-        assert proofs.RARE / 2**12 < tail <= proofs.RARE
+        assert proofs.FALSE_BLAME_PROBABILITY / 2**12 < tail <= proofs.FALSE_BLAME_PROBABILITY
 
 
 # Real servers

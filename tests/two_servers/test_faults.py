@@ -38,10 +38,10 @@ from dpcurves.laws import ThresholdSums
 from dpcurves.ledger import Ledger
 from dpcurves_parties.crypto import prefix_sums
 from dpcurves_parties.serving.task_document import Role
-from dpcurves_parties.serving.two_servers.app import PER_MINUTE
+from dpcurves_parties.serving.two_servers.app import QUESTIONS_PER_MINUTE
 from dpcurves_parties.serving.two_servers.report_set import (
-    ID,
-    OVERHEAD,
+    ID_SIZE,
+    SEALING_OVERHEAD,
     encode_batch,
     parse_batch,
 )
@@ -171,7 +171,7 @@ def near(found: CDF, exact: Sequence[int]) -> bool:
 
 
 def one_size(task: Task) -> int:
-    return task.encoding.size + OVERHEAD
+    return task.encoding.size + SEALING_OVERHEAD
 
 
 def counts(x: object) -> list[int]:
@@ -202,7 +202,7 @@ def test_an_owner_that_is_killed_while_it_sends_counts_as_far_as_both_servers_ha
 ) -> None:
     """Both owners are killed within their second batch; the second one begins again."""
     task, rows = pair.tasks["died"], [np.asarray(values(1500, seed=seed)["x"]) for seed in (7, 8)]
-    batch = 1000 * (ID + task.encoding.size + OVERHEAD)
+    batch = 1000 * (ID_SIZE + task.encoding.size + SEALING_OVERHEAD)
     for number, x in enumerate(rows, start=1):
         order(pair.orders["relay"], do="hold", side=TO_SERVER, after=batch + batch // 4)
         about = pair.about(task, f"owner-{number}")
@@ -659,7 +659,7 @@ def test_an_analyst_asks_so_often_in_a_minute_and_others_are_not_kept_waiting(pa
     pair.end(0)
     pair.start(0, program=in_one_minute)
     channel = pair.channel(0, url=direct)
-    assert [answer(first) for _ in range(PER_MINUTE)] == [400] * PER_MINUTE
+    assert [answer(first) for _ in range(QUESTIONS_PER_MINUTE)] == [400] * QUESTIONS_PER_MINUTE
     assert (answer(first), answer(second)) == (429, 400)
     with pytest.raises(ProtocolError, match=r"^question: at most 1200 a minute are answered; ask again in a minute"):
         channel.post(path, b"", first)

@@ -20,7 +20,7 @@ from dpcurves_parties.serving.task_document import Role, Ticket, hash_token
 from dpcurves_parties.serving.two_servers.app import Aggregator
 from dpcurves_parties.serving.two_servers.collection import NoiseSecret
 from dpcurves_parties.serving.two_servers.owner import enrol_owner, seal_reports
-from dpcurves_parties.serving.two_servers.report_set import ID, Batch, EarlierPolicy, encode_batch
+from dpcurves_parties.serving.two_servers.report_set import ID_SIZE, Batch, EarlierPolicy, encode_batch
 from dpcurves_parties.serving.two_servers.store import Store
 from dpcurves_parties.shares import ProtocolError, Task
 
@@ -60,7 +60,7 @@ def contributed(pair: Federation, owner: int, table: Path, *more: str, tickets: 
 def batch(task: Task, party: int) -> bytes:
     """A report of another contribution."""
     shares = task.encoding.share_records(np.array([3]), Randomness.from_system())
-    reports = seal_reports(task, party, CONTRIBUTION, [(b"i" * ID, shares[0][party])])
+    reports = seal_reports(task, party, CONTRIBUTION, [(b"i" * ID_SIZE, shares[0][party])])
     return encode_batch(task.hash, party, Batch(CONTRIBUTION, EarlierPolicy.GIVES_WAY, reports))
 
 

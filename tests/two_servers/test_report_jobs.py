@@ -126,7 +126,7 @@ def test_results_are_added_in_order_in_whatever_order_they_come(size: int) -> No
 def test_a_process_that_is_killed_is_replaced_and_its_job_done_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workers, "TRIES", 1)
+    monkeypatch.setattr(workers, "MOST_RESTARTS", 1)
     pool = Processes(1)
     work = partial(die_once, str(tmp_path / "died"))
     assert pool.map_reduce(work, range(5), add) == "0 1 2 3 4 "

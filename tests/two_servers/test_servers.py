@@ -40,8 +40,8 @@ from dpcurves_parties.serving.two_servers.collection import LARGEST_QUESTION, No
 from dpcurves_parties.serving.two_servers.owner import AgreedReports, close_task, seal_reports
 from dpcurves_parties.serving.two_servers.report_set import (
     HASH_SIZE,
-    ID,
-    OVERHEAD,
+    ID_SIZE,
+    SEALING_OVERHEAD,
     Batch,
     EarlierPolicy,
     ReportShare,
@@ -273,7 +273,7 @@ def test_an_owner_sends_as_many_reports_as_the_task_says(pair: Federation) -> No
     # Whoever makes reports of his own under one name is stopped as well.
     pair.contribute_changed(task, 200, -1)
     shares = task.encoding.share_records(np.zeros(150, dtype=np.int64), Randomness.from_system())
-    more = seal_reports(task, 0, CONTRIBUTION, ((os.urandom(ID), share) for share, _ in shares))
+    more = seal_reports(task, 0, CONTRIBUTION, ((os.urandom(ID_SIZE), share) for share, _ in shares))
     with pytest.raises(ProtocolError, match=r"^reports: at most 300 of one owner are accepted, and 200 are stored"):
         post(pair, task, encode_batch(task.hash, 0, Batch(CONTRIBUTION, EarlierPolicy.STAYS, more)), "owner-2")
     assert json.loads(pair.channel(0).get(f"/tasks/{task.hash}"))["reports"] == 400
@@ -352,7 +352,7 @@ def test_a_damaged_store_answers_nothing_instead_of_dropping_an_honest_report(
 
 
 def one_size(task: Task) -> int:
-    return task.encoding.size + OVERHEAD
+    return task.encoding.size + SEALING_OVERHEAD
 
 
 def batch(pair: Federation, party: int = 0) -> bytes:

@@ -17,7 +17,7 @@ from wire_vectors import QUESTIONS, SLOTS, VECTORS, bytes_of, fixed, task_of, wr
 
 from dpcurves.laws import IntervalSums
 from dpcurves_parties.crypto import NodeMarkKey, NodeWalk, evaluate_checked_keys, find_path_nodes
-from dpcurves_parties.serving.two_servers.report_set import OVERHEAD, ClosingMessage, encode_batch, parse_batch
+from dpcurves_parties.serving.two_servers.report_set import SEALING_OVERHEAD, ClosingMessage, encode_batch, parse_batch
 from dpcurves_parties.shares.function_shares import Owners
 from dpcurves_parties.shares.shared_records import CheckedTreeEncoding
 from dpcurves_parties.shares.task import Task
@@ -58,7 +58,7 @@ def test_documents_tickets_and_batches_are_those_of_the_page(name: str) -> None:
             reports.append((one, book.sealed(share, key, place, bytes.fromhex(report["ephemeral"][party]))))
         batch = book.batch(task.hash, party, contribution, 0, reports)
         assert batch.hex() == read["batches"][party]
-        unpacked = parse_batch(batch, task.hash, party, task.encoding.size + OVERHEAD)
+        unpacked = parse_batch(batch, task.hash, party, task.encoding.size + SEALING_OVERHEAD)
         assert encode_batch(task.hash, party, unpacked) == batch
 
 

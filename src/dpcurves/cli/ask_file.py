@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from ..privacy import PrivacyLoss
     from ..session import Session
 
-LARGE_FILE = 10**7
-"""Bytes above which the size of a written file is printed."""
 FORGETFUL = (
     "no --ledger was given, so this privacy loss is not recorded and not added to the loss of other"
     " calls; give --ledger URL to record it"
@@ -122,7 +120,8 @@ def write_files(part: Part, output: Output, encoders: Mapping[str, Callable[[], 
 def _size_of(name: str) -> str:
     """Return the size of a file as text if it is too large for some programs to open."""
     octets = Path(name).stat().st_size if Path(name).is_file() else 0
-    return f" ({octets / 10**6:,.0f} MB)" if octets > LARGE_FILE else ""
+    # 10**7: bytes above which the size of a written file is printed
+    return f" ({octets / 10**6:,.0f} MB)" if octets > 10**7 else ""
 
 
 def _select_result(view: View[Any], curve: Any) -> Any:

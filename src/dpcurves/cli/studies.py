@@ -48,8 +48,9 @@ EVEN = (
 BANDS = "\nFor half widths of bands and intervals: --forecast N; --plot FILE draws them."
 ASKED_OF = re.compile(r"(Example: dpcurves) (\S+) \S+[.](?:csv|parquet)")
 """Example line of a question's help, from which the example of its plan is made."""
-CHANCE = 0.05
-"""Probability with which the printed alpha is exceeded."""
+ALPHA_RISK = 0.05
+"""Probability, 5 %, that the error of an answer exceeds the alpha that `dpcurves plan` prints: the usual complement of
+a 95 % interval."""
 STANDING = MappingProxyType({"NAME": "", "U": "1", "P": "0.95", "public|disjoint|private": "public"})
 """Defaults in a plan, by metavar, of options that a question requires but its plan does not depend on."""
 
@@ -142,7 +143,7 @@ class DryRunTerms:
         plans = print_question_plan(
             question, loss, self.guarantee, self.units, "" if self.forecast_options.is_asked else BANDS
         )
-        for alpha in {plan.law.alpha(CHANCE) for plan in plans}:
+        for alpha in {plan.law.alpha(ALPHA_RISK) for plan in plans}:
             if not isnan(alpha):
                 print_to_console(make_console(), f"{ALPHA}: {alpha:.4g}")
         if errors is not None and self.forecast_options.is_asked:

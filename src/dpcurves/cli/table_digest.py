@@ -22,10 +22,6 @@ CHANGED = (
     "the table differs from the one that this account was asked about before: if that is on purpose, name it with a "
     "version, as in --dataset visits@12; thresholds of one request must be asked of one table"
 )
-PIECE = 2**20
-"""Bytes read at a time."""
-LARGEST = 2**32
-"""Bytes up to which contents are compared; of larger files, size and time of the last change."""
 
 
 def find_change(files: Sequence[Path], ledger: str, dataset: str) -> str | None:
@@ -58,10 +54,12 @@ def find_change(files: Sequence[Path], ledger: str, dataset: str) -> str | None:
 def _hash_file(path: Path) -> str:
     """Return the SHA-256 of a file, or of its size and time for a very large one."""
     status = path.stat()
-    if status.st_size > LARGEST:
+    # 2**32: bytes up to which contents are compared; of larger files, size and time of the last change
+    if status.st_size > 2**32:
         return sha256(f"{status.st_size} {status.st_mtime_ns}".encode()).hexdigest()
     digest = sha256()
     with path.open("rb") as file:
-        while piece := file.read(PIECE):
+        # 2**20: bytes read at a time
+        while piece := file.read(2**20):
             digest.update(piece)
     return digest.hexdigest()

@@ -14,7 +14,7 @@ from .release import (
     fingerprint,
 )
 from .workload import (
-    HALF,
+    HALF_WIDTH_STEPS,
     AutomaticGridWorkload,
     AutomaticRangeWorkload,
     Axes,
@@ -45,7 +45,7 @@ from .workload import (
 __all__ = [
     "ALL",
     "ELSEWHERE",
-    "HALF",
+    "HALF_WIDTH_STEPS",
     "MISSING_RULE",
     "OPEN",
     "AutomaticGridWorkload",

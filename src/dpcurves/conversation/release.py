@@ -30,8 +30,8 @@ from ..queries import Query
 # answers. Renaming a class or a field changes fingerprints, which existing ledgers hold.
 
 
-VERSION = 1
-"""Version number of the canonical JSON; a new version changes all fingerprints."""
+CANONICAL_VERSION = 1
+"""Number of the canonical JSON that fingerprints hash. Raise it if this form changes: all fingerprints then change."""
 DISPLAY_FIELDS = frozenset({"measured_in"})
 """Names of fields that are only displayed, and so are not part of a fingerprint."""
 KIND = "is"
@@ -45,7 +45,7 @@ def fingerprint(*facts: Any) -> str:
     >>> fingerprint(PrivacyLoss.pure(1)) == fingerprint(PrivacyLoss.pure("1.0"))
     True
     """
-    return sha256(to_canonical_json([VERSION, *facts]).encode()).hexdigest()
+    return sha256(to_canonical_json([CANONICAL_VERSION, *facts]).encode()).hexdigest()
 
 
 def to_canonical_json(fact: Any) -> str:

@@ -23,8 +23,9 @@ Strategy: TypeAlias = Generator[Step, Release, Answer]
 Formal guarantees: it is a pure function of the workload, of public facts and of the releases that it receives. It ends
 for all releases, and the budget fractions of steps with different charged queries add up to 1.
 """
-HALF = 2**39
-"""Steps in half the width of a score group, in which distances from the middle of the group are summed."""
+HALF_WIDTH_STEPS = 2**39
+"""Steps in half the width of a score group. Distances of scores from the middle of their group are summed in these
+steps; 2**39 keeps the sums of 2**22 records within 62 bits."""
 
 
 class Workload(Generic[Answer]):

@@ -28,7 +28,7 @@ from ..display import format_number
 from ..laws.law import Family
 from ..strategies.contribution_bounds import expected_error
 from ..strategies.range_search import DECADES, EVEN_RATIO, LARGEST_EDGE, ROUND_DIGITS, PilotCounts
-from .automatic_range import LOOKED, NOTHING, note_on_pilot_queries
+from .automatic_range import NOTHING, PILOT_FRACTION, note_on_pilot_queries
 from .by_category import build_by_category, describe_question, format_axis_label, split_rows
 from .histogram import Histogram, HistogramQuestion
 from .outside import thresholds_without_notes
@@ -44,8 +44,8 @@ from .summary import (
     tail_grid,
 )
 
-COUNTED_TAILS = Fraction(1, 10)
-"""Budget fraction of the counts around the bounds, from which the weight of the tails is estimated."""
+TAIL_FRACTION = Fraction(1, 10)
+"""Budget fraction of the counts around the clipping bounds, from which the sums beyond the bounds are estimated."""
 LEAST_BOUND = 1e-290
 """Units of the column: the smallest nonzero bound. A narrower cell holds zeros alone."""
 NEGLIGIBLE_RATIO = 1e-6
@@ -355,7 +355,7 @@ def _move_bound(pilot: PilotEstimate, bound: float, tail_end: float, side: int) 
 
 def _ask_pilot_queries(column: str) -> Needs[TableCounts]:
     """Ask the three pilot queries about a column, with a fifth of the budget; return their counts."""
-    return (yield from ask_workload(AutomaticGridWorkload(column, TUNING.pilot_cells), LOOKED))
+    return (yield from ask_workload(AutomaticGridWorkload(column, TUNING.pilot_cells), PILOT_FRACTION))
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,7 +411,7 @@ class AutoRangeHistogramQuestion(TableQuestion):
         pilot = PilotEstimate.from_pilot_queries(pilot_counts, setting)
         grid, label = choose_even_cells(pilot, self.cells), format_axis_label(self.column, self.measured_in)
         counts = yield from ask_workload(
-            CellWorkload(prepend_category_axes(self.by, TypedAxis(self.column, grid))), ALL - LOOKED
+            CellWorkload(prepend_category_axes(self.by, TypedAxis(self.column, grid))), ALL - PILOT_FRACTION
         )
         privacy = build_privacy_statement(
             (*pilot_counts.releases, *counts.releases), least=thresholds_without_notes(self.column)
@@ -543,7 +543,7 @@ class _AutoRangeSummaryQuestion(TableQuestion):
         pilot_counts = yield from _ask_pilot_queries(self.column)
         pilot, sum_setting = (
             PilotEstimate.from_pilot_queries(pilot_counts, setting),
-            replace(setting, loss=setting.loss * (ALL - LOOKED - COUNTED_TAILS)),
+            replace(setting, loss=setting.loss * (ALL - PILOT_FRACTION - TAIL_FRACTION)),
         )
         fraction = self.with_bounds(0.0, 1.0).budget_fractions(sum_setting)[self.MOMENT]
         noise, rows = sum_setting.count_noise(fraction), prod(axis.slots for axis in parse_grouping(self.by))
@@ -551,9 +551,9 @@ class _AutoRangeSummaryQuestion(TableQuestion):
             pilot, sqrt(noise.variance), noise.family, power=self.MOMENT, of_sum=self.IS_SUM, rows=rows
         )
         notes = (_note_on_bounds(pilot, lower, upper),) if pilot_counts.is_paid else ()
-        points = choose_tail_points(pilot, lower, upper, sqrt(setting.count_noise(COUNTED_TAILS).variance), rows)
+        points = choose_tail_points(pilot, lower, upper, sqrt(setting.count_noise(TAIL_FRACTION).variance), rows)
         tails = yield from ask_workload(
-            CellWorkload(prepend_category_axes(self.by, TypedAxis(self.column, tail_grid(*points)))), COUNTED_TAILS
+            CellWorkload(prepend_category_axes(self.by, TypedAxis(self.column, tail_grid(*points)))), TAIL_FRACTION
         )
         row_counts = [tails.counts] if self.by is None else split_rows(tails.counts)
         axis = TypedAxis(self.column, Grid(lower, upper, cells=1))
@@ -561,16 +561,16 @@ class _AutoRangeSummaryQuestion(TableQuestion):
         question_steps = self.with_bounds(lower, upper).ask_along(
             axis, sum_setting, releases, notes, [Tails(*points, counts) for counts in row_counts]
         )
-        return (yield from _scale_budget_fractions(question_steps, ALL - LOOKED - COUNTED_TAILS))
+        return (yield from _scale_budget_fractions(question_steps, ALL - PILOT_FRACTION - TAIL_FRACTION))
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
         """Return one note: what all rounds cost together, and how it is divided between pilot queries, tail counts
         and sums."""
-        pilot_loss = setting.loss * LOOKED
+        pilot_loss = setting.loss * PILOT_FRACTION
         return (
             f"no bounds are given: {setting.loss} pays for all rounds (noisy releases) together; three pilot queries "
             f"find bounds, with {pilot_loss} together, one round counts records beyond them, with "
-            f"{setting.loss * COUNTED_TAILS}, and the rest adds up values that are clipped to them",
+            f"{setting.loss * TAIL_FRACTION}, and the rest adds up values that are clipped to them",
         )
 
     def __str__(self) -> str:

@@ -24,9 +24,9 @@ from ..conversation import (
 from ..display import format_number
 from ..display.numerals import format_date, is_date_axis
 from ..strategies.range_search import (
-    FEWEST_TURNS,
-    FIRST,
-    MOST_TURNS,
+    FEWEST_ROUNDS,
+    MOST_ROUNDS,
+    PILOT_FRACTIONS,
     PilotCounts,
     are_multiples,
     find_value_step,
@@ -39,8 +39,8 @@ from .prefixes import PrefixShares
 from .quantiles import Quantiles, parse_shares
 from .question import TableQuestion, build_privacy_statement
 
-LOOKED = Fraction(1, 5)
-"""Budget fraction of the pilot queries that find a grid, if the table is then counted on it."""
+PILOT_FRACTION = Fraction(1, 5)
+"""Budget fraction of the pilot queries that choose a grid; the counts on this grid get the other 4/5."""
 NOTHING = "no range was significant above the noise: {}; give a range, or ask with a larger loss"
 """Note if the pilot queries found no occupied decade."""
 
@@ -93,9 +93,9 @@ class AutoRangeCdfQuestion(TableQuestion):
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
         """Return one note: what all rounds cost together, and what the first of them costs."""
-        first_loss = setting.loss * FIRST[0]
+        first_loss = setting.loss * PILOT_FRACTIONS[0]
         return (
-            f"no range is given: {setting.loss} pays for {FEWEST_TURNS} to {MOST_TURNS} rounds (noisy releases); the "
+            f"no range is given: {setting.loss} pays for {FEWEST_ROUNDS} to {MOST_ROUNDS} rounds (noisy releases); the "
             f"first, with {first_loss}, covers all magnitudes, and noisy answers decide how many pilot queries refine "
             "the range, and on which grid the last round counts",
         )
@@ -248,7 +248,7 @@ def add_empty_range_note(counts: TableCounts) -> tuple[Release, ...]:
 
 def note_on_pilot_queries(setting: Setting) -> str:
     """Return a note on the cost of all rounds together, and how much of it the pilot queries take."""
-    pilot_loss = setting.loss * LOOKED
+    pilot_loss = setting.loss * PILOT_FRACTION
     return (
         f"no grid is given: {setting.loss} pays for 4 rounds (noisy releases) together; three pilot queries find a "
         f"grid, with {pilot_loss} together, and the last round counts on it"

@@ -26,7 +26,7 @@ from ..inference import (
 )
 from ..inference.bands import join_intervals, upper_quantile
 from ..inference.groups import GroupCounts, GroupNoise
-from ..inference.moments import KNOWN, clip_to_possible, known_counts, whole_ends
+from ..inference.moments import KNOWN_PROBABILITY, clip_to_possible, known_counts, whole_ends
 from ..inference.simulation import sampling_generator
 from ..inference.two_samples import ReleasedSample
 from ..summaries.two_classes import project_to_simplex
@@ -150,7 +150,9 @@ class BarChart(IntervalResult):
         """
         noise, total = self._noise.cells, self.privacy.most_records
         errors = noise.std(axis=0)
-        counts = known_counts(self.unbiased_counts, errors, total, lambda: simultaneous_errors([noise], KNOWN))
+        counts = known_counts(
+            self.unbiased_counts, errors, total, lambda: simultaneous_errors([noise], KNOWN_PROBABILITY)
+        )
         return np.where(self.is_suppressed, np.nan, counts)
 
     @property
@@ -316,7 +318,7 @@ class BarChart(IntervalResult):
     @property
     def _has_values(self) -> bool:
         """Whether the number of records in all categories exceeds what noise makes of an empty table."""
-        noise_quantile = upper_quantile(np.abs(self._noise.cells.sum(axis=1)), (1 + KNOWN) / 2)
+        noise_quantile = upper_quantile(np.abs(self._noise.cells.sum(axis=1)), (1 + KNOWN_PROBABILITY) / 2)
         return float(self.unbiased_counts.sum()) > max(noise_quantile, 0.5)  # half a record: none
 
     def _interval_columns(self, level: float, *, population: bool) -> dict[str, Any]:

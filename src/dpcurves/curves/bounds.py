@@ -30,8 +30,8 @@ from ..queries import CoverageQuery
 from .question import TableQuestion, build_privacy_statement
 from .result import PlotArguments, ReleasedResult
 
-PROMISED = 0.95
-"""Probability with which the stated coverage holds."""
+COVERAGE_CONFIDENCE = 0.95
+"""Probability with which released bounds contain at least the stated share of the records."""
 CAPPED = "no interval seemed wide enough: this is the widest that was tried; ask again with a larger unit"
 """Note if the search ended at the largest interval."""
 SMALLEST_UNIT = 2.0**-30
@@ -176,7 +176,7 @@ def describe_coverage(coverage: float, alpha: float) -> str:
     if isnan(alpha):
         return f"perhaps less than {share}"
     fewer = display.format_number(ceil(alpha))
-    return f"at least {share} minus {fewer}, with probability {PROMISED:g}"
+    return f"at least {share} minus {fewer}, with probability {COVERAGE_CONFIDENCE:g}"
 
 
 def build_coverage_query(
@@ -206,7 +206,7 @@ def ask_for_bounds(query: CoverageQuery, budget_fraction: Fraction) -> Needs[tup
     middle = query.grid.cells // 2
     bounds = Bounds(
         bound=-float(query.grid.edge(np.array(middle - interval.interval))), is_capped=interval.interval == middle,
-        alpha=interval.alpha(1 - PROMISED) + query.spare,
+        alpha=interval.alpha(1 - COVERAGE_CONFIDENCE) + query.spare,
         coverage=float(query.coverage), label=str(query.axes[0].column),
         privacy=build_privacy_statement([interval.release]),
         evidence=Evidence.from_release(interval.release),

@@ -17,7 +17,7 @@ from ..conversation import GroupBudgetFractions, Needs, PrivacyStatement, Settin
 from ..estimation.two_classes import smooth_shares
 from ..inference import hosmer_lemeshow, positive_intervals, share_intervals, simulated_p_value
 from ..inference.bands import join_intervals, upper_quantiles
-from ..inference.moments import KNOWN, clip_to_possible
+from ..inference.moments import KNOWN_PROBABILITY, clip_to_possible
 from ..inference.simulation import public_generator
 from .result import PlotArguments, notes_on_dependence, notes_on_width
 from .score_groups import GroupIntervalResult, GroupQuestion, Numbers, ScoreGroups
@@ -301,7 +301,7 @@ def _mask_unknown_groups(groups: ScoreGroups, most: int | None) -> tuple[FloatAr
     """Return records, observed and expected positives of each group, each (groups,); NaN where noise alone may
     explain the count. `most` is the public number of records, if known."""
     released, noise = groups.group_counts, groups.simulate_noise(None)
-    errors = upper_quantiles(np.abs(noise.positive + noise.negative), KNOWN)
+    errors = upper_quantiles(np.abs(noise.positive + noise.negative), KNOWN_PROBABILITY)
     count = np.where(released.count <= errors, np.nan, clip_to_possible(released.count, most))
     observed = np.clip(released.positive, 0.0, count)
     # Cells of declared values extend beyond [0, 1].

@@ -240,7 +240,7 @@ def choose_bin_edges(
     if isinstance(bins, SupportsIndex) and not isinstance(bins, np.ndarray):
         if not 1 <= index(bins) <= grid.cells:
             raise InvalidArgument(
-                "bins", f"a number from 1 to {grid.cells}, the cells of the grid, is needed, got {index(bins)}"
+                "bins", f"a number of bins from 1 to {grid.cells}, the cells of the grid, is needed, got {index(bins)}"
             )
         if plotted_edges == WHOLE:
             return grid.nearest_edge(np.linspace(grid.lower, grid.upper, index(bins) + 1)), ()

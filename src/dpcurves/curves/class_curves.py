@@ -19,7 +19,7 @@ from ..data import Outside
 from ..display.numerals import describe_point
 from ..display.scores import draw_precision_recall
 from ..inference import Band, basic_interval, mean_intervals, sampling_generator
-from ..inference.known_numbers import KNOWN_AT, is_uninformative, known_values
+from ..inference.known_numbers import KNOWN_LEVEL, is_uninformative, known_values
 from ..inference.rates import (
     FLAGGED,
     PRECISION,
@@ -354,7 +354,7 @@ class Confusion(ClassTableResult):
         """
         part, rest = _split_rate_counts(self.matrix.ravel())
         shares = np.divide(part, part + rest, out=np.full(len(part), np.nan), where=part + rest >= LEAST_MASS)
-        known = known_values(_insert_f1(shares), self._intervals_at(KNOWN_AT).T)
+        known = known_values(_insert_f1(shares), self._intervals_at(KNOWN_LEVEL).T)
         return dict(zip(RATES, known.tolist(), strict=True))
 
     def intervals(
@@ -368,7 +368,7 @@ class Confusion(ClassTableResult):
         classified so, whose limits are transformed.
         """
         limits = self._intervals_at(level, population=population, generator=generator)
-        lower, upper = self._intervals_at(KNOWN_AT).T
+        lower, upper = self._intervals_at(KNOWN_LEVEL).T
         limits[is_uninformative(lower, upper, 0.0, 1.0)] = 0.0, 1.0
         return limits
 

@@ -20,7 +20,7 @@ from ..conversation import Evidence, PrivacyStatement
 from ..data import Grid, Outside
 from ..inference import Band, GroupCounts, GroupNoise, public_generator, share_intervals, upper_quantiles
 from ..inference.areas import RankedClassCounts, area_interval
-from ..inference.known_numbers import KNOWN_AT, is_uninformative, known_number
+from ..inference.known_numbers import KNOWN_LEVEL, is_uninformative, known_number
 from ..inference.moments import absolute_sum_interval, largest_absolute_interval
 from ..inference.rates import ClassCounts, Ratio, SimulatedCounts, ratio_bands
 from ..inference.simulation import sampling_generator
@@ -466,8 +466,8 @@ def _estimate_point(table: ClassTable, metric: Metric) -> float:
 
 def _masking_interval(table: ClassTable, metric: Metric) -> Ends:
     """Return the interval for these records that decides whether the metric is known."""
-    settings = ConfidenceSettings(KNOWN_AT, population=False, generator=None)
-    return table._compute_once((metric, KNOWN_AT), None, lambda: _simulate_interval(table, metric, settings))
+    settings = ConfidenceSettings(KNOWN_LEVEL, population=False, generator=None)
+    return table._compute_once((metric, KNOWN_LEVEL), None, lambda: _simulate_interval(table, metric, settings))
 
 
 def find_discretization_error(table: ClassTable, metric: Metric) -> Ends:

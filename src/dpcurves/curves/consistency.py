@@ -19,7 +19,7 @@ from ..conversation import PrivacyStatement
 from ..data import Grid, Outside
 from ..display import format_number
 from ..inference.bands import join_intervals, upper_quantiles
-from ..inference.moments import SPENT, mean_intervals, whole_ends
+from ..inference.moments import VARIANCE_ERROR_SHARE, mean_intervals, whole_ends
 from ..inference.simulation import (
     monte_carlo_p_value,
     numbered_generator,
@@ -33,7 +33,7 @@ from .contingency import Contingency
 from .histogram import Histogram
 from .question import Key, format_key, require_independent
 from .result import EACH, CompositeResult, PlotArguments, refuse_damaged, result_from_json
-from .summary import COUNT, SUM, SUM_HALF, Summary, SummaryByCategory
+from .summary import COUNT, HALF_RANGE_STEPS, SUM, Summary, SummaryByCategory
 
 EVERYTHING = "all"
 """Category of a column that was added up, unless a released category has this name: see `name_totals`."""
@@ -369,7 +369,7 @@ class Consistent(CompositeResult):
         normal = sampling_generator(None).standard_normal(noise_errors.shape)
         if self.statistic == COUNT:
             return join_intervals(records, mean_intervals(estimates, noise_errors, normal, units, level))
-        error_share = SPENT * (1 - level)
+        error_share = VARIANCE_ERROR_SHARE * (1 - level)
         squares = np.concatenate(
             [_bound_sums_of_squares(table.members, 1 - error_share) for table in self._tables.values()]
         )
@@ -747,7 +747,7 @@ def _estimate_numbers(
         return _estimate_cells(cast("Sequence[Histogram]", members), draws, generator)
     members = cast("Sequence[Summary]", members)
     middle, half = (first.lower + first.upper) / 2, (first.upper - first.lower) / 2
-    weights = (1.0,) if statistic == COUNT else (middle, half / SUM_HALF)
+    weights = (1.0,) if statistic == COUNT else (middle, half / HALF_RANGE_STEPS)
     value, variance, rounding = np.zeros((3, len(members)))
     noise = np.zeros((draws, len(members)))
     for column, summary in enumerate(members):
@@ -756,7 +756,7 @@ def _estimate_numbers(
             variance[column] += weight**2 * float(evidence.sums.prefix_variances(evidence.total is not None)[0][-1])
             noise[:, column] += weight * simulate_cell_noise(evidence.sums, evidence.total, draws, generator)[:, 0, 0]
         if statistic == SUM:
-            rounding[column] = half / (2 * SUM_HALF) * max(float(summary.evidence[0].unbiased_cells[0, 0]), 0.0)
+            rounding[column] = half / (2 * HALF_RANGE_STEPS) * max(float(summary.evidence[0].unbiased_cells[0, 0]), 0.0)
     return _Estimates(value, variance, noise, rounding)
 
 
@@ -796,8 +796,8 @@ def _sum_of_squares(summary: Summary, sums: Sequence[Any]) -> Any:
     count, sum of distances from the middle, and perhaps sum of their squares; numbers or arrays of draws."""
     middle, half = (summary.lower + summary.upper) / 2, (summary.upper - summary.lower) / 2
     count, value, *squares = sums
-    square = (squares[0] / SUM_HALF**2 + count) / 2 if squares else count
-    return middle**2 * count + 2 * middle * half * value / SUM_HALF + half**2 * square
+    square = (squares[0] / HALF_RANGE_STEPS**2 + count) / 2 if squares else count
+    return middle**2 * count + 2 * middle * half * value / HALF_RANGE_STEPS + half**2 * square
 
 
 # Non-negative integers that add up, close to least squares.

@@ -26,7 +26,7 @@ from ..inference import (
 )
 from ..inference.bands import join_intervals, simultaneous_mean_ends, upper_quantile, upper_quantiles
 from ..inference.groups import GroupCounts, GroupNoise, chi_squared, expected_counts, independence_p_value
-from ..inference.moments import KNOWN, clip_to_possible, known_counts, whole_ends
+from ..inference.moments import KNOWN_PROBABILITY, clip_to_possible, known_counts, whole_ends
 from ..summaries.kernels import count_pairs
 from .histogram import JOINED, Histogram2D
 from .pair_mean import SimulatedCounts, UStatistic
@@ -111,7 +111,7 @@ class Contingency(IntervalResult):
         statement = privacy.with_notes(*notes_on_dependence(privacy))
         deviations = noise.std(axis=0).ravel()
         count = known_counts(
-            cells.ravel(), deviations, privacy.most_records, lambda: _find_error_quantiles(noise, KNOWN)
+            cells.ravel(), deviations, privacy.most_records, lambda: _find_error_quantiles(noise, KNOWN_PROBABILITY)
         )
         table = cls(count.reshape(cells.shape), cells, statistic, p_value, rows, columns, statement, evidence)
         # occupied rows, and columns, that a test of independence needs
@@ -227,7 +227,7 @@ class Contingency(IntervalResult):
     def _is_occupied(self, axis: int) -> BoolArray:
         """Return which rows (axis 1) or columns (axis 0) have more records than noise makes of an empty one, in a
         shape that broadcasts to (rows, columns)."""
-        noise_quantiles = upper_quantiles(np.abs(self._noise.sum(axis=axis + 1)), (1 + KNOWN) / 2)
+        noise_quantiles = upper_quantiles(np.abs(self._noise.sum(axis=axis + 1)), (1 + KNOWN_PROBABILITY) / 2)
         return np.expand_dims(
             self.unbiased_counts.sum(axis=axis) > np.maximum(noise_quantiles, TUNING.least_occupied), axis
         )

@@ -97,13 +97,16 @@ def from_counts(
     require_type("adjacency", adjacency, Neighbours, "ADD_REMOVE or REPLACE_ONE")
     if require_integer("rows_per_unit", rows_per_unit) < 1:
         raise InvalidArgument(
-            "rows_per_unit", f"a whole number of at least 1 is needed, the most records of a unit, got {rows_per_unit}"
+            "rows_per_unit",
+            f"the most records of one unit are needed, a whole number of at least 1, as in 4, got {rows_per_unit}",
         )
     grid = _parse_grid(edges, Outside.APART if outside else Outside.CLIPPED)
     noise, mechanism = _parse_noise(law, scale)
     values = _parse_counts(noisy, grid.slots, whole_only=law == EXACT or LAWS[law][1])
     if total is not None and require_integer("total", total) < 1:
-        raise InvalidArgument("total", f"a whole number of at least 1 is needed, the number of records, got {total}")
+        raise InvalidArgument(
+            "total", f"the public number of records is needed, a whole number of at least 1, as in 5000, got {total}"
+        )
     if law == EXACT and (min(values) < 0 or sum(values) < 1):
         raise InvalidArgument(
             "noisy",

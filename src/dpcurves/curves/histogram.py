@@ -25,7 +25,7 @@ from ..inference import (
     simultaneous_errors,
     simultaneous_mean_ends,
 )
-from ..inference.moments import KNOWN, clip_to_possible, known_counts, whole_ends
+from ..inference.moments import KNOWN_PROBABILITY, clip_to_possible, known_counts, whole_ends
 from ..inference.simulation import choose_draws, sampling_generator, simulate_sampling_errors
 from .by_category import build_by_category, describe_question, format_axis_label
 from .outside import note_on_order, thresholds_without_notes
@@ -129,7 +129,10 @@ class Histogram(IntervalResult):
         indices, deviations = None if len(at) > len(self.unbiased_counts) else at, self.error * np.sqrt(np.diff(at))
         counts = _sum_between(self.unbiased_counts, indices)
         return known_counts(
-            counts, deviations, self.privacy.most_records, lambda: self._find_simultaneous_errors(KNOWN, indices, None)
+            counts,
+            deviations,
+            self.privacy.most_records,
+            lambda: self._find_simultaneous_errors(KNOWN_PROBABILITY, indices, None),
         )
 
     def intervals(

@@ -15,14 +15,15 @@ from ..arrays import FloatArray
 from ..conversation import Evidence, PrivacyStatement
 from ..data import Outside
 from ..inference import basic_interval, choose_draws, end_level, numbered_generator, simulate_cell_noise
-from ..inference.known_numbers import KNOWN_AT, known_number
+from ..inference.known_numbers import KNOWN_LEVEL, known_number
 from ..laws.law import LEAST_PEOPLE, RandomisedAnswers
 from ..summaries import Kernel, mean_over_pairs, project_to_simplex
 from .histogram import Histogram
 from .question import require_independent
 
-UNSEEN = 3.0
-"""People: the expected number of whom a sample may have none, with probability ``exp(-3)``, 5 %."""
+UNSEEN_PEOPLE = 3.0
+"""People who are added to a sample before it is resampled, spread evenly over all cells: a kind of people of whom 3 are
+expected is missing from a sample with probability exp(-3), 5 %."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +55,7 @@ class UStatistic:
         if isfinite(self.least) and isfinite(
             self.most
         ):  # without finite limits, a statistic that has a value also has an interval
-            value = known_number(self.value, self.interval(KNOWN_AT), self.least, self.most)
+            value = known_number(self.value, self.interval(KNOWN_LEVEL), self.least, self.most)
             object.__setattr__(self, "value", value)
 
     def interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
@@ -67,8 +68,8 @@ class UStatistic:
         distance.
 
         Clipped values count as the ends of the grid. With `population`, the interval is for the expected value of the
-        statistic. Samples of this size are then simulated along with the noise, with `UNSEEN` more people that a sample
-        may have missed, spread evenly over the grid. On each side the wider end of the basic and the percentile
+        statistic. Samples of this size are then simulated along with the noise, with `UNSEEN_PEOPLE` more people that a
+        sample may have missed, spread evenly over the grid. On each side the wider end of the basic and the percentile
         interval is used, because a few people of large weight skew both.
 
         Raises:
@@ -149,7 +150,7 @@ class SimulatedCounts:
             ValueError: a unit may have several records.
         """
         require_independent(self.privacy)
-        expected = self.likely_counts.ravel() + UNSEEN / self.likely_counts.size
+        expected = self.likely_counts.ravel() + UNSEEN_PEOPLE / self.likely_counts.size
         people, shares = max(round(float(self.likely_counts.sum())), 1), expected / expected.sum()
         samples = numbered_generator(self.stream + 1).multinomial(people, shares, size=len(self.noise))
         return np.asarray((samples - people * shares).reshape(self.noise.shape))

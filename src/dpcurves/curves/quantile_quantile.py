@@ -18,6 +18,7 @@ from ..inference.quantiles import paired_region
 from .result import CompositeResult, PlotArguments, interval_scopes
 
 PERCENTS = tuple(number / 100 for number in range(1, 100))
+"""Probabilities 0.01 to 0.99, at which the quantiles of both samples are paired."""
 
 
 class HasQuantileFunction(Protocol):

@@ -15,7 +15,7 @@ from .. import display
 from ..arguments import InvalidArgument, require_probability
 from ..arrays import FloatArray
 from ..conversation import ALL, Evidence, Needs, PrivacyStatement, QuantileSearchWorkload, Setting, ask_workload
-from ..data import MOST_LAID_OUT, Axis, Grid
+from ..data import MOST_STORED_EDGES, Axis, Grid
 from ..queries import Hint, PrefixQuery
 from .by_category import describe_hint, describe_question, format_axis_label, parse_hint
 from .cdf import CDF, SUMMARY_LEVEL, CdfQuestion, format_quantile_rows
@@ -210,7 +210,7 @@ class QuantilesQuestion(TableQuestion):
     def _search_level(self) -> float | None:
         """Level of the intervals that a private search aims at; None: the quantiles are computed from a distribution
         function."""
-        searches = self.search is None and Axis(self.column, self.grid).slots > MOST_LAID_OUT
+        searches = self.search is None and Axis(self.column, self.grid).slots > MOST_STORED_EDGES
         return SUMMARY_LEVEL if searches else self.search
 
     def steps(self, setting: Setting) -> Needs[Quantiles]:

@@ -21,8 +21,6 @@ from ..privacy import PrivacyLoss
 LINE_WIDTH = 88
 """Characters of a line of code, after which it is broken."""
 INDENT = "    "
-EXACT_INTEGERS = 2**53
-"""Whole floats below this number are written as integers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +248,8 @@ def _format_number(value: Exact) -> str:
     """Return a number as code: a whole one as an integer, an exact fraction as a decimal or else as a text."""
     number = float(value)
     if isinstance(value, float):
-        is_whole = isfinite(number) and number.is_integer() and abs(number) < EXACT_INTEGERS
+        # 2**53: whole floats below this number are written as integers
+        is_whole = isfinite(number) and number.is_integer() and abs(number) < 2**53
         return str(int(number)) if is_whole and (number or copysign(1, number) > 0) else _format_scalar(number)
     exact = Fraction(value)
     if exact.denominator == 1:

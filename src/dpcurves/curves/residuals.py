@@ -29,9 +29,9 @@ from ..histograms import EstimatedTable, TableEstimator
 from ..inference import mean_residuals, public_generator, residual_envelope
 from ..inference.known_numbers import known_values
 from ..privacy import ModelOrigin, ReplaceOne, require_model_origin
-from ..queries import COVERAGE_DENOMINATOR, LARGEST_LEAST, CoverageQuery, MergePartitionQuery
+from ..queries import COVERAGE_DENOMINATOR, MOST_STATED_RECORDS, CoverageQuery, MergePartitionQuery
 from ..summaries.two_classes import project_to_simplex
-from .bounds import PROMISED, ask_for_bounds, build_coverage_query, describe_coverage
+from .bounds import COVERAGE_CONFIDENCE, ask_for_bounds, build_coverage_query, describe_coverage
 from .histogram import require_estimator
 from .outside import thresholds_without_notes
 from .question import TableQuestion, build_privacy_statement, parse_class_labels
@@ -141,7 +141,7 @@ def find_spare_records(setting: conversation.Setting, budget_fraction: Fraction,
     >>> [find_spare_records(setting, Fraction(3, 25), records) for records in (0, 100, 300, 500)]
     [0, 3, 33, 50]
     """
-    loss, largest = setting.loss * budget_fraction, min(int(records) // TUNING.spared_records, LARGEST_LEAST)
+    loss, largest = setting.loss * budget_fraction, min(int(records) // TUNING.spared_records, MOST_STATED_RECORDS)
     epsilon = float(loss.epsilon) if loss.epsilon is not None else sqrt(2 * float(loss.rho))
     epsilon_per_record = epsilon / setting.adjacency.unit.records
     # 6, in records times epsilon, is three times the noise scale of a bound; proportionally fewer are spared below 40
@@ -400,7 +400,9 @@ class ResidualPlotQuestion(TableQuestion):
         convert_to_integers(self, cells="cells")
         most_cells = 256  # cells along each axis
         if not 1 <= self.cells <= most_cells:
-            raise InvalidArgument("cells", f"a whole number from 1 to {most_cells} is needed, got {self.cells}")
+            raise InvalidArgument(
+                "cells", f"a whole number from 1 to {most_cells} is needed, as in 64, got {self.cells}"
+            )
         self._bounds(spare=0)
 
     def steps(self, setting: conversation.Setting) -> conversation.Needs[ResidualPlot]:
@@ -461,7 +463,7 @@ def bound_missed_records(bound: conversation.CoverageInterval, spare: int) -> fl
 
     The number holds except with half of the error probability of both bounds.
     """
-    return bound.alpha((1 - PROMISED) / 2) + spare
+    return bound.alpha((1 - COVERAGE_CONFIDENCE) / 2) + spare
 
 
 def sample_points(

@@ -29,7 +29,7 @@ from ..conversation import Evidence, PrivacyStatement, Release
 from ..data import Categories, Grid, MissingReason, Outside
 from ..display import POPULATION, RECORDS, Shade, describe_interval, format_number
 from ..extensions import load_results
-from ..inference.known_numbers import KNOWN_AT, known_curve, known_values
+from ..inference.known_numbers import KNOWN_LEVEL, known_curve, known_values
 from ..privacy import ReplaceOne
 from ..summaries.two_classes import LEAST_MASS
 
@@ -1302,7 +1302,7 @@ class IntervalResult(SimulationCache, ReleasedResult):
         numbers surely are."""
         if not self._may_be_unknown() or self._count_points() > TUNING.most_simulated_points:
             return {}
-        return self._interval_columns(KNOWN_AT, population=False)
+        return self._interval_columns(KNOWN_LEVEL, population=False)
 
     def _may_be_unknown(self) -> bool:
         """Return whether noise may hide a number; subclasses may decide this without a simulation."""

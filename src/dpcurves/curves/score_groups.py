@@ -241,7 +241,7 @@ class MeasuredGroups(ScoreGroups):
     @property
     def _step_widths(self) -> FloatArray:
         """Width of one step of the released sums in each group, in units of the score, (groups,)."""
-        return np.diff(self.grid.edges) / (2 * conversation.HALF)
+        return np.diff(self.grid.edges) / (2 * conversation.HALF_WIDTH_STEPS)
 
     def to_json(self) -> dict[str, Any]:
         """Return the cells, and the releases of counts and sums, as JSON values."""

@@ -26,7 +26,7 @@ from ..display.numerals import describe_point
 from ..extensions import load_field_object
 from ..inference.moments import IntervalEstimate, subtract_estimates
 from ..privacy import Adjacency, PrivacyLoss
-from .automatic_range import LOOKED, add_empty_range_note, note_on_pilot_queries
+from .automatic_range import PILOT_FRACTION, add_empty_range_note, note_on_pilot_queries
 from .by_category import ByCategory, collect_by_category, describe_grouping, split_rows
 from .class_curves import Confusion, CumulativeGain, DecisionCurve, PrecisionRecall, ScoreCalibration
 from .class_table import (
@@ -477,10 +477,10 @@ class AutoRangeScoresQuestion(TableQuestion):
     def steps(self, setting: Setting) -> Needs[Any]:
         """Find the range of scores, then ask as a `ScoresQuestion` does."""
         # cells of the grid, approximately
-        answer = yield from ask_workload(AutomaticGridWorkload(self.score, 256), LOOKED)
+        answer = yield from ask_workload(AutomaticGridWorkload(self.score, 256), PILOT_FRACTION)
         return (
             yield from self.with_grid(answer.chosen_grid).ask_counts(
-                ALL - LOOKED, add_empty_range_note(answer), TypedAxis
+                ALL - PILOT_FRACTION, add_empty_range_note(answer), TypedAxis
             )
         )
 

@@ -29,7 +29,7 @@ from ..conversation import (
 from ..data import ALL_RECORDS, Axis, Grid, Outside
 from ..display import TEXT, format_interval, format_number
 from ..inference import (
-    KNOWN,
+    KNOWN_PROBABILITY,
     LARGEST_UNIT_VARIANCE,
     Moments,
     ReleasedMoments,
@@ -55,8 +55,9 @@ from .score_groups import count_noise_deviation
 
 SUMMARY_LEVEL = 0.95
 """Probability of the intervals in HTML summaries."""
-SUM_HALF = 2**18
-"""Steps from the middle of the bounds to an end: values are rounded to the nearest step before they are summed."""
+HALF_RANGE_STEPS = 2**18
+"""Steps from the middle of the clipping bounds to either bound: values are rounded to the nearest step before they are
+summed. 2**18 makes the rounding error negligible beside the noise of any sum."""
 SUMMARY_DRAWS = 5000
 """Draws of the simulated noise: the ends of an interval of level 0.95 have 125 draws beyond them."""
 
@@ -78,8 +79,9 @@ COUNT, SUM, MEAN, VARIANCE = "count", "sum", "mean", "variance"
 OF_ALL_RECORDS = "records"
 """Label of a count of all records, which reads no column."""
 ALL_FOUR = COUNT, SUM, MEAN, VARIANCE
-READ = {1: (COUNT,), 2: (COUNT, SUM, MEAN), 3: ALL_FOUR, 4: ALL_FOUR}
-"""Statistics by the number of releases: counts, sums, sums of squares, counts of a few cells."""
+STATISTICS_BY_RELEASES = {1: (COUNT,), 2: (COUNT, SUM, MEAN), 3: ALL_FOUR, 4: ALL_FOUR}
+"""Statistics that a summary has, by its number of releases: counts; also sums; also sums of squares; also counts of a
+few cells."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -151,7 +153,7 @@ class Summary(IntervalResult):
         middle, half_range = (bounds.lower + bounds.upper) / 2, (bounds.upper - bounds.lower) / 2
         moments = _simulate_moments(rounds, public_generator(None))
         count, released = moments.known_count(privacy.most_records), moments.released_moments
-        if len(rounds) > 1 and not moments.has_records(KNOWN):
+        if len(rounds) > 1 and not moments.has_records(KNOWN_PROBABILITY):
             return cls(count, nan, nan, nan, bounds.lower, bounds.upper, label, privacy, rounds, statistic, tails)
         total = float(half_range * released.sum_of_values + middle * released.records)
         mean, variance = float(middle + half_range * released.mean), float(half_range**2 * released.variance)
@@ -165,7 +167,7 @@ class Summary(IntervalResult):
     @property
     def statistics(self) -> dict[str, float]:
         """The numbers that the releases give, by name: count, sum, mean, variance."""
-        return {name: getattr(self, name) for name in READ[len(self.evidence)]}
+        return {name: getattr(self, name) for name in STATISTICS_BY_RELEASES[len(self.evidence)]}
 
     @property
     def names(self) -> dict[str, str]:
@@ -252,7 +254,7 @@ class Summary(IntervalResult):
         if len(self.evidence) == 1:
             return np.array([counts])
         middle, half_range = (self.lower + self.upper) / 2, (self.upper - self.lower) / 2
-        step = half_range / (2 * SUM_HALF)
+        step = half_range / (2 * HALF_RANGE_STEPS)
         rounding = step * min(max(float(released.records), 0.0), total)
         mean = _scale_interval(moments.mean_ends(level, student), half_range, middle, step)
         sums = _scale_interval(moments.sum_ends(level, student, middle / half_range, total), half_range, 0, rounding)
@@ -349,7 +351,7 @@ class Summary(IntervalResult):
         if "tails" in question:
             tails = Tails.from_json(question["tails"], releases[-1])
             releases = releases[:-1]
-        if statistic not in READ.get(len(releases), ()):
+        if statistic not in STATISTICS_BY_RELEASES.get(len(releases), ()):
             raise InvalidArgument(
                 "curve.evidence.releases",
                 "must have counts, and sums and sums of squares if the statistic needs them: use the unchanged text "
@@ -554,8 +556,8 @@ def _clip_interval(ends: tuple[float, float], lowest: float, highest: float) -> 
 def _to_unit_moments(parts: list[Any]) -> Moments:
     """Return counts, sums and sums of squares as moments of values between -1 and 1; a sum that was not released is
     NaN, squares are None."""
-    value = np.full_like(parts[0], nan) if len(parts) == 1 else np.asarray(parts[1]) / SUM_HALF
-    square = None if len(parts) < 3 else (parts[2] / SUM_HALF**2 + parts[0]) / 2
+    value = np.full_like(parts[0], nan) if len(parts) == 1 else np.asarray(parts[1]) / HALF_RANGE_STEPS
+    square = None if len(parts) < 3 else (parts[2] / HALF_RANGE_STEPS**2 + parts[0]) / 2
     return Moments(np.asarray(parts[0]), value, square)
 
 
@@ -582,18 +584,19 @@ def build_bounds_cell(lower: float, upper: float) -> Grid:
     return Grid(low, high, cells=1)
 
 
-ONE_MOMENT = Fraction(1, 3), Fraction(2, 3)
-"""Budget fractions of counts and of sums, for means."""
-TWO_MOMENTS = Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)
-"""Budget fractions of counts, of sums and of sums of squares, for variances."""
-MOMENTS = {1: ONE_MOMENT, 2: TWO_MOMENTS}
-MOSTLY_VARIANCE = Fraction(5, 12), Fraction(5, 24), Fraction(1, 8)
+MEAN_FRACTIONS = Fraction(1, 3), Fraction(2, 3)
+"""Budget fractions for a mean: of counts, and of sums."""
+VARIANCE_FRACTIONS = Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)
+"""Budget fractions for a variance: of counts, of sums, and of sums of squares."""
+FRACTIONS_BY_MOMENTS = {1: MEAN_FRACTIONS, 2: VARIANCE_FRACTIONS}
+"""Budget fractions by the number of moments that are summed: 1 for a mean, 2 for a variance."""
+LARGE_VARIANCE_FRACTIONS = Fraction(5, 12), Fraction(5, 24), Fraction(1, 8)
 """Budget fractions for a variance of many records, beside 1/4 for their count: of sums, of squares, and of counts of a
 few cells."""
-MOSTLY_MEAN = Fraction(2, 7), Fraction(4, 7), Fraction(1, 7)
-"""Budget fractions for a mean: of counts, of sums and of squares. Squares get little, since they only determine the
-sampling variance."""
-WATCHED = Fraction(1, 32)
+SUMMARY_FRACTIONS = Fraction(2, 7), Fraction(4, 7), Fraction(1, 7)
+"""Budget fractions for a mean with its sampling error: of counts, of sums and of squares. Squares get little, since
+they determine the sampling variance only."""
+OUTSIDE_FRACTION = Fraction(1, 32)
 """Budget fraction for counting values beyond declared bounds: at epsilon 1, 226 records are 5 standard deviations of
 this noise (replace-one: 453). All other noise is 3 % larger."""
 
@@ -700,7 +703,7 @@ class _BoundedQuestion(TableQuestion):
 
     def budget_fractions(self, setting: Setting) -> tuple[Fraction, ...]:
         """Return the budget fractions of counts, sums, and possibly sums of squares, which add up to 1."""
-        return TWO_MOMENTS
+        return VARIANCE_FRACTIONS
 
     def _choose_later_fractions(
         self, shares: tuple[Fraction, ...], records_per_category: float, setting: Setting
@@ -807,8 +810,8 @@ class MeanQuestion(_BoundedQuestion):
     STATISTIC: ClassVar[str] = MEAN
 
     def budget_fractions(self, setting: Setting) -> tuple[Fraction, ...]:
-        """Return the budget fractions of counts, sums and sums of squares: `MOSTLY_MEAN`."""
-        return MOSTLY_MEAN
+        """Return the budget fractions of counts, sums and sums of squares: `SUMMARY_FRACTIONS`."""
+        return SUMMARY_FRACTIONS
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -839,7 +842,7 @@ class VarianceQuestion(_BoundedQuestion):
         """Return the budget fractions of sums, squares and, if there are many records, counts of a few cells."""
         # signal-to-noise ratio from which a few cells are counted; see `Tuning.spread_cells`
         has_many_records = records_per_category >= 2000.0 * count_noise_deviation(setting.loss, setting)
-        return MOSTLY_VARIANCE if has_many_records and self._can_count_cells else shares
+        return LARGE_VARIANCE_FRACTIONS if has_many_records and self._can_count_cells else shares
 
     @property
     def _can_count_cells(self) -> bool:
@@ -908,13 +911,13 @@ class SummaryQuestion(_BoundedQuestion):
     def __post_init__(self) -> None:
         _BoundedQuestion.__post_init__(self)
         moments = require_integer("moments", self.moments)
-        if moments not in MOMENTS:
-            raise InvalidArgument("moments", f"must be 1, for the mean, or 2, for the variance too, got {moments}")
+        if moments not in FRACTIONS_BY_MOMENTS:
+            raise InvalidArgument("moments", f"must be 1 (for the mean) or 2 (for the variance, too), got {moments}")
         object.__setattr__(self, "moments", moments)
 
     def budget_fractions(self, setting: Setting) -> tuple[Fraction, ...]:
         """Return the budget fractions of counts, sums and, for two moments, sums of squares."""
-        return MOMENTS[self.moments]
+        return FRACTIONS_BY_MOMENTS[self.moments]
 
     def __str__(self) -> str:
         return describe_question("summary" if self.moments > 1 else self.STATISTIC, self.column, self.by)
@@ -940,13 +943,17 @@ def _ask_summary(
     """
     axes, beyond_releases = prepend_category_axes(by, axis), list[Release]()
     if statistic != COUNT and not earlier_releases:  # declared bounds: a mistaken unit puts values beyond them
-        beyond_releases = list((yield from ask_workload(CellWorkload((count_beyond_bounds(axis),)), WATCHED)).releases)
-    rest = 1 - WATCHED if beyond_releases else Fraction(1)
+        beyond_releases = list(
+            (yield from ask_workload(CellWorkload((count_beyond_bounds(axis),)), OUTSIDE_FRACTION)).releases
+        )
+    rest = 1 - OUTSIDE_FRACTION if beyond_releases else Fraction(1)
     releases = list((yield from ask_workload(CellWorkload(axes), count_fraction * rest)).releases)
     later_fractions = tuple(share * rest for share in choose_later_fractions(releases[-1]))
-    for query, share in zip((SumQuery(axes, SUM_HALF), SquareQuery(axes, SUM_HALF)), later_fractions, strict=False):
+    for query, share in zip(
+        (SumQuery(axes, HALF_RANGE_STEPS), SquareQuery(axes, HALF_RANGE_STEPS)), later_fractions, strict=False
+    ):
         releases.append((yield from ask_workload(SingleQueryWorkload(query), share)))
-    if len(later_fractions) == len(MOSTLY_VARIANCE):
+    if len(later_fractions) == len(LARGE_VARIANCE_FRACTIONS):
         cells = replace(axis, grid=Grid(axis.grid.lower, axis.grid.upper, cells=TUNING.spread_cells))
         releases.extend(
             (yield from ask_workload(CellWorkload(prepend_category_axes(by, cells)), later_fractions[-1])).releases

@@ -30,8 +30,9 @@ from .question import TableQuestion, build_privacy_statement
 # Effective records: sums of weights, scaled so that sampling gives them the variance of counts of records.
 
 
-SQUARES = Fraction(1, 8)
-"""Budget fraction of the sums of squared weights."""
+SQUARES_FRACTION = Fraction(1, 8)
+"""Budget fraction of the sums of squared weights, from which the sampling error follows; the weighted counts get
+7/8."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,20 +135,24 @@ def choose_group_edges(shares_below: FloatArray, caps: float, noise: float) -> t
 
 
 def ask_weight_sums(axes: Any, weights: Weights, setting: Setting) -> Needs[tuple[Release, Release, tuple[int, ...]]]:
-    """Ask for sums of weights in all cells and, with `SQUARES` of the budget, of squared weights in groups; return
-    both releases, and the first slot of each group.
+    """Ask for sums of weights in all cells and, with `SQUARES_FRACTION` of the budget, of squared weights in groups;
+    return both releases, and the first slot of each group.
 
     Formal guarantees: the groups depend on the first answer, and on no record, so the losses of both rounds add up.
     """
-    release = yield from ask_workload(SingleQueryWorkload(WeightQuery(axes, weights, CountUse.PREFIXES)), 1 - SQUARES)
+    release = yield from ask_workload(
+        SingleQueryWorkload(WeightQuery(axes, weights, CountUse.PREFIXES)), 1 - SQUARES_FRACTION
+    )
     axis, evidence = axes[-1], Evidence.from_release(release)
     apart = int(axis.grid.outside is Outside.APART)
     cells = evidence.unbiased_cells.sum(axis=0) / Weights.STEPS
     below = np.clip(np.cumsum(cells)[: len(cells) - apart] / max(float(cells.sum()), 1.0), 0.0, 1.0)
-    noise = sqrt(setting.count_noise(SQUARES).variance)
+    noise = sqrt(setting.count_noise(SQUARES_FRACTION).variance)
     cuts = choose_group_edges(below if apart else np.append(0.0, below), float(cells.sum()), noise)
     coarse = replace(axis, grid=axis.grid.merge_cells(cuts))
-    squares = yield from ask_workload(SingleQueryWorkload(SquaredWeightQuery((*axes[:-1], coarse), weights)), SQUARES)
+    squares = yield from ask_workload(
+        SingleQueryWorkload(SquaredWeightQuery((*axes[:-1], coarse), weights)), SQUARES_FRACTION
+    )
     starts = (0, *((1,) if apart else ()), *(cut + apart for cut in cuts), *((axis.grid.slots - 1,) if apart else ()))
     return release, squares, starts
 

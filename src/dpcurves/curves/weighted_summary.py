@@ -18,18 +18,26 @@ from ..conversation import Evidence, Needs, PrivacyStatement, Setting, SingleQue
 from ..data import Axis, Grid, Weights
 from ..display import format_number
 from ..inference import public_generator, simulate_cell_noise, upper_quantile
-from ..queries import COARSE, CountUse, SquaredWeightQuery, WeightedSpreadQuery, WeightedSumQuery, WeightQuery
+from ..queries import (
+    COARSE_WEIGHT_STEPS,
+    CountUse,
+    SquaredWeightQuery,
+    WeightedSpreadQuery,
+    WeightedSumQuery,
+    WeightQuery,
+)
 from .by_category import describe_question, format_axis_label
 from .outside import count_beyond_bounds, thresholds_for_clipping
 from .question import TableQuestion, Where, build_privacy_statement, require_independent
-from .summary import COUNT, MEAN, SUM, WATCHED, Summary, accept_bounds, build_bounds_cell
+from .summary import COUNT, MEAN, OUTSIDE_FRACTION, SUM, Summary, accept_bounds, build_bounds_cell
 from .weighted import SquaredWeights, note_on_weights
 
-WEIGHTED_HALF = 2**16
-"""Steps from the middle of the bounds to an end: values are rounded to a step before they are weighted and summed."""
-SPREAD_HALF = 2**8
-"""Steps from the middle of the bounds to an end, for squared distances: values are rounded to a step before these are
-weighted and summed."""
+HALF_RANGE_STEPS = 2**16
+"""Steps from the middle of the clipping bounds to either bound: values are rounded to a step before they are weighted
+and summed."""
+HALF_RANGE_SQUARE_STEPS = 2**8
+"""Steps from the middle of the clipping bounds to either bound, for squared distances: coarser than `HALF_RANGE_STEPS`,
+so that the sums of weighted squares fit 64 bits."""
 SUMMARY_DRAWS = 5000
 """Draws of the simulated noise: the ends of an interval of level 0.95 have 125 draws beyond them."""
 
@@ -158,7 +166,7 @@ class WeightedSummary(Summary):
         weight, distance = (
             simulate_cell_noise(release.sums, release.total, draws, rng)[:, 0, 0] for release in self.rounds[:2]
         )
-        noises = weight / Weights.STEPS, distance / (Weights.STEPS * WEIGHTED_HALF)
+        noises = weight / Weights.STEPS, distance / (Weights.STEPS * HALF_RANGE_STEPS)
         normal = rng.standard_normal((3, draws)) if population else np.zeros((3, draws))
         caps, distances = _sum_weights(self.rounds), _sum_weighted_distances(self.rounds)
         middle, half = _middle_and_half_width(self._bounds)
@@ -171,7 +179,7 @@ class WeightedSummary(Summary):
         mean = -1.0, 1.0
         if not isnan(self.mean):
             mean = _find_ratio_interval(distances, caps, (noises[1] + scatter[2] * normal[2], noises[0]), level)
-        step = half / (2 * WEIGHTED_HALF)  # of rounding
+        step = half / (2 * HALF_RANGE_STEPS)  # of rounding
         limits = [
             np.array(count) * self.weights.cap,
             np.array(sums) * self.weights.cap,
@@ -192,7 +200,7 @@ class WeightedSummary(Summary):
         middle, half = _middle_and_half_width(self._bounds)
         squares = self._squared_weights
         weight = min(max(float(squares.sums.sum()) + TUNING.variance_bound_z * squares.noise, 0.0), max(caps, 1.0))
-        center = self.center / SPREAD_HALF
+        center = self.center / HALF_RANGE_SQUARE_STEPS
         spread, noise = _sum_weighted_squares(self.rounds)
         variance = min(max(spread + TUNING.variance_bound_z * noise, 0.0), weight * (1 + abs(center)) ** 2)
         # the root of the sum of (w (y - center) + w center)^2 is at most the sum of both roots
@@ -231,7 +239,7 @@ class WeightedSummary(Summary):
             Weights(question["weight"], question["cap"]),
         )
         statistic = parse_statistic(question["statistic"])
-        center = min(max(int(question["center"]), -SPREAD_HALF), SPREAD_HALF)
+        center = min(max(int(question["center"]), -HALF_RANGE_SQUARE_STEPS), HALF_RANGE_SQUARE_STEPS)
         return cls.from_weighted_counts(rounds, bounds, question["label"], document.privacy, weights, center, statistic)
 
     def _summary_rows(self, suppress: float | None) -> list[tuple[str, str]]:
@@ -263,7 +271,7 @@ def _sum_weights(rounds: tuple[Evidence, ...]) -> float:
 def _sum_weighted_distances(rounds: tuple[Evidence, ...]) -> float:
     """Return the unbiased sum of weights divided by the cap, times distances from the middle in half-widths of the
     bounds."""
-    return float(rounds[1].unbiased_cells.sum()) / (Weights.STEPS * WEIGHTED_HALF)
+    return float(rounds[1].unbiased_cells.sum()) / (Weights.STEPS * HALF_RANGE_STEPS)
 
 
 def _sum_weighted_squares(rounds: tuple[Evidence, ...]) -> tuple[float, float]:
@@ -271,7 +279,7 @@ def _sum_weighted_squares(rounds: tuple[Evidence, ...]) -> tuple[float, float]:
 
     Weights are divided by the cap, distances by the half-width of the bounds.
     """
-    unit = float(COARSE * SPREAD_HALF) ** 2
+    unit = float(COARSE_WEIGHT_STEPS * HALF_RANGE_SQUARE_STEPS) ** 2
     law = rounds[3].interval_sums
     return float(rounds[3].unbiased_cells.sum()) / unit, sqrt(law.levels[-1].noise.variance) / unit
 
@@ -381,17 +389,20 @@ class WeightedSummaryQuestion(TableQuestion):
         """Ask for sums of weights, of weighted values, of squared weights, and of their spread about the mean."""
         axes, weights = (self._axis,), Weights(self.weight, self.weight_cap)
         beyond_query = WeightQuery((count_beyond_bounds(self._axis),), weights, CountUse.CELLS)
-        beyond = yield from ask_workload(SingleQueryWorkload(beyond_query), WATCHED)
-        shares = [share * (1 - WATCHED) for share in ROUND_FRACTIONS]
+        beyond = yield from ask_workload(SingleQueryWorkload(beyond_query), OUTSIDE_FRACTION)
+        shares = [share * (1 - OUTSIDE_FRACTION) for share in ROUND_FRACTIONS]
         weight = yield from ask_workload(SingleQueryWorkload(WeightQuery(axes, weights, CountUse.CELLS)), shares[0])
-        values = yield from ask_workload(SingleQueryWorkload(WeightedSumQuery(axes, weights, WEIGHTED_HALF)), shares[1])
+        values = yield from ask_workload(
+            SingleQueryWorkload(WeightedSumQuery(axes, weights, HALF_RANGE_STEPS)), shares[1]
+        )
         squares = yield from ask_workload(SingleQueryWorkload(SquaredWeightQuery(axes, weights)), shares[2])
         evidence = Evidence.from_release(weight), Evidence.from_release(values)
         center = round(
-            SPREAD_HALF * min(max(_sum_weighted_distances(evidence) / max(_sum_weights(evidence), 1.0), -1.0), 1.0)
+            HALF_RANGE_SQUARE_STEPS
+            * min(max(_sum_weighted_distances(evidence) / max(_sum_weights(evidence), 1.0), -1.0), 1.0)
         )
         spread = yield from ask_workload(
-            SingleQueryWorkload(WeightedSpreadQuery(axes, weights, SPREAD_HALF, center)), shares[3]
+            SingleQueryWorkload(WeightedSpreadQuery(axes, weights, HALF_RANGE_SQUARE_STEPS, center)), shares[3]
         )
         releases = [weight, values, squares, spread]
         rounds, label = tuple(map(Evidence.from_release, releases)), format_axis_label(self.column, self.measured_in)

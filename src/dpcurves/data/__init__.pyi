@@ -20,7 +20,7 @@ from .file_names import FileGroup, list_files, list_paths
 from .grid import (
     DOUBLINGS,
     HUNDREDTHS,
-    MOST_LAID_OUT,
+    MOST_STORED_EDGES,
     SCORES,
     UNIT_INTERVAL,
     Grid,
@@ -30,7 +30,7 @@ from .grid import (
     middles_of,
 )
 from .missing import MissingReason
-from .universe import FAKES, HashUniverse, TextUniverse, Universe, parse_universe
+from .universe import FALSE_NAMES, HashUniverse, TextUniverse, Universe, parse_universe
 from .values import CAP_ALONE, MISSING_WEIGHTS, Values, Weights
 
 __all__ = [
@@ -38,11 +38,11 @@ __all__ = [
     "CAP_ALONE",
     "COMPRESSED",
     "DOUBLINGS",
-    "FAKES",
+    "FALSE_NAMES",
     "HUNDREDTHS",
     "LOOKS_LIKE_AN_EXPRESSION",
     "MISSING_WEIGHTS",
-    "MOST_LAID_OUT",
+    "MOST_STORED_EDGES",
     "SCORES",
     "UNIT_INTERVAL",
     "Axis",

@@ -96,7 +96,7 @@ def parse_cell_count(text: str) -> int:
     return int(text) if power is None else 1 << int(power[1])
 
 
-MOST_LAID_OUT = 2**20
+MOST_STORED_EDGES = 2**20
 """Edges. Largest number of edges that are kept in memory at once; the edges of finer grids stay a formula."""
 
 CELLS_PER_VALUE = 1000
@@ -410,8 +410,8 @@ class Grid:
 
     @property
     def _has_few_edges(self) -> bool:
-        """True if the grid has at most `MOST_LAID_OUT` cells, so that all edges may be in memory at once."""
-        return self.spacing is Spacing.EXPLICIT or self.cells <= MOST_LAID_OUT
+        """True if the grid has at most `MOST_STORED_EDGES` cells, so that all edges may be in memory at once."""
+        return self.spacing is Spacing.EXPLICIT or self.cells <= MOST_STORED_EDGES
 
     def cell_of(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return the slot that each value is counted in, shape ``(n,) -> (n,)``. All engines must agree with it.
@@ -545,7 +545,7 @@ def doubling_grid(unit: float, doublings: int = DOUBLINGS, *, name: str = "unit"
     if not (isfinite(unit) and unit >= np.finfo(np.float64).tiny):
         raise InvalidArgument(name, f"a finite number above zero is needed, at least 2.3e-308, got {unit}")
     if not 1 <= doublings <= 256:
-        raise InvalidArgument("doublings", f"a whole number from 1 to 256 is needed, got {doublings}")
+        raise InvalidArgument("doublings", f"a whole number from 1 to 256 is needed, as in 64, got {doublings}")
     bounds = [unit * 2.0**power for power in range(doublings + 1)]
     if not isfinite(bounds[-1]):
         raise InvalidArgument(
@@ -615,7 +615,8 @@ def find_round_numbers(edges: NDArray[np.float64]) -> NDArray[np.float64]:
     low, high = edges[:-1], edges[1:]
     exponent_rounding = 1e-9  # rounding error of a base-10 logarithm
     power = np.ceil(np.log10(high - low) - exponent_rounding)
-    inside = power >= LEAST_EXPONENT
+    # -290: exponent of ten below which powers of ten are too inexact as doubles
+    inside = power >= -290
     step = 10.0 ** np.where(inside, power, 0.0)
     with np.errstate(over="ignore", invalid="ignore"):
         factors = np.ceil(low / step - exponent_rounding)  # an edge may be one double off the decimal
@@ -627,10 +628,6 @@ def find_round_numbers(edges: NDArray[np.float64]) -> NDArray[np.float64]:
     inner_multiples = multiples[inside & (multiples < high) & (edges[0] <= multiples)]
     at_upper_bound = np.flatnonzero(inside[-1:] & (edges[-1:] == np.round(edges[-1:] / step[-1:]) * step[-1:]))
     return np.append(inner_multiples, edges[-1:][at_upper_bound])
-
-
-LEAST_EXPONENT = -290
-"""Exponent of ten below which powers of ten are too inexact as doubles."""
 
 
 def require_clipped(name: str, grid: object) -> Grid:

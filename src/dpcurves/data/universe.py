@@ -9,10 +9,11 @@ from re import finditer
 
 from ..arguments import InvalidArgument, WrongArgumentType, convert_to_integers, require_type
 
-MOST_BYTES = 200
+LONGEST_NAME_BYTES = 200
 """Bytes of UTF-8 that a name may have."""
-FAKES = Fraction(1, 10)
-"""Names. Upper bound on the expected number of released names that no record has, split evenly over the ranks."""
+FALSE_NAMES = Fraction(1, 10)
+"""Names. Upper bound on the expected number of released names that no record has; partition selection splits it evenly
+over the ranks."""
 BITS_A_DIGIT = 4
 """Bits of a hexadecimal digit."""
 
@@ -46,10 +47,10 @@ class TextUniverse:
         letters = _expand_letters(self.alphabet)
         object.__setattr__(self, "alphabet", letters)
         widest = max(len(letter.encode()) for letter in letters)
-        if not 1 <= self.longest <= MOST_BYTES // widest:
+        if not 1 <= self.longest <= LONGEST_NAME_BYTES // widest:
             raise InvalidArgument(
                 "longest",
-                f"a length from 1 to {MOST_BYTES // widest} is needed, because names have up to 200"
+                f"a length from 1 to {LONGEST_NAME_BYTES // widest} is needed, because names have up to 200"
                 " bytes; choose such a length",
             )
 

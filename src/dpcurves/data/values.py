@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..arguments import InvalidArgument, WrongArgumentType, describe_value, require_number, require_type
 from ..arrays import FloatArray, IntArray
 from .axis import Axis
-from .grid import MOST_LAID_OUT, Grid, Outside, Spacing
+from .grid import MOST_STORED_EDGES, Grid, Outside, Spacing
 
 FORMS = "first:last, as in 0:120, first:last:step, as in 0:120:5, or the values, as in 300,350,400"
 DECIMAL_DIGITS = 400
@@ -138,13 +138,13 @@ def _sort_values(values: Iterable[float]) -> tuple[float, ...]:
     """
     if isinstance(values, str | bytes | Grid):
         raise WrongArgumentType(
-            "values", f"a list of numbers is needed, as range(0, 121), got {describe_value(values)}"
+            "values", f"a list of numbers is needed, as in Values(range(0, 121)), got {describe_value(values)}"
         )
     try:
         declared = tuple(values)
     except TypeError:
         raise WrongArgumentType(
-            "values", f"a list of numbers is needed, as range(0, 121), got {describe_value(values)}"
+            "values", f"a list of numbers is needed, as in Values(range(0, 121)), got {describe_value(values)}"
         ) from None
     finite_values = tuple(sorted(require_number("values", value) + 0.0 for value in declared))  # -0.0 is 0.0
     if not finite_values:
@@ -204,10 +204,10 @@ def _list_steps(first: Decimal, last: Decimal, step: Decimal) -> list[float]:
             raise InvalidArgument(
                 "values", f"steps of {step} from {first} do not end at {last}; choose a step that divides the range"
             )
-        if steps >= MOST_LAID_OUT:
+        if steps >= MOST_STORED_EDGES:
             raise InvalidArgument(
                 "values",
-                f"at most {MOST_LAID_OUT} values can be declared, got {steps + 1:f}; choose a larger step or a grid",
+                f"must be at most {MOST_STORED_EDGES} values, got {steps + 1:f}; choose a larger step or a grid",
             )
         return [float(first + step * index) for index in range(int(steps) + 1)]
 

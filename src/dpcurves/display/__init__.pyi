@@ -77,7 +77,7 @@ from .numerals import (
     is_date_axis,
 )
 from .office import (
-    PRINTED,
+    PRINT_RESOLUTION,
     SUPPRESSED,
     SheetPage,
     build_workbook,
@@ -148,7 +148,7 @@ __all__ = [
     "NUMBER",
     "NUMBERS",
     "POPULATION",
-    "PRINTED",
+    "PRINT_RESOLUTION",
     "RECORDS",
     "ROWS",
     "SEEDED",

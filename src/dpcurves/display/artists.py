@@ -131,7 +131,7 @@ LABEL_GAP = 4.0
 """Points. Distance between the axis label and a footnote."""
 LINE_HEIGHT = 1.25 * LETTER_SIZE
 """Points. Height of a line of a footnote."""
-LETTER = 0.5 * LETTER_SIZE
+LETTER_WIDTH = 0.5 * LETTER_SIZE
 """Points. Mean width of a letter of a footnote."""
 NOTE_GREY = "#6b6b6b"
 PALE_NOTE = "#a8adb3"
@@ -170,8 +170,8 @@ class Footnote(Annotation):
         # y tick labels are 8 points large, and 6 characters of them fit by default
         narrowed = max(names - 6, 0) * 8.0 / LETTER_SIZE if is_laid_out else 0
         # at least 24 characters a line
-        self._letters = max(24, int(across * 72 / ax.figure.dpi / scale_font_size(LETTER) - narrowed))
-        self._letter_width = scale_font_size(LETTER) / 72  # inches: files have other dots per inch than screens
+        self._letters = max(24, int(across * 72 / ax.figure.dpi / scale_font_size(LETTER_WIDTH) - narrowed))
+        self._letter_width = scale_font_size(LETTER_WIDTH) / 72  # inches: files have other dots per inch than screens
         self._warning = PALE_WARNING if is_dark(ax) else WARNING
 
     @classmethod

@@ -175,11 +175,11 @@ def format_for(ax: Axes, text: object) -> str:
 # Long arrays are thinned to the resolution of a plot.
 
 
-BLOCKS = 1000
-"""Pixels along each axis to which long arrays are thinned."""
+THINNED_POINTS = 1000
+"""Pixels along each axis to which long arrays are thinned before they are drawn: more than a figure shows apart."""
 
 
-def select_visible_points(x: FloatArray, y: FloatArray, finest: int = BLOCKS) -> NDArray[np.int64]:
+def select_visible_points(x: FloatArray, y: FloatArray, finest: int = THINNED_POINTS) -> NDArray[np.int64]:
     """Return the indices of points to draw: all, or those where the line moves by a pixel of a grid of `finest` pixels,
     and their neighbours.
 
@@ -203,7 +203,7 @@ def _pixels(values: FloatArray, finest: int) -> FloatArray:
 
 
 def hull_in_blocks(
-    edges: FloatArray, low: FloatArray, high: FloatArray, finest: int = BLOCKS
+    edges: FloatArray, low: FloatArray, high: FloatArray, finest: int = THINNED_POINTS
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return edges and bounds of a band over cells; beyond ``2 * finest`` cells, the hull over blocks of adjacent
     cells.
@@ -280,12 +280,12 @@ RECORDS = "for these records"
 """Label of intervals that cover the noise."""
 POPULATION = "for the population"
 """Label of intervals that cover noise and sampling."""
-DEEP = 0.34
+BAND_OPACITY = 0.34
 """Opacity, from 0 to 1, of a band for the records of the table."""
-PALE = 0.15
+POPULATION_OPACITY = 0.15
 """Opacity, from 0 to 1, of a band for the population."""
-DENSER = 1.7
-"""Ratio. Opacity of a shade on a dark background over that on a light one."""
+DARK_OPACITY_RATIO = 1.7
+"""Ratio of the opacity of a band on a dark background to that on a light one, where bands are harder to see."""
 UNNAMED = "_nolegend_"
 
 
@@ -316,7 +316,7 @@ class Shade(NamedTuple):
 def shade_opacity(words: str, ax: Axes) -> float:
     """Return the opacity of a shade: lower for intervals for the population, which are wider, and higher on a dark
     background."""
-    return (PALE if POPULATION in words else DEEP) * (DENSER if is_dark(ax) else 1.0)
+    return (POPULATION_OPACITY if POPULATION in words else BAND_OPACITY) * (DARK_OPACITY_RATIO if is_dark(ax) else 1.0)
 
 
 def choose_colormap(ax: Axes) -> str:
@@ -342,7 +342,7 @@ def deduplicate_label(ax: Axes, words: str) -> str:
 # Plots: layers in the style of a curve; axes, legend and privacy statement are the same for all plots.
 
 
-UNIT = -0.02, 1.02
+SHARE_LIMITS = -0.02, 1.02
 """Shares. Limits of an axis of shares, with a margin."""
 
 

@@ -15,11 +15,11 @@ from numpy.typing import ArrayLike
 from ..arrays import FloatArray
 from ..conversation import PrivacyStatement
 from .canvas import (
-    BLOCKS,
     GREY,
     LANDSCAPE,
+    SHARE_LIMITS,
     SQUARE,
-    UNIT,
+    THINNED_POINTS,
     DrawingOptions,
     Picture,
     Shade,
@@ -118,11 +118,11 @@ def _finish_shares(picture: Picture, label: str, upwards: str) -> Axes:
     the axes.
     """
     if picture.is_first:
-        picture.ax.set(ylim=UNIT, xmargin=0.01)
+        picture.ax.set(ylim=SHARE_LIMITS, xmargin=0.01)
     return picture.label_axes(label, upwards).add_statement()
 
 
-QUANTILE_ROOM = -0.03, 1.09
+SHARE_LIMITS_WITH_TEXT = -0.03, 1.09
 """Shares. Limits of an axis of shares, with room for text above."""
 
 
@@ -189,7 +189,7 @@ def _draw_bars_across(picture: Picture, shares: FloatArray, points: FloatArray, 
 
 def _mark_shares(ax: Axes, shares: FloatArray) -> None:
     """Set the ticks of the y axis to the levels of the quantiles, if they are few and far apart."""
-    ax.set(ylim=QUANTILE_ROOM, xmargin=0.12)
+    ax.set(ylim=SHARE_LIMITS_WITH_TEXT, xmargin=0.12)
     if len(shares) <= MOST_LABELLED and (len(shares) < 2 or np.diff(np.sort(shares)).min() >= 0.04):
         ax.set_yticks(shares, [f"{share:g}" for share in shares])
     ax.grid(axis="y", alpha=0.25, linewidth=0.6)
@@ -308,7 +308,7 @@ def _are_uneven(bounds: FloatArray) -> bool:
 def _draw_stairs(picture: Picture, bounds: FloatArray, heights: FloatArray) -> None:
     """Draw counts as stairs: filled in grey for a first curve of few cells, as a line otherwise."""
     ax, style, title = picture.ax, picture.style, picture.legend_label()
-    if len(heights) > 2 * BLOCKS:
+    if len(heights) > 2 * THINNED_POINTS:
         return draw_between(ax, bounds, heights, heights, color=style.color, alpha=0.9, title=title)
     if picture.is_first and len(heights) <= 512:  # more bars are too narrow to be filled
         # Grey and below the shades, so that it does not look like part of an error band.

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .canvas import (
-    DEEP,
-    DENSER,
+    BAND_OPACITY,
+    DARK_OPACITY_RATIO,
     LANDSCAPE,
     add_legend,
     format_for,
@@ -61,11 +61,11 @@ def draw_forecast(
         ax.set_xscale("log")
     if is_curve:
         seen = select_visible_points(at, heights)
-        dense = DEEP * (DENSER if is_dark(ax) else 1.0)
+        dense = BAND_OPACITY * (DARK_OPACITY_RATIO if is_dark(ax) else 1.0)
         ax.fill_between(at[seen], low[seen], high[seen], color=color, alpha=dense, linewidth=0, label=words)
         ax.plot(at[seen], heights[seen], dash, color=color, linewidth=scale_line_width(1.6), label="expected curve")
     else:
-        ax.vlines(at, low, high, color=color, alpha=DEEP * 1.6, linewidth=scale_line_width(4), label=words)
+        ax.vlines(at, low, high, color=color, alpha=BAND_OPACITY * 1.6, linewidth=scale_line_width(4), label=words)
         ax.plot(at, heights, "o", color=color, markersize=4, label="expected numbers")
     ax.set_xlabel(format_for(ax, labels[0]), parse_math=False)
     ax.set_ylabel(labels[1], parse_math=False)

@@ -17,8 +17,8 @@ from .canvas import (
     GREY,
     LANDSCAPE,
     POPULATION,
+    SHARE_LIMITS,
     SQUARE,
-    UNIT,
     Picture,
     Shade,
     add_legend,
@@ -70,8 +70,8 @@ def draw_curves(
             ax.fill_between(x, low, high, linewidth=0, color=color, alpha=shade_opacity(words, ax), label=label)
         picture.draw_line(x, y, picture.legend_label())
     if share:
-        picture.ax.set(xlim=UNIT, ylim=UNIT, aspect="equal")
-        picture.ax.plot(UNIT, UNIT, color=GREY, linestyle=(0, (1, 2)), linewidth=1.2)
+        picture.ax.set(xlim=SHARE_LIMITS, ylim=SHARE_LIMITS, aspect="equal")
+        picture.ax.plot(SHARE_LIMITS, SHARE_LIMITS, color=GREY, linestyle=(0, (1, 2)), linewidth=1.2)
     picture.name = None
     return picture.label_axes(*labels, place="above").add_statement()
 
@@ -400,8 +400,11 @@ class ForestPanel(NamedTuple):
     limits: tuple[float, float] | None = None
 
 
-RATIOS = (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10), (*np.arange(2, 10) / 10, *np.arange(10, 20) / 10, 2, 2.5, 3)
-"""Ticks on an axis of ratios; and more of them, where these are few."""
+RATIO_TICKS = (
+    (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10),
+    (*np.arange(2, 10) / 10, *np.arange(10, 20) / 10, 2, 2.5, 3),
+)
+"""Ratios that are marked on an axis of ratios: the usual ones, and more of them where the axis shows few."""
 
 
 def draw_forest(
@@ -471,7 +474,7 @@ def _draw_rows(ax: Axes, panel: ForestPanel, shades: Sequence[Shade]) -> None:
     ax.set(ylim=(-0.6, len(panel.names) - 0.4), xlim=limits)
     if panel.is_ratio:
         ax.set_xscale("log")
-        coarse, fine = ([tick for tick in ticks if limits[0] <= tick <= limits[1]] for ticks in RATIOS)
+        coarse, fine = ([tick for tick in ticks if limits[0] <= tick <= limits[1]] for ticks in RATIO_TICKS)
         ticks = coarse if len(coarse) > 2 else fine
         ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         ax.minorticks_off()

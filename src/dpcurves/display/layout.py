@@ -67,8 +67,8 @@ class Tuning:
 TUNING = Tuning()
 CORNERS = ("upper right", "upper left", "lower right", "lower left", "center right", "center left")
 """Places of a legend inside a plot, in the order in which they are tried."""
-UNBROKEN = 10_000
-"""Characters: entries of a legend are not wrapped."""
+UNWRAPPED_LETTERS = 10_000
+"""Characters of a line that is never reached: legend entries are laid out unwrapped at first."""
 COLORBAR, STATEMENT = "<colorbar>", "<statement>"
 """Labels of axes that are no plots: of a colour bar, by matplotlib, and of the statement below several plots."""
 
@@ -112,7 +112,7 @@ class FittedLayout(ConstrainedLayoutEngine):
     def request_legend(self, ax: Axes, request: LegendRequest) -> None:
         """Add a legend of all labelled artists of `ax` where it covers no data, else above the plot."""
         self._legends[ax] = request
-        _create_legend(ax, request, 1, UNBROKEN)
+        _create_legend(ax, request, 1, UNWRAPPED_LETTERS)
 
     def legend_title(self, ax: Axes) -> str:
         """Return the title of the legend of `ax`; empty if it has none."""
@@ -123,7 +123,7 @@ class FittedLayout(ConstrainedLayoutEngine):
         request = self._legends.get(ax)
         if request is not None:
             request.title = title
-            _create_legend(ax, request, 1, UNBROKEN)
+            _create_legend(ax, request, 1, UNWRAPPED_LETTERS)
 
     def execute(self, fig: Figure) -> None:
         """Lay out `fig`; called by matplotlib whenever it is drawn."""
@@ -251,7 +251,7 @@ class FittedLayout(ConstrainedLayoutEngine):
         """Put the legend above the plot, in as many columns as fit into `room` pixels, with wrapped entries."""
         entries = len(ax.get_legend_handles_labels()[1])
         for columns in range(min(self._tuning.most_columns, entries), 0, -1):
-            legend = _create_legend(ax, request, columns, UNBROKEN)
+            legend = _create_legend(ax, request, columns, UNWRAPPED_LETTERS)
             if legend.get_window_extent(renderer).width <= room:
                 return
         for letters in (90, 75, 60, 50, 40, 32, 26, 20, 14):  # of a line of an entry

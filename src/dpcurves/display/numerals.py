@@ -139,8 +139,8 @@ LARGEST_PLAIN = 1e15
 """Absolute value from which numbers are written with a power of ten."""
 SMALLEST_PLAIN = 1e-5
 """Absolute value below which numbers are written with a power of ten."""
-FIGURES = 4
-"""Digits. Significant digits of a number of unknown precision."""
+SIGNIFICANT_DIGITS = 4
+"""Digits of a number of unknown precision that are shown."""
 MOST_DECIMALS = 12
 """Digits. The most decimals of a rounded number, and the most digits of a number that is shown in full."""
 MOST_LABELLED = 12
@@ -161,8 +161,8 @@ def format_number(value: float, width: float = 0.0) -> str:
     if width > 0:
         return _round_to_power(value, floor(log10(width) + 1e-9) - 1)
     if value and not SMALLEST_PLAIN <= abs(value) < LARGEST_PLAIN:
-        return f"{value:.{FIGURES}g}"
-    place = floor(log10(abs(value)) + 1e-12) - FIGURES + 1 if value else 0
+        return f"{value:.{SIGNIFICANT_DIGITS}g}"
+    place = floor(log10(abs(value)) + 1e-12) - SIGNIFICANT_DIGITS + 1 if value else 0
     text = _round_to_power(value, min(place, 0))
     return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -215,7 +215,7 @@ def format_interval(lower: float, upper: float, known_to: float = 0.0) -> str:
             (True, False): f"{format_number(lower)} or more", (False, True): f"less than {format_number(upper)}",
         }.get((isfinite(lower), isfinite(upper)), "not known")  # fmt: skip
     if 0 < max(abs(lower), abs(upper)) < 1e-290:  # below it, rounding to powers of ten underflows doubles
-        return f"{lower:.{FIGURES}g} to {upper:.{FIGURES}g}"
+        return f"{lower:.{SIGNIFICANT_DIGITS}g} to {upper:.{SIGNIFICANT_DIGITS}g}"
     digits = count_decimals(np.array([lower, upper]), max(abs(lower), abs(upper)))
     if known_to > 0:
         digits = min(digits, max(1 - floor(log10(known_to) + 1e-9), 0))
@@ -228,7 +228,7 @@ def format_interval(lower: float, upper: float, known_to: float = 0.0) -> str:
 def _round_to_power(value: float, place: int) -> str:
     """Return a number rounded to ``10**place``, as text with grouped thousands."""
     if place < -MOST_DECIMALS or abs(value) >= LARGEST_PLAIN:
-        return f"{value:.{FIGURES}g}"
+        return f"{value:.{SIGNIFICANT_DIGITS}g}"
     rounded = round(value, -place) + 0.0  # no negative zero
     return f"{rounded:,.{max(-place, 0)}f}"
 
@@ -259,7 +259,9 @@ def format_numbers(values: ArrayLike) -> list[str]:
     plain = finite[np.abs(finite) < LARGEST_PLAIN]
     largest = float(np.abs(plain).max(initial=0.0))
     if (len(plain) < len(finite) and not largest) or 0 < largest < SMALLEST_PLAIN:
-        return [f"{value:.{FIGURES}g}" if isfinite(value) else format_number(value) for value in array.tolist()]
+        return [
+            f"{value:.{SIGNIFICANT_DIGITS}g}" if isfinite(value) else format_number(value) for value in array.tolist()
+        ]
     if len(plain) < len(finite):  # outliers must not take digits from the others
         return [format_number(value) for value in array.tolist()]
     power = -count_decimals(plain, largest)
@@ -272,7 +274,7 @@ def count_decimals(values: NDArray[np.float64], largest: float) -> int:
     steps = np.diff(values)
     step = float(np.median(steps)) if len(steps) and np.all(steps > 0) else largest
     enough = min(
-        max(decimals_for_figures(largest, FIGURES), decimals_for_figures(step, 2)),
+        max(decimals_for_figures(largest, SIGNIFICANT_DIGITS), decimals_for_figures(step, 2)),
         decimals_for_figures(largest, 7),  # at most 7 digits of the largest number
     )
     figures = (digits for digits in range(enough) if np.allclose(np.round(values, digits), values, rtol=1e-12, atol=0))
@@ -290,7 +292,7 @@ def decimals_for_figures(value: float, figures: int) -> int:
 UNITS = DATE, MOMENT = "date", "moment"
 """Units of axes in days and in seconds since 1970."""
 FIRST, LAST = date.min.toordinal(), date.max.toordinal()
-BEGINNING = date(1970, 1, 1).toordinal()
+EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 """Days. The proleptic ordinal of 1970-01-01."""
 IN_UTC = " UTC"
 """Suffix of times; times of all zones are converted to UTC before they are counted."""
@@ -321,13 +323,13 @@ def format_date(value: float, label: str) -> str | None:
     if not is_date_axis(label) or not isfinite(value):
         return None
     if label.endswith(f"({DATE})"):
-        day = BEGINNING + floor(value)
+        day = EPOCH_ORDINAL + floor(value)
         return date.fromordinal(day).isoformat() if FIRST <= day <= LAST else None
     per_day = 86_400  # seconds of a day
-    days = floor(value / per_day) + BEGINNING
+    days = floor(value / per_day) + EPOCH_ORDINAL
     if not FIRST <= days <= LAST:
         return None
-    since = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days=days - BEGINNING, seconds=floor(value % per_day))
+    since = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days=days - EPOCH_ORDINAL, seconds=floor(value % per_day))
     return f"{since.replace(tzinfo=None).isoformat(sep=' ')}{IN_UTC}"
 
 

@@ -31,13 +31,14 @@ SHEET_ROWS = 2**20 - 1
 """Rows of an Excel sheet below the header."""
 LONGEST_TEXT = 32_767
 """Characters that an Excel cell can hold."""
-MADE = datetime(2000, 1, 1)
-"""Creation date of all workbooks: a released result has no date, and equal results give equal bytes."""
+CREATION_DATE = datetime(2000, 1, 1)
+"""Date that all workbooks have as their creation date: a released result has no date, and equal results give equal
+bytes."""
 SUPPRESSED = ".."
 """Placeholder of a suppressed number."""
-A4 = 9
-"""Excel's number of the paper size A4."""
-PRINTED = 300
+A4_PAPER = 9
+"""Number of the paper size A4 in Excel's page setup (ECMA-376, `paperSize`)."""
+PRINT_RESOLUTION = 300
 """Dots per inch for print."""
 
 
@@ -170,7 +171,7 @@ def build_workbook(pages: Sequence[SheetPage], sheets: Mapping[str, ResultTable]
 
     buffer = BytesIO()
     book = Workbook(buffer, {"in_memory": True})
-    book.set_properties({"created": MADE})
+    book.set_properties({"created": CREATION_DATE})
     styles = _Styles(book)
     for page in pages:
         _write_page(book.add_worksheet(page.name), styles, page)
@@ -221,7 +222,7 @@ def _set_up_print(sheet: Any, widths: Sequence[float], *, tall: bool) -> None:
     """Set a sheet up to be printed one page wide, in landscape format if it is wide; if not `tall`, on one page."""
     if sum(widths) > 95:  # characters that fit the width of a portrait page
         sheet.set_landscape()
-    sheet.set_paper(A4)
+    sheet.set_paper(A4_PAPER)
     sheet.fit_to_pages(1, 0 if tall else 1)
     sheet.set_footer("&C&P / &N")
 
@@ -318,7 +319,7 @@ def _write_cell(sheet: Any, row: int, column: int, value: object, style: Any) ->
         sheet.write_string(row, column, str(value)[:LONGEST_TEXT], style)
 
 
-def render_png(picture: Axes, dots: int = PRINTED) -> bytes:
+def render_png(picture: Axes, dots: int = PRINT_RESOLUTION) -> bytes:
     """Return a plot as the bytes of a PNG file with `dots` dots per inch."""
     buffer = BytesIO()
     save_axes(picture, buffer, ".png", dots)

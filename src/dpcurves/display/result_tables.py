@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..foreign_text import isolate_in_html
 from .numerals import (
-    FIGURES,
     LARGEST_PLAIN,
+    SIGNIFICANT_DIGITS,
     SMALLEST_PLAIN,
     count_decimals,
     decimals_for_figures,
@@ -443,7 +443,7 @@ def _decimals_of(values: NDArray[np.float64], widths: NDArray[np.float64] | None
     if widths is None:
         return max(count_decimals(finite, largest), least)
     by_width = max(-(floor(log10(width) + 1e-9) - 1), 0) if width else 0
-    fewest, most = (decimals_for_figures(largest, figures) for figures in (3, FIGURES))
+    fewest, most = (decimals_for_figures(largest, figures) for figures in (3, SIGNIFICANT_DIGITS))
     exact = max(
         count_decimals(finite, largest), count_decimals(known, width)
     )  # ends at edges of whole numbers are whole

@@ -18,8 +18,8 @@ from .canvas import (
     GREY,
     LANDSCAPE,
     POPULATION,
+    SHARE_LIMITS,
     SQUARE,
-    UNIT,
     DrawingOptions,
     Picture,
     Place,
@@ -53,7 +53,7 @@ def _draw_rates(
 
 def _frame_shares(picture: Picture, across: str, upwards: str) -> None:
     """Set equal axes from 0 to 1 with these labels."""
-    picture.ax.set(xlim=UNIT, ylim=UNIT, aspect="equal")
+    picture.ax.set(xlim=SHARE_LIMITS, ylim=SHARE_LIMITS, aspect="equal")
     picture.ax.set_xlabel(across, parse_math=False)
     picture.ax.set_ylabel(upwards, parse_math=False)
 
@@ -259,7 +259,7 @@ def draw_numbers(values: Mapping[str, float], privacy: PrivacyStatement, **on: U
             limits[np.isfinite(limits)].max(initial=1.0)
         )  # a log loss may exceed 1, and its interval may be unbounded
         picture.ax.set(
-            xlim=(UNIT[0], max(UNIT[1], beyond * UNIT[1])),
+            xlim=(SHARE_LIMITS[0], max(SHARE_LIMITS[1], beyond * SHARE_LIMITS[1])),
             ylim=(-1.0, len(values) - 1 + 0.36 * len(values)),  # share of the rows for the legend
         )
         picture.ax.grid(axis="x", alpha=0.3, linewidth=0.6)
@@ -302,7 +302,7 @@ def draw_confusion(
 UNKNOWN = "anything from 0 to 1"
 COUNT_FLOOR = -0.16
 """Share of the height. Foot of the bars that count scores, below the axis."""
-TALLEST = 0.12
+TALLEST_COUNT_BAR = 0.12
 """Share of the height. Height of the tallest bar that counts scores."""
 
 
@@ -332,8 +332,8 @@ def draw_calibration(
         ax.axhline(0, color=GREY, linewidth=0.6)
         ax.set_yticks(np.linspace(0, top, 6))
         ax.set(xlabel="mean predicted probability", ylabel="share of positives")
-        floor = UNIT[0] if count is None else COUNT_FLOOR
-        ax.set(xlim=(UNIT[0] * top, UNIT[1] * top), ylim=(floor * top, 1.02 * top), aspect="equal")
+        floor = SHARE_LIMITS[0] if count is None else COUNT_FLOOR
+        ax.set(xlim=(SHARE_LIMITS[0] * top, SHARE_LIMITS[1] * top), ylim=(floor * top, 1.02 * top), aspect="equal")
     known = np.ones(len(observed), dtype=bool)
     for shade in picture.shades:
         known &= (np.asarray(shade.lower) > 0) | (np.asarray(shade.upper) < 1)
@@ -345,7 +345,7 @@ def draw_calibration(
     if count is not None:
         sizes = np.asarray(count, dtype=float)
         largest = np.fmax.reduce(sizes, initial=1.0)
-        tops = COUNT_FLOOR + TALLEST * np.clip(sizes, 0, None) / largest
+        tops = COUNT_FLOOR + TALLEST_COUNT_BAR * np.clip(sizes, 0, None) / largest
         words, width = f"records per group, up to {largest:,.0f}", _bar_width(predicted / top)
         ax.vlines(predicted, COUNT_FLOOR * top, tops * top, color=color, alpha=0.35, linewidth=width, label=words)
     return picture.label_axes(place="above", plainly=False).add_statement()
@@ -440,7 +440,7 @@ def draw_binned_residuals(
     if picture.is_first:
         ax.axhline(0, color=GREY, linewidth=0.8)
         ax.margins(y=0.25)
-        ax.set(xlim=UNIT, xlabel="mean predicted probability", ylabel="mean residual: label minus prediction")
+        ax.set(xlim=SHARE_LIMITS, xlabel="mean predicted probability", ylabel="mean residual: label minus prediction")
     across, upwards, sizes = (np.asarray(values, dtype=float) for values in (prob_pred, residual, count))
     for lower, upper, words in picture.shades:
         for bound, label in ((upper, picture.legend_label(words)), (lower, "")):

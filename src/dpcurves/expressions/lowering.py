@@ -9,6 +9,7 @@ from .checked import Checked, ValueType
 
 NUMBER, TRUTH = ValueType.NUMBER, ValueType.TRUTH
 EPOCH = date(1970, 1, 1)
+"""Days are counted from this date, the epoch of Unix."""
 MICROSECONDS = MappingProxyType({
     "second": 10**6, "minute": 60 * 10**6, "hour": 3600 * 10**6, "day": 86400 * 10**6,
 })  # fmt: skip

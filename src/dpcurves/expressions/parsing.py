@@ -17,8 +17,8 @@ from .syntax import (
     CASTS,
     CLOCK_UNITS,
     COMPARISONS,
-    DEEPEST,
-    LONGEST,
+    LONGEST_EXPRESSION,
+    MOST_NESTED_CALLS,
     RESERVED,
     UNITS,
     Call,
@@ -28,7 +28,7 @@ from .syntax import (
     require_bounded,
 )
 
-SHOWN = 40
+QUOTED_LETTERS = 40
 """Characters of an expression that a message quotes."""
 WORDS = re.compile(
     r"""\s*(?:
@@ -92,6 +92,7 @@ class Word(NamedTuple):
 
 
 END = Word("end", "", -1)
+"""The word after the last word of every expression; position -1 marks that it is not in the text."""
 
 
 @lru_cache(maxsize=256)
@@ -108,8 +109,10 @@ def parse_expression(text: str, argument: str = "expression") -> Node:
     >>> format_expression(parse_expression("age>=65 and sex in ('F')"))
     "age >= 65 AND sex IN ('F')"
     """
-    if not text.strip() or len(text) > LONGEST:
-        raise InvalidArgument(argument, f"an expression of 1 to {LONGEST:,} characters is needed, as in age >= 65")
+    if not text.strip() or len(text) > LONGEST_EXPRESSION:
+        raise InvalidArgument(
+            argument, f"an expression of 1 to {LONGEST_EXPRESSION:,} characters is needed, as in age >= 65"
+        )
     if not text.isprintable():
         raise InvalidArgument(
             argument,
@@ -155,7 +158,7 @@ class _Parser:
     def _refuse(self, word: Word, rule: str) -> NoReturn:
         """Raise an error that quotes the text from a word on."""
         rest = self.text[word.start :].strip() if word is not END else "the end"
-        shown = rest if len(rest) <= SHOWN else f"{rest[:SHOWN]}..."
+        shown = rest if len(rest) <= QUOTED_LETTERS else f"{rest[:QUOTED_LETTERS]}..."
         raise InvalidArgument(self.argument, f"{shown}: {rule}")
 
     def _refuse_next(self) -> NoReturn:
@@ -184,9 +187,10 @@ class _Parser:
     def _deeper(self, parse: Callable[[], Node]) -> Node:
         """Return what `parse` returns, one level deeper."""
         self.depth += 1
-        if self.depth > DEEPEST:
+        if self.depth > MOST_NESTED_CALLS:
             raise InvalidArgument(
-                self.argument, f"at most {DEEPEST} nested calls and brackets are allowed; split the expression"
+                self.argument,
+                f"at most {MOST_NESTED_CALLS} nested calls and brackets are allowed; split the expression",
             )
         node = parse()
         self.depth -= 1

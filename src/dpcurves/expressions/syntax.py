@@ -12,9 +12,9 @@ from typing import TypeAlias
 
 from ..arguments import InvalidArgument
 
-DEEPEST = 30
+MOST_NESTED_CALLS = 30
 """Nested calls of an expression: the largest number, which bounds the recursion."""
-LONGEST = 4_000
+LONGEST_EXPRESSION = 4_000
 """Characters of the text of an expression."""
 
 
@@ -53,7 +53,7 @@ UNITS = ("day", "week", "month", "quarter", "year")
 """Calendar units of dates."""
 CLOCK_UNITS = ("second", "minute", "hour")
 """Units of differences of timestamps."""
-LEVELS = MappingProxyType({
+PRECEDENCE = MappingProxyType({
     "or": 1, "and": 2, "not": 3, **dict.fromkeys((*COMPARISONS, "in", "between", "is_null", "is_not_null"), 4),
     "add": 5, "sub": 5, "mul": 6, "div": 6, "neg": 7,
 })  # fmt: skip
@@ -67,7 +67,7 @@ CALLS = frozenset({
 CASTS = MappingProxyType({"to_number": "DOUBLE", "to_text": "VARCHAR", "to_date": "DATE"})
 """SQL types of casts, by the names of their nodes."""
 FUNCTION_NAMES = frozenset({
-    *CALLS, *CASTS, *LEVELS, "case", *(f"trunc_{unit}" for unit in UNITS),
+    *CALLS, *CASTS, *PRECEDENCE, "case", *(f"trunc_{unit}" for unit in UNITS),
     *(f"diff_{unit}" for unit in (*UNITS, *CLOCK_UNITS)),
 })  # fmt: skip
 """All functions and operators of the language."""
@@ -87,7 +87,7 @@ def format_expression(node: Node) -> str:  # noqa: PLR0911  # noqa: PLR0911
             return node.name if is_plain else '"' + node.name.replace('"', '""') + '"'
     texts = [format_expression(argument) for argument in node.arguments]
     name = node.function
-    if name in LEVELS:
+    if name in PRECEDENCE:
         return _format_operator(node, texts)
     if name == "case":
         pairs = zip(texts[0:-1:2], texts[1:-1:2], strict=True)
@@ -123,7 +123,7 @@ def _format_literal(value: float | str | bool | date | None) -> str:
 
 def _format_operator(node: Call, texts: list[str]) -> str:
     """Return the SQL of an operator, with brackets around operands that bind less closely."""
-    name, level = node.function, LEVELS[node.function]
+    name, level = node.function, PRECEDENCE[node.function]
     operands = [
         text if _level(argument) > level or (index == 0 and level in {1, 2, 5, 6} and _level(argument) == level)
         else f"({text})"
@@ -145,8 +145,8 @@ def _format_operator(node: Call, texts: list[str]) -> str:
 def _level(node: Node) -> int:
     """Return the precedence of a node; a negative number binds like a minus sign."""
     if isinstance(node, Literal) and isinstance(node.value, float) and node.value < 0:
-        return LEVELS["neg"]
-    return LEVELS.get(node.function, 9) if isinstance(node, Call) else 9
+        return PRECEDENCE["neg"]
+    return PRECEDENCE.get(node.function, 9) if isinstance(node, Call) else 9
 
 
 def walk_nodes(node: Node) -> Iterator[Node]:
@@ -175,10 +175,10 @@ def require_bounded(node: Node, argument: str) -> None:
         ValueError: there are more than 200 parts, more than 30 nested calls, a number that is not finite, or a text
             that is too long or has a null character.
     """
-    depth = _measure_depth(node, DEEPEST + 1)
-    if depth > DEEPEST:
+    depth = _measure_depth(node, MOST_NESTED_CALLS + 1)
+    if depth > MOST_NESTED_CALLS:
         raise InvalidArgument(
-            argument, f"at most {DEEPEST} nested calls and brackets are allowed; split the expression"
+            argument, f"at most {MOST_NESTED_CALLS} nested calls and brackets are allowed; split the expression"
         )
     most_nodes = 200  # nodes of an expression: the largest number, which bounds the work for a row
     if sum(1 for _ in walk_nodes(node)) > most_nodes:

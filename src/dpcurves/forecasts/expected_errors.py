@@ -221,14 +221,14 @@ def _quarter_of_values(question: Any) -> float:
 CORNERS = "share of the records below and left of a corner of cells, mean error"
 SHORT = "records that bounds cover fewer than asked, mean"
 MISSED = "the records that may be fewer"
-OF_ONE_NUMBER = 200
-"""Answers. Default number of rehearsals for single numbers, whose errors vary most."""
-OF_ONE_AREA = 60
-"""Answers. Default number of rehearsals for areas and bounds."""
-OF_SLOW = 16
-"""Answers. Default number of rehearsals for answers that take long."""
-MORE_WIDTHS = 16
-"""Answers. Number of rehearsals whose intervals are computed, for quick intervals."""
+NUMBER_REHEARSALS = 200
+"""Answers that are simulated by default to forecast the error of a single number: its error varies most."""
+AREA_REHEARSALS = 60
+"""Answers that are simulated by default to forecast the error of an area under a curve, or of bounds."""
+SLOW_REHEARSALS = 16
+"""Answers that are simulated by default where one answer takes long, as of a plane."""
+WIDTH_REHEARSALS = 16
+"""Answers, out of those that are simulated, whose intervals are computed to forecast a width: widths vary little."""
 NUMBERS: Mapping[type[Any], Callable[[Any, int], float]] = {
     curves.CountQuestion: _quarter_of_records,
     curves.SumQuestion: lambda question, size: size * _quarter_of_values(question),
@@ -281,8 +281,8 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             read.missed_records,
             MISSED,
             _quarter_of_records,
-            OF_ONE_AREA,
-            MORE_WIDTHS,
+            AREA_REHEARSALS,
+            WIDTH_REHEARSALS,
         ),
         curves.PlaneBoundsQuestion: ForecastKind(
             RESIDUALS,
@@ -292,8 +292,8 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             lambda both, whom: (read.missed_records(both.x, whom) + read.missed_records(both.y, whom)) / 2,
             MISSED,
             _quarter_of_records,
-            OF_ONE_AREA,
-            MORE_WIDTHS,
+            AREA_REHEARSALS,
+            WIDTH_REHEARSALS,
         ),
         curves.RocQuestion: ForecastKind(
             CLASSES,
@@ -303,7 +303,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             lambda curve, population: read.mean_half_width(curve.auc_interval(read.LEVEL, population=population)),
             "the area",
             quarter_of_shares,
-            OF_ONE_AREA,
+            AREA_REHEARSALS,
             trace_curve=read.trace_roc,
             axis_labels=("false positive rate", "true positive rate"),
         ),
@@ -315,10 +315,10 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             read.area_half_width,
             "the area",
             quarter_of_shares,
-            OF_SLOW,
+            SLOW_REHEARSALS,
         ),
         curves.SmoothAucQuestion: ForecastKind(
-            CLASSES, fill_class_columns, read.roc_error, AREA, rehearsals=OF_ONE_AREA
+            CLASSES, fill_class_columns, read.roc_error, AREA, rehearsals=AREA_REHEARSALS
         ),
         curves.CalibrationQuestion: ForecastKind(
             CLASSES,
@@ -359,7 +359,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             "each pair, simultaneously",
             _quarter_of_records,
             40,
-            MORE_WIDTHS,
+            WIDTH_REHEARSALS,
         ),
         curves.BarChartQuestion: ForecastKind(
             PLACES,
@@ -381,8 +381,8 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             read.interval_half_width,
             "the share",
             quarter_of_shares,
-            OF_ONE_NUMBER,
-            MORE_WIDTHS,
+            NUMBER_REHEARSALS,
+            WIDTH_REHEARSALS,
             compute_truth=read.count_confirming_subsets,
         ),
         curves.Histogram2DQuestion: ForecastKind(POINTS, _fill_point_columns, read.plane_error, CORNERS),
@@ -396,8 +396,8 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
                 read.number_half_width,
                 f"the {name}",
                 nothing,
-                OF_ONE_NUMBER,
-                MORE_WIDTHS,
+                NUMBER_REHEARSALS,
+                WIDTH_REHEARSALS,
             )
             for each, nothing in NUMBERS.items()
             for name in [getattr(each, "STATISTIC", "count")]
@@ -794,7 +794,9 @@ def _summarise_errors(name: str, results: FloatArray) -> ExpectedError:
 def _require_size(table: Mapping[str, Any]) -> int:
     """Return the number of records. Raises `InvalidArgument` unless all columns have one length of at least 1."""
     if not table or not all(len(column) == len(next(iter(table.values()))) > 0 for column in table.values()):
-        raise InvalidArgument("like", "columns of equal length are needed, with at least one record")
+        raise InvalidArgument(
+            "like", "columns of equal length are needed, with at least one record, as in {'age': [41, 52]}"
+        )
     return len(next(iter(table.values())))
 
 

@@ -14,10 +14,10 @@ from ..data import HUNDREDTHS, Grid, Weights
 from . import rehearsals as read
 from .expected_errors import (
     AREA,
-    MORE_WIDTHS,
-    OF_ONE_AREA,
-    OF_ONE_NUMBER,
-    OF_SLOW,
+    AREA_REHEARSALS,
+    NUMBER_REHEARSALS,
+    SLOW_REHEARSALS,
+    WIDTH_REHEARSALS,
     ForecastKind,
     Table,
     fill_class_columns,
@@ -129,8 +129,8 @@ WEIGHTED_NUMBER = ForecastKind(
     read.number_half_width,
     "the number",
     _uninformative_width,
-    OF_ONE_NUMBER,
-    MORE_WIDTHS,
+    NUMBER_REHEARSALS,
+    WIDTH_REHEARSALS,
 )
 
 
@@ -192,7 +192,7 @@ UNBOUNDED_SCORES = ForecastKind(
     read.area_half_width,
     "the area",
     quarter_of_shares,
-    OF_SLOW,
+    SLOW_REHEARSALS,
 )
 
 
@@ -214,8 +214,8 @@ FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType(
                 read.number_half_width,
                 f"the {name}",
                 nothing,
-                OF_ONE_AREA,
-                MORE_WIDTHS,
+                AREA_REHEARSALS,
+                WIDTH_REHEARSALS,
             )
             for kind, nothing in NUMBERS.items()
             for name in [kind.BOUNDED_QUESTION.STATISTIC]

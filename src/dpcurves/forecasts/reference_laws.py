@@ -25,7 +25,7 @@ ClassesAndScores = Callable[[Generator, int], tuple[Bits, FloatArray]]
 """Function that draws classes, 0 or 1, and scores from 0 to 1."""
 Points = Callable[[Generator, int], tuple[FloatArray, FloatArray]]
 """Function that draws points of a plane."""
-TIES = 40
+TIED_VALUES = 40
 """Values. Number of round values along a grid on which tied values lie."""
 
 
@@ -37,7 +37,7 @@ def _sample_long_tail(draw: Generator, size: int) -> FloatArray:
 def _sample_zero_inflated(draw: Generator, size: int) -> FloatArray:
     """Draw a third of the values at the lower bound, like wages; the others from a long tail, mostly round numbers."""
     tail = _sample_long_tail(draw, size)
-    heaped = np.where(draw.random(size) < 0.7, np.floor(tail * TIES) / TIES, tail)
+    heaped = np.where(draw.random(size) < 0.7, np.floor(tail * TIED_VALUES) / TIED_VALUES, tail)
     return np.where(draw.random(size) < 1 / 3, 0.0, heaped)
 
 
@@ -45,7 +45,7 @@ PLACES: Mapping[str, Places] = MappingProxyType(
     {
         "a hill": lambda draw, size: np.clip(draw.normal(0.5, 0.125, size), 0, 1),
         "a long tail": _sample_long_tail,
-        "tied values": lambda draw, size: np.floor(draw.beta(2, 3, size) * TIES) / TIES,
+        "tied values": lambda draw, size: np.floor(draw.beta(2, 3, size) * TIED_VALUES) / TIED_VALUES,
         # Nine of ten records within a hundredth of the grid.
         "a narrow peak": lambda draw, size: np.where(
             draw.random(size) < 0.9, draw.normal(0.3, 0.0025, size), draw.random(size)
@@ -327,7 +327,7 @@ def _bar_law(question: curves.BarChartQuestion, curve: curves.BarChart) -> tuple
     counts = dict(zip(curve.category, curve.unbiased_counts.tolist(), strict=True))
     names, values = list(map(str, question.by.values)), np.array(question.by.values)
     if not set(names) <= counts.keys():
-        raise InvalidArgument("like", "a bar chart of the same categories is needed")
+        raise InvalidArgument("like", "a bar chart of the same categories is needed; ask both with the same categories")
     chances = normalise_weights(np.array([counts[name] for name in names]))
 
     def sample_bars(draw: Generator, size: int) -> Table:

@@ -145,7 +145,7 @@ def epsilon_per_record(setting: Setting, budget_fraction: Fraction) -> float:
 
 Releases = tuple[Release, ...]
 
-FOR_TOTAL = Fraction(1, 20)
+TOTAL_FRACTION = Fraction(1, 20)
 """Budget fraction of a count of all records, if an estimator needs their number and it is private."""
 
 
@@ -212,7 +212,11 @@ def join_tilings(first: Release, second: Release) -> Evidence:
 
 
 def estimate_record_count(
-    axes: Axes, extent: Extent, setting: Setting, budget_fraction: Fraction, counting_fraction: Fraction = FOR_TOTAL
+    axes: Axes,
+    extent: Extent,
+    setting: Setting,
+    budget_fraction: Fraction,
+    counting_fraction: Fraction = TOTAL_FRACTION,
 ) -> Generator[Step, Release, tuple[float, Fraction, Releases]]:
     """Return the approximate number of records, the remaining budget fraction, and the releases.
 

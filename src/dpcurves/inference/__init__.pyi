@@ -19,7 +19,7 @@ from .bands import (
 from .design_effect import WeightRatios, estimate_weight_ratios, kish_design_effect
 from .groups import GroupCounts, GroupNoise, hosmer_lemeshow, mean_residuals, simulated_p_value
 from .moments import (
-    KNOWN,
+    KNOWN_PROBABILITY,
     LARGEST_UNIT_VARIANCE,
     Moments,
     ReleasedMoments,
@@ -56,7 +56,7 @@ from .tails import TailCounts
 from .two_samples import TwoSampleTest, mann_whitney_statistic
 
 __all__ = [
-    "KNOWN",
+    "KNOWN_PROBABILITY",
     "LARGEST_UNIT_VARIANCE",
     "PILOT_DRAWS",
     "USUAL_DRAWS",

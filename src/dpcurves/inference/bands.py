@@ -241,7 +241,7 @@ def dkw_bound(units: float, level: float) -> float:
     0.0136
     """
     if not (units > 0 and isfinite(units)):
-        raise InvalidArgument("units", f"the number of units must be above zero, got {units}")
+        raise InvalidArgument("units", f"the number of units must be above 0, as in 5000, got {units}")
     return sqrt(log(2 / (1 - require_probability("level", level))) / (2 * units))
 
 

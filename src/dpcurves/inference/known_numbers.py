@@ -17,7 +17,7 @@ from ..arrays import BoolArray, FloatArray
 from ..summaries.two_classes import LEAST_MASS
 from .bands import upper_quantiles
 
-KNOWN_AT = 0.95
+KNOWN_LEVEL = 0.95
 """Probability of the interval, for these records, that decides whether a number is known: if it holds every possible
 value, the number is NaN."""
 
@@ -71,7 +71,7 @@ def known_curve(values: ArrayLike, ends: Any, least: ArrayLike = 0.0, most: Arra
     return known_values(values, ends, least, most) if is_unknown else np.asarray(values, dtype=np.float64)
 
 
-def may_be_zero(counts: ArrayLike, noise: FloatArray, level: float = KNOWN_AT) -> BoolArray:
+def may_be_zero(counts: ArrayLike, noise: FloatArray, level: float = KNOWN_LEVEL) -> BoolArray:
     """Return for each count whether an empty cell would give such a count with probability above ``(1 - level) / 2``.
 
     The test allows for half a record in the cell.

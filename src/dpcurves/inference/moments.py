@@ -200,13 +200,15 @@ def _simulate_binomial(mean: FloatArray, share: FloatArray, normal: FloatArray) 
 
 Ends = tuple[float, float]
 Errors = Callable[[], FloatArray]
-KNOWN = 0.95
-"""Probability with which a count must exceed the noise of an empty table; otherwise its value is unknown."""
+KNOWN_PROBABILITY = 0.95
+"""Probability with which the noise of an empty table must stay below a count. Otherwise the count may be noise alone,
+and what is divided by it is not known."""
 INTEGER_TOLERANCE = 1e-6
 """Records: rounding error of a whole number in double precision, so that 2.9999999 counts as 3."""
 
-SPENT = 1 / 10
-"""Fraction of the error probability of a mean, or a sum, that is spent on the bound of its variance."""
+VARIANCE_ERROR_SHARE = 1 / 10
+"""Fraction of the error probability of an interval of a mean, or a sum, that is spent on an upper bound of its
+variance; the mean itself gets the other 9/10."""
 LARGEST_UNIT_VARIANCE = 2.0
 """Squared half ranges: largest variance, with divisor n - 1, of values between -1 and 1: two records, one at each
 end."""
@@ -306,11 +308,12 @@ class ReleasedMoments(NamedTuple):
         )
 
     def known_count(self, total: int | None) -> float:
-        """Return the number of records; NaN if its interval of level `KNOWN` holds every possible number."""
+        """Return the number of records; NaN if its interval of level `KNOWN_PROBABILITY` holds every possible
+        number."""
         count = max(float(self.released_moments.records), 0.0)
         if total is None:
             return count
-        lower, upper = self.count_ends(KNOWN, total, None)
+        lower, upper = self.count_ends(KNOWN_PROBABILITY, total, None)
         return nan if lower <= 0 and total <= upper else min(count, float(total))
 
     def count_ends(self, level: float, total: float, normal: FloatArray | None) -> Ends:
@@ -423,7 +426,7 @@ class ReleasedMoments(NamedTuple):
         )
         fourth_moment = np.inf
         if spread is not None:
-            tail_probability = SPENT * (1 - level)
+            tail_probability = VARIANCE_ERROR_SHARE * (1 - level)
             level, fourth_moment = (
                 level + tail_probability,
                 spread.bound_fourth_moment(denoised.mean, count, 1 - tail_probability),
@@ -453,7 +456,7 @@ class ReleasedMoments(NamedTuple):
         spent; `level` and infinity if none is needed or squares were not released."""
         if student is None or self.released_moments.sum_of_squares is None:
             return level, np.inf
-        tail_probability = SPENT * (1 - level)
+        tail_probability = VARIANCE_ERROR_SHARE * (1 - level)
         return level + tail_probability, upper_quantile(self.minus_noise.variance, 1 - tail_probability)
 
 

@@ -33,12 +33,8 @@ WIDE_GAUSSIAN = 1e4
 """Squared records. Variance above which simulated integers are rounded continuous draws: relative error of a
 probability below 1e-5 within 4 standard deviations.
 """
-WIDE_SHARES = 2.0**10
-"""Records. Scale above which simulated sums of noise shares are rounded continuous draws: relative error of a
-probability 2**-20.
-"""
-BOXES = 2**16
-"""Boxes of a lookup table for uniform draws of two random bytes."""
+LOOKUP_BOXES = 2**16
+"""Boxes of a lookup table that turns two random bytes into a uniform draw."""
 LEAST_VARIANCE = 1e-100
 """Squared records. Replaces variance 0, so that exact values of equal rank share a residual evenly."""
 MOST_PARTIES = 2**22
@@ -47,7 +43,7 @@ MOST_SUMMED_PARTIES = 64
 """Parties. Largest number of parties whose draws are simulated at once, which bounds memory."""
 POSITIVE = "^[1-9][0-9]*(/[1-9][0-9]*)?$"
 """Pattern of positive fractions in JSON."""
-LAPLACE_EXCESS = 3.0
+LAPLACE_EXCESS_KURTOSIS = 3.0
 """Ratio. Excess kurtosis of a Laplace draw: fourth cumulant over squared variance. That of a Gaussian law is 0."""
 
 
@@ -98,7 +94,9 @@ class Noise:
     @property
     def fourth_cumulant(self) -> float:
         """Fourth cumulant, a measure of tails: 0 for Gaussian noise. Cumulants of independent draws add up."""
-        return LAPLACE_EXCESS * self.variance**2 / float(self.parties) if self.family is Family.LAPLACE else 0.0
+        return (
+            LAPLACE_EXCESS_KURTOSIS * self.variance**2 / float(self.parties) if self.family is Family.LAPLACE else 0.0
+        )
 
     @classmethod
     def from_loss(cls, loss: PrivacyLoss, l1_distance: Fraction | int, squared_l2_distance: Fraction | int) -> Noise:
@@ -235,21 +233,23 @@ def _simulate_fractional_parties(
     scale = float(noise.parameter)
     if noise.family is Family.GAUSSIAN:
         return _simulate_gaussian(parties * scale, shape, generator)
-    if scale > WIDE_SHARES:
+    # 2**10 records: above this scale simulated sums of noise shares are rounded continuous draws, with a relative
+    # error of a probability of 2**-20
+    if scale > 2.0**10:
         return np.rint(scale * (generator.standard_gamma(parties, shape) - generator.standard_gamma(parties, shape)))
     cumulative = _cumulative_fractional_law(scale, parties)
-    inverted = _invert_by_boxes if prod(shape) > BOXES else _invert_by_search
+    inverted = _invert_by_boxes if prod(shape) > LOOKUP_BOXES else _invert_by_search
     return np.subtract(inverted(cumulative, shape, generator), len(cumulative) // 2, dtype=np.float64)
 
 
 @lru_cache(maxsize=64)  # a pure function of public numbers
 def _cumulative_fractional_law(scale: float, parties: float) -> FloatArray:
-    """Return the distribution function times `BOXES`, on integers around 0, from the characteristic function."""
+    """Return the distribution function times `LOOKUP_BOXES`, on integers around 0, from the characteristic function."""
     size = 1 << (int(45 * parties * scale) + 60).bit_length()
     ratio, angle = exp(-1 / scale), np.arange(size) * (2 * np.pi / size)
     quotient = (1 - ratio) ** 2 / (1 - 2 * ratio * np.cos(angle) + ratio**2)
     law = np.maximum(np.fft.fftshift(np.fft.ifft(quotient**parties).real), 0)
-    cumulative: FloatArray = np.cumsum(law) * (BOXES / law.sum())
+    cumulative: FloatArray = np.cumsum(law) * (LOOKUP_BOXES / law.sum())
     cumulative.flags.writeable = False
     return cumulative
 
@@ -271,20 +271,22 @@ def _simulate_gaussian(variance: float, shape: tuple[int, ...], generator: np.ra
     reach = int(9 * sqrt(variance)) + 2
     support = np.arange(-reach, reach + 1)
     cumulative = np.cumsum(np.exp(-0.5 * support.astype(np.float64) ** 2 / max(variance, 1e-300)))
-    inverted = _invert_by_boxes if prod(shape) > BOXES else _invert_by_search
-    return np.subtract(inverted(cumulative * (BOXES / cumulative[-1]), shape, generator), reach, dtype=np.float64)
+    inverted = _invert_by_boxes if prod(shape) > LOOKUP_BOXES else _invert_by_search
+    return np.subtract(
+        inverted(cumulative * (LOOKUP_BOXES / cumulative[-1]), shape, generator), reach, dtype=np.float64
+    )
 
 
 def _invert_by_search(cumulative: FloatArray, shape: tuple[int, ...], generator: np.random.Generator) -> IntArray:
-    """Return the number of entries of `cumulative` that a uniform draw from 0 to `BOXES` exceeds."""
-    return np.searchsorted(cumulative, generator.random(shape) * BOXES, side="right")
+    """Return the number of entries of `cumulative` that a uniform draw from 0 to `LOOKUP_BOXES` exceeds."""
+    return np.searchsorted(cumulative, generator.random(shape) * LOOKUP_BOXES, side="right")
 
 
 def _invert_by_boxes(cumulative: FloatArray, shape: tuple[int, ...], generator: np.random.Generator) -> IntArray:
     """Return draws as `_invert_by_search` does, five times as fast: for most boxes a lookup table gives the outcome."""
-    indices = np.searchsorted(cumulative, np.arange(BOXES + 1), side="right")
+    indices = np.searchsorted(cumulative, np.arange(LOOKUP_BOXES + 1), side="right")
     outcomes = np.where(indices[1:] == indices[:-1], indices[:-1], -1)
-    box = generator.integers(0, BOXES, shape, dtype=np.uint16)
+    box = generator.integers(0, LOOKUP_BOXES, shape, dtype=np.uint16)
     draws: IntArray = outcomes[box]
     undecided = np.nonzero(draws < 0)
     draws[undecided] = np.searchsorted(cumulative, box[undecided] + generator.random(len(undecided[0])), side="right")

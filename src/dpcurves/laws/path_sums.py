@@ -135,8 +135,6 @@ class PathSums(CountLaw):
 
 LawAndValues = tuple[Law, tuple[int, ...]]
 """A law, and values in its order."""
-MOST_PLACES = 2**53
-"""Positions. Largest number of positions: beyond it doubles are too imprecise to compute shared noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +161,8 @@ class ThresholdSums(NoisySums):
         places, lengths = self.path.cells, self.path.prefix_lengths
         row_lengths = tuple(length for length in lengths if length <= places // self.rows)
         expected = (length + row * places // self.rows for row in range(self.rows) for length in row_lengths)
-        if not 0 < places <= MOST_PLACES or not lengths or lengths != tuple(expected) or lengths[-1] != places:
+        # 2**53 positions: largest number of positions: beyond it doubles are too imprecise to compute shared noise
+        if not 0 < places <= 2**53 or not lengths or lengths != tuple(expected) or lengths[-1] != places:
             raise InvalidArgument(
                 "evidence",
                 "all rows must be counted below the same thresholds, and all cells must be counted;"

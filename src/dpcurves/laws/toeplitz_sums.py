@@ -23,10 +23,8 @@ from .law import EqualWidthSums, Noise, Part, sum_over_intervals
 Integers = NDArray[np.int64] | NDArray[np.object_]
 Residues = NDArray[np.uint64]
 
-MOST_VALUES = 2**23
-"""Values. Largest number of values: the primes have roots of unity for a transform of twice this length."""
 
-HEAVIEST = 2**36
+LARGEST_WEIGHT = 2**36
 """Units of ``2**-bits``. Largest weight, so that no result exceeds half the product of the primes."""
 
 
@@ -60,7 +58,8 @@ def causal_convolution(signal: Integers, weights: NDArray[np.int64]) -> NDArray[
     array([[1, 8, 83]], dtype=object)
     """
     length = len(weights)
-    if length > MOST_VALUES or weights.min() < 0 or weights.max() > HEAVIEST:
+    # 2**23 values: largest number of values: the primes have roots of unity for a transform of twice this length
+    if length > 2**23 or weights.min() < 0 or weights.max() > LARGEST_WEIGHT:
         raise InvalidArgument("weights", "give at most 2**23 weights, each from 0 to 2**36")
     if signal.dtype == np.object_:
         exact = weights.astype(np.object_)

@@ -17,8 +17,6 @@ from ..privacy import Neighbours, PrivacyLoss, Unit, format_loss
 
 BILLION = 10**9
 """Billionths in 1: the resolution of amounts in a ledger."""
-LEAST_ROUNDED = 10**5
-"""Billionths. The loss of a round below this is not rounded down: rounding would lose more than 1e-5 of it."""
 LARGEST_AMOUNT = BILLION * BILLION
 """Billionths. Largest amount: the sum of two fits a signed 64-bit integer."""
 
@@ -108,7 +106,7 @@ class Currency(Enum):
         """
         currency = cls.from_loss(loss)
         if currency.limit(loss).billionths < 1 or currency.price(loss).billionths > LARGEST_AMOUNT:
-            raise InvalidArgument(currency.value, f"a number from 1e-9 to 1e9 is needed, got {text}")
+            raise InvalidArgument(currency.value, f"a number from 1e-9 to 1e9 is needed, as in 0.5, got {text}")
         return loss
 
     def _measure(self, loss: PrivacyLoss) -> Fraction | None:
@@ -245,7 +243,8 @@ class QuestionBudget:
         loss = self.grant.loss
         exact = loss.rho if loss.epsilon is None else loss.epsilon
         billionths = floor(exact * fraction * BILLION)
-        return fraction if billionths < LEAST_ROUNDED else billionths / (exact * BILLION)
+        # 10**5 billionths: the loss of a round below this is not rounded down: rounding would lose more than 1e-5 of it
+        return fraction if billionths < 10**5 else billionths / (exact * BILLION)
 
 
 LONGEST_ACCOUNT_NAME = 200
@@ -259,7 +258,9 @@ def require_name(argument: str, name: str) -> None:
         ValueError: names the argument.
     """
     if not (isinstance(name, str) and 0 < len(name) <= LONGEST_ACCOUNT_NAME and name.isprintable()):
-        raise InvalidArgument(argument, f"1 to {LONGEST_ACCOUNT_NAME} printable characters are needed")
+        raise InvalidArgument(
+            argument, f"a name of 1 to {LONGEST_ACCOUNT_NAME} printable characters is needed, as in visits-2026"
+        )
 
 
 def require_text(argument: str, text: str) -> None:
@@ -314,7 +315,7 @@ class Account:
         if self.unit.column:
             require_name("unit", self.unit.column)
         if self.unit.records > LARGEST_AMOUNT:
-            raise InvalidArgument("rows_per_unit", f"must be at most {LARGEST_AMOUNT:.0e}")
+            raise InvalidArgument("rows_per_unit", f"must be at most {LARGEST_AMOUNT:.0e}, as in 4")
         if not 1 <= self.limit.billionths <= LARGEST_AMOUNT:
             raise InvalidArgument("budget", f"a cap from 1e-9 to 1e9 is needed, as in 1, got {self.cap}")
 

@@ -495,13 +495,18 @@ def _describe_error(error: SQLAlchemyError, default_message: str) -> str:
 # Connections that stay open between transactions, for servers that need thousands of them.
 
 
-AT_REST = 8
-"""Connections. Number of idle connections that stay open."""
-KEPT = MappingProxyType(
+IDLE_CONNECTIONS = 8
+"""Connections to the ledger's database that stay open while nobody charges."""
+POOL_SETTINGS = MappingProxyType(
     # at most 64 connections: more than a server has threads
-    {"poolclass": sql.QueuePool, "pool_size": AT_REST, "max_overflow": 64 - AT_REST, "pool_timeout": WAIT_SECONDS}
+    {
+        "poolclass": sql.QueuePool,
+        "pool_size": IDLE_CONNECTIONS,
+        "max_overflow": 64 - IDLE_CONNECTIONS,
+        "pool_timeout": WAIT_SECONDS,
+    }
 )
-"""Settings of an engine whose connections stay open."""
+"""Arguments of SQLAlchemy's `create_engine` for a ledger whose connections stay open."""
 
 
 class FileConnection(sqlite3.Connection):

@@ -265,7 +265,7 @@ class FileStorage:
         The server must start child processes by spawning: a connection inherited by fork loses the file's locks.
         """
         database = self._make_database(
-            self._path, lambda connect: sql.create_engine("sqlite://", creator=connect, **chain.KEPT)
+            self._path, lambda connect: sql.create_engine("sqlite://", creator=connect, **chain.POOL_SETTINGS)
         )
         for engine in (database.read_engine, database.write_engine):
             chain.require_same_file(engine, self._path)
@@ -449,7 +449,7 @@ class ServerStorage:
 
     def open_persistent(self) -> chain.Database:
         """Return the database with pooled connections, which are tested before use, for a server."""
-        return chain.close_when_unused(self._make_database({**chain.KEPT, "pool_pre_ping": True}))
+        return chain.close_when_unused(self._make_database({**chain.POOL_SETTINGS, "pool_pre_ping": True}))
 
     def _make_database(self, pool: Mapping[str, Any]) -> chain.Database:
         """Return the database with these pool settings, with an engine that reads snapshots and one that writes."""

@@ -23,7 +23,7 @@ from .verification import (
 
 FIRST_TICK = 1
 """Number of the first time step of a stream."""
-PART = -1
+TICK_PART = -1
 """Part number of answers to ticks. Parts of questions are counted from 0, so none has this number."""
 
 
@@ -78,7 +78,7 @@ def store_ticks(chain: Chain, grant: Grant, ticks: Mapping[int, str], state: byt
         _require_no_answers(chain, grant, row)
     else:
         require_path_to_end(chain, stored.end)
-    columns: dict[str, Fact] = {"grant": grant.id, "part": PART}
+    columns: dict[str, Fact] = {"grant": grant.id, "part": TICK_PART}
     chain.append_all(ANSWERS, [{**columns, "turn": tick, "answer": answer} for tick, answer in ticks.items()])
     _write_state(
         chain, grant, _SealedState(StreamState(first + len(ticks) - 1, state), head_of(chain)), is_new=stored is None
@@ -120,7 +120,7 @@ def require_states(chain: Chain) -> None:
     Raises:
         ValueError: names the stream.
     """
-    stream_grants = select(ANSWERS.c.grant).where(ANSWERS.c.part == PART).union(select(STATES.c.grant))
+    stream_grants = select(ANSWERS.c.grant).where(ANSWERS.c.part == TICK_PART).union(select(STATES.c.grant))
     for row in chain.connection.execute(select(GRANTS).where(GRANTS.c.entry.in_(stream_grants))).mappings().all():
         find_stream_state(chain, grant_of(row))
 
@@ -174,7 +174,7 @@ def _write_state(chain: Chain, grant: Grant, stored: _SealedState, *, is_new: bo
 
 def _count_answers(chain: Chain, grant: Grant) -> tuple[int | None, int]:
     """Return the last answered tick and the number of answers."""
-    conditions = (ANSWERS.c.grant == grant.id, ANSWERS.c.part == PART)
+    conditions = (ANSWERS.c.grant == grant.id, ANSWERS.c.part == TICK_PART)
     query = select(func.max(ANSWERS.c.turn), func.count()).where(*conditions)
     last, count = chain.connection.execute(query).one()
     return last, count
@@ -192,7 +192,7 @@ def _read_answers(chain: Chain, grant: Grant, ticks: range) -> dict[int, str]:
     conditions = (
         ANSWERS.c.grant == grant.id,
         ANSWERS.c.turn.between(ticks.start, ticks.stop - 1),
-        ANSWERS.c.part == PART,
+        ANSWERS.c.part == TICK_PART,
     )
     rows = chain.read_rows(ANSWERS, select(ANSWERS).where(*conditions).order_by(ANSWERS.c.turn))
     answers = {row["turn"]: row["answer"] for row in rows}

@@ -20,9 +20,6 @@ from .lazy_tree import LazyTree
 from .linear import FlatHistogram, LinearMechanism, PartitionSums, RegionSums, TreeSums, calibrate_noise
 from .wavelets import SquareRoot
 
-MOST_CONVOLVED = 2**16
-"""Cells. Largest number of cells for which `SquareRoot` is tried: its convolutions are quick up to this length."""
-
 
 @dataclass(frozen=True)
 class Tuning:
@@ -171,7 +168,8 @@ def _is_rough(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency, tuning
 
     The cells are unlike their neighbours, or known to hold more records than noise on average.
     """
-    if query.hint is Hint.SPREAD or loss.is_pure or loss.rho == 0 or query.rows > 1 or query.cells > MOST_CONVOLVED:
+    # 2**16 cells: largest number of cells for which `SquareRoot` is tried: its convolutions are quick up to this length
+    if query.hint is Hint.SPREAD or loss.is_pure or loss.rho == 0 or query.rows > 1 or query.cells > 2**16:
         return False
     if query.use is CountUse.UNEVEN:
         return True

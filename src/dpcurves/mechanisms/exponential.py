@@ -63,11 +63,6 @@ def _floor_sqrt(value: Fraction) -> Fraction:
 Places = NDArray[np.int32]
 Penalties = NDArray[np.uint32]
 
-LARGEST_INTEGER = 2**63 - 1
-"""Records. Larger than all counts, so it marks the end of a sorted list of cells (largest 64-bit integer)."""
-LARGEST_DEVIATION = 2**32 - 1
-"""Records. Largest deviation, which fits into 32 bits."""
-
 
 def window_deviations(counts: IntArray) -> Penalties:
     """Return the sum of absolute deviations from the median of the cells of each window of ``2**k`` cells.
@@ -96,7 +91,8 @@ def window_deviations(counts: IntArray) -> Penalties:
         padded[: len(counts)] = counts
         order = _merge_block_orders(padded, order, length)
         lower = _sum_lower_halves(*_unlink_cells(padded, order, length), power, len(counts))[length:]
-        deviations[power, length:] = np.minimum(below[length:] - below[:-length] - 2 * lower, LARGEST_DEVIATION)
+        # 2**32 - 1 records: largest deviation, which fits into 32 bits
+        deviations[power, length:] = np.minimum(below[length:] - below[:-length] - 2 * lower, 2**32 - 1)
     return deviations
 
 
@@ -131,7 +127,9 @@ def _unlink_cells(padded: IntArray, order: Places, length: int) -> tuple[IntArra
     after, before = np.empty((2, blocks, length + 1), dtype=np.int32)
     for block in range(blocks):
         first, last = block * length, length
-        values[block, :length], values[block, length] = padded[first : first + length], LARGEST_INTEGER
+        # 2**63 - 1 records: larger than all counts, so it marks the end of a sorted list of cells (largest 64-bit
+        # integer)
+        values[block, :length], values[block, length] = padded[first : first + length], 2**63 - 1
         for cell in order[first : first + length]:
             after[block, last], before[block, cell] = cell, last
             last = cell

@@ -12,7 +12,7 @@ from ..noise.randomness import Randomness
 from ..queries import Query
 from .linear import sample_noise
 
-SHARE = Fraction(1, 8)
+REASONS_FRACTION = Fraction(1, 8)
 """Ratio. Fraction of the price of the count of missing records that its reasons get; at most 1/2 (see `add_reasons`).
 The noise scale of that count increases by 1/7, and the noise scale of a reason is 8 times as large.
 """
@@ -39,7 +39,10 @@ def add_reasons(plan: Plan) -> Plan:
     if not law.splits_missing or law.missing is None or not _has_countable_columns(plan.query):
         return plan
     # the noise of a value with a fraction of this price: scale or variance is divided by the fraction
-    total, reasons = (replace(law.missing, parameter=law.missing.parameter / share) for share in (1 - SHARE, SHARE))
+    total, reasons = (
+        replace(law.missing, parameter=law.missing.parameter / share)
+        for share in (1 - REASONS_FRACTION, REASONS_FRACTION)
+    )
     return replace(plan, law=replace(law, missing=total), reasons=reasons)  # type: ignore[type-var]
 
 

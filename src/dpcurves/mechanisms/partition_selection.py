@@ -17,7 +17,7 @@ import numpy as np
 
 from ..arrays import IntArray
 from ..conversation import Plan, UnsupportedQuery
-from ..data.universe import FAKES
+from ..data.universe import FALSE_NAMES
 from ..laws.law import PartitionDecisions
 from ..noise import discrete_laplace
 from ..noise.exponential import (
@@ -221,13 +221,13 @@ class RankedNoise:
 
     @classmethod
     def from_universe_sizes(cls, rate: Fraction, sizes: tuple[int, ...]) -> RankedNoise:
-        """Compute thresholds at which `FAKES` names without units are released on average, equally many per rank.
+        """Compute thresholds at which `FALSE_NAMES` names without units are released on average, equally many per rank.
 
         Raises:
             UnsupportedQuery: a threshold would exceed ten million.
         """
         rate = min(rate, LARGEST_RATE)
-        fakes_per_rank, decay = float(FAKES) / len(sizes), exp(-float(rate))
+        fakes_per_rank, decay = float(FALSE_NAMES) / len(sizes), exp(-float(rate))
         thresholds = [(log(size) - log(fakes_per_rank) - log1p(decay)) / float(rate) - 1 for size in sizes]
         if max(thresholds) > LARGEST_THRESHOLD:
             raise UnsupportedQuery(
@@ -364,13 +364,13 @@ def bound_units_below(plan: Plan, name: str, noisy: int) -> int:
     """Return a lower bound of the number of units with this name, from its noisy count.
 
     Under a delta the noise is bounded, so the bound always holds. In a universe the noise of all names together exceeds
-    the bound with probability at most `Tuning.alarm`: on average `FAKES` names without units exceed a threshold,
+    the bound with probability at most `Tuning.alarm`: on average `FALSE_NAMES` names without units exceed a threshold,
     and their number falls by ``exp(-rate)`` with each further unit.
     """
     if isinstance(plan.query, UniverseSelectionQuery):
         universe = plan.query.universe
         noise = calibrate_universe_noise(plan.loss, plan.adjacency, universe.sizes)
-        margin = log(float(FAKES) / TUNING.alarm) / float(noise.rate)
+        margin = log(float(FALSE_NAMES) / TUNING.alarm) / float(noise.rate)
         return noisy - noise.thresholds[universe.find_rank(name) or 0] - ceil(margin)
     return noisy - calibrate_category_noise(plan.loss, plan.adjacency).threshold
 

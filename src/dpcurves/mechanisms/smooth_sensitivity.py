@@ -22,12 +22,6 @@ from .exponential import cut_recursively, pure_epsilon
 # Scales of Cauchy noise for numbers with a smooth sensitivity.
 
 
-LEAST_EPSILON = Fraction(1, 2**20)
-"""Natural-log units. Least epsilon per number; a smaller one is refused."""
-LARGEST_EPSILON = Fraction(32)
-"""Natural-log units. Largest epsilon that is used (a larger one is replaced by it), so that hyperbolic functions do not
-overflow.
-"""
 SLACK = Fraction(1, 2**36)
 """Ratio. Relative slack for rounding errors of floating-point functions."""
 
@@ -70,13 +64,15 @@ def calibrate_cauchy(epsilon: Fraction) -> CauchyCalibration:
     >>> round(float(calibrate_cauchy(Fraction(1, 10)).alpha), 4)
     0.0888
     """
-    if epsilon < LEAST_EPSILON:
+    # Fraction(1, 2**20) natural-log units: least epsilon per number; a smaller one is refused
+    if epsilon < Fraction(1, 2**20):
         raise UnsupportedQuery(
             "epsilon, rho",
             f"each number needs an epsilon of at least 2**-20, got {epsilon};"
             " give a larger loss or ask for fewer numbers",
         )
-    epsilon_float = float(min(epsilon, LARGEST_EPSILON))
+    # A larger epsilon than 32 is replaced by 32, so that hyperbolic functions do not overflow
+    epsilon_float = float(min(epsilon, Fraction(32)))
     alpha_at_equal_scales, alpha_at_changed_scales = (
         2 * sinh(epsilon_float / 2),
         2 * sqrt(exp(epsilon_float / 2) * sinh(3 * epsilon_float / 4) * sinh(epsilon_float / 4)),

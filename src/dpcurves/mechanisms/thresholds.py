@@ -25,12 +25,6 @@ from .linear import require_drawable, require_positive_loss, sample_noise
 # Sparse vector technique, exact on integers: the comparisons that reach their threshold.
 
 
-MOST_KINDS = 1024
-"""Kinds of records. Above this number pairs of kinds are bounded instead of enumerated: enumeration takes its
-square.
-"""
-
-
 @dataclass(frozen=True, slots=True)
 class SparseVector(QueryMechanism):
     """Sparse vector technique: a common noise of all thresholds, fresh noise of each sum, limited positive answers.
@@ -101,7 +95,8 @@ def difference_sensitivity(weights: NDArray[np.int64], adjacency: Adjacency) -> 
     If there are too many kinds to try all pairs, a rise and a fall are each bounded by the range of some weights.
     """
     kinds = np.unique(np.pad(weights, ((0, 0), (0, 1))), axis=1)  # with a column of zeros: missing records
-    if not isinstance(adjacency, AddRemove) and kinds.shape[1] > MOST_KINDS:
+    # With more than 1024 kinds of records, pairs of kinds are bounded instead of enumerated: there are a million pairs
+    if not isinstance(adjacency, AddRemove) and kinds.shape[1] > 1024:
         range_ = int((kinds.max(axis=1) - kinds.min(axis=1)).max())
         return DifferenceSensitivity(range_, range_ if len(weights) == 1 else 2 * range_)
     origins = np.zeros((len(weights), 1), dtype=np.int64) if isinstance(adjacency, AddRemove) else kinds
@@ -253,12 +248,6 @@ def mark_interval_ends(
         yield int(reached)
 
 
-LARGEST_SCALE = 2**40
-"""Records. Largest scale of the noise of scores, so that scores plus noise fit into 64 bits."""
-_ABOVE = 1 + Fraction(1, 2**50)
-"""Ratio. Factor that turns a rounded logarithm, wrong in its last bit, into an upper bound."""
-
-
 @dataclass(frozen=True, slots=True)
 class PrivTree(QueryMechanism):
     """Split the box of all cells, and split boxes again while their noisy count is large (Zhang, Xiao and Xie 2016).
@@ -362,11 +351,13 @@ def calibrate_noise_and_decay(parts: int, height: int, loss: PrivacyLoss, adjace
     else:  # rounded up
         squared = adjacency.squared_l2_sensitivity * (price + 1) ** 2 / (8 * loss.rho)
         scale = Fraction(isqrt(int(squared * 4**root_bits)) + 1, 2**root_bits)
-    if scale > LARGEST_SCALE:
+    # 2**40 records: largest scale of the noise of scores, so that scores plus noise fit into 64 bits
+    if scale > 2**40:
         raise UnsupportedQuery(
             "epsilon, rho", f"{loss} is too small to grow a partition; give a larger loss, or a grid of fewer cells"
         )
-    return Noise(Family.LAPLACE, scale), ceil(scale * Fraction(log(parts)) * _ABOVE)
+    # 1 + Fraction(1, 2**50): factor that turns a rounded logarithm, wrong in its last bit, into an upper bound
+    return Noise(Family.LAPLACE, scale), ceil(scale * Fraction(log(parts)) * (1 + Fraction(1, 2**50)))
 
 
 def path_price(parts: int, height: int) -> Fraction:

@@ -86,9 +86,6 @@ def calibrate_prices(record_price: Fraction, move_price: Fraction, loss: Privacy
 # The Haar wavelet: the total of a row, and for every node the sum of its left half minus the sum of its right half.
 
 
-TOP_WEIGHT = 1 / 3
-"""Ratio. Mean square of the factors of the total of a row in prefixes, t / p for the t-th of p cells."""
-
 _PARTS = 1000
 """Parts. Denominator of relative prices, which are multiples of 1/1000."""
 
@@ -118,7 +115,8 @@ def _haar_law(query: CountQuery, width: int, loss: PrivacyLoss, adjacency: Adjac
     """
     points, family = -(-query.cells // width), Family.from_loss(loss)
     lone = query.rows == 1 and points > 1 and adjacency.public_record_count is not None
-    path = _optimise_path_prices(points, 0.0 if lone else TOP_WEIGHT, family, adjacency)
+    # 1 / 3: mean square of the factors of the total of a row in prefixes, t / p for the t-th of p cells
+    path = _optimise_path_prices(points, 0.0 if lone else 1 / 3, family, adjacency)
     alone, moved = largest_prices([AxisPrices(points, path)], family)
     unit, missing = calibrate_prices(alone, max(moved, 2 * alone) if query.rows > 1 else moved, loss, adjacency)
     return HaarSums(

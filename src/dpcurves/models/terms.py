@@ -73,7 +73,7 @@ class Power:
             object.__setattr__(self, name, require_number(name, getattr(self, name)))
         highest = 16  # exponent
         if not 1 <= self.power <= highest:
-            raise InvalidArgument("power", f"a whole number from 1 to {highest} is needed, got {self.power}")
+            raise InvalidArgument("power", f"a whole number from 1 to {highest} is needed, as in 2, got {self.power}")
         if not (isfinite(self.centre) and isfinite(self.spread) and self.spread != 0):
             raise InvalidArgument(
                 "spread", "a finite spread other than 0, and a finite center, are needed, as in spread=1"

@@ -197,7 +197,10 @@ class Trees(Predictor):
         for each in self.columns:
             require_type("columns", each, str, "the name of a column")
         if not self.columns or len(set(self.columns)) < len(self.columns) or not self.trees:
-            raise InvalidArgument("columns", "at least one column, each named once, and at least one tree are needed")
+            raise InvalidArgument(
+                "columns",
+                "at least one column, each named once, and at least one tree are needed; use the text of to_json",
+            )
         if any(not LEAF <= column < len(self.columns) for tree in self.trees for column in tree.column):
             raise InvalidArgument("trees", "a tree compares a column that does not exist: add its name to columns")
         most_nodes = 2**20  # each is compared for each record

@@ -9,7 +9,7 @@ from math import floor
 from ..arguments import require_nonnegative_fraction
 from .randomness import Randomness
 
-STEP = 64
+DIGIT_BITS = 64
 """Bits. Binary digits of each coordinate that are drawn at once: one machine word."""
 
 
@@ -57,12 +57,14 @@ class _DiscPoint:
     def sample(cls, randomness: Randomness) -> _DiscPoint:
         """Sample a random sign and a uniform point of the unit square, each coordinate known to 64 binary digits."""
         x_digits, y_digits = (int(word) for word in randomness.sample_words(2))
-        return cls(1 if randomness.sample_below(2) else -1, x_digits, y_digits, STEP)
+        return cls(1 if randomness.sample_below(2) else -1, x_digits, y_digits, DIGIT_BITS)
 
     def refine(self, randomness: Randomness) -> _DiscPoint:
         """Return the same point with 64 more random binary digits per coordinate."""
         x_digits, y_digits = (int(word) for word in randomness.sample_words(2))
-        return _DiscPoint(self.sign, self.x << STEP | x_digits, self.y << STEP | y_digits, self.bits + STEP)
+        return _DiscPoint(
+            self.sign, self.x << DIGIT_BITS | x_digits, self.y << DIGIT_BITS | y_digits, self.bits + DIGIT_BITS
+        )
 
     @property
     def is_inside(self) -> bool | None:

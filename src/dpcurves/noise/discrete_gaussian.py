@@ -26,8 +26,6 @@ from .randomness import Randomness
 
 LARGEST_VARIANCE = 2**110
 """Squared records. Largest variance: up to it all but exp(-2**14) of the law fits 64 bits."""
-LARGEST_INTEGER = 2**63 - 1
-"""Records. Largest 64-bit integer, to which larger magnitudes are clipped."""
 ONE_PROBABILITY = 1 << 16
 """Units of ``2**-16``: the probability 1."""
 
@@ -117,7 +115,8 @@ class RejectionSampler:
         """
         bits, outcomes = self._steps.bits, self._table.sample(size, randomness)
         accepted = np.ones(size, dtype=np.bool_)
-        magnitude = np.minimum(outcomes >> 1, LARGEST_INTEGER >> bits) << bits
+        # 2**63 - 1 records: largest 64-bit integer, to which larger magnitudes are clipped
+        magnitude = np.minimum(outcomes >> 1, (2**63 - 1) >> bits) << bits
         if bits:
             low = _sample_low_bits(size, bits, randomness)
             magnitude |= low

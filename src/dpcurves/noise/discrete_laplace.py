@@ -24,8 +24,6 @@ from .randomness import Randomness
 
 LARGEST_SCALE = 2**55
 """Records. Largest scale: up to it all but exp(-256) of the law fits 64 bits."""
-LARGEST_INTEGER = 2**63 - 1
-"""Records. Largest 64-bit integer, to which larger magnitudes are clipped."""
 
 
 def sample(scale: Fraction, size: int, randomness: Randomness) -> NDArray[np.int64]:
@@ -47,7 +45,8 @@ def sample(scale: Fraction, size: int, randomness: Randomness) -> NDArray[np.int
     """
     tables = _build_tables(require_positive_fraction("scale", scale, LARGEST_SCALE))
     signed = tables.highest_digit.sample(require_draw_count(size), randomness)
-    magnitude: NDArray[np.int64] = np.minimum(signed >> 1, LARGEST_INTEGER >> tables.bits)
+    # 2**63 - 1 records: largest 64-bit integer, to which larger magnitudes are clipped
+    magnitude: NDArray[np.int64] = np.minimum(signed >> 1, (2**63 - 1) >> tables.bits)
     for width, table in tables.digits:
         magnitude = magnitude << width | table.sample(size, randomness)
     return magnitude ^ -(signed & 1)  # -1 - m is the complement of m

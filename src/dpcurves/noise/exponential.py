@@ -128,13 +128,13 @@ def _sum_exp_series(small: int, bits: int) -> Bracket:
 # All comparisons are between integers.
 
 
-PREFIX = 16
+PREFIX_BITS = 16
 """Bits of a uniform number that are looked up in a table of 2**16 entries."""
 WORD_BITS = 64
 """Bits of a uniform number that are drawn at once."""
-TOP = (1 << WORD_BITS) - 1
+LARGEST_WORD = (1 << WORD_BITS) - 1
 """Largest 64-bit word."""
-REST = np.uint64(WORD_BITS - PREFIX)
+REST = np.uint64(WORD_BITS - PREFIX_BITS)
 """Bits of a word behind its prefix, 48."""
 
 
@@ -194,8 +194,8 @@ class InversionTable:
     def __init__(self, law: InvertedLaw) -> None:
         lower, upper = bound_cumulative(law, WORD_BITS)
         # 2**64 does not fit into a word. TOP replaces it, and a word that equals TOP goes to `refine_until_proven`.
-        self._lower = np.array([*(min(bound, TOP) for bound in lower), 0], dtype=np.uint64)
-        self._upper = np.array([min(bound, TOP) for bound in upper], dtype=np.uint64)
+        self._lower = np.array([*(min(bound, LARGEST_WORD) for bound in lower), 0], dtype=np.uint64)
+        self._upper = np.array([min(bound, LARGEST_WORD) for bound in upper], dtype=np.uint64)
         self._law = law
         self._by_prefix = self._build_prefix_table()
 
@@ -211,7 +211,7 @@ class InversionTable:
         undecided = np.flatnonzero(proven < 0)
         outcomes = proven.astype(np.int64)
         words = prefixes[undecided].astype(np.uint64) << REST | randomness.sample_words(undecided.size) >> np.uint64(
-            PREFIX
+            PREFIX_BITS
         )
         outcomes[undecided] = self.look_up(words, randomness)
         return outcomes
@@ -225,8 +225,8 @@ class InversionTable:
 
     def _build_prefix_table(self) -> NDArray[np.int16]:
         """Return the outcome that each prefix of 16 bits proves, (2**16,); -1 if it proves none."""
-        first = np.arange(1 << PREFIX, dtype=np.uint64) << REST
-        last = first | np.uint64((1 << WORD_BITS - PREFIX) - 1)
+        first = np.arange(1 << PREFIX_BITS, dtype=np.uint64) << REST
+        last = first | np.uint64((1 << WORD_BITS - PREFIX_BITS) - 1)
         outcomes = self._upper.searchsorted(first, side="right")
         return np.where(last < self._lower[outcomes], outcomes, -1).astype(np.int16)
 
@@ -330,10 +330,6 @@ PENALTY_DIGITS = 3
 """Digits. Number of digits of a penalty of 32 bits."""
 POWER_BITS = 192
 """Bits of powers of exp(-rate) before they are rounded to 53 bits."""
-STEEPEST = Fraction(64)
-"""Natural-log units per unit of penalty. Largest rate that is used: smaller weights than ``exp(-64)`` times another
-never matter.
-"""
 LEAST_PRIOR = 2.0**-64
 """Ratio. Least prior weight of an interval; a smaller one is refused."""
 
@@ -497,7 +493,9 @@ def _digit_weights(rate: Fraction) -> tuple[FloatArray, IntArray]:
         np.empty((PENALTY_DIGITS, 1 << DIGIT_BITS)),
         np.empty((PENALTY_DIGITS, 1 << DIGIT_BITS), dtype=np.int64),
     )
-    base = _normalise(bound_exp_neg(min(rate, STEEPEST), 2 * POWER_BITS)[0], -2 * POWER_BITS)
+    # Rates above 64 natural-log units per unit of penalty count as 64: a weight below exp(-64) times another one never
+    # matters
+    base = _normalise(bound_exp_neg(min(rate, Fraction(64)), 2 * POWER_BITS)[0], -2 * POWER_BITS)
     for number in range(PENALTY_DIGITS):
         power = _normalise(1, 0)
         for digit in range(1 << DIGIT_BITS):

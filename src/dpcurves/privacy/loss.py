@@ -26,10 +26,6 @@ BILLIONTH = Decimal("1e-9")
 """rho. The unit that a ledger stores."""
 
 
-ROUNDING_OF_DOUBLES = Fraction(1, 2**50)
-"""Ratio. Relative rounding error of a sum of doubles that is ignored in texts: 0.1 + 0.2 is written as 0.3."""
-
-
 def format_loss(amount: Fraction | float, figures: int = 6) -> str:  # significant digits
     """Return a loss as text, rounded up: a text never states less than the loss.
 
@@ -38,7 +34,8 @@ def format_loss(amount: Fraction | float, figures: int = 6) -> str:  # significa
     """
     exact_amount = Fraction(amount)
     if isinstance(amount, float):
-        exact_amount *= 1 - ROUNDING_OF_DOUBLES
+        # Texts ignore a relative rounding error of 2**-50 of a sum of doubles: 0.1 + 0.2 is written as 0.3
+        exact_amount *= 1 - Fraction(1, 2**50)
     rounding = Context(prec=figures, rounding=ROUND_CEILING)
     return _write_decimal(rounding.divide(Decimal(exact_amount.numerator), Decimal(exact_amount.denominator)), figures)
 
@@ -288,7 +285,9 @@ class PrivacyLoss:
         if (self.epsilon is not None and self.epsilon < 0) or self.rho < 0:
             raise InvalidArgument("epsilon, rho", f"must be at least 0, got {self}")
         if not 0 <= self.delta < 1:
-            raise InvalidArgument("delta", f"must be a probability from 0 to below 1, got {float(self.delta):g}")
+            raise InvalidArgument(
+                "delta", f"must be a probability from 0 to below 1, as in 1e-6, got {float(self.delta):g}"
+            )
 
     def __add__(self, other: PrivacyLoss) -> PrivacyLoss:
         pure = None if self.epsilon is None or other.epsilon is None else self.epsilon + other.epsilon

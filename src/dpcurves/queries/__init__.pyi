@@ -1,7 +1,7 @@
 from .query import (
     COVERAGE_DENOMINATOR,
-    LARGEST_LEAST,
     MOST_COUNTED,
+    MOST_STATED_RECORDS,
     AucQuery,
     CountQuery,
     CountUse,
@@ -27,13 +27,20 @@ from .query import (
     places_to_array,
 )
 from .region import Box, Boxes, IntervalPartitionQuery, RegionQuery, SplitRule, WaveletQuery, WorstBoxQuery
-from .weights import COARSE, SquaredWeightQuery, WeightedQuery, WeightedSpreadQuery, WeightedSumQuery, WeightQuery
+from .weights import (
+    COARSE_WEIGHT_STEPS,
+    SquaredWeightQuery,
+    WeightedQuery,
+    WeightedSpreadQuery,
+    WeightedSumQuery,
+    WeightQuery,
+)
 
 __all__ = [
-    "COARSE",
+    "COARSE_WEIGHT_STEPS",
     "COVERAGE_DENOMINATOR",
-    "LARGEST_LEAST",
     "MOST_COUNTED",
+    "MOST_STATED_RECORDS",
     "AucQuery",
     "Box",
     "Boxes",

@@ -239,7 +239,9 @@ class SubsetQuery(Query):
             object.__setattr__(self, name, require_number(name, getattr(self, name)))
         most_subsets = 10_000  # bounds the time of all fits
         if not 2 <= self.subsets <= most_subsets:
-            raise InvalidArgument("subsets", f"a number from 2 to {most_subsets} is needed, got {self.subsets}")
+            raise InvalidArgument(
+                "subsets", f"a number from 2 to {most_subsets} is needed, as in 50, got {self.subsets}"
+            )
         if (
             isnan(self.above + self.below)
             or not self.above < self.below
@@ -283,9 +285,10 @@ class SubsetQuery(Query):
 
 
 COVERAGE_DENOMINATOR = 10**6
-"""Largest denominator of a share to be covered: 6 decimals."""
-LARGEST_LEAST = 2**50
-"""Largest threshold, or number of spare records, of a query."""
+"""Largest denominator of a share of records to be covered: six decimals."""
+MOST_STATED_RECORDS = 2**50
+"""Records. Largest threshold, or number of spare records, that a query may state: sums with noise stay within 64
+bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -528,8 +531,8 @@ class TreePartitionQuery(Query):
             raise InvalidArgument(
                 "fans", f"a whole number of at least 1 is needed for each axis, as in (2, 2), got {self.fans}"
             )
-        if not 0 <= self.least <= LARGEST_LEAST:
-            raise InvalidArgument("least", f"a number from 0 to {LARGEST_LEAST} is needed, got {self.least}")
+        if not 0 <= self.least <= MOST_STATED_RECORDS:
+            raise InvalidArgument("least", f"a number from 0 to {MOST_STATED_RECORDS} is needed, got {self.least}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -702,8 +705,8 @@ class CoverageQuery(Query):
             raise InvalidArgument(
                 "coverage", f"a share above 0 and up to 1, of at most 6 decimals, is needed, as in 0.95, got {share}"
             )
-        if not 0 <= self.spare <= LARGEST_LEAST:
-            raise InvalidArgument("spare", f"a number from 0 to {LARGEST_LEAST} is needed, got {self.spare}")
+        if not 0 <= self.spare <= MOST_STATED_RECORDS:
+            raise InvalidArgument("spare", f"a number from 0 to {MOST_STATED_RECORDS} is needed, got {self.spare}")
 
     @property
     def grid(self) -> Grid:
@@ -750,5 +753,7 @@ class MergePartitionQuery(Query):
         convert_to_integers(self, least="least")
         if len(self.axes) != 1:
             raise InvalidArgument("axes", "cells are merged along one axis: give exactly one")
-        if not 1 <= self.least <= LARGEST_LEAST:
-            raise InvalidArgument("least", f"a whole number from 1 to {LARGEST_LEAST} is needed, got {self.least}")
+        if not 1 <= self.least <= MOST_STATED_RECORDS:
+            raise InvalidArgument(
+                "least", f"a whole number from 1 to {MOST_STATED_RECORDS} is needed, got {self.least}"
+            )

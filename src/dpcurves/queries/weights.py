@@ -12,7 +12,7 @@ from ..arrays import FloatArray, IntArray
 from ..data import Axis, Categories, Grid, Weights
 from .query import CountUse, Query
 
-COARSE = 2**8
+COARSE_WEIGHT_STEPS = 2**8
 """Steps of a weight of 1 where it is squared together with a distance, so that the product fits 64 bits."""
 
 
@@ -220,10 +220,10 @@ class WeightedSpreadQuery(WeightedQuery):
     @property
     def per_record_sensitivity(self) -> int:
         """The largest amount that one record adds: ``(256 * (half + abs(center)))**2``."""
-        return (COARSE * (self.half + abs(self.center))) ** 2
+        return (COARSE_WEIGHT_STEPS * (self.half + abs(self.center))) ** 2
 
     def amounts(self, values: FloatArray, steps: IntArray) -> tuple[IntArray, IntArray]:
         """SECRET: return squared weights times squared distances from `center`, in steps, and zeros."""
-        coarser = Weights.STEPS // COARSE
+        coarser = Weights.STEPS // COARSE_WEIGHT_STEPS
         weighted_distances = (steps + coarser // 2) // coarser * (self.grid.offset_of(values, self.half) - self.center)
         return weighted_distances**2, np.zeros_like(steps)

@@ -212,7 +212,7 @@ Axes = Sequence[Axis | Categories]
 Result = TypeVar("Result")
 Tally = TypeVar("Tally", engines.CellCounts, engines.CellSums, engines.CellAmounts, engines.PrefixCounts)
 ALIKE: Mapping[str, str] = MappingProxyType({})
-READ = Grid(0, 1, cells=1)
+MODEL_INPUT_GRID = Grid(0, 1, cells=1)
 """Grid of a model's input column, whose numbers are read as they are."""
 
 
@@ -956,7 +956,7 @@ def _input_axes(axis: Axis | Categories) -> list[Any]:
     if not isinstance(axis.column, Predictor):
         return [axis]
     return [
-        Axis(model_input.column, READ)
+        Axis(model_input.column, MODEL_INPUT_GRID)
         if model_input.values is None
         else Categories(model_input.column, model_input.values)
         for model_input in axis.column.inputs

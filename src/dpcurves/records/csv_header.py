@@ -15,7 +15,7 @@ GZIP = b"\x1f\x8b"
 """First bytes of a gzip file (RFC 1952)."""
 ZSTD = b"\x28\xb5\x2f\xfd"
 """First bytes of a frame of Zstandard (RFC 8878)."""
-SKIPPABLE = tuple(bytes([low]) + b"\x2a\x4d\x18" for low in range(0x50, 0x60))
+SKIPPABLE_FRAMES = tuple(bytes([low]) + b"\x2a\x4d\x18" for low in range(0x50, 0x60))
 """First bytes of a frame without data, with which a file of Zstandard may begin (RFC 8878)."""
 ZIP = b"PK\x03\x04"
 """First bytes of a zip file."""
@@ -75,7 +75,7 @@ def require_compressed(file: CsvFile, first: bytes, ending: str) -> None:
     Raises:
         ValueError: the file has another format.
     """
-    name, signatures = ("gzip", (GZIP,)) if ending == ".gz" else ("zstd", (ZSTD, *SKIPPABLE))
+    name, signatures = ("gzip", (GZIP,)) if ending == ".gz" else ("zstd", (ZSTD, *SKIPPABLE_FRAMES))
     if first and not first.startswith(signatures):
         raise InvalidArgument(
             "data", f"{file.name} is not compressed by {name}; let its name end in .csv, if it is CSV"

@@ -272,8 +272,6 @@ def _make_binary_array(offsets: IntArray, text: Bytes, valid: NDArray[np.bool_])
 # SENSITIVE. Records in a Parquet file.
 
 
-ROWS_AT_ONCE = 2**16
-"""Rows of a batch that pyarrow reads."""
 NO_PARQUET = "{!r} cannot be read as a Parquet file; write it again"
 NUMBERS = {
     "BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "FLOAT",
@@ -364,7 +362,8 @@ def _parquet_by_pyarrow(group: FileGroup) -> ParquetSource:
             values = group.values[number] if group.keys else ()
             keys = {len(schema.names) + key: value for key, value in enumerate(values)}
             with pq.ParquetFile(path) as file:
-                for batch in file.iter_batches(batch_size=ROWS_AT_ONCE, columns=selected_names):
+                # 2**16: rows of a batch that pyarrow reads
+                for batch in file.iter_batches(batch_size=2**16, columns=selected_names):
                     columns = dict(zip(selected_names, batch.select(selected_names).columns, strict=True))
                     yield [
                         _repeat_key(keys[position], batch.num_rows) if position in keys else columns[names[position]]
@@ -562,8 +561,6 @@ TAKEN = {
 """DuckDB types that are converted to Arrow as they are."""
 TEXTS = {"varchar", "uuid", "blob"}
 TIMES = {"time with time zone", "interval"}
-TEXTS_AT_ONCE = 2**10
-"""Rows of a batch with texts, so that texts of the maximum length fit into an Arrow array."""
 LONGEST_OF_MANY = 2**31 // sources.ROWS_PER_BATCH - 1
 """Bytes of a text, so that a batch of the usual number of rows fits into an Arrow array (2 GiB of text)."""
 
@@ -588,7 +585,8 @@ def source_of_relation(relation: duckdb.DuckDBPyRelation, longest: int | None = 
         """Run the relation and yield the columns at these positions, batch by batch."""
         rows = projected.project(", ".join(f"#{position + 1}" for position in positions))
         if reads_small_batches and not all(kinds[position] in TAKEN for position in positions):
-            rows = rows.to_arrow_reader(TEXTS_AT_ONCE)
+            # 2**10: rows of a batch with texts, so that texts of the maximum length fit into an Arrow array
+            rows = rows.to_arrow_reader(2**10)
         return sources.read_batches(rows)
 
     columns = (_make_column(*facts) for facts in zip(relation.columns, kinds, types, strict=True))

@@ -36,8 +36,6 @@ import numpy as np
 
 from ..data import Category
 
-EXACT_IN_DOUBLES = 2**53
-"""Integers of smaller magnitude than this are exact in doubles."""
 TRUTHS = ("false", "true")
 """Names of truth values, by their number."""
 PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
@@ -138,7 +136,8 @@ def _number_key(number: int | float | bool, declared: ValueType) -> Key | None:
     if declared is ValueType.DECIMAL:
         return _format_plain_decimal(Decimal(str(number) if isinstance(number, float) else int(number)))
     if isinstance(number, int):
-        return float(number) if abs(number) < EXACT_IN_DOUBLES else str(int(number))
+        # 2**53: integers of smaller magnitude than this are exact in doubles
+        return float(number) if abs(number) < 2**53 else str(int(number))
     if declared is ValueType.UNDECLARED:
         return number
     return _number_key(int(number), declared) if number.is_integer() else None

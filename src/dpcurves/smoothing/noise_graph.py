@@ -121,7 +121,7 @@ def build_noise_graph(points: int, first: ArrayLike, last: ArrayLike, variance: 
     starts, ends = np.asarray(first, dtype=np.int64), np.asarray(last, dtype=np.int64)
     variances = np.broadcast_to(np.asarray(variance, dtype=np.float64), starts.shape)
     if points < 1:
-        raise InvalidArgument("points", f"at least 1 point is needed, got {points}")
+        raise InvalidArgument("points", f"at least 1 point is needed, as in 8, got {points}")
     if starts.shape != ends.shape or starts.ndim != 1 or np.any((starts < 0) | (starts >= ends) | (ends > points)):
         raise InvalidArgument(
             "first, last",

@@ -1,5 +1,5 @@
 from .choice import (
-    FIND,
+    SELECTION_FRACTION,
     build_category_query,
     choose_adaptive,
     choose_one_round,
@@ -13,7 +13,7 @@ from .choice import (
 from .partitions import Bisection, GrownPartition, QuantileCuts
 
 __all__ = [
-    "FIND",
+    "SELECTION_FRACTION",
     "Bisection",
     "GrownPartition",
     "QuantileCuts",

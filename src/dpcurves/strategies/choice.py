@@ -35,7 +35,7 @@ from ..conversation import (
     TableWorkload,
     Workload,
 )
-from ..data import FAKES, Categories, SelectedCategories, UnlistedCategories
+from ..data import FALSE_NAMES, Categories, SelectedCategories, UnlistedCategories
 from ..histograms import Extent, RefinedGridEstimator
 from ..laws.law import round_error
 from ..queries import CountQuery, CountUse, CoverageQuery, PartitionSelectionQuery, Query, UniverseSelectionQuery
@@ -108,10 +108,8 @@ def comparison_error(release: Release, query: CoverageQuery, beta: float) -> flo
 
 Question = TypeVar("Question")
 
-FIND = Fraction(1, 4)
-"""Ratio. Fraction of the loss that partition selection spends; it also spends the whole delta. The question gets the
-rest.
-"""
+SELECTION_FRACTION = Fraction(1, 4)
+"""Budget fraction that partition selection spends, together with the whole delta; the question gets the other 3/4."""
 
 
 def build_category_query(unlisted: UnlistedCategories) -> Query:
@@ -237,7 +235,7 @@ def describe_category_price(loss: str, unlisted: UnlistedCategories) -> tuple[st
     if unlisted.universe is not None:
         return (
             f"no groups of {unlisted.column} are listed: {loss} finds those of many units among {unlisted.universe}, "
-            f"and the rest of the loss asks by them; on average {FAKES} of a name without units is released",
+            f"and the rest of the loss asks by them; on average {FALSE_NAMES} of a name without units is released",
         )
     return (
         f"no groups of {unlisted.column} are listed: {loss} finds those of many units, and the rest of the loss asks "

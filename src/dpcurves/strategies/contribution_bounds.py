@@ -42,7 +42,7 @@ from ..queries.query import MOST_DOUBLINGS
 # in rho as in epsilon). A released bound is public: later questions may use it, or another bound, at their own price.
 
 
-LOOK = Fraction(1, 6)
+PILOT_FRACTION = Fraction(1, 6)
 """Ratio. Fraction of the loss that the pilot query spends.
 
 The best bound of a histogram discards few units. One more record per unit is worth its noise while, of r cells, more
@@ -280,7 +280,9 @@ def describe_bound(release: Release, rows: int) -> ChosenContributionBound:
     lower, upper = _excluded_interval(counts, rows, largest_size)
     used_records = (sizes.units * np.minimum(sizes.records, rows)).sum(axis=1, keepdims=True)
     excluded_share = 1 - float(np.median(used_records / sizes.total_records))
-    return ChosenContributionBound(rows, LOOK, min(max(excluded_share, lower), upper), (lower, upper), largest_size)
+    return ChosenContributionBound(
+        rows, PILOT_FRACTION, min(max(excluded_share, lower), upper), (lower, upper), largest_size
+    )
 
 
 class _UnitCounts(NamedTuple):
@@ -523,7 +525,7 @@ def describe_bound_price(adjacency: AdjacencyWithoutBound, look: Plan) -> tuple[
     """
     values = ", by a value of one record," if isinstance(look.query, SizedUnitsQuery) else ""
     return (
-        f"no bound of records per {adjacency.column} is stated: {look.loss}, {LOOK} of the loss, counts "
+        f"no bound of records per {adjacency.column} is stated: {look.loss}, {PILOT_FRACTION} of the loss, counts "
         f"{adjacency.column} by the number of their records{values} and chooses a power of two up to "
         f"{2**MOST_DOUBLINGS:,}; the errors below are for a bound of 1 and grow with the bound",
     )

@@ -107,8 +107,8 @@ def require_axis(axes: Axes) -> Axis:
     return axes[-1]
 
 
-TURNS_SHARE = Fraction(1, 4)
-"""Ratio. Fraction of the loss for all rounds of a bisection except the last."""
+EARLY_ROUNDS_FRACTION = Fraction(1, 4)
+"""Budget fraction of all rounds of a bisection except the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,9 @@ class Bisection:
         convert_to_integers(self, rounds="rounds")
         most_rounds = 1000  # rounds: largest number of rounds of a bisection
         if not 1 <= self.rounds <= most_rounds:
-            raise InvalidArgument("rounds", f"must be a number of rounds from 1 to {most_rounds}, got {self.rounds}")
+            raise InvalidArgument(
+                "rounds", f"must be a number of rounds from 1 to {most_rounds}, as in 3, got {self.rounds}"
+            )
 
     def ask_rounds(self, axes: Axes, setting: Setting) -> Strategy[TableCounts]:
         """Halve the fullest interval and count all intervals, round by round; count once more with the remaining loss
@@ -154,10 +156,12 @@ class Bisection:
         counts_before = min(self.rounds, axis.slots - len(starts)) - 1  # beyond that no interval can be halved
         for _ in range(counts_before):
             _halve_fullest(starts, counts, axis.slots)
-            releases.append((yield Step(PartitionQuery((axis,), (tuple(starts),)), TURNS_SHARE / counts_before)))
+            releases.append(
+                (yield Step(PartitionQuery((axis,), (tuple(starts),)), EARLY_ROUNDS_FRACTION / counts_before))
+            )
             counts = estimate_intervals(merge_releases(releases))
         _halve_fullest(starts, counts, axis.slots)
-        budget_fraction = ALL - TURNS_SHARE if releases else ALL
+        budget_fraction = ALL - EARLY_ROUNDS_FRACTION if releases else ALL
         return (yield from count_between(axes, starts, releases, setting, budget_fraction=budget_fraction))
 
     def __str__(self) -> str:
@@ -196,8 +200,8 @@ def _halve_fullest(starts: list[int], counts: FloatArray, slots: int) -> None:
         insort(starts, starts[fullest] + int(widths[fullest]) // 2)
 
 
-PARTITION_SHARE = Fraction(1, 5)
-"""Ratio. Fraction of the loss for the private partition; the counts of its leaves get the rest."""
+PARTITION_FRACTION = Fraction(1, 5)
+"""Budget fraction of the private partition; the counts of its leaves get the other 4/5."""
 LARGEST_FAN = 2**20
 """Intervals. Largest fan-out of a partition."""
 
@@ -238,10 +242,10 @@ class GrownPartition:
     def ask_rounds(self, axes: Axes, setting: Setting) -> Strategy[TableCounts]:
         """Ask PrivTree for a partition with a fifth of the loss, then for counts of its leaves; return these counts."""
         axis = require_axis(axes)
-        partition = yield Step(self._partition_query(axis), PARTITION_SHARE)
+        partition = yield Step(self._partition_query(axis), PARTITION_FRACTION)
         leaves = SplitRule((axis.slots,), (self.fan,)).find_leaves(partition.values)
         starts = leaves.lower[:, 0].tolist()
-        return (yield from count_between(axes, starts, [partition], setting, budget_fraction=ALL - PARTITION_SHARE))
+        return (yield from count_between(axes, starts, [partition], setting, budget_fraction=ALL - PARTITION_FRACTION))
 
     def _partition_query(self, axis: Axis) -> TreePartitionQuery:
         """Return the query that asks for a private partition of this axis."""
@@ -251,8 +255,8 @@ class GrownPartition:
         return "on a grown partition"
 
 
-CUTS_SHARE = Fraction(3, 10)
-"""Ratio. Fraction of the loss for cuts at private quantiles; the counts between the cuts get the rest."""
+CUTS_FRACTION = Fraction(3, 10)
+"""Budget fraction of cuts at private quantiles; the counts between the cuts get the other 7/10."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,10 +292,10 @@ class QuantileCuts:
         counts.
         """
         axis = require_axis(axes)
-        cuts = yield Step(QuantileCutsQuery((axis,), self.pieces), CUTS_SHARE)
+        cuts = yield Step(QuantileCutsQuery((axis,), self.pieces), CUTS_FRACTION)
         first = int(axis.grid.outside is Outside.APART)  # the slot of the first cell
         starts = [cut + first for cut in cuts.values if cut < axis.grid.cells]
-        return (yield from count_between(axes, starts, [cuts], setting, budget_fraction=ALL - CUTS_SHARE))
+        return (yield from count_between(axes, starts, [cuts], setting, budget_fraction=ALL - CUTS_FRACTION))
 
     def __str__(self) -> str:
         return f"between {self.pieces} private quantiles"

@@ -23,7 +23,7 @@ from ..conversation import (
     Strategy,
     TableCounts,
 )
-from ..data import MOST_LAID_OUT, Axis
+from ..data import MOST_STORED_EDGES, Axis
 from ..data.grid import split_at_round_numbers
 from ..estimation import JointEstimate, TreeEstimate, build_layout, least_squares_total
 from ..estimation.binary_tree import ROOT, DyadicLayout, Layout, find_leaves, first_cells_of_nodes, subtree_maxima
@@ -64,20 +64,17 @@ from ..queries import CountQuery, CountUse, Hint, PartitionQuery, Places, Prefix
 Tilings = tuple[Places, ...]
 """Nested tilings of the cells, from coarse to fine, each by the first cells of its intervals."""
 
-FIRST_TURN = Fraction(3, 20)
-"""Ratio. Fraction of the loss for the first of three rounds."""
-SHORT_TURN = Fraction(1, 10)
-"""Ratio. Fraction of the loss for the first round if cells are known to hold many records or the noise is Gaussian."""
-SHORTEST_TURN = Fraction(1, 20)
-"""Ratio. Fraction of the loss for the first round if cells are known to hold many records and the noise is Gaussian."""
-COARSE_TURN = Fraction(1, 5)
-"""Ratio. Fraction of the loss for a first round of a single tiling."""
-ATOM_TURN = Fraction(3, 20)
-"""Ratio. Fraction of the loss for a second round after that, made if an interval is denser than its neighbours."""
-SECOND_TURN = Fraction(1, 10)
-"""Ratio. Fraction of the loss for the second of three rounds."""
-CLOSER = Fraction(1, 10)
-"""Ratio. Fraction of the loss for each round except the last of a search for quantiles."""
+FIRST_ROUND_FRACTION = Fraction(3, 20)
+"""Budget fraction of the first of three rounds."""
+COARSE_ROUND_FRACTION = Fraction(1, 5)
+"""Budget fraction of a first round of a single tiling, made where few records lie in many cells."""
+ATOM_ROUND_FRACTION = Fraction(3, 20)
+"""Budget fraction of the round after a first round of a single tiling, made if an interval is denser than its
+neighbours."""
+SECOND_ROUND_FRACTION = Fraction(1, 10)
+"""Budget fraction of the second of three rounds."""
+SEARCH_ROUND_FRACTION = Fraction(1, 10)
+"""Budget fraction of each round of a search for quantiles except the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,7 +334,9 @@ def is_nearly_exact(cells: int, total: float | None, base_noise: Noise) -> bool:
     """
     if base_noise.variance > TUNING.negligible_variance:
         return False
-    last_noise = replace(base_noise, parameter=base_noise.parameter / (1 - FIRST_TURN - SECOND_TURN))
+    last_noise = replace(
+        base_noise, parameter=base_noise.parameter / (1 - FIRST_ROUND_FRACTION - SECOND_ROUND_FRACTION)
+    )
     flat, nested = ((range(cells),), base_noise), (first_tilings(DyadicLayout.from_cells(cells)), last_noise)
     flat_variance, nested_variance = (
         _shared_prefix_variance(tilings, cells, noise, total is not None) for tilings, noise in (flat, nested)
@@ -354,10 +353,11 @@ def choose_budget_fractions(cells: int, total: float | None, base_noise: Noise) 
     (Fraction(3, 20), Fraction(1, 10), Fraction(3, 4))
     """
     if choose_first_thirds(total, base_noise) == 1:
-        return COARSE_TURN, ATOM_TURN, 1 - COARSE_TURN - ATOM_TURN
-    shortcuts = (base_noise.family is Family.GAUSSIAN) + is_fairly_dense(cells, total, base_noise)
-    first_fraction = (FIRST_TURN, SHORT_TURN, SHORTEST_TURN)[shortcuts]
-    return first_fraction, SECOND_TURN, 1 - first_fraction - SECOND_TURN
+        return COARSE_ROUND_FRACTION, ATOM_ROUND_FRACTION, 1 - COARSE_ROUND_FRACTION - ATOM_ROUND_FRACTION
+    # A first round needs less of the loss if the noise is Gaussian, if cells are known to hold many records, or both.
+    reasons_for_less = (base_noise.family is Family.GAUSSIAN) + is_fairly_dense(cells, total, base_noise)
+    first_fraction = (FIRST_ROUND_FRACTION, Fraction(1, 10), Fraction(1, 20))[reasons_for_less]
+    return first_fraction, SECOND_ROUND_FRACTION, 1 - first_fraction - SECOND_ROUND_FRACTION
 
 
 def refine_tilings(splits: TreeEstimate, base_noise: Noise) -> Tilings:
@@ -772,7 +772,7 @@ def is_worth_searching_quantiles(axis: Axis, workload: PrefixWorkload, setting: 
     a single quantile is searched for only.
     """
     has_hint = workload.hint not in (None, Hint.SPREAD)
-    if has_hint or setting.loss.rho == 0 or not TUNING.least_search_cells <= axis.slots <= MOST_LAID_OUT:
+    if has_hint or setting.loss.rho == 0 or not TUNING.least_search_cells <= axis.slots <= MOST_STORED_EDGES:
         return False
     quantiles, total = len(workload.quantile_levels), setting.adjacency.public_record_count
     base_noise = setting.count_noise()
@@ -788,17 +788,18 @@ def search_quantiles(axis: Axis, shares: tuple[float, ...], setting: Setting) ->
 
     Formal guarantees: each round has the price of a `PartitionQuery` for all earlier answers; its intervals are
     functions of earlier answers and of public facts. There are three rounds or `Tuning.most_quantile_rounds`; each has
-    `CLOSER` of the loss except the last, which has the remainder. *Proof by induction from the last round*: for all
-    earlier answers, the remaining rounds together lose the remaining loss, spent in one round, or in one round of
-    `CLOSER` followed by rounds that spend the rest. So the conversation is at each round the adaptive composition of
-    two mechanisms of fixed losses, the second of which is one of several with the same price: pure losses and rho add
-    up to the granted loss (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
+    `SEARCH_ROUND_FRACTION` of the loss except the last, which has the remainder. *Proof by induction from the last
+    round*: for all earlier answers, the remaining rounds together lose the remaining loss, spent in one round, or in
+    one round of `SEARCH_ROUND_FRACTION` followed by rounds that spend the rest. So the conversation is at each round
+    the adaptive composition of two mechanisms of fixed losses, the second of which is one of several with the same
+    price: pure losses and rho add up to the granted loss (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma
+    2.3).
     """
-    layout, base_noise, remaining = build_layout(axis.slots), setting.count_noise(), ALL - CLOSER
+    layout, base_noise, remaining = build_layout(axis.slots), setting.count_noise(), ALL - SEARCH_ROUND_FRACTION
     total, single_records = setting.adjacency.public_record_count, setting.adjacency.unit.records == 1
-    pilot_noise = Noise(base_noise.family, base_noise.parameter / CLOSER)
+    pilot_noise = Noise(base_noise.family, base_noise.parameter / SEARCH_ROUND_FRACTION)
     first_tiling = tiling_at_depth(layout, choose_first_depth(layout, total, pilot_noise))
-    releases = [(yield Step(PartitionQuery((axis,), first_tiling), CLOSER))]
+    releases = [(yield Step(PartitionQuery((axis,), first_tiling), SEARCH_ROUND_FRACTION))]
     while True:
         joint, round_number = JointEstimate.from_releases(releases), len(releases)
         splits = joint.tree_estimate
@@ -813,8 +814,10 @@ def search_quantiles(axis: Axis, shares: tuple[float, ...], setting: Setting) ->
             releases.append((yield Step(query, remaining)))
             return _combine_rounds(tuple(releases))
         starts = refine_around_quantiles(splits, pilot_noise, shares, total_variance, TUNING.pilot_ratio)
-        releases.append((yield Step(PartitionQuery((axis,), (starts,), round_number=round_number), CLOSER)))
-        remaining -= CLOSER
+        releases.append(
+            (yield Step(PartitionQuery((axis,), (starts,), round_number=round_number), SEARCH_ROUND_FRACTION))
+        )
+        remaining -= SEARCH_ROUND_FRACTION
 
 
 def is_worth_refining(axis: Axis, hint: Hint | None, setting: Setting) -> bool:
@@ -825,7 +828,7 @@ def is_worth_refining(axis: Axis, hint: Hint | None, setting: Setting) -> bool:
     be worth its price; for declared values only if they are too many to count each. A hint that records are spread has
     no effect: the first round shows it, and a wrong hint would increase errors many times.
     """
-    if setting.loss.rho == 0 or axis.slots > MOST_LAID_OUT:
+    if setting.loss.rho == 0 or axis.slots > MOST_STORED_EDGES:
         return False
     if hint in (Hint.PEAKED, Hint.ATOMS):
         return hint is Hint.PEAKED

@@ -81,11 +81,11 @@ beyond.
 """
 DECADES = (*(-edge for edge in reversed(MAGNITUDES)), 0.0, *MAGNITUDES)
 """Units of the column. All edges of the first pilot query: `MAGNITUDES`, their negatives, and 0."""
-FIRST = Fraction(1, 50), Fraction(3, 100), Fraction(1, 10), Fraction(1, 10)
+PILOT_FRACTIONS = Fraction(1, 50), Fraction(3, 100), Fraction(1, 10), Fraction(1, 10)
 """Ratios. Budget fractions of the first pilot query and of its repetitions, each made only if noise hid all records
 before.
 """
-FEWEST_TURNS = 3
+FEWEST_ROUNDS = 3
 """Rounds. Least number of rounds of a search followed by a count."""
 ROUND_DIGITS = (1, 2, 5)
 """Digits. Leading digits of round numbers."""
@@ -205,7 +205,7 @@ class Tuning:
 
 TUNING = Tuning()
 """The tuning that is used."""
-MOST_TURNS = len(FIRST) + len(TUNING.concentration) + 2
+MOST_ROUNDS = len(PILOT_FRACTIONS) + len(TUNING.concentration) + 2
 """Rounds. Largest number of rounds of a search."""
 
 
@@ -595,8 +595,8 @@ class _SearchState:
 
 def search_and_count(workload: AutomaticRangeWorkload, setting: Setting) -> Strategy[TableCounts]:
     """Ask the pilot queries and the final count: see the docstring of the module."""
-    state = yield from _SearchState(workload.column, PilotCounts(DECADES)).ask_pilot_query(FIRST[0])
-    for budget_fraction in FIRST[1:]:
+    state = yield from _SearchState(workload.column, PilotCounts(DECADES)).ask_pilot_query(PILOT_FRACTIONS[0])
+    for budget_fraction in PILOT_FRACTIONS[1:]:
         if state.pilot_counts.counts.max() < TUNING.faint_z * state.pilot_counts.noise:
             state = yield from state.ask_pilot_query(budget_fraction)
     noise, total = max(sqrt(setting.count_noise().variance), LEAST_VARIANCE), setting.adjacency.public_record_count

@@ -14,7 +14,7 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..conversation import (
     ALL,
-    HALF,
+    HALF_WIDTH_STEPS,
     Cuts,
     Evidence,
     GroupBudgetFractions,
@@ -47,13 +47,15 @@ class FinerCells(NamedTuple):
     """Fraction of the loss that counts them."""
 
 
-COUNTING = Fraction(1, 100)
-"""Ratio. Fraction of the loss that counts the records if their number is private."""
-CUTS_SHARE = Fraction(1, 5)
-"""Ratio. Fraction of the loss that finds cuts if no finer cells are counted."""
-SUMS_AFTER_A_LOOK = Fraction(3, 50)
-"""Ratio. Fraction of the loss for sums of distances in groups that a pilot query chose."""
-FINER = FinerCells(least=6_000, cuts_fraction=Fraction(1, 10), cells_per_piece=16, counts_fraction=Fraction(1, 10))
+COUNT_FRACTION = Fraction(1, 100)
+"""Budget fraction that counts the records if their number is private."""
+CUTS_FRACTION = Fraction(1, 5)
+"""Budget fraction that finds cuts if no finer cells are counted."""
+SUMS_FRACTION = Fraction(3, 50)
+"""Budget fraction of the sums of distances in groups that a pilot query chose."""
+FINER_CELLS = FinerCells(
+    least=6_000, cuts_fraction=Fraction(1, 10), cells_per_piece=16, counts_fraction=Fraction(1, 10)
+)
 """The finer cells that are counted; see `choose_finer_cells` for the scores on which they were chosen."""
 
 
@@ -148,8 +150,8 @@ def _count_records(
     if setting.adjacency.public_record_count is not None:
         return float(setting.adjacency.public_record_count), (), ALL
     single_cell = Axis(workload.score.column, workload.score.grid.merge_cells([]))
-    release = yield Step(CountQuery((workload.classes, single_cell), CountUse.CELLS), COUNTING)
-    return float(Evidence.from_release(release).unbiased_cells.sum()), (release,), ALL - COUNTING
+    release = yield Step(CountQuery((workload.classes, single_cell), CountUse.CELLS), COUNT_FRACTION)
+    return float(Evidence.from_release(release).unbiased_cells.sum()), (release,), ALL - COUNT_FRACTION
 
 
 def require_cuttable(score: Axis) -> None:
@@ -207,7 +209,7 @@ def _count_between_cuts(
     """Find cuts, then count both classes between them; if records are many, also on finer cells for the area."""
     halvings = max(choose_cut_levels(records, setting), 1)
     finer = choose_finer_cells(records, setting) if workload.cuts is Cuts.QUANTILES else None
-    budget_fraction = CUTS_SHARE if finer is None else finer.cuts_fraction
+    budget_fraction = CUTS_FRACTION if finer is None else finer.cuts_fraction
     cuts = yield Step(_build_cuts_query(workload.score, workload.cuts, halvings), budget_fraction)
     score, remaining = pieces_between(workload.score, cuts.values), remaining - budget_fraction
     fine_score = score if finer is None else _cut_axis(workload.score, cuts.values, finer.cells_per_piece)
@@ -242,7 +244,7 @@ def choose_finer_cells(records: float, setting: Setting) -> FinerCells | None:
     scores. For 3,000 records, four finer cells per piece had 0.7 times the width, but 1.2 and 1.3 times the error of
     the area itself. One table of all fine cells, read as prefixes, has up to twice that error.
     """
-    return FINER if signal_to_noise(records, setting) >= FINER.least else None
+    return FINER_CELLS if signal_to_noise(records, setting) >= FINER_CELLS.least else None
 
 
 def pieces_between(score: Axis, cuts: Sequence[int]) -> Axis:
@@ -399,7 +401,7 @@ def _ask_groups_after_pilot_query(
         )
         return replace(group_releases, releases=(pilot_release, *group_releases.releases))
     cells = score.grid.merge_cells(cut_at_quantiles(shares, bounds, workload.max_groups, TUNING.group_even_share))
-    fractions = GroupBudgetFractions(Fraction(0), remaining - SUMS_AFTER_A_LOOK, SUMS_AFTER_A_LOOK)
+    fractions = GroupBudgetFractions(Fraction(0), remaining - SUMS_FRACTION, SUMS_FRACTION)
     return (yield from measure_groups(replace(workload, budget_fractions=fractions), cells, [pilot_release]))
 
 
@@ -417,7 +419,7 @@ def measure_groups(
     counts = yield Step(
         CountQuery(axes, CountUse.PREFIXES if is_single_cell else CountUse.CELLS), workload.budget_fractions.counts
     )
-    sums = yield Step(SumQuery(axes, half=HALF), workload.budget_fractions.sums)
+    sums = yield Step(SumQuery(axes, half=HALF_WIDTH_STEPS), workload.budget_fractions.sums)
     return ScoreGroupReleases((*earlier, counts, sums), score.grid, counts, sums)
 
 

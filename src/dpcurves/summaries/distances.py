@@ -57,7 +57,7 @@ class Distribution:
         sample = np.asarray(values, dtype=np.float64)
         weight = np.ones(sample.shape) if weights is None else np.asarray(weights, dtype=np.float64)
         if sample.ndim != 1 or weight.shape != sample.shape:
-            raise InvalidArgument("sample", "a list of numbers is needed, and as many weights as values")
+            raise InvalidArgument("sample", "a list of numbers is needed, and one weight for each of them")
         is_present = ~np.isnan(sample)
         sample, weight = sample[is_present], weight[is_present]
         if np.isinf(sample).any() or not np.isfinite(weight).all() or (weight < 0).any() or not weight.sum() > 0:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ..aggregated_reports import AggregatedReports
 
 
-BATCH = 2**15
+TIMED_REPORTS = 2**15
 """Reports of a missing value that are randomised to measure the time per report."""
 
 
@@ -117,12 +117,14 @@ def _describe_report(task: Task) -> str:
     from dpcurves.noise import Randomness
 
     query, source = task.plan.query, Randomness.from_system()
-    slots = np.full(BATCH, query.rows * query.cells)  # the slot of a missing value, which takes as long as any other
-    pseudonyms = np.frombuffer(source.random_bytes(8 * BATCH), dtype=np.uint8).reshape(-1, 8)
+    slots = np.full(
+        TIMED_REPORTS, query.rows * query.cells
+    )  # the slot of a missing value, which takes as long as any other
+    pseudonyms = np.frombuffer(source.random_bytes(8 * TIMED_REPORTS), dtype=np.uint8).reshape(-1, 8)
     task.randomize_slots(pseudonyms[:16], slots[:16], source)  # compiles the loops before the clock runs
     start = process_time()
     task.randomize_slots(pseudonyms, slots, source)
-    microseconds = (process_time() - start) / BATCH * 1e6
+    microseconds = (process_time() - start) / TIMED_REPORTS * 1e6
     return (
         f"a report: {len(task.randomize(None))} octets with its header, {microseconds:.2g} us each, many at once, here"
     )

@@ -84,7 +84,11 @@ def require_statistic(word: str | None, curve: Any) -> None:
         raise Misuse("kernel", f"must be one of {', '.join(_TOLD)}, got {word!r}")
     curve_name = type(curve).__name__.removesuffix("Question")
     if curve_name not in _TOLD[word]:
-        raise Misuse("kernel", f"{word} needs a task that asks for {' or '.join(_TOLD[word])}, not for {curve_name}")
+        raise Misuse(
+            "kernel",
+            f"{word} is read from a task with --curve {' or '.join(_TOLD[word])}, and this one has {curve_name}; "
+            "make another task",
+        )
 
 
 _TOLD = {

@@ -16,31 +16,31 @@ from dpcurves.noise.randomness import Randomness
 
 Words = NDArray[np.uint16]
 Octets = NDArray[np.uint8]
-BITS = 64
+PROBABILITY_BITS = 64
 """Binary digits of a Bernoulli probability."""
-WHOLE = 1 << BITS
+ONE_PROBABILITY = 1 << PROBABILITY_BITS
 """Denominator of Bernoulli probabilities."""
-FEW_PLACES = 3
+FEW_BITS = 3
 """Binary digits of a probability up to which each draw combines single random bits; measured."""
 _BYTE, _REST = 8, 56
 """Bits of the uniform integer that are drawn first, and the others."""
-_COINS = 8
+_DRAWS_PER_LOOKUP = 8
 """Bernoulli draws per table lookup: one byte."""
-_SHORT, _LONG, _ALL = 16, 64, _COINS * BITS
+_SHORT, _LONG, _ALL = 16, 64, _DRAWS_PER_LOOKUP * PROBABILITY_BITS
 """Random bits that decide a byte of draws: 64 suffice with probability 1 - 2**-56, 512 always."""
-_GROUP = 32
-"""Words that are looked up in one go; their group is searched for undecided words only if its largest one is
-undecided. Affects speed, not the draws."""
+_WORDS_PER_GROUP = 32
+"""Words that are looked up in one go: a group is searched for undecided words only if its largest word is undecided.
+The number affects speed, not the draws."""
 
 
 def round_down(probability: Fraction) -> int:
-    """Return the probability, rounded down, as a multiple of 1 / `WHOLE`; the result is never 1."""
-    return min(int(probability * WHOLE), WHOLE - 1)
+    """Return the probability, rounded down, as a multiple of 1 / `ONE_PROBABILITY`; the result is never 1."""
+    return min(int(probability * ONE_PROBABILITY), ONE_PROBABILITY - 1)
 
 
 def round_up(probability: Fraction) -> int:
-    """Return the probability, rounded up, as a multiple of 1 / `WHOLE`; the result is never 0."""
-    return max(-int(-probability * WHOLE // 1), 1)
+    """Return the probability, rounded up, as a multiple of 1 / `ONE_PROBABILITY`; the result is never 0."""
+    return max(-int(-probability * ONE_PROBABILITY // 1), 1)
 
 
 def sample_bernoulli(parts: int, size: int, randomness: Randomness) -> BoolArray:
@@ -62,14 +62,14 @@ def count_binary_places(parts: int) -> int:
     """Return the number of binary digits of the probability ``parts / WHOLE``: 64 minus the trailing zeros; 0 for
     probability 0.
     """
-    return BITS - ((parts & -parts).bit_length() - 1) if parts else 0
+    return PROBABILITY_BITS - ((parts & -parts).bit_length() - 1) if parts else 0
 
 
 def sample_bernoulli_rows(parts: int, size: int, octets: int, randomness: Randomness) -> Octets:
     """Draw independent bits that are 1 with probability exactly ``parts / WHOLE``, packed eight to a byte, ``(size,
     octets)``.
     """
-    draw = _sample_by_places if count_binary_places(parts) <= FEW_PLACES else _sample_by_octets
+    draw = _sample_by_places if count_binary_places(parts) <= FEW_BITS else _sample_by_octets
     return draw(parts, size * octets, randomness).reshape(size, octets)
 
 
@@ -80,7 +80,7 @@ def _sample_by_places(numerator: int, size: int, randomness: Randomness) -> Octe
     If the probability so far is c, "and" with a random bit gives ``c / 2``, "or" gives ``(1 + c) / 2``.
     """
     octets = np.zeros(size, dtype=np.uint8)
-    for digit in range(BITS - count_binary_places(numerator), BITS):
+    for digit in range(PROBABILITY_BITS - count_binary_places(numerator), PROBABILITY_BITS):
         bits = np.frombuffer(randomness.random_bytes(size), dtype=np.uint8)
         octets = octets | bits if numerator >> digit & 1 else octets & bits
     return octets
@@ -135,11 +135,12 @@ class _OctetTable(NamedTuple):
 def _make_octet_table(numerator: int) -> _OctetTable:
     """Return the table for probability ``numerator / WHOLE``, cached."""
     probabilities = [
-        numerator**ones * (WHOLE - numerator) ** (_COINS - ones) for ones in map(int.bit_count, range(2**_COINS))
+        numerator**ones * (ONE_PROBABILITY - numerator) ** (_DRAWS_PER_LOOKUP - ones)
+        for ones in map(int.bit_count, range(2**_DRAWS_PER_LOOKUP))
     ]
     decided, remainders = zip(*(divmod(probability, 1 << _ALL - _SHORT) for probability in probabilities), strict=True)
     by_word = np.zeros(2**_SHORT, dtype=np.uint8)
-    by_word[: sum(decided)] = np.repeat(np.arange(2**_COINS), decided)
+    by_word[: sum(decided)] = np.repeat(np.arange(2**_DRAWS_PER_LOOKUP), decided)
     ends = tuple(accumulate(remainders, initial=sum(decided) << _ALL - _SHORT))[1:-1]
     upper_ends = np.array([min(end >> _ALL - _LONG, 2**_LONG - 1) for end in ends], dtype=np.uint64)
     return _OctetTable(by_word, sum(decided), ends, upper_ends)
@@ -162,13 +163,13 @@ def _fill_octets(
     words: Words, by_word: Octets, decided_words: int, octets: Octets, undecided_positions: IntArray
 ) -> int:
     """Write the decided bytes, and the positions of undecided words; return the number of these."""
-    undecided, grouped = 0, len(words) // _GROUP * _GROUP
-    for start in range(0, grouped, _GROUP):  # in groups, few of which contain an undecided word
+    undecided, grouped = 0, len(words) // _WORDS_PER_GROUP * _WORDS_PER_GROUP
+    for start in range(0, grouped, _WORDS_PER_GROUP):  # in groups, few of which contain an undecided word
         largest = words[start]
-        for position in range(start, start + _GROUP):
+        for position in range(start, start + _WORDS_PER_GROUP):
             octets[position] = by_word[words[position]]
             largest = max(largest, words[position])
-        for position in range(start, start + _GROUP if largest >= decided_words else start):
+        for position in range(start, start + _WORDS_PER_GROUP if largest >= decided_words else start):
             undecided_positions[undecided] = position
             undecided += words[position] >= decided_words
     for position in range(grouped, len(words)):
@@ -197,7 +198,7 @@ def sample_uniform(outcomes: int, size: int, randomness: Randomness) -> IntArray
 Rows = NDArray[np.uint64]
 """Sets as bit masks, shape (sets, words); the lowest bit of the first word is the first element."""
 
-_HALFWORDS = 2**16
+_HALFWORD_VALUES = 2**16
 """Number of values of a random word of 16 bits."""
 _TRY, _LOOKED_UP = 12.0, 4.0
 """Cost, in random bytes, of inserting or removing an element, and of looking up a byte of draws; measured."""
@@ -234,19 +235,20 @@ def sample_uniform_sets(
 
 @lru_cache(maxsize=64)  # a pure function of public facts
 def choose_start_probability(many: int, size: int) -> int:
-    """Return the Bernoulli probability of the start sets with the least expected cost, in units of 1 / `WHOLE`.
+    """Return the Bernoulli probability of the start sets with the least expected cost, in units of 1 /
+    `ONE_PROBABILITY`.
 
     It affects running time only: sets are uniform for every start probability.
     """
     share, deviation = size / many, sqrt(size * (1 - size / many)) / many
-    coarse = [step * (WHOLE >> FEW_PLACES) for step in range(1 << FEW_PLACES)]
-    fine = [int(max(share - step / 4 * deviation, 0) * WHOLE) for step in range(8)]
+    coarse = [step * (ONE_PROBABILITY >> FEW_BITS) for step in range(1 << FEW_BITS)]
+    fine = [int(max(share - step / 4 * deviation, 0) * ONE_PROBABILITY) for step in range(8)]
     return min((0, *coarse, *fine), key=lambda numerator: _estimate_set_cost(many, size, numerator))
 
 
 def _estimate_set_cost(elements: int, size: int, numerator: int) -> float:
     """Return the expected cost of a set, in random bytes."""
-    places, probability, share = count_binary_places(numerator), numerator / WHOLE, size / elements
+    places, probability, share = count_binary_places(numerator), numerator / ONE_PROBABILITY, size / elements
     missing_elements, deviation = (
         size - probability * elements,
         sqrt(elements * probability * (1 - probability)) or 1e-9,
@@ -257,7 +259,7 @@ def _estimate_set_cost(elements: int, size: int, numerator: int) -> float:
     )
     added = missing_elements * normal[1] + deviation * normal[0]
     tries = added / (1 - share) + (added - missing_elements) / share
-    return (places if places <= FEW_PLACES else _LOOKED_UP) * elements / 8 + _TRY * tries
+    return (places if places <= FEW_BITS else _LOOKED_UP) * elements / 8 + _TRY * tries
 
 
 @compile_loop
@@ -271,7 +273,7 @@ def correct_set_sizes(  # noqa: PLR0917
     never changed, since it counts as inside during insertion and outside during removal. Uniform positions are upper
     halves of products; words whose lower half would bias them are rejected (Lemire 2019).
     """
-    used, uneven, low_halfword = 0, _HALFWORDS % many, np.uint32(_HALFWORDS - 1)
+    used, uneven, low_halfword = 0, _HALFWORD_VALUES % many, np.uint32(_HALFWORD_VALUES - 1)
     for row in range(done, len(rows)):
         at, answer = answers[row] >> 6, _ONE << np.uint64(answers[row] & 63)
         rows[row, at] &= ~answer

@@ -25,7 +25,7 @@ from dpcurves.noise.exponential import LEAST_EPSILON, MOST_EPSILON, bound_exp_ne
 from dpcurves.noise.randomness import Randomness
 
 from .bernoulli_sampler import (
-    WHOLE,
+    ONE_PROBABILITY,
     round_down,
     round_up,
     sample_bernoulli,
@@ -107,10 +107,13 @@ class Randomiser(ABC):
             )
         if not 2 <= self.answers <= MOST_ANSWERS:
             raise InvalidArgument(
-                "answers", f"must be a number of answers from 2 to {MOST_ANSWERS}, got {self.answers}"
+                "answers",
+                f"must be a number of possible answers from 2 to {MOST_ANSWERS}, as in 64, got {self.answers}",
             )
         if not LEAST_EPSILON <= self.epsilon <= MOST_EPSILON:
-            raise InvalidArgument("epsilon", f"must be from 2**-20 to {MOST_EPSILON}, got {float(self.epsilon)}")
+            raise InvalidArgument(
+                "epsilon", f"must be from 2**-20 to {MOST_EPSILON}, as in Fraction(1), got {float(self.epsilon)}"
+            )
 
     @cached_property
     @abstractmethod
@@ -138,7 +141,8 @@ class Randomiser(ABC):
         """
         if answers.size and not (answers.min() >= 0 and answers.max() < self.answers):
             raise InvalidArgument("answers", f"must be whole numbers from 0 to {self.answers - 1}")
-        source, step = randomness.expand(), max(1, _AT_ONCE // self.octets)
+        # 2**19: bytes of reports that are drawn in one batch, which bounds memory
+        source, step = randomness.expand(), max(1, 2**19 // self.octets)
         reports = np.empty((len(answers), self.octets), dtype=np.uint8)
         for start in range(0, len(answers), step):
             reports[start : start + step] = self._draw_reports(answers[start : start + step], source)
@@ -181,10 +185,6 @@ class Randomiser(ABC):
         )
         variances = sizes * p_other * (1 - p_other) + sizes * (sizes - 1) * (p_two_others - p_other**2)
         return float(variances.mean()) / float(self.support.gain) ** 2
-
-
-_AT_ONCE = 2**19
-"""Bytes of reports that are drawn in one batch, which bounds memory."""
 
 
 def to_octets(numbers: IntArray, octets: int) -> Reports:
@@ -245,8 +245,6 @@ def count_octets_needed(numbers: int) -> int:
     return max(1, ((numbers - 1).bit_length() + 7) // 8)
 
 
-_BITS_AT_ONCE = 2**22
-"""Bits of reports that are counted in one batch, which bounds memory."""
 _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.int64)
 """The 8 bits of each byte from 0 to 255, lowest first, ``(256, 8)``."""
 
@@ -318,7 +316,8 @@ def count_set_bits(rows: Reports) -> IntArray:
 
 def _sum_bits(reports: Reports, answers: int) -> IntArray:
     """Return how many rows set each bit."""
-    step, counts = max(1, _BITS_AT_ONCE // answers), np.zeros(answers, dtype=np.int64)
+    # 2**22: bits of reports that are counted in one batch, which bounds memory
+    step, counts = max(1, 2**22 // answers), np.zeros(answers, dtype=np.int64)
     for start in range(0, len(reports), step):
         bits = np.unpackbits(reports[start : start + step], axis=1, count=answers, bitorder="little")
         counts += bits.sum(axis=0, dtype=np.int64)
@@ -352,15 +351,15 @@ class KaryRandomisedResponse(Randomiser):
 
     @cached_property
     def _truth_parts(self) -> int:
-        """The probability a, as a multiple of 1 / `WHOLE`."""
+        """The probability a, as a multiple of 1 / `ONE_PROBABILITY`."""
         below = bound_exp_neg_above(self.epsilon)
         return round_down((1 - below) / (1 - below + self.answers * below))
 
     @cached_property
     def support(self) -> Support:
         """The exact support probabilities: a report supports one answer, so never two."""
-        even_part = Fraction(WHOLE - self._truth_parts, WHOLE * self.answers)
-        return Support(Fraction(self._truth_parts, WHOLE) + even_part, even_part, Fraction(0), Fraction(0))
+        even_part = Fraction(ONE_PROBABILITY - self._truth_parts, ONE_PROBABILITY * self.answers)
+        return Support(Fraction(self._truth_parts, ONE_PROBABILITY) + even_part, even_part, Fraction(0), Fraction(0))
 
     @property
     def octets(self) -> int:
@@ -417,13 +416,13 @@ class HadamardResponse(Randomiser):
 
     @cached_property
     def _true_sign_parts(self) -> int:
-        """The probability p, as a multiple of 1 / `WHOLE`."""
+        """The probability p, as a multiple of 1 / `ONE_PROBABILITY`."""
         return round_down(1 / (1 + bound_exp_neg_above(self.epsilon)))
 
     @cached_property
     def support(self) -> Support:
         """The exact support probabilities: p for the true answer, 1/2 for each other, independent for two others."""
-        p_true = Fraction(self._true_sign_parts, WHOLE)
+        p_true = Fraction(self._true_sign_parts, ONE_PROBABILITY)
         return Support(p_true, Fraction(1, 2), p_true / 2, Fraction(1, 4))
 
     @property
@@ -534,14 +533,14 @@ class SubsetSelection(BitVectorRandomiser):
 
     @cached_property
     def _inclusion_parts(self) -> int:
-        """The probability p, as a multiple of 1 / `WHOLE`."""
+        """The probability p, as a multiple of 1 / `ONE_PROBABILITY`."""
         excluded_weight = (self.answers - self.size) * bound_exp_neg_above(self.epsilon)
         return round_down(self.size / (self.size + excluded_weight))
 
     @cached_property
     def support(self) -> Support:
         """The exact support probabilities of uniform sets that hold the true answer with probability p."""
-        p_true, size, others = Fraction(self._inclusion_parts, WHOLE), self.size, self.answers - 1
+        p_true, size, others = Fraction(self._inclusion_parts, ONE_PROBABILITY), self.size, self.answers - 1
         p_other_if_true, p_other_if_false = Fraction(size - 1, others), Fraction(size, others)
         pairs = max(others * (others - 1), 1)
         p_two_others = p_true * Fraction((size - 1) * (size - 2), pairs) + (1 - p_true) * Fraction(
@@ -553,7 +552,7 @@ class SubsetSelection(BitVectorRandomiser):
 
     def find_probability(self, answer: int, report: bytes) -> Fraction:
         """Return the probability of a set of d answers, which depends only on whether it holds the true one."""
-        p_true, others = Fraction(self._inclusion_parts, WHOLE), self.answers - 1
+        p_true, others = Fraction(self._inclusion_parts, ONE_PROBABILITY), self.answers - 1
         if self.is_supported(answer, report):
             return p_true / comb(others, self.size - 1)
         return (1 - p_true) / comb(others, self.size)
@@ -588,14 +587,14 @@ class UnaryEncoding(BitVectorRandomiser):
 
     @cached_property
     def _false_bit_parts(self) -> int:
-        """The probability q, as a multiple of 1 / `WHOLE`."""
+        """The probability q, as a multiple of 1 / `ONE_PROBABILITY`."""
         below = bound_exp_neg_above(self.epsilon)
         return round_up(below / (1 + below))
 
     @cached_property
     def support(self) -> Support:
         """The exact support probabilities of independent bits: 1/2 for the true answer, q for each other."""
-        p_true, p_other = Fraction(1, 2), Fraction(self._false_bit_parts, WHOLE)
+        p_true, p_other = Fraction(1, 2), Fraction(self._false_bit_parts, ONE_PROBABILITY)
         return Support(p_true, p_other, p_true * p_other, p_other**2)
 
     def find_probability(self, answer: int, report: bytes) -> Fraction:
@@ -613,7 +612,7 @@ class UnaryEncoding(BitVectorRandomiser):
         people = len(answers)
         rows = sample_bernoulli_rows(self._false_bit_parts, people, self.octets, randomness)
         rows[:, -1] &= self.last_octet_mask
-        set_true_bits(rows, answers, sample_bernoulli(WHOLE // 2, people, randomness))
+        set_true_bits(rows, answers, sample_bernoulli(ONE_PROBABILITY // 2, people, randomness))
         return rows
 
     def _mark_valid_weights(self, received: Reports) -> BoolArray:
@@ -623,8 +622,9 @@ class UnaryEncoding(BitVectorRandomiser):
 
 RANDOMISERS: tuple[type[Randomiser], ...] = (KaryRandomisedResponse, HadamardResponse, SubsetSelection, UnaryEncoding)
 """All randomisers, with distinct `NAME` attributes. To add a randomiser, write a class above and add it here."""
-LONGEST = 64
-"""Bytes of a report at most, by default; a longer report is not used even if its error is smaller."""
+LONGEST_REPORT = 64
+"""Bytes of a report at most, by default: a randomiser with a longer report is not chosen even if its error is
+smaller."""
 
 
 def make_randomiser(name: str, answers: int, epsilon: Fraction) -> Randomiser:
@@ -640,7 +640,10 @@ def make_randomiser(name: str, answers: int, epsilon: Fraction) -> Randomiser:
 
 
 def choose_randomiser(
-    answers: int, epsilon: Fraction, max_octets: int = LONGEST, candidates: tuple[type[Randomiser], ...] = RANDOMISERS
+    answers: int,
+    epsilon: Fraction,
+    max_octets: int = LONGEST_REPORT,
+    candidates: tuple[type[Randomiser], ...] = RANDOMISERS,
 ) -> Randomiser:
     """Return the randomiser with the least variance of counts of rare answers; among equals the shortest report.
 

@@ -98,7 +98,7 @@ class Parties:
         except (ValueError, ZeroDivisionError):
             fraction = None
         if fraction is None or not 0 <= fraction <= 1:
-            raise Misuse("min-valid", f"must be a fraction from 0 to 1, got {self.min_valid!r}")
+            raise Misuse("min-valid", f"must be a fraction from 0 to 1, as in 0.5, got {self.min_valid!r}")
         return fraction
 
     def read_servers(self, count: int) -> tuple[Server, ...]:
@@ -359,7 +359,8 @@ class PairPlanOptions:
         if len(sizes) != len(kernel.columns):
             raise Misuse(
                 "bits",
-                f"must be {len(kernel.columns)} widths with commas between them, for {', '.join(kernel.columns)}",
+                f"must be {len(kernel.columns)} numbers of bits with commas between them, as in 16,1, one for each "
+                f"of {', '.join(kernel.columns)}",
             )
         return kernel.with_columns(**{name: Unsigned(size) for name, size in zip(kernel.columns, sizes, strict=True)})
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..shares.task import ReportKind
 
 
-STEPS = 10
+SAMPLE_STEPS = 10
 """Round steps that the range of the sample covers, approximately; one is added at each end."""
 PUBLIC = "the sample must be public: published or synthetic records, never a part of the protected table"
 
@@ -67,7 +67,7 @@ def propose_grid(low: float, high: float, central_range: tuple[float, float], ce
         least = low if low > 0 else central_range[0]
         exponents = floor(log10(least) - 1e-9), ceil(log10(high) + 1e-9)
         return f"geometric:{float(f'1e{exponents[0]}'):.15g}:{float(f'1e{exponents[1]}'):.15g}:{cells}"
-    width = (high - low) / STEPS if high > low else max(abs(high), 1.0) / STEPS
+    width = (high - low) / SAMPLE_STEPS if high > low else max(abs(high), 1.0) / SAMPLE_STEPS
     power = floor(log10(width))
     step = next(digit * 10.0**power for digit in (1, 2, 5, 10) if digit * 10.0**power >= width * (1 - 1e-9))
     first, last = floor(low / step - 1e-9), ceil(high / step + 1e-9)

@@ -40,7 +40,7 @@ from .keys import (
 )
 from .ring import Domain, Words
 
-KEYS = 512  # keys whose whole domain is evaluated at once
+KEYS_AT_ONCE = 512  # keys whose whole domain is evaluated at once
 
 
 def cell_sums(keys: ComparisonKeys, engine: Engine) -> Words:
@@ -64,8 +64,8 @@ def cell_sums(keys: ComparisonKeys, engine: Engine) -> Words:
             "so ask at thresholds",
         )
     totals = np.zeros((1 << domain.bits, domain.ring.words), np.uint64)
-    for start in range(0, len(keys), KEYS):
-        chunk = keys[start : start + KEYS]
+    for start in range(0, len(keys), KEYS_AT_ONCE):
+        chunk = keys[start : start + KEYS_AT_ONCE]
         _add_leaf_sums(engine, chunk.public, chunk.seeds.words[None], 0, totals)
     return domain.ring.negate(totals) if keys.seeds.party else totals
 
@@ -241,7 +241,7 @@ DIGEST_SIZE = 16  # bytes of a key's digest, so that two transcripts agree by ch
 Node = tuple[int, int]
 """Node of the tree over the cells: its level, and its number in that level from the left."""
 _CHUNK = 1024  # checked keys that are shared or evaluated at once, so that their states fit into the cache
-_MARKED = 5  # blocks of a mark: four of both children's hashes, one of their weights
+_MARK_BLOCKS = 5  # blocks of a mark: four of both children's hashes, one of their weights
 _MARKS = b"dpcurves: marks of nodes, version 1"
 
 
@@ -531,8 +531,8 @@ class NodeMarkKey(NamedTuple):
     @classmethod
     def from_verification_key(cls, verification_key: bytes) -> NodeMarkKey:
         """Return the mark key that both servers derive from their common verification key by HKDF-SHA256."""
-        stream = HKDF(SHA256(), 16 * (_MARKED + 1), salt=None, info=_MARKS).derive(verification_key)
-        return cls(stream[:16], np.frombuffer(stream[16:], "<u8").astype(np.uint64).reshape(_MARKED, 2))
+        stream = HKDF(SHA256(), 16 * (_MARK_BLOCKS + 1), salt=None, info=_MARKS).derive(verification_key)
+        return cls(stream[:16], np.frombuffer(stream[16:], "<u8").astype(np.uint64).reshape(_MARK_BLOCKS, 2))
 
     def compute_marks(self, blocks: Words) -> Words:
         """Return one mark of 128 bits for each key, ``(keys, 2)``, from its five blocks ``(5, keys, 2)``: the XOR of
@@ -614,7 +614,7 @@ class NodeWalk:
             else _create_root(self.keys).weights
         )
         _, proofs, weights = _expand_node(self.engine, public, node, seeds)
-        blocks = np.zeros((_MARKED, len(seeds), 2), np.uint64)
+        blocks = np.zeros((_MARK_BLOCKS, len(seeds), 2), np.uint64)
         blocks[:4] = proofs.reshape(2, len(seeds), 2, 2).swapaxes(1, 2).reshape(4, len(seeds), 2)
         blocks[4, :, : ring.words] = ring.subtract(ring.add(weights[0], weights[1]), node_weights)
         return ring.sums(weights[0]), self.mark_key.compute_marks(blocks)

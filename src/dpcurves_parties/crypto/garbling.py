@@ -66,7 +66,7 @@ def mask_offset(bits: Bits, offset: Words) -> Words:
 
 
 SALT_SIZE = 16  # bytes of a session's salt, an AES-128 key
-MOST = 1 << 48  # batches of gates per session at most: far below 2**64, at which keys would repeat
+MOST_BATCHES = 1 << 48  # batches of gates per session at most: far below 2**64, at which keys would repeat
 
 
 @dataclass(slots=True, repr=False, eq=False)
@@ -93,8 +93,8 @@ class GateKeys:
         """Return the AES key of the next batch of gates, ``(2,)`` words; each key is returned once. Raises `ValueError`
         after 2**48 batches.
         """
-        if self._next >= MOST:
-            raise InvalidArgument("session", f"must have at most {MOST} batches of gates; start a new session")
+        if self._next >= MOST_BATCHES:
+            raise InvalidArgument("session", f"must have at most {MOST_BATCHES} batches of gates; start a new session")
         key = self._words.copy()
         key[0] ^= np.uint64(self._next)
         self._next += 1
@@ -200,7 +200,7 @@ def _permute_bit_mask(labels: Words) -> Words:
 
 
 # The fast engine of gates: the processor's AES instructions, in code compiled by numba.
-_LEAST = 64
+_LEAST_COMPILED = 64
 """Instances of a gate from which the compiled loops are faster than NumPy and OpenSSL."""
 
 
@@ -220,7 +220,7 @@ class FastGates:
 
     def garble(self, left: Words, right: Words, offset: Words, key: Words) -> tuple[Words, Words]:
         """SECRET: return tables and output labels of 0, by the compiled loop from 64 instances on."""
-        if len(left) < _LEAST:
+        if len(left) < _LEAST_COMPILED:
             return self._portable.garble(left, right, offset, key)
         from .kernels import compile_garbling
 
@@ -231,7 +231,7 @@ class FastGates:
 
     def evaluate(self, left: Words, right: Words, tables: Words, key: Words) -> Words:
         """SECRET: return the output's labels, by the compiled loop from 64 instances on."""
-        if len(left) < _LEAST:
+        if len(left) < _LEAST_COMPILED:
             return self._portable.evaluate(left, right, tables, key)
         from .kernels import compile_evaluation
 
@@ -245,7 +245,7 @@ def select_gate_engine(instances: int) -> GateEngine:
     """Return the compiled engine for at least 64 instances on a processor with AES instructions, else the portable
     engine. Both return equal bits.
     """
-    return FastGates(supported_lanes()) if instances >= _LEAST and supported_lanes() else PortableGates()
+    return FastGates(supported_lanes()) if instances >= _LEAST_COMPILED and supported_lanes() else PortableGates()
 
 
 @dataclass(slots=True, repr=False, eq=False)

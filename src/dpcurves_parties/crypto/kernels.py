@@ -27,7 +27,6 @@ from dpcurves.arrays import compile_loop
 GROUPS = 4  # registers whose AES rounds are interleaved, because a round takes several cycles
 ROUNDS = 10  # rounds of AES-128 (FIPS 197, section 5)
 _I64 = ir.IntType(64)  # LLVM's type of a 64-bit word
-_TOP = 1 << 63  # control bit in the second word of a seed
 _TOOLS: Any = cgutils
 _SUFFIX = {1: "", 2: ".256"}  # of LLVM's AES intrinsics, by blocks per register
 
@@ -136,7 +135,8 @@ class AesEmitter:
 
     def control_bits(self) -> Any:
         """Return the constant blocks in which only the control bit, the top bit of the high word, is set."""
-        return ir.Constant(self.wide, [0, _TOP] * self.lanes)
+        # 1 << 63: control bit in the second word of a seed
+        return ir.Constant(self.wide, [0, 1 << 63] * self.lanes)
 
     def broadcast(self, number: Any, kind: Any) -> Any:
         """Return a vector of type `kind` whose elements all equal a number that is known at run time only."""
@@ -587,7 +587,7 @@ def compile_digests() -> Callable[..., None]:
 
 
 # Evaluation of a node of checked keys: both children, their hashes and weights, and a mark of all these.
-SEEN = 128
+NODE_KEYS_AT_ONCE = 128
 """Keys per batch, so that all buffers stay in the L1 cache."""
 
 
@@ -644,17 +644,23 @@ def compile_node_evaluation(lanes: int) -> Callable[..., Any]:
         mark_wide, mark_single = np.empty((11, 2 * lanes), np.uint64), np.empty((11, 2), np.uint64)
         _expand_aes_key(key, mark_wide, lanes)
         _expand_aes_key(key, mark_single, 1)
-        child_seeds, blocks = np.empty((2, SEEN, 2), np.uint64), np.empty((3, SEEN, 2), np.uint64)
-        messages, digests = np.empty((2 * SEEN, MESSAGE_WORDS), np.uint64), np.empty((2 * SEEN, 4), np.uint64)
+        child_seeds, blocks = (
+            np.empty((2, NODE_KEYS_AT_ONCE, 2), np.uint64),
+            np.empty((3, NODE_KEYS_AT_ONCE, 2), np.uint64),
+        )
+        messages, digests = (
+            np.empty((2 * NODE_KEYS_AT_ONCE, MESSAGE_WORDS), np.uint64),
+            np.empty((2 * NODE_KEYS_AT_ONCE, 4), np.uint64),
+        )
         # 5: blocks of a mark (see `NodeMarkKey`): four of both children's hashes, one of their weights
-        planes = np.zeros((5, SEEN, 2), np.uint64)
-        for j in range(2 * SEEN):
+        planes = np.zeros((5, NODE_KEYS_AT_ONCE, 2), np.uint64)
+        for j in range(2 * NODE_KEYS_AT_ONCE):
             for word in range(4):
                 messages[j, word] = head[word]
             messages[j, 3] += np.uint64(j & 1)
         total, sign_shift = np.uint64(0), np.uint64(63)
-        for begin in range(0, len(seeds), SEEN):
-            count = min(SEEN, len(seeds) - begin)
+        for begin in range(0, len(seeds), NODE_KEYS_AT_ONCE):
+            count = min(NODE_KEYS_AT_ONCE, len(seeds) - begin)
             marked_count, end = count // width * width, begin + count
             parents, public = seeds[begin:end], (seed_words[begin:end], turns[begin:end])
             family = parents, child_seeds[0], child_seeds[1]

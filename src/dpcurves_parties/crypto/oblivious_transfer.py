@@ -360,17 +360,17 @@ def _transpose(columns: Any, rows: Any) -> None:
 # AES-128 in counter mode is pseudorandom; the offset stays secret because of the base transfers. Both parties follow
 # the protocol: consistency of the bits across trees is not checked, so a receiver that sends inconsistent bits could
 # learn bits of the offset, and is not covered.
-IKNP = 1
-"""Levels of a tree: 16 bytes per bit."""
-SOFTSPOKEN = 4
-"""Levels of a tree: 4 bytes per bit."""
-_ROWS = 64  # bits of a word, to which numbers of transferred bits are padded
+IKNP_LEVELS = 1
+"""Levels of a tree of the extension of Ishai, Kilian, Nissim and Petrank (2003): 16 bytes are sent per bit."""
+SOFTSPOKEN_LEVELS = 4
+"""Levels of a tree of SoftSpoken (Roy 2022): 4 bytes are sent per bit, and each level doubles the work."""
+_WORD_BITS = 64  # bits of a word, to which numbers of transferred bits are padded
 _NO_COUNTER = bytes(16)  # start of the counter: each leaf's key is used for one stream
 
 
 def pad_bit_count(bits: int) -> int:
     """Round a number of bits up to a multiple of 64."""
-    return -(-bits // _ROWS) * _ROWS
+    return -(-bits // _WORD_BITS) * _WORD_BITS
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -423,7 +423,7 @@ class ExtensionReceiver:
         """SECRET: return the labels of the next bits, ``(count, 2)`` words, and the message with which the sender
         computes the same wires' labels of 0.
         """
-        words = pad_bit_count(len(bits)) // _ROWS
+        words = pad_bit_count(len(bits)) // _WORD_BITS
         columns, masked = np.empty((LABEL_BITS, words), np.uint64), np.empty((len(self.trees.leaves), words), np.uint64)
         packed = np.packbits(bits, bitorder="little")
         choices = np.zeros(8 * words, np.uint8)
@@ -451,7 +451,7 @@ class ExtensionSender:
         Raises:
             ProtocolError: the message is of another number of bits.
         """
-        words, trees = pad_bit_count(count) // _ROWS, len(self.trees.leaves)
+        words, trees = pad_bit_count(count) // _WORD_BITS, len(self.trees.leaves)
         if len(message) != 8 * words * trees:
             raise ProtocolError(
                 "choices",

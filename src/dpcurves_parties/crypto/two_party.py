@@ -25,7 +25,7 @@ from .keys import RandomByteSource
 from .oblivious_transfer import (
     LABEL_BITS,
     POINT_SIZE,
-    SOFTSPOKEN,
+    SOFTSPOKEN_LEVELS,
     BaseReceiver,
     BaseSender,
     ExtensionReceiver,
@@ -128,7 +128,7 @@ class Job:
     owners: tuple[InputOwner, ...]
     count: int
     final_step: FinalStep | None = None
-    tree_levels: int = SOFTSPOKEN
+    tree_levels: int = SOFTSPOKEN_LEVELS
     chunk_size: int = 4096  # instances per message, whose labels fit into the cache
 
     def __post_init__(self) -> None:
@@ -605,7 +605,7 @@ def _evaluate_part(
 # The garbler sends a point; the evaluator answers with a point for each of its bits; the garbler sends the corrections
 # that turn base keys into labels, and the tables. Both sides are deterministic given randomness and received messages,
 # so an interrupted party resumes by replaying the session from the start.
-_ONLY = slice(0, 1)  # the instances of a job that has a single one
+_SINGLE_INSTANCE = slice(0, 1)  # the instances of a job that has a single one
 
 
 def garble_one(job: Job, values: Given, randomness: RandomByteSource) -> Talk[list[Bits]]:
@@ -633,7 +633,7 @@ def garble_one(job: Job, values: Given, randomness: RandomByteSource) -> Talk[li
     keys = sender.derive_keys(bytes(answer[NONCE_SIZE:]), count, frames.session)
     labels, stream = iter(keys[:, :1]), LabelStream.from_seed(seed)
     wires: list[Words] = []
-    for owner, width, bits in inputs.split_bits(_ONLY):
+    for owner, width, bits in inputs.split_bits(_SINGLE_INSTANCE):
         zeros = stream.next_labels(width, 1) if owner is InputOwner.GARBLER else [next(labels) for _ in range(width)]
         own_bits = bits if owner is not InputOwner.EVALUATOR else [np.zeros(1, np.bool_)] * width
         wires += [zero ^ garbling.mask_offset(bit, offset) for zero, bit in zip(zeros, own_bits, strict=True)]
@@ -652,7 +652,7 @@ def evaluate_one(job: Job, values: Given, randomness: RandomByteSource) -> Talk[
         ProtocolError: a message was not the next one of the session. The error shows nothing of this party's inputs.
     """
     inputs = _create_single_inputs(job, values, InputOwner.EVALUATOR, randomness)
-    frames, owned_bits = MessageAuthenticator(job.digest, EVALUATOR), list(inputs.split_bits(_ONLY))
+    frames, owned_bits = MessageAuthenticator(job.digest, EVALUATOR), list(inputs.split_bits(_SINGLE_INSTANCE))
     transferred = [bit for owner, _, bits in owned_bits if owner.is_transferred for bit in bits]
     choices = np.concatenate(transferred) if transferred else np.zeros(0, np.bool_)
     hello = frames.open_message((yield None), NONCE_SIZE + POINT_SIZE)

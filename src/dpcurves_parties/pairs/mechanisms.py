@@ -48,7 +48,9 @@ class Unsigned:
         convert_to_integers(self, bits="bits")
         most_value_bits = 48  # bits of one value at most
         if not 1 <= self.bits <= most_value_bits:
-            raise InvalidArgument("bits", f"must be from 1 to {most_value_bits}, got {self.bits}")
+            raise InvalidArgument(
+                "bits", f"must be from 1 to {most_value_bits} bits, as in Unsigned(16), got {self.bits}"
+            )
 
 
 class Kernel:
@@ -109,7 +111,11 @@ class Kernel:
             ValueError: the number of columns is wrong.
         """
         if len(columns) != len(self.bits):
-            raise InvalidArgument("columns", f"must be {len(self.bits)} names, one for each of {', '.join(self.bits)}")
+            raise InvalidArgument(
+                "columns",
+                f"must be {len(self.bits)} names of columns, one for each argument of the kernel: "
+                f"{', '.join(self.bits)}",
+            )
         kernel = type(self)(self.function, **dict(zip(self.bits, columns.values(), strict=True)))
         kernel.columns, kernel.step = tuple(columns), self.step
         return kernel
@@ -341,7 +347,7 @@ def _require_people(loss: PrivacyLoss, adjacency: Adjacency) -> int:
             "adjacency", "must be replace-one with one record of each person, because the number of people is public"
         )
     if adjacency.units < 2:
-        raise UnsupportedQuery("people", "must be at least 2, to form a pair")
+        raise UnsupportedQuery("people", "must be at least 2, to form a pair, as in 1000")
     _require_epsilon(loss)
     return adjacency.units
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from dpcurves.noise import Randomness
 
-from ..serving.channel import PATIENCE, Channel
+from ..serving.channel import ANSWER_SECONDS, Channel
 from ..serving.messages import UNLIKE, ProtocolError, ServerFault, parse_fields
 from ..serving.task_document import Role, Ticket, hash_token
 from .device import AGGREGATOR, KEY_SIZE, SIGNATURE_SIZE, Device, KeyBundle, MessageAddress, Person
@@ -37,7 +37,7 @@ class RelayClient:
     _meeting_numbers: dict[bytes, int] = field(default_factory=dict, init=False)
 
     @classmethod
-    def connect(cls, task: PairTask, ticket: Ticket, relay: str = "", timeout: float = PATIENCE) -> RelayClient:
+    def connect(cls, task: PairTask, ticket: Ticket, relay: str = "", timeout: float = ANSWER_SECONDS) -> RelayClient:
         """Connect to the relay server of a task, at the task's URL or at another URL."""
         (server,) = task.servers
         return cls(task, ticket, Channel.from_certificate(relay or server.url, server.certificate, timeout))
@@ -119,7 +119,7 @@ class RelayClient:
         )
 
 
-def reveal_seed(task: PairTask, ticket: Ticket, seed: bytes, timeout: float = PATIENCE) -> int:
+def reveal_seed(task: PairTask, ticket: Ticket, seed: bytes, timeout: float = ANSWER_SECONDS) -> int:
     """Reveal the seed, which draws the pairs; return the number of people who have entered.
 
     The operation is idempotent.

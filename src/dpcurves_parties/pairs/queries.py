@@ -23,7 +23,6 @@ from dpcurves.queries.query import Query
 MOST_PEOPLE = 2**31  # people at most, so that numbers of two people fit into one 64-bit integer
 MOST_PAIRS_EACH = 2**10  # pairs per person at most
 PAIR_SEED_SIZE = 32  # bytes of a seed
-SIMULATED_PEOPLE = 2**14  # people among whom a pairing is simulated for its expected overlaps
 
 
 class Overlaps(NamedTuple):
@@ -90,7 +89,7 @@ class Pairing(ABC):
         convert_to_integers(self, pairs_per_person="pairs_per_person")
         if not 1 <= self.pairs_per_person <= MOST_PAIRS_EACH:
             raise InvalidArgument(
-                "pairs_per_person", f"must be from 1 to {MOST_PAIRS_EACH}, got {self.pairs_per_person}"
+                "pairs_per_person", f"must be from 1 to {MOST_PAIRS_EACH} pairs, as in 8, got {self.pairs_per_person}"
             )
 
     @abstractmethod
@@ -196,7 +195,8 @@ class OwnChoice(Pairing):
 
     def compute_expected_overlaps(self, people: int) -> Overlaps:
         """Return the overlaps of one simulated draw, scaled to `people`; repetitions are not scaled."""
-        sample_size = min(people, SIMULATED_PEOPLE)
+        # 2**14: people among whom a pairing is simulated for its expected overlaps
+        sample_size = min(people, 2**14)
         drawn = Overlaps.from_pairs(self.draw_pairs(sample_size, bytes(PAIR_SEED_SIZE)), sample_size)
         pairs, ratio = drawn.pairs * people / sample_size, people / sample_size
         return Overlaps(pairs, drawn.one_shared * ratio, pairs + drawn.both_shared - drawn.pairs)
@@ -254,7 +254,7 @@ def _require(people: int, partners: int, seed: bytes) -> None:
     """
     _require_seed(seed)
     if not 2 <= people <= MOST_PEOPLE:
-        raise InvalidArgument("people", f"must be from 2 to {MOST_PEOPLE}")
+        raise InvalidArgument("people", f"must be from 2 to {MOST_PEOPLE} people, as in 1000")
     if partners > (people - 1 | 1):
         raise InvalidArgument(
             "pairs_per_person", "must be at most the number of possible partners; take fewer pairs or more people"
@@ -269,7 +269,7 @@ def _require_seed(seed: bytes) -> None:
         )
 
 
-DEGREE = 2
+PEOPLE_PER_KERNEL = 2
 """People per kernel.
 
 The format allows more (the volume under an ROC surface needs three), but there are no circuits.
@@ -297,7 +297,7 @@ class KernelForm:
     least: int
     most: int
     step: Fraction = Fraction(1)
-    degree: int = DEGREE
+    degree: int = PEOPLE_PER_KERNEL
 
     def __post_init__(self) -> None:
         convert_to_integers(self, least="kernel", most="kernel", degree="degree")
@@ -305,8 +305,10 @@ class KernelForm:
             raise InvalidArgument(
                 "kernel", "must return an integer that differs between pairs: use the values of both people"
             )
-        if self.degree != DEGREE:
-            raise InvalidArgument("degree", f"must be {DEGREE}: kernels are functions of two people; got {self.degree}")
+        if self.degree != PEOPLE_PER_KERNEL:
+            raise InvalidArgument(
+                "degree", f"must be {PEOPLE_PER_KERNEL}: kernels are functions of two people; got {self.degree}"
+            )
 
     @property
     def span(self) -> int:
@@ -379,7 +381,9 @@ class PairLaw(Law):
                 "pairs", f"must be of at least 2 people, at most {MOST_PAIRS}, and not above both_shared"
             )
         if self.least >= self.most or self.step <= 0:
-            raise InvalidArgument("kernel", "must have least below most, and step above 0")
+            raise InvalidArgument(
+                "kernel", "must have least below most, and step above 0; use the unchanged text of to_json"
+            )
 
     @property
     def missing(self) -> None:

@@ -204,7 +204,8 @@ def estimate_auc(statistic: UStatistic, people: int, positives: int) -> UStatist
     people_count, positive_count = require_integer("people", people), require_integer("positives", positives)
     if not 0 < positive_count < people_count:
         raise InvalidArgument(
-            "positives", "must be a number of people of the positive class, at least 1 and below all people"
+            "positives",
+            "must be the number of people of the positive class, at least 1 and fewer than all people; correct it",
         )
     scale = people_count * (people_count - 1) / (4 * positive_count * (people_count - positive_count))
 

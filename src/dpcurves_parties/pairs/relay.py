@@ -164,7 +164,7 @@ def _select_message(task: str, slot: Slot) -> sql.Select[Any]:
     return select(LETTERS.c.letter).where(*where)
 
 
-NUMBERS = 3 * 8  # bytes of an encoded address: meeting, sender and step
+ADDRESS_SIZE = 3 * 8  # bytes of an encoded address: meeting, sender and step
 LARGEST_QUESTION = 2**12  # bytes of an analyst's question at most, which has no parameters
 OPEN = "open"
 CLOSED = "closed"
@@ -244,12 +244,12 @@ class Relay:
 
     def accept_message(self, person: int, message: bytes) -> bytes:
         """Store a message. Raises `ProtocolError` if its sender is another person, or if it is too long."""
-        _, slot = self._parse_address(message[:NUMBERS])
+        _, slot = self._parse_address(message[:ADDRESS_SIZE])
         if slot[1] != person:
             raise ProtocolError("message", "must have your number as sender; use your own ticket", 403)
         share = -(-self.task.terms.response.width // 8)
         largest = OVERHEAD + (share if slot[2] == SHARE_STEP else self.largest_message)
-        if not OVERHEAD < len(message) - NUMBERS <= largest:
+        if not OVERHEAD < len(message) - ADDRESS_SIZE <= largest:
             raise ProtocolError(
                 "message",
                 f"must have {OVERHEAD + 1} to {largest} bytes; use the version of dpcurves that the server uses",
@@ -257,7 +257,7 @@ class Relay:
             )
         if self.store.load_bundle(self.task.hash, person) is None:
             raise ProtocolError("keys", "must be published before messages are sent: enter the task first", 409)
-        self.store.store_message(self.task.hash, slot, message[NUMBERS:])
+        self.store.store_message(self.task.hash, slot, message[ADDRESS_SIZE:])
         return b""
 
     def deliver_message(self, person: int, message: bytes) -> bytes:
@@ -320,7 +320,7 @@ class Relay:
         """Return the meeting and the slot of an address of 24 bytes. Raises `ProtocolError` if it has another length,
         the seed is not revealed, or no agreed meeting has the address.
         """
-        if len(message) != NUMBERS:
+        if len(message) != ADDRESS_SIZE:
             raise ProtocolError(
                 "message", "must begin with an address of 24 bytes; use the version of dpcurves that the server uses"
             )
@@ -363,10 +363,10 @@ class Relay:
         return KeyBundle.from_bytes(self.store.load_bundle(self.task.hash, person) or b"", self.terms_hash, person)
 
 
-OF_PERSON: Mapping[str, tuple[Callable[[Relay, int, bytes], bytes], Callable[[Relay], int]]] = MappingProxyType({
+PERSON_REQUESTS: Mapping[str, tuple[Callable[[Relay, int, bytes], bytes], Callable[[Relay], int]]] = MappingProxyType({
     "enter": (Relay.register_bundle, lambda relay: BUNDLE_SIZE),
     "keys": (Relay.fetch_bundle, lambda relay: 8),
-    "leave": (Relay.accept_message, lambda relay: NUMBERS + OVERHEAD + relay.largest_message),
-    "letter": (Relay.deliver_message, lambda relay: NUMBERS),
+    "leave": (Relay.accept_message, lambda relay: ADDRESS_SIZE + OVERHEAD + relay.largest_message),
+    "letter": (Relay.deliver_message, lambda relay: ADDRESS_SIZE),
 })  # fmt: skip
 """Requests that a person may make, with the most bytes of each request's body."""

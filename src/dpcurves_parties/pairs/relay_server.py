@@ -17,7 +17,7 @@ from ..serving.monitoring import UNWATCHED, Monitoring
 from ..serving.server import USUAL, Address, Limits, ServerSettings, make_server_context, serve
 from ..serving.task_app import TaskRouter, authenticate_bearer, create_task_app, read_body, respond_from_thread
 from ..serving.task_document import Role
-from .relay import LARGEST_QUESTION, OF_PERSON, Relay, RelayStore
+from .relay import LARGEST_QUESTION, PERSON_REQUESTS, Relay, RelayStore
 from .task import PairTask
 
 
@@ -37,9 +37,9 @@ class _RelayRouter(TaskRouter[Relay]):
         """Serve a person's request: enter, send a message or fetch one."""
         relay = self.find_service(task)
         person = authenticate_bearer(relay.task, request, Role.OWNER)
-        if what not in OF_PERSON:
+        if what not in PERSON_REQUESTS:
             raise ProtocolError("request", "is unknown here; use the version of dpcurves that the server uses", 404)
-        handler, size_limit = OF_PERSON[what]
+        handler, size_limit = PERSON_REQUESTS[what]
         message = await read_body(request, size_limit(relay))
         return await respond_from_thread(lambda: handler(relay, person, message))
 

@@ -40,7 +40,9 @@ def release_answers(plan: Plan, pairs: IntArray, answers: IntArray, allotment: A
     """
     require_charged(allotment, plan)
     if len(answers) != len(pairs):
-        raise InvalidArgument("answers", f"must be {len(pairs)} answers, one for each pair, got {len(answers)}")
+        raise InvalidArgument(
+            "answers", f"must be {len(pairs)} answers, one for each pair of the plan, got {len(answers)}"
+        )
     final_plan = _plan_for_pairs(plan, pairs, plan.law.require_type(PairAnswers))
     integers, allowed = answers.astype(np.int64), plan_response(_require_pair_query(plan), plan.loss).answers
     if len(integers) and not (integers.min() >= allowed.start and integers.max() < allowed.stop):
@@ -115,7 +117,9 @@ def simulate_release(plan: Plan, people: SimulatedPeople, allotment: Allotment, 
     law, kernel = plan.law.require_type(PairLaw), people.kernel  # type: ignore[type-abstract]
     columns = {name: np.asarray(people.table[name]) for name in kernel.columns}
     if any(len(values) != law.people for values in columns.values()):
-        raise InvalidArgument("table", f"must have {law.people} rows, the people of the plan")
+        raise InvalidArgument(
+            "table", f"must have {law.people} rows, the people of the plan; plan again for the rows of the table"
+        )
     query = _require_pair_query(plan)
     if query.seed_commitment and commit_to_seed(people.seed) != query.seed_commitment:
         raise InvalidArgument("seed", "must match the published commitment; use the seed that was made with the task")

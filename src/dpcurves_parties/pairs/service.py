@@ -26,7 +26,7 @@ from dpcurves.ledger import Allotment, QuestionBudget
 from dpcurves.ledger.chain import acquire_lock
 from dpcurves.noise.randomness import Randomness
 
-from ..serving.channel import PATIENCE, Channel
+from ..serving.channel import ANSWER_SECONDS, Channel
 from ..serving.database import ServerDatabase, bytes_columns
 from ..serving.messages import UNLIKE, ProtocolError, parse_fields, parse_object
 from ..serving.server import PROTOCOL
@@ -140,7 +140,7 @@ class PairStore:
             raise ProtocolError("settlement", "another session of this job has taken its place; ask again", 409)
 
 
-LEADS = 0  # number of the server that opens sessions; server 1 asks it to
+LEADING_SERVER = 0  # number of the server that opens sessions; server 1 asks it to
 DRAWN_AS = "random bits of both servers, in a circuit"
 
 
@@ -308,7 +308,7 @@ class PairService(SharedTaskService[PairTask]):
         status = self._require_closed()
         if self._release is None:
             peer_question = QuestionMessage.create(self.askable, (), question.question_id)
-            if self.party == LEADS:
+            if self.party == LEADING_SERVER:
                 self._run_as_leader(peer_question)
             else:
                 peer_question.parse_reply(
@@ -328,9 +328,11 @@ class PairService(SharedTaskService[PairTask]):
             ProtocolError: the question cannot be answered, or this is server 1.
         """
         question = self._parse_peer_question(message)
-        if self.party != LEADS:
+        if self.party != LEADING_SERVER:
             raise ProtocolError(
-                "peer", f"must be server {LEADS} to open sessions, and this is not; check the URLs in the task", 409
+                "peer",
+                f"must be server {LEADING_SERVER} to open sessions, and this is not; check the URLs in the task",
+                409,
             )
         self._run_as_leader(question)
         return question.encode_answer((), self._require_closed().provenance)
@@ -400,7 +402,7 @@ PAIRS = TaskType(PairTask, PairService)
 """Task type of pairs, registered as an entry point."""
 
 
-def ask_people(task: PairTask, ticket: Ticket, timeout: float = PATIENCE) -> UStatistic:
+def ask_people(task: PairTask, ticket: Ticket, timeout: float = ANSWER_SECONDS) -> UStatistic:
     """Return the mean over the pairs that have answered by now. It costs no loss, which the devices have already paid.
 
     Warns:
@@ -433,7 +435,7 @@ def _create_statistic(release: Release) -> UStatistic:
     return statistic
 
 
-def ask_pairs(task: PairTask, ticket: Ticket, party: int = 0, timeout: float = PATIENCE) -> UStatistic:
+def ask_pairs(task: PairTask, ticket: Ticket, party: int = 0, timeout: float = ANSWER_SECONDS) -> UStatistic:
     """Return the mean over pairs from two servers; repeated questions get the same answer.
 
     The pairs are derived here too, from the seed that the servers show.

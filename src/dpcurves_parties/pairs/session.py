@@ -27,7 +27,7 @@ from dpcurves.noise import Randomness
 from ..crypto.circuits import trace_circuit
 from ..crypto.garbling import reconstruct_bits
 from ..crypto.two_party import InputOwner, Job, Talk, evaluate, garble, run_both_parties
-from ..serving.server import LARGEST_MESSAGE, LENGTH, PEER_PATIENCE
+from ..serving.server import LARGEST_MESSAGE, LENGTH_SIZE, PEER_SECONDS
 from ..serving.two_servers.store import TaskStatus
 from . import pair_terms
 from .device import exclusive_transaction
@@ -37,7 +37,6 @@ from .task import PairTask
 
 # Framed two-party connection over TLS: each message is preceded by its length.
 Result = TypeVar("Result")
-_PIECE = 2**16  # bytes per read from the socket, the largest TLS records fit in
 
 
 class Endpoint(Protocol):
@@ -69,7 +68,7 @@ class Connection:
 
     @classmethod
     def from_socket(
-        cls, tcp_socket: socket.socket, context: ssl.SSLContext, name: str = "", timeout: float = PEER_PATIENCE
+        cls, tcp_socket: socket.socket, context: ssl.SSLContext, name: str = "", timeout: float = PEER_SECONDS
     ) -> Connection:
         """Open a TLS connection over a socket.
 
@@ -105,13 +104,13 @@ class Connection:
         timeout = self.tls_socket.gettimeout()
         try:
             self.tls_socket.settimeout(0)
-            for chunk in (len(message).to_bytes(LENGTH, "little"), message):
+            for chunk in (len(message).to_bytes(LENGTH_SIZE, "little"), message):
                 self._send_all(memoryview(chunk), timeout)
         except OSError as error:
             raise _connection_error(error) from None
         finally:
             self.tls_socket.settimeout(timeout)
-        self.sent_bytes += LENGTH + len(message)
+        self.sent_bytes += LENGTH_SIZE + len(message)
 
     def _send_all(self, remaining: memoryview, timeout: float | None) -> None:
         """Send the bytes in `remaining`, and move arriving bytes to the buffer meanwhile: if both ends only sent, both
@@ -131,7 +130,8 @@ class Connection:
         """Append to the buffer what has arrived and can be read without waiting."""
         with suppress(ssl.SSLWantReadError, ssl.SSLWantWriteError):
             while True:
-                data = self.tls_socket.recv(_PIECE)
+                # 2**16 bytes per read: room for the largest TLS record
+                data = self.tls_socket.recv(2**16)
                 if not data:
                     raise ConnectionError
                 self._buffer += data
@@ -142,7 +142,7 @@ class Connection:
         Raises:
             ProtocolError: the connection was lost, timed out, or announced a message that is too long.
         """
-        size = int.from_bytes(self._receive_exactly(LENGTH), "little")
+        size = int.from_bytes(self._receive_exactly(LENGTH_SIZE), "little")
         if size > LARGEST_MESSAGE:
             raise ProtocolError(
                 "peer",
@@ -151,7 +151,7 @@ class Connection:
                 502,
             )
         message = self._receive_exactly(size)
-        self.received_bytes += LENGTH + size
+        self.received_bytes += LENGTH_SIZE + size
         return message
 
     def close(self) -> None:

@@ -204,7 +204,10 @@ class PairTask(SharedTask):
                 "(reports_per_owner=1)",
             )
         if not 1 <= self.reports_per_owner <= MOST_OWNERS:
-            raise InvalidArgument("reports_per_owner", f"must be from 1 to {MOST_OWNERS}, got {self.reports_per_owner}")
+            raise InvalidArgument(
+                "reports_per_owner",
+                f"must be from 1 to {MOST_OWNERS} people per ticket, as in 1, got {self.reports_per_owner}",
+            )
         self.plan(max(self.people, self.pairing.pairs_per_person + 1))  # raises if the question cannot be answered
 
     @cached_property

@@ -21,14 +21,10 @@ from dpcurves.arguments import InvalidArgument, ServiceUnavailable
 
 from .messages import ProtocolError, parse_refusal
 
-PATIENCE = 60.0
+ANSWER_SECONDS = 60.0
 """Default timeout of an answer, in seconds."""
 LARGEST_MESSAGE = 2**30
 """Size limit of a response, in bytes."""
-SHORT = 2**16
-"""Bytes of a body up to which it is sent together with the head, in one TLS record or a few."""
-LARGEST_PART = 2**20
-"""Bytes per read of a response of unknown length, at most."""
 IMPOSTOR = "another server answers at"
 """Beginning of the rule if a server shows another certificate than the expected one: trying again does not help."""
 
@@ -48,7 +44,7 @@ class Channel:
 
     url: str
     context: ssl.SSLContext
-    timeout: float = PATIENCE
+    timeout: float = ANSWER_SECONDS
     label: str = "server"
     identity_source: str = "the task"
     renewal_advice: str = "a new task is needed"
@@ -56,7 +52,7 @@ class Channel:
     _lock: Lock = field(default_factory=Lock, init=False)
 
     @classmethod
-    def from_certificate(cls, url: str, certificate: str, timeout: float = PATIENCE) -> Channel:
+    def from_certificate(cls, url: str, certificate: str, timeout: float = ANSWER_SECONDS) -> Channel:
         """Return a channel to the server with this certificate in PEM, from a task document; no other authority is
         trusted. It connects at the first request.
         """
@@ -137,7 +133,8 @@ class Channel:
             f"{name}: {value}\r\n" for name, value in header_fields.items()
         )
         message = head.encode("latin-1") + b"\r\n"
-        if len(body) <= SHORT:
+        # 2**16: bytes of a body up to which it is sent together with the head, in one TLS record or a few
+        if len(body) <= 2**16:
             self._connection.sendall(message + body)
         else:
             self._connection.sendall(message)
@@ -189,7 +186,8 @@ def _read_body(answer: HTTPResponse) -> bytes:
     """
     if answer.chunked:
         chunks, size = list[bytes](), 0
-        while chunk := answer.read(LARGEST_PART):
+        # 2**20: bytes per read of a response of unknown length, at most
+        while chunk := answer.read(2**20):
             chunks.append(chunk)
             size += len(chunk)
             if size > LARGEST_MESSAGE:

@@ -77,10 +77,6 @@ def _write_draft(draft: Path, text: str, mode: int) -> None:
     draft.chmod(mode)
 
 
-DAYS = 825
-"""Lifetime of a certificate, in days: the longest that common TLS clients accept."""
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class CertificatePair:
     """SECRET. A self-signed certificate and its key, both in PEM. It has no repr."""
@@ -97,10 +93,11 @@ class CertificatePair:
         key_format, encryption = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         key = proof.private_bytes(serialization.Encoding.PEM, key_format, encryption).decode()
         name, now = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "dpcurves aggregator")]), datetime.now(UTC)
+        # 825 days: the longest lifetime of a certificate that common TLS clients accept
         builder = (
             x509.CertificateBuilder(name, name, proof.public_key(), x509.random_serial_number())
             .not_valid_before(now - timedelta(hours=1))
-            .not_valid_after(now + timedelta(days=DAYS))
+            .not_valid_after(now + timedelta(days=825))
             .add_extension(x509.SubjectAlternativeName([_make_alternative_name(host)]), critical=False)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         )
@@ -155,7 +152,7 @@ def parse_host(url: str) -> str:
     except ValueError:
         usable = False
     if not usable or address.hostname is None:
-        raise ProtocolError("url", f"must be https://host:port, got {url!r}")
+        raise ProtocolError("url", f"must be https://host:port, as in https://server.example:8443, got {url!r}")
     return address.hostname
 
 

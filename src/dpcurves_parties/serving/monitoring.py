@@ -27,7 +27,7 @@ from dpcurves.foreign_text import LONGEST_LINE, escape_for_terminal
 
 from .messages import ProtocolError
 
-ALIVE = 2.0
+LIVENESS_SECONDS = 2.0
 """Seconds within which the event loop of a healthy server must respond."""
 PLAIN, JSON = "plain", "json"
 
@@ -187,9 +187,9 @@ class ServerMetrics:
         return [b"yes\n"]
 
     def _check_event_loop(self) -> None:
-        """Raise `TimeoutError` if the server's event loop does not respond within `ALIVE` seconds."""
+        """Raise `TimeoutError` if the server's event loop does not respond within `LIVENESS_SECONDS` seconds."""
         if self._loop is not None:
-            asyncio.run_coroutine_threadsafe(asyncio.sleep(0), self._loop).result(ALIVE)
+            asyncio.run_coroutine_threadsafe(asyncio.sleep(0), self._loop).result(LIVENESS_SECONDS)
 
 
 def _count_connections(connections: Callable[[], Mapping[str, int]], state: str) -> float:
@@ -206,7 +206,7 @@ class _MonitoringServer(ThreadingMixIn, WSGIServer):
 
 
 class _QuietHandler(WSGIRequestHandler):
-    timeout = ALIVE
+    timeout = LIVENESS_SECONDS
 
     def log_message(self, format: str, *args: object) -> None:
         """Write nothing: monitoring requests are not logged."""

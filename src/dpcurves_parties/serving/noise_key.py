@@ -9,8 +9,6 @@ from dpcurves.laws import Block, CountLaw, NoisySums, PathSums
 from dpcurves.mechanisms.linear import sample_noise
 from dpcurves.noise.randomness import Randomness
 
-MOST_KEPT = 2**18
-"""Noises in the cache at most; it is emptied beyond, and noises are derived again."""
 NOISE_FORMAT = 1
 """Version of the derivation of noise from keys. Any change of a noise, here or in a sampler, needs another number."""
 
@@ -38,7 +36,8 @@ class NoiseKey:
 
     def derive_path_noise(self, law: PathSums, at: Sequence[int]) -> list[int]:
         """SECRET: for each count in `at`, return the sum of one party's noises of the blocks on its path."""
-        if len(self._drawn) > MOST_KEPT:
+        # 2**18: noises in the cache at most; it is emptied beyond, and noises are derived again
+        if len(self._drawn) > 2**18:
             self._drawn.clear()  # evicted noises are derived again, with equal values
         facts = f"{law.cells} {law.levels} {law.noise.family.name} {law.noise.parameter}"
         return [

@@ -33,11 +33,11 @@ except ImportError:  # another platform, with a pure Python event loop
 
 PROTOCOL = "dpcurves-talk"
 """ALPN protocol name of a persistent connection between servers."""
-PEER_PATIENCE = 60.0
+PEER_SECONDS = 60.0
 """Timeout for a message of the other server, in seconds."""
 LARGEST_MESSAGE = 2**28
 """Size limit of a message between servers, in bytes."""
-LENGTH = 8
+LENGTH_SIZE = 8
 """Bytes of a message's length prefix, little-endian."""
 Result = TypeVar("Result")
 
@@ -91,13 +91,13 @@ class PeerConnection:
 
     async def _send_message(self, message: bytes) -> None:
         """Write a message with its length prefix, and wait until the buffer has room."""
-        self.writer.write(len(message).to_bytes(LENGTH, "little"))
+        self.writer.write(len(message).to_bytes(LENGTH_SIZE, "little"))
         self.writer.write(message)
         await self.writer.drain()
 
     async def _receive_message(self) -> bytes:
         """Read the next message by its length prefix. Raises `ProtocolError` if it is larger than allowed."""
-        size = int.from_bytes(await self.reader.readexactly(LENGTH), "little")
+        size = int.from_bytes(await self.reader.readexactly(LENGTH_SIZE), "little")
         if size > LARGEST_MESSAGE:
             raise ProtocolError(
                 "peer",
@@ -113,7 +113,7 @@ class PeerConnection:
         """
         future = asyncio.run_coroutine_threadsafe(coming, self.loop)
         try:
-            return future.result(PEER_PATIENCE)
+            return future.result(PEER_SECONDS)
         except TooLong:
             future.cancel()
             raise ProtocolError("peer", "the other server was silent for too long; ask again", 504) from None
@@ -274,10 +274,8 @@ Talks = Callable[[PeerConnection, bytes], object]
 """Handler of a connection that the peer server opened, given its certificate."""
 PEER = "dpcurves.peer"
 """Key in a connection's scope: the verified client certificate, if any."""
-BUSY = JSONResponse({"error": "server: busy with as many requests as it can answer; ask again later"}, 503)
+BUSY_RESPONSE = JSONResponse({"error": "server: busy with as many requests as it can answer; ask again later"}, 503)
 """Response, with status 503, to a request that admission control has no place for."""
-LARGEST_HEAD = 2**16
-"""Size limit, in bytes, of a request's head and of trailing data after a chunked body."""
 
 
 class HttpConnection(HttpToolsProtocol):
@@ -332,7 +330,7 @@ class HttpConnection(HttpToolsProtocol):
 
         async def respond_if_admitted(scope: Mapping[str, Any], receive: Any, send: Any) -> None:
             """Pass the request to the app, or answer with status 503 if it was not admitted."""
-            await (app if self._admitted else BUSY)({**scope, PEER: certificate}, receive, send)
+            await (app if self._admitted else BUSY_RESPONSE)({**scope, PEER: certificate}, receive, send)
 
         return respond_if_admitted
 
@@ -356,7 +354,8 @@ class HttpConnection(HttpToolsProtocol):
         """Process part of a request. The app is called later, in its own iteration of the event loop."""
         self._beside_bodies += len(data)
         super().data_received(data)
-        if self._beside_bodies > LARGEST_HEAD:
+        # 2**16: size limit, in bytes, of a request's head and of trailing data after a chunked body
+        if self._beside_bodies > 2**16:
             self.transport.abort()
         self._update_admission()
 

@@ -139,9 +139,7 @@ def _hash_pair(first: str, second: str) -> str:
     return sha256(f"dpcurves token\n{first}\n{second}".encode()).hexdigest()
 
 
-MANY = 10_000
-"""Hashes in a list from which they are packed: fewer take little memory as strings."""
-_NAME = 32
+_HASH_SIZE = 32
 """Bytes of a hash."""
 _HASH = re.compile("[0-9a-f]{64}")
 
@@ -161,7 +159,8 @@ class PackedHashes(Sequence[str]):
         >>> PackedHashes.from_names(["ab", "no hash"])
         ('ab', 'no hash')
         """
-        if len(names) < MANY or any(type(name) is not str or not _HASH.fullmatch(name) for name in names):
+        # 10_000 hashes in a list from which they are packed: fewer take little memory as strings
+        if len(names) < 10_000 or any(type(name) is not str or not _HASH.fullmatch(name) for name in names):
             return tuple(names)
         packed = bytearray()
         for name in names:
@@ -169,7 +168,7 @@ class PackedHashes(Sequence[str]):
         return cls(bytes(packed))
 
     def __len__(self) -> int:
-        return len(self._packed) // _NAME
+        return len(self._packed) // _HASH_SIZE
 
     @overload
     def __getitem__(self, place: int) -> str: ...
@@ -179,7 +178,7 @@ class PackedHashes(Sequence[str]):
         numbers = range(len(self))[place]
         if isinstance(numbers, range):
             return [self[number] for number in numbers]
-        return self._packed[_NAME * numbers : _NAME * (numbers + 1)].hex()
+        return self._packed[_HASH_SIZE * numbers : _HASH_SIZE * (numbers + 1)].hex()
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, PackedHashes):
@@ -200,7 +199,7 @@ class _HashIndex(Mapping[str, int]):
 
     def __init__(self, packed: bytes) -> None:
         self._packed = packed
-        begins = np.frombuffer(packed, ">u8")[:: _NAME // 8]
+        begins = np.frombuffer(packed, ">u8")[:: _HASH_SIZE // 8]
         order = np.argsort(begins, kind="stable")
         self._begins, self._order = begins[order].astype(np.uint64), order.astype(np.uint32)
 
@@ -210,7 +209,7 @@ class _HashIndex(Mapping[str, int]):
             begin = np.uint64(int.from_bytes(raw[:8]))
             start, stop = (np.searchsorted(self._begins, begin, side) for side in ("left", "right"))
             for number in map(int, self._order[start:stop][::-1]):  # the last of equal hashes
-                if self._packed[_NAME * number : _NAME * (number + 1)] == raw:
+                if self._packed[_HASH_SIZE * number : _HASH_SIZE * (number + 1)] == raw:
                     return number
         raise KeyError(name)
 

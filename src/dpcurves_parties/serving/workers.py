@@ -22,7 +22,7 @@ from dpcurves.arguments import MissingPackage
 from .messages import ProtocolError
 
 EXTRA = "workers of a Dask cluster need an extra: pip install 'dpcurves[scale]'"
-TRIES = 5
+MOST_RESTARTS = 5
 """Consecutive restarts after lost workers at most, without a job that finished in between."""
 STARTED = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
 """Start method of processes: where available, forks of a server process that has imported the needed modules."""
@@ -68,7 +68,7 @@ class Processes(Workers):
         self, work: Callable[[Item], Result], items: Sequence[Item], add: Callable[[Result, Result], Result]
     ) -> Result:
         """Return the combined results of jobs on the pool's processes; jobs of killed processes are repeated. Raises
-        `ProtocolError` after more than `TRIES` restarts without a finished job.
+        `ProtocolError` after more than `MOST_RESTARTS` restarts without a finished job.
         """
         sums, lost = _TreeSum(add, len(items)), 0
         while missing_before := len(sums.missing):
@@ -86,7 +86,7 @@ class Processes(Workers):
             if broken:
                 self._discard_pool(pool)
                 lost = lost + 1 if len(sums.missing) == missing_before else 0
-                if lost > TRIES:
+                if lost > MOST_RESTARTS:
                     raise ProtocolError(
                         "workers",
                         "processes were killed again and again, and nothing is answered; give the server more "
@@ -180,7 +180,7 @@ class Dask(Workers):
         joined, or workers are killed repeatedly.
         """
         client = self._ensure_client()
-        for _ in range(TRIES):
+        for _ in range(MOST_RESTARTS):
             if not client.scheduler_info()["workers"]:
                 raise ProtocolError("workers", f"none has joined {self.address}; ask again once one has", 503)
             layer = client.map(work, items, pure=False)

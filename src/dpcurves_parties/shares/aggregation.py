@@ -38,7 +38,7 @@ from ..serving.two_servers.sealed_answers import AnswerKey, Envelope, encode_sea
 from ..serving.two_servers.store import Store, TaskStatus
 from ..serving.two_servers.task_types import Answer, QuestionMessage, TaskType, require_report_set
 from .answer_proofs import ProvedValues, ServerProver, ShareProof
-from .dap_uploads import AHEAD, NO_LEADER, ReportVerifier, UploadLeader, answer_aggregation_job
+from .dap_uploads import CLOCK_PRECISIONS, NO_LEADER, ReportVerifier, UploadLeader, answer_aggregation_job
 from .function_shares import find_thresholds, make_answer_share
 from .histogram_reports import HistogramEncoding, HistogramEvaluation, HistogramReports, derive_verify_key
 from .jobs import CheckedJobs, JobContext, JobWriter, ReportJobs
@@ -618,7 +618,9 @@ class TaskService(SharedTaskService[Task]):
         path = f"/tasks/{dap.encode_task_id(self.task.hash)}/aggregate_shares"
         peer_share = dap.parse_aggregate_share(self.peer.post(path, request, content_type=dap.SHARE))
         shares = self._seal_aggregate_share(job, own_share, status), peer_share
-        return dap.encode_collection_job_response(status.reports, int(time() / dap.PRECISION) + AHEAD + 1, shares)
+        return dap.encode_collection_job_response(
+            status.reports, int(time() / dap.TIME_PRECISION) + CLOCK_PRECISIONS + 1, shares
+        )
 
     def make_aggregate_share(self, message: bytes) -> bytes:
         """Return this server's aggregate share, sealed to the analyst whose collection job the leader forwards.

@@ -21,7 +21,7 @@ from dpcurves.records import open_records
 from dpcurves.session import ask_with_budget, plan_question
 
 from ..crypto import select_engine
-from ..serving.channel import PATIENCE, Channel
+from ..serving.channel import ANSWER_SECONDS, Channel
 from ..serving.messages import ProtocolError
 from ..serving.task_document import Ticket
 from ..serving.two_servers.dap import encode_task_id
@@ -188,7 +188,7 @@ class Analyst:
         task: Task,
         ticket: Ticket,
         party: int = 0,
-        timeout: float = PATIENCE,
+        timeout: float = ANSWER_SECONDS,
         agreed_file: Path | None = None,
         *,
         allow_unproved: bool = False,

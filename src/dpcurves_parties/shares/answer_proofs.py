@@ -82,12 +82,10 @@ from ..serving.two_servers.collection import derive_key
 Words = NDArray[np.uint64]
 PRIME = 2**61 - 1
 """Modulus of the proofs: a Mersenne prime, so that reduction needs only shifts and additions."""
-LARGEST = 2**59
+LARGEST_VALUE = 2**59
 """Bound on the values of an answer: below it, values differ modulo the prime."""
 _LOW = np.uint64(PRIME)  # mask of the low 61 bits, which is the prime
 _HALF_BITS, _HALF_MASK = np.uint64(31), np.uint64(2**31 - 1)  # bits of the lower half of a residue, and their mask
-_AT_ONCE = 2**19
-"""64-bit numbers of masks that an owner holds in memory at once: 4 MB."""
 
 
 # Arithmetic modulo the prime, on arrays of 64-bit words
@@ -198,7 +196,7 @@ class ProvedCells(ProvedValues):
         """Refuse a value below 0 or above the number of reports by more than noise explains. Raises `ProtocolError`."""
         start = 0
         for noise, size in self.law.noises:
-            bound = tail_bound((WeightedNoise(1, 1.0, noise),), RARE / (2 * self.size))
+            bound = tail_bound((WeightedNoise(1, 1.0, noise),), FALSE_BLAME_PROBABILITY / (2 * self.size))
             if any(not -bound <= count <= reports + bound for count in counts[start : start + size]):
                 raise ProtocolError("servers", IMPOSSIBLE, 502)
             start += size
@@ -276,14 +274,15 @@ class ProvedEdges(ProvedValues):
         return max(self.bound_noise_difference(*edges) for edges in pairwise((0, *self.law.prefix_lengths)))
 
     def bound_noise_difference(self, one: int, other: int) -> float:
-        """Return a bound that the difference of the noises of two counts exceeds with probability at most `RARE`."""
+        """Return a bound that the difference of the noises of two counts exceeds with probability at most
+        `FALSE_BLAME_PROBABILITY`."""
         noises = sum(
             len(self.law.blocks_on_path(threshold)) for threshold in (one, other)
         ) - 2 * self.law.count_shared_noises(one, other)
-        return tail_bound((WeightedNoise(noises, 1.0, self.law.noise),), RARE)
+        return tail_bound((WeightedNoise(noises, 1.0, self.law.noise),), FALSE_BLAME_PROBABILITY)
 
 
-RARE = 2.0**-40
+FALSE_BLAME_PROBABILITY = 2.0**-40
 """Probability that noise alone makes an honest server's value look impossible, for each comparison."""
 
 
@@ -401,7 +400,8 @@ class OwnerProver:
 
 def _slice_parts(count: int, size: int) -> Iterator[slice]:
     """Yield slices of reports whose masks of `size` numbers fit into memory at once."""
-    step = max(1, _AT_ONCE // size)
+    # 2**19: 64-bit numbers of masks that an owner holds in memory at once: 4 MB
+    step = max(1, 2**19 // size)
     return (slice(start, min(start + step, count)) for start in range(0, count, step))
 
 
@@ -483,7 +483,7 @@ def require_proved_answer(
     noises = [tuple(proof[:-1]) for proof in proofs]
     if list(noise_hashes) != [hash_noise(noise) for noise in noises]:
         raise ProtocolError("servers", OTHER_NOISE, 502)
-    if any(not -LARGEST < count < LARGEST for count in counts):
+    if any(not -LARGEST_VALUE < count < LARGEST_VALUE for count in counts):
         raise ProtocolError("servers", UNPROVED, 502)
     if any(not 0 <= number < PRIME for proof in proofs for number in proof):
         raise ProtocolError("servers", UNPROVED, 502)

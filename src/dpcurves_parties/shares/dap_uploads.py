@@ -15,7 +15,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from ..crypto.prio3 import VerifiedCells
-from ..serving.channel import PATIENCE, Channel
+from ..serving.channel import ANSWER_SECONDS, Channel
 from ..serving.group_commit import GroupCommit
 from ..serving.messages import ProtocolError
 from ..serving.task_document import Ticket
@@ -27,12 +27,8 @@ from ..serving.two_servers.store import NoMoreReports, Offer, StoredReport, Task
 from .histogram_reports import HistogramEncoding
 from .task import Task
 
-AHEAD = 1
+CLOCK_PRECISIONS = 1
 """Time precisions (days) by which a client's clock may be ahead."""
-LARGEST_JOB = 2**22
-"""Bytes of an aggregation job at most, unless a single upload is larger."""
-ROOM = 2**9
-"""Bytes of a report in an aggregation job beside its shares, at most: id, time, lengths and the leader's message."""
 NO_LEADER = "helps in this task; send reports to the leader, server 0"
 
 
@@ -154,8 +150,10 @@ class OpenedUpload(NamedTuple):
     @property
     def size(self) -> int:
         """Upper bound on the bytes of the helper's parts."""
+        # 2**9: bytes of a report in an aggregation job beside its shares, at most: id, time, lengths and the leader's
+        # message
         return sum(
-            len(report.public_share) + len(report.encrypted_input_shares[1].payload) + ROOM
+            len(report.public_share) + len(report.encrypted_input_shares[1].payload) + 2**9
             for report, _ in self.valid_reports
         )
 
@@ -180,7 +178,8 @@ class UploadLeader:
     def __init__(self, service: SharedTaskService[Task], verifier: ReportVerifier) -> None:
         self._service, self._verifying = service, verifier
         # 0.1: seconds for which uploads are gathered while several arrive together: a large job costs less per report
-        self._queue = GroupCommit(self._take_uploads, lambda upload: upload.size, LARGEST_JOB, gather_seconds=0.1)
+        # 2**22: bytes of an aggregation job at most, unless a single upload is larger
+        self._queue = GroupCommit(self._take_uploads, lambda upload: upload.size, 2**22, gather_seconds=0.1)
 
     def submit(self, owner: int, reports: Sequence[dap.Report]) -> Future[bytes]:
         """Store the reports of an owner at both servers. The future returns the rejected reports, after both answered.
@@ -317,7 +316,7 @@ def _open_owned_report(
     service: SharedTaskService[Task], share: dap.ReportShare
 ) -> tuple[int, StoredReport] | dap.ReportError:
     """SECRET: return the owner of a report, and the report as the helper stores it; or an error."""
-    opened_report = _open_report(service, share, [dap.TICKET])
+    opened_report = _open_report(service, share, [dap.TICKET_EXTENSION])
     if isinstance(opened_report, dap.ReportError):
         return opened_report
     stored, (ticket,) = opened_report
@@ -342,7 +341,7 @@ def _open_report(
     service: SharedTaskService[Task], share: dap.ReportShare, extension_types: list[int]
 ) -> tuple[StoredReport, tuple[dap.Extension, ...]] | dap.ReportError:
     """SECRET: return a report as it is stored, and its private extensions, which must have these types; or an error."""
-    if share.report_metadata.time > time() / dap.PRECISION + AHEAD:
+    if share.report_metadata.time > time() / dap.TIME_PRECISION + CLOCK_PRECISIONS:
         return dap.ReportError.REPORT_TOO_EARLY
     input_share = service.hpke_keys.open_input_share(share, service.party, service.task.configuration)
     if not isinstance(input_share, dap.PlaintextInputShare):
@@ -388,7 +387,7 @@ class LeaderUpload:
     def __post_init__(self) -> None:
         self.config_ids = tuple(dap.derive_config_id(self._hpke_key(party)) for party in (0, 1))
 
-    def send(self, progress: Callable[[int], object], timeout: float = PATIENCE) -> int:
+    def send(self, progress: Callable[[int], object], timeout: float = ANSWER_SECONDS) -> int:
         """Send all reports over a new connection. `progress` is called with the number of reports sent, which is
         returned.
 
@@ -430,7 +429,7 @@ class LeaderUpload:
         public = self._task.encoding.public_size
         return b"".join(
             self._encode_report(
-                dap.ReportMetadata(report_id, int(time() / dap.PRECISION)),
+                dap.ReportMetadata(report_id, int(time() / dap.TIME_PRECISION)),
                 shares[0][:public],
                 [share[public:] for share in shares],
             )
@@ -440,7 +439,7 @@ class LeaderUpload:
     def _encode_report(self, metadata: dap.ReportMetadata, public: bytes, shares: Sequence[bytes]) -> bytes:
         """Return one report as the owner sends it: metadata, public share, and an input share sealed to each server."""
         bound, ciphertexts = self._task.configuration.encode_input_share_aad(metadata, public), []
-        extensions = (), (dap.Extension(dap.TICKET, self.ticket.derive_bearer_token(1).encode()),)
+        extensions = (), (dap.Extension(dap.TICKET_EXTENSION, self.ticket.derive_bearer_token(1).encode()),)
         for party, share in enumerate(shares):
             plaintext = dap.PlaintextInputShare(extensions[party], share).to_bytes()
             encrypted = dap.hpke_seal(plaintext, self._hpke_key(party), dap.encode_input_share_info(party), bound)

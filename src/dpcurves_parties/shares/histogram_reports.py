@@ -16,20 +16,18 @@ from dpcurves.noise.randomness import Randomness
 
 from ..crypto.prio3 import MODULUS, Prio3Histogram, VerifiedCells
 from ..serving.noise_key import NoiseKey
-from ..serving.two_servers.report_set import ID
+from ..serving.two_servers.report_set import ID_SIZE
 from ..serving.two_servers.task_types import ShareEncoding
 from .shared_records import AcceptedSums
 
 RING = 2**64
 """Modulus of answer shares."""
-RANDOM = 4 * 32
+RANDOM_SIZE = 4 * 32
 """Bytes of randomness that sharing one record takes: two seeds and two blinds."""
 DAP_VERSION = b"dap-18"
 """Version of the DAP draft, which begins the context of all streams."""
-VERIFY_KEY = 32
+VERIFY_KEY_SIZE = 32
 """Bytes of the verification key."""
-CELLS_AT_ONCE = 2**18
-"""Cells of reports that are verified in one batch: 4 MB for each array."""
 
 
 def derive_verify_key(shared_secret: bytes, task: str) -> bytes:
@@ -38,7 +36,7 @@ def derive_verify_key(shared_secret: bytes, task: str) -> bytes:
     It depends on the task alone, so it is older than all reports, and a report that is verified again, in another set,
     is queried at the same point, which reveals nothing new.
     """
-    return HKDF(SHA256(), VERIFY_KEY, salt=b"verify_key", info=bytes.fromhex(task)).derive(shared_secret)
+    return HKDF(SHA256(), VERIFY_KEY_SIZE, salt=b"verify_key", info=bytes.fromhex(task)).derive(shared_secret)
 
 
 @dataclass(frozen=True)
@@ -93,11 +91,11 @@ class HistogramEncoding(ShareEncoding):
         """
         if np.any((rows < 0) | (rows > self.slots)):
             raise InvalidArgument("places", f"must be indices of slots from 0 to {self.slots}")
-        ids = [randomness.random_bytes(ID) for _ in rows]
+        ids = [randomness.random_bytes(ID_SIZE) for _ in rows]
         reports = []
         for rows_slice in self._slice_reports(len(rows)):
             shares = self.scheme.shard(
-                rows[rows_slice], ids[rows_slice], [randomness.random_bytes(RANDOM) for _ in ids[rows_slice]]
+                rows[rows_slice], ids[rows_slice], [randomness.random_bytes(RANDOM_SIZE) for _ in ids[rows_slice]]
             )
             shares_of_records = [
                 [a + b for a, b in zip(shares.public, inputs, strict=True)] for inputs in shares.inputs
@@ -113,14 +111,15 @@ class HistogramEncoding(ShareEncoding):
         """Compile the loops by sharing, verifying and accepting one report."""
         ((report_id, (first, second)),) = self.share_records_with_ids(np.zeros(1, np.int64), Randomness.from_system())
         both = [
-            HistogramReports(self, party, [report_id], [share], bytes(VERIFY_KEY)).evaluate_thresholds((1,))
+            HistogramReports(self, party, [report_id], [share], bytes(VERIFY_KEY_SIZE)).evaluate_thresholds((1,))
             for party, share in enumerate((first, second))
         ]
         both[0].find_accepted(both[1].digests)
 
     def _slice_reports(self, count: int) -> list[slice]:
         """Return slices of reports whose cells fit into memory at once; the last may end behind `count`."""
-        step = max(1, CELLS_AT_ONCE // self.scheme.length)
+        # 2**18: cells of reports that are verified in one batch: 4 MB for each array
+        step = max(1, 2**18 // self.scheme.length)
         return [slice(start, start + step) for start in range(0, count, step)]
 
 

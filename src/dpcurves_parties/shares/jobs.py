@@ -28,7 +28,7 @@ DAMAGED = (
     "a share in the jobs was damaged or is missing, and nothing is answered; start the "
     "server again, which writes them anew"
 )
-NONE = NoiseKey(bytes(32))
+NO_NOISE_KEY = NoiseKey(bytes(32))
 """Public noise key of 32 zero bytes, for reports at workers, which add no noise: the server adds it to their sums."""
 
 
@@ -64,7 +64,7 @@ class JobContext(NamedTuple):
             rows = [row for row, counts in zip(rows, report_mask, strict=True) if counts]
         if isinstance(encoding, CheckedTreeEncoding):
             return CheckedReports(encoding.parse_checked_keys(self.party, rows), encoding.engine, self.verify_key)
-        return SharedReports(encoding.parse_keys(self.party, rows), encoding.engine, NONE)
+        return SharedReports(encoding.parse_keys(self.party, rows), encoding.engine, NO_NOISE_KEY)
 
 
 @lru_cache(maxsize=8)

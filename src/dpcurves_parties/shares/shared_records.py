@@ -27,8 +27,6 @@ SEED_BYTES = 16
 """Bytes of a server's seed in a report, an AES block."""
 RING = 2**64
 """Modulus of shares."""
-VALUES_AT_ONCE = 2**22
-"""64-bit values of checked reports that are evaluated in one batch: 32 MB."""
 
 
 @dataclass(frozen=True)
@@ -236,7 +234,8 @@ class CheckedReports:
         Keys are evaluated in batches, so memory does not grow with the product of keys and thresholds.
         """
         totals, digests, last_slots = [0] * len(thresholds), [], [slots - 1 for slots in thresholds]
-        step = max(1, min(1024, VALUES_AT_ONCE // max(len(thresholds), 1)))
+        # 2**22: 64-bit values of checked reports that are evaluated in one batch: 32 MB
+        step = max(1, min(1024, 2**22 // max(len(thresholds), 1)))
         for start in range(0, len(keys), step):
             evaluation = crypto.evaluate_checked_keys(
                 keys[start : start + step], last_slots, self.engine, self.verify_key

@@ -25,7 +25,7 @@ from ..serving.identity import Server
 from ..serving.messages import ProtocolError
 from ..serving.task_document import Role
 from ..serving.two_servers.dap import TaskConfiguration, Vdaf, encode_integer
-from ..serving.two_servers.report_set import LARGEST_SEALED, OVERHEAD
+from ..serving.two_servers.report_set import LARGEST_SEALED, SEALING_OVERHEAD
 from ..serving.two_servers.task_types import SharedTask
 from .answer_proofs import OwnerProver, ProofKeys, ProvedCells, ProvedEdges, require_key
 from .function_shares import FunctionShares, Owners
@@ -42,7 +42,7 @@ CLIPPED_ONLY = (
     "apart; ask another question, or make a task without --outside apart"
 )
 PREFIXES_ONLY = "the task counts below edges, because its grid is too fine: ask at some of them, or for quantiles"
-NOT_AT_EDGES = "must be left out, unless the task counts below thresholds and its answers are proved"
+NOT_AT_EDGES = "is for tasks that count below thresholds and prove their answers; leave it out"
 ALWAYS_CHECKED = "must be owners, because reports of this encoding are always checked by the servers"
 UNPROVED = "must be owners, because answers from this encoding cannot be proved; or take the encoding tree"
 TOO_FINE = "must be tree, or the grid coarser, because these reports hold a number for each cell"
@@ -136,7 +136,7 @@ class Task(SharedTask):
             object.__setattr__(self, "count_kind", CountKind.CELLS if can_count_cells else CountKind.PREFIXES)
         if self.reports_per_owner < 1:
             raise InvalidArgument(
-                "reports_per_owner", f"must be a number of reports of at least 1, got {self.reports_per_owner}"
+                "reports_per_owner", f"must be a number of reports of at least 1, as in 1, got {self.reports_per_owner}"
             )
         first, second = self.servers
         if first.hpke_key == second.hpke_key or first.certificate == second.certificate:
@@ -166,7 +166,7 @@ class Task(SharedTask):
             raise InvalidArgument("encoding", TOO_FINE)
         if self.proof_key_hashes:
             raise InvalidArgument("check", UNPROVED)
-        size = Prio3Histogram.with_smallest_reports(self.slots + 1, b"").input_size(0) + OVERHEAD
+        size = Prio3Histogram.with_smallest_reports(self.slots + 1, b"").input_size(0) + SEALING_OVERHEAD
         if size + Prio3Histogram.PUBLIC_SIZE > LARGEST_SEALED:
             raise InvalidArgument("encoding", TOO_FINE)
 

@@ -231,7 +231,7 @@ def _find_balance(visit: Visit, dataset: Dataset, projects: list[Project]) -> Ba
 
 LOG_LINES = 200
 """Log entries per page."""
-UNKNOWN = "unknown action"
+UNKNOWN = "unknown action; go back to the page and use one of its buttons"
 
 
 def redirect_to_managed(visit: Visit) -> Response:

@@ -324,7 +324,7 @@ def _budget_message(question_plan: QuestionPlan) -> str:
 
 ARTIST = {"svg": "image/svg+xml", **MADE}
 """Media types of drawings. Stored pictures are as workers drew them."""
-MOST_ON_ONE = 6
+MOST_RELEASES_ON_A_PICTURE = 6
 """Releases per joint picture."""
 NO_SYNTHETIC = "This dataset has no synthetic table yet."
 
@@ -467,8 +467,8 @@ def show_combined(visit: Visit) -> Response:
         for question in visit.services.releases.all(visit.visitor, project.name)
     ]
     chosen, error = _find_chosen(visit), ""
-    if len(chosen) == 1 or len(chosen) > MOST_ON_ONE:
-        error = f"Choose two to {MOST_ON_ONE} releases."
+    if len(chosen) == 1 or len(chosen) > MOST_RELEASES_ON_A_PICTURE:
+        error = f"Choose two to {MOST_RELEASES_ON_A_PICTURE} releases."
     elif len({_plot_axis(answer.asked_question.question) for answer in chosen}) > 1:
         error = "Choose releases of the same question type and column."
     ids = [answer.id for answer in chosen]
@@ -495,10 +495,11 @@ def _plot_axis(question: Mapping[str, Any]) -> tuple[Any, ...]:
 def send_combined_picture(visit: Visit) -> Response:
     """Joint picture of several releases, inline or as a download."""
     form, chosen = visit.path_params["ending"], _find_chosen(visit)
-    if form not in ("svg", "png") or not 2 <= len(chosen) <= MOST_ON_ONE:
+    if form not in ("svg", "png") or not 2 <= len(chosen) <= MOST_RELEASES_ON_A_PICTURE:
         raise ProtocolError(
             "picture",
-            f"a joint picture has two to {MOST_ON_ONE} answers, as svg or png; choose them in the list of answers",
+            f"a joint picture has two to {MOST_RELEASES_ON_A_PICTURE} answers, as svg or png; choose them in "
+            "the list of answers",
             404,
         )
     return _export_drawing(visit, chosen, form, f"releases.{form}" if visit.query.get("keep") else "")
@@ -507,7 +508,7 @@ def send_combined_picture(visit: Visit) -> Response:
 def _find_chosen(visit: Visit) -> list[Answer]:
     """Return the releases that a URL names; the visitor may see each of them."""
     project = visit.services.projects.get(visit.visitor, visit.path_params["project"])
-    ids = list(dict.fromkeys(visit.query.get("of", ())))[: MOST_ON_ONE + 1]
+    ids = list(dict.fromkeys(visit.query.get("of", ())))[: MOST_RELEASES_ON_A_PICTURE + 1]
     answers = [visit.services.releases.get(visit.visitor, id) for id in ids]
     if any(answer.asked_question.project != project.name for answer in answers):
         raise not_found("release")

@@ -37,8 +37,6 @@ from .page_context import (
     show_refused,
 )
 
-LARGEST_FORM = 2**20
-"""Bytes of a form."""
 NUL = "\x00"
 KEPT = "public, max-age=31536000, immutable"
 
@@ -146,7 +144,8 @@ def _page_endpoint(site: Site, page: Page) -> Callable[..., object]:
 
     async def serve_page(request: Request) -> Response:
         """Return the response of a page; wait if its picture is still to be drawn."""
-        body = await read_body(request, LARGEST_FORM) if page.method == "POST" else b""
+        # 2**20 bytes: the largest form
+        body = await read_body(request, 2**20) if page.method == "POST" else b""
         answer = await respond_when_planned(lambda: _respond(site, page, request, body.decode(errors="replace")))
         if isinstance(answer, PendingResponse):
             return await answer.wait_for_response()

@@ -33,8 +33,6 @@ from .windows import PLACE_OF, RELEASED, DropReason, OpenWindows, StreamSpec, Wi
 
 Given = Mapping[str, Any] | None
 """A tuple as a mapping of field names to values; None if it could not be parsed."""
-_WAITING = 2**16
-"""Tuples in the queue before the reading thread blocks."""
 _FAILED = "reading failed; check the file (the error is not shown, because it may quote a tuple)"
 
 
@@ -93,7 +91,8 @@ class _Inbox:
 
     def __init__(self, tuples: Iterable[Given] | AsyncIterable[Given], intake: StreamSpec) -> None:
         self._intake = intake
-        self._queue: Queue[tuple[int, Given, bool]] = Queue(_WAITING)
+        # 2**16: tuples in the queue before the reading thread blocks
+        self._queue: Queue[tuple[int, Given, bool]] = Queue(2**16)
         self._first: tuple[int, Given, bool] | None = None
         self._ended: int | None = None
         self._failed = False
@@ -197,7 +196,9 @@ class CsvLines:
         for name in dict.fromkeys(intake.field_names):
             if names.count(name) != 1:
                 raise InvalidArgument(
-                    "column", f"{name!r} must appear once in the header, found {names.count(name)} times", name
+                    "column",
+                    f"{name!r} must appear once in the header, found {names.count(name)} times; name a column that the header has once",
+                    name,
                 )
         return LiveWindows(self._parse_tuples(lines, names), intake)
 
@@ -487,7 +488,9 @@ class TableWindows:
 def require_end(intake: StreamSpec) -> None:
     """Refuse a stream without end. Raises `ValueError`."""
     if intake.schedule.end is None:
-        raise InvalidArgument("end", "give the end of the last step, which a file or table needs")
+        raise InvalidArgument(
+            "end", "is missing: a file or table needs the end of its last step, as in end='2026-03-02T22:00'"
+        )
 
 
 class _CountBatches:
@@ -584,7 +587,8 @@ class _JsonLinesWindows:
 
 STATES = ("cafeteria", "gym", "library")
 START, END, EVERY = "2026-03-02T06:00", "2026-03-02T22:00", "10m"
-_PEAKS = {"cafeteria": (38, 60), "gym": (82, 25), "library": (55, 90)}  # step of the peak, tuples at the peak
+_PEAKS = {"cafeteria": (38, 60), "gym": (82, 25), "library": (55, 90)}
+"""Time step of the peak, and tuples in it, of each place in the example stream."""
 
 
 def example_tuples() -> Iterator[dict[str, Any]]:

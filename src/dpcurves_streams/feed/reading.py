@@ -15,7 +15,15 @@ from dpcurves.arguments import InvalidArgument
 from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.conversation import PrivacyStatement
 from dpcurves.display import RECORDS, describe_interval
-from dpcurves.display.canvas import LANDSCAPE, PALE, add_legend, deduplicate_label, next_style, prepare_axes, set_title
+from dpcurves.display.canvas import (
+    LANDSCAPE,
+    POPULATION_OPACITY,
+    add_legend,
+    deduplicate_label,
+    next_style,
+    prepare_axes,
+    set_title,
+)
 from dpcurves.display.numerals import format_distinct_labels, format_legend_label
 
 from ..readings.question import LEVEL, Interval, TickNumbers
@@ -152,7 +160,7 @@ def plot(readings: Iterable[StepReading], *, window: int | None = None, ax: Axes
     """
     steps = list(readings)
     if not steps:
-        raise InvalidArgument("readings", "the readings of at least one step are needed")
+        raise InvalidArgument("readings", "at least one reading is needed, as in plot(list(follow(...)))")
     first = steps[0]
     if window is not None and window not in first.reading.windows:
         raise InvalidArgument(
@@ -180,7 +188,12 @@ def plot(readings: Iterable[StepReading], *, window: int | None = None, ax: Axes
         for low, high in bounds:
             between = low[:, key], high[:, key]
             ax.fill_between(
-                times, *between, color=style.color, alpha=PALE, linewidth=0, label=deduplicate_label(ax, interval_text)
+                times,
+                *between,
+                color=style.color,
+                alpha=POPULATION_OPACITY,
+                linewidth=0,
+                label=deduplicate_label(ax, interval_text),
             )
         ax.plot(times, line, style.dash, color=style.color, label=format_legend_label(name))
         ax.plot(times[happened], line[happened], "v", color=style.color, markersize=5)

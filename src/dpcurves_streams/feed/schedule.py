@@ -28,13 +28,21 @@ from dpcurves.arguments import (
 from dpcurves.data.axis import Axis, Categories
 from dpcurves.privacy import EACH_RECORD, AddRemove, Unit
 
-SECOND = 1_000_000
+SECOND_MICROSECONDS = 1_000_000
 """Microseconds in a second."""
-LARGEST_LENGTH = 2**60
-"""Microseconds. Largest timestamp and span: about 36,500 years."""
-_UNITS = {"ms": 1000, "s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND, "d": 86_400 * SECOND, "": SECOND}
-_ZERO = datetime(1970, 1, 1, tzinfo=UTC)
-_LAST = datetime(9999, 12, 31, tzinfo=UTC)
+_UNITS = {
+    "ms": 1000,
+    "s": SECOND_MICROSECONDS,
+    "m": 60 * SECOND_MICROSECONDS,
+    "h": 3600 * SECOND_MICROSECONDS,
+    "d": 86_400 * SECOND_MICROSECONDS,
+    "": SECOND_MICROSECONDS,
+}
+"""Microseconds in each unit of a span such as 10m; a number without a unit is in seconds."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+"""Timestamps are microseconds since this moment, the epoch of Unix."""
+_LATEST = datetime(9999, 12, 31, tzinfo=UTC)
+"""The latest moment that Python's `datetime` can show."""
 
 
 def parse_span(name: str, value: Any) -> int:
@@ -51,7 +59,7 @@ def parse_span(name: str, value: Any) -> int:
     parts = fullmatch(r"\s*([0-9.]+)\s*(ms|s|m|h|d|)\s*", value) if isinstance(value, str) else None
     if parts is None and isinstance(value, str):
         raise InvalidArgument(name, f"must be a length of time such as 30s, 5m, 1h or 1d, got {describe_value(value)}")
-    number, unit = (parts[1], _UNITS[parts[2]]) if parts else (value, SECOND)
+    number, unit = (parts[1], _UNITS[parts[2]]) if parts else (value, SECOND_MICROSECONDS)
     return _require_whole(name, _parse_number(name, number) * unit)
 
 
@@ -77,12 +85,12 @@ def parse_timestamp(name: str, value: Any) -> int:
         raise WrongArgumentType(
             name, f"must be a datetime, ISO 8601 text or seconds since 1970, got {describe_value(value)}"
         )
-    return _require_whole(name, _parse_number(name, value) * SECOND)
+    return _require_whole(name, _parse_number(name, value) * SECOND_MICROSECONDS)
 
 
 def to_microseconds(time: datetime) -> int:
     """Return whole microseconds since 1970; a time without a zone is in UTC."""
-    return ((time if time.tzinfo else time.replace(tzinfo=UTC)) - _ZERO) // timedelta(microseconds=1)
+    return ((time if time.tzinfo else time.replace(tzinfo=UTC)) - _EPOCH) // timedelta(microseconds=1)
 
 
 def format_timestamp(timestamp: int) -> str:
@@ -91,9 +99,9 @@ def format_timestamp(timestamp: int) -> str:
     >>> format_timestamp(60_000_000)
     '1970-01-01T00:01:00+00:00'
     """
-    if not -to_microseconds(_LAST) // 2 < timestamp < to_microseconds(_LAST):
-        return f"{timestamp / SECOND:.6f}"
-    return (_ZERO + timedelta(microseconds=timestamp)).isoformat()
+    if not -to_microseconds(_LATEST) // 2 < timestamp < to_microseconds(_LATEST):
+        return f"{timestamp / SECOND_MICROSECONDS:.6f}"
+    return (_EPOCH + timedelta(microseconds=timestamp)).isoformat()
 
 
 def _parse_time(text: str) -> datetime | Fraction | None:
@@ -118,7 +126,8 @@ def _require_whole(name: str, microseconds: Fraction) -> int:
     """Return whole microseconds. Raises `InvalidArgument` under this argument name for fractions and for more than
     about 36,500 years.
     """
-    if microseconds.denominator != 1 or abs(microseconds) > LARGEST_LENGTH:
+    # 2**60 microseconds: largest timestamp and span: about 36,500 years
+    if microseconds.denominator != 1 or abs(microseconds) > 2**60:
         raise InvalidArgument(name, "must be whole microseconds, and less than about 36,500 years, such as 5m")
     return int(microseconds)
 
@@ -141,8 +150,6 @@ class SystemClock:
 
 
 # The cell of a tuple among the declared states. Arguments are SECRET values.
-LARGEST_MOMENT = 2**60
-"""Microseconds since 1970. Largest moment of a schedule."""
 
 
 class CellFinder:
@@ -179,10 +186,11 @@ def read_timestamp(value: Any) -> int | None:
     """Parse the timestamp of a field; None if it is unreadable. It never raises."""
     number = _as_number(value)
     try:
-        timestamp = parse_timestamp("time", value) if number is None else round(number * SECOND)
+        timestamp = parse_timestamp("time", value) if number is None else round(number * SECOND_MICROSECONDS)
     except (ValueError, TypeError, OverflowError, ArithmeticError, AttributeError):
         return None
-    return timestamp if abs(timestamp) <= LARGEST_MOMENT else None
+    # 2**60 microseconds since 1970: largest moment of a schedule
+    return timestamp if abs(timestamp) <= 2**60 else None
 
 
 def _find_slot(
@@ -342,5 +350,7 @@ class Fields:
         if self.user is None or self.tuples_per_user is None:
             return AddRemove(EACH_RECORD)
         if self.tuples_per_user < 1:
-            raise InvalidArgument("tuples_per_user", f"must be at least 1, got {self.tuples_per_user}")
+            raise InvalidArgument(
+                "tuples_per_user", f"must be at least 1 tuple of a user in a step, as in 1, got {self.tuples_per_user}"
+            )
         return AddRemove(Unit(f"{self.user} in one step", self.tuples_per_user))

@@ -20,9 +20,6 @@ from dpcurves.data.axis import Axis, Categories
 from ..queries import UncountedReason, released_reasons
 from .schedule import CellFinder, Clock, Fields, Schedule, read_timestamp
 
-LARGEST_COUNT = 2**60
-"""Tuples. Largest count of a window."""
-
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Window:
@@ -54,7 +51,8 @@ class Window:
                 raise InvalidArgument(
                     "source", f"a window must have {size} {label} of an integer type; pass an array of that length"
                 )
-            checked.append(np.clip(exact, 0, LARGEST_COUNT).astype(np.int64))
+            # 2**60 tuples: largest count of a window
+            checked.append(np.clip(exact, 0, 2**60).astype(np.int64))
         return np.concatenate(checked)
 
 
@@ -154,7 +152,7 @@ class DropCounts:
         )
 
 
-FUTURE = 10 * 60 * 1_000_000
+FUTURE_MICROSECONDS = 10 * 60 * 1_000_000
 """Microseconds by which a sender's clock may be ahead of this clock, in addition to the grace period."""
 
 
@@ -260,7 +258,7 @@ class OpenWindows:
         """Return why a tuple's timestamp, step or arrival time excludes it; None if it counts in its step."""
         if tick is None:
             return DropReason.OUTSIDE
-        if arrived is not None and timestamp > arrived + self._schedule.grace + FUTURE:
+        if arrived is not None and timestamp > arrived + self._schedule.grace + FUTURE_MICROSECONDS:
             return DropReason.FUTURE
         if arrived is not None and arrived >= self._schedule.closing_time(tick):
             return DropReason.REPEATED if tick <= self._begun else DropReason.LATE
@@ -324,10 +322,6 @@ def _user_text(user: Any) -> str:
         return ""
 
 
-_MOST_CELLS = 2**20
-"""Counts that are stored together."""
-
-
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class StreamSpec:
     """Declared states and schedule of a stream, and the counter of dropped tuples. It has no repr.
@@ -383,7 +377,8 @@ class StreamSpec:
 
     def batch_ticks(self, first: int, last: int) -> list[range]:
         """Split steps into consecutive batches that are stored together."""
-        size = max(1, min(1024, _MOST_CELLS // self.cells))  # steps stored together
+        # 2**20: counts that are stored together
+        size = max(1, min(1024, 2**20 // self.cells))  # steps stored together
         return [range(start, min(start + size, last + 1)) for start in range(first, last + 1, size)]
 
     def open_windows(self, after: int, *, may_repeat: bool = False) -> OpenWindows:

@@ -21,7 +21,7 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
 
 from ..laws import (
-    LATTICE,
+    LATTICE_BITS,
     MOST_BUFFERED,
     Block,
     BufferedPrefixes,
@@ -91,10 +91,8 @@ def _partial_block_variance(tree: PrefixTree, ticks: IntArray) -> FloatArray:
 TREE_KIND = "tree counter"
 FIRST_EPOCH = 64
 """Steps of the first epoch of a stream without a horizon; each later epoch is twice as long."""
-FITTING = 2**62
+INTEGER_BOUND = 2**62
 """Bound on integers that fit into 64 bits."""
-MOST_STEPS_AT_ONCE = 2**22
-"""Steps of a block times keys: the most whose noise is in memory at once."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -215,7 +213,8 @@ class TreeCounter(TickMechanism):
 
 def epoch_shapes(query: TickQuery, family: Family) -> list[tuple[int, TreeShape]]:
     """Return the number of blocks of each epoch and their shape, from public facts. Many keys make blocks shorter."""
-    longest = max(MOST_STEPS_AT_ONCE // query.keys, 1)
+    # 2**22 steps of a block times keys: the most whose noise is in memory at once
+    longest = max(2**22 // query.keys, 1)
     if query.windows:
         return [(1, best_window_shape(query.windows, family))]
     if query.ticks is not None:
@@ -259,7 +258,7 @@ def fits_in_int64(tree: PrefixTree, largest: int) -> bool:
     1) * W * largest``; up to three of these are added.
     """
     depth = len(tree.radices)
-    return 8 * (depth + 1) * tree.widths[0] * largest * prefix_denominator(tree) < FITTING
+    return 8 * (depth + 1) * tree.widths[0] * largest * prefix_denominator(tree) < INTEGER_BOUND
 
 
 def round_noise(
@@ -285,8 +284,6 @@ MEMORY_RATIO = 12
 the square root."""
 LONGEST_MEMORY = 4
 """Horizons. Longest memory of a buffer."""
-SHORTEST = Fraction(1, 8)
-"""Steps. Shortest memory of a buffer."""
 WORD_BITS = 64
 """Bits. Buffers and decays are multiples of ``2**-64``."""
 FRACTION_BITS = 192
@@ -401,7 +398,7 @@ def update_buffers(
     for count, row in zip(counts, state, strict=True):
         decayed = [decay * number >> WORD_BITS for decay, number in zip(buffers.decays, row, strict=True)]
         carried = sum(weight * number for weight, number in zip(buffers.weights, decayed, strict=True)) >> WORD_BITS
-        values.append((count << LATTICE) + carried)
+        values.append((count << LATTICE_BITS) + carried)
         after.append(tuple(number + (count << WORD_BITS) for number in decayed))
     return values, tuple(after)
 
@@ -415,11 +412,12 @@ def choose_buffers(ticks: int) -> Buffers:
     """
     decays, weights = [], []
     odds = Fraction(LONGEST_MEMORY * ticks)
-    while odds >= SHORTEST:
+    # Fraction(1, 8) steps: shortest memory of a buffer
+    while odds >= Fraction(1, 8):
         decays.append(int(odds / (1 + odds) * 2**WORD_BITS))
         root = Fraction(isqrt(int(odds * 4**WORD_BITS)), 2**WORD_BITS)
         # log(12) / pi in units of 10**-19; 12 is MEMORY_RATIO
-        weights.append(int(Fraction(7909703528713629648, 10**19) * 2**LATTICE * root / (1 + odds)))
+        weights.append(int(Fraction(7909703528713629648, 10**19) * 2**LATTICE_BITS * root / (1 + odds)))
         odds /= MEMORY_RATIO
     return Buffers(tuple(decays), tuple(weights))
 
@@ -435,7 +433,7 @@ def squared_sensitivity(buffers: Buffers, ticks: int) -> int:
         Fraction(weight, one) / (1 - Fraction(decay, one))
         for decay, weight in zip(buffers.decays, buffers.weights, strict=True)
     )
-    total = Fraction(4**LATTICE) + slack**2 * (ticks - 1)
+    total = Fraction(4**LATTICE_BITS) + slack**2 * (ticks - 1)
     for decay, weight in zip(buffers.decays, buffers.weights, strict=True):
         total += 2 * slack * weight * _bound_geometric_series(Fraction(decay, one), ticks - 1)
         for other, also in zip(buffers.decays, buffers.weights, strict=True):

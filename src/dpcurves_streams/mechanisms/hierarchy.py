@@ -200,10 +200,6 @@ def _node_budget_fractions(forest: Forest, level_steps: list[int]) -> tuple[Frac
     return (*aggregation_fractions, *state_fractions)
 
 
-LARGEST_NODE_COUNT = 2**60
-"""Tuples at which counts are clipped before the decision to divide; clipping does not raise the sensitivity."""
-
-
 class DivisionRule(NamedTuple):
     """When an aggregation is divided: if its clipped count minus its offset, or `-decay` if that is larger, plus a draw
     of `noise` is above zero (see `PrivTree`).
@@ -249,7 +245,9 @@ class PrunedHierarchy(Memoryless):
         query: PrunedQuery = self.require_query(plan)
         law = plan.law.require_type(PrunedCounts)
         rule, counts = division_rule(query, plan.loss, plan.adjacency), query.forest.count_nodes(table.tolist())
-        clipped = np.array([min(count, LARGEST_NODE_COUNT) for count in counts[: law.groups]], dtype=np.int64)
+        # 2**60: tuples at which counts are clipped before the decision to divide; clipping does not raise the
+        # sensitivity
+        clipped = np.array([min(count, 2**60) for count in counts[: law.groups]], dtype=np.int64)
         scores = np.maximum(clipped - rule.offsets, -rule.decay)
         divided = law.mark_reached(is_noisily_above_zero(scores, rule.noise, randomness))
         frontier = law.mark_frontier(divided)

@@ -37,7 +37,7 @@ NOTHING, JOIN, BEGIN, CLOSE = range(4)
 LENGTH, SUM, TOP, LAST, TASK, OPEN, THRESHOLD = range(7)
 """Columns of a key's state: length, sum and largest value of its group; the last value and its pending action; whether
 the group is open; its noisy threshold."""
-COLUMNS = 7
+STATE_COLUMNS = 7
 """Columns of a key's state."""
 NUMBERS, SUMS, PLAIN = range(3)
 """Layers of a group's trees: Fenwick tree of numbers by value, Fenwick tree of sums, and plain numbers."""
@@ -130,9 +130,7 @@ def build_fenwick_trees(value_counts: IntArray, size: int) -> IntArray:
 
 
 KIND = "groups"
-LARGEST_NOISE_SCALE = 2**50
-"""Lattice units. Largest noise scale, so that thresholds and tests, up to 2,000 times as large, stay within 64 bits."""
-CHANGE = 2
+DEVIATION_CHANGE = 2
 """Tuples. Bound on the change of a group's deviation when one tuple is added or removed (Lemma 16)."""
 
 
@@ -231,10 +229,12 @@ class Pegasus(QueryMechanism):
         noise = calibrate_noise(query, level_loss * (1 - query.budget_fraction), adjacency)
         tuple_epsilon = pure_epsilon(level_loss * query.budget_fraction) / adjacency.l1_sensitivity
         threshold_noise, test_noise = (
-            require_drawable(Noise(Family.LAPLACE, PARTS_OF_TUPLE * factor * CHANGE / tuple_epsilon), loss)
+            require_drawable(Noise(Family.LAPLACE, PARTS_OF_TUPLE * factor * DEVIATION_CHANGE / tuple_epsilon), loss)
             for factor in (2, 4)
         )
-        if test_noise.parameter > LARGEST_NOISE_SCALE:
+        # 2**50 lattice units: largest noise scale, so that thresholds and tests, up to 2,000 times as large, stay
+        # within 64 bits
+        if test_noise.parameter > 2**50:
             raise UnsupportedQuery(
                 "epsilon, rho",
                 f"{loss} is too small for grouping, because its noise would hide all groups;"
@@ -249,7 +249,7 @@ class Pegasus(QueryMechanism):
         keys = plan.law.require_type(GroupedCounts).keys
         return GroupingState(
             0,
-            np.zeros((keys, COLUMNS), np.int64),
+            np.zeros((keys, STATE_COLUMNS), np.int64),
             SharedTrees(0, build_fenwick_trees(np.zeros((keys, 1), np.int64), 64)),
         )
 
@@ -280,7 +280,7 @@ class Pegasus(QueryMechanism):
         facts = decode_state(KIND, state_bytes)
         columns, rows = (
             np.frombuffer(b64decode(facts[name]), "<i8").astype(np.int64).reshape(-1, width)
-            for name, width in (("columns", COLUMNS), ("rows", 3))
+            for name, width in (("columns", STATE_COLUMNS), ("rows", 3))
         )
         plain = np.zeros((len(columns), int(rows[:, 1].max(initial=0)) + 1), np.int64)
         plain[rows[:, 0], rows[:, 1]] = rows[:, 2]

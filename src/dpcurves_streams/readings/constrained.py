@@ -27,6 +27,10 @@ class Tuning:
     """Tuples. Noise with a smaller standard deviation has no slack, so that exact totals are shown as they are."""
 
 
+TUNING = Tuning()
+"""The default tuning."""
+
+
 class MonotoneTotals:
     """Running totals of all nodes of a tree, (nodes,): integers from 0 that never decrease and add up.
 
@@ -44,10 +48,10 @@ class MonotoneTotals:
 
     __slots__ = ("_children", "_roots", "_shown", "_tick", "_tuning")
 
-    def __init__(self, parents: Sequence[int], tuning: Tuning | None = None) -> None:
+    def __init__(self, parents: Sequence[int], tuning: Tuning = TUNING) -> None:
         self._children = _list_children(parents)
         self._roots = np.flatnonzero(np.array(parents) < 0)
-        self._tuning, self._shown, self._tick = tuning or Tuning(), np.zeros(len(parents)), 0
+        self._tuning, self._shown, self._tick = tuning, np.zeros(len(parents)), 0
 
     def estimate_next(self, totals: FloatArray, deviations: FloatArray) -> FloatArray:
         """Return the totals after the next step, (nodes,), from unbiased totals and their noise standard deviations."""

@@ -45,8 +45,8 @@ SLOWEST = float(RATES[-2])
 MEMORY_STEPS = 2000
 """Time steps of the stream, after which the estimated squared error of an exponential smoother counts 1/e as much as
 the newest; fewer react faster and select less steadily."""
-KEPT = 1 - 1 / MEMORY_STEPS
-"""Ratio. Weight of a risk after one more step."""
+RISK_WEIGHT = 1 - 1 / MEMORY_STEPS
+"""Ratio. Weight of an estimated risk after one more time step."""
 
 
 @compile_loop
@@ -56,7 +56,7 @@ def smooth_counts(values: FloatArray, variances: FloatArray, ticks_before: int, 
 
     A smoother with rate a updates ``e <- e + a * (y - e)``; a is at least 1 / t, so its first values are means. Its
     squared error ``(e - c)**2`` has the unbiased estimate ``(e - y)**2 - variance + 2 * a * variance``, because y is c
-    plus noise of this variance, and e contains a times this noise. Risks are discounted by `KEPT`.
+    plus noise of this variance, and e contains a times this noise. Risks are discounted by `RISK_WEIGHT`.
 
     Zero has no noise. The difference between a smoother's risk and zero's risk is a sum of ``2 * e * y - e**2``, in
     which the noise of y is multiplied by ``2 * e``: its standard error is 2 noise standard deviations times the root of
@@ -79,9 +79,9 @@ def smooth_counts(values: FloatArray, variances: FloatArray, ticks_before: int, 
                     rates[rate] = floor if 0.0 < RATES[rate] < floor else RATES[rate]
             for rate in range(RATES.shape[0]):  # branch-free, so that the loop vectorises
                 old_level = levels[rate]
-                square = KEPT * KEPT * squares[rate] + old_level * old_level
+                square = RISK_WEIGHT * RISK_WEIGHT * squares[rate] + old_level * old_level
                 new_level = old_level + rates[rate] * (value - old_level)
-                risk = KEPT * risks[rate] + ((new_level - value) ** 2 + (2 * rates[rate] - 1) * variance)
+                risk = RISK_WEIGHT * risks[rate] + ((new_level - value) ** 2 + (2 * rates[rate] - 1) * variance)
                 levels[rate], risks[rate], squares[rate] = new_level, risk, square
                 scores[rate] = risk + np.sqrt(4 * variance * square)
             leader, least_score = 0, scores[0]
@@ -123,11 +123,11 @@ def smooth_windows(
                 if ticks_before + tick < window:
                     key_state[4, rate] += RATES[rate] * (1 - key_state[4, rate])
                     key_state[5, rate] += key_state[4, rate]
-                key_state[2, rate] = KEPT * KEPT * key_state[2, rate] + old_sum * old_sum
+                key_state[2, rate] = RISK_WEIGHT * RISK_WEIGHT * key_state[2, rate] + old_sum * old_sum
                 key_state[3, rate] = old_sum + (key_state[0, rate] - ring[position, key, rate])
                 ring[position, key, rate] = key_state[0, rate]
                 difference = key_state[3, rate] - key_state[3, 0]
-                key_state[1, rate] = KEPT * key_state[1, rate] + (
+                key_state[1, rate] = RISK_WEIGHT * key_state[1, rate] + (
                     difference * difference + (2 * key_state[5, rate] - length) * variance
                 )
                 score = key_state[1, rate] + window * np.sqrt(4 * variance * key_state[2, rate])

@@ -195,7 +195,9 @@ def as_row(counts: Sequence[float], keys: int) -> FloatArray:
     Raises `ValueError` unless there are `keys` counts.
     """
     if len(counts) != keys:
-        raise InvalidArgument("counts", f"must be {keys} per step, got {len(counts)}")
+        raise InvalidArgument(
+            "counts", f"must be {keys} counts per step, one for each state of the question, got {len(counts)}"
+        )
     return np.array([counts], dtype=np.float64)
 
 
@@ -233,7 +235,7 @@ class Event:
     def __post_init__(self) -> None:
         convert_to_integers(self, width="width")
         if self.width < 1:
-            raise InvalidArgument("width", f"must be at least 1, got {self.width}")
+            raise InvalidArgument("width", f"must be at least 1 step, as in 12, got {self.width}")
 
     def detect(self, last: FloatArray) -> BoolArray:
         """Return for each key whether the event has happened, from the estimates of the last steps, (width, keys)."""
@@ -256,7 +258,10 @@ class Jump:
     def __post_init__(self) -> None:
         convert_to_integers(self, lag="lag")
         if self.lag < 1 or not require_number("min_change", self.min_change) > 0:
-            raise InvalidArgument("lag, min_change", f"must be above 0, got {self.lag}, {self.min_change}")
+            raise InvalidArgument(
+                "lag, min_change",
+                f"must be above 0, as in Jump(lag=7, min_change=30), got {self.lag}, {self.min_change}",
+            )
 
     @property
     def name(self) -> str:
@@ -288,7 +293,10 @@ class Low:
     def __post_init__(self) -> None:
         convert_to_integers(self, width="width")
         if self.width < 1 or not require_number("threshold", self.threshold) > 0:
-            raise InvalidArgument("width, threshold", f"must be above 0, got {self.width}, {self.threshold}")
+            raise InvalidArgument(
+                "width, threshold",
+                f"must be above 0, as in Low(width=3, threshold=10), got {self.width}, {self.threshold}",
+            )
 
     @property
     def name(self) -> str:
@@ -339,7 +347,7 @@ class StreamQuestion:
     def __post_init__(self) -> None:
         convert_tuples_to_integers(self, windows="windows")
         if any(window < 1 for window in self.windows):
-            raise InvalidArgument("windows", f"must be at least 1 step wide, got {min(self.windows)}")
+            raise InvalidArgument("windows", f"must be at least 1 step wide, as in (12,), got {min(self.windows)}")
         for event in self.events:
             require_type("events", event, (Jump, Low, Event), "a Jump, a Low or an Event")
         if len({event.name for event in self.events}) < len(self.events):

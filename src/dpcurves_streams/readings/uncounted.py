@@ -42,6 +42,10 @@ class Tuning:
     """
 
 
+TUNING = Tuning()
+"""The default tuning."""
+
+
 class NoteFacts(NamedTuple):
     """Public facts that notes mention.
 
@@ -128,12 +132,8 @@ class UncountedReader:
         "_counted", "_facts", "_law", "_past", "_query", "_reasons", "_shown", "_tuning", "_variances_known", "tick",
     )  # fmt: skip
 
-    def __init__(self, plan: Plan, facts: NoteFacts, tuning: Tuning | None = None) -> None:
-        self._law, self._facts, self._tuning = (
-            plan.law.require_type(CountsAndUncountedTotals),
-            facts,
-            tuning or Tuning(),
-        )
+    def __init__(self, plan: Plan, facts: NoteFacts, tuning: Tuning = TUNING) -> None:
+        self._law, self._facts, self._tuning = plan.law.require_type(CountsAndUncountedTotals), facts, tuning
         query: Any = plan.query
         self._query = query
         self._reasons = released_reasons(self._law.users_beyond_cap is not None)

@@ -280,6 +280,7 @@ def unit_sizes_sql(rows: str, unit: Column, unit_place: int, passes: str = "") -
 PURPOSE = b"subsets of units"
 """Context of the derived key."""
 SUBSET = Axis("subset", Grid(0, 1, cells=1))
+"""Stand-in for the column of subset numbers, which DuckDB computes: one cell, since the number is used as it is."""
 SUBSET_COLUMN = Column("subset", ColumnKind.NUMBERS, "subset", "NULL")
 """Column of subset numbers."""
 

@@ -230,8 +230,6 @@ def decode_outputs(circuit: Circuit, wires: Sequence[Bools]) -> tuple[NDArray[An
 
 
 Words = TypeVar("Words", bound=NDArray[Any])
-COLUMN_HEIGHT = 3 * 1024
-"""Bits in a column from which full adders run after a chunk; all others run at the end, in larger batches."""
 
 
 def total_offset(number: CircuitOutput, count: int) -> int:
@@ -287,7 +285,9 @@ class CarrySaveAdder(Generic[Words]):
             turned = self.summand.low < 0 and weight == len(wires) - 1
             self._add_to_column(weight, self.machine.negation(wire) if turned else wire)
         self.count += len(wires[0]) if wires else 0
-        self._reduce_columns(COLUMN_HEIGHT)
+        # 3 * 1024: bits in a column from which full adders run after a chunk; all others run at the end, in larger
+        # batches
+        self._reduce_columns(3 * 1024)
 
     def total(self) -> list[Words]:
         """Return the bits of the sum of all instances plus `offset`, lowest bit first, as wires with one instance each.

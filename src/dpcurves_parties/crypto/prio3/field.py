@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from dpcurves.arguments import InvalidArgument
 
 Words = NDArray[np.uint64]
-COFACTOR = 4611686018427387897
+ODD_COFACTOR = 4611686018427387897
 """Odd factor of the order of the multiplicative group (Field128 of the VDAF draft)."""
-ORDER = 66
+ROOT_ORDER_BITS = 66
 """Exponent of 2 in the order of the multiplicative group: roots of unity of order up to 2**66 exist."""
-MODULUS = (COFACTOR << ORDER) + 1
+MODULUS = (ODD_COFACTOR << ROOT_ORDER_BITS) + 1
 """2**128 - 28 * 2**64 + 1, a prime."""
-GENERATOR = pow(7, COFACTOR, MODULUS)
+GENERATOR = pow(7, ODD_COFACTOR, MODULUS)
 """Generator of the roots of unity of order 2**66."""
 ELEMENT_SIZE = 16
 """Bytes of an element, little-endian."""
@@ -146,7 +146,7 @@ def from_integers(numbers: Sequence[int]) -> Words:
 
 def roots_of_unity(order: int) -> list[int]:
     """Return all roots of unity of an order that is a power of 2, as powers of the primitive root."""
-    root = pow(GENERATOR, (1 << ORDER) // order, MODULUS)
+    root = pow(GENERATOR, (1 << ROOT_ORDER_BITS) // order, MODULUS)
     powers = [1]
     while len(powers) < order:
         powers.append(powers[-1] * root % MODULUS)

@@ -15,14 +15,14 @@ from dpcurves.arrays import loops_are_compiled
 
 from . import field, plain
 
-NONCE = 16
+NONCE_SIZE = 16
 """Bytes of a report's public nonce."""
 MEASUREMENT, PROOF, JOINT, PROVING, QUERY, JOINT_SEED, JOINT_PART = 1, 2, 3, 4, 5, 6, 7
 """Numbers of the usages of streams in the draft: helper's measurement share, helper's proof share, joint randomness,
 prover's randomness, query randomness, seed of the joint randomness, and a server's part of this seed."""
 LEADER, HELPER = 0, 1
 """Numbers of the servers: server 0 has explicit shares, server 1 has seeds."""
-RANDOM = 4 * field.XOF_SEED_SIZE
+RANDOM_SIZE = 4 * field.XOF_SEED_SIZE
 """Bytes of randomness in a report: the helper's seed and blind, the leader's blind, and the proof's seed."""
 _ONE_PROOF = bytes([1])  # proofs per report
 
@@ -184,11 +184,13 @@ class Prio3Histogram:
         """
         if np.any((cells < 0) | (cells >= self.length)):
             raise InvalidArgument("cells", f"must be indices of cells from 0 to {self.length - 1}")
-        if {len(octets) for octets in nonces} - {NONCE} or {len(octets) for octets in randomness} - {RANDOM}:
-            raise InvalidArgument("nonces, randomness", f"must have {NONCE} and {RANDOM} bytes for each report")
+        if {len(octets) for octets in nonces} - {NONCE_SIZE} or {len(octets) for octets in randomness} - {RANDOM_SIZE}:
+            raise InvalidArgument(
+                "nonces, randomness", f"must have {NONCE_SIZE} and {RANDOM_SIZE} bytes for each report"
+            )
         seeds, blinds, own_blinds, proving = (
             [octets[start : start + field.XOF_SEED_SIZE] for octets in randomness]
-            for start in range(0, RANDOM, field.XOF_SEED_SIZE)
+            for start in range(0, RANDOM_SIZE, field.XOF_SEED_SIZE)
         )
         helper, masks = self._expand_helper(seeds)
         vectors = np.zeros((len(cells), self.length, 2), np.uint64)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .field import MODULUS, QueryInputs, Words, from_integers, roots_of_unity, to_integers
 
-HALF = pow(2, -1, MODULUS)
+INVERSE_OF_TWO = pow(2, -1, MODULUS)
 """The inverse of 2 in the field: each of two servers subtracts half of a public constant."""
 
 
@@ -35,7 +35,7 @@ def query_reports(inputs: QueryInputs, points: int, messages: Words) -> None:
         last = -_inner_product(sums, nodes[:-1]) * nodes[1] % MODULUS
         value = _inner_product([*sums, last], _lagrange_weights(nodes, query[2]))
         wires = _evaluate_wires(cells, starts, joint, _lagrange_weights(nodes[::2], query[2])[: len(joint) + 1])
-        zero = query[0] * sum(sums[2 : 2 * len(joint) + 1 : 2]) + query[1] * (sum(cells) - HALF)
+        zero = query[0] * sum(sums[2 : 2 * len(joint) + 1 : 2]) + query[1] * (sum(cells) - INVERSE_OF_TWO)
         messages[report] = from_integers([zero, *wires, value])
 
 
@@ -45,7 +45,7 @@ def _evaluate_wires(
     """SECRET: return one server's shares of all wires' values at the point, from the cells, the wires' starts and the
     Lagrange weights of the nodes at it.
     """
-    chunk, half_total = len(starts) // 2, sum(weights[1:]) * HALF
+    chunk, half_total = len(starts) // 2, sum(weights[1:]) * INVERSE_OF_TWO
     wires = [start * weights[0] for start in starts]
     for call, (ratio, weight) in enumerate(zip(joint, weights[1:], strict=True)):
         power = weight

@@ -143,7 +143,9 @@ class Response(ABC):
             )
         if not LEAST_EPSILON <= self.epsilon <= MOST_EPSILON:
             raise InvalidArgument(
-                "epsilon", f"that of one pair must be from 2**-20 to {MOST_EPSILON}, got {float(self.epsilon):.6g}"
+                "epsilon",
+                f"the epsilon of one pair must be from 2**-20 to {MOST_EPSILON}, got {float(self.epsilon):.6g}; "
+                "change epsilon or the number of pairs",
             )
 
     @property
@@ -242,8 +244,8 @@ class Response(ABC):
         return sum(self._endpoints) // 2
 
 
-FEWEST_PLACES = 16  # bits of a random integer at least, so that rounding costs little at a large epsilon
-EXTRA_PLACES = 13
+FEWEST_RANDOM_BITS = 16  # bits of a random integer at least, so that rounding costs little at a large epsilon
+EXTRA_RANDOM_BITS = 13
 """Bits of the random integer that decides whether a bit is flipped, in addition to the bits of 1 / epsilon; rounding
 the probability then adds less than a thousandth to the variance."""
 
@@ -277,7 +279,7 @@ class BinaryResponse(Response):
     def random_width(self) -> int:
         """Width of the random integer in bits."""
         smallness = (self.epsilon.denominator // self.epsilon.numerator).bit_length()
-        return max(FEWEST_PLACES, EXTRA_PLACES + smallness)
+        return max(FEWEST_RANDOM_BITS, EXTRA_RANDOM_BITS + smallness)
 
     @cached_property
     def flip_numerator(self) -> int:

@@ -14,8 +14,8 @@ from dpcurves.arguments import InvalidArgument, convert_to_integers
 from dpcurves.noise.exponential import bound_exp_neg, bound_exp_neg_above
 
 from .response import (
-    EXTRA_PLACES,
-    FEWEST_PLACES,
+    EXTRA_RANDOM_BITS,
+    FEWEST_RANDOM_BITS,
     BinaryResponse,
     Response,
     Wire,
@@ -33,8 +33,9 @@ from .response import (
 # Laplace noise from finitely many random bits: on integers modulo a power of two, and on a value of few steps.
 
 
-RARE = 64
-"""Noise is replaced by uniform noise with probability ``2**-64``, if the modulus is wider than the Laplace noise."""
+FALLBACK_BITS = 64
+"""Bits: noise is replaced by uniform noise with probability 2**-64, where the Laplace noise exceeds a modulus that is
+wider than it usually is."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,9 @@ class FiniteLaplace:
         convert_to_integers(self, sensitivity="sensitivity", width="width")
         # 62: bits of the modulus at most, so that 64-bit integers hold sums of a number and its noise
         if not (self.sensitivity >= 1 and self.width <= 62 and 4 * self.sensitivity <= 2**self.width):
-            raise InvalidArgument("sensitivity", "must be at least 1, and at most a quarter of the modulus")
+            raise InvalidArgument(
+                "sensitivity", "must be at least 1, and at most a quarter of the modulus; use fewer bits for values"
+            )
 
     @cached_property
     def digits(self) -> int:
@@ -99,7 +102,7 @@ class FiniteLaplace:
         hides them (see the proof).
         """
         exponent = self._rate_for(digits) * ((1 << digits) - self.sensitivity) - (digits + 1) * self.tolerance
-        return exponent > 0 and _bound_decay(exponent)[1] * (1 << RARE + self.width) <= self.epsilon
+        return exponent > 0 and _bound_decay(exponent)[1] * (1 << FALLBACK_BITS + self.width) <= self.epsilon
 
     def _rate_for(self, digits: int) -> Fraction:
         """Return the decay rate that epsilon leaves for this many digits, after the tolerances of the digits and of the
@@ -136,13 +139,13 @@ class FiniteLaplace:
         `is_full_circle`, one that decides whether the noise is replaced, and its replacement.
         """
         widths = tuple(sampler.width for sampler in self.samplers)
-        return widths if self.is_full_circle else (*widths, RARE, self.width)
+        return widths if self.is_full_circle else (*widths, FALLBACK_BITS, self.width)
 
     @property
     def and_count(self) -> int:
         """Number of AND gates of `wires`."""
         sampler_ands = sum(count_comparison_ands(sampler.width, sampler.numerator) for sampler in self.samplers)
-        return sampler_ands if self.is_full_circle else sampler_ands + RARE - 1 + self.width
+        return sampler_ands if self.is_full_circle else sampler_ands + FALLBACK_BITS - 1 + self.width
 
     def compute_noise(self, draws: Sequence[int]) -> int:
         """Return the noise for these uniform random integers of `random_widths`, a signed integer of `width` bits."""
@@ -168,7 +171,7 @@ class FiniteLaplace:
         noise_bits = lower_bits + (sign,) * (self.width - self.digits)
         if self.is_full_circle:
             return noise_bits
-        is_replaced = compare_below(take_wires(source, RARE), 1)
+        is_replaced = compare_below(take_wires(source, FALLBACK_BITS), 1)
         return tuple(
             multiplex(is_replaced, uniform_bit, noise_bit)
             for uniform_bit, noise_bit in zip(source, noise_bits, strict=True)
@@ -189,7 +192,7 @@ class FiniteLaplace:
         return (
             unreplaced
             if self.is_full_circle
-            else unreplaced + (Fraction(1, 1 << self.width) - unreplaced) / (1 << RARE)
+            else unreplaced + (Fraction(1, 1 << self.width) - unreplaced) / (1 << FALLBACK_BITS)
         )
 
     @cached_property
@@ -362,7 +365,9 @@ class TernaryResponse(Response):
     @cached_property
     def random_width(self) -> int:
         """Width of the first random integer in bits."""
-        return max(FEWEST_PLACES, EXTRA_PLACES + (self.epsilon.denominator // self.epsilon.numerator).bit_length())
+        return max(
+            FEWEST_RANDOM_BITS, EXTRA_RANDOM_BITS + (self.epsilon.denominator // self.epsilon.numerator).bit_length()
+        )
 
     @property
     def random_widths(self) -> tuple[int, ...]:
@@ -462,8 +467,6 @@ def _is_private(parts: _Numerators, denominator: int, decay: Fraction) -> bool:
 
 
 MOST_STEP_BITS = 6  # bits of the number of steps at most, that is 64 steps
-SPARED = Fraction(1, 200)
-"""Largest unused fraction of the power-of-two range; with more, values are multiplied by a factor to fill it better."""
 
 
 class _Scale(NamedTuple):
@@ -502,7 +505,9 @@ class RoundedResponse(Response):
         convert_to_integers(self, least="least", most="most", max_step_bits="max_step_bits")
         widest = 48  # bits of the range of values at most
         if not (1 <= self.span <= 2**widest and 0 <= self.max_step_bits <= MOST_STEP_BITS):
-            raise InvalidArgument("kernel", f"must have values that span from 1 to 2**{widest}")
+            raise InvalidArgument(
+                "kernel", f"must have values that span from 1 to 2**{widest}; use fewer bits for values"
+            )
 
     @property
     def span(self) -> int:
@@ -531,7 +536,9 @@ class RoundedResponse(Response):
         """
         # 63: largest odd factor by which values are multiplied to fill a power of two
         candidates = [_Scale(factor, (self.span * factor - 1).bit_length()) for factor in range(1, 63 + 1, 2)]
-        acceptable = (scale for scale in candidates if self._unused_fraction(scale) <= SPARED)
+        # Fraction(1, 200): largest unused fraction of the power-of-two range; with more, values are multiplied by a
+        # factor to fill it better
+        acceptable = (scale for scale in candidates if self._unused_fraction(scale) <= Fraction(1, 200))
         return next(acceptable, min(candidates, key=self._unused_fraction))
 
     def _unused_fraction(self, scale: _Scale) -> Fraction:

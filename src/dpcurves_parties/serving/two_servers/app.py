@@ -17,7 +17,7 @@ from starlette.routing import Route
 from dpcurves.ledger import Ledger
 
 from ..blobs import BlobStore
-from ..channel import PATIENCE
+from ..channel import ANSWER_SECONDS
 from ..identity import Identity
 from ..messages import ProtocolError, parse_object
 from ..monitoring import UNWATCHED, Monitoring
@@ -44,7 +44,7 @@ from .task_types import SharedTask, load_task_type
 
 # HTTP application of a server: authorised requests and responses. Errors are one line; only faults are logged.
 AnyService = SharedTaskService[Any]
-PER_MINUTE = 1200
+QUESTIONS_PER_MINUTE = 1200
 """Default rate limit of questions a minute for each analyst: answers cost time, not privacy."""
 
 
@@ -108,7 +108,9 @@ class AggregatorRouter(TaskRouter[AnyService]):
 
     def __init__(self, services: Mapping[str, AnyService]) -> None:
         super().__init__(services, LARGEST_QUESTION)
-        self._rates = {task: RateLimiter(PER_MINUTE, "question", "ask again in a minute") for task in services}
+        self._rates = {
+            task: RateLimiter(QUESTIONS_PER_MINUTE, "question", "ask again in a minute") for task in services
+        }
         # Answers wait for the peer server, so its requests use separate threads from analysts' questions: otherwise
         # both servers could wait for each other.
         # 8: threads reserved for requests of the peer server, so that they never wait for analysts' questions
@@ -121,7 +123,7 @@ class AggregatorRouter(TaskRouter[AnyService]):
         """Store a batch of an owner's reports, and answer with the numbers of new and of known ones; at a path with the
         DAP draft's task id, store an upload instead.
         """
-        if len(task) == dap.TASK_ID:
+        if len(task) == dap.TASK_ID_LETTERS:
             return await self._accept_upload(task, request)
         service = self.find_service(task)
         owner = await _authenticate_owner(service, request)
@@ -197,7 +199,7 @@ class AggregatorRouter(TaskRouter[AnyService]):
         return Response(
             service.hpke_keys.encode_config_list(),
             media_type=dap.CONFIGS,
-            headers={"Cache-Control": f"max-age={dap.CACHED}"},
+            headers={"Cache-Control": f"max-age={dap.CONFIGURATION_SECONDS}"},
         )
 
     async def enrol(self, task: str, request: Request) -> Response:
@@ -319,7 +321,7 @@ class Aggregator:
     identity: Identity
     store: str
     peer_url: str = ""
-    timeout: float = PATIENCE
+    timeout: float = ANSWER_SECONDS
     limits: Limits = USUAL
     monitoring: Monitoring = UNWATCHED
     job_location: str = ""

@@ -104,7 +104,7 @@ def make_lost_key_error(party: int) -> ProtocolError:
 DECIDES, FOLLOWS = 0, 1
 """Numbers of the server that decides on the report set, and of the server that stores its decision."""
 NOBODY = None, None  # commitments of both servers before the decision
-AGAIN = 409  # HTTP status of a conflict: the request is allowed, but not in this state of the task
+CONFLICT = 409  # HTTP status of a conflict: the request is allowed, but not in this state of the task
 
 
 @dataclass(repr=False)
@@ -224,7 +224,7 @@ class Closing:
             if not prefixes:
                 return
             listings = self.store.list_parts(self.task, bits, prefixes)
-        raise ProtocolError("reports", report_set.OTHER, AGAIN)
+        raise ProtocolError("reports", report_set.OTHER, CONFLICT)
 
     def outcome(self, message: bytes) -> bytes:
         """Return the state of server 0 for an attempt to close, for which server 1 is frozen, as JSON; an attempt that
@@ -242,7 +242,7 @@ class Closing:
     def _lock_leading(self) -> Iterator[None]:
         """Hold the lock of the running attempt. Raises `ProtocolError` if another request is closing the task."""
         if not self._leading.acquire(blocking=False):
-            raise ProtocolError("task", "another request is closing it; close it again in a moment", AGAIN)
+            raise ProtocolError("task", "another request is closing it; close it again in a moment", CONFLICT)
         try:
             yield
         finally:
@@ -259,10 +259,10 @@ class Closing:
             raise make_lost_key_error(DECIDES)
         agreed = report_set.intersect_reports(self.task, ours, stored, theirs.summary, listed)
         if theirs.report_set not in (None, agreed.name):
-            raise ProtocolError("reports", report_set.OTHER, AGAIN)
+            raise ProtocolError("reports", report_set.OTHER, CONFLICT)
         if not agreed.reports:
             raise ProtocolError(
-                "reports", "none has reached both servers; let owners contribute, then close the task again", AGAIN
+                "reports", "none has reached both servers; let owners contribute, then close the task again", CONFLICT
             )
         return Decision(agreed, (self.commitment, str(second)))
 
@@ -326,7 +326,7 @@ class Closing:
         """
         agreed = report_set.intersect_reports(self.task, ours, stored, closing.summary, closing.listings)
         if agreed.name != closing.report_set:
-            raise ProtocolError("reports", report_set.OTHER, AGAIN)
+            raise ProtocolError("reports", report_set.OTHER, CONFLICT)
         return agreed
 
     def reopen(self) -> None:
@@ -347,7 +347,7 @@ class Closing:
                 "peer",
                 f"only server {party} answers this request, and this is server {self.party}; check the "
                 "URLs in the task",
-                AGAIN,
+                CONFLICT,
             )
 
 
@@ -377,7 +377,7 @@ LARGEST_LISTING = 2**30
 """Size limit of the listings of parts, in bytes."""
 SHARES_PER_PAGE = 4096
 """Reports whose shares are read from the database in one page, so that memory stays small."""
-SHORT = 2**13
+SHORT_BATCH = 2**13
 """Bytes of a batch up to which it is opened on the event loop, because a thread would take longer."""
 Of = TypeVar("Of", bound=SharedTask)
 OfPeer = Mapping[str, tuple[Callable[[Any, bytes], bytes], int]]
@@ -577,7 +577,7 @@ class SharedTaskService(ABC, Generic[Of]):
             ProtocolError: as `store_batch`.
         """
         loop = asyncio.get_running_loop()
-        if len(message) <= SHORT:
+        if len(message) <= SHORT_BATCH:
             offer = self._open_batch(owner, message)
         else:
             offer = await loop.run_in_executor(None, self._open_batch, owner, message)
@@ -592,7 +592,7 @@ class SharedTaskService(ABC, Generic[Of]):
         another task or server, was changed, or holds invalid shares.
         """
         batch = report_set.parse_batch(
-            message, self.task.hash, self.party, self.encoding.size_for_party(self.party) + report_set.OVERHEAD
+            message, self.task.hash, self.party, self.encoding.size_for_party(self.party) + report_set.SEALING_OVERHEAD
         )
         stored = [self._open_report(number, report, batch.contribution) for number, report in enumerate(batch.reports)]
         try:
@@ -636,7 +636,7 @@ class SharedTaskService(ABC, Generic[Of]):
             ProtocolError: the message is invalid, or the task accepts no more reports, or this task type accepts
                 none.
         """
-        if len(message) <= SHORT:
+        if len(message) <= SHORT_BATCH:
             future = self.submit_upload(owner, message)
         else:
             future = await asyncio.get_running_loop().run_in_executor(None, self.submit_upload, owner, message)

@@ -30,11 +30,11 @@ KEM, KDF, AEAD = 0x20, 1, 1
 _SUITE = CipherSuite.new(KEMId.DHKEM_X25519_HKDF_SHA256, KDFId.HKDF_SHA256, AEADId.AES128_GCM)
 COLLECTOR, CLIENT, AGGREGATORS = 0, 1, (2, 3)
 """Roles: server 0 is the leader, server 1 the helper."""
-TICKET = 0xFF10
+TICKET_EXTENSION = 0xFF10
 """Type of the DAP report extension that holds an owner's ticket for a server."""
 
 
-ASKS = 0xFF11
+ANALYST_EXTENSION = 0xFF11
 """Type of the extension of a collection job with the analyst's key and the ticket for the helper."""
 
 
@@ -62,7 +62,7 @@ class UnsupportedExtension(ProtocolError):
     def __init__(self) -> None:
         super().__init__(
             "message",
-            f"must be a collection job with a single extension, of type 0x{ASKS:X}; ask with dpcurves ask",
+            f"must be a collection job with a single extension, of type 0x{ANALYST_EXTENSION:X}; ask with dpcurves ask",
             400,
         )
 
@@ -74,9 +74,9 @@ class BatchMismatch(ProtocolError):
         super().__init__("reports", report_set.OTHER, 409)
 
 
-TASK_ID = 43
+TASK_ID_LETTERS = 43
 """Length of a task's id in a path, in characters."""
-CACHED = 86_400
+CONFIGURATION_SECONDS = 86_400
 """Seconds for which a client may cache the HPKE configurations."""
 
 
@@ -196,7 +196,7 @@ class ReportMetadata(NamedTuple):
     def from_reader(cls, reader: Reader) -> ReportMetadata:
         """Read the metadata of a report: id, time and public extensions. Raises `ValueError` if they are truncated."""
         return cls(
-            reader.read_bytes(report_set.ID),
+            reader.read_bytes(report_set.ID_SIZE),
             reader.read_integer(8),
             tuple(decode_all(reader.read_vector(2), Extension.from_reader)),
         )
@@ -300,7 +300,9 @@ Failed = Mapping[bytes, ReportError]
 
 def parse_upload_errors(message: bytes) -> dict[bytes, ReportError]:
     """Parse the output of `encode_upload_errors`. Raises `ValueError`: it is invalid."""
-    return dict(decode_all(message, lambda item: (item.read_bytes(report_set.ID), ReportError(item.read_integer(1)))))
+    return dict(
+        decode_all(message, lambda item: (item.read_bytes(report_set.ID_SIZE), ReportError(item.read_integer(1))))
+    )
 
 
 def encode_upload_errors(failed: Failed, report_ids: Sequence[bytes]) -> bytes:
@@ -368,7 +370,7 @@ def parse_aggregation_job(message: bytes, task: str) -> list[VerifyInit]:
 def derive_job_id(message: bytes) -> str:
     """Return the id of an aggregation job in a path, derived from its bytes."""
     digest = sha256(b"dpcurves aggregation job\n" + message).digest()
-    return urlsafe_b64encode(digest[: report_set.ID]).decode().rstrip("=")
+    return urlsafe_b64encode(digest[: report_set.ID_SIZE]).decode().rstrip("=")
 
 
 class VerifyResp(NamedTuple):
@@ -380,7 +382,7 @@ class VerifyResp(NamedTuple):
     @classmethod
     def from_reader(cls, reader: Reader) -> VerifyResp:
         """Read the helper's answer about one report. Raises `ValueError` if it is truncated or of another type."""
-        report_id, kind = reader.read_bytes(report_set.ID), reader.read_integer(1)
+        report_id, kind = reader.read_bytes(report_set.ID_SIZE), reader.read_integer(1)
         if kind not in (CONTINUE, REJECT):
             raise ValueError("another kind of answer")
         return cls(report_id, reader.read_vector(4) if kind == CONTINUE else ReportError(reader.read_integer(1)))
@@ -437,7 +439,7 @@ class CollectionJobRequest:
             fits, extensions = False, []
         if not fits:
             raise InvalidMessage("collection job of this task")
-        if [extension.extension_type for extension in extensions] != [ASKS]:
+        if [extension.extension_type for extension in extensions] != [ANALYST_EXTENSION]:
             raise UnsupportedExtension
         nested_reader = Reader(extensions[0].extension_data)
         try:
@@ -530,7 +532,7 @@ class Vdaf(Enum):
     CHECKED_TREE = 0xFFFF_6471
 
 
-PRECISION = 86_400
+TIME_PRECISION = 86_400
 """Time precision, in seconds: a day."""
 LEADER_SELECTED = 2
 """Batch mode of the draft: the leader selects the reports of a batch."""
@@ -562,7 +564,7 @@ class TaskConfiguration:
         """The configuration as bytes of the draft's `TaskConfiguration`, computed once."""
         urls = b"".join(encode_vector(server.url.rstrip("/").encode(), 2) for server in self.servers)
         mode = (
-            encode_integer(PRECISION, 8)
+            encode_integer(TIME_PRECISION, 8)
             + encode_integer(1, 8)
             + encode_integer(LEADER_SELECTED, 1)
             + encode_vector(b"", 2)

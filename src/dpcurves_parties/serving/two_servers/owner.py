@@ -19,14 +19,14 @@ from dpcurves.arrays import IntArray
 from dpcurves.ledger.chain import make_key
 from dpcurves.noise.randomness import Randomness
 
-from ..channel import PATIENCE, Channel
+from ..channel import ANSWER_SECONDS, Channel
 from ..identity import FileAlreadyExists, write_public
 from ..messages import ProtocolError, parse_fields
 from ..task_document import Role, Ticket, hash_token
 from .report_set import (
     HASH_SIZE,
     LARGEST_BATCH,
-    OVERHEAD,
+    SEALING_OVERHEAD,
     Batch,
     EarlierPolicy,
     ReportShare,
@@ -128,7 +128,7 @@ class Contribution:
         places = places[np.argsort(stream.sample_words(len(places)))]
         encoding = self.task.make_owner_encoding(self.proof_key)
         # 1000: reports per batch at most; fewer if a report is large
-        batch_size = min(1000, LARGEST_BATCH // (encoding.size + 2 * OVERHEAD))
+        batch_size = min(1000, LARGEST_BATCH // (encoding.size + 2 * SEALING_OVERHEAD))
         for start in range(0, len(places), batch_size):
             yield name, encoding.share_records_with_ids(places[start : start + batch_size], stream)
 
@@ -136,7 +136,7 @@ class Contribution:
         """Return the bytes of a batch of sealed reports for one server."""
         return encode_batch(self.task.hash, party, Batch(name, self.earlier_policy, reports))
 
-    def send(self, ticket: Ticket, progress: Callable[[int], object], timeout: float = PATIENCE) -> UploadOutcome:
+    def send(self, ticket: Ticket, progress: Callable[[int], object], timeout: float = ANSWER_SECONDS) -> UploadOutcome:
         """Send all batches to both servers. `progress` is called with the number of reports sent.
 
         A batch is sent to server 1 after server 0 has accepted it, so a batch that server 0 refuses, for example
@@ -183,7 +183,7 @@ def read_owner_ticket(task: SharedTask, ticket: Path) -> Ticket:
     return bearer
 
 
-def enrol_owner(task: SharedTask, ticket: Path, timeout: float = PATIENCE) -> Ticket:
+def enrol_owner(task: SharedTask, ticket: Path, timeout: float = ANSWER_SECONDS) -> Ticket:
     """Return the ticket that authorises an owner's reports; if owners enrol, a ticket with the owner's own token.
 
     That token is generated on first use and stored beside the invitation. Its hash is sent to both servers, together
@@ -285,7 +285,7 @@ def close_task(
     task: SharedTask,
     ticket: Ticket,
     party: int = 0,
-    timeout: float = PATIENCE,
+    timeout: float = ANSWER_SECONDS,
     seed: bytes | None = None,
     *,
     agreed_file: Path | None = None,

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 from ..messages import ProtocolError
 
 # Shares sealed to one server by HPKE (RFC 9180): X25519, HKDF-SHA256, AES-128-GCM, one message each.
-OVERHEAD = 32 + 16
+SEALING_OVERHEAD = 32 + 16
 """Bytes that sealing adds: an encapsulated key and a tag."""
 _SUITE = hpke.Suite(hpke.KEM.X25519, hpke.KDF.HKDF_SHA256, hpke.AEAD.AES_128_GCM)
 
@@ -53,7 +53,7 @@ def encode_share_info(task: str, party: int, contribution: bytes, report: bytes)
 MAGIC = b"DPCF"
 BATCH_FORMAT = 2
 """Version of the format of batches; other versions are refused."""
-ID = 16
+ID_SIZE = 16
 """Bytes of a report id."""
 HASH_SIZE = 32
 """Bytes of a hash or contribution id."""
@@ -132,17 +132,19 @@ def parse_batch(message: bytes, task: str, party: int, size: int) -> Batch:
             f"a batch must hold 1 to {MOST_REPORTS} reports of {size} bytes each; make them again with this task's "
             "document, and send smaller batches",
         )
-    record = ID + size
+    record = ID_SIZE + size
     if len(message) != _HEADER.size + count * record:
         raise ProtocolError("reports", "the batch is cut off, or something follows it; send it again")
     starts = range(_HEADER.size, len(message), record)
-    reports = [ReportShare(message[start : start + ID], message[start + ID : start + record]) for start in starts]
+    reports = [
+        ReportShare(message[start : start + ID_SIZE], message[start + ID_SIZE : start + record]) for start in starts
+    ]
     return Batch(contribution, EarlierPolicy(earlier), reports)
 
 
-DIGEST = 16
+DIGEST_SIZE = 16
 """Bytes of the digest of a report's public part."""
-RECORD = ID + DIGEST
+RECORD = ID_SIZE + DIGEST_SIZE
 """Bytes of a report in a listing."""
 NONE = "00" * HASH_SIZE  # hexadecimal digits of no hash, in a message between servers
 OTHER = (
@@ -172,7 +174,7 @@ class ReportSet(NamedTuple):
 
 def digest_public_share(public: bytes) -> bytes:
     """Return the digest of the public part of a report, 16 bytes."""
-    return sha256(b"dpcurves report\n" + public).digest()[:DIGEST]
+    return sha256(b"dpcurves report\n" + public).digest()[:DIGEST_SIZE]
 
 
 def hash_share(key: bytes, share: bytes) -> bytes:
@@ -232,7 +234,7 @@ def split_by_prefix(
 
 def find_first_id(part: int, bits: int) -> bytes:
     """Return the smallest report id of part number `part`, if the first `bits` bits select the part."""
-    return (part << (8 * ID - bits)).to_bytes(ID, "big")
+    return (part << (8 * ID_SIZE - bits)).to_bytes(ID_SIZE, "big")
 
 
 def hash_part(task: str, some: Iterable[tuple[bytes, bytes]]) -> bytes:
@@ -347,7 +349,7 @@ CUT = "the listing of reports is cut off, or something follows it; use the same 
 def _parse_listing(some: bytes) -> Listing:
     """Return the digests of a listing's reports by their ids; of repeated ids the last."""
     starts = range(0, len(some), RECORD)
-    return {some[start : start + ID]: some[start + ID : start + RECORD] for start in starts}
+    return {some[start : start + ID_SIZE]: some[start + ID_SIZE : start + RECORD] for start in starts}
 
 
 def group_consecutive(parts: Iterable[int]) -> Iterator[tuple[int, int]]:

@@ -34,9 +34,9 @@ from . import report_set
 from .report_set import load_public_key
 from .task_types import Answer, QuestionMessage
 
-WORD = 16
+NONCE_SIZE = 16
 """Bytes of a nonce."""
-HALVES = 2
+ANSWER_SHARES = 2
 """Answer shares of one answer: one of each server."""
 
 
@@ -58,7 +58,7 @@ class AnswerKey:
     def from_fields(cls, question: QuestionMessage, stored: Mapping[str, Any]) -> Self:
         """Parse the key in a message or letter. Raises `ProtocolError`: it is missing."""
         key, nonce = stored.get("key"), stored.get("word")
-        if not isinstance(key, str) or not isinstance(nonce, str) or len(nonce) != 2 * WORD:
+        if not isinstance(key, str) or not isinstance(nonce, str) or len(nonce) != 2 * NONCE_SIZE:
             raise ProtocolError(
                 "question",
                 "must hold a key to which the answer is sealed, and a nonce; ask with the version of "
@@ -145,7 +145,7 @@ class SealedQuestion:
         """Create a message with a new key, which is used for this message alone."""
         key = X25519PrivateKey.generate()
         digits = key.public_key().public_bytes_raw().hex()
-        first, second = (AnswerKey(question, digits, secrets.token_hex(WORD)) for _ in range(HALVES))
+        first, second = (AnswerKey(question, digits, secrets.token_hex(NONCE_SIZE)) for _ in range(ANSWER_SHARES))
         return cls(question, party, key, (first, second))
 
     def to_json(self, ticket: Ticket, servers: Sequence[Server]) -> bytes:
@@ -170,7 +170,7 @@ class SealedQuestion:
                 set or noise commitments.
         """
         sealed_shares = self.question.parse_reply(message, "server").get("halves")
-        if not isinstance(sealed_shares, list) or len(sealed_shares) != HALVES:
+        if not isinstance(sealed_shares, list) or len(sealed_shares) != ANSWER_SHARES:
             raise ProtocolError("server", f"the answer {UNLIKE}", 502)
         first, second = (
             reply.open_answer_share(party, sealed_share, self.key)

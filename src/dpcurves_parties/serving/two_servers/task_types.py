@@ -20,7 +20,7 @@ from dpcurves.queries import Query
 from ..identity import Server
 from ..messages import UNLIKE, ProtocolError, parse_fields, parse_object
 from ..task_document import TaskDocument, parse_task_type, read_document_text
-from .report_set import ID
+from .report_set import ID_SIZE
 
 VERSION = 6
 """Version of the protocol of two servers."""
@@ -223,7 +223,7 @@ class ShareEncoding(Protocol):
     ) -> list[tuple[bytes, tuple[bytes, bytes]]]:
         """SECRET: return an id for each record, equal at both servers, and shares for server 0 and server 1."""
         shares = self.share_records(rows, randomness)
-        return [(randomness.random_bytes(ID), shares_of_record) for shares_of_record in shares]
+        return [(randomness.random_bytes(ID_SIZE), shares_of_record) for shares_of_record in shares]
 
     def size_for_party(self, party: int) -> int:
         """Return the bytes of a report for server 0 or server 1; here equal for both."""
