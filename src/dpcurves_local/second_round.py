@@ -40,7 +40,7 @@ from dpcurves_parties.serving.task_document import read_document_text
 from .aggregated_reports import AggregatedReports
 from .aggregator import Collection
 from .report_file import PSEUDONYM_SIZE, Numbers, Octets, has_drawn_names, names_to_numbers
-from .task import VERSION, Task
+from .task import UNFILTERED, VERSION, Task
 from .trust import Local, find_randomisers
 
 ONE, ZERO = 0, 1
@@ -128,6 +128,8 @@ class SecondRound(Task):
 
     def __post_init__(self) -> None:
         require_type("question", self.question, CdfQuestion, "the question of the first round")
+        if self.question.where:
+            raise InvalidArgument("where", UNFILTERED)
         if len(self.one_probabilities) != self.question.grid.slots or not all(
             0 <= probability <= PROBABILITY_PARTS for probability in self.one_probabilities
         ):

@@ -24,9 +24,11 @@ from dpcurves.arguments import (
 from dpcurves.arrays import BoolArray, IntArray
 from dpcurves.codec import STORED
 from dpcurves.conversation import Plan, Release, Step, UnsupportedQuery
+from dpcurves.curves import CdfQuestion
 from dpcurves.curves.pair_mean import ROUNDED
 from dpcurves.curves.question_json import question_from_json, question_to_json
 from dpcurves.data import Axis, Categories, Grid
+from dpcurves.expressions import rename_columns
 from dpcurves.ledger import Allotment, QuestionBudget
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
@@ -44,6 +46,10 @@ from .responses import HadamardResponse, choose_randomiser
 from .responses.randomiser import Reports
 from .trust import Coins, Local, convert_to_epsilon, count_message_octets, find_answers, find_randomisers, make_messages
 
+UNFILTERED = (
+    "a second round counts people who fail a filter as tied with all scores; leave the filter out, and invite only the "
+    "people who are meant"
+)
 # Candidate numbers of cells for a kernel over pairs: more cells reduce the discretisation error and add noise.
 
 
@@ -223,6 +229,8 @@ class Task(Document):
         convert_to_integers(self, people="people")
         if self.aim not in (None, CountUse.AREA):
             raise InvalidArgument("aim", "must be CountUse.AREA, for the area under a ROC curve, or None")
+        if self.aim is CountUse.AREA and isinstance(self.question, CdfQuestion) and self.question.where:
+            raise InvalidArgument("where", UNFILTERED)
         require_type("coins", self.coins, Coins, "Coins.PRIVATE or Coins.PUBLIC")
         require_type("rounding", self.rounding, Rounding, "Rounding.SIMPLE or Rounding.RANDOMIZED")
         if not 1 <= self.people <= MOST_PEOPLE:
@@ -405,8 +413,8 @@ class Task(Document):
             return records.places(axes)
 
     def _rename_axis(self, column: str) -> Sequence[Axis | Categories]:
-        """Return the task's axes with the table's column name. Raises `ValueError` if the task asks about several
-        columns.
+        """Return the task's axes with the table's column name, also in the filter. Raises `ValueError` if the task asks
+        about several columns.
         """
         if len(self.axes) != 1:
             raise InvalidArgument(
@@ -414,7 +422,9 @@ class Task(Document):
                 "must be left out, because the task asks about several columns; rename the table's "
                 "columns as in the task",
             )
-        return (replace(self.axes[0], column=column),)
+        axis = self.axes[0]
+        where = rename_columns(axis.where, {str(axis.column): column}) if axis.where else ""
+        return (replace(axis, column=column, where=where),)
 
     def _make_report(self, slot: int, person: str | None, memo: ReportMemo | None, source: Randomness) -> bytes:
         """SECRET: return the report of one value: the memo's first one, or a new one. Raises `ValueError` for a memo

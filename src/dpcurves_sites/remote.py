@@ -274,6 +274,8 @@ def redact_refusal(error: ArgumentError) -> tuple[str, str]:
     """Return a refusal's line for the site's own log, and its line for others, which does not reveal the
     site's columns.
     """
+    if error.argument == "where":
+        return str(error), "where: the filter cannot be evaluated at this site"
     if error.argument != "column":
         return str(error), str(error)
     column = "one of them" if error.given is None else repr(error.given)

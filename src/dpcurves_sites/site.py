@@ -401,9 +401,10 @@ class Site:
         """Charge this site's ledger for one round, and return the grant. Raises `BudgetExceeded` if the budget is too
         small.
         """
-        item = plan.query.charged_query
+        item, where = plan.query.charged_query, plan.query.where
+        records = f" of records where {where}" if where else ""
         return self._ledger.charge(
-            self._dataset, allotment.loss, purpose=f"a secure sum: {plan.made_by}",
+            self._dataset, allotment.loss, purpose=f"a secure sum{records}: {plan.made_by}",
             request=self._build_request_id(allotment.request, allotment.part), units=self._units,
             binding=fingerprint(item, allotment.loss, self._terms.adjacency, self._dataset, self.roster),
         )  # fmt: skip

@@ -137,14 +137,19 @@ class StepOptions:
 class CountOptions:
     """Options for the states that are counted, and for readings of the counts."""
 
-    state: str = option("NAME", "Field of a tuple's state.", "state")
+    state: str = option("NAME", "Field of a tuple's state, or an SQL expression of fields.", "state")
     states: str | None = optional("A,B,C", "All states, which are public.")
     hierarchy: str | None = optional("FILE", "JSON file of aggregations and their states, instead of --states.")
-    column: str | None = optional("NAME", "Field of numbers, counted in the cells of --grid instead of states.")
+    column: str | None = optional(
+        "NAME", "Field of numbers, or an SQL expression of fields, counted in the cells of --grid instead of states."
+    )
     grid: str | None = optional("CELLS", "Public cells of --column: LOWER:UPPER:CELLS, edges or values.")
     reading: str = option("KIND", "auto, pegasus or laplace: counts of each step; totals: running totals.", "auto")
     window: list[str] | None = optional("W", "Also sums over the last W steps.")
     event: list[str] | None = optional("EVENT", "Event to detect: jump:LAG:LEAST or low:STEPS:BELOW.")
+    where: str | None = optional(
+        "CONDITION", "Only tuples that meet an SQL condition, e.g. \"kind = 'login'\". It is published with each step."
+    )
 
     def parse_question(self) -> StreamQuestion:
         """Return the question.
@@ -344,8 +349,9 @@ def stream(
     following = follow(
         example_tuples() if shown.example else tuples.open_source(), with_reference.parse_question(), loss=price.loss(),
         store=shown.store, time=tuples.time, user=tuples.user, tuples_per_user=tuples.parse_tuples_per_user(),
-        name=shown.name, confidential_log=shown.confidential_log, **steps.to_arguments(),
+        name=shown.name, confidential_log=shown.confidential_log, where=asked.where, **steps.to_arguments(),
     )  # fmt: skip
+    _print_published_texts(following.plan)
     readings = following if yearly_windows is None else watching.add_drift(following, asked, yearly_windows)
     _write_steps(readings, shown, following.plan)
 
@@ -361,12 +367,15 @@ def plan(asked: CountOptions, steps: StepOptions, tuples: TupleOptions, price: L
 
     stream_plan = plan_stream(
         asked.parse_question(), price.loss(), time=tuples.time, user=tuples.user,
-        tuples_per_user=tuples.parse_tuples_per_user(), **steps.to_arguments(),
+        tuples_per_user=tuples.parse_tuples_per_user(), where=asked.where, **steps.to_arguments(),
     )  # fmt: skip
     screen, loss = make_console(), stream_plan.loss
     print_to_console(
         screen, f"{stream_plan.made_by}: {loss}, {stream_plan.adjacency}, protects {stream_plan.adjacency.unit}"
     )
+    if stream_plan.query.where:
+        print_to_console(screen, f"tuples where {stream_plan.query.where}: noise and loss are those of all tuples")
+    _print_published_texts(stream_plan)
     quantity = "one running total, or window," if asked.reading == "totals" else "one count, before smoothing"
     print_to_console(screen, f"standard deviation of the noise of {quantity}: {stream_plan.error:.4g}")
     _print_uncounted_noise(screen, stream_plan)
@@ -382,6 +391,14 @@ def plan(asked: CountOptions, steps: StepOptions, tuples: TupleOptions, price: L
         f"{protected_tuples} every step", "without bound: no end" if ticks is None else str(_multiply_loss(loss, ticks))
     )
     print_to_console(screen, table)
+
+
+def _print_published_texts(plan: Plan) -> None:
+    """Print a note on each text of the filter or of an expression that looks like a person's name."""
+    from dpcurves.curves.question import describe_published_texts
+
+    for note in describe_published_texts([plan]):
+        print_to_stderr(note)
 
 
 def _print_uncounted_noise(screen: Any, plan: Plan) -> None:
@@ -473,7 +490,7 @@ def _render_step(reading: StepReading, error: float) -> Any:
 
     lines = [line for line in reading.to_dicts() if not {"drift", "uncounted"} & line.keys()]
     interval_label = {name: lines[0][name] for name in ("level", "covers") if name in lines[0]}
-    hidden = ("stream", "step", "start", *interval_label)
+    hidden = ("stream", "step", "start", "where", *interval_label)
     bounds = {end if name in ("count", "total") else f"{name}:{end}" for name in lines[0] for end in HIDDEN_ENDS}
     names = [name for name in lines[0] if name not in hidden and name not in bounds]
     table = Table()
@@ -492,6 +509,7 @@ def _render_step(reading: StepReading, error: float) -> Any:
     title = f"{reading.stream}: step {reading.step}, {reading.start} ({noise})"
     hidden_count = len(lines) - shown_live
     footer = [f"and {hidden_count} more"] if hidden_count > 0 else []
+    footer += [f"tuples where {reading.privacy.where}"] if reading.privacy.where else []
     uncounted = (f"{line['uncounted']} {_format_cell(line, 'total')}" for line in reading.uncounted.to_dicts())
     footer += [f"not counted so far: {', '.join(uncounted)}", *reading.uncounted.notes.values()]
     for shift in reading.drift:

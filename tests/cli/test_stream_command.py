@@ -191,3 +191,24 @@ def test_drift_since_the_first_weeks_is_told_and_raises_alarms(run: Run, tmp_pat
         refused = run(*given[:-2], *other, "--store", f"sqlite:///{tmp_path}/none.db")
         assert (refused.exit_code, refused.stderr.startswith(f"dpcurves: {refusal}")) == (2, True), refused.stderr
     assert not (tmp_path / "none.db").exists()
+
+
+def test_a_filter_is_written_with_each_step_and_failing_tuples_count_nowhere(run: Run, tmp_path: Path) -> None:
+    rows = [(second, "login" if second % 3 else "logout", second % 50, second % 4) for second in range(0, 3600, 6)]
+    text = "\n".join(["ts,kind,bytes,seconds", *(",".join(map(str, row)) for row in rows)])
+    (tmp_path / "t.csv").write_text(text + "\n")
+    where, out, log = "kind = 'login' AND bytes >= 10", tmp_path / "out.jsonl", tmp_path / "log"
+    terms = ("--column", "bytes / seconds", "--grid", "0:50:5", "--start", "0", "--end", "3600", "--every", "1h")
+    price = ("--epsilon", "1000000", "--where", where)
+    rows = [row for row in rows if row[1] == "login" and row[2] >= 10]
+    exact = [sum(bool(seconds) and bytes / seconds // 10 == cell for *_, bytes, seconds in rows) for cell in range(5)]
+    for file, source in ((tmp_path / "t.csv", ()), (tmp_path / "t.txt", ("--format", "csv"))):
+        (tmp_path / "t.txt").write_text(text)
+        result = run("stream", file, *source, *terms, *price, "--store", "sqlite://", "--json", out,
+                     "--confidential-log", log)  # fmt: skip
+        assert result.exit_code == 0, result.output
+        steps = lines(out.read_text())
+        assert [line["unbiased"] for line in steps if "uncounted" not in line] == exact
+        assert {line["where"] for line in steps} == {where}
+        assert lines(log.read_text())[-1]["failing the filter"] == 600 - len(rows)
+    assert f"tuples where {where}" in " ".join(run("plan", "stream", *terms, *price).stdout.split())

@@ -150,13 +150,15 @@ class Federation:
         loss: PrivacyLoss = TEN,
         beside: tuple[Axis | Categories, ...] = (),
         reported: ReportKind = ReportKind.TREE,
+        column: str = "x",
+        where: str = "",
     ) -> Task:
         """Found a task that counts below thresholds of `GRID`, or all of some `cells`."""
         first, second = self.identities
         grid, counted = (GRID, CountKind.PREFIXES) if cells is None else (cells, CountKind.CELLS)
         draft = Task(
-            name, "x", grid, label, loss, most, (first.public, second.public), {}, owners=owners, count_kind=counted,
-            beside=beside, report_kind=reported,
+            name, column, grid, label, loss, most, (first.public, second.public), {}, owners=owners,
+            count_kind=counted, beside=beside, report_kind=reported, where=where,
         )  # fmt: skip
         numbers = {Role.OWNER: 3, Role.ANALYST: 2, Role.COORDINATOR: 1}
         self.tasks[name] = create_task(draft, numbers, self.folder / f"{name}.json", self.folder / f"{name}-tickets")

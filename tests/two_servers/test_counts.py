@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,15 @@ from click.testing import CliRunner
 from federation import Federation, mortal, proving, values
 
 import dpcurves as dp
+from dpcurves.arguments import InvalidArgument
 from dpcurves.cli.app import build
 from dpcurves.conversation import UnsupportedQuery
 from dpcurves.data import Axis
 from dpcurves.ledger import Ledger
+from dpcurves_parties.cli.pair import RenamedColumns
 from dpcurves_parties.serving.two_servers.store import Store
 from dpcurves_parties.shares import ProtocolError, Task
+from dpcurves_parties.shares.analyst import read_record_slots
 from dpcurves_parties.shares.function_shares import RING, Owners
 
 RUN, APP = CliRunner(), build()
@@ -35,6 +39,7 @@ TABLE = {
 FEW = {name: each[:40] for name, each in TABLE.items()}
 FOUR = dp.Grid(0, 1, cells=4)
 APART = FOUR.with_outside(dp.Outside.APART)
+WHERE = "ward <> 'a' AND near < 0.8"
 TYPED = dp.Categories("late", ("0", "1"))
 """Labels as a command reads them: text, unless they are declared numbers."""
 TABLES: dict[str, tuple[dp.Categories | None, tuple[Axis | dp.Categories, ...], dp.Grid]] = {
@@ -64,10 +69,11 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
     for name, (label, beside, cells) in TABLES.items():
         made.task(name, label, cells=cells, loss=HUNDRED, beside=beside)
     made.task("attacked thresholds", owners=Owners.CHECKED, loss=HUNDRED)
+    made.task("filtered", LATE, cells=GRID, loss=HUNDRED, column="x * x", where=WHERE)
     try:
         for party in (0, 1):
             made.start(party)
-        for name in ("cells", "wards", "classes", "apart", "kinds", *TABLES):
+        for name in ("cells", "wards", "classes", "apart", "kinds", "filtered", *TABLES):
             made.contribute(made.tasks[name], FEW if name in TABLES else TABLE)
             made.close(made.tasks[name])
         yield made
@@ -132,6 +138,42 @@ def test_categories_are_shared_as_their_places_and_none_is_seen_alone(pair: Fede
         assert is_exact(by[ward].unbiased_counts, histogram(X[ward == WARDS]))
     curves = pair.analyst(pair.tasks["wards"], party=1).ask(dp.CdfQuestion("x", GRID, by=WARD))
     assert curves["a"].prefixes.evidence == by["a"].evidence
+
+
+def test_owners_filter_and_derive_and_the_answer_tells_the_filter(pair: Federation, tmp_path: Path) -> None:
+    """Records that fail are sent as missing ones, so the public number of reports does not depend on the filter."""
+    task, passes = pair.tasks["filtered"], (WARDS != "a") & (X**2 < 0.8)
+    analyst, late = pair.analyst(task), X > 0.4
+    for where, rule in ((None, "counts the rows with"), ("near < 0.9", "counts the rows with ward <> 'a' AND near")):
+        with pytest.raises(UnsupportedQuery, match=rf"^where: the task {rule}"):
+            analyst.ask(dp.HistogramQuestion("x * x", GRID, by=LATE, where=where))
+    assert spent(pair, task) == ["0", "0"]
+    with pytest.raises(UnsupportedQuery, match=r"^where: the task counts all rows, without a filter; ask about these"):
+        pair.analyst(pair.tasks["cells"]).ask(dp.HistogramQuestion("x", GRID, where=WHERE))
+    bars = analyst.ask(dp.HistogramQuestion("x * x", GRID, by=LATE, where=WHERE))
+    for label in LATE.values:
+        assert is_exact(bars[label].unbiased_counts, histogram((X * X)[passes & (late == label)]))
+    assert bars[1].privacy.units == 200
+    written, document = tmp_path / "roc.json", ["--task", str(pair.folder / "filtered.json")]
+    result = RUN.invoke(
+        APP, ["ask", "roc", *document, "--ticket", str(pair.file(task, "analyst-1")), "--json", str(written)]
+    )
+    assert result.exit_code == 0, result.output
+    assert json.loads(written.read_text())["privacy"]["where"] == WHERE == bars[0].privacy.where
+    shown = RUN.invoke(APP, ["task", "show", *document]).stdout
+    assert f"of records where {WHERE}" in " ".join(shown.split())
+
+
+def test_an_owner_with_other_names_of_columns_filters_by_its_own(pair: Federation) -> None:
+    task = Task.from_json((pair.folder / "cells.json").read_text())
+    task = replace(task, where="x < 0.5 AND ward = 'b'")
+    table = {"wert": X, "ward": WARDS}
+    slots = read_record_slots(task, table, axes=RenamedColumns(column="wert").rename_axes(task))
+    assert slots.tolist() == np.where((X < 0.5) & (WARDS == "b"), GRID.cell_of(X), GRID.cells).tolist()
+    with pytest.raises(InvalidArgument, match=r"^where: .*'ward'"):
+        read_record_slots(task, {"x": X, "wards": WARDS})
+    assert Task.from_json(task.to_json()).axes == task.axes
+    assert task.hash not in {pair.tasks["cells"].hash, replace(task, where="x < 0.4").hash}
 
 
 def test_both_classes_of_a_score_are_counted(pair: Federation) -> None:

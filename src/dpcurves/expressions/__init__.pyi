@@ -1,7 +1,7 @@
 from .builder import Expression, Operand, col, when
 from .checked import Checked, ValueType, check_expression, find_monotone_chain
 from .duckdb_sql import build_duckdb_sql
-from .evaluation import DECIMAL_NUMBER, SAFE_DAYS, evaluate_expression, fold_constants
+from .evaluation import DECIMAL_NUMBER, SAFE_DAYS, FieldExpression, evaluate_expression, fold_constants
 from .layers import LayeredCompiler
 from .lowering import lower_expression
 from .parsing import parse_expression
@@ -15,6 +15,7 @@ __all__ = [
     "Checked",
     "ColumnName",
     "Expression",
+    "FieldExpression",
     "LayeredCompiler",
     "Literal",
     "Node",

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from numbers import Integral, Real
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -13,7 +16,7 @@ from numpy.typing import NDArray
 from ..arrays import FloatArray
 from .checked import Checked, ValueType, check_expression
 from .lowering import EPOCH, lower_expression
-from .parsing import parse_day
+from .parsing import parse_day, parse_expression
 from .syntax import COMPARISONS, Node, find_column_names
 
 Array: TypeAlias = NDArray[Any]
@@ -52,6 +55,43 @@ def evaluate_expression(node: Node, table: Mapping[str, Any], expected: ValueTyp
     rows = len(next(iter(table.values()))) if len(table) else 0
     with np.errstate(all="ignore"):  # a warning would reveal a value
         return _Evaluation({name: values for name, (_, values) in columns.items()}, rows).evaluate(checked)
+
+
+class FieldExpression:
+    """An expression of the fields of one tuple, whose types no schema declares: each field is read as the type that the
+    expression needs, as a field of a CSV file is.
+
+    Formal guarantees: the value is a function of the named fields of this tuple alone. No value of a field raises an
+    error: one that cannot be read as the needed type is NULL.
+
+    Args:
+        text: The expression.
+        expected: The type of the result; None: the type of the expression.
+        argument: Name of the argument for messages.
+
+    Attributes:
+        names: Names of the fields that are read.
+
+    Raises:
+        ValueError: the text is no expression, or a type does not fit.
+
+    >>> FieldExpression("age >= 65 AND sex = 'F'", ValueType.TRUTH).evaluate({"age": "70", "sex": "F"})
+    1.0
+    """
+
+    def __init__(self, text: str, expected: ValueType | None = None, argument: str = "expression") -> None:
+        node = parse_expression(text, argument)
+        self.names = find_column_names(node)
+        schema = dict.fromkeys(self.names, ValueType.FIELD)
+        self._checked = lower_expression(check_expression(node, schema, expected, argument))
+
+    def evaluate(self, fields: Mapping[str, Any]) -> float | str | None:
+        """Return the value for one tuple: a number (1, 0 for true, false; days for a date), a text, or None if it is
+        missing. SECRET argument.
+        """
+        with np.errstate(all="ignore"):  # a warning would reveal a value
+            (value,) = _FieldEvaluation(fields).evaluate(self._checked).tolist()
+        return None if isinstance(value, float) and np.isnan(value) else value
 
 
 def fold_constants(checked: Checked) -> Checked:
@@ -114,10 +154,14 @@ class _Evaluation:
             self.values[id(checked)] = checked, self._evaluate(checked)
         return self.values[id(checked)][1]
 
+    def read_column(self, checked: Checked) -> Array:
+        """Return the values of a column."""
+        return self.columns[str(checked.value)]
+
     def _evaluate(self, checked: Checked) -> Array:
         """Return the values of a node that was not evaluated before."""
         if checked.function == "column":
-            return self.columns[str(checked.value)]
+            return self.read_column(checked)
         if checked.function == "literal":
             return self._fill(checked)
         arguments = [self.evaluate(argument) for argument in checked.arguments]
@@ -140,6 +184,76 @@ class _Evaluation:
         if checked.type is ValueType.MOMENT:
             return np.full(self.rows, NO_MOMENT)
         return np.full(self.rows, np.nan if value is None else float(value))  # type: ignore[arg-type]
+
+
+class _FieldEvaluation(_Evaluation):
+    """Evaluates each node once for one tuple, whose fields have no declared types."""
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        super().__init__({}, 1)
+        self._fields = fields
+
+    def read_column(self, checked: Checked) -> Array:
+        """Return the value of a field, read as the type that the expression needs."""
+        try:
+            value = FIELD_READERS[checked.type](self._fields.get(str(checked.value)))
+        except Exception:  # an object of the caller may raise anything, and its message may quote a value
+            value = None
+        if checked.type is not ValueType.TEXT:
+            return np.array([np.nan if value is None else value], dtype=np.float64)
+        texts = np.empty(1, dtype=object)
+        texts[0] = value
+        return texts
+
+
+TRUTH_WORDS = MappingProxyType({"true": 1.0, "false": 0.0})
+"""Texts that fields of files are read by as true or false, in any case."""
+
+
+def _read_field_number(value: Any) -> float | None:
+    """Return a number, or a text that spells one or a truth value; None if it is neither."""
+    if isinstance(value, str):
+        truth = TRUTH_WORDS.get(value.lower())
+        return float(value) if truth is None else truth
+    if isinstance(value, Real | Decimal | np.bool_):
+        return float(value)
+    return None
+
+
+def _read_field_truth(value: Any) -> float | None:
+    """Return 1 for a number other than 0, 0 for 0; None if the value is no number."""
+    number = _read_field_number(value)
+    return None if number is None or np.isnan(number) else float(number != 0)
+
+
+def _read_field_text(value: Any) -> str | None:
+    """Return a text; of a number its shortest decimal form, without ".0"; None for other values."""
+    if isinstance(value, bool | np.bool_):
+        return str(value).lower()
+    if isinstance(value, str) or value is None:
+        return value
+    number = _read_field_number(value)
+    if number is None or np.isnan(number):
+        return None
+    return str(value) if isinstance(value, Integral) else str(int(number) if number.is_integer() else number)
+
+
+def _read_field_days(value: Any) -> float | None:
+    """Return the days since 1970-01-01 of a date, of a time in UTC, or of a text as in 2024-01-31."""
+    if isinstance(value, np.datetime64):
+        value = value.astype("datetime64[us]").item()
+    if isinstance(value, datetime):
+        value = (value if value.tzinfo is None else value.astimezone(UTC)).date()
+    if isinstance(value, date):
+        return float((value - EPOCH).days)
+    return _parse_days(value) if isinstance(value, str) else None
+
+
+FIELD_READERS: Mapping[ValueType, Callable[[Any], float | str | None]] = MappingProxyType({
+    ValueType.NUMBER: _read_field_number, ValueType.TRUTH: _read_field_truth, ValueType.TEXT: _read_field_text,
+    ValueType.DATE: _read_field_days,
+})  # fmt: skip
+"""How a field is read as each type; None: it is missing."""
 
 
 def _is_null(values: Array) -> Array:

@@ -126,7 +126,7 @@ def _describe_report(task: Task) -> str:
     task.randomize_slots(pseudonyms, slots, source)
     microseconds = (process_time() - start) / TIMED_REPORTS * 1e6
     return (
-        f"a report: {len(task.randomize(None))} octets with its header, {microseconds:.2g} us each, many at once, here"
+        f"a report: {len(task.randomize({}))} octets with its header, {microseconds:.2g} us each, many at once, here"
     )
 
 

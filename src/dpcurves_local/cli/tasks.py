@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -137,6 +137,10 @@ class TaskOptions(PairStatisticOptions):
     coins: str = option(
         "WORD", "private (the default), or public: a report is one bit, and all else follows from the name.", "private"
     )
+    where: str | None = optional(
+        "CONDITION",
+        'Only people who meet an SQL condition, e.g. "age >= 65". Each device evaluates it; all people report.',
+    )
     invitation_key: str | None = optional(
         "FILE", "Secret key that signs invitations, which reports then need. The file is made if it does not exist."
     )
@@ -173,7 +177,7 @@ class TaskOptions(PairStatisticOptions):
         """
         from .. import Coins, CountUse, Inviter, Rounding, Task
 
-        question, area = self.make_question(column, cells), self.kernel == "auc"
+        question, area = replace(self.make_question(column, cells), where=self.where), self.kernel == "auc"
         if not area:
             require_statistic(self.kernel, question)
         for field, words in (("coins", Coins), ("rounding", Rounding)):

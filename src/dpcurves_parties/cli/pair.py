@@ -75,8 +75,13 @@ class RenamedColumns:
     label: str | None = of.optional("NAME", "Name of the task's column of labels in DATA, if it differs.")
 
     def rename_axes(self, task: Task) -> tuple[Axis | Categories, ...]:
-        """Return the axes of the task, with the column names of the table."""
-        return tuple(replace(axis, column=name or str(axis.column)) for axis, name in self._match_names(task))
+        """Return the axes of the task, with the column names of the table, also in its filter."""
+        from dpcurves.expressions import rename_columns
+
+        matches = self._match_names(task)
+        names = {str(axis.column): name for axis, name in matches if name is not None}
+        where = rename_columns(task.where, names) if task.where and names else task.where
+        return tuple(replace(axis, column=name or str(axis.column), where=where) for axis, name in matches)
 
     def _match_names(self, task: Task) -> list[tuple[Axis | Categories, str | None]]:
         """Return each axis of the task with the name of its column in the owner's table; None if the name is the task's
@@ -85,7 +90,7 @@ class RenamedColumns:
         if task.label is None and self.label is not None:
             raise Misuse("label", "must be left out, because the task has no labels; or ask a task with --label")
         *others, last = task.axes
-        names = [self.label if axis is task.label else None for axis in others]
+        names = [self.label if task.label is not None and not place else None for place in range(len(others))]
         return [*zip(others, names, strict=True), (last, self.column)]
 
 
@@ -329,7 +334,7 @@ ASK_PAIRS: MappingProxyType[str, Command] = MappingProxyType({"pairs": pairs})
 
 SAID = frozenset({
     "column", "measured_in", "grid", "edges", "values", "outside", "hint", "by", "categories", "label", "score",
-    "pos_label", "neg_label", "cuts", "time", "event", "event_value", "censored_value", "causes",
+    "pos_label", "neg_label", "cuts", "time", "event", "event_value", "censored_value", "causes", "where",
 })  # fmt: skip
 """Options of questions that are left out here, because the task document sets them."""
 SECOND = frozenset({"entry", "last"})
@@ -409,12 +414,17 @@ def create_ask_commands(questions: Mapping[str, Command]) -> dict[str, Command]:
 
 
 def find_declared_options(questions: Mapping[str, Command]) -> dict[str, frozenset[str]]:
-    """Return the options that commands leave out because the task document sets them, for questions along one grid.
+    """Return the options that each command leaves out because the task document sets them.
 
-    A question about several columns keeps the options it has for a file; a task that does not count its table refuses
-    it.
+    A question about several columns keeps the options it has for a file, except for the filter; a task that does not
+    count its table refuses it.
     """
-    return {name: SAID for name, command in _select_count_questions(questions) if _has_one_grid(command)}
+    return {name: _list_declared_options(command) for name, command in _select_count_questions(questions)}
+
+
+def _list_declared_options(command: Command) -> frozenset[str]:
+    """Return the options of a question that the task document sets."""
+    return SAID if _has_one_grid(command) else frozenset({"where"})
 
 
 def _select_count_questions(questions: Mapping[str, Command]) -> list[tuple[str, Command]]:
@@ -445,14 +455,16 @@ def _create_ask_command(name: str, command: Command) -> Command:
     def ask_question(servers: TaskServers, output: Output, **groups: Any) -> None:
         """Ask the question with the options that the task declares and those that were typed."""
         task = servers.read_task(output)
-        declared = options_from_task(task, of.names_of(question_groups.values())) if has_one_grid else {}
+        declared: dict[str, Any] = {"where": task.where or None}
+        if has_one_grid:
+            declared = options_from_task(task, of.names_of(question_groups.values()))
         arguments = {
             group_name: of.build_group(type(group), of.values_of(group) | declared)
             for group_name, group in groups.items()
         }
         command(**arguments, terms=TaskTerms(task, servers), output=output)
 
-    remaining = of.names_of(question_groups.values()) - (SAID if has_one_grid else frozenset())
+    remaining = of.names_of(question_groups.values()) - _list_declared_options(command)
     ask_question.__name__, ask_question.__doc__ = command.__name__, _help_text(name, command.__doc__ or "", remaining)
     ask_question.__annotations__ = {"servers": TaskServers, **question_groups, "output": Output}
     return ask_question
@@ -476,7 +488,7 @@ def options_from_task(task: Task, names: frozenset[str]) -> dict[str, str | list
     """
     column = dict.fromkeys(("column", "score", "time"), task.column)
     return {
-        "hint": None, "cuts": "fixed", "measured_in": task.measured_in,
+        "hint": None, "cuts": "fixed", "measured_in": task.measured_in, "where": task.where or None,
         **column, **_options_from_grid(task.grid), **_options_from_labels(task, names),
     }  # fmt: skip
 

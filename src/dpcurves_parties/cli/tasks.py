@@ -135,8 +135,15 @@ class KeyRotationOptions:
 class CountedColumn:
     """Options for the column of numbers that is counted."""
 
-    column: str | None = of.optional("NAME", "Column of numbers whose values are counted; or use --pairs.")
+    column: str | None = of.optional(
+        "NAME", "Column of numbers that is counted, or an SQL expression of columns; or use --pairs."
+    )
     measured_in: str = of.option("UNIT", "Unit of measurement, for plots.", "")
+    where: str = of.option(
+        "CONDITION",
+        'Count only records that meet an SQL condition, e.g. "age >= 65". Each owner evaluates it; it is public.',
+        "",
+    )
 
     def require_column(self) -> str:
         """Return the name of the column. Raises `Misuse` if no column was given."""
@@ -368,7 +375,7 @@ def create(counts: Counts, price: of.LossOptions, pair_options: PairOptions, par
         parties.parse_reports(), (first, second), {}, counts.counted_column.measured_in, owners=checked,
         least=parties.parse_least_fraction(), beside=counts.others.parse_columns(),
         proof_key_hashes=() if keys is None else keys.hashes, enrols=parties.invitations,
-        report_kind=counts.form.parse_encoding(),
+        report_kind=counts.form.parse_encoding(), where=counts.counted_column.where,
     )  # fmt: skip
     if (edges := counts.proved_edges.find_indices(grid)) is not None:
         draft = replace(draft, proved_at=draft.find_thresholds(edges))

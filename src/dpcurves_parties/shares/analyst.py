@@ -14,6 +14,7 @@ from dpcurves.conversation import Plan, Release, Step, Strategy, Workload
 from dpcurves.curves import Question
 from dpcurves.curves.result import warn_about_notes
 from dpcurves.data import Axis, Categories
+from dpcurves.expressions import describe_published_names
 from dpcurves.ledger import Allotment, QuestionBudget
 from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss, format_loss
 from dpcurves.queries import Query
@@ -74,6 +75,7 @@ def describe_task(task: Task) -> tuple[str, ...]:
         *_describe_reports(task),
         f"Error of a count: {_plan_example(task).error:.4g} records, twice the variance of one curator's",
         *list_assumptions(task),
+        *(describe_published_names([task.where]) if task.where else ()),
     )
 
 
@@ -81,7 +83,8 @@ def _describe_counts(task: Task) -> str:
     """Return the counted columns and cells of a task, in words."""
     other_columns = [str(axis.column) for axis in task.axes[:-1]]
     by = f" by {', '.join(other_columns)}" if other_columns else ""
-    return f"{task.column}{by} on {task.grid.cells} cells from {task.grid.lower:g} to {task.grid.upper:g}"
+    records = f" of records where {task.where}" if task.where else ""
+    return f"{task.column}{by} on {task.grid.cells} cells from {task.grid.lower:g} to {task.grid.upper:g}{records}"
 
 
 def _describe_owner_limit(task: Task) -> str:

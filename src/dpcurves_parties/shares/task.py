@@ -15,6 +15,7 @@ from dpcurves.codec import STORED
 from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.curves.prefixes import evenly_spaced_edges
 from dpcurves.data import Axis, Categories, Grid, Outside
+from dpcurves.expressions import parse_filter
 from dpcurves.laws import CountLaw, IntervalSums, PathSums
 from dpcurves.privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss
 from dpcurves.queries import CountQuery, CountUse, PrefixQuery, Query
@@ -104,6 +105,8 @@ class Task(SharedTask):
         report_kind: Encoding of the reports.
         proved_at: Rising thresholds at which a task that counts below thresholds proves its answers; default: evenly
             spaced over the grid. Empty if all cells are counted, all of which are proved.
+        where: SQL condition that each owner evaluates; empty: all records. A record that fails it is sent as a missing
+            one, so that the public number of reports does not depend on it.
     """
 
     KIND: ClassVar[str] = "task"
@@ -126,8 +129,10 @@ class Task(SharedTask):
     enrols: bool = False
     report_kind: ReportKind = ReportKind.TREE
     proved_at: tuple[int, ...] = ()
+    where: str = ""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "where", parse_filter("where", self.where or None) or "")
         object.__setattr__(self, "least", Fraction(self.least))
         if not 0 <= self.least <= 1:
             raise InvalidArgument("least", f"must be a fraction from 0 to 1, as in 1/2, got {self.least}")
@@ -226,7 +231,8 @@ class Task(SharedTask):
     def axes(self) -> tuple[Axis | Categories, ...]:
         """Columns that an owner reads from each record."""
         label_axis = () if self.label is None else (self.label,)
-        return (*label_axis, *self.beside, Axis(self.column, self.grid))
+        columns = (*label_axis, *self.beside, Axis(self.column, self.grid))
+        return tuple(replace(axis, where=self.where) for axis in columns) if self.where else columns
 
     @property
     def query(self) -> CountQuery | PrefixQuery:
@@ -291,6 +297,11 @@ class Task(SharedTask):
                 "question",
                 f"counts of two servers cannot answer {type(query).__name__}; ask for a curve that is "
                 "computed from counts",
+            )
+        if query.where != self.where:
+            counted_rows = f"the rows with {self.where}" if self.where else "all rows, without a filter"
+            raise UnsupportedQuery(
+                "where", f"the task counts {counted_rows}; ask about these, or make a task with another --where"
             )
         if type(paid) is not type(query) and query.axes == self.axes:
             raise UnsupportedQuery("question", CELLS_ONLY if paid.is_dense else PREFIXES_ONLY)
@@ -407,5 +418,5 @@ def _count_outside_apart(axes: tuple[Axis | Categories, ...]) -> tuple[Axis | Ca
     compared up to this.
     """
     return tuple(
-        Axis(axis.column, axis.grid.with_outside(Outside.APART)) if isinstance(axis, Axis) else axis for axis in axes
+        replace(axis, grid=axis.grid.with_outside(Outside.APART)) if isinstance(axis, Axis) else axis for axis in axes
     )

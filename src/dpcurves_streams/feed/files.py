@@ -10,6 +10,7 @@ import csv
 import json
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from math import pi, prod, sin
 from os import PathLike, fspath
 from queue import Empty, Queue
@@ -21,14 +22,16 @@ import numpy as np
 from dpcurves.arguments import InvalidArgument
 from dpcurves.arrays import IntArray
 from dpcurves.data import parse_delimiter
-from dpcurves.data.axis import Axis, Categories
+from dpcurves.data.axis import Axis, Categories, is_expression
 from dpcurves.records.counting import require_matching_values
+from dpcurves.records.engines.derived_columns import DerivedColumns
 from dpcurves.records.engines.duckdb import DuckConnection, cell_sql, read_rows_sql
 from dpcurves.records.engines.engine import BoundAxis
 from dpcurves.records.source import FAILURE, Column, ColumnKind, find_column, hide_failure, read_batches, sql_name
 from dpcurves.records.table_sources import open_source
 
 from ..queries import UncountedReason
+from .schedule import find_stream_filter, invert_axis
 from .windows import PLACE_OF, RELEASED, DropReason, OpenWindows, StreamSpec, Window, Windows
 
 Given = Mapping[str, Any] | None
@@ -54,7 +57,10 @@ class LiveWindows:
         self._tuples, self._intake = tuples, intake
 
     def check(self) -> None:
-        """Do nothing: an iterable has no schema, and tuples without a field count as unreadable."""
+        """Refuse an invalid filter or expression. An iterable has no schema, and tuples without a field count as
+        unreadable.
+        """
+        self._intake.open_windows(0)
 
     def windows_after(self, tick: int) -> Iterator[Sequence[Window]]:
         """Yield the windows of steps after `tick`, as they close by the clock; several at once if several have
@@ -193,11 +199,14 @@ class CsvLines:
         """
         lines = _read_lines(self._file)
         names = _split_fields(next(lines, ""), self._delimiter)
-        for name in dict.fromkeys(intake.field_names):
+        for name in intake.find_field_names(names):
             if names.count(name) != 1:
+                near = [] if name in names else get_close_matches(name, names, n=1, cutoff=0.5)
+                nearest = f"; the nearest is {near[0]!r}" if near else ""
                 raise InvalidArgument(
                     "column",
-                    f"{name!r} must appear once in the header, found {names.count(name)} times; name a column that the header has once",
+                    f"{name!r} must appear once in the header, found {names.count(name)} times{nearest}; name a "
+                    "column that the header has once",
                     name,
                 )
         return LiveWindows(self._parse_tuples(lines, names), intake)
@@ -314,18 +323,18 @@ class TupleTable:
             message shows no value.
     """
 
-    __slots__ = ("_axes", "_engine", "_key", "_places", "_source", "_used")
+    __slots__ = ("_bound", "_cell", "_derived", "_engine", "_filter", "_key", "_places", "_used")
 
     def __init__(
         self, data: Any, rule: ContributionRule, axes: Sequence[Axis | Categories], key: bytes, delimiter: str = ","
     ) -> None:
-        self._source, self._used, self._axes, self._key = open_source(data, delimiter), rule, axes, key
-        roles = [(rule.time, "time"), *((axis.column, "state") for axis in axes)]
-        roles += [] if rule.user is None else [(rule.user, "user")]
-        self._places = [find_column(name, self._source.columns, argument) for name, argument in roles]
-        for axis, column_index in zip(axes, self._places[1:], strict=False):
-            if isinstance(axis, Categories):
-                require_matching_values(axis, self._source.columns[column_index])
+        self._derived, self._used, self._key = DerivedColumns(open_source(data, delimiter)), rule, key
+        roles = [(rule.time, "time"), *([] if rule.user is None else [(rule.user, "user")])]
+        self._places = [find_column(name, self._derived.columns, argument) for name, argument in roles]
+        self._bound = [_bind_state(axis, self._derived) for axis in axes]
+        self._cell = cell_sql(self._bound)
+        where = find_stream_filter(axes)
+        self._filter = self._derived.add_condition(where) if where else None
         self._engine: DuckConnection | None = None
 
     def __repr__(self) -> str:
@@ -360,12 +369,21 @@ class TupleTable:
         counts = ", ".join(f"count(*) FILTER (WHERE {reason})" for reason in (*reasons, beyond))
         engine = self._open_engine()
         (row,) = hide_failure(lambda: engine.connection.execute(f"SELECT {counts} FROM {_PLACED}").fetchall(), FAILURE)
-        return dict(zip((*_UNCOUNTED, DropReason.BEYOND_CAP), row, strict=True))
+        filtered = {DropReason.FILTERED: self._count_failing(engine)} if self._filter is not None else {}
+        return dict(zip((*_UNCOUNTED, DropReason.BEYOND_CAP), row, strict=True)) | filtered
+
+    def _count_failing(self, engine: DuckConnection) -> int:
+        """CONFIDENTIAL. Return the exact number of tuples that fail the filter."""
+        position = self._filter or 0
+        rows = self._derived.scan(engine.connection, [position])
+        query = f"SELECT count(*) FILTER (WHERE NOT {sql_name(position)}) FROM {rows}"
+        (row,) = hide_failure(lambda: engine.connection.execute(query).fetchall(), FAILURE)
+        return int(row[0])
 
     @property
     def _cells(self) -> int:
         """Number of cells of all states."""
-        return prod(axis.slots for axis in self._axes)
+        return prod(bound.axis.slots for bound in self._bound)
 
     def _open_engine(self) -> DuckConnection:
         """Return the connection with the used tuples; they are read and placed at the first call."""
@@ -377,17 +395,43 @@ class TupleTable:
 
     def _place_tuples(self, engine: DuckConnection) -> None:
         """SECRET: store each tuple's step, slot and rank among its user's tuples in a temporary table of DuckDB."""
-        used, columns = self._used, self._source.columns
-        time, *states = self._places[: 1 + len(self._axes)]
-        bound = [BoundAxis(axis, columns[at], at) for axis, at in zip(self._axes, states, strict=True)]
+        used, columns, bound, time = self._used, self._derived.columns, self._bound, self._places[0]
         user = "NULL" if used.user is None else columns[self._places[-1]].unit.format(sql_name(self._places[-1]))
         extra = f"{_timestamp_sql(columns[time], time)} AS moment, {user} AS owner"
-        rows = read_rows_sql(self._source.scan(engine.connection, sorted(set(self._places))), bound, extra)
+        positions = {*self._places, *(bound_axis.place for bound_axis in bound)}
+        if self._filter is None:
+            scanned = self._derived.scan(engine.connection, sorted(positions))
+        else:  # before users are ranked, so that a tuple that fails takes no place of another one
+            table = self._derived.scan(engine.connection, sorted({*positions, self._filter}))
+            scanned = f"(SELECT * FROM {table} WHERE {sql_name(self._filter)})"
+        rows = read_rows_sql(scanned, bound, extra)
         tick = f"CASE WHEN moment < {used.start} THEN 0 ELSE (moment - {used.start}) // {used.every} + 1 END"
-        placed = f"SELECT {tick} AS tick, {cell_sql(bound)} AS place, moment, owner FROM ({rows})"
+        placed = f"SELECT {tick} AS tick, {self._cell} AS place, moment, owner FROM ({rows})"
         secret = {} if used.user is None else {"secret": self._key.hex()}
         ranked = _rank_query(_slot_query(placed, used.ticks, self._cells), used, self._cells)
         engine.connection.execute(f"CREATE TEMP TABLE {_PLACED} AS {ranked}", secret)
+
+
+def _bind_state(axis: Axis | Categories, derived: DerivedColumns) -> BoundAxis:
+    """Return the axis of a state with its column of the table, or with the column that an expression derives.
+
+    Raises:
+        ValueError: a column is missing, is of a type that the states do not have, or the expression is invalid.
+    """
+    if is_expression(axis, {column.name for column in derived.columns}):
+        axis, text = invert_axis(axis)
+        is_numeric = isinstance(axis, Axis)
+        column, position = derived.add(text, is_numeric, "column" if is_numeric else "state")
+        if column.kind is ColumnKind.TIMES:
+            raise InvalidArgument(
+                "column", f"{text} is a date; count days, as in date_diff('day', DATE '2020-01-01', {text})"
+            )
+    else:
+        position = find_column(str(axis.column), derived.columns, "state")
+        column = derived.columns[position]
+    if isinstance(axis, Categories):
+        require_matching_values(axis, column)
+    return BoundAxis(axis, column, position)
 
 
 def _slot_query(placed_query: str, ticks: int, cells: int) -> str:
@@ -555,8 +599,9 @@ class _JsonLinesWindows:
         self._path, self._intake = path, intake
 
     def check(self) -> None:
-        """Refuse an unreadable file and a stream without end. Lines have no schema."""
+        """Refuse an unreadable file, a stream without end, and an invalid expression. Lines have no schema."""
         require_end(self._intake)
+        self._intake.open_windows(0)
         self._open_file().close()
 
     def windows_after(self, tick: int) -> Iterator[Sequence[Window]]:

@@ -11,19 +11,21 @@ from warnings import warn
 from dpcurves.arguments import InvalidArgument, WrongArgumentType, require_type
 from dpcurves.conversation import ALL, Plan, PrivacyStatement, Release
 from dpcurves.conversation.release import fingerprint
+from dpcurves.curves.question import describe_published_texts
+from dpcurves.expressions import parse_filter
 from dpcurves.ledger import Account, Currency, Grant, Ledger, QuestionBudget
 from dpcurves.noise.randomness import LEAST_SECRET, Randomness
 from dpcurves.privacy import Neighbours, PrivacyLoss
 
 from ..laws import CountsAndUncountedTotals
 from ..mechanisms import STREAMS, Sequential, WithUncountedTotals
-from ..queries import UncountedReason
+from ..queries import TickQuery
 from ..readings.question import StreamQuestion
 from ..readings.uncounted import NoteFacts, UncountedReader
 from ..trust import CentralStream
 from .files import JSON_LINES, JsonLinesTuples, LiveWindows, TableWindows
 from .reading import StepReading
-from .schedule import Clock, Fields, Schedule, SystemClock
+from .schedule import Clock, Fields, Schedule, SystemClock, find_stream_filter
 from .windows import DropCounts, StreamSpec, Window, Windows
 
 
@@ -69,25 +71,29 @@ class FollowedStream:
         return f"FollowedStream({self._stream.name!r})"
 
     def _read_steps(self) -> Iterator[StepReading]:
-        """Yield the reading of each released step; warn once of each reason for which many tuples are not counted."""
+        """Yield the reading of each released step; warn once of each reason for which many tuples are not counted, and
+        of texts in the filter that look like names.
+        """
         stream, law = self._stream, self.plan.law.require_type(CountsAndUncountedTotals)
         reader = stream.question.reader(replace(self.plan, law=law.counts))
         uncounted_reader = UncountedReader(self.plan, stream.facts)
-        states, warned, latest = stream.question.state_labels, dict[UncountedReason, str](), None
+        states, warned, latest = stream.question.state_labels, dict[Any, str](), None
+        privacy = stream.privacy
+        self._warn({note: note for note in privacy.notes}, warned)
         for tick, release in self._iterate_releases():
             counts, uncounted = release.values[: law.size_of_counts], release.values[law.size_of_counts :]
             latest = uncounted_reader.read_next(counts, uncounted)
             self._warn(latest.notes, warned)
             yield StepReading(
                 stream.name, stream.schedule.start_time(tick), states, counts, reader.read_next(counts), latest,
-                stream.privacy.with_notes(*latest.notes.values()),
+                privacy.with_notes(*latest.notes.values()),
             )  # fmt: skip
         if latest is not None:
             self._warn(latest.notes_so_far, warned)
 
     @staticmethod
-    def _warn(notes: Mapping[UncountedReason, str], warned: dict[UncountedReason, str]) -> None:
-        """Warn of each reason once, from released numbers only."""
+    def _warn(notes: Mapping[Any, str], warned: dict[Any, str]) -> None:
+        """Warn of each reason once, from released numbers and public texts only."""
         from dpcurves.curves.result import CurveWarning
 
         for reason, note in notes.items():
@@ -194,8 +200,8 @@ class _Stream:
         trust, _, mechanism = self.plan.made_by.partition(": ")
         return PrivacyStatement.from_loss(
             self.plan.loss, self.plan.adjacency, trust=trust, mechanism=mechanism, seeded=self.randomness.is_seeded,
-            grant=self.request, model="",
-        )  # fmt: skip
+            grant=self.request, model="", where=self.plan.query.where,
+        ).with_notes(*describe_published_texts([self.plan]))  # fmt: skip
 
     @property
     def request(self) -> str:
@@ -240,6 +246,7 @@ def follow(
     user: str | None = None,
     tuples_per_user: int | None = None,
     name: str = "stream",
+    where: Any = None,
     mechanism: Sequential[Any] | None = None,
     confidential_log: str | PathLike[str] | None = None,
     randomness: Randomness | None = None,
@@ -265,6 +272,10 @@ def follow(
         user: Field of users. Without it, each tuple is protected by itself.
         tuples_per_user: Most tuples of one user in one step that are used.
         name: Name of the stream in the store.
+        where: Condition of the tuples that belong to the stream, as SQL text or by `dp.col`; others count nowhere. It
+            is evaluated before the bound of tuples per user, and is published with each step. Columns of states may be
+            expressions, too. Fields without declared types (of CSV, JSON and Redis) are read as the types that these
+            need.
         mechanism: Mechanism that adds noise; default: chosen by the question.
         confidential_log: File for the exact numbers of dropped tuples, for the operator only.
         randomness: Source of noise. Seeded noise is for tests; everything shown is then marked as seeded.
@@ -282,12 +293,12 @@ def follow(
     schedule, fields = Schedule(start, every, end, grace), Fields(time, user, tuples_per_user)
     counts = _set_ticks(counts, schedule)
     trust = CentralStream(WithUncountedTotals(STREAMS if mechanism is None else mechanism))
-    plan = trust.plan(counts.query, loss, fields.adjacency)
+    plan = trust.plan(_filter_query(counts, where), loss, fields.adjacency)
     ledger = store if isinstance(store, Ledger) else Ledger.open(store)
     intake = StreamSpec(
         schedule,
         fields,
-        counts.query.axes,
+        plan.query.axes,
         DropCounts(confidential_log),
         ledger.dataset_key(name),
         clock or SystemClock(),
@@ -310,10 +321,22 @@ def plan_stream(
     time: str = "time",
     user: str | None = None,
     tuples_per_user: int | None = None,
+    where: Any = None,
 ) -> Plan:
     """Return the plan of `follow`: its releases and their noise. It opens neither a source nor a store."""
     schedule, fields = Schedule(start, every, end, grace), Fields(time, user, tuples_per_user)
-    return CentralStream(WithUncountedTotals(STREAMS)).plan(_set_ticks(counts, schedule).query, loss, fields.adjacency)
+    query = _filter_query(_set_ticks(counts, schedule), where)
+    return CentralStream(WithUncountedTotals(STREAMS)).plan(query, loss, fields.adjacency)
+
+
+def _filter_query(counts: StreamQuestion, where: Any) -> TickQuery:
+    """Return the query of a stream with its filter. Raises `InvalidArgument` if the filter is invalid, or states have
+    another one.
+    """
+    query, row_filter = counts.query, parse_filter("where", where) or ""
+    if row_filter and find_stream_filter(query.axes) not in ("", row_filter):
+        raise InvalidArgument("where", "the states have a filter of their own; give the filter once")
+    return query.with_filter(row_filter)
 
 
 def _set_ticks(counts: StreamQuestion, schedule: Schedule) -> StreamQuestion:
@@ -337,6 +360,10 @@ def _open_windows(source: Any, intake: StreamSpec) -> Windows:
         return source.windows(intake)
     if all(hasattr(source, method) for method in ("check", "windows_after", "commit_windows")):
         windows: Windows = source
+        if find_stream_filter(intake.axes):
+            raise InvalidArgument(
+                "where", "a source that counts by itself evaluates no filter; filter there, or give the tuples"
+            )
         return windows
     if isinstance(source, str | PathLike) and str(source).endswith(JSON_LINES):
         return JsonLinesTuples(source).windows(intake)

@@ -83,7 +83,8 @@ class StepReading:
         A state field whose name is taken is written as ``state:name``.
         """
         head = {"stream": self.stream, "step": self.step, "start": self.start}
-        tail = {"seeded": True} if self.privacy.seeded else {}
+        tail: dict[str, Any] = {"where": self.privacy.where} if self.privacy.where else {}
+        tail |= {"seeded": True} if self.privacy.seeded else {}
         lines = []
         for key, state in enumerate(self.states):
             numbers = {**self.reading.to_json(key), **tail}

@@ -77,7 +77,12 @@ class RedisWindows:
         self._dropped: list[bytes] = []
 
     def check(self) -> None:
-        """Create the stream's consumer group unless it exists. Raises `ValueError` if Redis cannot be reached."""
+        """Create the stream's consumer group unless it exists.
+
+        Raises:
+            ValueError: the filter or an expression is invalid, or Redis cannot be reached.
+        """
+        self._intake.open_windows(0)
         self._entries.create_group()
 
     def windows_after(self, tick: int) -> Iterator[Sequence[Window]]:

@@ -6,14 +6,15 @@ watermark are late data and are counted as late.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from math import isfinite
 from re import fullmatch
 from time import time_ns
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -25,8 +26,10 @@ from dpcurves.arguments import (
     parse_positive_fraction,
     require_type,
 )
-from dpcurves.data.axis import Axis, Categories
+from dpcurves.data.axis import Axis, Categories, is_expression
+from dpcurves.expressions import FieldExpression, ValueType
 from dpcurves.privacy import EACH_RECORD, AddRemove, Unit
+from dpcurves.records.monotone import find_chain, invert_grid
 
 SECOND_MICROSECONDS = 1_000_000
 """Microseconds in a second."""
@@ -156,30 +159,93 @@ class CellFinder:
     """Finds the cell of a tuple among the declared states.
 
     Args:
-        axes: The states.
+        axes: The states, and the filter of the tuples.
+
+    Raises:
+        ValueError: the filter, or an expression in the place of a field, is invalid.
     """
 
-    __slots__ = ("_axes", "_numbers", "_texts")
+    __slots__ = ("_columns", "_filter", "_numbers", "_texts")
 
     def __init__(self, axes: Sequence[Axis | Categories]) -> None:
-        self._axes = tuple(axes)
-        self._texts = [_slots_by_text(axis) for axis in self._axes]
-        self._numbers = [_slots_by_number(axis) for axis in self._axes]
+        self._columns = [StateColumn.from_axis(axis) for axis in axes]
+        self._texts = [_slots_by_text(axis) for axis in axes]
+        self._numbers = [_slots_by_number(axis) for axis in axes]
+        where = find_stream_filter(axes)
+        self._filter = FieldExpression(where, ValueType.TRUTH, "where") if where else None
 
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """Names of the fields that hold a tuple's state."""
-        return tuple(str(axis.column) for axis in self._axes)
+    def passes_filter(self, fields: Mapping[str, Any]) -> bool:
+        """Return True if a tuple meets the filter, or if there is none. It never raises."""
+        return self._filter is None or self._filter.evaluate(fields) == 1
 
     def find_cell(self, fields: Mapping[str, Any]) -> int | None:
         """Return the index of a tuple's cell; None if the tuple is in no declared state."""
         cell = 0
-        for axis, texts, numbers in zip(self._axes, self._texts, self._numbers, strict=True):
-            slot = _find_slot(axis, texts, numbers, fields.get(str(axis.column)))
+        for column, texts, numbers in zip(self._columns, self._texts, self._numbers, strict=True):
+            slot = _find_slot(column.axis, texts, numbers, column.read_value(fields))
             if slot is None:
                 return None
-            cell = cell * axis.slots + slot
+            cell = cell * column.axis.slots + slot
         return cell
+
+
+@dataclass(frozen=True, slots=True)
+class StateColumn:
+    """The field of a state, or the expression that derives it.
+
+    Attributes:
+        axis: The states; of a logarithm or an exponential, on the grid of its argument.
+        field: Name of the field; a tuple that has this field is counted by its value.
+        expression: Expression for tuples without this field; None: there is none.
+    """
+
+    axis: Axis | Categories
+    field: str
+    expression: FieldExpression | None
+
+    @classmethod
+    def from_axis(cls, axis: Axis | Categories) -> Self:
+        """Return the column of an axis. Raises `InvalidArgument` if its text is an invalid expression."""
+        column = str(axis.column)
+        if not is_expression(axis):
+            return cls(axis, column, None)
+        axis, text = invert_axis(axis)
+        kind = ValueType.NUMBER if isinstance(axis, Axis) else None
+        argument = "column" if isinstance(axis, Axis) else "state"
+        try:
+            return cls(axis, column, FieldExpression(text, kind, argument))
+        except InvalidArgument:
+            if re.search("[()+*/<>=]", column):
+                raise
+        return cls(axis, column, None)  # a name, as in ap:2
+
+    def read_value(self, fields: Mapping[str, Any]) -> Any:
+        """Return a tuple's value: of its field of this name, else of the expression; None if it is missing."""
+        if self.expression is None or self.field in fields:
+            return fields.get(self.field)
+        return self.expression.evaluate(fields)
+
+
+def invert_axis(axis: Axis | Categories) -> tuple[Axis | Categories, str]:
+    """Return the axis of a logarithm or an exponential on the grid of its argument, and the text of the argument; other
+    axes with the text of their column.
+    """
+    text = str(axis.column)
+    if isinstance(axis, Axis) and (chain := find_chain(text)) is not None:
+        return replace(axis, grid=invert_grid(chain.steps, axis.grid)), chain.inner
+    return axis, text
+
+
+def find_stream_filter(axes: Sequence[Axis | Categories]) -> str:
+    """Return the filter of a stream's tuples, which all axes share; empty: all tuples count.
+
+    Raises:
+        ValueError: axes have different filters.
+    """
+    filters = {axis.where for axis in axes if axis.where}
+    if len(filters) > 1:
+        raise InvalidArgument("where", "the states have different filters; give the same filter to all of them")
+    return next(iter(filters), "")
 
 
 def read_timestamp(value: Any) -> int | None:

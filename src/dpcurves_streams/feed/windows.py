@@ -15,7 +15,7 @@ import numpy as np
 
 from dpcurves.arguments import InvalidArgument
 from dpcurves.arrays import IntArray
-from dpcurves.data.axis import Axis, Categories
+from dpcurves.data.axis import Axis, Categories, find_input_columns
 
 from ..queries import UncountedReason, released_reasons
 from .schedule import CellFinder, Clock, Fields, Schedule, read_timestamp
@@ -86,8 +86,8 @@ class Windows(Protocol):
 class DropReason(Enum):
     """Why a tuple is not counted, judged from the tuple, the public schedule and its arrival time.
 
-    `RELEASED` maps each reason to the reason that is released with noise. `REPEATED` has none: tuples that are
-    delivered again were counted before.
+    `RELEASED` maps each reason to the reason that is released with noise. Two have none: `REPEATED` tuples were counted
+    before, and `FILTERED` ones do not belong to the stream.
     """
 
     MALFORMED = "malformed"
@@ -97,6 +97,7 @@ class DropReason(Enum):
     FUTURE = "from the future"
     BEYOND_CAP = "beyond what is used of a user"
     REPEATED = "delivered again"
+    FILTERED = "failing the filter"
 
 
 RELEASED = {
@@ -178,13 +179,16 @@ class OpenWindows:
     An uncounted tuple has the first reason of `UncountedReason` that holds. It counts in the step of its timestamp; if
     the timestamp is unreadable or that step is not open, it counts in the first step that is open when it arrives,
     which is step 1 if no tuple can be late. Of a user's tuples in a step, tuples in declared states are used first,
-    then uncounted tuples.
+    then uncounted tuples. A tuple that fails the filter does not belong to the stream: it counts nowhere and takes no
+    place of another one. A line that cannot be parsed has no fields that could fail it, and counts as unreadable.
 
-    Formal guarantees: the step of a tuple and its cell or reason depend on the public schedule, its fields and its
-    arrival time. The used tuples of a user in a step depend only on the tuples of this user that count in this step: at
-    most K, each in one cell or reason, and 1 for a user with more than K. Tuples with an unreadable user count as one
-    user's. So the tuples of a unit change one window only, its cells and reasons by at most K in all, and the number of
-    users beyond the cap by at most 1. No tuple can raise an error. All this holds for streams with equal arrival times.
+    Formal guarantees: whether a tuple passes the filter depends on its fields alone, so streams that differ in the
+    tuples of one unit in one step do so after the filter, or are equal. The step of a tuple and its cell or reason
+    depend on the public schedule, its fields and its arrival time. The used tuples of a user in a step depend only on
+    the tuples of this user that count in this step: at most K, each in one cell or reason, and 1 for a user with more
+    than K. Tuples with an unreadable user count as one user's. So the tuples of a unit change one window only, its
+    cells and reasons by at most K in all, and the number of users beyond the cap by at most 1. No tuple can raise an
+    error. All this holds for streams with equal arrival times.
 
     Args:
         schedule: Time steps and watermarks.
@@ -223,6 +227,9 @@ class OpenWindows:
             is_dated: False if only the time of reading is known, not the arrival: before a crash the tuple may have
                 been counted in an earlier step, unless its timestamp gives the step.
         """
+        if given is not None and not self._keys.passes_filter(given):
+            self._dropped.add(DropReason.FILTERED)
+            return None
         try:
             tick, key = self._classify_tuple(given, arrived)
         except Exception:  # fields may be arbitrary objects, whose errors may quote values
@@ -335,7 +342,7 @@ class StreamSpec:
         clock: The clock.
 
     Raises:
-        ValueError: a state is the score of a model.
+        ValueError: a state is the score of a model, or the filter or an expression is invalid.
     """
 
     schedule: Schedule
@@ -349,11 +356,13 @@ class StreamSpec:
         if not all(isinstance(axis.column, str) for axis in self.axes):
             raise InvalidArgument("axes", "streams are counted by columns, not by models; name a column")
 
-    @property
-    def field_names(self) -> tuple[str, ...]:
-        """Names of the fields that a tuple must have: timestamp, states and, if named, user."""
+    def find_field_names(self, header: Sequence[str]) -> tuple[str, ...]:
+        """Return the names of the fields that a tuple must have: timestamp, user if named, and those that the states
+        and the filter read. Names of the header are no expressions, even if they contain operators.
+        """
         user = () if self.fields.user is None else (self.fields.user,)
-        return (self.fields.time, *(axis.column for axis in self.axes), *user)
+        states = (name for axis in self.axes for name in find_input_columns(axis, header))
+        return tuple(dict.fromkeys((self.fields.time, *states, *user)))
 
     @property
     def cells(self) -> int:

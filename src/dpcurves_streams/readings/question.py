@@ -22,7 +22,7 @@ from dpcurves.arguments import (
 )
 from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.conversation import Plan
-from dpcurves.data import Axis, Categories
+from dpcurves.data import Axis, Categories, Outside
 from dpcurves.display import RECORDS
 from dpcurves.laws import Family
 
@@ -371,5 +371,18 @@ class StreamQuestion:
 
 
 def _state_label(axis: Axis | Categories, slot: int) -> Any:
-    """Return the category of a slot, or the lower edge of its cell."""
-    return axis.values[slot] if isinstance(axis, Categories) else float(axis.grid.edges[slot])
+    """Return the category of a slot, or the lower edge of its cell; of values outside the grid, on which side they are.
+
+    >>> from dpcurves.data import Grid
+    >>> grid = Grid(0, 9, cells=3, outside=Outside.APART)
+    >>> [_state_label(Axis("x", grid), slot) for slot in range(5)]
+    ['below 0', 0.0, 3.0, 6.0, 'above 9']
+    """
+    if isinstance(axis, Categories):
+        return axis.values[slot]
+    grid = axis.grid
+    if grid.outside is not Outside.APART:
+        return float(grid.edges[slot])
+    if slot in (0, grid.slots - 1):
+        return f"below {grid.lower:g}" if slot == 0 else f"above {grid.upper:g}"
+    return float(grid.edges[slot - 1])

@@ -452,17 +452,48 @@ def _read_sql(rows: str, bound: Sequence[engines.BoundAxis], *extra: str) -> str
     return f"SELECT {', '.join([*numbers, *texts, *extra])} FROM {rows}"
 
 
+def _edges_slot_sql(grid: Grid, number: str, slot: str) -> str:
+    """Return SQL for the slot of a number on any grid, by a search among the edges; NULL if the number is missing.
+
+    Raises:
+        ValueError: the grid has too many cells for a search in SQL.
+    """
+    most_cells = 2**12  # cells whose edges are written into a statement
+    if grid.cells > most_cells:
+        raise InvalidArgument(
+            "grid", f"must have at most {most_cells} cells in a stream, unless all have the same width; take fewer"
+        )
+    edges = grid.edges.tolist()
+
+    def search(first: int, last: int) -> str:
+        """Return SQL for the cell, known to be one of these."""
+        if first == last:
+            return f"{first}::{slot}"
+        middle = (first + last + 1) // 2
+        above, below = search(middle, last), search(first, middle - 1)
+        return f"CASE WHEN {number} >= '{edges[middle]!r}'::DOUBLE THEN {above} ELSE {below} END"
+
+    cell = search(0, grid.cells - 1)
+    if grid.outside is Outside.APART:
+        lower, upper = (f"'{float(edge)!r}'::DOUBLE" for edge in grid.closed_endpoints)
+        outside = f"WHEN {number} < {lower} THEN 0::{slot} WHEN {number} > {upper} THEN {grid.cells + 1}::{slot}"
+        cell = f"CASE {outside} ELSE {cell} + 1::{slot} END"
+    return f"CASE WHEN NOT isnan({number}) THEN {cell} END"
+
+
 def cell_sql(bound: Sequence[engines.BoundAxis]) -> str:
     """Return SQL for the cell of a row of `read_rows_sql`, the last axis fastest; NULL if it is missing on any axis.
 
     Raises:
-        ValueError: the cells of a grid have no formula.
+        ValueError: a grid without a formula for its cells has too many of them.
     """
-    slots = [slot for slot in _slots_sql(bound) if slot]
-    if len(slots) < len(bound):
-        raise InvalidArgument(
-            "axes", "tuples of a stream are counted only on linear grids and in categories; declare one of these"
-        )
+    slot = slot_type([bound_axis.axis.slots for bound_axis in bound])
+    slots = [
+        _edges_slot_sql(bound_axis.axis.grid, f"n{index}", slot)
+        if formula is None and isinstance(bound_axis.axis, Axis)
+        else formula or ""
+        for index, (bound_axis, formula) in enumerate(zip(bound, _slots_sql(bound), strict=True))
+    ]
     return f"({_cell_index_sql(bound, [f'({slot})' for slot in slots])})::BIGINT"
 
 
