@@ -9,11 +9,16 @@ from fractions import Fraction
 from itertools import pairwise
 from math import isfinite, lcm
 from re import fullmatch
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arguments import InvalidArgument, describe_value, parse_choice, require_integer, require_number, require_type
+from ..cards import Card
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 class Spacing(Enum):
@@ -511,6 +516,31 @@ class Grid:
         """
         edge_indices = np.array(sorted({0, *at, self.cells}))
         return Grid.from_edges(self.edge(edge_indices).tolist(), outside=self.outside)
+
+    def _build_card(self) -> Card:
+        """Return the cells in words: their number, their range and width, and where values outside are counted."""
+        ends, edges = self.edge(np.array([0, self.cells])).tolist(), self.edge(np.arange(min(self.cells, 2**16) + 1))
+        widths = np.diff(edges)
+        narrowest, widest = float(widths.min()), float(widths.max())
+        is_even = self.spacing is Spacing.LINEAR or widest - narrowest <= 1e-9 * widest  # rounding errors of edges
+        rows = [
+            ("cells", f"{self.cells:,}"),
+            ("range", f"{ends[0]:,.10g} to {ends[1]:,.10g}"),
+            ("width of a cell", f"{(ends[1] - ends[0]) / self.cells if is_even else narrowest:.6g}"),
+            ("spacing", self.spacing.value),
+            ("values outside", self.outside.value),
+        ]
+        if not is_even:
+            rows[2] = ("widths of cells", f"{narrowest:.6g} to {widest:.6g}")
+        return Card("Grid of public cells", rows)
+
+    def _repr_html_(self) -> str:
+        """Return the card of the grid, for notebooks."""
+        return self._build_card().to_html()
+
+    def __rich__(self) -> Table:
+        """Return the card of the grid, for terminals with rich."""
+        return self._build_card().to_rich()
 
     def __repr__(self) -> str:
         apart = ", outside=Outside.APART" if self.outside is Outside.APART else ""

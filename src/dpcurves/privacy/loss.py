@@ -10,7 +10,7 @@ from fractions import Fraction
 from importlib import import_module
 from math import ceil, exp, gcd, isfinite, lcm, log, log1p, sqrt
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..arguments import (
     Exact,
@@ -20,7 +20,11 @@ from ..arguments import (
     parse_positive_fraction,
     require_number,
 )
+from ..cards import Card
 from ..codec import STORED
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 BILLIONTH = Decimal("1e-9")
 """rho. The unit that a ledger stores."""
@@ -369,6 +373,29 @@ class PrivacyLoss:
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """Print the loss as a user would write it, in notebooks; `repr` names the fields, as requests store them."""
         printer.text(f"PrivacyLoss({self})")
+
+    def _build_card(self) -> Card:
+        """Return the loss in words: how much likelier its unit's data can make any outcome, and its delta."""
+        rows = [("loss", str(self))]
+        if self.epsilon is None:
+            bound = f"a times {format_loss(self.rho)}"
+            rows.append(("meaning", f"Renyi divergence of order a at most {bound}, for each a above 1"))
+            if not self.delta:
+                rows.append(("epsilon at delta 0.000001", f"{epsilon_of_zcdp(self.rho, 1e-6):.3g}"))
+        else:
+            factor = f"{exp(self.epsilon):.3g}" if self.epsilon < 700 else f"e to the power {format_loss(self.epsilon)}"
+            rows.append(("meaning", f"no outcome becomes more than {factor} times as likely, or as unlikely"))
+        if self.delta:
+            rows.append(("exception", f"more may be lost with probability at most {format_loss(self.delta)}"))
+        return Card("Privacy loss", rows)
+
+    def _repr_html_(self) -> str:
+        """Return the card of the loss, for notebooks."""
+        return self._build_card().to_html()
+
+    def __rich__(self) -> Table:
+        """Return the card of the loss, for terminals with rich."""
+        return self._build_card().to_rich()
 
     def __str__(self) -> str:
         name, amount = ("rho", self.rho) if self.epsilon is None else ("epsilon", self.epsilon)
