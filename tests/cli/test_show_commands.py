@@ -33,6 +33,8 @@ def test_a_kept_result_becomes_the_files_of_its_question(run: Run, asked: Path) 
     for kind in ("json", "csv", "xlsx"):
         assert (asked / f"again.{kind}").read_bytes() == (asked / f"Jan 1.{kind}").read_bytes()
     assert "epsilon 1, replace-one" in run("show", asked / "later.json").stdout
+    run("show", asked / "bars.json", "--plot", asked / "bars.svg")
+    assert "<title>Histogram of delay</title>" in (asked / "bars.svg").read_text()
 
 
 def test_several_of_one_kind_stand_on_one_picture_and_in_one_table(run: Run, asked: Path) -> None:

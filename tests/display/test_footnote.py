@@ -105,3 +105,16 @@ def test_dollar_signs_are_no_mathematics() -> None:
     ax = drawn("cdf", headless_axes(), replace(PRIVACY, unit="$x_{$"))
     ax.figure.canvas.figure.draw_without_rendering()
     assert "$x_{$" in note_of(ax).get_text()
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")
+@pytest.mark.parametrize(
+    "unit", ["東京都千代田区霞が関一丁目の住民登録者数", "WWWW MMMM @@@@ " * 2], ids=["wide", "capitals"]
+)
+def test_lines_of_wide_letters_end_within_the_figure_on_any_axes(unit: str) -> None:
+    wide = replace(LONG, unit=unit, model=unit)
+    figure, narrow = plt.subplots(figsize=(3.6, 3.2))
+    assert_clear(drawn("cdf", headless_axes((3.6, 3.2)), wide))
+    drawn("cdf", narrow, wide)
+    assert note_of(narrow).get_window_extent().x1 <= figure.bbox.width
+    plt.close(figure)

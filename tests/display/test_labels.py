@@ -197,7 +197,11 @@ def check(kind: str, names: list[str], style: str) -> None:
 
 
 EVERY = list(product(KINDS, SETS, STYLES))
-SAMPLE = [EVERY[number] for number in np.random.default_rng(5).permutation(len(EVERY))[:14]]
+SAMPLE = [
+    *(EVERY[number] for number in np.random.default_rng(5).permutation(len(EVERY))[:12]),
+    ("survival", "right to left", "paper"),  # letters of the statement are wider than the estimate
+    ("group_curves", "equal beginnings and ends", "slides"),  # the legend needs more than the largest height
+]
 
 
 @pytest.mark.parametrize(("kind", "labels", "style"), SAMPLE)
@@ -218,3 +222,18 @@ def test_a_long_name_is_whole_on_several_lines_before_it_is_shortened() -> None:
     words = " ".join(text.get_text().replace("\n", " ") for text in figure.axes[0].get_yticklabels())
     assert "at least one employed" in words
     assert "..." not in figure.axes[0].get_xlabel()
+
+
+def test_entries_are_cut_when_the_figure_can_grow_no_more() -> None:
+    ax = headless_axes((3.6, 3.2))  # inches: too small for 7 names of two hundred letters at any growth
+    with use_style("slides", ax):
+        group_curves(ax, [f"{LONG}; {ALIKE}; {number}" for number in range(7)])
+    figure = ax.figure
+    assert isinstance(figure, Figure)
+    figure.draw_without_rendering()
+    legend = ax.get_legend()
+    assert legend is not None
+    box, texts = legend.get_window_extent(), [text.get_text() for text in legend.get_texts()]
+    assert box.width * box.height <= (TUNING.legend_share + 0.02) * figure.bbox.width * figure.bbox.height
+    assert len(set(texts)) == len(texts)
+    assert box.x1 <= figure.bbox.width + 1

@@ -106,6 +106,12 @@ def test_a_publication_is_whole_the_same_again_and_asks_nothing_of_the_outside(t
     assert links == set(two) - {"index.html"}
     assert "Published on 2026-11-29" in page
     assert "200 records, public" in page
+    for name, title in (("cdf", "Distribution of value"), ("roc", "ROC curve of y_score for y_true")):
+        svg = two[f"{name}.svg"].decode()
+        assert f">{title}</text>" in svg
+        assert f"<title>{title}</title>" in svg
+        assert page.count(f">{title}<") == 1, "the heading, and not the picture below it"
+        assert title.encode() in two[f"{name}.png"]
     with pytest.raises(InvalidArgument, match=r"^date: write the date as year-month-day, as in 2026-11-29$"):
         dp.publish(curve, tmp_path / "three", date="29.11.2026")
     assert not (tmp_path / "three").exists()

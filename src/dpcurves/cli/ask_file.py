@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import options as of
 from .accounts import account_of, files_of, open_ledger, require_same_guarantee
-from .output import InputFile, IntervalSettings, Output, View
+from .output import InputFile, IntervalSettings, Output, View, add_title
 from .terminal import (
     ChargedFailure,
     Misuse,
@@ -86,7 +86,7 @@ def deliver(part: Part, question: object, curve: Any, view: View[Any], output: O
         if output.json is None:
             _print_result(question, curve, view, output)
     with part(), show_spinner("drawing"):
-        written += output.write_plot(lambda: view.draw(curve))
+        written += output.write_plot(lambda: add_title(view.draw(curve), _select_result(view, curve)))
     suppress = getattr(getattr(view, "settings", None), "suppress", None)
     covering = {"level": output.confidence_level(), "population": output.population, "suppress": suppress}
     return written + write_files(part, output, {

@@ -351,6 +351,14 @@ def plot_headless(curve: Any, size: tuple[float, float] | None = None, **level: 
     return axes
 
 
+def add_title(axes: Axes, result: object) -> Axes:
+    """Give a plot that stands alone in a file the title of its result, unless it has one; return the axes."""
+    from ..display import set_title
+
+    title = getattr(result, "_title", None)
+    return axes if title is None else set_title(axes, title())
+
+
 class PlainView:
     """Base of views of results without intervals."""
 

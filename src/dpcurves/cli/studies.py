@@ -24,12 +24,13 @@ from .ask_file import (
 )
 from .columns import ALPHA
 from .options import Argument, Option
-from .output import Output, plot_headless, read_text
+from .output import Output, add_title, plot_headless, read_text
 from .terminal import Misuse, make_console, print_to_console, print_to_stderr, show_late_progress_bar, show_progress_bar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from matplotlib.axes import Axes
     from rich.table import Table
 
     from ..conversation import Plans
@@ -385,7 +386,7 @@ def _answer_questions(
     with show_progress_bar("questions", len(outputs)) as fill, suppress_curve_warnings():
         for output, (question, curve) in zip(outputs, study.ask(session), strict=True):
             output.write_json(curve.to_json)
-            output.write_plot(partial(plot_headless, curve))
+            output.write_plot(partial(_draw_with_title, curve))
             print_to_console(
                 make_console(), f"{question.name}: {curve!r}", *(f"  note: {note}" for note in curve.notes)
             )
@@ -395,12 +396,17 @@ def _answer_questions(
                 reference, drift_output = drifts[question.name]
                 drifts_found = drift(reference, {question.name: curve}, false_alarm_rate=question.false_alarm_rate)
                 drift_output.write_json(drifts_found.to_json)
-                drift_output.write_plot(partial(plot_headless, drifts_found))
+                drift_output.write_plot(partial(_draw_with_title, drifts_found))
                 alarms = [word for (_, word), shift in drifts_found.shifts.items() if shift.alarm]
                 print_to_console(make_console(), f"  since {question.since}: alarms {', '.join(alarms) or 'none'}")
                 summaries.append(drifts_found._repr_html_())
             fill(outputs.index(output) + 1)
     return summaries
+
+
+def _draw_with_title(result: Any) -> Axes:
+    """Return the axes of the plot of a result with its title, for a file."""
+    return add_title(plot_headless(result), result)
 
 
 def _render_section(question: StudyQuestion, result: Any, *, first: bool) -> str:

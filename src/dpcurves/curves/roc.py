@@ -314,7 +314,7 @@ class ROC(ClassTableResult):
         """Draw the curve with its bands, and the area with its intervals; return the axes."""
         fpr, tpr = self._mask_unknown("fpr", self.fpr), self._mask_unknown("tpr", self.tpr)
         return display.draw_roc(
-            fpr, tpr, self.auc, title=self.title, positive=self.positive,
+            fpr, tpr, self.auc, positive=self.positive,
             areas=[shade for shade in shades if isinstance(shade, AreaInterval)],
             regions=[shade for shade in shades if isinstance(shade, Region)], **how,
         )  # fmt: skip
@@ -489,7 +489,7 @@ class SmoothAuc(ReleasedResult):
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         """Draw the binormal curve with its area; return the axes."""
-        return display.draw_roc(self.fpr, self.tpr, self.auc, title=self._title(), **how)
+        return display.draw_roc(self.fpr, self.tpr, self.auc, **how)
 
     def _question(self) -> dict[str, object]:
         """Return no JSON fields: the release has all that is needed."""

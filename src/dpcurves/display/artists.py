@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from textwrap import wrap
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib import ticker
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.text import Annotation
+from matplotlib.text import Annotation, Text
+from matplotlib.textpath import text_to_path
 from matplotlib.transforms import IdentityTransform
 
 from ..conversation import PrivacyStatement
 from .numerals import IN_UTC, format_date, format_label, format_number, format_numbers, is_date_axis
 from .styles import is_dark, scale_font_size
 from .text import describe_size, footer, warns_of_seed
+
+if TYPE_CHECKING:
+    from matplotlib.backend_bases import RendererBase
 
 MOST_AXIS_TICKS = 6
 """Ticks. The most ticks along x."""
@@ -141,6 +146,26 @@ PALE_WARNING = "#ff8a80"
 """Colour of a warning on a dark background."""
 
 
+def measure_in(text: Text, renderer: RendererBase | None = None) -> Callable[[str], float]:
+    """Return a function that measures the width in pixels of a line in the font of `text`.
+
+    Args:
+        text: The text, on a figure.
+        renderer: Measures with its hinting; None: by the outlines of the letters, before a figure is drawn.
+    """
+
+    def measure(line: str) -> float:
+        """Return the width of a line in pixels."""
+        font = text.get_fontproperties()
+        if renderer is not None:
+            return float(renderer.get_text_width_height_descent(line, font, ismath=False)[0])
+        figure = text.get_figure(root=True)
+        points = float(text_to_path.get_text_width_height_descent(line, font, ismath=False)[0])
+        return points * (100.0 if figure is None else figure.dpi) / 72
+
+    return measure
+
+
 class Footnote(Annotation):
     """The privacy statements of all curves on an axes, placed below the label of the x axis.
 
@@ -169,9 +194,7 @@ class Footnote(Annotation):
         is_laid_out = ax.figure.get_layout_engine() is not None
         # y tick labels are 8 points large, and 6 characters of them fit by default
         narrowed = max(names - 6, 0) * 8.0 / LETTER_SIZE if is_laid_out else 0
-        # at least 24 characters a line
-        self._letters = max(24, int(across * 72 / ax.figure.dpi / scale_font_size(LETTER_WIDTH) - narrowed))
-        self._letter_width = scale_font_size(LETTER_WIDTH) / 72  # inches: files have other dots per inch than screens
+        self._width = across - narrowed * scale_font_size(LETTER_WIDTH) / 72 * ax.figure.dpi
         self._warning = PALE_WARNING if is_dark(ax) else WARNING
 
     @classmethod
@@ -195,19 +218,29 @@ class Footnote(Annotation):
             self.set_color(self._warning)
         self._write()
 
-    def _write(self) -> None:
+    def _write(self, renderer: RendererBase | None = None) -> None:
         """Write all claims and notes, with the names of their curves unless all curves share them."""
         claims = list(self.claims) if len(self.claims) == 1 else _prefix_names(self.claims)
         notes = _prefix_names({text: names * (len(names) < self.curves) for text, names in self.notes.items()})
         paragraphs = [paragraph for text in (*claims, *notes) for paragraph in text.splitlines()]
-        lines = [line for paragraph in paragraphs for line in wrap(paragraph, self._letters)]
-        self.set_text("\n".join(lines))
+        measure = measure_in(self, renderer)
+        self.set_text("\n".join(line for paragraph in paragraphs for line in self._break_lines(paragraph, measure)))
 
-    def fit(self, width: float) -> bool:
-        """Wrap the lines at `width` pixels, and return whether the text changed."""
-        letter_width = self._letter_width * self.get_figure(root=True).dpi  # type: ignore[union-attr]
-        before, self._letters = self.get_text(), max(24, int(width / letter_width))  # characters, at least
-        self._write()
+    def _break_lines(self, paragraph: str, measure: Callable[[str], float]) -> list[str]:
+        """Return a paragraph in lines that are measured to be at most as wide as the footnote."""
+        figure = self.get_figure(root=True)
+        letter_width = scale_font_size(LETTER_WIDTH) / 72 * (100.0 if figure is None else figure.dpi)  # pixels
+        letters = max(24, int(self._width / letter_width))  # the estimate is the most; no line is below 12 characters
+        lines = wrap(paragraph, letters)
+        while letters > 12 and any(measure(line) > self._width for line in lines):
+            letters -= max(1, letters // 24)
+            lines = wrap(paragraph, letters)
+        return lines
+
+    def fit(self, width: float, renderer: RendererBase) -> bool:
+        """Wrap the lines at `width` pixels of a renderer, and return whether the text changed."""
+        before, self._width = self.get_text(), width
+        self._write(renderer)
         return self.get_text() != before
 
     @property

@@ -499,6 +499,15 @@ def set_title(ax: Axes, title: str) -> Axes:
     return ax
 
 
+def find_title(ax: Axes) -> str:
+    """Return the title of a plot, or the common title of several plots, in one line; empty if it has none."""
+    figure = ax.figure.get_figure(root=True)
+    titles = [axes.get_title() for axes in figure.axes if axes.get_title()]
+    legends = [legend.get_title().get_text() for legend in figure.legends]
+    title = legends[0] if legends else figure.get_suptitle() or (titles[0] if len(titles) == 1 else "")
+    return " ".join(title.split())
+
+
 def reserve_legend_room(ax: Axes, room: float) -> None:
     """Leave the fraction `room` of the height free for the legend, above everything drawn so far."""
     ax.autoscale(axis="y")
@@ -531,7 +540,7 @@ def save_figure(ax: Axes, path: str | PathLike[str]) -> None:
 
 
 def save_axes(ax: Axes, place: str | PathLike[str] | IO[bytes], ending: str, dots: int = 200) -> None:
-    """Write the figure of `ax` to a file, in the format of a suffix, without date and program name.
+    """Write the figure of `ax` to a file, in the format of a suffix, with its title, without date and program name.
 
     Args:
         ax: The axes.
@@ -541,9 +550,15 @@ def save_axes(ax: Axes, place: str | PathLike[str] | IO[bytes], ending: str, dot
     """
     from matplotlib import rc_context
 
+    title = find_title(ax)
     with rc_context({"svg.hashsalt": SALT, "svg.fonttype": "none"}):
         ax.figure.canvas.figure.savefig(
-            place, format=ending[1:], dpi=dots, metadata=SILENT[ending], bbox_inches="tight", pad_inches=0.05
+            place,
+            format=ending[1:],
+            dpi=dots,
+            metadata={**SILENT[ending], **({"Title": title} if title else {})},
+            bbox_inches="tight",
+            pad_inches=0.05,
         )
 
 

@@ -23,8 +23,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, MaxNLocator
 from matplotlib.transforms import Bbox
 
-from .artists import Footnote
-from .numerals import break_label, cut_middle, distinguish_labels, shorten_entries
+from .artists import Footnote, measure_in
+from .numerals import LONGEST_LABEL, break_label, cut_middle, distinguish_labels, shorten_entries
 
 if TYPE_CHECKING:
     from matplotlib.backend_bases import RendererBase
@@ -94,6 +94,8 @@ class LegendRequest:
     label_color: str
     title_pad: float = 0.0
     """Points between the plot and its title, above the legend."""
+    longest_entry: int = 3 * LONGEST_LABEL
+    """Characters. Longer entries are cut in the middle; lowered only when the figure can grow no more."""
 
 
 class FittedLayout(ConstrainedLayoutEngine):
@@ -156,6 +158,7 @@ class FittedLayout(ConstrainedLayoutEngine):
                 except UserWarning:  # mostly the height is missing; the next steps find the right size
                     width, height = fig.get_size_inches()
                     self._resize(fig, *((1.2 * width, height) if attempt % 2 else (width, 1.4 * height)))
+                    self._lower_legends(fig)
         super().execute(fig)
 
     def _resize(self, fig: Figure, width: float, height: float) -> None:
@@ -227,7 +230,7 @@ class FittedLayout(ConstrainedLayoutEngine):
     def _wrap_notes(self, fig: Figure, renderer: RendererBase) -> bool:
         """Wrap the statements below the plots at the width of the figure; return whether a text changed."""
         notes = [(ax, Footnote.from_axes(ax)) for ax in fig.axes]
-        return any([note.fit(self._room_right_of(ax, fig)) for ax, note in notes if note is not None])
+        return any([note.fit(self._room_right_of(ax, fig), renderer) for ax, note in notes if note is not None])
 
     def _find_free_corner(
         self, ax: Axes, legend: Legend, request: LegendRequest, fig: Figure, renderer: RendererBase
@@ -320,11 +323,38 @@ class FittedLayout(ConstrainedLayoutEngine):
         legends = [legend for legend in (*(ax.get_legend() for ax in fig.axes), *fig.legends) if legend is not None]
         areas = [legend.get_window_extent(renderer) for legend in legends]
         covered = sum(box.width * box.height for box in areas) / fig.dpi**2
-        grown[1] = max(grown[1], covered / (self._tuning.legend_share * grown[0]))
+        needed = covered / self._tuning.legend_share  # square inches of the figure
+        highest = self._tuning.largest_growth * high
+        grown[0] = max(grown[0], min(needed / highest, self._tuning.largest_growth * wide))
+        grown[1] = max(grown[1], needed / grown[0])
+        if needed > 1.001 * grown[0] * highest and self._shorten_entries():  # the figure can grow no more
+            return True
         if grown[0] - width < 0.02 and grown[1] - height < 0.02:  # inches
             return False
         self._resize(fig, *grown)
         return self._grown_size != (width, height)
+
+    def _lower_legends(self, fig: Figure) -> None:
+        """Wrap legends anew at the width of the figure, and cut entries while they take half of its largest height."""
+        renderer, highest = fig._get_renderer(), self._tuning.largest_growth * self._requested_size[1] * fig.dpi  # type: ignore[attr-defined]
+        self._place_legends(fig, renderer)
+        while sum(_legend_heights(fig, renderer)) > 0.5 * highest and self._shorten_entries():
+            self._place_legends(fig, renderer)
+
+    def _shorten_entries(self) -> bool:
+        """Cut the entries of legends above plots to five sixths of their length; return whether one was cut."""
+        is_shorter = False
+        for request in self._legends.values():
+            if request.is_above and request.longest_entry > 30:  # characters that an entry keeps
+                request.longest_entry = request.longest_entry * 5 // 6
+                is_shorter = True
+        return is_shorter
+
+
+def _legend_heights(fig: Figure, renderer: RendererBase) -> list[float]:
+    """Return the heights in pixels of the legends of all plots."""
+    legends = (ax.get_legend() for ax in fig.axes)
+    return [float(legend.get_window_extent(renderer).height) for legend in legends if legend is not None]
 
 
 def _row_growth(ax: Axes, fig: Figure, renderer: RendererBase) -> float:
@@ -351,7 +381,7 @@ def _create_legend(ax: Axes, request: LegendRequest, columns: int, letters: int)
         handles, labels = [handles[entry] for entry in order], [labels[entry] for entry in order]
     words = [
         "\n".join(part for line in label.splitlines() for part in break_label(line, letters))
-        for label in shorten_entries(labels)
+        for label in shorten_entries(labels, request.longest_entry)
     ]
     where: dict[str, Any] = {"loc": request.place, **request.inside_style}
     if request.is_above:
@@ -379,7 +409,7 @@ def _describe_legend(legend: Legend) -> tuple[Any, ...]:
 
 def fit_text(text: Text, whole: str, room: float, most_lines: int, renderer: RendererBase) -> str:
     """Return `whole` in lines of at most `room` pixels; if there would be too many lines, cut in the middle."""
-    measure = _make_measure(text, renderer)
+    measure = measure_in(text, renderer)
     if all(measure(line) <= room for line in whole.splitlines()):
         return whole
     for longest in (len(whole), 240, 200, 160, 130, 100, 80, 60, 40, 24):  # characters
@@ -387,16 +417,6 @@ def fit_text(text: Text, whole: str, room: float, most_lines: int, renderer: Ren
         if len(lines) <= most_lines:
             return "\n".join(lines)
     return "\n".join(lines)
-
-
-def _make_measure(text: Text, renderer: RendererBase) -> Callable[[str], float]:
-    """Return a function that measures the width in pixels of a line in the font of `text`."""
-
-    def measure(line: str) -> float:
-        """Return the width of a line in pixels."""
-        return float(renderer.get_text_width_height_descent(line, text.get_fontproperties(), ismath=False)[0])
-
-    return measure
 
 
 def _wrap_measured(text: str, room: float, measure: Callable[[str], float]) -> list[str]:

@@ -31,7 +31,6 @@ from .canvas import (
     reserve_legend_room,
 )
 from .numerals import format_interval, format_label, format_number
-from .styles import scale_font_size
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -95,7 +94,6 @@ def draw_roc(
     auc: float,
     privacy: PrivacyStatement,
     *,
-    title: str = "",
     positive: str = "",
     areas: Sequence[AreaInterval] = (),
     regions: Sequence[Region] = (),
@@ -107,7 +105,6 @@ def draw_roc(
         fpr: Share of negatives above each threshold.
         tpr: Share of positives above each threshold.
         auc: Area under the curve.
-        title: Title of an unnamed curve; named curves may share one plot.
         positive: Label of positives, for the axes.
         areas: Confidence intervals of the area, first for these records.
         regions: Bands, wider ones first.
@@ -117,8 +114,6 @@ def draw_roc(
         _draw_diagonal(picture.ax, CHANCE)
         label = f" (positive label: {format_label(positive, 30)})" if positive else ""
         _frame_shares(picture, f"false positive rate{label}", f"true positive rate{label}")
-    if picture.name is None and not picture.ax.get_title():
-        picture.ax.set_title(format_for(picture.ax, title), fontsize=scale_font_size(10), parse_math=False)
     for edges, shade in regions:
         picture.shade_band(edges, *shade)
     (_, digits), *intervals = area_rows(float(auc), areas)
