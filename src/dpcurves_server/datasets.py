@@ -12,13 +12,13 @@ from sqlalchemy import Connection, Row, insert, select
 
 from dpcurves.arguments import ArgumentError, InvalidArgument
 from dpcurves.curves.question_json import declared_columns_to_json
-from dpcurves.data import Axis, Categories, CsvFile, Grid
+from dpcurves.data import Axis, Categories, CsvFile, Grid, TypedAxis
 from dpcurves.ledger import Account, Balance, Event, Statement
 from dpcurves.ledger.account import require_name
 from dpcurves.privacy import Adjacency, AdjacencyWithoutBound, Unit
 from dpcurves_parties.serving.messages import ProtocolError
 
-from .declared_columns import Declared, columns_from_json
+from .declared_columns import Declared, columns_from_json, has_unknown_range
 from .store import DATASETS, Archive, format_now
 from .visitors import Right, Subject, Visitor, not_found, require
 
@@ -52,7 +52,12 @@ def _require_column(records: Records, declared: Declared) -> None:
     existing columns.
     """
     name = str(declared.column)
-    axis = declared if isinstance(declared, Categories) else Axis(name, Grid(declared.lower, declared.upper, cells=1))
+    axis: Axis | Categories
+    if isinstance(declared, Categories):
+        axis = declared
+    else:  # questions without a range read dates, too
+        axis_class = TypedAxis if has_unknown_range(declared) else Axis
+        axis = axis_class(name, Grid(declared.lower, declared.upper, cells=1))
     try:
         records.check([axis])
         return
@@ -73,6 +78,7 @@ class Relation(Enum):
     FIRST = "the first version"
     SAME_PEOPLE = "the same people: one account pays for both"
     OTHER_PEOPLE = "other people: a separate account"
+    BUDGET_RAISED = "the same people, whose earlier account is closed: a further account pays"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +143,17 @@ class Source:
         from dpcurves.records.engines import table_from_url
 
         return table_from_url(self.data, self.table)
+
+    def count_units(self, unit: Unit) -> int:
+        """Return the number of units, which is public under replace-one. This opens the records."""
+        from dpcurves.records import open_records
+
+        # The choice of a unit's records does not change the number of units, so any key will do.
+        records = open_records(self.records(), unit=unit, key=bytes(32), delimiter=self.delimiter)
+        try:
+            return records.units()
+        finally:
+            records.close()
 
     def require_schema(self, unit: Unit, columns: Sequence[Declared]) -> None:
         """Refuse records that lack a declared column or the unit's column, or have it with another type.

@@ -18,7 +18,7 @@ from pyarrow import csv, parquet
 
 from dpcurves.arguments import InvalidArgument
 from dpcurves.curves.question_json import declared_columns_from_json, declared_columns_to_json
-from dpcurves.data import Categories
+from dpcurves.data import Categories, UnlistedCategories, parse_universe
 from dpcurves.inference import public_generator
 from dpcurves.models import NumericColumn
 from dpcurves_parties.serving.messages import ProtocolError
@@ -28,13 +28,47 @@ UNKNOWN_RANGE = (-(2.0**100), 2.0**100)
 """Declared range of a column of numbers with an unknown range, which questions find privately."""
 
 
+UNKNOWN_DATES = (-(2.0**99), 2.0**99)
+"""Declared range of a column of dates, times or durations by its schema, whose range questions find privately."""
+UNKNOWN_CSV_DATES = (-(2.0**98), 2.0**98)
+"""Declared range of a column of dates in a CSV file, which declares no types: days since 1970-01-01."""
+NAME_UNIVERSE = "!-~ À-ÿ:60"
+"""Universe of unknown categories: up to 60 letters of Western European languages, digits and signs. A name needs more
+units the longer it is, whatever the longest length: the expected number of made-up names is split over the lengths."""
+
+
 def has_unknown_range(column: Declared) -> bool:
-    """Return True for a column of numbers with an unknown range.
+    """Return True for a column of numbers or of dates with an unknown range.
 
     >>> has_unknown_range(NumericColumn("income", *UNKNOWN_RANGE)), has_unknown_range(NumericColumn("age", 0, 120))
     (True, False)
     """
-    return isinstance(column, NumericColumn) and (column.lower, column.upper) == UNKNOWN_RANGE
+    return has_dates(column) or (isinstance(column, NumericColumn) and (column.lower, column.upper) == UNKNOWN_RANGE)
+
+
+def has_dates(column: Declared) -> bool:
+    """Return True for a column of dates, times or durations."""
+    is_typed = isinstance(column, NumericColumn) and (column.lower, column.upper) == UNKNOWN_DATES
+    return is_typed or has_csv_dates(column)
+
+
+def has_csv_dates(column: Declared) -> bool:
+    """Return True for a column of dates in a CSV file."""
+    return isinstance(column, NumericColumn) and (column.lower, column.upper) == UNKNOWN_CSV_DATES
+
+
+def has_unknown_categories(column: Declared) -> bool:
+    """Return True for a column of categories that questions find privately.
+
+    >>> has_unknown_categories(declare_unknown_categories("city")), has_unknown_categories(Categories("sex", ("f",)))
+    (True, False)
+    """
+    return isinstance(column, UnlistedCategories)
+
+
+def declare_unknown_categories(name: str) -> UnlistedCategories:
+    """Return a column of categories that questions find privately, in `NAME_UNIVERSE`, which needs no delta."""
+    return UnlistedCategories(name, universe=parse_universe(NAME_UNIVERSE))
 
 
 def columns_from_json(columns: Any) -> tuple[Declared, ...]:
@@ -82,9 +116,11 @@ def dummy_table(columns: Sequence[Declared], rows: int, names: Collection[str] |
 def _sample_column(column: Declared, generator: np.random.Generator, rows: int) -> Any:
     """Return `rows` independent uniform values of a declared column, as an Arrow array."""
     if isinstance(column, Categories):
-        values = list(column.values)
+        values = ["A", "B", "C"] if has_unknown_categories(column) else list(column.values)
         uniform_values = values if len({type(value) for value in values}) == 1 else list(map(str, values))
         return pa.array(uniform_values).take(pa.array(generator.integers(len(uniform_values), size=rows)))
+    if has_dates(column):  # days of five years from 2020-01-01
+        return pa.array(generator.integers(18262, 20089, size=rows), pa.int32()).cast(pa.date32())
     lower, upper = (0.0, 100.0) if has_unknown_range(column) else (column.lower, column.upper)
     return pa.array(generator.uniform(lower, upper, rows))
 

@@ -16,7 +16,14 @@ from dpcurves.cli.options import DECLARED_NUMBER, format_label
 from dpcurves.data import Categories, Category
 from dpcurves.models import NumericColumn
 
-from .declared_columns import Declared, has_unknown_range
+from .declared_columns import (
+    NAME_UNIVERSE,
+    Declared,
+    has_csv_dates,
+    has_dates,
+    has_unknown_categories,
+    has_unknown_range,
+)
 from .forms import MODEL, Field, Form, Given
 from .planner import has_numbers
 from .schema_alignment import LABEL_COLUMNS, OTHER_CLASSES, USUAL_LABELS, find_declared, find_other_class
@@ -119,6 +126,8 @@ AUTOMATIC = frozenset({
     "cdf", "quantiles", "histogram", "summary", "sum", "mean", "variance", "survival", "scores",
 })  # fmt: skip
 """Questions that find the range of a column privately, for a part of their price."""
+DATED = frozenset({"cdf", "quantiles", "histogram"})
+"""Questions about dates and times, of those that find the range privately."""
 CELLS = {
     "cdf": "512", "quantiles": "512", "roc": "16384", "scores": "100", "calibration": "4096",
     "hosmer-lemeshow": "4096", "binned-residuals": "4096", "interval-censored": "20",
@@ -323,6 +332,10 @@ def _has_label(column: Declared, default: str | None) -> bool:
 
 def _is_allowed(form: Form, field: Field, column: Declared) -> bool:
     """Return True if a declared column has the type that a field needs."""
+    if has_dates(column):
+        return field.name == "column" and form.command in DATED
+    if has_unknown_categories(column):
+        return field.name == "by" or (field.name == "column" and _counts_categories(form))
     if field.name in ("by", "rows", "columns") or (field.name == "column" and _counts_categories(form)):
         return isinstance(column, Categories)
     if field.name == "features":
@@ -348,8 +361,12 @@ def _is_label_column(form: Form, column: Declared) -> bool:
 
 def _column_option(column: Declared) -> Option:
     """Return a column as an option, with its declared range."""
+    if has_dates(column):
+        return Option(str(column.column), f"{column.column} (dates or times)")
     if has_unknown_range(column):
         return Option(str(column.column), f"{column.column} (range not known)")
+    if has_unknown_categories(column):
+        return Option(str(column.column), f"{column.column} (categories not known)")
     if isinstance(column, NumericColumn):
         lower, upper = f"{column.lower:.12g}", f"{column.upper:.12g}"
         return Option(str(column.column), f"{column.column} ({lower} to {upper})", "", lower, upper)
@@ -380,6 +397,8 @@ def _coefficient_options(columns: Sequence[Declared]) -> list[Option]:
     """Return the coefficients of a regression as options: numeric columns, and values of categorical ones."""
     options = []
     for column in columns:
+        if has_dates(column) or has_unknown_categories(column):
+            continue
         if isinstance(column, NumericColumn):
             options.append(Option(str(column.column), str(column.column)))
         else:
@@ -395,7 +414,7 @@ def complete_fields(form: Form, values: Given, columns: Sequence[Declared]) -> G
             part such as ``grid.cells``.
     """
     declared = {str(item.column): item for item in columns}
-    values = _fill_automatic_ranges(form, values, declared)
+    values = _fill_universe(form, _fill_automatic_ranges(form, values, declared), declared)
     completed = dict(values)
     if form.command == "verify" and not (_field_text(values, "above") or _field_text(values, "below")):
         completed["above"] = ["0"]
@@ -425,18 +444,33 @@ def _fill_automatic_ranges(form: Form, values: Given, declared: Mapping[str, Dec
     for name in {"grid", "bounds"} & {field.name for field in form.fields}:
         sources = [source for source in RANGES[name] if source in values]
         column = declared.get(_field_text(values, sources[0])) if sources else None
-        typed = [_field_text(values, text) for text in (f"{name}.lower", f"{name}.upper", name, "values", "edges")]
-        if column is not None and has_unknown_range(column) and not any(typed):
+        typed = [text for text in (f"{name}.lower", f"{name}.upper", name, "values", "edges")
+                 if _field_text(values, text)]  # fmt: skip
+        if column is not None and has_dates(column) and typed:
+            raise InvalidArgument(typed[0], "the range of dates and times is found privately; leave the field empty")
+        if column is not None and has_unknown_range(column) and not typed:
             filled = {field: texts for field, texts in filled.items() if not field.startswith(f"{name}.")}
             filled[name] = ["auto"]
+            if has_csv_dates(column) and not _field_text(values, "measured_in"):
+                filled["measured_in"] = ["date"]  # schemas with types say so themselves
     return filled
+
+
+def _fill_universe(form: Form, values: Given, declared: Mapping[str, Declared]) -> Given:
+    """Return the typed fields, with the universe of a column whose categories the question finds privately."""
+    sources = ("by", "column") if _counts_categories(form) else ("by",)
+    columns = [declared.get(name.strip()) for source in sources for name in values.get(source, ())]
+    is_unknown = any(column is not None and has_unknown_categories(column) for column in columns)
+    has_field = any(field.name == "universe" for field in form.fields)
+    is_typed = any(_field_text(values, name) for name in ("universe", "categories"))
+    return {**values, "universe": [NAME_UNIVERSE]} if is_unknown and has_field and not is_typed else values
 
 
 def _list_declared(form: Form, field: Field, values: Given, declared: Mapping[str, Declared]) -> list[str]:
     """Return the declared values of another field's column, as one text, except the value of a third field."""
     source, without = DECLARED.get(field.name, ("column", ""))
     column = declared.get(_field_text(values, source))
-    if not isinstance(column, Categories):
+    if not isinstance(column, Categories) or has_unknown_categories(column):
         return []
     default = next((member.default for member in form.fields if member.name == without), None)
     excluded = find_declared(column, _field_text(values, without) or default or "") if without else None
@@ -572,10 +606,12 @@ def _add_values(field: Field, text: str, declared: Mapping[str, Declared], value
     column = declared.get(text.strip())
     if column is None or _field_text(values, "categories"):
         return text
+    if field.name == "by" and not (isinstance(column, Categories) and not has_unknown_categories(column)):
+        return text
+    if has_unknown_categories(column):
+        raise InvalidArgument(field.name, f"this question needs the categories of {text.strip()!r}; declare them first")
     if isinstance(column, Categories):
         return f"{column.column}={','.join(map(_format_label, column.values))}"
-    if field.name == "by":
-        return text
     if has_unknown_range(column):
         raise InvalidArgument(field.name, f"this question needs the range of {text.strip()!r}; declare it first")
     return f"{column.column}={column.lower!r}:{column.upper!r}"

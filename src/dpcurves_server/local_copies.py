@@ -114,7 +114,7 @@ class AnswerCopies:
         account = self.dataset.account
         unit = account.unit
         settings = [table, f"dataset={_quote(account.dataset)}", f"ledger={_quote(self.ledger_url)}",
-                    f"budget={write_loss_code(account.cap)}", "adjacency=dp.ADD_REMOVE"]  # fmt: skip
+                    f"budget={write_loss_code(account.cap)}", f"adjacency=dp.{account.neighbours.name}"]  # fmt: skip
         settings += [f"unit={_quote(unit.column)}"] if unit.column else []
         settings += [f"rows_per_unit={unit.records}"] if unit.column and unit.is_bounded else []
         question = "\n".join([*imports, "import dpcurves as dp", *code.imports, "", f"question = {code.expression}"])

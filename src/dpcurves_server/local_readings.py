@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from dpcurves.arguments import InvalidArgument
 from dpcurves.curves import CDF, ByCategory
 from dpcurves.display import format_number
+from dpcurves.display.numerals import DATE, format_axis_interval, format_date, is_date_axis
 from dpcurves.records.value_names import parse_number
 
 LEVEL = 0.95
@@ -58,7 +60,11 @@ def read_quantiles(curves: Mapping[str, CDF], text: str) -> list[Reading]:
     readings = []
     for group, curve in curves.items():
         lower, upper = curve.quantile_interval(float(share), LEVEL)
-        readings.append(Reading(group, words, _format_reading(float(curve.quantile(float(share))), lower, upper)))
+        value = float(curve.quantile(float(share)))
+        day = format_date(value, curve.label)
+        interval = format_axis_interval(lower, upper, curve.label)
+        shown = f"{day} (95% for these records: {interval})" if day else _format_reading(value, lower, upper)
+        readings.append(Reading(group, words, shown))
     return readings
 
 
@@ -68,11 +74,9 @@ def read_shares_above(curves: Mapping[str, CDF], text: str) -> list[Reading]:
     The interval comes from the simultaneous band at the edges beside the value, so it holds for any value.
 
     Raises:
-        ValueError: The text is no number.
+        ValueError: The text is no number; of dates and times, no date.
     """
-    value = parse_number(text)
-    if value is None:
-        raise InvalidArgument("above", "type a number, as 18")
+    value = _parse_value(text, next(iter(curves.values())).label)
     readings = []
     for group, curve in curves.items():
         lower, upper = curve.band(LEVEL)
@@ -82,6 +86,23 @@ def read_shares_above(curves: Mapping[str, CDF], text: str) -> list[Reading]:
         interval = 1 - float(upper[right]), 1 - float(lower[left])
         readings.append(Reading(group, f"share at or above {text}", _format_reading(share, *interval)))
     return readings
+
+
+def _parse_value(text: str, label: str) -> float:
+    """Return a typed number; on an axis of dates or times, a date as days or seconds since 1970-01-01. Raises
+    `InvalidArgument`.
+    """
+    if not is_date_axis(label):
+        value = parse_number(text)
+        if value is None:
+            raise InvalidArgument("above", "type a number")
+        return float(value)
+    try:
+        typed = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidArgument("above", "type a date, as in 2024-01-31") from None
+    seconds = (typed if typed.tzinfo else typed.replace(tzinfo=UTC)).timestamp()
+    return seconds / 86_400 if label.endswith(f"({DATE})") else seconds
 
 
 def _format_reading(value: float, lower: float, upper: float) -> str:

@@ -48,8 +48,19 @@ class ColumnUse(Enum):
     """What a column is used as."""
 
     NUMBERS = "numbers"
+    DATES = "dates"
     CATEGORIES = "categories"
     NONE = "none"
+
+
+ANY_USE = (ColumnUse.NONE, ColumnUse.NUMBERS, ColumnUse.CATEGORIES)
+"""Uses of a column whose schema declares numbers or no type."""
+FIELD_USES = (ColumnUse.NONE, ColumnUse.NUMBERS, ColumnUse.DATES, ColumnUse.CATEGORIES)
+"""Uses of a column of a CSV file."""
+TEXT_USES = (ColumnUse.NONE, ColumnUse.CATEGORIES)
+"""Uses of a column of text."""
+TIME_USES = (ColumnUse.NONE, ColumnUse.DATES)
+"""Uses of a column of dates, times or durations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +74,7 @@ class ProposedColumn:
         upper: The upper bound of numbers, as typed; empty if nothing is proposed.
         values: The categories, as typed, with commas between them; empty if nothing is proposed.
         has_numbers: Whether the schema declares numbers; None if it declares no type, as in CSV files.
+        uses: The uses that the declared type allows.
     """
 
     name: str
@@ -71,6 +83,7 @@ class ProposedColumn:
     upper: str = ""
     values: str = ""
     has_numbers: bool | None = None
+    uses: tuple[ColumnUse, ...] = ANY_USE
 
 
 RANGES_BY_WORD: Mapping[str, tuple[str, str]] = MappingProxyType({
@@ -89,6 +102,8 @@ FLAG_WORDS = frozenset({
     "churn", "dead", "death", "default", "died", "event", "label", "outcome", "target", "treated", "treatment",
 })  # fmt: skip
 """Words in the names of columns that usually hold 0 and 1."""
+DATE_WORDS = frozenset({"birthday", "birthdate", "date", "dob"})
+"""Words in the names of columns of dates."""
 IDENTIFIER_WORDS = frozenset({"code", "id", "identifier", "key", "uuid", "zip"})
 """Words in the names of columns whose numbers count nothing."""
 CATEGORY_WORDS = frozenset({
@@ -106,7 +121,7 @@ def propose_column(name: str, has_numbers: bool | None) -> ProposedColumn:
     >>> [propose_column(name, True).use.value for name in ("x", "patientId")], propose_column("x", None).use.value
     (['numbers', 'none'], 'none')
     """
-    words = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())
+    words = _split_name(name)
     bounds = next((RANGES_BY_WORD[word] for word in words if word in RANGES_BY_WORD), ("", ""))
     if FLAG_WORDS & set(words):
         return ProposedColumn(name, ColumnUse.CATEGORIES, values="0,1", has_numbers=has_numbers)
@@ -116,6 +131,11 @@ def propose_column(name: str, has_numbers: bool | None) -> ProposedColumn:
     if has_numbers is not True and CATEGORY_WORDS & set(words):
         return ProposedColumn(name, ColumnUse.CATEGORIES, has_numbers=has_numbers)
     return ProposedColumn(name, has_numbers=has_numbers)
+
+
+def _split_name(name: str) -> list[str]:
+    """Return the words of a column's name, in lower case, also of one such as ``visitDate``."""
+    return re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,13 +223,19 @@ def _read_columns(source: Source) -> tuple[Column, ...]:
 
 
 def _propose(column: Column) -> ProposedColumn:
-    """Return the proposal for a column of a schema. Columns that are neither numbers nor text are left out."""
+    """Return the proposal for a column of a schema. Columns that are neither numbers, text nor times are left out."""
     from dpcurves.records.source import ColumnKind
 
+    if column.kind is ColumnKind.TIMES and column.elapsed_time is not None:
+        return ProposedColumn(column.name, ColumnUse.DATES, has_numbers=False, uses=TIME_USES)
     if column.kind in (ColumnKind.TIMES, ColumnKind.OTHER):
-        return ProposedColumn(column.name, has_numbers=False)
+        return ProposedColumn(column.name, has_numbers=False, uses=(ColumnUse.NONE,))
     is_untyped = column.kind in (ColumnKind.FIELDS, ColumnKind.UNTYPED, ColumnKind.OBJECTS)
-    return propose_column(column.name, None if is_untyped else column.kind is ColumnKind.NUMBERS)
+    proposal = propose_column(column.name, None if is_untyped else column.kind is ColumnKind.NUMBERS)
+    if column.kind is ColumnKind.FIELDS:
+        use = ColumnUse.DATES if DATE_WORDS & set(_split_name(column.name)) else proposal.use
+        return replace(proposal, use=use, uses=FIELD_USES)
+    return replace(proposal, uses=TEXT_USES) if column.kind is ColumnKind.TEXT else proposal
 
 
 def _find_csv_format(path: Path, delimiter: str, encoding: str) -> Source:
@@ -302,36 +328,48 @@ class TableFacts:
 
     Attributes:
         cap: The budget.
+        neighbours: What is hidden: that a person is in the table, or what the record of a person says.
         unit: The privacy unit.
         columns: The public schema.
         decimal: The decimal sign in a CSV file.
     """
 
     cap: PrivacyLoss
+    neighbours: Neighbours
     unit: Unit
     columns: tuple[Declared, ...]
     decimal: str = "."
 
 
 def register_table(services: Services, table: LocalTable, facts: TableFacts) -> None:
-    """Register a table with its one user, whose allowance is the whole budget, under add-remove.
+    """Register a table with its one user, whose allowance is the whole budget. Under replace-one the number of people
+    is public, and counted here.
 
     Each step is skipped if an earlier call has done it, so that a registration that was interrupted is completed.
 
     Raises:
-        ValueError: The table has no declared column of this type, or the account exists with other facts.
+        ValueError: The table has no declared column of this type, no record under replace-one, or the account exists
+            with other facts.
     """
     source = replace(table.source, decimal=facts.decimal)
-    account = Account(table.name, Neighbours.ADD_REMOVE, facts.unit, facts.cap)
+    account = Account(table.name, facts.neighbours, facts.unit, facts.cap)
     source.require_schema(facts.unit, facts.columns)
     if all(person.name != PERSON for person in services.people.all(MACHINE)):
         services.people.add(MACHINE, PERSON, secrets.token_urlsafe(32))  # this password is never used to sign in
     if all(dataset.name != table.name for dataset in services.datasets.all(MACHINE)):
+        units = source.count_units(facts.unit) if facts.neighbours.has_public_units else None
+        if units == 0:
+            raise InvalidArgument("adjacency", "the table has no person yet; choose that their number is hidden")
         services.datasets.add(
-            MACHINE, account, source, facts.columns, name=table.name, relation=Relation.FIRST, units=None
+            MACHINE, account, source, facts.columns, name=table.name, relation=Relation.FIRST, units=units
         )  # fmt: skip
     if all(project.name != table.name for project in services.projects.all(MACHINE)):
         services.projects.make(MACHINE, table.name, table.name)
-    services.projects.set_allowance(MACHINE, table.name, facts.cap)
     services.projects.add_member(MACHINE, table.name, PERSON)
-    services.projects.set_allowance(MACHINE, table.name, facts.cap, PERSON)
+    set_allowances(services, table.name, facts.cap)
+
+
+def set_allowances(services: Services, name: str, cap: PrivacyLoss) -> None:
+    """Let the one user of a table spend the whole cap of its present account."""
+    services.projects.set_allowance(MACHINE, name, cap)
+    services.projects.set_allowance(MACHINE, name, cap, PERSON)

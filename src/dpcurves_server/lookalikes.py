@@ -26,7 +26,7 @@ from dpcurves.curves.question_json import declared_columns_to_json
 from dpcurves.data import Categories
 
 from .datasets import Source
-from .declared_columns import PARQUET, Declared, columns_from_json, has_text_categories
+from .declared_columns import PARQUET, Declared, columns_from_json, has_text_categories, has_unknown_categories
 
 MEMORY_BYTES = 3 * 2**30
 """Bytes of address space of the comparing process, libraries included."""
@@ -86,7 +86,7 @@ def judge_rows(uploaded: int, registered: int, common: int, columns: Sequence[De
 
 def _has_many_combinations(columns: Sequence[Declared]) -> bool:
     """Return True for a schema with a column of numbers, or with more than `FEW_COMBINATIONS` of categories."""
-    if any(not isinstance(column, Categories) for column in columns):
+    if any(not isinstance(column, Categories) or has_unknown_categories(column) for column in columns):
         return True
     return prod(len(column.values) for column in columns if isinstance(column, Categories)) > FEW_COMBINATIONS
 

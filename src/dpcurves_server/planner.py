@@ -25,7 +25,7 @@ from fastapi.concurrency import run_in_threadpool
 from dpcurves.arguments import ArgumentError, InvalidArgument, describe_value
 from dpcurves.conversation import Plan
 from dpcurves.curves.question_json import question_from_json, question_to_json
-from dpcurves.data import Axis, Categories, Grid, ListedCategories, find_input_columns, is_expression
+from dpcurves.data import Axis, Categories, Grid, ListedCategories, TypedAxis, find_input_columns, is_expression
 from dpcurves.data.axis import ALL_RECORDS, Category, Predictor
 from dpcurves.display.text import PlanLine, plan_lines
 from dpcurves.expressions import ValueType, check_expression, parse_expression
@@ -38,7 +38,7 @@ from dpcurves_parties.serving.task_app import RateLimiter
 
 from .child_process import ChildProcess
 from .datasets import Dataset
-from .declared_columns import Declared
+from .declared_columns import Declared, has_csv_dates, has_dates, has_unknown_categories
 from .synthetic import LruCache
 
 Answer = TypeVar("Answer")
@@ -333,7 +333,7 @@ def require_declared(plans: Sequence[Plan], dataset: str, columns: Sequence[Decl
             if axis.column not in declared or is_expression(axis, declared):  # of a model, or columns that are declared
                 continue
             if not isinstance(axis, Categories | Predictor) and not isinstance(axis.column, Predictor):
-                _require_numbers(declared[str(axis.column)])
+                _require_numbers(declared[str(axis.column)], axis)
             if isinstance(axis, Categories):
                 has_rest = isinstance(axis, ListedCategories)  # its last category holds all other values
                 categories = axis.values[:-1] if has_rest else axis.values
@@ -362,7 +362,8 @@ def _require_expression_types(axis: Axis | Categories, declared: Mapping[str, De
 def _expression_type(declared: Declared) -> ValueType:
     """Return the type of a declared column in expressions; a field for categories of several types."""
     if not isinstance(declared, Categories):
-        return ValueType.NUMBER
+        untyped_or_date = ValueType.FIELD if has_csv_dates(declared) else ValueType.DATE
+        return untyped_or_date if has_dates(declared) else ValueType.NUMBER
     types = {
         ValueType.TEXT if isinstance(value, str) else ValueType.TRUTH if isinstance(value, bool) else ValueType.NUMBER
         for value in declared.values
@@ -372,18 +373,29 @@ def _expression_type(declared: Declared) -> ValueType:
 
 def has_numbers(declared: Declared) -> bool:
     """Return True for a declared column of numbers, or of categories that are all numbers."""
-    return not (isinstance(declared, Categories) and any(isinstance(category, str) for category in declared.values))
+    if isinstance(declared, Categories):
+        return not any(isinstance(category, str) for category in declared.values)
+    return not has_dates(declared)
 
 
-def _require_numbers(declared: Declared) -> None:
-    """Refuse a declared column that has no numbers. Raises `InvalidArgument`."""
-    if not has_numbers(declared):
+def _require_numbers(declared: Declared, axis: Axis) -> None:
+    """Refuse a declared column that has no numbers, and no dates for an axis that reads them. Raises
+    `InvalidArgument`.
+    """
+    if has_dates(declared) and not isinstance(axis, TypedAxis):
+        name = str(declared.column)
+        raise InvalidArgument("column", f"{name!r} holds dates or times; use a column of numbers", name)
+    if not (has_numbers(declared) or has_dates(declared)):
         name = str(declared.column)
         raise InvalidArgument("column", f"{name!r} is declared with categories; use a column of numbers", name)
 
 
 def _is_declared(value: Category, declared: Declared) -> bool:
-    """Return True for a declared category, or for a number in the declared range of a column of numbers."""
+    """Return True for a declared category, for any if the schema does not list them, or for a number in the declared
+    range of a column of numbers.
+    """
+    if has_unknown_categories(declared):
+        return True
     if isinstance(declared, Categories):
         return value in declared.values or str(value) in map(str, declared.values)
     number = parse_number(value) if isinstance(value, str) else value

@@ -116,7 +116,8 @@ def _find_column(question: Any, field: str, declared: Mapping[str, Declared]) ->
 
 
 def _list_categories(question: Any, dataset: str, declared: Mapping[str, Declared]) -> Any:
-    """Return a question with the declared categories of the column whose categories it does not list.
+    """Return a question with the declared categories of the column whose categories it does not list, or with the
+    universe in which they are found, if the schema does not list them either.
 
     Raises:
         ValueError: the schema declares no categories of the column.
@@ -125,6 +126,8 @@ def _list_categories(question: Any, dataset: str, declared: Mapping[str, Declare
     if unlisted is None:
         return question
     column = declared.get(unlisted.column)
+    if isinstance(column, UnlistedCategories) and unlisted.universe is not None:
+        return question
     if isinstance(column, Categories):
         return replace_categories(question, unlisted, column)
     rule = f"{dataset!r} declares no categories of {unlisted.column!r}: list them in the question"

@@ -26,6 +26,13 @@ pytestmark = pytest.mark.reproduction  # a browser and four processes for each t
 RUN_AXE = "() => axe.run().then(found => found.violations.map(each => each.id + ' ' + each.nodes[0].html))"
 MOST_CLICKS = 8
 MILLISECONDS = 120_000
+FOCUSED = """(selector) => {
+    const focused = document.activeElement, style = getComputedStyle(focused), box = focused.getBoundingClientRect();
+    const ring = (style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2) || style.boxShadow !== 'none';
+    const seen = box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth;
+    return [focused.matches(selector), focused === document.body || (ring && seen), focused.outerHTML.slice(0, 120)];
+}"""
+"""Whether the focused element is the wanted one; whether its focus is seen; and the element."""
 
 
 class Visitor:
@@ -111,6 +118,90 @@ def test_from_a_path_to_a_published_folder_in_eight_clicks(
         assert newcomer.wrong == []
     (folder,) = (entry for entry in tmp_path.iterdir() if entry.is_dir())
     assert read_result(next(folder.glob("*.json"))).privacy.epsilon == 0.5
+    assert (folder / "index.html").exists()
+
+
+class Typist:
+    """A person who has a keyboard and no mouse; each focus on the way must be seen."""
+
+    def __init__(self, page: Any) -> None:
+        self.page = page
+
+    def tab_to(self, selector: str) -> None:
+        """Press Tab until an element has the focus."""
+        for _ in range(60):
+            self.page.keyboard.press("Tab")
+            is_wanted, is_seen, element = self.page.evaluate(FOCUSED, selector)
+            assert is_seen, element
+            if is_wanted:
+                return
+        raise AssertionError(f"Tab does not reach {selector} on {self.page.url}")
+
+    def enter(self, selector: str, text: str) -> None:
+        """Type into the field that Tab reaches."""
+        self.tab_to(selector)
+        self.page.keyboard.type(text)
+
+    def press(self, selector: str) -> None:
+        """Press Enter on the button or the link that Tab reaches."""
+        self.tab_to(selector)
+        self.page.keyboard.press("Enter")
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1200), ("dark", 360)])
+def test_a_curve_is_published_by_tab_enter_and_arrows_alone(
+    browser: Any, tmp_path: Path, scheme: Any, width: int
+) -> None:
+    """Of a column of dates and one of unknown categories; then the budget is raised."""
+    path = tmp_path / "people.csv"
+    rows = (f"2024-{1 + n % 12:02d}-{1 + n % 28:02d},{'xyz'[n % 3]},{n % 90}\n" for n in range(3000))
+    path.write_text("visit_date,ward,age\n" + "".join(rows))
+    with (
+        open_table(path) as address,
+        browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 700}) as context,
+    ):
+        newcomer = Visitor(context.new_page(), address)
+        page, typist = newcomer.page, Typist(newcomer.page)
+        typist.enter("#amount", "1")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("text=Choose a picture")
+        typist.press("a[href$='/ask/cdf']")
+        page.wait_for_selector("#f-column")
+        typist.tab_to("#f-column")
+        page.keyboard.press("ArrowDown")
+        assert page.input_value("#f-column") == "visit_date"
+        typist.enter("#f-amount", "0.5")
+        page.wait_for_selector("#plan >> text=epsilon 0.5")
+        typist.press("button[value=ask]")
+        page.wait_for_url("**/releases/*")
+        page.wait_for_selector("figure img.picture")
+        assert "2024-0" in page.inner_text("main")
+        typist.press("button.main")
+        page.wait_for_selector("text=Published in the folder")
+        newcomer.look()
+        typist.press("a[href='/']")
+        page.wait_for_selector("text=Raise the budget")
+        typist.press("a[href='/budget']")
+        page.wait_for_selector("h1 >> text=Raise the budget")
+        typist.enter("#f-amount", "2")
+        typist.tab_to("#f-agreed")
+        page.keyboard.press("Space")
+        newcomer.look()
+        typist.press("button.main")
+        page.wait_for_selector("text=epsilon 1.5 is left")
+        typist.press("a[href$='/ask/bars']")
+        page.wait_for_selector("#f-column")
+        typist.tab_to("#f-column")
+        page.keyboard.press("ArrowDown")
+        assert page.input_value("#f-column") == "ward"
+        typist.enter("#f-amount", "1")
+        page.wait_for_selector("#plan >> text=epsilon 1")
+        newcomer.look()
+        typist.press("button[value=ask]")
+        page.wait_for_url("**/releases/*")
+        assert "were found with epsilon 0.25" in page.inner_text("main")
+        assert newcomer.wrong == []
+    (folder,) = (entry for entry in tmp_path.iterdir() if entry.is_dir())
     assert (folder / "index.html").exists()
 
 

@@ -18,6 +18,7 @@ from ..arrays import FloatArray
 from ..conversation import Evidence, PrivacyStatement
 from ..data import Category
 from ..display import MOST_LABELLED, Shade, describe_interval
+from ..display.numerals import UNITS
 from ..queries import Hint
 from .question import By, Key, combine_categories, format_key, list_columns, parse_grouping
 from .result import TOO_WIDE, CompositeResult, PlotArguments, interval_scopes, refuse_damaged
@@ -561,13 +562,19 @@ def collect_by_category(by: By, curves: Iterable[Any], result_class: type[ByCate
 
 
 def format_axis_label(column: str, measured_in: str) -> str:
-    """Return the label of an axis: the column, and the measuring unit in parentheses if there is another one.
+    """Return the label of an axis: the column, and the measuring unit in parentheses unless the column has its name.
+
+    The units of dates and times always follow, because values are printed as such by them.
+
+    >>> format_axis_label("date", "date"), format_axis_label("months", "months")
+    ('date (date)', 'months')
 
     Raises:
         TypeError: the measuring unit is not text.
     """
     require_type("measured_in", measured_in, str, "a text")
-    return f"{column} ({measured_in})" if measured_in and measured_in != column else column
+    is_shown = measured_in in UNITS or measured_in not in ("", column)
+    return f"{column} ({measured_in})" if is_shown else column
 
 
 def describe_question(quantity: str, column: str, by: By) -> str:

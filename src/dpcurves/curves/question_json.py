@@ -233,11 +233,9 @@ def _parse_category_column(name: str, value: Any) -> Categories:
 
 def _parse_declared_column(name: str, value: Any) -> NumericColumn | Categories:
     """Return the numeric column with bounds, or the column of categories, that an object describes."""
-    return (
-        _parse_category_column(name, value)
-        if "categories" in _require_object(name, value)
-        else _parse_fields(NumericColumn, value)
-    )
+    document = _require_object(name, value)
+    has_categories = "categories" in document or document.get("unlisted") is True
+    return _parse_category_column(name, value) if has_categories else _parse_fields(NumericColumn, value)
 
 
 def _parse_declared_columns(name: str, value: Any) -> tuple[NumericColumn | Categories, ...]:

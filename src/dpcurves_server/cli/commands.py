@@ -340,8 +340,9 @@ def dataset(source: of.SourceOptions, dataset: DatasetOptions, protected: Privac
     from ..datasets import Relation
     from ..datasets import Source as Place
 
+    relations = (Relation.FIRST, Relation.SAME_PEOPLE, Relation.OTHER_PEOPLE)
     relation = of.parse_choice(
-        "relation", dataset.relation, {member.name.lower().replace("_", "-"): member for member in Relation}
+        "relation", dataset.relation, {member.name.lower().replace("_", "-"): member for member in relations}
     )
     data = str(Path(source.data).resolve()) if source.is_file else source.data
     location = Place(data, source.table or "", source.delimiter)
@@ -426,17 +427,10 @@ def _choose_account(services: Services, relation: Relation, name: str, protected
 
 def _count_units(account: Account, source: Place, units: of.UnitCountOptions) -> int | None:
     """Return the public number of units, as declared or counted now, which opens the records."""
-    from dpcurves.records import open_records
-
     declared_count = units.unit_count(account.neighbours)
     if declared_count is not None or not account.neighbours.has_public_units:
         return declared_count
-    # The choice of a unit's records does not change the number of units, so any key will do.
-    records = open_records(source.records(), unit=account.unit, key=bytes(32), delimiter=source.delimiter)
-    try:
-        return records.units()
-    finally:
-        records.close()
+    return source.count_units(account.unit)
 
 
 def read_secret(secret: str) -> str:

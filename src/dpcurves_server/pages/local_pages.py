@@ -16,21 +16,32 @@ from dpcurves.curves import CDF
 from dpcurves.data import Categories, Category
 from dpcurves.ledger import Currency
 from dpcurves.models import NumericColumn
-from dpcurves.privacy import EACH_RECORD, Unit
+from dpcurves.privacy import EACH_RECORD, Neighbours, Unit
 from dpcurves.publication import publish
 from dpcurves.records.value_names import parse_number
 from dpcurves_parties.serving.messages import ProtocolError
 
 from ..datasets import Dataset, Relation
-from ..declared_columns import UNKNOWN_RANGE, Declared, has_unknown_range
+from ..declared_columns import (
+    UNKNOWN_CSV_DATES,
+    UNKNOWN_DATES,
+    UNKNOWN_RANGE,
+    Declared,
+    declare_unknown_categories,
+    has_dates,
+    has_unknown_categories,
+    has_unknown_range,
+)
 from ..form_inputs import complete_fields
+from ..local_budget import find_budget, raise_budget
 from ..local_copies import AnswerCopies, AskedForm, find_form, store_form
 from ..local_readings import Reading, find_curves, read_quantiles, read_shares_above
-from ..local_table import ColumnUse, LocalTable, ProposedColumn, TableFacts, register_table
+from ..local_table import ColumnUse, LocalTable, ProposedColumn, TableFacts, register_table, set_allowances
 from ..releases import DRAWING, Answer
 from ..visitors import MACHINE, Visitor
 from . import question_pages
 from .page_context import Site, Visit, download, parse_price, redirect_to
+from .refused_forms import capitalize_rule
 from .site import Page
 
 
@@ -105,11 +116,14 @@ def show_home(visit: Visit) -> Response:
     pictures = [picture for picture in PICTURES if picture.command in forms]
     shown = {picture.command for picture in pictures}
     remaining = visit.services.projects.remaining(visit.visitor, table.name)
+    if remaining is None:  # the raising of the budget was interrupted before its last step
+        set_allowances(visit.services, table.name, dataset.account.cap)
+        remaining = visit.services.projects.remaining(visit.visitor, table.name)
     return visit.render(
         "try_home.html", dataset=dataset, table=table, pictures=pictures,
         others=[form for word, form in forms.items() if word not in shown],
         asked=visit.services.questions.all(visit.visitor, table.name), remaining=remaining,
-        is_changed=cast("LocalSite", visit.site).is_changed,
+        is_changed=cast("LocalSite", visit.site).is_changed, budget_of_table=find_budget(visit.services, dataset),
     )  # fmt: skip
 
 
@@ -134,7 +148,9 @@ def _parse_facts(visit: Visit, table: LocalTable) -> TableFacts:
     """
     cap = parse_price("amount", Currency.EPSILON, visit.form_value("amount"))
     columns, unit = _parse_columns(visit, table), _parse_unit(visit, table)
-    return TableFacts(cap, unit, columns, visit.form_value("decimal") or ".")
+    is_public = visit.form_value("adjacency") == Neighbours.REPLACE_ONE.value
+    neighbours = Neighbours.REPLACE_ONE if is_public else Neighbours.ADD_REMOVE
+    return TableFacts(cap, neighbours, unit, columns, visit.form_value("decimal") or ".")
 
 
 def _parse_unit(visit: Visit, table: LocalTable) -> Unit:
@@ -158,12 +174,16 @@ def _parse_columns(visit: Visit, table: LocalTable) -> tuple[Declared, ...]:
     columns: list[Declared] = []
     for position, proposal in enumerate(table.columns):
         use = visit.form_value(f"use.{position}")
-        if use == ColumnUse.NUMBERS.value:
+        if use not in {allowed.value for allowed in proposal.uses}:
+            continue
+        if use == ColumnUse.DATES.value:
+            columns.append(NumericColumn(proposal.name, *(UNKNOWN_CSV_DATES if table.is_csv else UNKNOWN_DATES)))
+        elif use == ColumnUse.NUMBERS.value:
             columns.append(_parse_numbers(visit, position, proposal))
         elif use == ColumnUse.CATEGORIES.value:
             columns.append(_parse_categories(visit, position, proposal))
     if not columns:
-        raise InvalidArgument("columns", "use at least one column: choose Numbers or Categories beside its name")
+        raise InvalidArgument("columns", "use at least one column: choose beside its name what it holds")
     return tuple(columns)
 
 
@@ -185,13 +205,18 @@ def _parse_numbers(visit: Visit, position: int, proposal: ProposedColumn) -> Num
 
 
 def _parse_categories(visit: Visit, position: int, proposal: ProposedColumn) -> Categories:
-    """Return a column of categories with the values of the form, as numbers if the schema declares numbers."""
+    """Return a column of categories with the values of the form, as numbers if the schema declares numbers; without
+    known categories if the field is empty.
+    """
     field, text = f"values.{position}", visit.form_value(f"values.{position}")
+    if not text:
+        return declare_unknown_categories(proposal.name)
     values: tuple[Category, ...] = ()
     with suppress(ArgumentError):
         values = parse_labels("values", text.strip(", "))
     if not values:
-        raise InvalidArgument(field, f"type the categories of {proposal.name!r} with commas between them")
+        rule = f"type the categories of {proposal.name!r} with commas between them, or leave the field empty"
+        raise InvalidArgument(field, f"{rule}: then questions find them privately")
     if proposal.has_numbers:
         numbers = [parse_number(value) if isinstance(value, str) else value for value in values]
         if None in numbers:
@@ -217,7 +242,7 @@ def _render_set_up(visit: Visit, error: ArgumentError | None = None, status: int
     return visit.render(
         "try_set_up.html", status, table=table, columns=columns, dataset=dataset,
         decimal=visit.form_value("decimal") or decimal, given=visit.form,
-        wrong=None if error is None else {"field": error.argument, "message": error.rule},
+        wrong=None if error is None else {"field": error.argument, "message": capitalize_rule(error)},
     )  # fmt: skip
 
 
@@ -226,9 +251,13 @@ def _fill_declared(proposal: ProposedColumn, declared: Mapping[str, Declared]) -
     column = declared.get(proposal.name)
     if column is None:
         return replace(proposal, use=ColumnUse.NONE)
+    if has_unknown_categories(column):
+        return replace(proposal, use=ColumnUse.CATEGORIES, values="")
     if isinstance(column, Categories):
         values = ",".join(str(_to_typed(value)) for value in column.values)
         return replace(proposal, use=ColumnUse.CATEGORIES, values=values)
+    if has_dates(column):
+        return replace(proposal, use=ColumnUse.DATES)
     if has_unknown_range(column):
         return replace(proposal, use=ColumnUse.NUMBERS, lower="", upper="")
     return replace(proposal, use=ColumnUse.NUMBERS, lower=f"{column.lower:.12g}", upper=f"{column.upper:.12g}")
@@ -273,12 +302,44 @@ def change_columns(visit: Visit) -> Response:
         stored = visit.services.datasets.source(MACHINE, dataset.name, dataset.version)
         if (columns, source) != (dataset.columns, stored):
             visit.services.datasets.add(
-                MACHINE, dataset.account, source, columns, name=dataset.name, relation=Relation.SAME_PEOPLE, units=None
+                MACHINE, dataset.account, source, columns, name=dataset.name, relation=Relation.SAME_PEOPLE,
+                units=dataset.units,
             )  # fmt: skip
     except ProtocolError:
         raise
     except ArgumentError as error:
         return _render_set_up(visit, error, 400)
+    return redirect_to("")
+
+
+def show_budget(visit: Visit) -> Response:
+    """Form that raises the budget; before the table is registered, the first page."""
+    return redirect_to("") if _find_dataset(visit) is None else _render_budget(visit)
+
+
+def _render_budget(visit: Visit, error: ArgumentError | None = None, status: int = 200) -> Response:
+    """Return the form that raises the budget, with the typed values and the error at its field."""
+    dataset = cast("Dataset", _find_dataset(visit))
+    return visit.render(
+        "try_budget.html", status, table=_table(visit), given=visit.form,
+        budget_of_table=find_budget(visit.services, dataset),
+        wrong=None if error is None else {"field": error.argument, "message": capitalize_rule(error)},
+    )  # fmt: skip
+
+
+def change_budget(visit: Visit) -> Response:
+    """Raise the budget, and redirect to the pictures."""
+    if _find_dataset(visit) is None:
+        return redirect_to("")
+    try:
+        limit = parse_price("amount", Currency.EPSILON, visit.form_value("amount"))
+        if not visit.form_value("agreed"):
+            raise InvalidArgument("agreed", "tick the box if the people in the table may lose that much")
+        raise_budget(visit.services, _table(visit), limit)
+    except ProtocolError:
+        raise
+    except ArgumentError as error:
+        return _render_budget(visit, error, 400)
     return redirect_to("")
 
 
@@ -336,7 +397,7 @@ def _read_curves(visit: Visit, curves: Mapping[str, CDF]) -> tuple[list[Reading]
 def _copies_of(visit: Visit, answer: Answer) -> AnswerCopies:
     """Return the code of an answer."""
     table, asked = _table(visit), answer.asked_question
-    dataset = visit.services.datasets.get(visit.visitor, asked.dataset, asked.version)
+    dataset = visit.services.datasets.get(visit.visitor, asked.dataset)  # of the account that pays now
     source = visit.services.datasets.source(MACHINE, asked.dataset, asked.version)
     return AnswerCopies(asked, dataset, source, table.ledger_url)
 
@@ -375,6 +436,8 @@ LOCAL_PAGES = (
     Page("POST", "/", register),
     Page("GET", "/columns", show_columns),
     Page("POST", "/columns", change_columns),
+    Page("GET", "/budget", show_budget),
+    Page("POST", "/budget", change_budget),
     Page("GET", "/projects/{project}", redirect_to_home),
     Page("GET", "/projects/{project}/ask", redirect_to_home),
     Page("GET", "/projects/{project}/ask/{word}", question_pages.show_form),

@@ -34,7 +34,7 @@ from dpcurves.shortcuts import parse_loss
 from dpcurves_parties.serving.messages import ProtocolError
 
 from ..authentication import Authenticator, Services
-from ..declared_columns import Declared, has_unknown_range
+from ..declared_columns import Declared, has_dates, has_unknown_categories, has_unknown_range
 from ..forms import Form, Given
 from ..issuer import Issuer
 from ..people import BrowserSession
@@ -127,8 +127,12 @@ def adapt_help(text: str) -> str:
 
 def format_domain(column: Declared) -> str:
     """Return the declared range or the declared categories of a column as text."""
+    if has_unknown_categories(column):
+        return "categories, not known"
     if isinstance(column, Categories):
         return ", ".join(map(str, column.values))
+    if has_dates(column):
+        return "dates or times, range not known"
     if has_unknown_range(column):
         return "numbers, range not known"
     return f"{column.lower:g} to {column.upper:g}"

@@ -1,0 +1,106 @@
+"""The budget of a table of `dpcurves try`, and its raising: a deliberate step that the ledger records.
+
+An account of the ledger never changes. So a raise closes the account, by charging what is left of it to nothing, and
+opens a further one for the rest of the new budget.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from hashlib import sha256
+
+from dpcurves.arguments import InvalidArgument
+from dpcurves.ledger import Account, Amount, Balance, Event
+from dpcurves.privacy import PrivacyLoss
+
+from .authentication import Services
+from .datasets import Dataset, Relation
+from .local_table import PERSON, LocalTable, set_allowances
+from .visitors import MACHINE
+
+
+@dataclass(frozen=True, slots=True)
+class TableBudget:
+    """The budget of a table over all of its accounts.
+
+    Attributes:
+        limit: What all answers may spend together.
+        spent: What all answers have spent together, without what the closing of accounts charged.
+    """
+
+    limit: Amount
+    spent: Amount
+
+
+def find_budget(services: Services, dataset: Dataset) -> TableBudget:
+    """Return the budget of a table: what its closed accounts spent on answers counts as limit and as spent."""
+    balances = _list_balances(services, dataset)
+    earlier = sum(_find_spent(services, balance) for balance in balances[:-1])
+    currency, latest = balances[-1].limit.currency, balances[-1]
+    return TableBudget(
+        Amount(currency, earlier + latest.limit.billionths),
+        Amount(currency, earlier + _find_spent(services, latest)),
+    )
+
+
+def raise_budget(services: Services, table: LocalTable, limit: PrivacyLoss) -> None:
+    """Raise the budget of a registered table to `limit`.
+
+    Formal guarantees: answers of all accounts together lose at most `limit`. Every earlier account is closed before the
+    further one is opened, so it pays for no further answer; the cap of the further account is `limit` less what the
+    earlier ones paid for answers (basic composition). A step that was interrupted is completed by the next call.
+
+    Raises:
+        ValueError: `limit` is not above the present budget, or a question was paid meanwhile.
+    """
+    dataset = services.datasets.get(MACHINE, table.name)
+    present = find_budget(services, dataset)
+    new_limit = dataset.account.currency.limit(limit)
+    if new_limit.billionths <= present.limit.billionths:
+        raise InvalidArgument("amount", f"type a number above {present.limit.digits}, the present budget")
+    _close_account(services, dataset, new_limit)
+    spent = sum(_find_spent(services, balance) for balance in _list_balances(services, dataset))
+    cap = dataset.account.currency.to_loss(Amount(new_limit.currency, new_limit.billionths - spent).exact)
+    account = replace(dataset.account, dataset=f"{table.name} {dataset.version + 1}", cap=cap)
+    source = services.datasets.source(MACHINE, dataset.name, dataset.version)
+    services.datasets.add(
+        MACHINE, account, source, dataset.columns, name=dataset.name, relation=Relation.BUDGET_RAISED,
+        units=dataset.units,
+    )  # fmt: skip
+    event = Event(PERSON, f"raised the budget from {present.limit} to {new_limit}", dataset.name, dataset.name)
+    services.archive.run_logged(event, lambda _: None)
+    set_allowances(services, table.name, cap)
+
+
+def _close_account(services: Services, dataset: Dataset, new_limit: Amount) -> None:
+    """Charge what is left of an account to nothing. Raises `InvalidArgument` if a question was paid meanwhile."""
+    name, ledger = dataset.account.dataset, services.archive.ledger
+    remaining = ledger.balance(name).remaining
+    if not remaining.billionths:
+        return
+    try:
+        ledger.charge(
+            name, dataset.account.currency.to_loss(remaining.exact), purpose=f"closed: budget raised to {new_limit}",
+            request=_closing_request(dataset.account), binding=sha256(b"closed").hexdigest(), units=dataset.units,
+        )  # fmt: skip
+    except InvalidArgument:
+        raise InvalidArgument("amount", "a question was paid in this moment; raise the budget again") from None
+
+
+def _list_balances(services: Services, dataset: Dataset) -> list[Balance]:
+    """Return the balances of the accounts of a table, in the order of its versions."""
+    versions = [services.datasets.get(MACHINE, dataset.name, version + 1) for version in range(dataset.version)]
+    names = dict.fromkeys(version.account.dataset for version in versions)
+    return [services.archive.ledger.balance(name) for name in names]
+
+
+def _find_spent(services: Services, balance: Balance) -> int:
+    """Return what an account paid for answers, in billionths: all that it spent, without its closing."""
+    grant = services.archive.ledger.find_grant(balance.account.dataset, _closing_request(balance.account))
+    closing = 0 if grant is None else balance.account.currency.price(grant.loss).billionths
+    return balance.spent.billionths - closing
+
+
+def _closing_request(account: Account) -> str:
+    """Return the request id under which an account is closed, once."""
+    return f"close {account.dataset}"
