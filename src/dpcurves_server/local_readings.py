@@ -95,7 +95,7 @@ def _parse_value(text: str, label: str) -> float:
     if not is_date_axis(label):
         value = parse_number(text)
         if value is None:
-            raise InvalidArgument("above", "type a number")
+            raise InvalidArgument("above", "type a number, as 18")
         return float(value)
     try:
         typed = datetime.fromisoformat(text)
