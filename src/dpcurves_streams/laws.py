@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from itertools import accumulate
 from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
@@ -334,16 +336,29 @@ MOST_BUFFERED = 2**20
 """Steps. Longest horizon, up to which variances are computed."""
 
 
+class WeightedSteps(NamedTuple):
+    """Consecutive steps whose counts have the same weight.
+
+    Attributes:
+        steps: Number of steps.
+        weight: Weight of a count, in units of ``2**-LATTICE_BITS``.
+    """
+
+    steps: int
+    weight: int
+
+
 @dataclass(frozen=True, slots=True)
 class BufferedPrefixes(PrefixLaw):
-    """Each step releases, per key, its count plus weighted counts of earlier steps, with noise on this sum.
+    """Each step releases, per key, its weighted count plus fading weighted counts of earlier steps, with noise.
 
-    A count of k steps before has weight ``sum(weight * decay**k)`` over the buffers, in units of ``2**-LATTICE``; the
-    count of the step itself has weight 1. Totals are computed by inverting these weights.
+    A weighted count of k steps before is multiplied by ``sum(weight * decay**k)`` over the buffers, in units of
+    ``2**-LATTICE_BITS``; that of the step itself by 1. Totals are computed by inverting both kinds of weights.
 
     Attributes:
         keys: Number of counts of a step.
         ticks: Public horizon in steps.
+        runs: Weights of the counts of all steps, from the first to the horizon.
         decays: Factor by which each buffer decays per step.
         weights: Weight of each buffer, in units of the lattice.
         noise: Noise of each value, on the lattice.
@@ -353,6 +368,7 @@ class BufferedPrefixes(PrefixLaw):
 
     keys: int
     ticks: int
+    runs: tuple[WeightedSteps, ...]
     decays: tuple[Fraction, ...]
     weights: tuple[int, ...]
     noise: Noise
@@ -367,6 +383,10 @@ class BufferedPrefixes(PrefixLaw):
         """The family of the noise of each value."""
         return self.noise.family
 
+    def step_weight(self, tick: int) -> int:
+        """Return the weight of the counts of step `tick`, in units of the lattice."""
+        return self.runs[bisect_left(_last_steps(self.runs), tick)].weight
+
     def estimator(self) -> BufferedEstimator:
         """Return the estimator of totals that inverts the weights, starting at the first step."""
         return BufferedEstimator(self)
@@ -375,15 +395,15 @@ class BufferedPrefixes(PrefixLaw):
         """Return the variance of the total after step `tick`, or of the sum over the last `window` steps, in squared
         tuples.
         """
-        lag = self.ticks if window is None else min(window, self.ticks)
-        return float(_variance_factors(self.decays, self.weights, self.ticks, lag)[tick - 1]) * self.value_variance
+        covariances = _buffered_covariances(self.decays, self.weights, self.runs)
+        if window is None or window >= tick:
+            return float(covariances.totals[tick - 1]) * self.value_variance
+        return covariances.window_variance(tick, window) * self.value_variance
 
     def mean_variance(self, ticks: int) -> float:
         """Return the mean variance of the totals of the first steps."""
-        return (
-            float(_variance_factors(self.decays, self.weights, self.ticks, self.ticks)[:ticks].mean())
-            * self.value_variance
-        )
+        covariances = _buffered_covariances(self.decays, self.weights, self.runs)
+        return float(covariances.totals[:ticks].mean()) * self.value_variance
 
     @property
     def value_variance(self) -> float:
@@ -391,28 +411,48 @@ class BufferedPrefixes(PrefixLaw):
         return self.noise.variance / 4.0**LATTICE_BITS
 
     def _fields_to_json(self) -> dict[str, Any]:
-        """Return keys, horizon, buffers (decay as a fraction, weight) and noise as JSON."""
+        """Return keys, horizon, weights of steps, buffers (decay as a fraction, weight) and noise as JSON."""
         buffers = [[str(decay), weight] for decay, weight in zip(self.decays, self.weights, strict=True)]
-        return {"keys": self.keys, "ticks": self.ticks, self.KEY: buffers, "noise": STORED.encode(self.noise)}
+        runs = [list(run) for run in self.runs]
+        return {
+            "keys": self.keys, "ticks": self.ticks, "runs": runs, self.KEY: buffers, "noise": STORED.encode(self.noise)
+        }  # fmt: skip
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Return the law that `to_json` wrote. Raises `InvalidArgument` if its horizon is too long."""
+        """Return the law that `to_json` wrote.
+
+        Raises:
+            InvalidArgument: its horizon is too long, or its weights of steps are not positive or do not cover it.
+        """
         decays = tuple(Fraction(decay) for decay, _ in stored[cls.KEY])
         weights = tuple(int(weight) for _, weight in stored[cls.KEY])
-        if not 0 < int(stored["ticks"]) <= MOST_BUFFERED:
+        ticks, runs = int(stored["ticks"]), tuple(WeightedSteps(int(s), int(weight)) for s, weight in stored["runs"])
+        if not 0 < ticks <= MOST_BUFFERED:
             raise InvalidArgument(
                 "evidence.ticks", f"must be from 1 to {MOST_BUFFERED}; use the unchanged text of to_json"
             )
-        return cls(int(stored["keys"]), int(stored["ticks"]), decays, weights, STORED.decode(Noise, stored["noise"]))
+        if min(map(min, runs), default=0) < 1 or sum(run.steps for run in runs) != ticks:
+            raise InvalidArgument(
+                "evidence.runs",
+                "must be positive steps and weights whose steps add up to evidence.ticks; use the unchanged text of to_json",
+            )
+        return cls(int(stored["keys"]), ticks, runs, decays, weights, STORED.decode(Noise, stored["noise"]))
+
+
+@lru_cache(maxsize=64)  # a pure function of public facts
+def _last_steps(runs: tuple[WeightedSteps, ...]) -> list[int]:
+    """Return the last step of each run."""
+    return list(accumulate(run.steps for run in runs))
 
 
 class BufferedEstimator:
     """Inverse of the buffered strategy: computes running totals from its noisy values."""
 
-    __slots__ = ("_buffers", "_decays", "_totals", "_weights")
+    __slots__ = ("_buffers", "_decays", "_law", "_tick", "_totals", "_weights")
 
     def __init__(self, law: BufferedPrefixes) -> None:
+        self._law, self._tick = law, 0
         self._decays = np.array([float(decay) for decay in law.decays])
         self._weights = np.array(law.weights) / 2.0**LATTICE_BITS
         self._buffers = np.zeros((law.keys, len(self._decays)))
@@ -420,37 +460,72 @@ class BufferedEstimator:
 
     def estimate_next(self, values: FloatArray) -> FloatArray:
         """Return the totals after the values of the next step, (keys,)."""
+        self._tick += 1
         decayed = self._buffers * self._decays
-        counts = values / 2.0**LATTICE_BITS - decayed @ self._weights
-        self._buffers = decayed + counts[:, None]
-        self._totals = self._totals + counts
+        weighted = values / 2.0**LATTICE_BITS - decayed @ self._weights
+        self._buffers = decayed + weighted[:, None]
+        self._totals = self._totals + weighted * (2.0**LATTICE_BITS / self._law.step_weight(self._tick))
         return self._totals
 
 
-@lru_cache(maxsize=16)  # a pure function of public facts
-def _noise_kernel(decays: tuple[Fraction, ...], weights: tuple[int, ...], ticks: int) -> FloatArray:
-    """Return the weights of earlier steps' noise in a total: the power series ``1 / ((1 - t) * weights(t))``."""
-    ages = np.arange(ticks)
-    series = np.zeros(ticks)
-    for decay, weight in zip(decays, weights, strict=True):
-        series += weight / 2.0**LATTICE_BITS * np.exp(np.log1p(-float(1 - decay)) * ages)
-    series[0] = 1.0
-    inverse = np.ones(1)
-    while len(inverse) < ticks:  # each Newton iteration doubles the number of correct coefficients
-        length = min(2 * len(inverse), ticks)
-        error = -causal_product(series[:length], inverse, length)
-        error[0] += 2
-        inverse = causal_product(inverse, error, length)
-    return np.cumsum(inverse)
+class BufferedCovariances(NamedTuple):
+    """Second moments of the estimator's noise, if each value has noise of variance 1.
+
+    Let z be the noises of the values. The noise of a weighted count is ``e(t) = z(t) - sum(loads * mode(t - 1))`` with
+    modes that decay: ``mode(t) = rate * mode(t - 1) + z(t)``. A total has the noise ``T(t) = T(t - 1) + e(t) /
+    weight(t)``.
+
+    Attributes:
+        rates: Factor by which each mode decays per step, (modes,).
+        loads: Weight of each mode in the noise of the next weighted count, (modes,).
+        inverse_weights: One over the weight of each step, (ticks,).
+        with_modes: Covariance of each mode with the total, after each step, (modes, ticks).
+        totals: Variances of the totals, (ticks,).
+    """
+
+    rates: FloatArray
+    loads: FloatArray
+    inverse_weights: FloatArray
+    with_modes: FloatArray
+    totals: FloatArray
+
+    def window_variance(self, tick: int, window: int) -> float:
+        """Return the variance of the sum over the last `window` steps until `tick`, fewer than all."""
+        before = tick - window
+        fading = self.rates[:, None] ** np.arange(window)
+        increments = -(self.loads * self.with_modes[:, before - 1]) @ fading  # covariances of later e(t) with T(before)
+        shared = self.totals[before - 1] + increments @ self.inverse_weights[before:tick]
+        return float(max(self.totals[tick - 1] + self.totals[before - 1] - 2 * shared, 0.0))
 
 
-@lru_cache(maxsize=16)  # a pure function of public facts
-def _variance_factors(decays: tuple[Fraction, ...], weights: tuple[int, ...], ticks: int, lag: int) -> FloatArray:
-    """Return the sums of squared noise weights in the sum of the last `lag` steps, after 1, 2, ... steps."""
-    kernel = _noise_kernel(decays, weights, ticks)
-    differences = kernel.copy()
-    differences[lag:] -= kernel[:-lag] if lag < ticks else 0.0
-    return np.cumsum(np.square(differences))
+@lru_cache(maxsize=4)  # a pure function of public facts
+def _buffered_covariances(
+    decays: tuple[Fraction, ...], weights: tuple[int, ...], runs: tuple[WeightedSteps, ...]
+) -> BufferedCovariances:
+    """Return the second moments of the noise of the estimator of `BufferedPrefixes`.
+
+    The estimator decays its buffers b by U, subtracts ``sum(w * U * b)`` from the value, and adds the difference to
+    each of them: so ``b(t) = (U - 1 (U w)^T) b(t - 1) + z(t)``. Scaled by the roots s of ``U w`` this matrix is ``U - s
+    s^T``, symmetric: its eigenvalues are the rates, and the squared products of its eigenvectors with s are the loads.
+    """
+    slow = np.array([float(1 - decay) for decay in decays])  # 1 - u, exact near 1
+    roots = np.sqrt((1 - slow) * np.array(weights) / 2.0**LATTICE_BITS)
+    losses, vectors = np.linalg.eigh(np.diag(slow) + np.outer(roots, roots))
+    rates, loads = 1 - losses, np.square(vectors.T @ roots)
+    inverse_weights = np.concatenate([np.full(steps, 2.0**LATTICE_BITS / weight) for steps, weight in runs])
+    ticks = len(inverse_weights)
+    powers = rates[:, None] ** np.arange(ticks)
+    kernel = loads @ powers  # minus the coefficients of z(t - 1), z(t - 2), ... in e(t)
+    with_modes = np.empty((len(rates), ticks))
+    for mode, (rate, faded) in enumerate(zip(rates, powers, strict=True)):
+        with_next = np.ones(ticks)  # covariances of mode(t) with e(t)
+        with_next[1:] -= rate * np.cumsum(faded * kernel)[:-1]
+        with_modes[mode] = causal_product(faded, inverse_weights * with_next, ticks)
+    variances, with_total = np.ones(ticks), np.zeros(ticks)  # of e(t), and covariances of e(t) with T(t - 1)
+    variances[1:] += np.cumsum(np.square(kernel))[:-1]
+    with_total[1:] = -loads @ with_modes[:, :-1]
+    totals = np.cumsum(inverse_weights * (inverse_weights * variances + 2 * with_total))
+    return BufferedCovariances(rates, loads, inverse_weights, with_modes, totals)
 
 
 WEIGHT_PARTS = 64

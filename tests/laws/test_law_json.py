@@ -33,6 +33,7 @@ from dpcurves_streams.laws import (
     PrefixTree,
     PrunedCounts,
     TreeCounts,
+    WeightedSteps,
 )
 
 LAPLACE, GAUSSIAN = Noise(Family.LAPLACE, Fraction(7, 3)), Noise(Family.GAUSSIAN, Fraction(2**40 * 9, 2))
@@ -47,7 +48,9 @@ LAWS: list[Law] = [
     ToeplitzSums(2, 5, 3, 7, GAUSSIAN, None),
     HaarTensorSums((2, 3), (LAPLACE, GAUSSIAN) * 3, None, LAPLACE),
     HaarTensorSums((1,), (LAPLACE,), GAUSSIAN, LAPLACE),
-    BufferedPrefixes(2, 9, (Fraction(1, 3), Fraction(3, 4)), (7, 9), GAUSSIAN),
+    BufferedPrefixes(
+        2, 9, (WeightedSteps(4, 500), WeightedSteps(5, 2**20)), (Fraction(1, 3), Fraction(3, 4)), (7, 9), GAUSSIAN
+    ),
     GroupedCounts(2, LAPLACE, LAPLACE, LAPLACE, 40),
     HierarchyCounts((-1, 0, 0), (None, LAPLACE, LAPLACE)),
     PrunedCounts((-1, 0, 0), 1, LAPLACE),

@@ -45,6 +45,7 @@ from dpcurves_streams.mechanisms.counters import (
     choose_buffers,
     sample_block_noise,
     squared_sensitivity,
+    weigh_steps,
 )
 from dpcurves_streams.queries import Forest, HierarchyQuery, TickQuery
 
@@ -142,20 +143,25 @@ def test_tuples_that_move_within_six_ticks_move_buffers_no_more_than_is_claimed(
         assert told(BufferedCounter(), plan, stream, 5)[0] == [each + 5 for each in base]
 
 
-@pytest.mark.parametrize("length", [2**16, 2**20])
+@pytest.mark.parametrize("length", [2**16, 2**18])
 def test_the_bound_of_buffers_holds_at_long_horizons(length: int) -> None:
     """Squares of exact weights, added up in 80 bits: their error is below one in 10^12."""
     buffers = choose_buffers(length)
+    runs = weigh_steps(buffers, length)
     ages = np.arange(1, length, dtype=np.longdouble)
-    bounds = np.zeros(length - 1, dtype=np.longdouble)
+    bounds = np.zeros(length, dtype=np.longdouble)
     for decay, weight in zip(buffers.decays, buffers.weights, strict=True):
-        bounds += weight * np.exp(ages * np.log1p(-np.longdouble(2**WORD_BITS - decay) / 2**WORD_BITS))
-    exact = np.longdouble(4**LATTICE_BITS) + np.square(bounds).sum()
-    assert 1 - 1e-12 < np.longdouble(squared_sensitivity(buffers, length)) / exact < 1.001
+        bounds[1:] += weight * np.exp(ages * np.log1p(-np.longdouble(2**WORD_BITS - decay) / 2**WORD_BITS))
+    bounds[0] = 2**LATTICE_BITS
+    squares = np.cumsum(np.square(bounds))[::-1]  # of the column of each step
+    weights = np.repeat([run.weight for run in runs], [run.steps for run in runs])
+    exact = np.max(np.square(weights / np.longdouble(2**LATTICE_BITS)) * squares)
+    assert 1 - 1e-12 < np.longdouble(squared_sensitivity(buffers, runs)) / exact < 1.001
     for adjacency in ADJACENCIES:
         law = BufferedCounter().plan(ticks(1, length), LOSSES[1], adjacency).law.require_type(BufferedPrefixes)
-        squares = adjacency.squared_l2_sensitivity * squared_sensitivity(buffers, length)
-        assert Fraction(squares) / (2 * law.noise.parameter) <= claimed(LOSSES[1])
+        total = adjacency.squared_l2_sensitivity * squared_sensitivity(buffers, law.runs)
+        assert law.runs == runs
+        assert Fraction(total) / (2 * law.noise.parameter) <= claimed(LOSSES[1])
 
 
 def named(case: TickQuery | PrivacyLoss) -> str:

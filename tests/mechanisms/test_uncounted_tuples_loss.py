@@ -202,7 +202,7 @@ def cost(law: Any, plan: Plan, tuples: int) -> Fraction:
         return sum((spent(noise, 1, tuples, is_pure=pure) for noise in above if noise is not None), Fraction(0))
     if isinstance(law, BufferedPrefixes):
         decays = tuple(int(decay * 2**64) for decay in law.decays)
-        return Fraction(tuples**2 * squared_sensitivity(Buffers(decays, law.weights), law.ticks)) / (
+        return Fraction(tuples**2 * squared_sensitivity(Buffers(decays, law.weights), law.runs)) / (
             2 * law.noise.parameter
         )
     if isinstance(law, GroupedCounts):
