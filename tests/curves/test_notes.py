@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 import pytest
 
 import dpcurves as dp
-from dpcurves.curves.result import Result
+from dpcurves.curves.result import Result, notes_on_width
 from dpcurves.noise.randomness import Randomness
 
 mpl.use("Agg")
@@ -130,3 +131,29 @@ def test_a_curve_that_tells_no_more_than_none_says_so_and_one_that_tells_more_do
         said = f"{where} is wider than 0.5: this release says next to nothing about the curve"
         assert (said in curve.notes) == (epsilon == "0.01")
         assert type(curve).from_json(curve.to_json()).notes == curve.notes
+
+
+@pytest.mark.parametrize("adjacency", [dp.REPLACE_ONE, dp.ADD_REMOVE], ids=["replace-one", "add-remove"])
+def test_notes_on_the_band_of_many_groups_are_those_of_all_draws_without_computing_each_curve(
+    adjacency: dp.Neighbours,
+) -> None:
+    """Groups of 1 to 160 records: a few draws decide for most of them, and estimates are computed when they are read.
+
+    Seeds are fixed.
+    """
+    sizes = [round(1.09**number) for number in range(60)]
+    group = np.repeat(np.arange(60), sizes)
+    table = {"g": group, "x": np.random.default_rng(3).beta(2, 5, len(group))}
+    question = dp.CdfQuestion("x", dp.Grid(0, 1, cells=64), by=dp.Categories("g", tuple(range(60))))
+    terms = {"budget": dp.PrivacyLoss.pure(1), "adjacency": adjacency, "randomness": Randomness.from_seed(4)}
+    with warnings.catch_warnings(action="ignore"), dp.Session(table, **terms) as session:
+        curves = list(session.ask(question, dp.PrivacyLoss.pure(1)).values())
+    assert not any("y" in vars(curve) for curve in curves)
+    assert sum(bool(curve._cache) for curve in curves) < 0.6 * len(curves)
+    kinds = set()
+    for curve in curves:
+        lower, upper = curve._noise_band(0.95, None)
+        wide = [note for note in curve.notes if note.startswith("the band")]
+        assert wide == list(notes_on_width((upper - lower)[1:-1], "the band at every edge", "the band at most edges"))
+        kinds |= {note[:16] for note in wide}
+    assert kinds == {"the band at ever", "the band at most"}

@@ -27,6 +27,7 @@ from ..inference import (
     clip_unseen_shares,
     find_ends_by_tests,
 )
+from ..inference.bands import split_into_blocks
 from ..inference.simulation import choose_draws, public_generator, sampling_generator, simulate_sampling_errors
 from ..laws.law import NoisySums
 from ..queries import PrefixQuery
@@ -234,14 +235,27 @@ class PrefixShares:
         measured = np.flatnonzero(self.measured_edges)
         return measured, self.unbiased_shares[measured] * self.total
 
-    def simulate_share_errors(self, generator: np.random.Generator | None) -> Iterator[FloatArray]:
-        """Yield blocks of simulated noise of `unbiased_shares` at the measured edges, (draws, measured)."""
+    def simulate_share_errors(
+        self, generator: np.random.Generator | None, block_draws: int | None = None
+    ) -> Iterator[FloatArray]:
+        """Yield blocks of simulated noise of `unbiased_shares` at the measured edges, (draws, measured), of the first
+        `block_draws` draws each; None: of all draws."""
         counts_below = self.unbiased_prefix_counts[self.evidence.sums.bounds]
-        for noise in self._simulate_count_noise(generator):
-            shares = (counts_below + noise) / np.maximum(
-                counts_below[-1] + noise[:, -1:], 1.0
-            ) - counts_below / self._last_round_total
+        shares_below = counts_below / self._last_round_total
+        for block in self._simulate_count_noise(generator):
+            shares = block[:block_draws] + counts_below
+            for rows in split_into_blocks(shares):  # in place and in the cache of the processor: twice as fast
+                np.divide(rows, np.maximum(rows[:, -1:], 1.0), out=rows)
+                np.subtract(rows, shares_below, out=rows)
             yield shares[:, 1:-1] if self.grid.outside is Outside.APART else shares
+
+    def are_typical(self, draws: int) -> bool:
+        """Return whether few draws show the scale of the simulated errors: the first block has that many, and no total
+        is near zero, which would give shares long tails.
+        """
+        noise_of_total = next(iter(self._simulate_count_noise(None)))[:, -1]
+        least_total = 4.5 * float(noise_of_total.std())  # standard deviations: at 3.6, one note in 350 was wrong
+        return len(noise_of_total) >= draws and self._last_round_total >= least_total
 
     def intervals_by_tests(
         self, p: FloatArray, cells: FloatArray, level: float, *, population: bool, generator: np.random.Generator | None

@@ -104,7 +104,16 @@ def largest_studentised(errors: FloatArray, scale: FloatArray) -> FloatArray:
     Exact points have no error.
     """
     noisy = is_noisy(scale)
-    return np.asarray(np.max(np.abs(errors[:, noisy]) / scale[noisy], axis=1, initial=0.0))
+    scales, columns = (scale, slice(None)) if noisy.all() else (scale[noisy], noisy)
+    largest = [np.max(np.abs(rows[:, columns]) / scales, axis=1, initial=0.0) for rows in split_into_blocks(errors)]
+    return np.concatenate([np.zeros(0), *largest])
+
+
+def split_into_blocks(draws: FloatArray) -> Iterator[FloatArray]:
+    """Yield views of consecutive draws that fit into the cache of a processor, (rows, points)."""
+    rows = max(2**15 // max(draws.shape[1], 1), 1)  # 2**15 values: a quarter of a megabyte
+    for start in range(0, len(draws), rows):
+        yield draws[start : start + rows]
 
 
 def is_noisy(scale: FloatArray) -> BoolArray:
@@ -128,9 +137,22 @@ def monotone_hull(lower: FloatArray, upper: FloatArray) -> Band:
 
     Where no curve fits, because noise exceeds the allowance of the band, lower and upper are swapped.
     """
-    rising = np.maximum.accumulate(np.clip(lower, 0, 1))
-    falling = np.minimum.accumulate(np.clip(upper, 0, 1)[::-1])[::-1]
+    rising, falling = _envelopes(lower, upper)
     return np.minimum(rising, falling), np.maximum(rising, falling)
+
+
+def hull_widths(lower: FloatArray, upper: FloatArray) -> FloatArray:
+    """Return the widths of the smallest band of `monotone_hull`, negative where no curve fits.
+
+    They rise if `lower` falls or `upper` rises.
+    """
+    rising, falling = _envelopes(lower, upper)
+    return falling - rising
+
+
+def _envelopes(lower: FloatArray, upper: FloatArray) -> Band:
+    """Return the largest lower limit up to each point, and the least upper limit from each point on, in [0, 1]."""
+    return np.maximum.accumulate(np.clip(lower, 0, 1)), np.minimum.accumulate(np.clip(upper, 0, 1)[::-1])[::-1]
 
 
 def basic_interval(estimate: float, deviations: FloatArray, level: float) -> tuple[float, float]:

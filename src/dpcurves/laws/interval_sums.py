@@ -75,8 +75,9 @@ _TINY = 1e-300
 """Squared records. Lower limit of variances that underflow, so that no step divides by zero."""
 
 
+@lru_cache(maxsize=4)  # a pure function of public facts; the curves of all categories have one law
 def interval_variances(law: NestedSums, total_is_public: bool) -> FloatArray:
-    """Return variances of the estimated number of records in the first i cells of a row, (cells + 1,).
+    """Return variances of the estimated number of records in the first i cells of a row, (cells + 1,); read-only.
 
     Estimates are best linear unbiased (least squares) from all values, the missing count and, if `total_is_public`, the
     exact number of all records. Within an interval of the finest level they are interpolated linearly, and this is the
@@ -109,6 +110,7 @@ def interval_variances(law: NestedSums, total_is_public: bool) -> FloatArray:
     below, squared = _weighted_variance_below(variances[0], np.zeros_like(interval), interval, slope)
     explained = below * (below / _total_variance(law, variances[0], total_is_public))
     row: FloatArray = np.maximum(squared + residual_variance - explained, 0)
+    row.flags.writeable = False
     return row
 
 
