@@ -435,7 +435,7 @@ class BufferedPrefixes(PrefixLaw):
         if min(map(min, runs), default=0) < 1 or sum(run.steps for run in runs) != ticks:
             raise InvalidArgument(
                 "evidence.runs",
-                "must be positive steps and weights whose steps add up to evidence.ticks; use the unchanged text of to_json",
+                "must be positive, with steps that add up to evidence.ticks; use the unchanged text of to_json",
             )
         return cls(int(stored["keys"]), ticks, runs, decays, weights, STORED.decode(Noise, stored["noise"]))
 
