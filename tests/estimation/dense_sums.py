@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from math import floor
 
 import numpy as np
 from dense_least_squares import Dense, FloatArray
 
-from dpcurves.laws import Family, HaarSums, Noise, NoisySums, ToeplitzSums
+from dpcurves.laws import Family, HaarSums, Noise, NoisySums, NormalisedSums, ToeplitzSums
 
 Law = HaarSums | ToeplitzSums
 
@@ -37,7 +38,11 @@ def _blocks(law: Law) -> list[FloatArray]:
             root.append(root[-1] * (2 * k - 1) / (2 * k))
         rounded = [floor(weight * 2**law.bits + 0.5) for weight in root]
         lower = [[rounded[i - j] if j <= i else 0 for j in range(law.points)] for i in range(law.points)]
-        return [np.array(lower, dtype=np.float64)]
+        block = np.array(lower, dtype=np.float64)
+        if isinstance(law, NormalisedSums):  # columns that are about equally long
+            squared = (block**2).sum(axis=0) / 4.0**law.bits
+            block = block * np.floor(2**law.column_bits / np.sqrt(squared) + 1e-9)
+        return [block]
     blocks = [np.ones((1, law.points))] if law.top is not None else []
     size = 2
     levels = []
@@ -97,7 +102,12 @@ def _random_convolved(dice: np.random.Generator) -> ToeplitzSums:
     rows, cells, width = int(dice.integers(1, 4)), int(dice.integers(1, 20)), int(dice.integers(1, 4))
     bits = int(dice.integers(1, 21))
     noise = Noise(Family.GAUSSIAN, Fraction(int(dice.integers(2, 240)) * 4**bits, 4))
-    return ToeplitzSums(rows, cells, width, bits, noise, _noise(dice) if dice.random() < 0.7 else None)
+    missing = _noise(dice) if dice.random() < 0.7 else None
+    if dice.random() < 0.5:
+        return ToeplitzSums(rows, cells, width, bits, noise, missing)
+    column_bits = int(dice.integers(3, 13))
+    noise = replace(noise, parameter=noise.parameter * 4**column_bits)
+    return NormalisedSums(rows, cells, width, bits, noise, missing, column_bits=column_bits)
 
 
 def random_contrasts() -> list[HaarSums]:

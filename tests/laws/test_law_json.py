@@ -21,6 +21,7 @@ from dpcurves.laws import (
     IntervalSums,
     Law,
     Noise,
+    NormalisedSums,
     Selection,
     Tier,
     ToeplitzSums,
@@ -46,6 +47,7 @@ LAWS: list[Law] = [
     HaarSums(1, 1, 1, LAPLACE, (), LAPLACE),
     ToeplitzSums(1, 5, 1, 20, GAUSSIAN, LAPLACE),
     ToeplitzSums(2, 5, 3, 7, GAUSSIAN, None),
+    NormalisedSums(2, 5, 3, 7, GAUSSIAN, LAPLACE, column_bits=12),
     HaarTensorSums((2, 3), (LAPLACE, GAUSSIAN) * 3, None, LAPLACE),
     HaarTensorSums((1,), (LAPLACE,), GAUSSIAN, LAPLACE),
     BufferedPrefixes(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,7 @@ def worst_loss(query: CountQuery | SumQuery, law: NoisySums, adjacency: Adjacenc
     norms = np.stack([_norm(part, pairs, noise) for part, noise in zip(parts, noises, strict=True)], axis=1)
     return max(
         sum((price(noise) * int(norm) for noise, norm in zip(noises, row, strict=True)), start=Fraction(0))
-        for row in np.unique(norms, axis=0)
+        for row in set(map(tuple, norms.tolist()))
     )
 
 
@@ -46,7 +47,9 @@ def losses_of_pairs(tables: IntArray, law: NoisySums, pairs: IntArray) -> NDArra
 
 
 def _norm(part: IntArray, pairs: IntArray, noise: Noise) -> IntArray:
-    shift: IntArray = part[pairs[:, 0]] - part[pairs[:, 1]]
+    shift: Any = part[pairs[:, 0]] - part[pairs[:, 1]]
+    if abs(shift).max(initial=0) >= 2**29:  # squares are added up as Python integers
+        shift = shift.astype(object)
     norms: IntArray = (abs(shift) if noise.family is Family.LAPLACE else shift**2).sum(axis=1)
     return norms
 

@@ -15,7 +15,6 @@ from ..arrays import FloatArray, IntArray
 from ..conversation import Evidence, Release
 from ..laws import Family, IntervalSums, LeastSquares, Noise, NoisySums, ToeplitzSums, least_squares, split_into_parts
 from ..laws.law import LEAST_VARIANCE
-from ..laws.toeplitz_sums import causal_product
 from .binary_tree import DyadicLayout, Layout, Measurements, Values, merge_measurements
 from .empirical_bayes import TreeEstimate, estimate_tree, least_squares_total, reestimate_tree
 from .smooth_density import BINS, estimate_cells
@@ -285,9 +284,9 @@ class ConvolvedEstimate:
             (np.array(column) for column in zip(*self._list_prefix_measurements(), strict=True)),
         )
         last_estimate = np.cumsum(law.reconstruct(np.asarray(self.last_round.values, dtype=np.float64), None)[0][0])
-        noise_weights = _noise_weights(law.kernel, starts, stops)
+        noise_weights = law.weigh_noise(starts, stops)
         # Covariances of the earlier measurements with all prefixes of the last round.
-        covariances = causal_product(noise_weights, law.kernel, law.points) * law.variance
+        covariances = law.estimate_prefixes(noise_weights) * law.variance
         covariance = _prefix_differences(covariances, starts, stops)
         # relative to the largest variance, because nested counts may be collinear
         least_variance = max(1e-9 * covariance.diagonal().max(), LEAST_VARIANCE)
@@ -357,16 +356,6 @@ def _list_interval_measurements(law: IntervalSums, values: tuple[int, ...]) -> I
         # earlier counts help most where intervals are wide
         if len(stops) <= 512:
             yield from ((start, end, value, level.noise.variance) for start, end, value in intervals)
-
-
-def _noise_weights(kernel: FloatArray, starts: IntArray, ends: IntArray) -> FloatArray:
-    """Return the weights of the independent noises of the last round in the counts of cells from `starts` to `ends`,
-    (counts, values)."""
-    rows = np.zeros((len(starts), len(kernel)))
-    for row, start, end in zip(rows, starts.tolist(), ends.tolist(), strict=True):
-        row[:end] = kernel[:end][::-1]
-        row[:start] -= kernel[:start][::-1]
-    return rows
 
 
 def _prefix_differences(prefixes: FloatArray, starts: IntArray, ends: IntArray) -> FloatArray:

@@ -22,7 +22,7 @@ from .law import (
     round_error,
 )
 from .path_sums import Block, PathSums, ThresholdSums, convert_to_cells
-from .toeplitz_sums import ToeplitzSums
+from .toeplitz_sums import NormalisedSums, ToeplitzSums
 
 __all__ = [
     "LEAST_VARIANCE",
@@ -36,6 +36,7 @@ __all__ = [
     "LeastSquares",
     "Noise",
     "NoisySums",
+    "NormalisedSums",
     "PartitionDecisions",
     "PathSums",
     "Selection",

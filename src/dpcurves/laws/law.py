@@ -781,7 +781,7 @@ GROUP = "dpcurves.laws"
 
 PLACES: Mapping[str, str] = {
     "levels": "interval_sums:IntervalSums", "contrasts": "haar_sums:HaarSums",
-    "convolved": "toeplitz_sums:ToeplitzSums",
+    "convolved": "toeplitz_sums:ToeplitzSums", "normalised": "toeplitz_sums:NormalisedSums",
     "path": "path_sums:PathSums", "wavelets": "haar_sums:HaarTensorSums", "chosen": "law:Selection",
 }  # fmt: skip
 """File and class of each law of this package, by `KEY`: a new law needs a file and an entry here."""

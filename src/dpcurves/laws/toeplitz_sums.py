@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import prod
+from math import isqrt, prod
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -44,35 +44,42 @@ PRIMES = (Prime(2013265921, 31), Prime(1811939329, 13), Prime(2113929217, 5), Pr
 """Four primes, each with a generator of its multiplicative group, whose product exceeds 2**123."""
 
 
-def causal_convolution(signal: Integers, weights: NDArray[np.int64]) -> NDArray[np.object_]:
+def causal_convolution(
+    signal: Integers, weights: NDArray[np.int64], factors: NDArray[np.int64] | None = None
+) -> NDArray[np.object_]:
     """Return ``sum(weights[i - j] * signal[j] for j <= i)`` for all i: (rows, n) and (n,) to Python integers (rows, n).
 
-    Exact. 64-bit integers are convolved modulo four primes and combined by the Chinese remainder theorem: no value
-    exceeds ``n * 2**63 * 2**36``, at most 2**122, which is less than half the product of the primes. Time and memory
-    depend on the shape alone. Python integers are convolved directly.
+    With `factors`, each ``signal[j]`` is first multiplied by ``factors[j]``. Exact. 64-bit integers are convolved
+    modulo four primes and combined by the Chinese remainder theorem: no value exceeds ``n * 2**63 * 2**36``, at most
+    2**122, which is less than half the product of the primes. Time and memory depend on the shape alone. Python
+    integers are convolved directly.
 
     Raises:
-        ValueError: a weight is negative or above 2**36, or there are more than 2**23 weights.
+        ValueError: a weight times a factor is negative or above 2**36, or there are more than 2**23 weights.
 
     >>> causal_convolution(np.array([[1, -2, 3]]), np.array([1, 10, 100]))
     array([[1, 8, 83]], dtype=object)
     """
-    length = len(weights)
+    length, multipliers = len(weights), np.ones(1, dtype=np.int64) if factors is None else factors
+    largest = int(weights.max()) * int(multipliers.max())
     # 2**23 values: largest number of values: the primes have roots of unity for a transform of twice this length
-    if length > 2**23 or weights.min() < 0 or weights.max() > LARGEST_WEIGHT:
+    if length > 2**23 or min(weights.min(), multipliers.min()) < 0 or largest > LARGEST_WEIGHT:
         raise InvalidArgument("weights", "give at most 2**23 weights, each from 0 to 2**36")
     if signal.dtype == np.object_:
         exact = weights.astype(np.object_)
-        return np.array([np.convolve(row, exact)[:length] for row in signal], dtype=np.object_)
+        multiplied = signal * multipliers.astype(np.object_)
+        return np.array([np.convolve(row, exact)[:length] for row in multiplied], dtype=np.object_)
     signal_64 = signal.astype(np.int64, copy=False)
-    return _combine_residues([_convolve_modulo(prime, signal_64, weights) for prime in PRIMES])
+    return _combine_residues([_convolve_modulo(prime, signal_64, weights, multipliers) for prime in PRIMES])
 
 
-def _convolve_modulo(prime: Prime, signal: NDArray[np.int64], weights: NDArray[np.int64]) -> Residues:
-    """Convolve modulo a prime: transform, multiply, transform back."""
+def _convolve_modulo(
+    prime: Prime, signal: NDArray[np.int64], weights: NDArray[np.int64], factors: NDArray[np.int64]
+) -> Residues:
+    """Convolve modulo a prime: multiply by the factors, transform, multiply, transform back."""
     size = 1 << (2 * len(weights) - 1).bit_length()
     padded = np.zeros((len(signal) + 1, size), dtype=np.uint64)
-    padded[:-1, : len(weights)] = signal % prime.modulus
+    padded[:-1, : len(weights)] = signal % prime.modulus * (factors % prime.modulus) % prime.modulus
     padded[-1, : len(weights)] = weights % prime.modulus
     _number_theoretic_transform(padded, prime)
     product = _reduce_products(padded[:-1] * padded[-1], np.uint64(prime.modulus))
@@ -204,13 +211,39 @@ class ToeplitzSums(EqualWidthSums):
     @property
     def variance(self) -> float:
         """Variance of one value, in squared records."""
-        return self.noise.variance / 4.0**self.bits
+        return self.noise.variance / 4.0**self.value_bits
+
+    @property
+    def value_bits(self) -> int:
+        """Binary digits of the values after the point."""
+        return self.bits
 
     def apply_strategy(self, cells: Any) -> list[Any]:
         """Return every row of intervals convolved with the weights, in units of ``2**-bits`` records: one table (rows,
         points).
         """
         return [causal_convolution(sum_over_intervals(cells, self.bounds[:-1]), self.weights)]
+
+    def estimate_prefixes(self, values: FloatArray) -> FloatArray:
+        """Return unbiased prefixes of 1, 2, ... intervals, (..., points), from the values of rows, in records."""
+        return causal_product(values, self.kernel, self.points)
+
+    def weigh_noise(self, starts: IntArray, ends: IntArray) -> FloatArray:
+        """Return the weights of the noises of a row's values in estimated counts of the intervals from `starts` to
+        `ends`, (counts, points).
+        """
+        rows = np.zeros((len(starts), self.points))
+        for row, start, end in zip(rows, starts.tolist(), ends.tolist(), strict=True):
+            row[:end] = self.kernel[:end][::-1]
+            row[:start] -= self.kernel[:start][::-1]
+        return rows
+
+    def multiply_prefixes(self, distance: int) -> FloatArray:
+        """Return covariances of the prefixes of i and of ``i + distance`` intervals of a row, for i from 0, in units of
+        `variance` and without a public total: (points - distance + 1,).
+        """
+        products = self.kernel[: self.points - distance] * self.kernel[distance:]
+        return np.concatenate(([0.0], np.cumsum(products)))
 
     def reconstruct(self, values: FloatArray, total: int | None) -> tuple[FloatArray, FloatArray]:
         """Return unbiased cells (..., rows, cells) and missing counts (...) of releases (..., size).
@@ -223,7 +256,7 @@ class ToeplitzSums(EqualWidthSums):
             ValueError: the values do not fit the law.
         """
         (sums,), missing = split_into_parts(self, values)
-        prefixes = causal_product(sums / 2.0**self.bits, self.kernel, self.points)
+        prefixes = self.estimate_prefixes(sums / 2.0**self.value_bits)
         if total is not None:
             prefixes, missing = _adjust_to_total(self, prefixes, missing, total)
         return spread_over_cells(np.diff(prefixes, axis=-1, prepend=0.0), np.diff(self.bounds)), missing
@@ -233,6 +266,109 @@ class ToeplitzSums(EqualWidthSums):
         `convolved_variances`.
         """
         return np.broadcast_to(convolved_variances(self, total_is_public), (self.rows, self.cells + 1))
+
+
+MOST_NORMALISED = 2**12
+"""Intervals. Largest number for `NormalisedSums`: the time for variances grows with its square."""
+
+
+@dataclass(frozen=True, slots=True)
+class NormalisedSums(ToeplitzSums):
+    """Convolutions of cells that are first multiplied by public weights, so that all records change values equally.
+
+    A record in a late interval changes few values. Interval j is multiplied by about one over the length of its column
+    of the matrix of weights, in units of ``2**-column_bits``: `column_weights`. So for the same loss there is less
+    noise, as it is calibrated to the longest column (Henzinger, Kalinin and Upadhyay 2025).
+
+    Attributes:
+        column_bits: Binary digits of the weights of intervals after the point.
+    """
+
+    KEY = "normalised"
+    FIELDS = MappingProxyType({"width": "width", "bits": "bits", "column_bits": "column_bits", KEY: "noise"})
+
+    column_bits: Natural
+
+    def __post_init__(self) -> None:
+        if self.points > MOST_NORMALISED:
+            raise InvalidArgument(
+                "evidence.cells", f"must be at most {MOST_NORMALISED} intervals; use the unchanged text of to_json"
+            )
+        if self.bits + self.column_bits > LARGEST_WEIGHT.bit_length() - 1:
+            raise InvalidArgument("evidence.column_bits", "is too large; use the unchanged text of to_json")
+
+    @property
+    def column_weights(self) -> IntArray:
+        """Weight of each interval, in units of ``2**-column_bits``, (points,); read-only."""
+        return column_weights(self.points, self.bits, self.column_bits)
+
+    @property
+    def value_bits(self) -> int:
+        """Binary digits of the values after the point: those of both kinds of weights."""
+        return self.bits + self.column_bits
+
+    def apply_strategy(self, cells: Any) -> list[Any]:
+        """Return every row of weighted intervals convolved with the weights, in units of ``2**-value_bits`` records:
+        one table (rows, points).
+        """
+        intervals = sum_over_intervals(cells, self.bounds[:-1])
+        return [causal_convolution(intervals, self.weights, self.column_weights)]
+
+    def estimate_prefixes(self, values: FloatArray) -> FloatArray:
+        """Return unbiased prefixes of 1, 2, ... intervals, (..., points), from the values of rows, in records."""
+        weighted = causal_product(values, inverse_weights(self.points, self.bits), self.points)
+        return np.asarray(np.cumsum(weighted * self._inverse_column_weights, axis=-1))
+
+    def weigh_noise(self, starts: IntArray, ends: IntArray) -> FloatArray:
+        """Return the weights of the noises of a row's values in estimated counts of the intervals from `starts` to
+        `ends`, (counts, points).
+        """
+        interval = np.arange(self.points)
+        is_counted = (starts[:, None] <= interval) & (interval < ends[:, None])
+        backwards = (is_counted * self._inverse_column_weights)[:, ::-1]
+        return causal_product(backwards, inverse_weights(self.points, self.bits), self.points)[:, ::-1]
+
+    def multiply_prefixes(self, distance: int) -> FloatArray:
+        """Return covariances of the prefixes of i and of ``i + distance`` intervals of a row, for i from 0, in units of
+        `variance` and without a public total: (points - distance + 1,).
+        """
+        return _multiply_normalised_prefixes(self.points, self.bits, self.column_bits, distance)
+
+    @property
+    def _inverse_column_weights(self) -> FloatArray:
+        """One over the weight of each interval, (points,)."""
+        return 2.0**self.column_bits / self.column_weights
+
+
+@lru_cache(maxsize=16)  # a pure function of public facts
+def column_weights(points: int, bits: int, column_bits: int) -> IntArray:
+    """Return one over the length of each column of the matrix of `root_weights`, in units of ``2**-column_bits``.
+
+    Rounded down, by integers, so that they are equal on all machines. The last column has length 1. Read-only.
+
+    >>> column_weights(3, 20, 10).tolist()
+    [868, 915, 1024]
+    """
+    squared_lengths = np.cumsum(root_weights(points, bits).astype(np.object_) ** 2)[::-1].tolist()
+    weights = np.array([isqrt(4 ** (bits + column_bits) // length) for length in squared_lengths], dtype=np.int64)
+    weights.flags.writeable = False
+    return weights
+
+
+@lru_cache(maxsize=8)  # a pure function of public facts
+def _multiply_normalised_prefixes(points: int, bits: int, column_bits: int, distance: int) -> FloatArray:
+    """Return `NormalisedSums.multiply_prefixes`: the products of the weights of each noise in two prefixes, summed.
+    Read-only.
+    """
+    padded = np.concatenate([np.zeros(points), inverse_weights(points, bits)])
+    rescaling = 2.0**column_bits / column_weights(points, bits, column_bits)
+    interval, products = np.arange(points), np.zeros(points - distance + 1)
+    for first in range(0, points, 64):  # noises at a time: a few megabytes
+        noises = np.arange(first, min(first + 64, points))
+        in_prefixes = np.cumsum(padded[points + interval - noises[:, None]] * rescaling, axis=1)
+        products[1:] += np.einsum("vi,vi->i", in_prefixes[:, : points - distance], in_prefixes[:, distance:])
+    products.flags.writeable = False
+    return products
 
 
 @lru_cache(maxsize=16)  # a pure function of public facts
@@ -264,15 +400,24 @@ def prefix_kernel(points: int, bits: int) -> FloatArray:
     are power series: ``A R**-1`` has these coefficients for every invertible R. (If R were an exact root of A, it would
     be R again.)
     """
+    kernel = np.cumsum(inverse_weights(points, bits))
+    kernel.flags.writeable = False
+    return kernel
+
+
+@lru_cache(maxsize=16)  # a pure function of public facts
+def inverse_weights(points: int, bits: int) -> FloatArray:
+    """Return the first `points` coefficients of one over the series of `root_weights`, which turn noisy values into
+    noisy intervals. The array is read-only.
+    """
     weights, inverse = root_weights(points, bits) / 2.0**bits, np.ones(1)
     while len(inverse) < points:  # Newton's iteration doubles the number of correct coefficients
         length = min(2 * len(inverse), points)
         error = -causal_product(weights[:length], inverse, length)
         error[0] += 2
         inverse = causal_product(inverse, error, length)
-    kernel = np.cumsum(inverse)
-    kernel.flags.writeable = False
-    return kernel
+    inverse.flags.writeable = False
+    return inverse
 
 
 def causal_product(left: FloatArray, right: FloatArray, length: int) -> FloatArray:
@@ -310,14 +455,13 @@ def convolved_variances(law: ToeplitzSums, total_is_public: bool) -> FloatArray:
 def prefix_covariances(law: ToeplitzSums, total_is_public: bool, first: IntArray, second: IntArray) -> FloatArray:
     """Return covariances of the estimated prefixes of `first` and `second` intervals of a row, pair by pair, (n,).
 
-    Prefix i has the noise ``sum(kernel[i - j] * noise[j] for j <= i)``; a public total is conditioned on.
+    A public total is conditioned on.
     """
     lag, shorter = np.abs(first - second), np.minimum(first, second)
     covariances = np.empty(len(lag))
     for distance in np.unique(lag):
         is_pair = lag == distance
-        products = law.kernel[: law.points - distance] * law.kernel[distance:]
-        covariances[is_pair] = np.concatenate(([0.0], np.cumsum(products)))[shorter[is_pair]]
+        covariances[is_pair] = law.multiply_prefixes(int(distance))[shorter[is_pair]]
     covariances *= law.variance
     total = total_variance(law)
     if total_is_public and law.missing is not None and total > 0:
@@ -328,7 +472,7 @@ def prefix_covariances(law: ToeplitzSums, total_is_public: bool, first: IntArray
 
 def total_covariances(law: ToeplitzSums) -> FloatArray:
     """Return covariances of the prefixes of 1, 2, ... intervals with the total of their row, (points,)."""
-    return causal_product(law.kernel, law.kernel[::-1], law.points) * law.variance
+    return law.estimate_prefixes(_weigh_noise_of_row(law)) * law.variance
 
 
 def total_variance(law: ToeplitzSums) -> float:
@@ -336,4 +480,10 @@ def total_variance(law: ToeplitzSums) -> float:
     total.
     """
     missing = 0.0 if law.missing is None else law.missing.variance
-    return law.rows * float(np.sum(law.kernel**2)) * law.variance + missing
+    return law.rows * float(np.sum(_weigh_noise_of_row(law) ** 2)) * law.variance + missing
+
+
+def _weigh_noise_of_row(law: ToeplitzSums) -> FloatArray:
+    """Return the weights of the noises of a row's values in the estimated total of the row, (points,)."""
+    row: FloatArray = law.weigh_noise(np.array([0]), np.array([law.points]))[0]
+    return row

@@ -14,8 +14,17 @@ from typing import NamedTuple
 import numpy as np
 
 from ..conversation import Plan, UnsupportedQuery
-from ..laws import Family, HaarSums, HaarTensorSums, ToeplitzSums, band_sizes, mean_squared_factors, round_error
-from ..laws.toeplitz_sums import causal_convolution, root_weights
+from ..laws import (
+    Family,
+    HaarSums,
+    HaarTensorSums,
+    NormalisedSums,
+    ToeplitzSums,
+    band_sizes,
+    mean_squared_factors,
+    round_error,
+)
+from ..laws.toeplitz_sums import MOST_NORMALISED, causal_convolution, column_weights, root_weights
 from ..noise.randomness import Randomness
 from ..privacy import AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from ..queries import CountQuery, WaveletQuery, places_to_array
@@ -329,17 +338,26 @@ bias.
 """
 
 
+COLUMN_BITS = 12
+"""Bits. Binary digits of the weights of intervals after the point: rounded down, they cost 0.03 % of the error."""
+
+
 @dataclass(frozen=True, slots=True)
 class SquareRoot(FixedWidthMechanism, PrefixMechanism):
     """Prefix sums by the square root of the matrix of ones, with noise between both factors (Henzinger et al. 2023).
 
     The first convolution is released, with weights rounded to multiples of ``2**-20`` and computed with integers, plus
-    independent noise on each value. The rest is post-processing: see `ToeplitzSums`. Of all mechanisms here that count
-    every cell it has the smallest variance under zero-concentrated privacy; under pure privacy it is useless,
+    independent noise on each value. The rest is post-processing: see `ToeplitzSums`. Under add-remove, up to
+    `MOST_NORMALISED` intervals are first multiplied by weights that give all columns nearly the same length, see
+    `NormalisedSums`: the mean squared error is then 3 % above the least of all matrices. Under replace-one the lengths
+    of differences of columns count, of which the plain square root has the shorter ones. Of all mechanisms here that
+    count every cell it has the smallest variance under zero-concentrated privacy; under pure privacy it is useless,
     because a record changes the values of its cell and of all later cells.
 
     Formal guarantees: zero-concentrated, by `calibrate_prices`. A record changes the values of its row by a column of
-    the matrix of rounded weights w, of p intervals: ``(0, ..., 0, w[0], w[1], ...)``. Its squared length is largest in
+    the matrix of rounded weights w, of p intervals: ``(0, ..., 0, w[0], w[1], ...)``. With weights g of intervals,
+    column j is multiplied by ``g[j]``, and the largest squared length is the largest ``g[j]**2 * S(p - j)``. Else
+    g is 1. Its squared length is largest in
     the first interval, ``S(p)``, with ``S(m) = sum(w[i]**2 for i < m)``. Columns i and i + d have the squared distance
     ``S(d) + sum((w[m + d] - w[m])**2 for m < p - i - d)``: largest at i = 0, where it is
     ``S(p) + S(p - d) - 2 * sum(w[m] * w[m + d] for m < p - d)``. All of this is computed exactly. Columns of two rows
@@ -356,7 +374,17 @@ class SquareRoot(FixedWidthMechanism, PrefixMechanism):
             raise UnsupportedQuery(
                 "epsilon", "prefix sums by a square root of their matrix have Gaussian noise; give a loss in rho"
             )
-        alone, moved = squared_lengths(-(-query.cells // self.width), WEIGHT_BITS)
+        points = -(-query.cells // self.width)
+        name = self.name_with_width("square root of prefix sums")
+        if isinstance(adjacency, AddRemove) and points <= MOST_NORMALISED:
+            alone = longest_normalised_column(points, WEIGHT_BITS, COLUMN_BITS)
+            unit, missing = calibrate_prices(Fraction(alone), Fraction(2 * alone), loss, adjacency)
+            normalised = NormalisedSums(
+                query.rows, query.cells, self.width, WEIGHT_BITS, calibrate_to_price(unit, loss),
+                missing=calibrate_to_price(missing, loss), column_bits=COLUMN_BITS,
+            )  # fmt: skip
+            return plan_prefixes(name, query, normalised, loss, adjacency)
+        alone, moved = squared_lengths(points, WEIGHT_BITS)
         unit, missing = calibrate_prices(
             Fraction(alone), Fraction(moved if query.rows == 1 else 2 * alone), loss, adjacency
         )
@@ -368,8 +396,18 @@ class SquareRoot(FixedWidthMechanism, PrefixMechanism):
             calibrate_to_price(unit, loss),
             missing=calibrate_to_price(missing, loss),
         )
-        name = self.name_with_width("square root of prefix sums")
         return plan_prefixes(name, query, law, loss, adjacency)
+
+
+@lru_cache(maxsize=64)  # a pure function of public facts
+def longest_normalised_column(points: int, bits: int, column_bits: int) -> int:
+    """Return the largest squared length of a column of `NormalisedSums`, on the lattice of its values. Exact.
+
+    >>> longest_normalised_column(3, 20, 10) / 4**30
+    1.0
+    """
+    ends = np.cumsum(root_weights(points, bits).astype(np.object_) ** 2)[::-1]
+    return int(max(ends * column_weights(points, bits, column_bits).astype(np.object_) ** 2))
 
 
 @lru_cache(maxsize=64)  # a pure function of public facts
