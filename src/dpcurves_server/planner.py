@@ -29,7 +29,7 @@ from dpcurves.curves.question_json import question_from_json, question_to_json
 from dpcurves.data import Axis, Categories, Grid, ListedCategories, TypedAxis, find_input_columns, is_expression
 from dpcurves.data.axis import ALL_RECORDS, Category, Predictor
 from dpcurves.display.text import PlanLine, plan_lines
-from dpcurves.expressions import ValueType, check_expression, parse_expression
+from dpcurves.expressions import ValueType, check_expression, find_monotone_chain, parse_expression
 from dpcurves.ledger.account import LONGEST_ACCOUNT_NAME
 from dpcurves.privacy import Adjacency, AdjacencyWithoutBound, PrivacyLoss
 from dpcurves.records.value_names import parse_number
@@ -368,7 +368,10 @@ def _require_expression_types(axis: Axis | Categories, declared: Mapping[str, De
     if is_expression(axis, declared) and axis.column != ALL_RECORDS:
         needed, text = ValueType.NUMBER if isinstance(axis, Axis) else None, str(axis.column)
         try:
-            check_expression(parse_expression(text, "column"), types, needed, "column")
+            node = parse_expression(text, "column")
+            if isinstance(axis, Axis):  # a logarithm or an exponential is applied to the edges of the grid
+                _, node = find_monotone_chain(node)
+            check_expression(node, types, needed, "column")
         except InvalidArgument as error:
             raise InvalidArgument(error.argument, error.rule, text) from None
 
