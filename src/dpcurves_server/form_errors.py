@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dpcurves.arguments import ArgumentError
 
-from .form_inputs import RANGE_METAVARS, RANGES, name_field
+from .form_inputs import EXPRESSION, RANGE_METAVARS, RANGES, name_field
 from .forms import Form, Given
 
 PRICES = frozenset({"amount", "epsilon", "rho", "loss"})
@@ -60,7 +60,15 @@ def _find_field(form: Form, error: ArgumentError, values: Given) -> str:
     if name in PRICES:
         return "amount"
     given = error.given
-    typed = [field.name for field in form.fields if given is not None and _names_column(values, field.name, given)]
+    typed = [
+        name
+        for field in form.fields
+        for name in (field.name, f"{field.name}{EXPRESSION}")
+        if given is not None and _names_column(values, name, given)
+    ]
+    expressions = [field for field in typed if field.endswith(EXPRESSION)]
+    if expressions:
+        return expressions[0]
     if typed and (name not in names or not any(values.get(name, ()))):
         return typed[0]
     if name in names:
@@ -74,8 +82,8 @@ def _find_field(form: Form, error: ArgumentError, values: Given) -> str:
 
 
 def _names_column(values: Given, name: str, column: str) -> bool:
-    """Return True if a field names this column, with or without categories."""
-    return any(text.partition("=")[0].strip() == column for text in values.get(name, ()))
+    """Return True if a field names this column or expression, with or without categories."""
+    return any(column in (text.strip(), text.partition("=")[0].strip()) for text in values.get(name, ()))
 
 
 def _adapt_rule(form: Form, rule: str, titles: Mapping[str, str]) -> str:

@@ -13,7 +13,7 @@ from math import isfinite
 
 from dpcurves.arguments import InvalidArgument
 from dpcurves.cli.options import DECLARED_NUMBER, format_label
-from dpcurves.data import Categories, Category
+from dpcurves.data import LOOKS_LIKE_AN_EXPRESSION, Categories, Category
 from dpcurves.models import NumericColumn
 
 from .declared_columns import (
@@ -66,7 +66,7 @@ FEWEST_CLASSES: Mapping[str, int] = {"multiclass": 3, "ordinal-classes": 3, "inc
 NAMES: Mapping[str, str] = {
     "event_value": "Value of an event", "censored_value": "Value of a censored record", "pos_label": "Positive value",
     "neg_label": "Negative value", "treated_value": "Value of the treated", "control_value": "Value of the others",
-    "grid": "Range and cells", "bounds": "Range", "times": "Times and cells", "by": "Split by", "where": "Filter",
+    "grid": "Range and cells", "bounds": "Range", "times": "Times and cells", "by": "Split by", "where": "Which rows?",
     "x": "Horizontal column", "y": "Vertical column", "x_grid": "Horizontal range and cells",
     "y_grid": "Vertical range and cells", "second_grid": "Range and cells of the second score",
     "observed_grid": "Range and cells of outcomes", "entry": "Start of observation", "last": "Last time without event",
@@ -102,6 +102,7 @@ CHOICES: Mapping[str, tuple[tuple[str, str], ...]] = {
 }  # fmt: skip
 TOLD: Mapping[str, str] = {
     "by": "One curve for each declared value; of several columns, for each combination.",
+    "where": "Only records that meet this condition, as in age >= 65 AND sex = 'F'; empty: all. It is published.",
     "grid": "Default: the declared range of the column. More cells show more detail.",
     "x_grid": "Range and cells of the first column.",
     "y_grid": "Range and cells of the second column.",
@@ -135,6 +136,8 @@ CELLS = {
 """Default numbers of cells by question; for scores, the default of the question without a grid."""
 USUAL_CELLS = "60"
 """Default number of cells of other questions."""
+EXPRESSION = ".expression"
+"""Suffix of the field in which an expression is typed in the place of a column."""
 MOST_FORM_CELLS = 1024
 """Cells at the end of the slider."""
 
@@ -172,6 +175,7 @@ class Input:
         cells: The default number of cells; empty for none.
         has_cells: Whether a range has cells.
         is_filled: Whether a script fills in the declared range of the chosen column.
+        takes_expression: Whether an expression can be typed instead of a column.
     """
 
     field: Field
@@ -183,6 +187,7 @@ class Input:
     cells: str = ""
     has_cells: bool = False
     is_filled: bool = False
+    takes_expression: bool = False
 
     @property
     def help(self) -> str:
@@ -237,7 +242,7 @@ def build_inputs(form: Form, columns: Sequence[Declared], models: Collection[str
 def _is_main(form: Form, form_input: Input, columns: Sequence[Declared]) -> bool:
     """Return True if the input is shown at once, not among the further options."""
     name = form_input.field.name
-    if form_input.is_required or name in ("above", "below") or form_input.is_filled:
+    if form_input.is_required or name in ("above", "below", "where") or form_input.is_filled:
         return True
     return name in OTHER_CLASSES and any(
         isinstance(column, Categories) and len(column.values) > 2
@@ -282,8 +287,27 @@ def _build_input(form: Form, field: Field, columns: Sequence[Declared], models: 
         options = tuple(map(_column_option, fitting))
         if field.allows_model:
             options = (*(Option(f"{MODEL}{item}", f"model {item}") for item in models), *options)
-        return Input(field, InputKind.COLUMNS if field.is_repeatable else InputKind.COLUMN, *named, options)
+        kind = InputKind.COLUMNS if field.is_repeatable else InputKind.COLUMN
+        return Input(field, kind, *named, options, takes_expression=_takes_expression(form, field))
     return Input(field, InputKind.NUMBER if field.metavar in ("N", "X", "W", "T", "P") else InputKind.TEXT, *named)
+
+
+def _takes_expression(form: Form, field: Field) -> bool:
+    """Return True if an expression can replace the column of a field: numbers, or categories that it lists itself."""
+    if field.name == "by":
+        return True
+    is_number = field.is_numeric_column or field.name in ("x", "y", "second", "observed")
+    return is_number and "=" not in field.metavar and field.name != "weight" and not _counts_categories(form)
+
+
+def _replace_columns(form: Form, values: Given) -> Given:
+    """Return the typed fields, with the typed expressions in the place of columns."""
+    replaced = {name: texts for name, texts in values.items() if not name.endswith(EXPRESSION)}
+    for field in form.fields:
+        text = _field_text(values, f"{field.name}{EXPRESSION}")
+        if text and _takes_expression(form, field):
+            replaced[field.name] = [*(values.get(field.name, ()) if field.is_repeatable else ()), text]
+    return replaced
 
 
 def _is_range(field: Field) -> bool:
@@ -414,6 +438,7 @@ def complete_fields(form: Form, values: Given, columns: Sequence[Declared]) -> G
             part such as ``grid.cells``.
     """
     declared = {str(item.column): item for item in columns}
+    values = _replace_columns(form, values)
     values = _fill_universe(form, _fill_automatic_ranges(form, values, declared), declared)
     completed = dict(values)
     if form.command == "verify" and not (_field_text(values, "above") or _field_text(values, "below")):
@@ -435,23 +460,25 @@ def complete_fields(form: Form, values: Given, columns: Sequence[Declared]) -> G
 
 
 def _fill_automatic_ranges(form: Form, values: Given, declared: Mapping[str, Declared]) -> Given:
-    """Return the typed fields, with ``auto`` as the range of a column with an unknown range, if none is typed and
-    the question can find one privately.
+    """Return the typed fields, with ``auto`` as the range of an expression or of a column with an unknown range, if
+    none is typed and the question can find one privately.
     """
     if form.command not in AUTOMATIC:
         return values
     filled = dict(values)
     for name in {"grid", "bounds"} & {field.name for field in form.fields}:
         sources = [source for source in RANGES[name] if source in values]
-        column = declared.get(_field_text(values, sources[0])) if sources else None
+        source = _field_text(values, sources[0]) if sources else ""
+        column = declared.get(source)
+        is_unknown = has_unknown_range(column) if column is not None else LOOKS_LIKE_AN_EXPRESSION.search(source)
         typed = [text for text in (f"{name}.lower", f"{name}.upper", name, "values", "edges")
                  if _field_text(values, text)]  # fmt: skip
         if column is not None and has_dates(column) and typed:
             raise InvalidArgument(typed[0], "the range of dates and times is found privately; leave the field empty")
-        if column is not None and has_unknown_range(column) and not typed:
+        if is_unknown and not typed:
             filled = {field: texts for field, texts in filled.items() if not field.startswith(f"{name}.")}
             filled[name] = ["auto"]
-            if has_csv_dates(column) and not _field_text(values, "measured_in"):
+            if column is not None and has_csv_dates(column) and not _field_text(values, "measured_in"):
                 filled["measured_in"] = ["date"]  # schemas with types say so themselves
     return filled
 

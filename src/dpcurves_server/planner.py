@@ -15,7 +15,8 @@ import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
+from difflib import get_close_matches
 from hashlib import sha256
 from math import prod
 from typing import IO, Any, TypeVar, cast
@@ -28,7 +29,7 @@ from dpcurves.curves.question_json import question_from_json, question_to_json
 from dpcurves.data import Axis, Categories, Grid, ListedCategories, TypedAxis, find_input_columns, is_expression
 from dpcurves.data.axis import ALL_RECORDS, Category, Predictor
 from dpcurves.display.text import PlanLine, plan_lines
-from dpcurves.expressions import ValueType, check_expression, parse_expression
+from dpcurves.expressions import ValueType, check_expression, find_monotone_chain, parse_expression
 from dpcurves.ledger.account import LONGEST_ACCOUNT_NAME
 from dpcurves.privacy import Adjacency, AdjacencyWithoutBound, PrivacyLoss
 from dpcurves.records.value_names import parse_number
@@ -326,9 +327,7 @@ def require_declared(plans: Sequence[Plan], dataset: str, columns: Sequence[Decl
         for axis in plan.query.input_axes:
             for column in find_input_columns(axis, declared):
                 if column not in declared:
-                    raise InvalidArgument(
-                        "column", f"{dataset!r} declares no column {column!r}"[:LONGEST_ACCOUNT_NAME], column
-                    )
+                    raise _describe_undeclared(column, axis, dataset, declared)
             _require_expression_types(axis, declared)
             if axis.column not in declared or is_expression(axis, declared):  # of a model, or columns that are declared
                 continue
@@ -345,6 +344,18 @@ def require_declared(plans: Sequence[Plan], dataset: str, columns: Sequence[Decl
                         raise InvalidArgument(name, rule, axis.column)
 
 
+def _describe_undeclared(
+    column: str, axis: Axis | Categories, dataset: str, declared: Mapping[str, Declared]
+) -> InvalidArgument:
+    """Return the error about an undeclared column of an axis or of its filter, with the nearest declared one."""
+    near = get_close_matches(column, declared, n=1, cutoff=0.5)
+    nearest = f"; the nearest is {near[0]!r}" if near else ""
+    rule = f"{dataset!r} declares no column {column!r}{nearest}"[:LONGEST_ACCOUNT_NAME]
+    if column not in find_input_columns(replace(axis, where=""), declared):
+        return InvalidArgument("where", rule)
+    return InvalidArgument("column", rule, str(axis.column) if is_expression(axis, declared) else column)
+
+
 def _require_expression_types(axis: Axis | Categories, declared: Mapping[str, Declared]) -> None:
     """Refuse a filter, or an expression in the place of a column, that reads a declared column as another type.
 
@@ -355,8 +366,14 @@ def _require_expression_types(axis: Axis | Categories, declared: Mapping[str, De
     if axis.where:
         check_expression(parse_expression(axis.where, "where"), types, ValueType.TRUTH, "where")
     if is_expression(axis, declared) and axis.column != ALL_RECORDS:
-        needed = ValueType.NUMBER if isinstance(axis, Axis) else None
-        check_expression(parse_expression(str(axis.column), "column"), types, needed, "column")
+        needed, text = ValueType.NUMBER if isinstance(axis, Axis) else None, str(axis.column)
+        try:
+            node = parse_expression(text, "column")
+            if isinstance(axis, Axis):  # a logarithm or an exponential is applied to the edges of the grid
+                _, node = find_monotone_chain(node)
+            check_expression(node, types, needed, "column")
+        except InvalidArgument as error:
+            raise InvalidArgument(error.argument, error.rule, text) from None
 
 
 def _expression_type(declared: Declared) -> ValueType:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -195,3 +196,19 @@ def test_a_plan_draws_its_forecast(run: Run, tmp_path: Path) -> None:
     assert "a file that ends in" in run(*asked, "add-remove", "--forecast", "9", "--plot", "a.txt").stderr
     mean = run("plan", "mean", "--bounds", "0:1", *TERMS, "--plot", str(file))
     assert mean.stderr.startswith("dpcurves: plot: only forecasts of CdfQuestion, ")
+
+
+def test_a_plan_with_a_filter_relates_errors_to_the_typed_share_of_rows(run: Run) -> None:
+    asked = ("plan", "count", "--column", "wage", "--where", "age >= 65", *TERMS)
+    alone, tenth = run(*asked), run(*asked, "--share-of-rows", "0.1")
+    assert "--share-of-rows 0.1 shows errors for rows of which a tenth passes" in " ".join(alone.stdout.split())
+    assert "share of 0.1 of units" in " ".join(tenth.stdout.split())
+    assert "for 10,000 of 100,000 records" in " ".join(tenth.stdout.split())
+    (whole,), (part,) = (
+        re.findall(r"([0-9.]+)%", result.stdout.partition("mechanism")[2]) for result in (alone, tenth)
+    )
+    assert abs(float(part) / float(whole) - 10) < 0.5
+    refused = run(*asked, "--share-of-rows", "2")
+    assert refused.stderr.startswith("dpcurves: share-of-rows: a number between 0 and 1 is needed")
+    refused = run(*asked, "--forecast", "1000")
+    assert "share-of-rows: the question has a filter: give the share" in refused.stderr

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from click.testing import Result
 
 import dpcurves as dp
 from dpcurves.curves.question_json import question_from_json, question_to_json
+from dpcurves.study import Study
 
 ROWS = 3000
 LOSS = dp.PrivacyLoss.pure(10**7)
@@ -235,11 +236,7 @@ def test_a_study_filters_each_question_by_itself(
 ) -> None:
     frame.to_parquet(tmp_path / "people.parquet")
     names = ["hypertension", "employed persons", "clicks for each visit"]
-    tables = [
-        "\n".join(["[[question]]", *(f"{key} = {json.dumps(value)}" for key, value in make_document(name).items())])
-        for name in names
-    ]
-    (tmp_path / "study.toml").write_text("\n".join(["epsilon = 30000000", *tables]))
+    (tmp_path / "study.toml").write_text(write_study(names, 3 * 10**7))
     result = run(
         "study", tmp_path / "study.toml", tmp_path / "people.parquet", "--adjacency=add-remove",
         "--out", tmp_path / "out",
@@ -250,6 +247,47 @@ def test_a_study_filters_each_question_by_itself(
         question = question_from_json(make_document(name))
         numbers = read_numbers(curves[question.where], make_document(name)["ask"])
         np.testing.assert_allclose(numbers, compute_numbers(frame, name), rtol=1e-4, err_msg=name)
+
+
+def write_study(names: Iterable[str], epsilon: int) -> str:
+    """Return a study of these questions as TOML."""
+    documents = [make_document(name) for name in names]
+    tables = [
+        "\n".join(["[[question]]", *(f"{key} = {json.dumps(value)}" for key, value in document.items())])
+        for document in documents
+    ]
+    return "\n".join([f"epsilon = {epsilon}", *tables])
+
+
+def test_thirty_questions_of_practice_equal_pandas_in_a_study(frame: pd.DataFrame) -> None:
+    study = Study.from_text(write_study(QUESTIONS, 30 * 10**7))
+    with dp.Session(frame, budget=study.loss, adjacency=dp.ADD_REMOVE) as session:
+        for name, (_, curve) in zip(QUESTIONS, study.ask(session), strict=True):
+            assert curve.privacy.where == (question_from_json(make_document(name)).where or "")
+            numbers = read_numbers(curve, make_document(name)["ask"])
+            np.testing.assert_allclose(numbers, compute_numbers(frame, name), rtol=1e-4, err_msg=name)
+
+
+def test_questions_of_practice_are_answered_behind_the_schema_of_a_server(frame: pd.DataFrame) -> None:
+    """What the schema declares as a date is one in filters and expressions."""
+    pytest.importorskip("fastapi", reason="dpcurves[server] is not installed")
+    from dpcurves_server.declared_columns import UNKNOWN_DATES
+    from dpcurves_server.planner import require_declared
+    from dpcurves_server.schema_alignment import align_with_schema
+
+    texts = {name: tuple(frame[name].dropna().unique()) for name in ("sex", "region", "code")}
+    declared: list[Any] = [dp.Categories(name, values) for name, values in texts.items()]
+    declared += [dp.Categories("insured", (True, False))]  # the others are numbers
+    numbers = [dp.NumericColumn(name, -1e6, 1e6) for name in frame.columns if frame[name].dtype.kind in "if"]
+    dates = [dp.NumericColumn(name, *UNKNOWN_DATES) for name in ("diagnosed", "admitted")]
+    columns: tuple[Any, ...] = (*declared, *numbers, *dates)
+    with dp.Session(frame, budget=dp.PrivacyLoss.pure(10**9), adjacency=dp.ADD_REMOVE) as session:
+        for name in QUESTIONS:
+            question = align_with_schema(question_from_json(make_document(name)), "t", columns)
+            plans = session.plan(question, LOSS)
+            require_declared(plans, "t", columns)
+            numbers_of_curve = read_numbers(session.ask(question, LOSS), make_document(name)["ask"])
+            np.testing.assert_allclose(numbers_of_curve, compute_numbers(frame, name), rtol=1e-4, err_msg=name)
 
 
 def test_a_filter_is_part_of_what_a_request_pays_for(frame: pd.DataFrame) -> None:

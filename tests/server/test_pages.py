@@ -454,3 +454,34 @@ def test_every_text_of_a_template_is_isolated_and_no_attribute_is() -> None:
         f'<title>{shown}</title><a href="/{shown}" value="{shown}"><bdi>{shown}</bdi></a>'
         f"<td><bdi>{shown}</bdi></td><option>{shown}</option>"
     )
+
+
+def test_rows_are_chosen_and_columns_derived_in_each_form(site: Pages) -> None:
+    """A filter is in the first part of each form; a wrong one is refused at its field, with the nearest column."""
+    ann, typed = site.browser("ann"), {**PLAN, "do": "plan", "where": "late = 1 AND delay > 5"}
+    for word in build_forms(QUESTIONS):
+        page = ann.get(f"/projects/delays/ask/{word}")[1]
+        assert "Which rows?" in page.partition("<summary>More options")[0], word
+    status, text, _ = ann.post(HERE, **{**typed, "column": "", "column.expression": "delay / 2"})
+    assert status == 200
+    assert "histogram of delay / 2, where late = 1 AND delay &gt; 5: epsilon 0.25" in text
+    assert "<details open><summary>Or an expression</summary>" in text
+    (place,) = re.findall(r'src="([^"]*sketch[.]svg[^"]*)"', text)
+    status, sketch = ann.get(unescape(place))
+    assert (status, "made-up data" in sketch) == (200, True)
+    assert "where late = 1" in unescape(re.sub("<[^>]+>", "", sketch))
+    status, text, place = ann.post("/projects/delays/ask/cdf", **{"column.expression": "delay * 2", "amount": "0.25"})
+    assert "distribution function of delay * 2" in unescape(text)
+    for field, wrong, rule in (
+        ("where", "dely > 5", "Which rows?: 'flights' declares no column 'dely'; the nearest is 'delay'"),
+        ("where", "late > 'x'", "Which rows?: late > 'x': "),
+        ("where", "delay > 5 LIMIT 3", "Which rows?: "),
+        ("column-expression", "dely / 2", "Column: 'flights' declares no column 'dely'; the nearest is 'delay'"),
+        ("column-expression", "lower(delay)", "Column: delay: "),
+        ("column-expression", "delay / (2", "Column: "),
+        ("column-expression", "random() * delay", "Column: "),
+    ):  # fmt: skip
+        status, text, _ = ann.post(f"{HERE}/plan", **{**PLAN, "column": "delay", field.replace("-", "."): wrong})
+        message = unescape(re.findall(r'data-wrong="([^"]*)"><p>(.*?)</p>', text)[0][1])
+        assert re.findall(r'data-wrong="([^"]*)"', text) == [field], text
+        assert re.sub("<[^>]+>|\u2068|\u2069", "", message).startswith(rule), message

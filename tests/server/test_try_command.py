@@ -188,12 +188,15 @@ def test_the_copies_of_an_answer_ask_the_same_question(tmp_path: Path, monkeypat
     opened = Opened(path)
     facts = {name: COLUMNS[name] for name in ("age", "sex")}
     assert opened.declare(facts, "5", decimal=",", unit="sex", rows_per_unit="40").status == 303
-    fields = {"column": "age", "grid.cells": "9", "grid.upper": "90", "by": ["sex"], "where": "sex = 'f'"}
+    fields = {
+        "column.expression": "age / 2", "grid.cells": "9", "grid.lower": "0", "grid.upper": "90", "by": ["sex"],
+        "where": "sex = 'f' AND age > 3.5",
+    }  # fmt: skip
     answer = opened.ask("cdf", {**fields, "amount": "0.5"})
     codes = {
         name: html.unescape(text) for name, text in re.findall(r'<code id="(\w+)">(.*?)</code>', answer.text, re.S)
     }
-    assert 'dp.CdfQuestion(\n    "age",\n    dp.Grid(0, 90, cells=9)' in codes["python"]
+    assert 'dp.CdfQuestion(\n    "age / 2",\n    dp.Grid(0, 90, cells=9)' in codes["python"]
     monkeypatch.chdir("/")
     exec(codes["python"], {})
     words = shlex.split(codes["command"].replace("\\\n", ""))[1:]  # as a shell joins lines

@@ -47,6 +47,7 @@ EVEN = (
     "if their number is private, that all cells are counted. A curve is estimated from all rounds together."
 )
 BANDS = "\nFor half widths of bands and intervals: --forecast N; --plot FILE draws them."
+UNKNOWN_SHARE = "noise is the same for any filter; --share-of-rows 0.1 shows errors for rows of which a tenth passes"
 ASKED_OF = re.compile(r"(Example: dpcurves) (\S+) \S+[.](?:csv|parquet)")
 """Example line of a question's help, from which the example of its plan is made."""
 ALPHA_RISK = 0.05
@@ -70,6 +71,10 @@ class ForecastOptions:
         "Forecast for records distributed as in a released curve, as --json wrote it, at no further loss: as many "
         "records as the curve has, or --forecast N.",
     )
+    share_of_rows: str | None = of.optional(
+        "SHARE",
+        "Your guess of the share of rows that pass --where, e.g. 0.1. Errors are relative to these; nothing is read.",
+    )
     plot: str | None = of.optional(
         "FILE",
         "Plot the forecast for the least favourable distribution, with its band, to a .svg, .png or .pdf file. "
@@ -80,6 +85,10 @@ class ForecastOptions:
     def is_asked(self) -> bool:
         """True if a forecast was asked for."""
         return any(value is not None for value in (self.forecast, self.like, self.plot))
+
+    def parse_row_share(self) -> float | None:
+        """Return the share of rows that pass the filter; None if it was not typed. Raises `Misuse` for other texts."""
+        return None if self.share_of_rows is None else of.parse_probability("share_of_rows", self.share_of_rows)
 
     def require_writable(self, units: of.UnitCountOptions) -> None:
         """Refuse a plot file that cannot be written, and a plot without a number of records."""
@@ -102,7 +111,7 @@ class ForecastOptions:
         the question can be forecast."""
         records = self._record_count(units)
         if records is None and self.like is None:
-            return _forecast_shortly(question, loss, guarantee, units)
+            return _forecast_shortly(question, loss, guarantee, units, self.parse_row_share())
         from ..curves.result import result_from_json
         from ..forecasts import forecast
         from ..forecasts.expected_errors import require_picture
@@ -111,7 +120,10 @@ class ForecastOptions:
             require_picture(question)
         like = None if self.like is None else result_from_json(read_text("like", self.like))
         with show_late_progress_bar("forecast", 2.0) as progress:  # seconds before the bar appears
-            return forecast(question, loss, guarantee.neighbours(), records=records, like=like, progress=progress)
+            return forecast(
+                question, loss, guarantee.neighbours(), records=records, like=like,
+                share_of_rows=self.parse_row_share(), progress=progress,
+            )  # fmt: skip
 
     def show(self, errors: Forecast) -> None:
         """Print and plot expected errors and half widths for each distribution of records."""
@@ -141,9 +153,10 @@ class DryRunTerms:
         errors = self.forecast_options.compute(question, loss, self.guarantee, self.units)
         if errors is not None:
             print_to_console(make_console(), *wrap(errors.describe(), make_console().width))
-        plans = print_question_plan(
-            question, loss, self.guarantee, self.units, "" if self.forecast_options.is_asked else BANDS
-        )
+        footer, share = "" if self.forecast_options.is_asked else BANDS, self.forecast_options.parse_row_share()
+        plans = print_question_plan(question, loss, self.guarantee, self.units, footer, share=share)
+        if getattr(question, "where", None) and share is None:
+            print_to_console(make_console(), f"note: {UNKNOWN_SHARE}")
         for alpha in {plan.law.alpha(ALPHA_RISK) for plan in plans}:
             if not isnan(alpha):
                 print_to_console(make_console(), f"{ALPHA}: {alpha:.4g}")
@@ -152,7 +165,11 @@ class DryRunTerms:
 
 
 def _forecast_shortly(
-    question: Question[Any], loss: PrivacyLoss, guarantee: of.GuaranteeOptions, units: of.UnitCountOptions
+    question: Question[Any],
+    loss: PrivacyLoss,
+    guarantee: of.GuaranteeOptions,
+    units: of.UnitCountOptions,
+    share: float | None,
 ) -> Forecast | None:
     """Return a forecast of two releases for each distribution of records; None if the number of records is not public,
     or the question has no forecast."""
@@ -164,7 +181,7 @@ def _forecast_shortly(
     from ..forecasts import forecast
 
     try:
-        return forecast(question, loss, neighbours, records=number, rehearsals=2)
+        return forecast(question, loss, neighbours, records=number, share_of_rows=share, rehearsals=2)
     except (InvalidArgument, WrongArgumentType):
         return None
 
@@ -176,7 +193,7 @@ def _forecast_table(expectations: Forecast) -> Table:
     from ..display import format_number
 
     rehearsals = f"{expectations.rehearsals} rehearsals of each distribution"
-    size = f"{expectations.size:,} records"
+    size = expectations.record_words
     table = Table(
         title=f"forecast for {size}: {expectations.error_label}", title_justify="left", caption_justify="left",
         caption=f"{rehearsals}; half widths of {expectations.interval_label}."
@@ -232,8 +249,12 @@ def print_question_plan(
     guarantee: of.GuaranteeOptions,
     units: of.UnitCountOptions,
     footer: str = "",
+    *,
+    share: float | None = None,
 ) -> Plans:
-    """Print the plan of a question: its rounds, privacy losses, errors and mechanisms."""
+    """Print the plan of a question: its rounds, privacy losses, errors and mechanisms. `share` is the typed share of
+    rows that pass the filter.
+    """
     from ..privacy import EACH_RECORD
     from ..session import plan_question
 
@@ -242,7 +263,7 @@ def print_question_plan(
         guarantee.privacy_unit(bound_required=False), units.unit_count(neighbours)
     )
     plans = plan_question(question, loss, adjacency)
-    show_plans(question, loss, adjacency, plans, footer)
+    show_plans(question, loss, adjacency, plans, footer, share=share)
     records = getattr(adjacency, "units", None)
     is_known = records is not None and adjacency.unit == EACH_RECORD and getattr(question, "by", None) is not None
     if is_known and not type(question).__module__.startswith("dpcurves."):  # only fields have plan notes
@@ -260,8 +281,13 @@ def show_plans(
     adjacency: Adjacency | AdjacencyWithoutBound,
     plans: Plans,
     footer: str = "",
+    *,
+    share: float | None = None,
 ) -> None:
-    """Print plans: their rounds, privacy losses, errors and mechanisms, with `footer` below the legend."""
+    """Print plans: their rounds, privacy losses, errors and mechanisms, with `footer` below the legend.
+
+    Errors are also printed as shares of all units, or, with the typed `share` of rows that pass the filter, of those.
+    """
     from rich.table import Table
 
     from ..display.text import LEGEND, plan_lines
@@ -269,9 +295,10 @@ def show_plans(
     units = getattr(adjacency, "units", None)
     is_adaptive = len(plans) > 1 and {type(plan.query).__name__ for plan in plans} == {"PartitionQuery"}
     table = Table(caption=LEGEND + (EVEN if is_adaptive else "") + footer, caption_justify="left")
-    for name in ("round", "released", "price", "error", "share of units", "mechanism"):
-        table.add_column(name, justify="right" if name in ("round", "error", "share of units") else "left")
-    for line in plan_lines(plans, units):
+    relative = "share of units" if share is None else f"share of {share:.3g} of units"
+    for name in ("round", "released", "price", "error", relative, "mechanism"):
+        table.add_column(name, justify="right" if name in ("round", "error", relative) else "left")
+    for line in plan_lines(plans, units if units is None or share is None else units * share):
         table.add_row(*line)
     print_to_console(make_console(), f"{question}: {loss}, {adjacency}, protects {adjacency.unit}", table)
     for note in plans.notes:

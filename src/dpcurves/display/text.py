@@ -222,7 +222,7 @@ class PlanLine(NamedTuple):
     mechanism: str
 
 
-def plan_lines(plans: Sequence[Plan], units: int | None) -> Iterator[PlanLine]:
+def plan_lines(plans: Sequence[Plan], units: float | None) -> Iterator[PlanLine]:
     """Yield a line per paid query. Rounds that share one payment are one line.
 
     Arguments:

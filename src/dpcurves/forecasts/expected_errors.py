@@ -21,6 +21,7 @@ from ..inference import public_generator
 from ..models import NumericColumn
 from ..privacy import Neighbours, PrivacyLoss
 from . import rehearsals as read
+from .filtered_rows import RowShare, count_rows, filter_public_records, parse_row_share, stand_for_filter
 from .reference_laws import (
     CLASSES,
     EFFECTS,
@@ -522,6 +523,7 @@ class Forecast:
         curves: The expected curve for each distribution of records; empty for questions without a curve.
         axis_labels: Labels of both axes of a picture.
         is_joined: Whether points of a picture are joined to a curve.
+        total: Number of all records, if only `size` of them pass a filter; None: all do.
     """
 
     error_label: str
@@ -533,6 +535,12 @@ class Forecast:
     curves: tuple[ExpectedCurve, ...] = field(default=(), compare=False, repr=False)
     axis_labels: tuple[str, str] = ("", "")
     is_joined: bool = True
+    total: int | None = None
+
+    @property
+    def record_words(self) -> str:
+        """The number of records in words, of all records if a filter leaves some out."""
+        return str(RowShare(self.size, self.total or self.size, self.total is not None))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -576,7 +584,7 @@ class Forecast:
         interval = interval if interval.startswith("band") else f"interval of {self.interval_label}"
         of_interval = f"95% {interval}" if widths else f"error ({self.error_label})"
         by_distribution = "" if low == high else f" ({low} to {high} by the distribution of the records)"
-        return f"{of_interval}: about plus or minus {middle}{unit}{by_distribution}, for {self.size:,} records"
+        return f"{of_interval}: about plus or minus {middle}{unit}{by_distribution}, for {self.record_words}"
 
     def __repr__(self) -> str:
         """Return the sentence of `describe` in one line."""
@@ -635,7 +643,7 @@ class Forecast:
         widths = [expected.half_width for expected in self.expected_errors]
         index = int(np.argmax(widths)) if distribution is None else names.index(distribution)
         half_width = float(f"{widths[index]:.2g}")
-        title = f"{names[index]}, {self.size:,} records; {self.interval_label}: ± {half_width:,g}"
+        title = f"{names[index]}, {self.record_words}; {self.interval_label}: ± {half_width:,g}"
         band_label = "95% band for these records" if self.is_joined else "95% intervals for these records"
         options: dict[str, Any] = {
             "labels": self.axis_labels,
@@ -649,7 +657,7 @@ class Forecast:
     @property
     def title(self) -> str:
         """The title: the measure of error, and the numbers of records and rehearsals."""
-        return f"{self.error_label}, for {self.size:,} records, {self.rehearsals} rehearsals of each kind:"
+        return f"{self.error_label}, for {self.record_words}, {self.rehearsals} rehearsals of each kind:"
 
 
 def forecast(
@@ -659,6 +667,7 @@ def forecast(
     *,
     records: int | None = None,
     like: Mapping[str, Any] | Law | object | None = None,
+    share_of_rows: float | None = None,
     rehearsals: int | None = None,
     generator: np.random.Generator | None = None,
     progress: Progress | None = None,
@@ -682,6 +691,8 @@ def forecast(
             released curve of the same columns, whose number of records is used without `records`. A `CDF` or
             `Histogram` serves for questions about one column; `Scores` or `ROC` for questions about scores and labels;
             `Survival`, `Contingency` and `Histogram2D` for their own questions.
+        share_of_rows: Share of the records that pass the question's filter: a guess of yours. Needed with a filter,
+            unless `like` has public records, on which the filter is evaluated.
         rehearsals: Number of simulations per distribution; at least 2. None: 16 to 200, more if they vary more; with
             `like`, as many as for all simulated distributions together.
         generator: Random numbers for records and noise.
@@ -691,7 +702,7 @@ def forecast(
         Expected errors, from `low` to `high`, and half widths of the interval.
 
     Raises:
-        ValueError: the question cannot be forecast, or `records` and `like` do not fit each other.
+        ValueError: the question cannot be forecast, or `records`, `like` and `share_of_rows` do not fit each other.
         TypeError: `loss` is not a `PrivacyLoss`, or `adjacency` is not a kind of adjacency.
 
     >>> import dpcurves as dp
@@ -708,17 +719,26 @@ def forecast(
     if count < 2:
         raise InvalidArgument("rehearsals", f"at least 2 simulated answers are needed, as in 100, got {count}")
     random = public_generator(generator)
+    share = parse_row_share(question, like, share_of_rows)
     size, laws = _choose_laws(question, kind, records, like)
+    size_passes = records is None and not isinstance(like, Mapping)
+    rows = count_rows(size, share, size_passes=size_passes, most=MOST_SIMULATED_RECORDS)
     tables_per_law = 1 if isinstance(like, Mapping) else min(MOST_TABLES, count)
     expected, traced = [], []
     for law_index, (name, law) in enumerate(laws.items()):
         results = list[tuple[float, float, float]]()
         traces = list[Traced]()
-        tables = [dict(law(random, size)) for _ in range(tables_per_law)]
-        for number, table in enumerate(tables):
-            _require_size(table)
-            truth = table if kind.compute_truth is None else kind.compute_truth(question, table)
-            answers = rehearse_answers(question, table, loss, adjacency, int(random.integers(2**31)))
+        tables = [dict(law(random, rows.passing)) for _ in range(tables_per_law)]
+        for number, drawn in enumerate(tables):
+            _require_size(drawn)
+            if isinstance(like, Mapping):
+                table, passing = filter_public_records(question, drawn, loss, adjacency)
+                rows = RowShare(_require_size(passing), size, bool(getattr(question, "where", None)))
+            else:
+                table, passing = rows.add_failing_rows(drawn, adjacency) if rows.is_filtered else drawn, drawn
+            truth = passing if kind.compute_truth is None else kind.compute_truth(question, passing)
+            asked = question if isinstance(like, Mapping) else stand_for_filter(question, rows)
+            answers = rehearse_answers(asked, table, loss, adjacency, int(random.integers(2**31)))
             for answer_index, curve in enumerate(islice(answers, len(range(number, count, tables_per_law)))):
                 has_interval = kind.half_width is not None and answer_index < -(
                     -distributions * kind.width_rehearsals // tables_per_law
@@ -737,15 +757,16 @@ def forecast(
         traced += [_average_traces(traces)] if traces else []
     facts = (
         kind.error_label,
-        size,
+        rows.passing,
         count,
         tuple(expected),
         kind.interval_label,
-        kind.uninformative_width(question, size),
+        kind.uninformative_width(question, rows.passing),
     )
     x_label, y_label = kind.axis_labels
     labels = (str(getattr(question, "column", x_label)) if x_label == VALUE else x_label), y_label
-    return Forecast(*facts, curves=tuple(traced), axis_labels=labels, is_joined=kind.is_joined)
+    total = rows.total if rows.is_filtered else None
+    return Forecast(*facts, curves=tuple(traced), axis_labels=labels, is_joined=kind.is_joined, total=total)
 
 
 def _average_traces(traces: Sequence[Traced]) -> ExpectedCurve:

@@ -44,7 +44,7 @@ def rehearse_answers(
         ValueError: as of `Session.ask`.
     """
     with catch_warnings(action="ignore", category=CurveWarning):
-        opened = open_records(table, unit=EACH_RECORD, key=KEY)
+        opened = open_records(table, unit=EACH_RECORD, key=KEY, keeps_failing_rows=neighbours.has_public_units)
         try:
             records = _cache_counts(opened)
             adjacency = neighbours.to_adjacency(EACH_RECORD, opened.units() if neighbours.has_public_units else None)

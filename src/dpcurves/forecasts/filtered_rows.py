@@ -1,0 +1,114 @@
+"""Forecasts of questions with a filter: how many of the simulated or public records pass it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..arguments import InvalidArgument, require_number
+from ..data import ALL_RECORDS, Axis, is_expression
+from ..expressions import ValueType, evaluate_expression, parse_expression
+from ..privacy import EACH_RECORD, Neighbours, PrivacyLoss
+from ..session import plan_question
+
+PASSES = "passes the filter"
+"""Column of simulated tables that stands for the filter."""
+NEEDS_SHARE = (
+    "the question has a filter: give the share of the rows that you think pass it, as in 0.1; nothing is read from the "
+    "table"
+)
+EVALUATED = "leave it out: the filter is evaluated on the public records of like"
+
+
+class RowShare(NamedTuple):
+    """The rows of a forecast that pass the filter, among all rows.
+
+    Attributes:
+        passing: Number of rows that pass.
+        total: Number of all rows.
+        is_filtered: Whether some rows may fail.
+    """
+
+    passing: int
+    total: int
+    is_filtered: bool
+
+    def __str__(self) -> str:
+        of_all = f" of {self.total:,}" if self.is_filtered else ""
+        return f"{self.passing:,}{of_all} records"
+
+    def add_failing_rows(self, table: Mapping[str, Any], neighbours: Neighbours) -> dict[str, Any]:
+        """Return simulated rows that pass, with the column of the filter and, where the number of rows is public, the
+        rows that fail.
+        """
+        total = self.total if neighbours.has_public_units else self.passing
+        padded = {name: np.resize(np.asarray(column), total) for name, column in table.items()}
+        return padded | {PASSES: (np.arange(total) < self.passing).astype(float)}
+
+
+def parse_row_share(question: Any, like: Any, share: float | None) -> float | None:
+    """Return the share of simulated rows that pass the filter; None if all rows count, or public rows are filtered.
+
+    Raises:
+        ValueError: the share is missing or not above 0 and at most 1, or is given with public records.
+    """
+    where = getattr(question, "where", None)
+    if isinstance(like, Mapping):
+        if share is not None:
+            raise InvalidArgument("share_of_rows", EVALUATED)
+        return None
+    if share is None:
+        if where:
+            raise InvalidArgument("share_of_rows", NEEDS_SHARE)
+        return None
+    number = require_number("share_of_rows", share)
+    if not 0 < number <= 1:
+        raise InvalidArgument("share_of_rows", f"must be above 0 and at most 1, as in 0.1, got {share}")
+    return number
+
+
+def count_rows(size: int, share: float | None, *, size_passes: bool, most: int) -> RowShare:
+    """Return the numbers of passing and of all rows, at least 1 and at most `most`.
+
+    Args:
+        size: Number of rows.
+        share: Share of all rows that pass; None: no filter.
+        size_passes: Whether `size` counts the rows that pass, as of a released curve.
+        most: Largest number of simulated rows.
+    """
+    if share is None:
+        return RowShare(size, size, is_filtered=False)
+    total = min(max(round(size / share), size), most) if size_passes else size
+    return RowShare(max(round(total * share), 1), total, is_filtered=True)
+
+
+def stand_for_filter(question: Any, row_share: RowShare) -> Any:
+    """Return the question with the filter on the column of simulated tables; unchanged without a filter."""
+    return replace(question, where=f'"{PASSES}" = 1') if row_share.is_filtered else question
+
+
+def filter_public_records(
+    question: Any, table: Mapping[str, Any], loss: PrivacyLoss, neighbours: Neighbours
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return public records with the columns that the question derives, and those of them that pass its filter.
+
+    Raises:
+        ValueError: a column is missing, or no record passes.
+    """
+    where, derived = getattr(question, "where", None), dict(table)
+    rows = len(next(iter(table.values())))
+    adjacency = neighbours.to_adjacency(EACH_RECORD, rows if neighbours.has_public_units else None)
+    plans = plan_question(question, loss, adjacency)
+    for axis in {axis for plan in plans for axis in plan.query.input_axes if is_expression(axis, table)}:
+        if axis.column != ALL_RECORDS:
+            kind = ValueType.NUMBER if isinstance(axis, Axis) else None
+            derived[str(axis.column)] = evaluate_expression(parse_expression(str(axis.column), "like"), table, kind)
+    if not where:
+        return derived, derived
+    mask = evaluate_expression(parse_expression(where), table, ValueType.TRUTH) == 1
+    if not mask.any():
+        raise InvalidArgument("like", "no public record passes the filter; give other public records")
+    return derived, {name: np.asarray(column)[mask] for name, column in derived.items()}
