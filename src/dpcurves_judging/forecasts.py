@@ -26,7 +26,6 @@ from .uplift import UpliftQuestion
 
 NOISELESS_LOSS = PrivacyLoss.pure(10**9)
 """Privacy loss, pure epsilon, at which noise is 0 with all but negligible probability; only for synthetic records."""
-FIRST = "the first number, mean error"
 
 
 class _SimulatedRecords(NamedTuple):
@@ -170,15 +169,17 @@ def _compute_half_width(result: CountedNumbers, population: bool) -> float:
     return (high - low) / 2 if np.isfinite(high - low) else 1.0
 
 
-def _make_forecast(columns: Callable[[Any, Any], Table]) -> ForecastKind:
-    """Return the forecast of a question from the function that makes its synthetic columns."""
+def _make_forecast(columns: Callable[[Any, Any], Table], first_number: str) -> ForecastKind:
+    """Return the forecast of a question from the function that makes its synthetic columns, and the name of its first
+    number. One that begins with "share" is told in percentage points.
+    """
     return ForecastKind(
         CLASSES,
         columns,
         _compute_error,
-        FIRST,
+        f"{first_number}, mean error",
         _compute_half_width,
-        "the first number",
+        f"the {first_number}",
         rehearsals=SLOW_REHEARSALS,
         compute_truth=_compute_exact_numbers,
     )
@@ -186,13 +187,13 @@ def _make_forecast(columns: Callable[[Any, Any], Table]) -> ForecastKind:
 
 FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType(
     {
-        ModelPairQuestion: _make_forecast(_make_pair_columns),
-        OrdinalClassesQuestion: _make_forecast(_make_ordinal_columns),
-        PairwiseScorerQuestion: _make_forecast(_make_feature_columns),
-        PredictedObservedQuestion: _make_forecast(_make_prediction_columns),
-        QuantileForecastsQuestion: _make_forecast(_make_quantile_forecast_columns),
-        SeveralModelsQuestion: _make_forecast(_make_several_model_columns),
-        MulticlassQuestion: _make_forecast(_make_multiclass_columns),
-        UpliftQuestion: _make_forecast(_make_uplift_columns),
+        ModelPairQuestion: _make_forecast(_make_pair_columns, "difference of areas"),
+        OrdinalClassesQuestion: _make_forecast(_make_ordinal_columns, "volume under the surface"),
+        PairwiseScorerQuestion: _make_forecast(_make_feature_columns, "area"),
+        PredictedObservedQuestion: _make_forecast(_make_prediction_columns, "mean of the first group"),
+        QuantileForecastsQuestion: _make_forecast(_make_quantile_forecast_columns, "share below the first quantile"),
+        SeveralModelsQuestion: _make_forecast(_make_several_model_columns, "area of the first model"),
+        MulticlassQuestion: _make_forecast(_make_multiclass_columns, "area of the first class"),
+        UpliftQuestion: _make_forecast(_make_uplift_columns, "uplift area"),
     }
 )

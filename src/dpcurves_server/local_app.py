@@ -6,18 +6,20 @@ rebinding) and requests that pages of other sites send are refused before anythi
 
 from __future__ import annotations
 
+import os
 import secrets
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
 import uvicorn
 from fastapi import Request
 from starlette.datastructures import Headers
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from dpcurves.arguments import InvalidArgument
 from dpcurves.cli.table_digest import find_change
@@ -77,7 +79,8 @@ class LocalGuard:
     A request is refused unless its host is the host of the app, so that no other name can be bound to 127.0.0.1; unless
     its origin, if any, is the origin of the app, and a request other than GET needs one; and unless it has the
     cookie. The token in the address is exchanged for the cookie, which is sent with requests of these pages only
-    (``SameSite=Strict``) and hidden from scripts (``HttpOnly``).
+    (``SameSite=Strict``) and hidden from scripts (``HttpOnly``). A redirection would not send it, where a file opened
+    the address; a page that goes on by itself does.
     """
 
     def __init__(self, app: Any, access: LocalAccess) -> None:
@@ -95,7 +98,7 @@ class LocalGuard:
             await response(scope, receive, send)  # type: ignore[arg-type]
 
     def _find_response(self, scope: Mapping[str, Any]) -> Response | None:
-        """Return a refusal, or the redirection that sets the cookie; None for a request that the pages answer."""
+        """Return a refusal, or the page that sets the cookie; None for a request that the pages answer."""
         headers = Headers(scope=scope)  # type: ignore[arg-type]
         if headers.getlist("host") != [self._access.origin.removeprefix("http://")]:
             return _refuse(NOT_HERE)
@@ -108,7 +111,7 @@ class LocalGuard:
         token = query.get("token", [""])[0]
         if scope["method"] != "GET" or scope["path"] != "/" or not _is_equal(token, self._access.token):
             return _refuse(NO_TOKEN)
-        response = RedirectResponse("/", 303, {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"})
+        response = HTMLResponse(_go_on_to("/"), 200, {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"})
         response.set_cookie(self._access.cookie_name, self._access.cookie, httponly=True, samesite="strict", path="/")
         return response
 
@@ -119,6 +122,27 @@ class LocalGuard:
         except CookieError:
             return False
         return cookie is not None and _is_equal(cookie.value, self._access.cookie)
+
+
+def _go_on_to(address: str) -> str:
+    """Return a page that goes on to an address by itself."""
+    return (
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>dpcurves</title>'
+        f'<meta http-equiv="refresh" content="0; url={address}"><p><a href="{address}">Continue</a></p></html>\n'
+    )
+
+
+def write_opening_page(table: LocalTable, access: LocalAccess) -> Path:
+    """Write a page beside the ledger that opens the app, for its owner's eyes only, and return its path.
+
+    A browser gets the path of this page: all users of a machine see the arguments of its programs, so the address with
+    its token must not be one.
+    """
+    path = table.ledger_path.with_name(f"{table.ledger_path.name}.open.html")
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(_go_on_to(access.address))
+    return path
 
 
 def _refuse(line: str) -> Response:

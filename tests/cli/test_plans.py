@@ -27,6 +27,13 @@ KINDS = {
 }  # fmt: skip
 
 
+@pytest.fixture
+def without_forecast(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the first sentence of a plan, which takes the longest and has tests of its own."""
+    monkeypatch.setattr("dpcurves.cli.studies._forecast_shortly", lambda *_: None)
+
+
+@pytest.mark.usefixtures("without_forecast")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_plan_names_price_error_and_mechanism_of_every_turn(run: Run, kind: str) -> None:
     result = run("plan", kind, *KINDS[kind], *TERMS)
@@ -62,6 +69,7 @@ def test_the_number_of_units_is_refused_where_it_is_private(run: Run) -> None:
     assert refused.stderr == "dpcurves: units: under add-remove the number of units is private; leave --units out\n"
 
 
+@pytest.mark.usefixtures("without_forecast")
 def test_a_plan_of_scores_says_how_much_worse_it_is_than_a_question_of_its_own(run: Run) -> None:
     said = " ".join(run("plan", "scores", *TERMS).stdout.split())
     assert "note: one release for all metrics; relative to a separate question" in said
@@ -131,6 +139,26 @@ def test_a_plan_says_first_how_wide_the_band_is_where_the_number_of_records_is_p
     private = run("plan", "cdf", "--grid", "0:100:24", "--epsilon", "1", "--adjacency", "add-remove").stdout
     assert "plus or minus" not in private
     assert "--forecast N" in private
+
+
+FIRST_LINES = {
+    "quantiles": (GRID, "95% interval of a quantile, on average: about plus or minus "),
+    "bars": (KINDS["bars"], "95% interval of each category, simultaneously: about plus or minus "),
+    "roc": ((), "95% interval of the area: about plus or minus 0."),
+    "delayed-entry": (("--grid", "0:60:20"), "95% band, on average: about plus or minus "),
+    "uplift": ((), "95% interval of the uplift area: about plus or minus 0."),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", FIRST_LINES)
+def test_plans_of_other_questions_say_first_how_wide_their_intervals_are(run: Run, kind: str) -> None:
+    """Also where the second class is left out; quantiles are in units of the column, of which 100 are the range."""
+    options, start = FIRST_LINES[kind]
+    first, second, *_ = run("plan", kind, *options, *TERMS[:-1], "900").stdout.splitlines()
+    assert first.startswith(start)
+    assert ("points" in f"{first} {second}") is (kind == "delayed-entry")
+    if kind == "quantiles":
+        assert float(first.removeprefix(start).split()[0]) < 20
 
 
 def test_a_plan_without_a_forecast_imports_nothing_that_it_does_not_need() -> None:

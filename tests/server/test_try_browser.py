@@ -46,6 +46,7 @@ class Visitor:
         origin = address.partition("/?")[0]
         page.on("request", lambda sent: self.wrong.append(sent.url) if not sent.url.startswith(origin) else None)
         page.goto(address)
+        page.wait_for_url(f"{origin}/")
 
     def click(self, selector: str) -> None:
         self.clicks += 1

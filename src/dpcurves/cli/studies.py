@@ -175,13 +175,16 @@ def _forecast_shortly(
     or the question has no forecast."""
     neighbours = guarantee.neighbours()
     number = units.unit_count(neighbours)
-    if number is None or guarantee.unit is not None or getattr(question, "by", None) is not None:
+    if number is None or guarantee.unit is not None:
         return None
     from ..arguments import InvalidArgument, WrongArgumentType
     from ..forecasts import forecast
 
     try:
-        return forecast(question, loss, neighbours, records=number, share_of_rows=share, rehearsals=2)
+        with show_late_progress_bar("forecast", 2.0) as progress:  # seconds before the bar appears
+            return forecast(
+                question, loss, neighbours, records=number, share_of_rows=share, rehearsals=2, progress=progress
+            )
     except (InvalidArgument, WrongArgumentType):
         return None
 

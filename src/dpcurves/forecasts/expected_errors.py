@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from math import inf, isnan, nan
 from types import MappingProxyType
@@ -44,6 +44,10 @@ if TYPE_CHECKING:
 
 VALUE = "value"
 """Axis label that is replaced by the name of the column."""
+OF_QUANTILE = "a quantile, on average"
+"""Interval of a quantile: in units of the column, although the error is a share of the records."""
+SECOND_CLASSES = {"neg_label": "pos_label", "censored_value": "event_value", "control_value": "treated_value"}
+"""Fields of a second class that a question may leave out, each with the field of the first class."""
 
 
 Table = dict[str, Any]
@@ -259,7 +263,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             read.quantiles_error,
             "share below a quantile, mean error",
             read.quantiles_half_width,
-            "a quantile, on average",
+            OF_QUANTILE,
             lambda question, size: _quarter_of_values(question.grid),
         ),
         curves.HistogramQuestion: ForecastKind(
@@ -574,7 +578,7 @@ class Forecast:
         """
         widths = [expected.half_width for expected in self.expected_errors if not isnan(expected.half_width)]
         numbers = np.array(widths or [expected.error for expected in self.expected_errors])
-        is_share = self.error_label.startswith("share")
+        is_share = self.error_label.startswith("share") and not (widths and self.interval_label == OF_QUANTILE)
         middle, low, high = (
             format_number(float(f"{100**is_share * number:.2g}"))
             for number in (float(np.median(numbers)), float(numbers.min()), float(numbers.max()))
@@ -711,6 +715,7 @@ def forecast(
     >>> found.error_label, 1 < found.low < found.high < 9
     ('records in a cell, root mean square', True)
     """
+    question = _name_second_classes(question)
     kind = find_forecast_kind(question)
     distributions = 1 if like is None else len(kind.laws)
     count = require_integer("rehearsals", rehearsals if rehearsals is not None else distributions * kind.rehearsals)
@@ -767,6 +772,19 @@ def forecast(
     labels = (str(getattr(question, "column", x_label)) if x_label == VALUE else x_label), y_label
     total = rows.total if rows.is_filtered else None
     return Forecast(*facts, curves=tuple(traced), axis_labels=labels, is_joined=kind.is_joined, total=total)
+
+
+def _name_second_classes(question: Any) -> Any:
+    """Return the question with its second class, where the first is 0 or 1 as text, as commands have it: simulated
+    labels are text then, of which both classes must be named.
+    """
+    usual = {"1": "0", "0": "1"}
+    changes = {
+        other: usual[getattr(question, first)]
+        for other, first in SECOND_CLASSES.items()
+        if getattr(question, other, "") is None and getattr(question, first) in usual
+    }
+    return replace(question, **changes) if changes else question
 
 
 def _average_traces(traces: Sequence[Traced]) -> ExpectedCurve:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from dpcurves.cli import options as of
 from dpcurves.cli.terminal import Misuse, make_console, print_to_console
@@ -44,14 +45,14 @@ def try_table(table: LocalTableOptions, browser: BrowserOptions) -> None:
     require_extra()
     from dpcurves.cli.one_table import QUESTIONS
 
-    from ..local_app import LocalAccess, serve_local_table
+    from ..local_app import LocalAccess, serve_local_table, write_opening_page
     from ..local_table import open_local_table
 
     port = of.parse_integer("port", browser.port, 0)
     if len(table.data) > 1:
         raise Misuse("data", "several files are one table under one pattern; write it in quotes, as 'visits-*.csv'")
     local = open_local_table(table.data[0], table.table or "", table.delimiter or "", table.encoding or "")
-    console = make_console()
+    console, opening_pages = make_console(), list[Path]()
 
     def announce(access: LocalAccess) -> None:
         """Print the address with its token, and open the browser."""
@@ -60,12 +61,17 @@ def try_table(table: LocalTableOptions, browser: BrowserOptions) -> None:
             import webbrowser
             from threading import Thread
 
-            Thread(target=webbrowser.open, args=(access.address,), daemon=True).start()  # a text browser never returns
+            opening_pages.append(write_opening_page(local, access))
+            address = opening_pages[-1].as_uri()
+            Thread(target=webbrowser.open, args=(address,), daemon=True).start()  # a text browser never returns
 
     try:
         serve_local_table(local, build_forms(QUESTIONS), port, announce)
     except KeyboardInterrupt:
         print_to_console(console, f"ended; what was spent stands in {local.ledger_path.name}, for the next start")
+    finally:
+        for page in opening_pages:
+            page.unlink(missing_ok=True)
 
 
 TRY_COMMANDS = {"try": try_table}
