@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from .session import plan_question as plan_question
     from .shortcuts import *  # noqa: F403
     from .study import Study as Study
+    from .translation import use_language as use_language
 
     local = dpcurves_local
     streams = dpcurves_streams
@@ -83,6 +84,7 @@ _LAZY_NAMES = {
     "queries": ("Hint",),
     "session": ("Session", "plan_question"),
     "study": ("Study",),
+    "translation": ("use_language",),
 }  # fmt: skip
 _STAR_MODULES = ("curves", "shortcuts")
 """Modules whose public names are all available here."""

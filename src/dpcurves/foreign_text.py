@@ -91,6 +91,16 @@ def _escape_character(character: str) -> str:
     return " " if character.isspace() else character
 
 
+class TypesetText(str):
+    """A text of this package for readers, whose no-break spaces stay, as in numbers of other languages."""
+
+    __slots__ = ()
+
+
+BREAKING_SPACES = re.compile(r"[^\S\u00a0\u202f]+")
+"""Spaces at which a line may end, and line ends."""
+
+
 def flatten_label(text: object) -> str:
     """Return `text` on one line for a page or a picture: letters of all scripts and joined emoji stay as they are.
 
@@ -100,6 +110,9 @@ def flatten_label(text: object) -> str:
     >>> flatten_label("a\\n\\x1b[0m"), flatten_label("a\\u202bb") == "a\\u202bb\\u202c"
     ('a \\ufffd[0m', True)
     """
+    if isinstance(text, TypesetText):
+        line = _replace_unstorable(BREAKING_SPACES.sub(" ", text).strip())
+        return TypesetText(line + _end_directions(line))
     line = _replace_unstorable(" ".join(str(text).split()))
     return line + _end_directions(line)
 

@@ -17,11 +17,12 @@ import numpy as np
 
 from . import display
 from .arguments import InvalidArgument, require_type
-from .conversation import ELSEWHERE, OPEN, PrivacyStatement
+from .conversation import ELSEWHERE, OPEN, PrivacyStatement, select_reader_notes
 from .curves.result import ReleasedResult, result_from_json
 from .privacy import format_loss
 from .privacy.adjacency import format_record_count
 from .registry import NOTHING_KNOWN, add_losses, format_entry, make_entry, read_about, select_protected
+from .translation import current_reader, keep_names, translate, use_language
 
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
 LONGEST_FILE_NAME = 100
@@ -84,6 +85,7 @@ def publish(
     suppress: float | None = None,
     about: str | Path | None = None,
     date: str | None = None,
+    language: str | None = None,
 ) -> list[Path]:
     """Write released results into a folder for others. Costs no privacy budget; needs the extra ``plot``.
 
@@ -106,6 +108,8 @@ def publish(
         about: TOML file with what results do not know and the entry needs: curators, region, intended use and more.
             ``dpcurves publish --about-template FILE`` writes one to fill in. None: the entry lacks these fields.
         date: Date of the publication, as in ``"2026-11-29"``. None: today, in UTC.
+        language: Language of page, plots and texts: ``"en"``, ``"de"``, ``"fr"`` or ``"es"``; other than English needs
+            the extra ``languages``. JSON, CSV and the registry's entry stay English. None: see `use_language`.
 
     Returns:
         The paths of the files, sorted by name.
@@ -113,15 +117,21 @@ def publish(
     Raises:
         ValueError: there is no result, a name is not a valid file name, the date is none, the folder holds other
             files, or `about` has a wrong key or value.
-        ImportError: matplotlib is not installed.
+        ImportError: matplotlib is not installed, or Babel for another language.
 
     >>> import tempfile, dpcurves as dp
     >>> curve = dp.cdf([3, 5, 8] * 1000, grid=dp.Grid(0, 10, cells=64), epsilon=1, adjacency=dp.REPLACE_ONE)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     files = publish(curve, folder)
+    ...     files = publish(curve, folder, language="fr")
     >>> "PRIVACY.txt" in [file.name for file in files]
     True
     """
+    if language is not None:
+        with use_language(language):
+            return publish(
+                results, folder, title=title, level=level, population=population, suppress=suppress, about=about,
+                date=date,
+            )  # fmt: skip
     named_results, published_on = _name_results(results), _parse_date(date)
     facts = NOTHING_KNOWN if about is None else read_about(about)
     files: dict[str, bytes] = {}
@@ -131,7 +141,7 @@ def publish(
         threshold = suppress if result._suppressible_columns() else None
         page_settings: dict[str, Any] = {"level": level, "population": population, "suppress": threshold}
         links = _describe_files(name, _describe_size(result))
-        summaries.append(result.render_html(display.svg_text(picture), links=links, for_readers=True, **page_settings))
+        summaries.append(result.render_html(display.svg_text(picture), links=links, **page_settings))
         files[f"{name}.json"] = (result.to_json() + "\n").encode()
         files[f"{name}.csv"] = result.to_csv_text(level=level, population=population, suppress=threshold).encode()
         picture = display.set_title(picture, result._title())  # files stand alone; the page has headings
@@ -140,9 +150,11 @@ def publish(
             display.save_axes(picture, buffer, ending, display.PRINT_RESOLUTION)
             files[f"{name}{ending}"] = buffer.getvalue()
     statements = {name: result.privacy for name, result in named_results.items()}
-    introduction = f"{display.INTRODUCTION}\n\nPublished on {published_on}, with dpcurves {version('dpcurves')}."
+    made = translate(f"Published on {published_on}, with dpcurves {version('dpcurves')}.")
+    introduction = f"{translate(display.INTRODUCTION)}\n\n{made}"
+    shown_title = translate(title) if title == TITLE else title
     page_links = [PRIVACY_TEXT, METHODS, REGISTRY, CITATION, CHECKSUMS]
-    files[PAGE] = display.render_report(title, introduction, summaries, (), links=page_links).encode()
+    files[PAGE] = display.render_report(shown_title, introduction, summaries, (), links=page_links).encode()
     files[PRIVACY_TEXT] = (describe_results_privacy(named_results) + "\n").encode()
     files[METHODS] = (methods_paragraph(statements, level) + "\n").encode()
     files[CITATION] = _citation().encode()
@@ -210,21 +222,24 @@ def _write_files(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
 def describe_results_privacy(results: Mapping[str, ReleasedResult]) -> str:
     """Return the privacy of results in plain words: each guarantee and its meaning, and an upper bound of the total
     loss."""
-    parts = ["Privacy of these results"]
+    parts = [translate("Privacy of these results")]
     if any(result.privacy.seeded for result in results.values()):
-        parts.append(f"{display.SEEDED}: anybody can reproduce the noise of at least one result.")
-    parts += [f"{name}: {result!r}\n{describe_privacy(result.privacy)}" for name, result in results.items()]
+        parts.append(translate(f"{display.SEEDED}: anybody can reproduce the noise of at least one result."))
+    for name, result in results.items():
+        with keep_names(result.user_words()):
+            heading = repr(result) if current_reader() is None else result.translate_title()
+            parts.append(f"{name}: {heading}\n{describe_privacy(result.privacy)}")
     if len(results) > 1:
-        parts.append(_describe_total_loss(list(results.values())))
+        parts.append(translate(_describe_total_loss(list(results.values()))))
     return "\n\n".join(parts)
 
 
 def describe_privacy(privacy: PrivacyStatement) -> str:
-    """Return a privacy statement in plain words, one sentence per line."""
+    """Return a privacy statement in plain words, one sentence per line, in the reader's language."""
     if privacy.trust == OPEN:
-        return "Exact counts of public records: there was nothing to protect."
+        return translate("Exact counts of public records: there was nothing to protect.")
     if privacy.trust.startswith(ELSEWHERE):
-        return f"The counts were released by {privacy.trust}; see there for the guarantee."
+        return translate(f"The counts were released by {privacy.trust}; see there for the guarantee.")
     change = next((words for word, words in CHANGED.items() if privacy.adjacency.startswith(word)), "changed")
     protected_records = f"all records of one {privacy.unit} are" if privacy.unit else "one record is"
     lines = [
@@ -240,8 +255,8 @@ def describe_privacy(privacy: PrivacyStatement) -> str:
         lines.append(f"Model: {privacy.model}.")
     if privacy.seeded:
         lines = [f"{display.SEEDED}. The noise can be reproduced, so the guarantee below does not hold.", *lines]
-    lines += [f"Note: {note}." for note in display.select_reader_notes(privacy.notes)]
-    return "\n".join(lines)
+    lines += [f"Note: {note}." for note in select_reader_notes(privacy.notes)]
+    return "\n".join(map(translate, lines))
 
 
 def _describe_loss(privacy: PrivacyStatement, changed: str) -> str:
@@ -274,10 +289,10 @@ def _describe_total_loss(results: Sequence[ReleasedResult]) -> str:
 
 
 def methods_paragraph(statements: Mapping[str, PrivacyStatement], level: float) -> str:
-    """Return a paragraph of at most 60 words on privacy, to be cited in a methods section."""
+    """Return a paragraph of at most 60 words on privacy, to be cited in a methods section, in the reader's language."""
     protected = [privacy for privacy in statements.values() if privacy.trust != OPEN]
     if not protected:
-        return f"Results are exact counts of public records, made with dpcurves {version('dpcurves')}."
+        return translate(f"Results are exact counts of public records, made with dpcurves {version('dpcurves')}.")
     definitions = list(dict.fromkeys(map(_name_definition, protected)))
     losses = list(dict.fromkeys(privacy.loss for privacy in protected))
     neighbours = list(dict.fromkeys(privacy.adjacency for privacy in protected))
@@ -287,12 +302,13 @@ def methods_paragraph(statements: Mapping[str, PrivacyStatement], level: float) 
     unit = units[0] if len(units) == 1 and len(units[0].split()) <= 8 else "the units listed in PRIVACY.txt"
     seeded = f" {display.SEEDED}." if any(privacy.seeded for privacy in statements.values()) else ""
     guarantee = f"{loss}{each}; {' and '.join(neighbours[:2])} neighbours; protecting {unit}"
-    return (
+    sentences = (
         f"Results were released with dpcurves {version('dpcurves')} under {' and '.join(definitions[:2])} "
-        f"({guarantee}). "
+        f"({guarantee}).",
         f"Bands and intervals at the {100 * level:g}% level cover the noise, and those for the population sampling too."
-        f"{seeded}"
+        f"{seeded}",
     )
+    return " ".join(map(translate, sentences))
 
 
 def _describe_range(statements: Sequence[PrivacyStatement]) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 
 from dpcurves.arguments import InvalidArgument, require_type
 from dpcurves.arrays import BoolArray, FloatArray
+from dpcurves.conversation.notes import add_advice
 from dpcurves.curves.question import require_independent
 from dpcurves.curves.result import warn_about_notes
 from dpcurves.data.axis import Category
@@ -309,11 +310,11 @@ def gray_test(
         np.einsum("...i,ij,...j->...", scores[..., :-1], precision, scores[..., :-1]) for scores in (score, null_scores)
     )
     deviations = 0.0 if groups[0].grid.values is not None else comparison.estimate_bias(whole, rho, tuning)
-    notes = (
+    fact = (
         f"the test may be {deviations:.1f} standard deviations off because cells are wide, if times are written more "
-        "finely: groups that are censored differently inside cells seem to differ in their incidence; take narrower "
-        "cells",
+        "finely: groups that are censored differently inside cells seem to differ in their incidence"
     )
+    notes = (add_advice(fact, "take narrower cells"),)
     test = GrayTest(float(statistic), monte_carlo_p_value(float(statistic), simulated), notes if deviations > 0 else ())
     warn_about_notes(test)
     return test

@@ -16,6 +16,7 @@ from dpcurves import display
 from dpcurves.arguments import InvalidArgument, require_probability, require_type
 from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.conversation import ALL, Evidence, Needs, PrefixWorkload, PrivacyStatement, Release, Setting, ask_workload
+from dpcurves.conversation.notes import add_advice
 from dpcurves.curves.by_category import collect_by_category, describe_question, format_axis_label, split_rows
 from dpcurves.curves.outside import thresholds_for_times
 from dpcurves.curves.question import (
@@ -108,11 +109,11 @@ def notes_on_wide_cells(released_table: EventTable, noise: EventTable) -> tuple[
     )
     if share == 0:
         return ()
-    return (
+    fact = (
         f"about {share:.0%} of the records may seem to survive only because cells are wide: those censored inside "
-        "a cell count as at risk until its end, of which half would be if they left evenly over it; if times are "
-        "written more finely, take narrower cells",
+        "a cell count as at risk until its end, of which half would be if they left evenly over it"
     )
+    return (add_advice(fact, "if times are written more finely, take narrower cells"),)
 
 
 def notes_on_log_rank_bias(tables: Sequence[EventTable], noises: Sequence[EventTable]) -> tuple[str, ...]:
@@ -129,10 +130,11 @@ def notes_on_log_rank_bias(tables: Sequence[EventTable], noises: Sequence[EventT
     )
     if deviations == 0:
         return ()
-    return (
+    fact = (
         f"the test may be {deviations:.1f} standard deviations off because cells are wide, if times are written more "
-        "finely: groups that are censored differently inside cells seem to survive differently; take narrower cells",
+        "finely: groups that are censored differently inside cells seem to survive differently"
     )
+    return (add_advice(fact, "take narrower cells"),)
 
 
 NEGLIGIBLE_NOISE = 0.05

@@ -27,6 +27,7 @@ from dpcurves.conversation import (
     TableCounts,
     ask_workload,
 )
+from dpcurves.conversation.notes import add_advice
 from dpcurves.curves.automatic_range import PILOT_FRACTION, add_empty_range_note, note_on_pilot_queries
 from dpcurves.curves.by_category import collect_by_category, describe_question, format_axis_label, split_rows
 from dpcurves.curves.outside import Side, note_on_order, thresholds_for_late_entries, thresholds_for_times
@@ -273,9 +274,9 @@ def event_table_from_slots(
     return EventTable(AtRisk(events[..., 1:-1], present), censored[..., 1:-1], entries[..., 1:-1])
 
 
-LEFT_FIRST = (
-    "or more leave before they enter: they count as fewer than none at risk in between; is the time of exit counted "
-    "from the same day as that of entry, and in the same unit?"
+LEFT_FIRST = add_advice(
+    "or more leave before they enter and count as fewer than none at risk in between",
+    "is the time of exit counted from the same day as that of entry, and in the same unit?",
 )
 
 
@@ -899,9 +900,9 @@ MISSING_TIMES = "open", "excluded"
 """What an examination without a time means: that end of the interval is open, as in R, or the record is not counted."""
 
 
-SWAPPED = (
-    "have a first time with the event before the last time without it: no survival curve fits them; were both columns "
-    "swapped?"
+SWAPPED = add_advice(
+    "have a first time with the event before the last time without it, which fit no survival curve",
+    "were both columns swapped?",
 )
 
 

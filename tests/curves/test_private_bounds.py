@@ -49,7 +49,8 @@ def test_the_widest_interval_says_that_it_is() -> None:
     question = BoundsQuestion("r", 0.5, "0.9", doublings=4)
     wide, narrow = (answer(question, {"r": [x] * 50}, HUGE, both(50)[1], 1) for x in (1e9, 1.0))
     assert wide.description == (
-        "from -8 to 8; no interval seemed wide enough: this is the widest that was tried; ask again with a larger unit"
+        "from -8 to 8; no interval seemed wide enough: this is the widest that was tried; advice: ask again with "
+        "a larger unit"
     )
     assert narrow.description == "from -1 to 1"
     assert "the widest that was tried" in wide._repr_html_()

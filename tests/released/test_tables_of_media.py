@@ -231,8 +231,3 @@ def test_workbooks_print_one_page_wide(results: dict[str, Any]) -> None:
     assert 'fitToPage="1"' in numbers
     assert 'fitToHeight="0"' in numbers
     assert 'orientation="landscape"' in numbers
-
-
-def test_notes_for_readers_have_no_advice_to_the_analyst() -> None:
-    notes = ("about 3% lie above 10; take a wider grid", "5% are outside; ask with --outside apart", "2% are missing")
-    assert display.select_reader_notes(notes) == ("about 3% lie above 10", "5% are outside", "2% are missing")

@@ -140,9 +140,12 @@ def _render_result(question: object, curve: Any, view: View[Any], suppress: floa
 def render_page(results: Mapping[str, tuple[Any, Axes]], suppress: float | None = None) -> str:
     """Return a self-contained page of results and their plots, with the name of the first result as title."""
     from ..display import INTRODUCTION, render_report, svg_text
+    from ..translation import ENGLISH, name_language, translate
 
     summaries = [curve.render_html(svg_text(picture), suppress=suppress) for curve, picture in results.values()]
-    return render_report(next(iter(results)), INTRODUCTION, summaries, ())
+    name, (first, _) = next(iter(results.items()))
+    title = name if name_language() == ENGLISH else first.translate_title()
+    return render_report(title, translate(INTRODUCTION), summaries, ())
 
 
 def _print_result(question: object, curve: Any, view: View[Any], output: Output) -> None:

@@ -12,7 +12,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
+from ..arguments import InvalidArgument, MissingPackage
 from ..drafts import hold_draft, sweep_drafts
+from ..translation import require_language, use_language
 from .options import NOTHING, Option, option, optional, parse_choice, parse_positive_number, parse_probability
 from .terminal import Misuse, OutputError, make_console, print_to_stdout
 
@@ -103,6 +105,7 @@ class Output:
     )
     html: str | None = optional("FILE", "Write a self-contained page (.html) with the plot.")
     style: str | None = optional("NAME", "Style of plots: paper, slides or dark. Default: plain.")
+    language: str = option("CODE", "Language of plots, pages and workbooks: en, de, fr or es.", "en")
     level: str = option("P", "Confidence level of bands and intervals.", "0.95")
     population: Annotated[bool, Option(help="Also show intervals for the population the records are a sample of.")] = (
         True
@@ -170,6 +173,7 @@ class Output:
             raise Misuse("csv-raw", "--csv-raw needs --csv: name a file, or leave --csv-raw out")
         if self.style is not None:
             parse_choice("style", self.style, dict.fromkeys(LOOKS))
+        check_language(self.language)
         for argument, name in self.files.items():
             _require_ending(argument, name)
         for argument, name in self.files.items():
@@ -203,7 +207,9 @@ class Output:
         name = self.files.get(argument)
         if name is None:
             return ()
-        _write_atomically(argument, Path(name), lambda draft: draft.write_bytes(encode()))
+        with use_language(self.language):
+            content = encode()
+        _write_atomically(argument, Path(name), lambda draft: draft.write_bytes(content))
         return (name,)
 
     def write_plot(self, draw: Callable[[], Axes]) -> tuple[str, ...]:
@@ -212,9 +218,9 @@ class Output:
             return ()
         from ..display import save_figure, use_style
 
-        with use_style(self.style, None):
+        with use_style(self.style, None), use_language(self.language):
             axes = draw()
-        _write_atomically("plot", Path(self.plot), lambda draft: save_figure(axes, draft))
+            _write_atomically("plot", Path(self.plot), lambda draft: save_figure(axes, draft))
         return (self.plot,)
 
 
@@ -244,7 +250,6 @@ def _require_ending(argument: str, name: str) -> None:
 
         raise Misuse(argument, NO_MATPLOTLIB) from None
     if argument == "xlsx":
-        from ..arguments import MissingPackage
         from ..display import require_workbooks
 
         try:
@@ -300,6 +305,14 @@ def _write_atomically(argument: str, path: Path, fill: Callable[[Path], object])
 def _is_device(path: Path) -> bool:
     """Return True if the path exists and is no regular file, such as a device or a pipe."""
     return path.exists() and not path.is_file()
+
+
+def check_language(language: str) -> str:
+    """Return the code of a language of pages and plots. Raises `Misuse` for others, and without Babel."""
+    try:
+        return require_language(language)
+    except (InvalidArgument, MissingPackage) as error:
+        raise Misuse("language", error.rule) from None
 
 
 # Views print a result as tables with intervals and plot it. Tables use the column names of the JSON.

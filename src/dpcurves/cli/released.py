@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 from ..arguments import InvalidArgument
 from .ask_file import deliver, render_page, run_all_parts, write_files
 from .options import Argument, Command, Option, parse_numbers, parse_probability
-from .output import InputFile, Output, ResultView, ViewTable, parse_json_object, read_text
+from .output import InputFile, Output, ResultView, ViewTable, check_language, parse_json_object, read_text
 from .terminal import Misuse, make_console, print_to_console, print_to_stderr
 
 if TYPE_CHECKING:
@@ -409,6 +409,9 @@ def publish(
         str | None, Option(help="Write a file for --about with comments, and nothing else.", metavar="FILE")
     ] = None,
     date: Annotated[str | None, Option(help="Date on the page. Default: today, in UTC.", metavar="DATE")] = None,
+    language: Annotated[
+        str, Option(help="Language of page, plots and texts: en, de, fr or es.", metavar="CODE")
+    ] = "en",
 ) -> None:
     """Publish released results in a folder: a page, numbers, plots, a privacy statement, a registry entry, hashes.
 
@@ -430,7 +433,9 @@ def publish(
     saved = _read_results(results)
     settings = Output(level=level, population=population, suppress=suppress).interval_settings(suppressing=True)
     try:
-        files = published(saved, out, title=title, about=about, date=date, **settings._asdict())
+        files = published(
+            saved, out, title=title, about=about, date=date, language=check_language(language), **settings._asdict()
+        )
     except OSError as error:
         raise Misuse(
             "out", f"{out!r} cannot be written ({error.strerror}); name a file in a folder where you may write"

@@ -1,3 +1,4 @@
+from .notes import ADVICE_MARK, add_advice, select_reader_notes, warn_analyst
 from .release import (
     ALL,
     ELSEWHERE,
@@ -43,6 +44,7 @@ from .workload import (
 )
 
 __all__ = [
+    "ADVICE_MARK",
     "ALL",
     "ELSEWHERE",
     "HALF_WIDTH_STEPS",
@@ -80,6 +82,9 @@ __all__ = [
     "TableWorkload",
     "UnsupportedQuery",
     "Workload",
+    "add_advice",
     "ask_workload",
     "fingerprint",
+    "select_reader_notes",
+    "warn_analyst",
 ]  # fmt: skip

@@ -21,6 +21,7 @@ from ..conversation import (
     TableCounts,
     ask_workload,
 )
+from ..conversation.notes import add_advice
 from ..display import format_number
 from ..display.numerals import format_date, is_date_axis
 from ..strategies.range_search import (
@@ -41,7 +42,7 @@ from .question import TableQuestion, build_privacy_statement
 
 PILOT_FRACTION = Fraction(1, 5)
 """Budget fraction of the pilot queries that choose a grid; the counts on this grid get the other 4/5."""
-NOTHING = "no range was significant above the noise: {}; give a range, or ask with a larger loss"
+NOTHING = add_advice("no range was significant above the noise: {}", "give a range, or ask with a larger loss")
 """Note if the pilot queries found no occupied decade."""
 
 

@@ -15,6 +15,7 @@ from .. import display
 from ..arguments import InvalidArgument, describe_value, require_number, require_probability, require_type
 from ..arrays import BoolArray, FloatArray
 from ..conversation import ALL, CellWorkload, Evidence, Needs, PrivacyStatement, Setting, ask_workload
+from ..conversation.notes import add_advice
 from ..data import Categories, Category, ListedCategories, SelectedCategories, UnlistedCategories
 from ..display import TEXTS, draw_category_bars, format_number
 from ..inference import (
@@ -39,9 +40,9 @@ ORDERS = LISTED, BY_COUNT, BY_NAME
 """Words for the order of categories: as listed, by decreasing released count, or by name."""
 MOST_CATEGORIES = 2**12
 """Categories. Largest number of a bar chart: simulating the noise of all of them takes 64 MB."""
-NEARLY_ALL_OTHER = (
-    "about {share:.0%} of the records with a value, by released counts, are in none of the listed categories: compare "
-    "the spelling of the categories with that of the data"
+NEARLY_ALL_OTHER = add_advice(
+    "about {share:.0%} of the records with a value, by released counts, are in none of the listed categories",
+    "compare the spelling of the categories with that of the data",
 )
 
 

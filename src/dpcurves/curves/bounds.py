@@ -25,6 +25,7 @@ from ..conversation import (
     Setting,
     ask_workload,
 )
+from ..conversation.notes import add_advice
 from ..data import DOUBLINGS, Axis, Predictor, doubling_grid
 from ..queries import CoverageQuery
 from .question import TableQuestion, build_privacy_statement
@@ -32,7 +33,7 @@ from .result import PlotArguments, ReleasedResult
 
 COVERAGE_CONFIDENCE = 0.95
 """Probability with which released bounds contain at least the stated share of the records."""
-CAPPED = "no interval seemed wide enough: this is the widest that was tried; ask again with a larger unit"
+CAPPED = add_advice("no interval seemed wide enough: this is the widest that was tried", "ask again with a larger unit")
 """Note if the search ended at the largest interval."""
 SMALLEST_UNIT = 2.0**-30
 """Units of the column: the unit of the bounds if the magnitude of values is unknown, about a billionth. Bounds are then

@@ -17,6 +17,7 @@ from .. import display
 from ..arguments import InvalidArgument, require_probability
 from ..arrays import BoolArray, FloatArray
 from ..conversation import Evidence, PrivacyStatement
+from ..conversation.notes import add_advice
 from ..data import Grid, Outside
 from ..inference import Band, GroupCounts, GroupNoise, public_generator, share_intervals, upper_quantiles
 from ..inference.areas import RankedClassCounts, area_interval
@@ -531,10 +532,8 @@ def notes_on_crowding(table: ClassTable) -> tuple[str, ...]:
     if not is_crowded or unbiased[first:last].sum() < (2 * nearly_all - 1) * unbiased.sum():
         return ()
     lower, upper = table.grid.boundary(np.array([first, last]))
-    return (
-        f"nearly all scores lie in {last - first} of {len(unbiased)} cells, from {lower:.4g} to {upper:.4g}: give a "
-        "grid that is fine there, grid= (--grid), for narrower intervals",
-    )
+    fact = f"nearly all scores lie in {last - first} of {len(unbiased)} cells, from {lower:.4g} to {upper:.4g}"
+    return (add_advice(fact, "give a grid that is fine there, grid= (--grid), for narrower intervals"),)
 
 
 def notes_on_classes(table: ClassTable) -> tuple[str, ...]:

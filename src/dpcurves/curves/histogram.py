@@ -15,6 +15,7 @@ from .. import display
 from ..arguments import InvalidArgument, WrongArgumentType, describe_value, require_probability, require_type
 from ..arrays import FloatArray
 from ..conversation import ALL, CellWorkload, Evidence, Needs, PrivacyStatement, Setting, TableWorkload, ask_workload
+from ..conversation.notes import add_advice
 from ..data import Axis, Grid, Outside
 from ..histograms import EstimatedTable, TableEstimator
 from ..inference import (
@@ -418,7 +419,9 @@ def notes_on_plane(estimated: EstimatedTable, axes: tuple[Axis, Axis], setting: 
     return (*notes, *note_on_order(estimated.outside, within + estimated.outside, noise, OUTSIDE_OF_PLANE))
 
 
-OUTSIDE_OF_PLANE = "have a value outside of the cells of the plane: check the units, or name grids that hold them"
+OUTSIDE_OF_PLANE = add_advice(
+    "have a value outside of the cells of the plane", "check the units, or name grids that hold them"
+)
 
 
 @dataclass(frozen=True, slots=True)

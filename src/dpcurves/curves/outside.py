@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from ..conversation import Evidence, Release
+from ..conversation.notes import ADVICE_MARK, add_advice
 from ..data import Axis, Grid, Outside
 from ..display import format_number
 from ..queries import CountQuery, PartitionQuery, PrefixQuery, Query, WeightQuery
@@ -150,7 +151,7 @@ def note_on_outside(count: OutsideCount, least: Least = ANYWHERE) -> tuple[str, 
         least: The smallest share that a note mentions, where it is not `Tuning.noted_share`.
 
     >>> found = OutsideCount("p", Grid(0, 1, cells=20), 3, 300, 1000, 2.0, 2.0)
-    >>> note_on_outside(found)[0].partition(": ")[0]
+    >>> note_on_outside(found)[0].partition("; advice: ")[0]
     "about 30% of the records have a value of 'p' above 1, where its cells end, by the released counts"
     """
     below, above = count.shares(least)
@@ -165,17 +166,18 @@ def note_on_outside(count: OutsideCount, least: Least = ANYWHERE) -> tuple[str, 
         where = f"below {lower}, {first}"
     elif not below:
         where = f"above {upper}, {last}"
-    helps = "check the unit and the sign" if below else "check the unit"
+    advice = "check the unit and the sign" if below else "check the unit"
     if is_clipped:
-        helps = f"they count as the bound; {helps}, or give wider bounds (--bounds)"
+        advice = f"{advice}, or give wider bounds (--bounds)"
     elif not below and least.get((count.column, Side.ABOVE), TUNING.noted_share) > TUNING.noted_share:
-        helps = "if the grid is not meant to end before these times, check the unit"
+        advice = "if the grid is not meant to end before these times, check the unit"
     else:
         hint = ", as 0:100:N for percent or logistic:-8:8:N for log-odds" if (lower, upper) == ("0", "1") else ""
-        helps = f"{helps}, or name a grid that holds them{hint} (--grid)"
+        advice = f"{advice}, or name a grid that holds them{hint} (--grid)"
     value = f"a value of {count.column!r}" if count.unit == "records" else f"values of {count.column!r}"
     verb = "have" if count.unit == "records" else "has"
-    return (f"about {below + above:.0%} of the {count.unit} {verb} {value} {where}, by the released counts: {helps}",)
+    fact = f"about {below + above:.0%} of the {count.unit} {verb} {value} {where}, by the released counts"
+    return (add_advice(f"{fact}: they count as the bound" if is_clipped else fact, advice),)
 
 
 def read_outside_counts(release: Release) -> tuple[OutsideCount, ...]:
@@ -232,7 +234,7 @@ def note_on_order(count: float, total: float, noise: float, words: str) -> tuple
         count: The unbiased count of these records.
         total: The unbiased count of all records.
         noise: Standard deviation of the noise of `count`.
-        words: The mistake, and after a colon the remedy.
+        words: The mistake, with advice if there is a remedy: see `add_advice`.
 
     >>> note_on_order(3.0, 1000.0, 2.0, "leave before they enter"), note_on_order(300.0, 1000.0, 2.0, "are late")
     ((), ('about 30% of the records are late, by the released counts',))
@@ -240,5 +242,6 @@ def note_on_order(count: float, total: float, noise: float, words: str) -> tuple
     share = min(count / max(total, count, 1.0), 1.0)
     if count <= TUNING.noted_z * noise or share < TUNING.noted_share:
         return ()
-    problem, _, helps = words.partition(": ")
-    return (f"about {share:.0%} of the records {problem}, by the released counts{': ' if helps else ''}{helps}",)
+    problem, _, advice = words.partition(ADVICE_MARK)
+    fact = f"about {share:.0%} of the records {problem}, by the released counts"
+    return (add_advice(fact, advice) if advice else fact,)

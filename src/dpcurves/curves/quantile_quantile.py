@@ -94,7 +94,7 @@ class QuantileQuantile(CompositeResult):
     )
     DISTINGUISHING_FACT = "p"
     REPR_FACTS = "{first.label} against {second.label}, {p.size} quantiles"
-    SUMMARY = (("first", "{first!r}"), ("second", "{second!r}"))
+    SUMMARY = (("first", "{first.label}"), ("second", "{second.label}"))
     COLUMNS = ("p", "first=x", "second=y")
     INTERVAL_COLUMNS = ("first_lower", "first_upper", "second_lower", "second_upper")
     POSSIBLE_RANGES = MappingProxyType({

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 from ..arguments import InvalidArgument, MissingPackage, describe_value, require_type
 from ..codec import STORED
 from ..conversation import Needs, Plan, PrivacyStatement, Release, Setting
+from ..conversation.notes import warn_analyst
 from ..data import Axis, Categories, Category, Grid, Outside, Spacing, Values, parse_category
 from ..expressions import Expression, describe_published_names, parse_filter
 from ..privacy import PrivacyLoss
@@ -163,7 +164,7 @@ def describe_published_texts(plans: Sequence[Plan]) -> tuple[str, ...]:
     notes: tuple[str, ...] = ()
     for text in texts:
         with suppress(InvalidArgument, MissingPackage):  # the name of a column may have a quote
-            notes += describe_published_names([text])
+            notes += tuple(map(warn_analyst, describe_published_names([text])))
     return notes
 
 

@@ -23,6 +23,7 @@ from ..arguments import (
     require_type,
 )
 from ..arrays import FloatArray
+from ..conversation.notes import add_advice
 from ..data import SCORES, Axis, Category, Grid, Outside, Predictor
 from ..display.canvas import POPULATION, Shade, describe_interval
 from ..histograms import EstimatedTable, TableEstimator
@@ -231,7 +232,8 @@ class ResidualPlot(ReleasedResult):
             coverage_note = (
                 f"the bounds cover {describe_coverage(coverage, alpha)}" if alpha < coverage * records else HARDLY_ANY
             )
-            privacy = privacy.with_notes(f"few records for so much noise: {coverage_note}; a larger epsilon tells more")
+            fact = f"few records for so much noise: {coverage_note}"
+            privacy = privacy.with_notes(add_advice(fact, "a larger epsilon tells more"))
         return cls(*edges, density, points, outside, coverage, alpha, labels, privacy, evidence)
 
     @property
@@ -609,9 +611,10 @@ class BinnedResiduals(GroupResult):
             shades.append(
                 Shade(-half_width, half_width, describe_interval(level, "of bins of a right model,", POPULATION))
             )
-        with display.use_style(style, ax):
+        with display.use_style(style, ax), self._keep_user_words():
             axes = self._plot(shades, privacy=self.privacy, ax=ax, name=name)
-            return axes if ax is not None or name is not None else display.set_title(axes, self._title())
+            title = "" if ax is not None or name is not None else self._title()
+            return display.translate_figure(display.set_title(axes, title))
 
     def to_frame(self, *, level: float = ENVELOPE_LEVEL) -> Any:
         """Return ``prob_pred``, ``residual``, ``count`` and ``envelope``, which holds with probability `level`."""

@@ -7,7 +7,7 @@ import sys
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache, cached_property
 from hashlib import sha256
@@ -26,12 +26,14 @@ from ..arguments import InvalidArgument, describe_value, require_probability
 from ..arrays import FloatArray
 from ..codec import Rule, parse_attribute_docs
 from ..conversation import Evidence, PrivacyStatement, Release
+from ..conversation.notes import add_advice, select_reader_notes
 from ..data import Categories, Grid, MissingReason, Outside
 from ..display import POPULATION, RECORDS, Shade, describe_interval, format_number
 from ..extensions import load_results
 from ..inference.known_numbers import KNOWN_LEVEL, known_curve, known_values
 from ..privacy import ReplaceOne
 from ..summaries.two_classes import LEAST_MASS
+from ..translation import current_reader, keep_names, translate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -303,7 +305,11 @@ def notes_on_reasons(release: Release) -> tuple[str, ...]:
         for reason, count in sorted(counts.items(), key=lambda item: -item[1])
         if count > smallest and count >= TUNING.noted_share * missing
     ]
-    return (f"of the missing records, by released counts: {'; '.join(reasons)}",) if reasons else ()
+    if not reasons:
+        return ()
+    fact = f"of the missing records, by released counts: {'; '.join(reasons)}"
+    has_text = any(MissingReason.NO_NUMBER.description in reason for reason in reasons)
+    return (add_advice(fact, "of text instead of a number see --decimal and --dates") if has_text else fact,)
 
 
 def notes_on_dependence(privacy: PrivacyStatement) -> tuple[str, ...]:
@@ -356,10 +362,10 @@ def notes_on_crowded_ends(
     notes += _notes_on_few_cells(grid, known, below, max(noise))
     if first:
         cell = f"below {format_number(edges[1])}), which also holds all values below {format_number(edges[0])}"
-        notes.append(f"{first:.0%} of the records lie in the first cell ({cell}: {NARROW}")
+        notes.append(add_advice(f"{first:.0%} of the records lie in the first cell ({cell}", NARROW))
     if last:
         cell = f"{format_number(edges[-2])} and above), which also holds all values above {format_number(edges[-1])}"
-        notes.append(f"{last:.0%} of the records lie in the last cell ({cell}: {NARROW}")
+        notes.append(add_advice(f"{last:.0%} of the records lie in the last cell ({cell}", NARROW))
     return tuple(notes)
 
 
@@ -401,13 +407,11 @@ def _notes_on_split_cells(
         )
         beyond = "above" if side else "below"
         if is_single_value:
-            notes.append(f"{share:.0%} of the records lie {beyond} {inner}: {NARROW}")
+            notes.append(add_advice(f"{share:.0%} of the records lie {beyond} {inner}", NARROW))
         else:
             cell = f"{inner} and above" if side else f"below {inner}"
-            notes.append(
-                f"{share:.0%} of the records lie in the {'last' if side else 'first'} cell ({cell}), which also holds "
-                f"all values {beyond} {outer}: {NARROW}"
-            )
+            end_cell = f"{'last' if side else 'first'} cell ({cell}), which also holds all values {beyond} {outer}"
+            notes.append(add_advice(f"{share:.0%} of the records lie in the {end_cell}", NARROW))
     of_wide = np.append(0, np.cumsum(~is_single))
     return (*_notes_on_few_cells(grid, known, below, max(noise), of_wide), *notes)
 
@@ -432,10 +436,11 @@ def _notes_on_few_cells(
     if not 0 < widths[first] <= TUNING.few_cells:
         return []
     low, high = grid.edges[known[first]], grid.edges[known[ends[first]]]
-    return [
+    fact = (
         f"nearly all records lie in {widths[first]} of {cells} cells, from {format_number(low)} to "
-        f"{format_number(high)}: choose a grid with small cells there, as Grid.geometric(...) (--grid geometric:L:U:N)"
-    ]
+        f"{format_number(high)}"
+    )
+    return [add_advice(fact, "choose a grid with small cells there, as Grid.geometric(...) (--grid geometric:L:U:N)")]
 
 
 def _notes_on_end_values(values: FloatArray, first: float, last: float) -> tuple[str, ...]:
@@ -446,8 +451,10 @@ def _notes_on_end_values(values: FloatArray, first: float, last: float) -> tuple
         (last, f"the last, {format_number(values[-1])}", "above"),
     )
     return tuple(
-        f"{share:.0%} of the records are read as {name}, with any that lie {side} it: outside=Outside.APART "
-        "(--outside apart) counts these by themselves"
+        add_advice(
+            f"{share:.0%} of the records are read as {name}, with any that lie {side} it",
+            "outside=Outside.APART (--outside apart) counts these by themselves",
+        )
         for share, name, side in ends
         if share
     )
@@ -486,11 +493,11 @@ def notes_on_classes(release: Release, labels: Categories) -> tuple[str, ...]:
     empty_classes = " and of ".join(name for name, is_empty in zip(names, empty, strict=True) if is_empty)
     if not empty_classes:
         return ()
-    return (
-        f"records of {empty_classes} cannot be told from none, by the released counts: does {labels.column!r} use "
-        'other labels? If so, name both, as in pos_label="yes", neg_label="no" (--pos-label yes --neg-label no); if '
-        "not, noise hides these records at this loss",
+    advice = (
+        f'does {labels.column!r} use other labels? If so, name both, as in pos_label="yes", neg_label="no" '
+        "(--pos-label yes --neg-label no); if not, noise hides these records at this loss"
     )
+    return (add_advice(f"records of {empty_classes} cannot be told from none, by the released counts", advice),)
 
 
 def warn_about_notes(curve: Any, already_shown: Sequence[str] = ()) -> None:
@@ -666,9 +673,10 @@ class ReleasedResult(Result, ABC):
         Raises:
             ValueError: the style is unknown.
         """
-        with display.use_style(style, ax):
+        with display.use_style(style, ax), self._keep_user_words():
             axes = self._plot((), privacy=self.privacy, ax=ax, name=name)
-            return axes if ax is not None or name is not None else display.set_title(axes, self._title())
+            title = "" if ax is not None or name is not None else self._title()
+            return display.translate_figure(display.set_title(axes, title))
 
     def with_source(self, source: str) -> Self:
         """Return this result with the name and version of its data, which plots and files then show.
@@ -794,10 +802,10 @@ class ReleasedResult(Result, ABC):
         """Return the bytes of the workbook that `to_excel` writes, around a given plot."""
         settings: dict[str, Any] = {"level": level, "population": population, "suppress": suppress}
         tables = [table for table in self.report_tables(**settings) if not table.is_detail]
-        page = display.SheetPage(
-            self._title(), picture, tables, self._facts_beside(tables, suppress), display.statement_facts(self.privacy)
-        )
-        return display.build_workbook([page], {"numbers": self.describe_table(**settings)})
+        rows = [(name, "".join(select_reader_notes([text]))) for name, text in self._facts_beside(tables, suppress)]
+        page = display.SheetPage(self._title(), picture, tables, rows, display.statement_facts(self.privacy))
+        with self._keep_user_words():
+            return display.build_workbook([page], {"numbers": self.describe_table(**settings)})
 
     def columns_with_intervals(
         self, *, level: float = 0.95, population: bool = True, suppress: float | None = None
@@ -1003,7 +1011,12 @@ class ReleasedResult(Result, ABC):
         budget_row = [("budget", self.remaining_budget)] if self.remaining_budget else []
         tables = [table for table in self.report_tables() if not table.is_detail]
         rows = [*self._facts_beside(tables, None), *budget_row]
-        return display.html_summary(self._title(), picture, rows, self.privacy, tables=tables)
+        # advice is in English, as on the terminal
+        notes = self.notes if current_reader() is None else select_reader_notes(self.notes)
+        with self._keep_user_words():
+            return display.html_summary(
+                self._title(), picture, rows, replace(self.privacy, notes=tuple(notes)), tables=tables
+            )
 
     def render_html(
         self,
@@ -1015,9 +1028,10 @@ class ReleasedResult(Result, ABC):
         population: bool = True,
         suppress: float | None = None,
         links: Sequence[tuple[str, str]] = (),
-        for_readers: bool = False,
     ) -> str:
-        """Return the HTML summary around a given plot, with another title and a text if given.
+        """Return the HTML summary around a given plot for readers of a page, with another title and a text if given.
+
+        Its notes are without advice to whoever asked the question: see `conversation.select_reader_notes`.
 
         Args:
             picture: The plot, as SVG.
@@ -1027,19 +1041,33 @@ class ReleasedResult(Result, ABC):
             population: Whether they include intervals for the population.
             suppress: See `to_csv`.
             links: Further facts, (text, file name), as links to the files unless the name is empty.
-            for_readers: Whether notes are without the advice to whoever asked the question.
         """
         tables = self.report_tables(level=level, population=population, suppress=suppress)
-        rows, privacy = self._facts_beside(tables, suppress), self.privacy
-        if for_readers:
-            privacy = replace(privacy, notes=display.select_reader_notes(privacy.notes))
+        privacy = replace(self.privacy, notes=select_reader_notes(self.privacy.notes))
+        rows = [(name, "".join(select_reader_notes([text]))) for name, text in self._facts_beside(tables, suppress)]
         shown = title or self._title()
-        return display.html_summary(shown, picture, rows, privacy, text, tables=tables, links=links)
+        with self._keep_user_words([title] if title else []):
+            return display.html_summary(shown, picture, rows, privacy, text, tables=tables, links=links)
+
+    def _keep_user_words(self, words: Collection[str] = ()) -> AbstractContextManager[None]:
+        """Leave the words of the user on this result, and further `words`, untranslated in what is written."""
+        return nullcontext() if current_reader() is None else keep_names({*words, *self.user_words()})
+
+    def user_words(self) -> frozenset[str]:
+        """Return the user's words that the result shows: columns, categories, labels, privacy unit, source, filter."""
+        privacy = self.privacy
+        words = {privacy.unit, privacy.source, privacy.where, privacy.grant, *_list_user_words(self._question())}
+        return frozenset(word for word in words if word and not display.is_date_axis(word))
 
     def _summary_rows(self, suppress: float | None) -> Sequence[tuple[str, str]]:
         """Return the rows of the HTML summary, (name, text); classes with intervals leave out numbers whose interval
         is wider than the fraction `suppress`."""
         return self._summary()
+
+    def translate_title(self) -> str:
+        """Return the title in the language of the reader: see `use_language`."""
+        with self._keep_user_words():
+            return translate(self._title())
 
     def _title(self) -> str:
         """Return the title of plot and HTML summary."""
@@ -1082,6 +1110,25 @@ class ReleasedResult(Result, ABC):
     @abstractmethod
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Axes:
         """Draw the result with these bands or intervals; return the axes."""
+
+
+OUR_WORDS = frozenset(
+    {"outside", "spacing", "order", "statistic", "ask", "releases", "entry_ties", "title", "claim", "kind", "method"}
+)
+"""Keys of a question whose texts are words of the package, not of the user."""
+
+
+def _list_user_words(document: Any) -> Iterator[str]:
+    """Yield the texts in a question's JSON values that are words of the user."""
+    if isinstance(document, str):
+        yield document
+    elif isinstance(document, Mapping):
+        for key, value in document.items():
+            if key not in OUR_WORDS:
+                yield from _list_user_words(value)
+    elif isinstance(document, list | tuple):
+        for value in document:
+            yield from _list_user_words(value)
 
 
 def _set_source(thing: Any, source: str) -> Any:
@@ -1214,10 +1261,10 @@ class IntervalResult(SimulationCache, ReleasedResult):
         Raises:
             ValueError: `level` is not between 0 and 1, or the style is unknown.
         """
-        with display.use_style(style, ax):
+        with display.use_style(style, ax), self._keep_user_words():
             axes = self._plot_at_level(level, population=population, ax=ax, name=name)
             title = "" if ax is not None or name is not None else self._figure_title()
-            return display.set_title(axes, title) if title else axes
+            return display.translate_figure(display.set_title(axes, title))
 
     def _figure_title(self) -> str:
         """Return the title of a new figure; empty: no title."""
@@ -1400,6 +1447,11 @@ class CompositeResult(IntervalResult):
         """Yield the releases of all contained results."""
         for member in self._members().values():
             yield from member._all_evidence()
+
+    def user_words(self) -> frozenset[str]:
+        """Return the user's words on the results inside it, and the names of these, which are those of categories."""
+        members = self._members()
+        return super().user_words().union(map(str, members), *(member.user_words() for member in members.values()))
 
     def _with_source(self, source: str) -> Self:
         """Return this result unchanged: the results inside it have the source."""

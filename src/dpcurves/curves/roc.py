@@ -28,6 +28,7 @@ from ..conversation import (
     ask_workload,
 )
 from ..conversation import Cuts as Cuts
+from ..conversation.notes import add_advice
 from ..data import UNIT_INTERVAL, Axis, Categories, Category, Grid, Outside, Predictor
 from ..display import AreaInterval, Region, Shade, area_rows, describe_interval
 from ..estimation.two_classes import estimate_two_classes
@@ -437,9 +438,9 @@ def _simulate_areas(
     return RankedClassCounts(evidence.unbiased_cells, shares, noise, tied)
 
 
-NO_INTERVAL = (
-    "the area has no interval: its noise depends on the size of the smaller class, which was not released; ask for a "
-    "ROC curve, which has one"
+NO_INTERVAL = add_advice(
+    "the area has no interval: its noise depends on the size of the smaller class, which was not released",
+    "ask for a ROC curve, which has one",
 )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..conversation.notes import add_advice
 from ..display import format_number
 from .prefixes import PrefixShares
 
@@ -54,11 +55,12 @@ def note_on_straight_interval(prefixes: PrefixShares) -> tuple[str, ...]:
         return ()
     low, high = (format_number(grid.edges[edge]) for edge in (first, last))
     share = min(records[fullest] / prefixes.total, 1.0)
-    return (
+    fact = (
         f"about {share:.0%} of the records lie between {low} and {high}, which were counted together: the curve is "
-        f"drawn straight there, though one of these {last - first} cells may hold all of them; hint=Hint.ATOMS (--hint "
-        "atoms) counts each cell, and declared values (Values, --values) are better still",
+        f"drawn straight there, though one of these {last - first} cells may hold all of them"
     )
+    advice = "hint=Hint.ATOMS (--hint atoms) counts each cell, and declared values (Values, --values) are better still"
+    return (add_advice(fact, advice),)
 
 
 def _is_counted_inside(prefixes: PrefixShares, first: int, last: int, records: float) -> bool:

@@ -20,6 +20,7 @@ from ..arguments import (
 )
 from ..arrays import FloatArray
 from ..conversation import ALL, Evidence, Needs, PrivacyStatement, Setting, SingleQueryWorkload, ask_workload
+from ..conversation.notes import add_advice
 from ..data import Axis, Categories, Category, Grid, parse_category
 from ..display.canvas import Shade
 from ..inference.moments import count_interval, majority_probability, probability_interval, subset_majority_probability
@@ -29,10 +30,13 @@ from .question import TableQuestion, build_privacy_statement, require_independen
 from .result import EACH, IntervalResult, PlotArguments
 
 OF_FEW = "fewer than 20 subsets: one that is confirmed or not moves the share by 5% or more"
-UNSURE = "noise leaves it open whether more than half of the subsets confirm: more subsets, or a larger loss, tell more"
-NO_FIT = (
+UNSURE = add_advice(
+    "noise leaves it open whether more than half of the subsets confirm", "more subsets, or a larger loss, tell more"
+)
+NO_FIT = add_advice(
     "a fit that does not exist confirms nothing: where a subset has few records of a class, or predictors tell the "
-    "classes apart without error, the share is low though the effect is strong; try fewer subsets"
+    "classes apart without error, the share is low though the effect is strong",
+    "try fewer subsets",
 )
 
 

@@ -25,8 +25,7 @@ class MissingReason(Enum):
 WORDS = {
     MissingReason.EMPTY: "have an empty field",
     MissingReason.NO_NUMBER: (
-        "have text instead of a number (a unit, a date, a decimal comma, or a word for a missing value: see --decimal "
-        "and --dates)"
+        "have text instead of a number (a unit, a date, a decimal comma, or a word for a missing value)"
     ),
     MissingReason.OTHER_LABEL: "have a label that was not listed",
     MissingReason.FIELDS: (

@@ -11,6 +11,7 @@ from .canvas import (
     set_legend_title,
     set_title,
     svg_text,
+    translate_figure,
 )
 from .columns import (
     CrossedShade,
@@ -62,7 +63,6 @@ from .html import (
     html_summary,
     render_report,
     render_table_summary,
-    select_reader_notes,
     summary_facts,
 )
 from .numerals import (
@@ -242,7 +242,6 @@ __all__ = [
     "require_workbooks",
     "save_axes",
     "save_figure",
-    "select_reader_notes",
     "select_row_indices",
     "set_legend_title",
     "set_title",
@@ -252,6 +251,7 @@ __all__ = [
     "suppress_rows",
     "svg_text",
     "to_frame",
+    "translate_figure",
     "unescape_formula",
     "use_style",
 ]  # fmt: skip

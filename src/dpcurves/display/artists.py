@@ -14,7 +14,8 @@ from matplotlib.text import Annotation, Text
 from matplotlib.textpath import text_to_path
 from matplotlib.transforms import IdentityTransform
 
-from ..conversation import PrivacyStatement
+from ..conversation import PrivacyStatement, select_reader_notes
+from ..translation import Reader, translate
 from .numerals import IN_UTC, format_date, format_label, format_number, format_numbers, is_date_axis
 from .styles import is_dark, scale_font_size
 from .text import describe_size, footer, warns_of_seed
@@ -30,26 +31,37 @@ LEADING_DIGITS = (1.0, 2.0, 5.0)
 """Ratios. Multiples of powers of ten for ticks between them."""
 
 
-class PowerFormatter(ticker.Formatter):
+class LocalisedFormatter(ticker.Formatter):
+    """Tick labels in the reader's language, also if the figure is drawn later."""
+
+    reader: Reader | None = None
+    """Who reads the axis; None reads English."""
+
+    def localise(self, text: str) -> str:
+        """Return a number or a date as the reader's language writes it."""
+        return text if self.reader is None else self.reader.format_value(text)
+
+
+class PowerFormatter(LocalisedFormatter):
     """Tick labels of a logarithmic axis, each with its own digits instead of a power of ten."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:
         """Return the label of the number `x`: a plain number without a power of ten."""
-        return format_number(x)
+        return self.localise(format_number(x))
 
 
-class PlainFormatter(ticker.Formatter):
+class PlainFormatter(LocalisedFormatter):
     """Tick labels with equal decimals and grouped thousands, without a factor at the end of the axis."""
 
     unit_factor = 1.0
     """The number that a tick of 1 means."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:
-        return format_number(x / self.unit_factor)
+        return self.localise(format_number(x / self.unit_factor))
 
     def format_ticks(self, values: Sequence[float]) -> list[str]:
         """Return the labels of all ticks, with equal decimals."""
-        return format_numbers(np.asarray(values, dtype=np.float64) / self.unit_factor)
+        return list(map(self.localise, format_numbers(np.asarray(values, dtype=np.float64) / self.unit_factor)))
 
 
 LARGE_UNITS = (1e9, "billions"), (1e6, "millions")
@@ -88,7 +100,8 @@ class DateFormatter(PlainFormatter):
         self._label = label
 
     def __call__(self, x: float, pos: int | None = None) -> str:
-        return (format_date(x, self._label) or format_number(x)).removesuffix(IN_UTC)  # the axis label has the unit
+        text = (format_date(x, self._label) or format_number(x)).removesuffix(IN_UTC)  # the axis label has the unit
+        return self.localise(text)
 
     def format_ticks(self, values: Sequence[float]) -> list[str]:
         """Return the labels of all ticks as dates or as times without their zone."""
@@ -210,10 +223,11 @@ class Footnote(Annotation):
         names = [] if name is None else [format_label(name)]
         size = describe_size(privacy)
         claim = f"{size}; {footer(privacy)}" if size else footer(privacy)
-        self.claims.setdefault(claim, []).extend(names)
-        for note in privacy.notes:
+        self.claims.setdefault(translate(claim), []).extend(names)
+        for note in select_reader_notes(privacy.notes):
             # a longer note is cut at 300 characters
-            self.notes.setdefault(f"Note: {format_label(note, 300)}", []).extend(names)
+            text = format_label(translate(f"Note: {note}"), 306)
+            self.notes.setdefault(text, []).extend(names)
         if warns_of_seed(privacy):
             self.set_color(self._warning)
         self._write()

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..arguments import InvalidArgument, WrongArgumentType, describe_value
 from ..arrays import FloatArray
 from ..conversation import PrivacyStatement
+from ..translation import Reader, current_reader, translate
 from .numerals import (
     LONGEST_LABEL,
     LONGEST_WHOLE,
@@ -336,7 +337,7 @@ def describe_interval(level: float, kind: str, coverage: str) -> str:
 
 def deduplicate_label(ax: Axes, words: str) -> str:
     """Return the legend entry of a shade, or a hidden label if the same entry exists for another curve."""
-    return UNNAMED if words in ax.get_legend_handles_labels()[1] else words
+    return UNNAMED if {words, translate(words)} & set(ax.get_legend_handles_labels()[1]) else words
 
 
 # Plots: layers in the style of a curve; axes, legend and privacy statement are the same for all plots.
@@ -482,6 +483,63 @@ class Picture:
         return self.ax
 
 
+# Texts of a finished figure in the reader's language.
+
+
+def translate_figure(ax: Axes) -> Axes:
+    """Write all texts of a figure in the language of its readers, those written before unchanged; return `ax`."""
+    reader, figure = current_reader(), ax.figure.get_figure(root=True)
+    if reader is None or figure is None:
+        return ax
+    for axes in figure.axes:
+        _translate_axes(axes, reader)
+    texts = [*figure.texts, *(text for legend in figure.legends for text in (*legend.get_texts(), legend.get_title()))]
+    for text in (*texts, figure._suptitle):  # type: ignore[attr-defined]  # matplotlib has a getter of its text alone
+        _translate_text(text, reader)
+    return ax
+
+
+def _translate_axes(ax: Axes, reader: Reader) -> None:
+    """Write titles, labels, ticks, legend and other texts of `ax` in the language of a reader."""
+    from .artists import Footnote, LocalisedFormatter
+    from .layout import fitted_layout
+
+    for text in (ax.title, ax.xaxis.label, ax.yaxis.label, *ax.texts):
+        if not isinstance(text, Footnote):
+            _translate_text(text, reader)
+    for axis in (ax.xaxis, ax.yaxis):
+        formatter = axis.get_major_formatter()
+        if isinstance(formatter, LocalisedFormatter):
+            formatter.reader = reader
+        # matplotlib keeps named ticks in a dictionary, by their positions
+        for labels in getattr(getattr(formatter, "func", None), "args", ()):
+            if isinstance(labels, dict):
+                labels.update({position: reader.translate(label) for position, label in labels.items()})
+    for artist in (*ax.lines, *ax.collections, *ax.patches, *ax.containers):
+        label = artist.get_label()
+        if isinstance(label, str) and not label.startswith("_") and getattr(artist, WRITTEN, None) != label.split():
+            artist.set_label(reader.translate(label))
+            setattr(artist, WRITTEN, str(artist.get_label()).split())
+    layout, legend = fitted_layout(ax), ax.get_legend()
+    if layout is not None and layout.has_legend(ax):
+        layout.translate_legend(ax, reader)
+    elif legend is not None:
+        for text in (*legend.get_texts(), legend.get_title()):
+            _translate_text(text, reader)
+
+
+WRITTEN = "dpcurves_written"
+"""Attribute of a text or an artist of matplotlib that is in the reader's language: its words."""
+
+
+def _translate_text(text: Any, reader: Reader) -> None:
+    """Write a text of matplotlib in the language of a reader, unless that was done before."""
+    words = "" if text is None else text.get_text()
+    if words and getattr(text, WRITTEN, None) != words.split():
+        text.set_text(reader.translate(words))
+        setattr(text, WRITTEN, text.get_text().split())
+
+
 def set_title(ax: Axes, title: str) -> Axes:
     """Set the title of a plot that has none, or the common title of several plots."""
     figure = ax.figure.get_figure(root=True)
@@ -550,6 +608,7 @@ def save_axes(ax: Axes, place: str | PathLike[str] | IO[bytes], ending: str, dot
     """
     from matplotlib import rc_context
 
+    translate_figure(ax)
     title = find_title(ax)
     with rc_context({"svg.hashsalt": SALT, "svg.fonttype": "none"}):
         ax.figure.canvas.figure.savefig(
@@ -566,6 +625,7 @@ def svg_text(ax: Axes) -> str:
     """Return the figure of `ax` as an inline SVG element: text stays text, and nothing is loaded from elsewhere."""
     from matplotlib import rc_context
 
+    translate_figure(ax)
     buffer = StringIO()
     with rc_context({"svg.hashsalt": SALT, "svg.fonttype": "none"}):
         ax.figure.canvas.figure.savefig(
@@ -574,7 +634,7 @@ def svg_text(ax: Axes) -> str:
     # Text of other scripts turns no text beside it.
     svg = _strip_preamble(buffer.getvalue()).replace("<text ", '<text unicode-bidi="isolate" ')
     svg = prefix_ids(svg, f"p{sha256(svg.encode()).hexdigest()[:8]}")
-    words = escape(f"{ax.get_ylabel()} against {ax.get_xlabel()}")
+    words = escape(f"{ax.get_ylabel()} {translate('against')} {ax.get_xlabel()}")
     facts = f'role="img" aria-label="{words}" style="stroke-linejoin: round; stroke-linecap: butt"'
     return svg.replace("<svg", f"<svg {facts}", 1)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from ..cards import STYLE
 from ..conversation import MISSING_RULE, PrivacyStatement
 from ..foreign_text import isolate_in_html
+from ..translation import name_language, translate
 from .canvas import prefix_ids
 from .numerals import format_distinct_labels, format_label
 from .result_tables import ResultTable
@@ -20,7 +20,8 @@ INTRODUCTION = (
     "records allow for the noise alone, those for the population for sampling, too."
 )
 """First paragraph of a page of results."""
-WARNING = f'<p class="seeded" role="alert">{escape(SEEDED)}</p>'
+WARNING = '<p class="seeded" role="alert">'
+"""Start tag of the warning of a seeded release."""
 
 
 def html_summary(
@@ -44,15 +45,16 @@ def html_summary(
         tables: Tables below the plot; those with `ResultTable.is_detail` are shown when the reader opens them.
         links: Further facts, (text, file name), as links to files of the same folder unless the name is empty.
     """
-    title = format_label(title, 160)
-    name, statement = escape(title), "<br>".join(map(isolate_in_html, footer(privacy).splitlines()))
+    title = format_label(translate(title), 160)
+    name, statement = escape(title), "<br>".join(map(isolate_in_html, translate(footer(privacy)).splitlines()))
+    all_numbers = escape(translate("Table of the numbers"))
     paragraphs = (f"<p>{isolate_in_html(paragraph)}</p>" for paragraph in text.split("\n\n") if paragraph.strip())
     sections = [
         STYLE, f'<figure class="dpcurves" aria-label="{name}">', f"<figcaption>{isolate_in_html(title)}</figcaption>",
-        WARNING if warns_of_seed(privacy) else "", "".join(paragraphs), f'<div class="picture">{svg}</div>',
+        _warn_of_seed() if warns_of_seed(privacy) else "", "".join(paragraphs), f'<div class="picture">{svg}</div>',
         *(table.to_html() for table in tables if not table.is_detail),
         _format_table([*rows, *(("note", note) for note in privacy.notes)]),
-        *(f'<details class="all"><summary>Table of the numbers</summary>{table.to_html()}</details>' for table in tables
+        *(f'<details class="all"><summary>{all_numbers}</summary>{table.to_html()}</details>' for table in tables
           if table.is_detail),
         f'<p class="files">{_format_links(links)}</p>' if links else "",
         f"<details><summary>{statement}</summary>{_format_table(statement_rows(privacy))}</details>", "</figure>",
@@ -60,30 +62,17 @@ def html_summary(
     return "\n".join(filter(None, sections))
 
 
+def _warn_of_seed() -> str:
+    """Return the warning of a page that its release is seeded."""
+    return f"{WARNING}{escape(translate(SEEDED))}</p>"
+
+
 def _format_links(links: Sequence[tuple[str, str]]) -> str:
     """Return texts as links to the files of their names, in one line; a text without a file name is no link."""
     return " &middot; ".join(
-        f'<a href="{escape(name)}">{isolate_in_html(text)}</a>' if name else isolate_in_html(text)
+        f'<a href="{escape(name)}">{isolate_in_html(text)}</a>' if name else isolate_in_html(translate(text))
         for text, name in links
     )
-
-
-ADVICE = re.compile(
-    r"; (ask|take|use|give|choose|count|declare|allow|repeat|see|name|raise|try|add|draw|plot|write|compare|read)\b.*"
-    r"|, which counts these by themselves.*|: ask .*|; or ask .*|, or ask .*| \(--[^)]*\)",
-    re.DOTALL,
-)
-"""Advice to whoever asked the question, at the end of a note."""
-
-
-def select_reader_notes(notes: Sequence[str]) -> tuple[str, ...]:
-    """Return notes for readers of a publication: without advice to whoever asked the question, each once.
-
-    >>> select_reader_notes(["about 3% lie above 10; take a wider grid", "about 2% are missing"])
-    ('about 3% lie above 10', 'about 2% are missing')
-    """
-    texts = (ADVICE.sub("", note).strip(" ;,:") for note in notes)
-    return tuple(dict.fromkeys(text for text in texts if text and not text.startswith(("ask ", "use ", "take "))))
 
 
 def summary_facts(
@@ -99,9 +88,9 @@ def summary_facts(
 
 def _format_table(rows: Sequence[tuple[str, str]]) -> str:
     """Return rows of name and text as an HTML table; an empty text without rows."""
-    names = format_distinct_labels([name for name, _ in rows], 80)
+    names = format_distinct_labels([translate(name) for name, _ in rows], 80)
     lines = [
-        f'<tr><th scope="row">{isolate_in_html(name)}</th><td>{_format_cell(value)}</td></tr>'
+        f'<tr><th scope="row">{isolate_in_html(name)}</th><td>{_format_cell(translate(value))}</td></tr>'
         for name, (_, value) in zip(names, rows, strict=True)
     ]
     return f"<table><tbody>{''.join(lines)}</tbody></table>" if lines else ""
@@ -183,7 +172,7 @@ def render_report(
         refusals: Questions that were not answered.
         links: Files of the same folder that belong to all results.
     """
-    name = escape(format_label(title, 160))
+    name, heading = escape(format_label(title, 160)), escape(translate("Curves"))
     paragraphs = [
         f"<p>{isolate_in_html(paragraph)}</p>" for paragraph in introduction.split("\n\n") if paragraph.strip()
     ]
@@ -193,14 +182,16 @@ def render_report(
         sections = [sections[0].replace(caption, "", 1)]
     return "\n".join(
         [
-            '<!DOCTYPE html>', '<html lang="en">', "<head>", '<meta charset="utf-8">',
+            '<!DOCTYPE html>', f'<html lang="{name_language()}">', "<head>", '<meta charset="utf-8">',
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">', f"<title>{name}</title>",
             STYLE, PAGE_STYLE, "</head>", "<body>", f"<header><h1>{isolate_in_html(format_label(title, 160))}</h1>",
-            WARNING if any(WARNING in text for text in curves) else "", "\n".join(paragraphs),
-            f"<p>Files: {_format_links([(link, link) for link in links])}</p>" if links else "", "</header>", "<main>",
+            _warn_of_seed() if any(WARNING in text for text in curves) else "", "\n".join(paragraphs),
+            f"<p>{escape(translate('Files'))}: {_format_links([(link, link) for link in links])}</p>" if links else "",
+            "</header>", "<main>",
             _format_accounts(balances), _format_refusals(refusals),
-            f'<section aria-label="Curves"><h2>Curves</h2>\n<div class="curves">{"".join(sections)}</div></section>',
+            f'<section aria-label="{heading}"><h2>{heading}</h2>',
+            f'<div class="curves">{"".join(sections)}</div></section>',
             "</main>", "</body>", "</html>", "",
         ]
     )  # fmt: skip

@@ -23,6 +23,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, MaxNLocator
 from matplotlib.transforms import Bbox
 
+from ..translation import Reader
 from .artists import Footnote, measure_in
 from .numerals import LONGEST_LABEL, break_label, cut_middle, distinguish_labels, shorten_entries
 
@@ -119,6 +120,16 @@ class FittedLayout(ConstrainedLayoutEngine):
     def legend_title(self, ax: Axes) -> str:
         """Return the title of the legend of `ax`; empty if it has none."""
         return self._legends[ax].title if ax in self._legends else ""
+
+    def has_legend(self, ax: Axes) -> bool:
+        """Return whether this layout places the legend of `ax`."""
+        return ax in self._legends
+
+    def translate_legend(self, ax: Axes, reader: Reader) -> None:
+        """Write the legend of `ax` anew, after its entries were translated, with a title in the reader's language."""
+        request = self._legends[ax]
+        request.title = reader.translate(request.title)
+        _create_legend(ax, request, 1, UNWRAPPED_LETTERS)
 
     def set_legend_title(self, ax: Axes, title: str) -> None:
         """Set the title of the legend of `ax`, whose entries then begin with the named curves."""

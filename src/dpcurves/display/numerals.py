@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..foreign_text import flatten_label, visible_form
+from ..translation import keep_shortened
 
 LONGEST_LABEL = 60
 """Characters of a name, above which it is shortened."""
@@ -43,10 +44,13 @@ def distinguish_labels(names: Sequence[object], most: int) -> list[str]:
     """
     names = [name if visible_form(format_label(name)) else BLANK for name in names]
     texts = [cut_middle(format_label(name, LONGEST_WHOLE), most) for name in names]
+    keep_shortened(names, texts)
     # Different code points may look the same.
     if len({normalize("NFC", visible_form(text)) for text in texts}) == len(texts):
         return texts
-    return [format_label(f"{number}: {format_label(name)}", most) for number, name in enumerate(names, 1)]
+    numbered = [format_label(f"{number}: {format_label(name)}", most) for number, name in enumerate(names, 1)]
+    keep_shortened(names, numbered)
+    return numbered
 
 
 def format_distinct_labels(values: Sequence[object], most: int = LONGEST_LABEL) -> list[str]:

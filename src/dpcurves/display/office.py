@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike
 
 from ..arguments import InvalidArgument, MissingPackage
 from ..arrays import BoolArray
-from ..conversation import PrivacyStatement
+from ..conversation import PrivacyStatement, select_reader_notes
+from ..translation import translate
 from .canvas import save_axes
 from .html import statement_rows
 from .result_tables import ResultTable
@@ -152,6 +153,14 @@ class SheetPage:
     statement: Sequence[tuple[str, str]]
     name: str = "result"
 
+    def translate(self) -> SheetPage:
+        """Return the page with its texts in the reader's language; tables are translated as they are written."""
+        rows, statement = (
+            [(name if name == "statement" else translate(name), translate(text)) for name, text in facts]
+            for facts in (self.rows, self.statement)
+        )
+        return replace(self, title=translate(self.title), rows=rows, statement=statement, name=translate(self.name))
+
 
 def build_workbook(pages: Sequence[SheetPage], sheets: Mapping[str, ResultTable]) -> bytes:
     """Return an Excel workbook of pages for readers, followed by sheets with all numbers.
@@ -173,9 +182,9 @@ def build_workbook(pages: Sequence[SheetPage], sheets: Mapping[str, ResultTable]
     book = Workbook(buffer, {"in_memory": True})
     book.set_properties({"created": CREATION_DATE})
     styles = _Styles(book)
-    for page in pages:
+    for page in map(SheetPage.translate, pages):
         _write_page(book.add_worksheet(page.name), styles, page)
-    for name, table in sheets.items():
+    for name, table in ((translate(name), table) for name, table in sheets.items()):
         for number, start in enumerate(range(0, max(table.rows, 1), SHEET_ROWS), 1):
             rows = np.arange(start, min(start + SHEET_ROWS, table.rows))
             part = replace(table, columns=tuple(column.select_rows(rows) for column in table.columns))
@@ -242,7 +251,7 @@ def _write_page(sheet: Any, styles: _Styles, page: SheetPage) -> None:
     row = _insert_picture(sheet, row + 1, total, page.picture)
     for table in page.tables:
         if table.title:
-            sheet.write_string(row, 0, table.title[:LONGEST_TEXT], styles.get_style(bold=True))
+            sheet.write_string(row, 0, translate(table.title)[:LONGEST_TEXT], styles.get_style(bold=True))
             row += 1
         row = _write_table(sheet, styles, table, row) + 1
     for name, text in [*page.rows, *((name, text) for name, text in page.statement if name != "statement")]:
@@ -299,7 +308,7 @@ def _write_table(sheet: Any, styles: _Styles, table: ResultTable, row: int) -> i
     for place, column in enumerate(table.columns):
         align = "right" if column.is_numeric else "left"
         style = styles.get_style(bold=True, text_wrap=True, bottom=1, valign="bottom", align=align)
-        sheet.write_string(row, place, column.heading[:LONGEST_TEXT], style)
+        sheet.write_string(row, place, translate(column.heading)[:LONGEST_TEXT], style)
         formats = column.excel_formats()
         for offset, (value, code) in enumerate(zip(column.values.tolist(), formats, strict=True), 1):
             style = styles.get_style(num_format=code, align=align)
@@ -316,7 +325,7 @@ def _write_cell(sheet: Any, row: int, column: int, value: object, style: Any) ->
     elif isinstance(value, int | float) and isfinite(value):
         sheet.write_number(row, column, value, style)
     else:
-        sheet.write_string(row, column, str(value)[:LONGEST_TEXT], style)
+        sheet.write_string(row, column, translate(str(value))[:LONGEST_TEXT], style)
 
 
 def render_png(picture: Axes, dots: int = PRINT_RESOLUTION) -> bytes:
@@ -327,7 +336,8 @@ def render_png(picture: Axes, dots: int = PRINT_RESOLUTION) -> bytes:
 
 
 def statement_facts(privacy: PrivacyStatement) -> list[tuple[str, str]]:
-    """Return rows of name and text about a result: the statement in one line, notes, and the statement in full."""
+    """Return rows of name and text about a result for readers: the statement in one line, notes without advice to
+    whoever asked, and the statement in full."""
     facts = [("statement", fact) for fact in footer(privacy).splitlines()]
-    notes = [("note", note) for note in privacy.notes]
+    notes = [("note", note) for note in select_reader_notes(privacy.notes)]
     return [*facts, *notes, *statement_rows(privacy)]

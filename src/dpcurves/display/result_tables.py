@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..foreign_text import isolate_in_html
+from ..translation import translate
 from .numerals import (
     LARGEST_PLAIN,
     SIGNIFICANT_DIGITS,
@@ -225,7 +226,7 @@ class ResultTable:
 
     def to_html(self) -> str:
         """Return the table as HTML, with a note if rows were left out."""
-        texts = self.text_columns()
+        texts = {translate(title): list(map(translate, cells)) for title, cells in self.text_columns().items()}
         sides = ["num" if is_number else "" for is_number in self.right_aligned()]
         heads = "".join(
             f'<th scope="col"{_class_attribute(side)}>{isolate_in_html(title)}</th>'
@@ -240,10 +241,11 @@ class ResultTable:
             + "</tr>"
             for cells in zip(*texts.values(), strict=True)
         )
-        caption = f"<caption>{isolate_in_html(self.title)}</caption>" if self.title else ""
-        note = f"<p>{escape(self.describe_left_out())}</p>" if self.rows < self.total_rows else ""
+        caption = f"<caption>{isolate_in_html(translate(self.title))}</caption>" if self.title else ""
+        note = f"<p>{escape(translate(self.describe_left_out()))}</p>" if self.rows < self.total_rows else ""
+        region = escape(translate(self.title or "Numbers"))
         return (
-            f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(self.title or "Numbers")}">'
+            f'<div class="scroll" tabindex="0" role="region" aria-label="{region}">'
             f'<table class="numbers">{caption}<thead><tr>{heads}</tr></thead>'
             f"<tbody>\n{rows}\n</tbody></table></div>{note}"
         )

@@ -1,0 +1,328 @@
+"""Texts of pages and pictures in the language of their readers, from catalogues in the format of gettext.
+
+Results, their JSON and their CSV files stay English. A page or a picture is built from English texts, and translated
+when it is written: `translate` finds the message of the catalogue that a text is an instance of. Messages have fields
+in braces, whose names begin with their kind: ``{number}`` and ``{date}`` are written as the language writes them,
+``{phrase}`` is translated by a message of its own, ``{name}`` is a word of the user, which stays as it is, and so does
+``{text}``, which may be anything.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING
+
+from .arguments import InvalidArgument, MissingPackage
+from .foreign_text import TypesetText
+
+if TYPE_CHECKING:
+    from babel import Locale
+
+ENGLISH = "en"
+LANGUAGES: Mapping[str, str] = {ENGLISH: "English", "de": "Deutsch", "fr": "français", "es": "español"}
+"""Languages of pages and pictures, by the code of ISO 639-1."""
+CATALOGUES = Path(__file__).parent / "locale"
+"""Folder of the catalogues: ``LANGUAGE/LC_MESSAGES/dpcurves.po``."""
+NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d+)?%?"
+"""A number as the package writes it in English."""
+DATE = r"\d{4}-\d\d-\d\d(?: \d\d:\d\d(?::\d\d)?)?(?: UTC)?"
+"""A date, or a time in UTC, as the package writes it in English."""
+FIELD = re.compile(r"\{((number|date|name|phrase|text)(?:_\d)?)\}")
+"""A field of a message: its name, and its kind."""
+PATTERNS: Mapping[str, str] = {"number": NUMBER, "date": DATE, "name": ".+?", "phrase": ".+?", "text": ".+?"}
+"""Texts that a field of each kind may have."""
+FEWEST_LETTERS = 8
+"""Letters of a message from which any text is taken as a word of the user in it; with fewer it must be known as one."""
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message of a catalogue whose text has fields.
+
+    Attributes:
+        pattern: Matches the English texts that are instances of the message; fields with free text are short.
+        longest: The same with long fields of free text.
+        translation: The text in the other language, with the same fields.
+        constant: The longest English text between fields, which is searched first.
+        kinds: Kind of each field, by its name.
+        letters: Number of letters between fields.
+    """
+
+    pattern: re.Pattern[str]
+    longest: re.Pattern[str]
+    translation: str
+    constant: str
+    kinds: Mapping[str, str]
+    letters: int
+
+    @classmethod
+    def parse(cls, text: str, translation: str) -> Message:
+        """Return the message of an English text with fields and its translation."""
+        constants = FIELD.split(text)[::3]
+        kinds = {match[1]: match[2] for match in FIELD.finditer(text)}
+        groups = [f"(?P<{name}>{PATTERNS[kind]})" for name, kind in kinds.items()]
+        lazy = "".join(part for pair in zip(map(re.escape, constants), [*groups, ""], strict=True) for part in pair)
+        return cls(
+            re.compile(lazy, re.DOTALL), re.compile(lazy.replace(".+?", ".+"), re.DOTALL), translation,
+            max(constants, key=len), kinds, sum(map(str.isalpha, "".join(constants))),
+        )  # fmt: skip
+
+
+@cache
+def load_locale(language: str) -> Locale:
+    """Return the rules of numbers and dates of a language.
+
+    Raises:
+        ImportError: Babel is not installed.
+    """
+    try:
+        from babel import Locale
+    except ImportError:
+        rule = f"texts in {LANGUAGES[language]} need Babel: pip install 'dpcurves[languages]'"
+        raise MissingPackage("language", rule) from None
+    return Locale.parse(language)
+
+
+@cache
+def load_catalogue(language: str) -> tuple[Mapping[str, str], tuple[Message, ...]]:
+    """Return the translations of a language: of messages without fields by their English text, and of messages with
+    fields, those with most constant letters first.
+
+    Raises:
+        ImportError: Babel is not installed.
+    """
+    load_locale(language)
+    from babel.messages.pofile import read_po
+
+    with (CATALOGUES / language / "LC_MESSAGES" / "dpcurves.po").open("rb") as file:
+        entries = [(str(entry.id), str(entry.string)) for entry in read_po(file, locale=language) if entry.id]
+    plain = {text: translation for text, translation in entries if not FIELD.search(text)}
+    messages = [Message.parse(text, translation) for text, translation in entries if text not in plain]
+    return plain, tuple(sorted(messages, key=_rank_message))
+
+
+def _rank_message(message: Message) -> tuple[int, int]:
+    """Return the place of a message among those that may fit: those with most letters first, then those whose fields
+    are translated."""
+    return -message.letters, sum(kind in ("name", "text") for kind in message.kinds.values())
+
+
+@dataclass
+class Reader:
+    """Somebody who reads texts in a language other than English.
+
+    Attributes:
+        language: The code of the language.
+        names: Words of the user, such as names of columns, which are not translated.
+        written: Translations so far: a part of a figure may be drawn, and translated, before the whole.
+    """
+
+    language: str
+    names: set[str] = field(default_factory=set)
+    written: set[str] = field(default_factory=set)
+    _translations: dict[str, str | None] = field(default_factory=dict)
+
+    def translate(self, text: str) -> TypesetText:
+        """Return an English text of the package in this language; a text without a translation stays English."""
+        if isinstance(text, TypesetText) or text in self.written:
+            return TypesetText(text)
+        translation = self._find_translation(text)
+        self.written.add(text if translation is None else translation)
+        if translation is None:
+            logger.debug("no translation into %s: %r", self.language, text)
+        return TypesetText(text if translation is None else translation)
+
+    def _find_translation(self, text: str) -> str | None:
+        """Return the translation of a text; None if no message fits."""
+        if text not in self._translations:
+            self._translations[text] = self._match_messages(text)
+        return self._translations[text]
+
+    def _match_messages(self, text: str) -> str | None:
+        """Return the translation by the first message that fits a text: without fields, with fields, line by line."""
+        plain, messages = load_catalogue(self.language)
+        stripped = text.strip()
+        if " ".join(text.split()) in self.names or not any(map(str.isalnum, text)):
+            return text
+        if re.fullmatch(NUMBER, stripped) or re.fullmatch(DATE, stripped):
+            return text.replace(stripped, self.format_value(stripped))
+        if text in plain:
+            return plain[text]
+        candidates = (self._fill(message, text) for message in messages if message.constant in text)
+        translation = next(filter(None, candidates), None)
+        if translation is None and stripped != text:
+            inner = self._find_translation(stripped)
+            translation = None if inner is None else text.replace(stripped, inner)
+        return self._translate_lines(text.split("\n")) if translation is None and "\n" in text else translation
+
+    def _translate_lines(self, lines: Sequence[str]) -> str | None:
+        """Return the translation of lines of text, in which a message may have several lines, or of a text that was
+        wrapped; None without one."""
+        translations, width = list[str](), max(map(len, lines))
+        unwrapped = self._find_translation(" ".join(lines))
+        if unwrapped is not None:
+            return fill(unwrapped, width)
+        while lines:
+            for count in range(len(lines) - (not translations), 0, -1):  # not all lines at once
+                translation = self._find_translation("\n".join(lines[:count]))
+                if translation is not None:
+                    translations.append(translation)
+                    lines = lines[count:]
+                    break
+            else:
+                return None
+        return "\n".join(translations)
+
+    def _fill(self, message: Message, text: str) -> str | None:
+        """Return the translation of a text by a message; None if it is no instance of the message."""
+        for pattern in (message.pattern, message.longest):
+            match = pattern.fullmatch(text)
+            if match is None:
+                return None
+            fields, kinds = match.groupdict().items(), message.kinds
+            values = {name: self._translate_field(value, kinds[name]) for name, value in fields}
+            if message.letters < FEWEST_LETTERS:  # a name between few letters must be one of the user's
+                names = {name for name, value in fields if kinds[name] == "name" and not self._is_name(value)}
+                values.update(dict.fromkeys(names))
+            if None not in values.values():
+                parts = FIELD.split(message.translation)  # constants, names and kinds of fields, in turn
+                parts[1::3] = [str(values[name]) for name in parts[1::3]]
+                return "".join(part for number, part in enumerate(parts) if number % 3 != 2)  # not the kinds
+        return None
+
+    def _is_name(self, text: str) -> bool:
+        """Return whether a text is a word of the user, or a number, as names of categories may be."""
+        return " ".join(text.split()) in self.names or re.fullmatch(NUMBER, text) is not None
+
+    def _translate_field(self, value: str, kind: str) -> str | None:
+        """Return the text of a field in this language; None for a phrase without a translation."""
+        if kind == "name":  # the unit of dates at the end of a label is a word of ours
+            is_dated = value.endswith(("(date)", "(moment)", "(moment, UTC)")) and not self._is_name(value)
+            return self._find_translation(value) if is_dated else value
+        return self._find_translation(value) if kind == "phrase" else self.format_value(value)
+
+    def format_value(self, text: str) -> str:
+        """Return a number or a date of the package, which is written in English, as the language writes it."""
+        locale = load_locale(self.language)
+        if re.fullmatch(DATE, text):
+            from babel.dates import format_date, format_datetime
+
+            day, *time = text.removesuffix(" UTC").split(" ")
+            if not time:
+                return str(format_date(date.fromisoformat(day), locale=locale))
+            length = "medium" if time[0].count(":") == 2 else "short"
+            moment = datetime.fromisoformat(f"{day} {time[0]}")
+            return f"{format_datetime(moment, length, locale=locale)}{' UTC' * text.endswith(' UTC')}"
+        if not re.fullmatch(NUMBER, text):
+            return text
+        from babel.numbers import format_decimal
+
+        mantissa, mark, exponent = text.removesuffix("%").partition("e")
+        decimals = len(mantissa.partition(".")[2])
+        pattern = f"{'#,##' if ',' in mantissa else ''}0{'.' * bool(decimals)}{'0' * decimals}"
+        number = format_decimal(Decimal(mantissa.replace(",", "")), pattern, locale=locale)
+        unit = locale.percent_formats[None].suffix[0] if text.endswith("%") else ""
+        return f"{number}{mark}{exponent}{unit}"
+
+
+_READER: ContextVar[Reader | None] = ContextVar("reader", default=None)
+"""Who reads what is drawn and written; None reads English."""
+
+
+def current_reader() -> Reader | None:
+    """Return the reader of what is drawn and written now; None reads English."""
+    return _READER.get()
+
+
+def require_language(language: str, argument: str = "language") -> str:
+    """Return the code of a language if pages and pictures can be written in it.
+
+    Args:
+        language: The code, such as ``"de"``.
+        argument: Name of the argument in messages, as the user typed it.
+
+    Raises:
+        ValueError: there is no catalogue of this language.
+        ImportError: Babel is not installed; English needs it not.
+    """
+    if not isinstance(language, str) or language not in LANGUAGES:
+        raise InvalidArgument(argument, f"use one of {', '.join(LANGUAGES)}, got {str(language)[:40]!r}")
+    if language != ENGLISH:
+        load_locale(language)
+    return language
+
+
+@contextmanager
+def use_language(language: str) -> Iterator[None]:
+    """Write pages, pictures and their statements inside a ``with`` block in another language.
+
+    Numbers and dates follow the language, too. The user's words, JSON and CSV files stay as they are, and so do the
+    result's `notes` and its texts on the terminal. Languages other than English need the extra ``languages``.
+
+    Args:
+        language: ``"en"``, ``"de"``, ``"fr"`` or ``"es"``.
+
+    Raises:
+        ValueError: there is no catalogue of this language.
+        ImportError: Babel is not installed.
+
+    >>> import dpcurves as dp
+    >>> ages = dp.cdf([3, 5, 8] * 1000, grid=dp.Grid(0, 10, cells=10), epsilon=1, adjacency=dp.REPLACE_ONE)
+    >>> with dp.use_language("de"):
+    ...     "Anteil der Datensätze darunter" in ages.render_html("")
+    True
+    """
+    language = require_language(language)
+    token = _READER.set(None if language == ENGLISH else Reader(language))
+    try:
+        yield
+    finally:
+        _READER.reset(token)
+
+
+@contextmanager
+def keep_names(names: Collection[str]) -> Iterator[None]:
+    """Leave these words of the user unchanged in what a ``with`` block writes, even if they look like ours."""
+    reader = _READER.get()
+    token = _READER.set(None if reader is None else Reader(reader.language, reader.names | set(names), reader.written))
+    try:
+        yield
+    finally:
+        _READER.reset(token)
+
+
+def keep_shortened(names: Sequence[object], texts: Sequence[str]) -> None:
+    """Leave the shortened texts of the user's words unchanged, too, in what is written now."""
+    reader = _READER.get()
+    if reader is not None:
+        reader.names |= {text for name, text in zip(names, texts, strict=True) if str(name) in reader.names}
+
+
+def translate(text: str) -> str:
+    """Return an English text of the package in the language of the reader, or unchanged for readers of English.
+
+    >>> translate("records")
+    'records'
+    >>> with use_language("fr"):
+    ...     str(translate("95% band for these records"))
+    'bande de confiance à 95\\xa0% pour ces enregistrements'
+    """
+    reader = _READER.get()
+    return text if reader is None else reader.translate(text)
+
+
+def name_language() -> str:
+    """Return the code of the language that is written now, as for the attribute ``lang`` of a page."""
+    reader = _READER.get()
+    return ENGLISH if reader is None else reader.language

@@ -1,0 +1,345 @@
+"""Pages, pictures and texts in the reader's language: complete catalogues, numbers and dates by locale, words kept."""
+
+from __future__ import annotations
+
+import ast
+import logging
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from html import unescape
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from babel.messages.pofile import read_po
+from click.testing import CliRunner
+
+import dpcurves as dp
+from dpcurves import translation
+from dpcurves.cli.app import build
+from dpcurves.curves.result import result_from_json
+from dpcurves.publication import describe_results_privacy, methods_paragraph
+from dpcurves.translation import CATALOGUES, ENGLISH, FIELD, LANGUAGES, Reader, translate, use_language
+
+OTHERS = [language for language in LANGUAGES if language != ENGLISH]
+KEPT = Path(__file__).parents[1] / "released" / "0.1.0" / "curves.jsonl"
+ENGLISH_WORDS = re.compile(
+    r"\b(the|of|below|above|with|and|which|records?|share|these|interval|missing|known|loss|curve|weighted|at risk)\b"
+)
+
+
+def read_catalogue(language: str) -> dict[str, str]:
+    """The messages of a language, by their English text."""
+    with (CATALOGUES / language / "LC_MESSAGES" / "dpcurves.po").open("rb") as file:
+        return {str(entry.id): str(entry.string) for entry in read_po(file) if entry.id}
+
+
+def test_catalogues_have_the_same_messages_with_the_same_fields() -> None:
+    messages = {language: read_catalogue(language) for language in OTHERS}
+    first, *others = messages.values()
+    assert len(first) > 600
+    assert all(set(first) == set(other) for other in others)
+    for translations in messages.values():
+        assert all(translations.values())
+        for text, translated in translations.items():
+            assert sorted({match[1] for match in FIELD.finditer(text)}) == sorted(
+                {match[1] for match in FIELD.finditer(translated)}
+            ), text
+            assert "{" not in FIELD.sub("", text + translated), text
+
+
+# Texts of the code: each has a message, whatever its fields hold.
+
+
+ATTRIBUTES = {"TITLE", "SUMMARY", "COLUMN_WORDS", "KEY_WORDS", "INTERVAL_NAME"}
+SHOWING = {"_title", "_figure_title", "_summary", "_column_words", "_interval_name"}
+NOTED = ("dpcurves/curves", "dpcurves/display", "dpcurves_survival", "dpcurves_judging")
+PROBES = "7", "Zed", "records", "3 to 5"
+"""Values of fields: a number, a word of the user, a phrase of ours, an interval."""
+
+
+PARTS = {
+    "Hosmer-Lemeshow {}, {} {}", "share with event {} {}", "weighted ", "{}: they count as the bound",
+    "have a value outside of the cells of the plane", "no range was significant above the noise: {}",
+    "no cells hold more records than noise alone may give: {} of them", "a larger epsilon tells more",
+    "have a first time with the event before the last time without it, which fit no survival curve",
+    "or more leave before they enter and count as fewer than none at risk in between",
+    "the interval of each group", "simultaneous interval", "simultaneous intervals",
+}  # fmt: skip
+"""Parts of texts, which have messages with the words around them."""
+
+
+def find_text(node: ast.AST) -> str | None:
+    """The text of a constant or an f-string, with empty braces for its fields; None for other nodes."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return re.sub(r"\{[^{}]*\}", "{}", node.value)
+    if isinstance(node, ast.JoinedStr):
+        return "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+    return None
+
+
+LABELLING = {"set_xlabel", "set_ylabel", "with_notes", "set_title", "label_axes", "add_legend_note", "translate"}
+
+
+def list_shown_texts(tree: ast.Module) -> Iterator[str]:
+    """Texts of titles, rows and columns of result classes, of labels of axes, and of notes."""
+    for node in ast.walk(tree):
+        parts: list[ast.AST] = []
+        if isinstance(node, ast.ClassDef):
+            for statement in node.body:
+                targets = statement.targets if isinstance(statement, ast.Assign) else []
+                if {target.id for target in targets if isinstance(target, ast.Name)} & ATTRIBUTES:
+                    parts += [statement.value]  # type: ignore[attr-defined]
+        elif isinstance(node, ast.FunctionDef) and node.name in SHOWING:
+            parts = [child.value for child in ast.walk(node) if isinstance(child, ast.Return) and child.value]
+        elif isinstance(node, ast.Call):
+            called = ast.unparse(node.func).rpartition(".")[2]
+            if called in LABELLING:
+                parts = [*node.args]
+            elif called == "add_advice":
+                parts = [*node.args[:1]]
+        for part in parts:
+            inner = {
+                id(value) for child in ast.walk(part) if isinstance(child, ast.JoinedStr) for value in child.values
+            }
+            keys = {id(child.slice) for child in ast.walk(part) if isinstance(child, ast.Subscript)}
+            texts = (find_text(child) for child in ast.walk(part) if id(child) not in inner | keys)
+            yield from (text for text in texts if text and re.search("[a-z]{2}", text))
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_every_text_of_results_and_notes_has_a_message(language: str) -> None:
+    files = [file for folder in NOTED for file in sorted((CATALOGUES.parents[1] / folder).rglob("*.py"))]
+    texts = {text for file in files for text in list_shown_texts(ast.parse(file.read_text(encoding="utf-8")))}
+    shown = {
+        text
+        for text in texts
+        if text.count("{}") <= 5 and text not in PARTS and not re.fullmatch(r"[\w.]+=?|(\{\})+[^a-z]*", text)
+    }
+    assert len(shown) > 120
+    reader = Reader(language, {"Zed"})
+    untranslated = []
+    for text in sorted(shown):
+        values = product(PROBES, repeat=text.count("{}")) if text.count("{}") < 4 else [["7"] * text.count("{}")]
+        candidates = (text.replace("%", "%%").replace("{}", "%s") % tuple(row) for row in values)
+        if not any(reader._find_translation(candidate) is not None for candidate in candidates):
+            untranslated.append(text)
+    assert not untranslated
+
+
+# Pages and pictures of all kinds of results.
+
+
+class Collector(logging.Handler):
+    """Texts that no message fits."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self.texts: dict[str, None] = {}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.texts[str(record.args[1])] = None  # type: ignore[index]
+
+
+@pytest.fixture
+def untranslated(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, None]]:
+    collector = Collector()
+    translation.logger.addHandler(collector)
+    monkeypatch.setattr(translation.logger, "level", logging.DEBUG)
+    translation.logger.manager._clear_cache()  # type: ignore[attr-defined]  # of enabled levels
+    yield collector.texts
+    translation.logger.removeHandler(collector)
+    translation.logger.manager._clear_cache()  # type: ignore[attr-defined]
+
+
+def figure_texts(axes: Any) -> list[str]:
+    """All texts of a figure: titles, labels, legends, notes and ticks."""
+    from matplotlib.text import Text
+
+    axes.figure.draw_without_rendering()
+    return [text.get_text() for text in axes.figure.findobj(Text) if text.get_text() and text.get_visible()]
+
+
+def visible_text(page: str) -> str:
+    """The text of a page without its markup."""
+    return unescape(re.sub(r"<[^>]*>", "\n", re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)))
+
+
+def test_all_kinds_are_shown_in_all_languages(untranslated: dict[str, None], monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: dict[str, None] = {}
+    translate_text = Reader.translate
+
+    def translate_and_keep(reader: Reader, text: str) -> str:
+        """Translate a text, and keep it for the other languages."""
+        shown.setdefault(text)
+        return translate_text(reader, text)
+
+    monkeypatch.setattr(Reader, "translate", translate_and_keep)
+    results = [result_from_json(line) for line in KEPT.read_text(encoding="utf-8").splitlines()]
+    words = {word for result in results for word in result.user_words()}
+    statements = {}
+    for number, result in enumerate(results):
+        with use_language("de"):
+            result.plot_headless()
+            page = visible_text(result.render_html(""))
+            statements[str(number)] = result.privacy
+            page += describe_results_privacy({str(number): result}) + methods_paragraph({"": result.privacy}, 0.95)
+        assert not ENGLISH_WORDS.search(page.replace(result.privacy.grant or "\0", "")), type(result).__name__
+    assert len(results) >= 40
+    assert not untranslated
+    assert len(shown) > 400
+    for language in OTHERS:
+        reader = Reader(language, set(words))
+        missing = [text for text in shown if reader._find_translation(text) is None and text not in reader.written]
+        german = Reader("de", set(words))
+        assert not [text for text in missing if german._find_translation(text) is not None]
+
+
+TABLE = {
+    "records": np.arange(4000.0) * 1234.5 % 99_999, "mean": ["18 to 30", "1,234.5", "2022-01-08", "median"] * 1000,
+}  # fmt: skip
+GROUPS = dp.Categories("mean", ("18 to 30", "1,234.5", "2022-01-08", "median"))
+
+
+@pytest.fixture(scope="module")
+def curves() -> dict[str, Any]:
+    grid, loss = dp.Grid(0, 99_999, cells=12), dp.PrivacyLoss.pure(4)
+    with dp.Session(
+        TABLE, budget=dp.PrivacyLoss.pure(12), adjacency=dp.ADD_REMOVE, randomness=dp.Randomness.from_seed(1)
+    ) as session:
+        return {
+            "by group": session.ask(dp.CdfQuestion("records", grid, by=GROUPS), loss),
+            "bars": session.ask(dp.BarChartQuestion(GROUPS), loss),
+            "dates": session.ask(
+                dp.CdfQuestion("records", dp.Grid(0, 99_999, cells=3), measured_in="date"), loss
+            ),
+        }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("language", "number", "day"),
+    [
+        ("de", "16.666", "06.04.2061"),
+        ("fr", "16\u202f666", "6 avr. 2061"),
+        ("es", "16.666", "6 abr 2061"),
+    ],
+)
+def test_numbers_and_dates_follow_the_locale_and_labels_stay(
+    curves: Mapping[str, Any], language: str, number: str, day: str
+) -> None:
+    with use_language(language):
+        page, bars = (visible_text(curves[kind].render_html("")) for kind in ("by group", "bars"))
+        texts = figure_texts(curves["by group"].plot_headless()) + figure_texts(curves["bars"].plot_headless())
+        dates = visible_text(curves["dates"].render_html("")) + "".join(figure_texts(curves["dates"].plot_headless()))
+    assert number in page
+    assert re.search(r"\d,\d+[\xa0\u202f]%", page)
+    assert not re.search(r"\d\.\d\b(?!\d)", page.replace("1,234.5", "").replace("0.1.0", ""))
+    for label in GROUPS.values:
+        assert str(label) in texts
+        assert f"\n{label}\n" in page
+        assert f"\n{label}\n" in bars
+    assert "records" in texts
+    assert day in dates
+    assert not re.search(r"\b\d{4}-\d\d-\d\d\b", dates)
+    english = figure_texts(curves["bars"].plot_headless())
+    assert "records by mean" in english
+
+
+def test_drawn_axes_keep_their_language_when_drawn_later_and_nothing_is_translated_twice(
+    curves: Mapping[str, Any],
+) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    with dp.use_language("de"):
+        axes = curves["dates"].plot_headless()
+    before = figure_texts(axes)
+    with dp.use_language("de"):
+        from dpcurves.display import svg_text
+
+        svg_text(axes)
+    assert figure_texts(axes) == before
+    assert any(re.fullmatch(r"\d\d\.\d\d\.\d{4}", text) for text in before)
+    assert "0,2" in before
+
+
+def test_files_and_results_are_the_same_in_all_languages(curves: Mapping[str, Any]) -> None:
+    curve = curves["by group"]
+    english = curve.to_json(), curve.to_csv_text(), curve.notes, repr(curve)
+    for language in OTHERS:
+        with use_language(language):
+            assert (curve.to_json(), curve.to_csv_text(), curve.notes, repr(curve)) == english
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("delta", ["0", "1e-6"])
+def test_the_methods_paragraph_is_citable_in_each_language(
+    curves: Mapping[str, Any], language: str, delta: str
+) -> None:
+    from dataclasses import replace
+
+    privacy = curves["bars"].privacy
+    kinds = [
+        replace(privacy, delta=float(delta), seeded=seeded, unit=unit, rows_per_unit=3, epsilon=epsilon, rho=0.125)
+        for seeded in (False, True) for unit in ("", "patient of the ward") for epsilon in (0.5, None)
+    ]  # fmt: skip
+    for statements in [*([kind] for kind in kinds), kinds[:2], kinds]:
+        with use_language(language):
+            paragraph = methods_paragraph({str(number): kind for number, kind in enumerate(statements)}, 0.95)
+        assert len(paragraph.split()) <= 60
+        assert ("SEEDED" in paragraph) == (language == ENGLISH and any(kind.seeded for kind in statements))
+        if language != ENGLISH:
+            assert not re.search(r"\b(released|neighbours|loss|losses|each|units|privacy|bands)\b", paragraph)
+
+
+def test_a_language_without_catalogue_or_babel_is_refused_before_the_charge(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    data, ledger = tmp_path / "ages.csv", tmp_path / "budget.db"
+    data.write_text("age\n" + "\n".join(map(str, range(90))))
+    made = ["ledger", "create", f"sqlite:///{ledger}", "--dataset", "ages", "--epsilon", "1"]
+    assert CliRunner().invoke(build(), [*made, "--adjacency", "add-remove"]).exit_code == 0
+    asked = [
+        "cdf", str(data), "--column", "age", "--grid", "0:90:9", "--epsilon", "1",
+        "--ledger", f"sqlite:///{ledger}", "--html", str(tmp_path / "a.html"),
+    ]  # fmt: skip
+    for language, rule in (("it", "use one of en, de, fr, es, got 'it'"), ("de", "pip install 'dpcurves[languages]'")):
+        translation.load_locale.cache_clear()
+        translation.load_catalogue.cache_clear()
+        with monkeypatch.context() as patched:
+            patched.setitem(sys.modules, "babel", None)
+            refusal = CliRunner().invoke(build(), [*asked, "--language", language])
+            assert refusal.exit_code != 0
+            with (
+                pytest.raises(ImportError if language == "de" else ValueError, match="language"),
+                use_language(language),
+            ):
+                pass
+        assert refusal.stderr.startswith("dpcurves: language: ")
+        assert rule in refusal.stderr
+        assert len(refusal.stderr.splitlines()) == 1
+    assert CliRunner().invoke(build(), [*asked, "--language", "es"]).exit_code == 0  # nothing was charged before
+    page = (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert '<html lang="es">' in page
+    assert "proporción de registros por debajo" in page
+    assert not ENGLISH_WORDS.search(visible_text(page))
+
+
+def test_a_folder_is_published_in_a_language(curves: Mapping[str, Any], tmp_path: Path) -> None:
+    dp.publish({"bars": curves["bars"]}, tmp_path, language="fr", title="records", date="2026-11-29")
+    page, privacy = ((tmp_path / name).read_text(encoding="utf-8") for name in ("index.html", "PRIVACY.txt"))
+    assert "<h1>records</h1>" in page  # the title of whoever publishes
+    assert "Publié le 29 nov. 2026" in page
+    assert "confidentialité différentielle" in (tmp_path / "METHODS.txt").read_text(encoding="utf-8")
+    assert not ENGLISH_WORDS.search(visible_text(page).replace("records", ""))
+    assert not ENGLISH_WORDS.search(privacy.replace("records", ""))
+    assert "enregistrements selon mean" in (tmp_path / "bars.svg").read_text(encoding="utf-8")
+
+
+def test_english_readers_need_no_catalogue() -> None:
+    assert translate("records") == "records"
+    with use_language("en"):
+        assert translate("records") == "records"
