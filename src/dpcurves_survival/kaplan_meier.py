@@ -44,7 +44,7 @@ from dpcurves.inference import public_generator, simultaneous_errors
 from dpcurves.inference.simulation import choose_draws, simulate_cell_noise
 
 from . import inference
-from .hazards import HazardPosterior, NoisyCounts, estimate_shrunken_hazards
+from .hazards import TUNING, HazardPosterior, NoisyCounts, estimate_shrunken_hazards
 from .pictures import AtRiskRow, draw_survival
 
 Pair = tuple[Evidence, ...]
@@ -135,8 +135,6 @@ def notes_on_log_rank_bias(tables: Sequence[EventTable], noises: Sequence[EventT
     )
 
 
-NEGLIGIBLE_NOISE = 0.05
-"""Records: standard deviation of noise below which counts are used without shrinkage."""
 EVERYWHERE = "the band at every time"
 NOT_KNOWN = "not known"
 """Text of a median whose band is too wide everywhere."""
@@ -279,7 +277,7 @@ class Survival(IntervalResult):
         released, noise = self._event_table, self._simulated_noise
         events = NoisyCounts(released.at_risk.events, noise.at_risk.events)
         censored = NoisyCounts(released.exits - events.counts, noise.exits - events.noise)
-        if max(float(np.mean(counts.noise**2)) for counts in (events, censored)) < NEGLIGIBLE_NOISE**2:
+        if max(float(np.mean(counts.noise**2)) for counts in (events, censored)) < TUNING.negligible_noise**2:
             return None
         records = NoisyCounts(released.at_risk.records[0], noise.at_risk.records[:, 0])
         return estimate_shrunken_hazards(events, censored, records, public_generator(None))

@@ -111,7 +111,9 @@ def test_an_edge_that_is_none_of_the_grid_is_moved_to_the_nearest_one_and_said_s
 def test_bins_of_one_nearest_edge_are_refused_with_that_edge() -> None:
     with pytest.raises(ValueError, match=r"^bins: 5\.001 and 5\.002 have the same nearest edge of the grid, 5: give"):
         curve(HUGE, both(len(X))[0]).histogram([0, 5.001, 5.002, 10])
-    with pytest.raises(ValueError, match=r"^bins: a number of bins from 1 to 128, the cells of the grid, is needed, got 1000$"):
+    with pytest.raises(
+        ValueError, match=r"^bins: a number of bins from 1 to 128, the cells of the grid, is needed, got 1000$"
+    ):
         curve(HUGE, both(len(X))[0]).histogram(1000)
 
 

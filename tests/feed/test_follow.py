@@ -283,7 +283,10 @@ def test_wrong_terms_are_refused_before_anything_is_charged(
 
 
 def test_a_header_without_a_field_is_refused_and_a_line_without_one_is_dropped() -> None:
-    with pytest.raises(ValueError, match=r"^column: 'ap' must appear once in the header, found 0 times; name a column that the header has once$"):
+    with pytest.raises(
+        ValueError,
+        match=r"^column: 'ap' must appear once in the header, found 0 times; name a column that the header has once$",
+    ):
         followed(CsvLines(io.StringIO("ts,user\n1,u\n")))
     broken = 'ts,ap\n1\n"1,a\n1,a,u\n' + "9" * 2**21 + "\n\xff\n1,a\n"
     stream = followed(CsvLines(io.StringIO(broken)))

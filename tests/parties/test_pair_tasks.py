@@ -66,7 +66,10 @@ def test_people_agree_on_the_document_and_meet_once_the_seed_is_shown(servers: t
         ({"kernel_name": "spearman"}, "^kernel: must be one of gini, kendall, auc, collision, got 'spearman'$"),
         ({"columns": (("rooms", 3),)}, "^columns: must be 2 names"),
         ({"columns": (("rooms", 3), ("rooms", 3))}, "^columns: must have different names; rename a column$"),
-        ({"columns": (("rooms", 3), ("cleanliness", 49))}, "^bits: must be from 1 to 48 bits, as in Unsigned\(16\), got 49$"),
+        (
+            {"columns": (("rooms", 3), ("cleanliness", 49))},
+            r"^bits: must be from 1 to 48 bits, as in Unsigned\(16\), ",
+        ),
         (
             {"loss": dp.PrivacyLoss.zcdp(1)},
             r"must be an epsilon, as in PrivacyLoss.pure\(1\), because the noise of pairs is pure$",

@@ -263,9 +263,13 @@ def parameters_in(command: Command) -> list[click.Parameter]:
     return parameters
 
 
-def option(metavar: str, help_text: str, default: Any = MISSING, parse: Reader | None = None) -> Any:
-    """Declare a field as an option, with its metavar, help text, default and parser."""
-    return field(default=default, metadata={"declared": Option(help=help_text, metavar=metavar), "read": parse})
+def option(
+    metavar: str, help_text: str, default: Any = MISSING, parse: Reader | None = None, name: str | None = None
+) -> Any:
+    """Declare a field as an option, with its metavar, help text, default and parser. It is named as the field, or
+    `name`, such as "--model-note"."""
+    declared = Option(*([name] if name else []), help=help_text, metavar=metavar)
+    return field(default=default, metadata={"declared": declared, "read": parse})
 
 
 def optional(metavar: str, help_text: str, parse: Reader | None = None) -> Any:
@@ -1038,7 +1042,9 @@ class TwoClasses(QuestionOptions):
 class ScoreOptions(TwoClasses):
     """Options for binary labels and scores, and for a statement about the model."""
 
-    model: str = option("TEXT", "Statement about the model in pictures and JSON.", "the model is taken as public")
+    model: str = option(
+        "TEXT", "What pictures and JSON say about the model.", "the model is taken as public", name="--model-note"
+    )
 
 
 @dataclass(frozen=True)

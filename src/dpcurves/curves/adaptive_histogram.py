@@ -27,7 +27,8 @@ from ..data.axis import TypedAxis
 from ..display import format_number
 from ..laws.law import Family
 from ..strategies.contribution_bounds import expected_error
-from ..strategies.range_search import DECADES, EVEN_RATIO, LARGEST_EDGE, ROUND_DIGITS, PilotCounts
+from ..strategies.range_search import DECADES, LARGEST_EDGE, ROUND_DIGITS, PilotCounts
+from ..strategies.range_search import TUNING as SEARCH_TUNING
 from .automatic_range import NOTHING, PILOT_FRACTION, note_on_pilot_queries
 from .by_category import build_by_category, describe_question, format_axis_label, split_rows
 from .histogram import Histogram, HistogramQuestion
@@ -148,7 +149,7 @@ class PilotEstimate(NamedTuple):
         """The mean value of each interval: for uniform values, or for log-uniform values if the interval is wide."""
         low, high = self.edges[:-1], self.edges[1:]
         inner, outer = np.minimum(np.abs(low), np.abs(high)), np.maximum(np.abs(low), np.abs(high))
-        wide = (inner > 0) & (outer > EVEN_RATIO * inner)
+        wide = (inner > 0) & (outer > SEARCH_TUNING.even_ratio * inner)
         ratio = np.log(np.where(wide, outer, exp(1)) / np.where(wide, inner, 1.0))
         middle = low / 2 + high / 2
         return np.where(wide, np.sign(middle) * (outer - inner) / ratio, middle)

@@ -19,7 +19,8 @@ from ..conversation import PrivacyStatement
 from ..data import Grid, Outside
 from ..display import format_number
 from ..inference.bands import join_intervals, upper_quantiles
-from ..inference.moments import VARIANCE_ERROR_SHARE, mean_intervals, whole_ends
+from ..inference.moments import TUNING as MOMENTS_TUNING
+from ..inference.moments import mean_intervals, whole_ends
 from ..inference.simulation import (
     monte_carlo_p_value,
     numbered_generator,
@@ -369,7 +370,7 @@ class Consistent(CompositeResult):
         normal = sampling_generator(None).standard_normal(noise_errors.shape)
         if self.statistic == COUNT:
             return join_intervals(records, mean_intervals(estimates, noise_errors, normal, units, level))
-        error_share = VARIANCE_ERROR_SHARE * (1 - level)
+        error_share = MOMENTS_TUNING.variance_error_share * (1 - level)
         squares = np.concatenate(
             [_bound_sums_of_squares(table.members, 1 - error_share) for table in self._tables.values()]
         )

@@ -68,6 +68,10 @@ def _search_end(excess: Excess, inside: FloatArray, end: FloatArray) -> FloatArr
 class Tuning:
     """Numbers that steer the limits of counts."""
 
+    variance_error_share: float = 1 / 10
+    """Fraction of the error probability of an interval of a mean, or a sum, that is spent on an upper bound of its
+    variance; the mean itself gets the other 9/10.
+    """
     search_z: float = 12.0
     """Standard deviations of sampling. A search for the upper end of a count stops at the count, plus the largest
     noise, plus this many standard deviations, plus a margin for small counts.
@@ -206,9 +210,6 @@ and what is divided by it is not known."""
 INTEGER_TOLERANCE = 1e-6
 """Records: rounding error of a whole number in double precision, so that 2.9999999 counts as 3."""
 
-VARIANCE_ERROR_SHARE = 1 / 10
-"""Fraction of the error probability of an interval of a mean, or a sum, that is spent on an upper bound of its
-variance; the mean itself gets the other 9/10."""
 LARGEST_UNIT_VARIANCE = 2.0
 """Squared half ranges: largest variance, with divisor n - 1, of values between -1 and 1: two records, one at each
 end."""
@@ -426,7 +427,7 @@ class ReleasedMoments(NamedTuple):
         )
         fourth_moment = np.inf
         if spread is not None:
-            tail_probability = VARIANCE_ERROR_SHARE * (1 - level)
+            tail_probability = TUNING.variance_error_share * (1 - level)
             level, fourth_moment = (
                 level + tail_probability,
                 spread.bound_fourth_moment(denoised.mean, count, 1 - tail_probability),
@@ -456,7 +457,7 @@ class ReleasedMoments(NamedTuple):
         spent; `level` and infinity if none is needed or squares were not released."""
         if student is None or self.released_moments.sum_of_squares is None:
             return level, np.inf
-        tail_probability = VARIANCE_ERROR_SHARE * (1 - level)
+        tail_probability = TUNING.variance_error_share * (1 - level)
         return level + tail_probability, upper_quantile(self.minus_noise.variance, 1 - tail_probability)
 
 

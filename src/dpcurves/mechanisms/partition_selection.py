@@ -196,8 +196,10 @@ class ThresholdedCategories(QueryMechanism):
         return Plan(query, loss, adjacency, f"noise of at most {noise.threshold} on units of each name", law, error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return each selected category as an integer (`encode_name`), followed by its noisy number of units, in
-        alphabetical order.
+        """Return each selected category as an integer (`encode_name`), followed by its noisy number of units.
+
+        Categories are in alphabetical order. If more than `MOST_NAMES` exceed the threshold, those with the largest
+        noisy numbers of units are returned.
         """
         self.require_query(plan)
         noise = calibrate_category_noise(plan.loss, plan.adjacency)
@@ -323,8 +325,10 @@ class UniverseCategories(QueryMechanism):
         return Plan(query, loss, adjacency, name, PartitionDecisions(()), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return each selected name as an integer (`encode_name`), followed by its noisy number of units, in
-        alphabetical order.
+        """Return each selected name as an integer (`encode_name`), followed by its noisy number of units.
+
+        Names are in alphabetical order. If more than `MOST_NAMES` exceed their thresholds, those with the largest noisy
+        numbers of units are returned.
         """
         universe = self.require_query(plan).universe
         noise = calibrate_universe_noise(plan.loss, plan.adjacency, universe.sizes)
