@@ -299,10 +299,8 @@ class SecondRound(Task):
             version, before, chances = stored[KEY], stored["before"], tuple(stored["chances"])
             task = Task.from_json(json.dumps(stored["task"]))
             first_round = _parse_first_round(stored)
-            curve, first_class = (
-                json.dumps(stored["curve"], sort_keys=True),
-                parse_choice("first_class", stored["first"], FirstClass),
-            )
+            curve = json.dumps(stored["curve"], sort_keys=True)
+            first_class = parse_choice("first_class", stored["first"], FirstClass)
             CDF.from_json(curve)
         except (KeyError, TypeError, AttributeError, RecursionError, json.JSONDecodeError):
             raise InvalidArgument(

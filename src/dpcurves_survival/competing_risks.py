@@ -558,10 +558,8 @@ class CompetingRisksQuestion(TableQuestion):
         table = yield from ask_workload(
             PrefixWorkload(prepend_category_axes(self.by, self._event_categories(), axis)), ALL
         )
-        rows_of_counts, privacy = (
-            split_rows(table.counts),
-            build_privacy_statement(table.releases, least=thresholds_for_times(self.time)),
-        )
+        rows_of_counts = split_rows(table.counts)
+        privacy = build_privacy_statement(table.releases, least=thresholds_for_times(self.time))
         label = format_axis_label(self.time, self.measured_in)
         groups = [tuple(rows_of_counts[first : first + rows]) for first in range(0, len(rows_of_counts), rows)]
         return collect_by_category(

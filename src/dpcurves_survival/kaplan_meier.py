@@ -552,10 +552,8 @@ class SurvivalQuestion(TableQuestion):
         table = yield from ask_workload(
             PrefixWorkload(prepend_category_axes(self.by, event_categories(self), axis)), budget_fraction
         )
-        rows, privacy = (
-            split_rows(table.counts),
-            build_privacy_statement((*earlier_releases, *table.releases), least=thresholds_for_times(self.time)),
-        )
+        rows = split_rows(table.counts)
+        privacy = build_privacy_statement((*earlier_releases, *table.releases), least=thresholds_for_times(self.time))
         label = format_axis_label(self.time, self.measured_in)
         curves = [
             Survival.from_counts(pair, axis.grid, label, privacy) for pair in zip(rows[::2], rows[1::2], strict=True)
@@ -651,10 +649,8 @@ def log_rank_test(
     for first_curve, second_curve in zip(firsts, seconds, strict=True):
         if not np.array_equal(first_curve.x, second_curve.x):
             raise InvalidArgument("second", "a curve on the same grid is needed: ask for both curves on one grid")
-        groups, noises = (
-            [curve._event_table for curve in (first_curve, second_curve)],
-            [curve._sample_noise(random) for curve in (first_curve, second_curve)],
-        )
+        groups = [curve._event_table for curve in (first_curve, second_curve)]
+        noises = [curve._sample_noise(random) for curve in (first_curve, second_curve)]
         draws = min(len(noise.censored) for noise in noises)
         noises = [noise.select_subset(slice(draws)) for noise in noises]
         known = np.logical_and(

@@ -346,11 +346,9 @@ def with_options(
         metavar_defaults: Defaults of required options by metavar. An empty default means the option's name.
         excluded_names: Fields that become no options, because another part of the command sets them.
     """
-    groups, command_parameters, excluded = (
-        groups_of(command),
-        signature(command).parameters,
-        dict.fromkeys(excluded_names),
-    )
+    groups = groups_of(command)
+    command_parameters = signature(command).parameters
+    excluded = dict.fromkeys(excluded_names)
     all_parameters: list[Parameter] = []
     for name, group in groups.items():
         all_parameters += (

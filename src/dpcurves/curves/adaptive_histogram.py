@@ -286,10 +286,8 @@ def choose_clipping_bounds(
     if len(edges) == 1:
         value = float(edges[0]) or 1.0
         return min(value, 0.0), max(value, 0.0)
-    values, records = (
-        np.clip(pilot.interval_means, -LARGEST_BOUND, LARGEST_BOUND)[first:last],
-        trimmed[first:last] / rows,
-    )
+    values = np.clip(pilot.interval_means, -LARGEST_BOUND, LARGEST_BOUND)[first:last]
+    records = trimmed[first:last] / rows
     middle = float(values[np.searchsorted(np.cumsum(records), records.sum() / 2)])
 
     def sum_clipping_errors(beyond: BoolArray) -> FloatArray:
@@ -542,10 +540,8 @@ class _AutoRangeSummaryQuestion(TableQuestion):
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask the pilot queries, count the tails, then sum between the bounds that they chose."""
         pilot_counts = yield from _ask_pilot_queries(self.column)
-        pilot, sum_setting = (
-            PilotEstimate.from_pilot_queries(pilot_counts, setting),
-            replace(setting, loss=setting.loss * (ALL - PILOT_FRACTION - TAIL_FRACTION)),
-        )
+        pilot = PilotEstimate.from_pilot_queries(pilot_counts, setting)
+        sum_setting = replace(setting, loss=setting.loss * (ALL - PILOT_FRACTION - TAIL_FRACTION))
         fraction = self.with_bounds(0.0, 1.0).budget_fractions(sum_setting)[self.MOMENT]
         noise, rows = sum_setting.count_noise(fraction), prod(axis.slots for axis in parse_grouping(self.by))
         lower, upper = choose_clipping_bounds(

@@ -294,10 +294,8 @@ class AreaUnderCurve(MetricEstimator):
         """Return half the share of tied pairs, as error below and as error above: their true order may add or
         subtract it."""
         negative, positive = table.counts.likely_counts
-        pairs, may_be_ordered = (
-            float(negative.sum() * positive.sum()),
-            1.0 if table.tied_cells is None else ~table.tied_cells,
-        )
+        pairs = float(negative.sum() * positive.sum())
+        may_be_ordered = 1.0 if table.tied_cells is None else ~table.tied_cells
         half = float((negative * may_be_ordered) @ positive) / 2 / pairs if pairs >= two_classes.LEAST_MASS else 0.0
         return half, half
 
@@ -499,10 +497,8 @@ def find_metric_interval(
 def _simulate_interval(table: ClassTable, metric: Metric, settings: ConfidenceSettings) -> Ends:
     """Return the confidence interval of a metric; all possible values if noise alone can explain the counts that it
     needs."""
-    errors, largest = (
-        table.simulate_errors(population=settings.population, generator=settings.generator),
-        metric.value.upper_limit(table),
-    )
+    errors = table.simulate_errors(population=settings.population, generator=settings.generator)
+    largest = metric.value.upper_limit(table)
     noise = _count_used_records(table, metric, errors)
     noises = noise if metric.value.required_classes else np.repeat(noise.sum(axis=1, keepdims=True), 2, axis=1)
     threshold = two_classes.LEAST_MASS + upper_quantiles(noises, (1 + settings.level) / 2)

@@ -351,11 +351,9 @@ class Consistent(CompositeResult):
         Returns:
             Of shape ``(numbers, 2)``, in the order of the data frame.
         """
-        level, fit, max_records = (
-            require_probability("level", level),
-            self._least_squares_fit,
-            self.privacy.most_records,
-        )
+        level = require_probability("level", level)
+        fit = self._least_squares_fit
+        max_records = self.privacy.most_records
         errors = upper_quantiles(np.abs(fit.errors), level) + fit.rounding
         estimates = self.least_squares
         records = np.stack([estimates - errors, estimates + errors], axis=1)
@@ -823,10 +821,8 @@ def round_parts(parts: FloatArray, groups: Sequence[IntArray], most: int | None 
     """
     nested, crossing = _split_nested_totals(groups)
     total = max(round(float(parts.sum())), 0)
-    rounded, group_of_part = (
-        np.array([float(total if most is None else min(total, most))]),
-        np.zeros(len(parts), np.int64),
-    )
+    rounded = np.array([float(total if most is None else min(total, most))])
+    group_of_part = np.zeros(len(parts), np.int64)
     for group in (*nested, np.arange(len(parts))):
         values, next_rounded = _sum_by_group(parts, [group]), np.zeros(int(group.max()) + 1)
         parent = np.zeros(len(next_rounded), np.int64)

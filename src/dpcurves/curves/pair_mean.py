@@ -270,10 +270,8 @@ def estimate_pair_mean(curve: Histogram, kernel_on: Callable[[FloatArray], Kerne
 
 def _estimate_from_reports(curve: Histogram, kernel: Kernel, reports: RandomisedAnswers) -> UStatistic:
     """Return the mean over pairs from randomised reports of the local model, with its exact variance."""
-    value, likely_reports = (
-        reports.mean(kernel.mean),
-        reports.likely(project_to_simplex(reports.counts, 1.0 * reports.people) / reports.people),
-    )
+    value = reports.mean(kernel.mean)
+    likely_reports = reports.likely(project_to_simplex(reports.counts, 1.0 * reports.people) / reports.people)
 
     def compute_interval(level: float, population: bool) -> tuple[float, float]:
         """Return the normal interval at `level`; the whole line if noise hides whether there are any reports."""
@@ -333,9 +331,7 @@ def _build_u_statistic(
     """Return the statistic with a bound on its rounding error: the mean deviation of the kernel inside cells (Bell
     and others 2019, Remark 3)."""
     shares = likely_counts / max(float(likely_counts.sum()), 1.0)
-    lowest, highest = (
-        float(np.min(kernel.mean - kernel.max_deviation)),
-        float(np.max(kernel.mean + kernel.max_deviation)),
-    )
+    lowest = float(np.min(kernel.mean - kernel.max_deviation))
+    highest = float(np.max(kernel.mean + kernel.max_deviation))
     resolution = float(shares @ kernel.max_deviation @ shares)
     return UStatistic(value, resolution, compute_interval, curve.privacy, curve.notes, lowest, highest)

@@ -518,9 +518,7 @@ def _fit_letter_size(ax: Axes, shape: tuple[int, ...], words: Sequence[str]) -> 
     figure_width, figure_height = float(ax.figure.bbox.width) / inch, float(ax.figure.bbox.height) / inch
     longest = max(len(line) for text in words for line in text.splitlines())
     lines = max(text.count("\n") + 1 for text in words)
-    cell_width, cell_height = (
-        PLOT_SHARE * box.width * figure_width / shape[1],
-        PLOT_SHARE * box.height * figure_height / shape[0],
-    )
+    cell_width = PLOT_SHARE * box.width * figure_width / shape[1]
+    cell_height = PLOT_SHARE * box.height * figure_height / shape[0]
     # a letter is 0.62 font sizes wide, a line 1.3 high
     return float(min(cell_width / (0.62 * (longest + 1)), cell_height / (1.3 * lines)))

@@ -247,11 +247,9 @@ def fit_smooth_density(
     [0.0, 180.0, 315.0, 385.0, 400.0]
     """
     positions = np.arange(cells + 1.0) if positions is None else positions
-    begin, end, stretches = (
-        positions[interval_counts.begin],
-        positions[interval_counts.end],
-        round(float(positions[-1])),
-    )
+    begin = positions[interval_counts.begin]
+    end = positions[interval_counts.end]
+    stretches = round(float(positions[-1]))
     if (
         stretches < TUNING.fewest_cells
         or len(interval_counts.value) < TUNING.fewest_counts

@@ -258,11 +258,9 @@ class FalseSelectionLaw:
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
         """Return the weights of 0, 1, ... names, down to about ``2**-bits``, and a bound of the sum of the others."""
         fine = bits + self.names.bit_length()  # odds are about the reciprocal of the number of names
-        tail, q, unit = (
-            bound_exp_neg(self.rate * (self.threshold + 1), fine),
-            bound_exp_neg(self.rate, fine),
-            1 << fine,
-        )
+        tail = bound_exp_neg(self.rate * (self.threshold + 1), fine)
+        q = bound_exp_neg(self.rate, fine)
+        unit = 1 << fine
         # The odds are tail / (1 + q - tail), between these two numbers.
         lowest_odds = (tail[0] << fine) // (unit + q[1] - tail[0])
         highest_odds = (tail[1] << fine) // (unit + q[0] - tail[1]) + 1

@@ -709,10 +709,8 @@ def _count_on_cells(
     noise = setting.count_noise(state.remaining_budget)
     with np.errstate(over="ignore"):
         slot_bounds = np.concatenate([[-inf], np.array(pilot_counts.edges) / (step or 1.0), [inf]])
-    lower_counts, multiples = (
-        np.concatenate([records_below[:1], records_below, records_below[-1:]]),
-        np.ceil(slot_bounds.clip(-LARGEST_EDGE, LARGEST_EDGE) - INTEGER_TOLERANCE),
-    )
+    lower_counts = np.concatenate([records_below[:1], records_below, records_below[-1:]])
+    multiples = np.ceil(slot_bounds.clip(-LARGEST_EDGE, LARGEST_EDGE) - INTEGER_TOLERANCE)
     lower_counts = lower_counts[layout.begin + layout.width] - lower_counts[layout.begin]
     may_split = multiples[layout.begin + layout.width] - multiples[layout.begin] > 1 if step else layout.width > 1
     single_count = max(TUNING.single_share * pilot_counts.records, TUNING.single_ratio * sqrt(noise.variance))
