@@ -8,7 +8,7 @@ tuples are scaled together; whole numbers stay whole. "fails" means that the est
 
 ``python benchmarks/tuning.py [--quick] [--only WORD]``: `--only` selects modules whose name contains a word,
 ``--quick`` makes 2 releases of each case instead of 20. The rows of ``--quick`` are in `benchmarks/tuning.md`.
-`tests/test_tuned_modules.py` requires a case for every module.
+`tests/benchmarks/test_tuned_modules.py` requires a case for every module.
 """
 
 from __future__ import annotations
