@@ -1,7 +1,7 @@
 """Exact confidence limits of probabilities, of their ratios, and of the privacy loss that counts of outcomes prove.
 
 An audit runs a release many times on two neighbouring data sets and counts how often an event happens. If the lower
-limit of one probability exceeds ``exp(epsilon)`` times the upper limit of the other, the release loses more than epsilon.
+limit of one probability exceeds ``exp(epsilon)`` times the upper limit of the other, it loses more than epsilon.
 
 References:
     Clopper and Pearson (1934). The use of confidence or fiducial limits illustrated in the case of the binomial.
