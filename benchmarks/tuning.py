@@ -8,7 +8,7 @@ tuples are scaled together; whole numbers stay whole. "fails" means that the est
 
 ``python benchmarks/tuning.py [--quick] [--only WORD]``: `--only` selects modules whose name contains a word,
 ``--quick`` makes 2 releases of each case instead of 20. The rows of ``--quick`` are in `benchmarks/tuning.md`.
-`tests/test_tuned_modules.py` requires a case for every module.
+`tests/benchmarks/test_tuned_modules.py` requires a case for every module.
 """
 
 from __future__ import annotations
@@ -433,6 +433,23 @@ def measure_stream_drift(seed: int) -> Numbers:
     return {"threshold": watch.compare_window(readings[1]).shifts["psi"].threshold}
 
 
+def measure_pair_statistic(seed: int) -> Numbers:
+    """Return the interval of Gini's mean difference for the population."""
+    curve = answer(dp.CdfQuestion("value", dp.Grid(0, 100, cells=64)), seed, value=draw_records(seed))
+    return {"width": width(dp.gini_mean_difference(curve).interval(0.95, population=3000))}
+
+
+def measure_column_drift(seed: int) -> Numbers:
+    """Return the threshold of the population stability index of two windows of a column."""
+    histograms = [
+        answer(
+            dp.HistogramQuestion("value", dp.Grid(0, 100, cells=10)), seed + 50 * side, value=draw_records(seed + side)
+        )
+        for side in (0, 1)
+    ]
+    return {"threshold": next(iter(dp.drift(*histograms).shifts.values())).threshold}
+
+
 CASES: Mapping[str, Case] = {
     "curve": measure_curve,
     "curve, rho": functools.partial(measure_curve, rho=True),
@@ -469,14 +486,18 @@ CASES: Mapping[str, Case] = {
     "sites": measure_sites,
     "stream": measure_stream,
     "stream drift": measure_stream_drift,
+    "pair statistic": measure_pair_statistic,
+    "column drift": measure_column_drift,
 }
 MODULES: Mapping[str, tuple[str, ...]] = {
     "dpcurves.curves.adaptive_histogram": ("mean", "long tail"),
     "dpcurves.curves.by_category": ("picture",),
+    "dpcurves.curves.column_drift": ("column drift",),
     "dpcurves.curves.comparison": ("tests",),
     "dpcurves.curves.consistency": ("totals",),
     "dpcurves.curves.contingency": ("table",),
     "dpcurves.curves.outside": ("notes",),
+    "dpcurves.curves.pair_mean": ("pair statistic",),
     "dpcurves.curves.residuals": ("bounds",),
     "dpcurves.curves.result": ("notes",),
     "dpcurves.curves.straight_intervals": ("notes",),
@@ -494,6 +515,7 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     "dpcurves.inference.bands": ("curve", "area"),
     "dpcurves.inference.groups": ("tests",),
     "dpcurves.inference.moments": ("variance",),
+    "dpcurves.inference.quantiles": ("quantiles",),
     "dpcurves.inference.tails": ("long tail",),
     "dpcurves.mechanisms.auto": ("few cells",),
     "dpcurves.mechanisms.partition_selection": ("names",),

@@ -121,11 +121,9 @@ def plan_question(
         )
     notes: tuple[str, ...] = ()
     if isinstance(adjacency, AdjacencyWithoutBound):
-        notes, loss, adjacency = (
-            describe_bound_price(adjacency, plans[0]),
-            loss * (1 - PILOT_FRACTION),
-            adjacency.with_bound(1),
-        )
+        notes = describe_bound_price(adjacency, plans[0])
+        loss = loss * (1 - PILOT_FRACTION)
+        adjacency = adjacency.with_bound(1)
     notes += describe_published_texts(plans)
     unlisted = find_unlisted(question)
     if isinstance(question, HasPlanNotes):
@@ -862,9 +860,7 @@ def _resolve_trust(trust: TrustModel[Curator] | None, table: object) -> TrustMod
     if isinstance(trust, type) or not all(
         hasattr(trust, member) for member in ("holders", "plan", "run", "plan_query")
     ):
-        raise WrongArgumentType(
-            "trust", f"a trust model is needed, as in trust=dp.Local(), got {describe_value(trust)}"
-        )
+        raise WrongArgumentType("trust", f"a trust model, as Central(), is needed, got {describe_value(trust)}")
     if trust.holders != (Curator,):
         needed = ", ".join(holder.__name__ for holder in trust.holders)
         instead = getattr(trust, "INSTEAD", f"it needs {needed}")

@@ -164,10 +164,8 @@ class Study:
             if number is not None and (isinstance(number, bool) or not isinstance(number, int | float | str)):
                 raise InvalidArgument(name, f"a number is needed, as in 0.5, got {describe_value(number)}")
         words = {name: _require_text(name, stored[name]) for name in ("title", "text", "source") if name in stored}
-        loss, labels = (
-            parse_loss(stored.get("epsilon"), stored.get("rho")),
-            _require_words("labels", stored.get("labels", {})),
-        )
+        loss = parse_loss(stored.get("epsilon"), stored.get("rho"))
+        labels = _require_words("labels", stored.get("labels", {}))
         delta = parse_positive_fraction("delta", stored["delta"]) if "delta" in stored else Fraction(0)
         category_labels = stored.get("categories", {})
         if not isinstance(category_labels, Mapping):

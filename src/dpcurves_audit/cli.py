@@ -83,10 +83,8 @@ class AuditOptions:
         from .auditor import audit
 
         samples = None if self.samples is None else of.parse_integer("samples", self.samples, least=20)
-        seconds, level = (
-            of.parse_positive_number("seconds", self.seconds),
-            of.parse_probability("confidence", self.confidence),
-        )
+        seconds = of.parse_positive_number("seconds", self.seconds)
+        level = of.parse_probability("confidence", self.confidence)
         with show_spinner("attacking it"), translate_argument_errors("resume", "file"):
             report = audit(
                 sampler, family, seconds=seconds, samples=samples, confidence=level, learn=self.learn,
@@ -339,10 +337,8 @@ def audit_everything(options: EverythingOptions) -> None:
     """
     from .targets import run_target_checks
 
-    level, effort = (
-        of.parse_probability("confidence", options.confidence),
-        of.parse_positive_number("effort", options.effort),
-    )
+    level = of.parse_probability("confidence", options.confidence)
+    effort = of.parse_positive_number("effort", options.effort)
     selected, console, reports = _select_targets(options), make_console(), []
     stored = StoredReports.from_file(options.resume)
     with show_progress_bar("attacking everything", len(selected)) as fill:

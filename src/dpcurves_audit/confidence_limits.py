@@ -1,4 +1,12 @@
-"""Exact confidence limits: of chances, of ratios of chances, and of the privacy loss that counts of outcomes prove."""
+"""Exact confidence limits of probabilities, of their ratios, and of the privacy loss that counts of outcomes prove.
+
+An audit runs a release many times on two neighbouring data sets and counts how often an event happens. If the lower
+limit of one probability exceeds ``exp(epsilon)`` times the upper limit of the other, it loses more than epsilon.
+
+References:
+    Clopper and Pearson (1934). The use of confidence or fiducial limits illustrated in the case of the binomial.
+    Jagielski, Ullman and Oprea (2020). Auditing differentially private machine learning.
+"""
 
 from __future__ import annotations
 

@@ -411,10 +411,8 @@ class Search:
                 break
             pair, (left, right) = self.family.pairs[index], samples_by_pair[index]
             if samples:
-                left, right = (
-                    left + self._draw_sample(pair.left, samples),
-                    right + self._draw_sample(pair.right, samples),
-                )
+                left = left + self._draw_sample(pair.left, samples)
+                right = right + self._draw_sample(pair.right, samples)
             events = self._find_events(left, right, learn=self.learn)
             self._record_pair(index, len(left), events)
             if events:

@@ -232,10 +232,8 @@ def used_rows_sql(
         with_size: Whether to add a column `size`, the number of all rows of the unit.
     """
     countable = _find_countable(table)
-    order_by, selected = (
-        ", ".join(order_sql(table, countable, key, statement)),
-        ", ".join(f"c{index}" for index in places),
-    )
+    order_by = ", ".join(order_sql(table, countable, key, statement))
+    selected = ", ".join(f"c{index}" for index in places)
     rows_sql = table.scan_sql(sorted({*countable, *places}), find_column(unit.column, table.columns))
     counted = "count(*)"
     if table.passes:  # rows that pass a filter are used first

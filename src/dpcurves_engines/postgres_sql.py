@@ -114,10 +114,8 @@ def make_column(typed_column: TypedColumn) -> Column:
     if oid in TEXTS or oid == 2950 or sort == ENUM:  # oid of uuid
         unit = f"CASE WHEN octet_length({_TEXT}) <= {LONGEST_TEXT} THEN {_TEXT} END"
         return Column(name, ColumnKind.TEXT, _NO_NUMBER, _TEXT, unit=unit)
-    unit, kind = (
-        "{0}" if oid in TIMES and oid != INTERVAL else NO_UNIT,
-        ColumnKind.TIMES if oid in TIMES else ColumnKind.OTHER,
-    )
+    unit = "{0}" if oid in TIMES and oid != INTERVAL else NO_UNIT
+    kind = ColumnKind.TIMES if oid in TIMES else ColumnKind.OTHER
     return Column(name, kind, _NO_NUMBER, _TEXT, unit=unit, elapsed_time=ELAPSED.get(oid), time=TIME_UNITS.get(oid, ""))
 
 
@@ -191,10 +189,8 @@ def find_table(link: SnapshotConnection, name: str) -> Table:
     link.begin_snapshot()
     typed_columns = [TypedColumn(*row) for row in link.fetch_rows(_COLUMNS, (oid,))]
     quoted_names = tuple(_quote_identifier(column.name) for column in typed_columns)
-    columns, types = (
-        tuple(make_column(column) for column in typed_columns),
-        tuple(column.oid for column in typed_columns),
-    )
+    columns = tuple(make_column(column) for column in typed_columns)
+    types = tuple(column.oid for column in typed_columns)
     table = Table(f"{_quote_identifier(schema)}.{_quote_identifier(relation)}", oid, columns, quoted_names, types)
     # Locks the table's definition, and fails if row-level security would silently hide rows.
     link.fetch_rows(

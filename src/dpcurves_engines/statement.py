@@ -478,11 +478,9 @@ class _StatementReader:
         self, name: str, function: SqlFunction, values: list[Any], options: Mapping[str, Any]
     ) -> dict[str, Any]:
         """Return the question fields of the arguments after the columns."""
-        arguments, remaining, message = (
-            dict[str, Any](),
-            list(values),
-            f"{name}: the form is {function.describe_call(name)}",
-        )
+        arguments = dict[str, Any]()
+        remaining = list(values)
+        message = f"{name}: the form is {function.describe_call(name)}"
         for form in function.argument_forms:
             if form == GRID and not remaining:
                 arguments |= {"grid": "auto"} if function.question_type in FOUND and "grid" not in options else {}

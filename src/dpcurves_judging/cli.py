@@ -45,7 +45,7 @@ class ModelPairOptions(of.QuestionOptions):
     neg_label: str | None = of.optional(
         "LABEL", "Negative label. Required for CSV files, and if the positive label is neither 1 nor 0.", of.parse_label
     )
-    model: str = of.option("TEXT", MODEL, "the models are taken as public")
+    model: str = of.option("TEXT", MODEL, "the models are taken as public", name="--model-note")
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields of the question as the base class does, with an empty tuple for no thresholds."""
@@ -70,7 +70,7 @@ class SeveralModelsOptions(of.QuestionOptions):
     neg_label: str | None = of.optional(
         "LABEL", "Negative label. Required for CSV files, and if the positive label is neither 1 nor 0.", of.parse_label
     )
-    model: str = of.option("TEXT", MODEL, "the models are taken as public")
+    model: str = of.option("TEXT", MODEL, "the models are taken as public", name="--model-note")
 
 
 class DeclaredClassOptions(of.QuestionOptions):
@@ -99,7 +99,7 @@ class MulticlassOptions(DeclaredClassOptions):
     confidence: str | None = of.optional("NAME", "The column of the largest scores, for top-1 calibration.")
     grid: str = of.option("L:U:N", "Public cells of scores.", "0:1:20", of.parse_grid)
     groups: str = of.option("L:U:N", "Public cells of --confidence.", "0:1:10", of.parse_grid)
-    model: str = of.option("TEXT", MODEL, PUBLIC)
+    model: str = of.option("TEXT", MODEL, PUBLIC, name="--model-note")
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class OrdinalClassesOptions(DeclaredClassOptions):
     classes: str = of.option("A,B,C", "Its three classes, in their order.")
     score: str = of.option("NAME", "The column of scores.")
     grid: str = of.option("L:U:N", "Public cells of scores.", "0:1:20", of.parse_grid)
-    model: str = of.option("TEXT", MODEL, PUBLIC)
+    model: str = of.option("TEXT", MODEL, PUBLIC, name="--model-note")
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class UpliftOptions(of.QuestionOptions):
     control_value: str | None = of.optional(
         "LABEL", "That of the others; needed in a CSV file, and where the other is neither 1 nor 0.", of.parse_label
     )
-    model: str = of.option("TEXT", MODEL, PUBLIC)
+    model: str = of.option("TEXT", MODEL, PUBLIC, name="--model-note")
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class QuantileForecastOptions(of.QuestionOptions):
     errors: str = of.option("E,E,E", "For each quantile, the column of outcome minus forecast.", parse=parse_names)
     quantiles: str = of.option("P,P,P", "The quantiles: rising shares between 0 and 1.", parse=of.parse_numbers)
     grid: str = of.option("L:U:N", "Public cells of errors, of which one begins at 0.", parse=of.parse_grid)
-    model: str = of.option("TEXT", MODEL, PUBLIC)
+    model: str = of.option("TEXT", MODEL, PUBLIC, name="--model-note")
 
 
 @dataclass(frozen=True)
@@ -153,10 +153,10 @@ class PredictedObservedOptions(of.QuestionOptions):
     predicted: str = of.option(
         "NAME", "The column of predictions; or @FILE, a model in JSON.", parse=of.read_score_source
     )
-    observed: str = of.option("NAME", "The column of outcomes.")
+    observed: str = of.option("NAME", "The column of observed numbers, which --predicted predicts.")
     grid: str = of.option("L:U:N", "Public bins of predictions.", parse=of.parse_grid)
-    observed_grid: str = of.option("L:U:N", "Public cells of outcomes.", parse=of.parse_grid)
-    model: str = of.option("TEXT", MODEL, PUBLIC)
+    observed_grid: str = of.option("L:U:N", "Public cells of observed numbers.", parse=of.parse_grid)
+    model: str = of.option("TEXT", MODEL, PUBLIC, name="--model-note")
 
 
 @dataclass(frozen=True)

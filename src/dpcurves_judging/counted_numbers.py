@@ -169,10 +169,8 @@ class CountedNumbers(IntervalResult):
         """Return draws of the error of a statistic, (draws,): by noise, and for the population by sampling too; NaN
         where simulated counts are too small to divide by."""
         single_table = population and len(self._tables) == 1
-        likely_value, simulated_values = (
-            statistic.compute(self._likely_tables),
-            statistic.compute([table.simulate_counts(single_table) for table in self._tables]),
-        )
+        likely_value = statistic.compute(self._likely_tables)
+        simulated_values = statistic.compute([table.simulate_counts(single_table) for table in self._tables])
         if single_table or not population:
             return np.asarray(simulated_values - likely_value)
         sampling_deviation = 0.0

@@ -53,10 +53,8 @@ class _SimulatedRecords(NamedTuple):
 
 def _make_pair_columns(question: ModelPairQuestion, draw: Any) -> dict[str, Any]:
     """Return synthetic labels, and scores of both models."""
-    records, names = (
-        _SimulatedRecords.from_draw(draw),
-        parse_class_labels(question.label, question.pos_label, question.neg_label).values,
-    )
+    records = _SimulatedRecords.from_draw(draw)
+    names = parse_class_labels(question.label, question.pos_label, question.neg_label).values
     return {
         question.label: np.array(names)[records.classes],
         require_column_name(question.first): interpolate_grid(question.grid, records.score),
@@ -66,10 +64,8 @@ def _make_pair_columns(question: ModelPairQuestion, draw: Any) -> dict[str, Any]
 
 def _make_several_model_columns(question: SeveralModelsQuestion, draw: Any) -> dict[str, Any]:
     """Make labels, and scores of all models, of which each further one is less exact."""
-    records, names = (
-        _SimulatedRecords.from_draw(draw),
-        parse_class_labels(question.label, question.pos_label, question.neg_label).values,
-    )
+    records = _SimulatedRecords.from_draw(draw)
+    names = parse_class_labels(question.label, question.pos_label, question.neg_label).values
     columns = {question.label: np.array(names)[records.classes]}
     for index, score in enumerate(question.scores):
         fraction = index / len(question.scores)

@@ -106,11 +106,9 @@ class Uplift(CountedNumbers):
         noise = compute(_cumulate_from_top(self._tables[0].simulate_counts(population))) - compute(
             _cumulate_from_top(likely)
         )
-        error, estimate, displayed = (
-            simultaneous_errors([noise], level),
-            compute(_cumulate_from_top(self._unbiased_tables[0])),
-            compute(_cumulate_from_top(likely)),
-        )
+        error = simultaneous_errors([noise], level)
+        estimate = compute(_cumulate_from_top(self._unbiased_tables[0]))
+        displayed = compute(_cumulate_from_top(likely))
         largest_gain = float(likely.sum())  # a record gains at most one good outcome
         if np.isnan(self.value("effect of treatment")):
             return np.full_like(displayed, -largest_gain), np.full_like(displayed, largest_gain)
@@ -268,10 +266,8 @@ def _compute_effect(totals: FloatArray) -> FloatArray:
 def _compute_area(table: FloatArray, *, qini: bool) -> FloatArray:
     """Return the area of the Qini curve (else of the uplift curve) above random treatment, divided by the area of
     the perfect order; NaN if an arm has too few records."""
-    curve, perfect = (
-        _compute_qini if qini else _compute_uplift,
-        (_make_best_qini if qini else _make_best_uplift)(table.sum(axis=-1)),
-    )
+    curve = _compute_qini if qini else _compute_uplift
+    perfect = (_make_best_qini if qini else _make_best_uplift)(table.sum(axis=-1))
     areas = []
     for above in (_cumulate_from_top(table), perfect):
         records = above.sum(axis=(-3, -2))

@@ -202,10 +202,8 @@ def _sample_tallies(level: LevelReports, answers: IntArray, generator: np.random
     """Simulate tallies of reports about these true answers, shape (draws, answers)."""
     if level.p_two_others == level.p_true_and_other == 0:
         # A report is one answer: the true one with probability `gain`, else a uniform answer.
-        true_answers, uniform = (
-            generator.binomial(answers, float(level.gain)),
-            np.full(answers.shape[-1], 1 / answers.shape[-1]),
-        )
+        true_answers = generator.binomial(answers, float(level.gain))
+        uniform = np.full(answers.shape[-1], 1 / answers.shape[-1])
         return np.asarray(
             true_answers + generator.multinomial(level.reports - true_answers.sum(axis=-1), uniform), float
         )

@@ -286,10 +286,8 @@ class ReportFormat:
 
     def _verify_checksums(self, rows: Octets, damaged: int) -> ReportBatch:
         """Return the records with a valid checksum; others are counted as damaged."""
-        content, checks = (
-            rows[:, : PSEUDONYM_SIZE + self.message_octets],
-            rows[:, PSEUDONYM_SIZE + self.message_octets :].view("<u4"),
-        )
+        content = rows[:, : PSEUDONYM_SIZE + self.message_octets]
+        checks = rows[:, PSEUDONYM_SIZE + self.message_octets :].view("<u4")
         is_valid: BoolArray = checks.reshape(-1) == self._compute_checksums(content)
         invalid_count = int(len(is_valid) - np.count_nonzero(is_valid))
         valid = content[is_valid] if invalid_count else content

@@ -25,7 +25,7 @@ from dpcurves.conversation import Plan, Release, Step
 from dpcurves.curves import CdfQuestion
 from dpcurves.curves.cdf import CDF
 from dpcurves.curves.comparison import counts_between
-from dpcurves.curves.pair_mean import UNSEEN_PEOPLE, UStatistic
+from dpcurves.curves.pair_mean import TUNING, UStatistic
 from dpcurves.curves.question import require_independent
 from dpcurves.curves.u_statistic import KERNEL_CELLS, KERNEL_DRAWS
 from dpcurves.data import Axis, Categories, Grid, Outside
@@ -299,10 +299,8 @@ class SecondRound(Task):
             version, before, chances = stored[KEY], stored["before"], tuple(stored["chances"])
             task = Task.from_json(json.dumps(stored["task"]))
             first_round = _parse_first_round(stored)
-            curve, first_class = (
-                json.dumps(stored["curve"], sort_keys=True),
-                parse_choice("first_class", stored["first"], FirstClass),
-            )
+            curve = json.dumps(stored["curve"], sort_keys=True)
+            first_class = parse_choice("first_class", stored["first"], FirstClass)
             CDF.from_json(curve)
         except (KeyError, TypeError, AttributeError, RecursionError, json.JSONDecodeError):
             raise InvalidArgument(
@@ -547,9 +545,9 @@ def simulate_edge_errors(curve: CDF, population: bool) -> FloatArray:
 
 
 def _simulate_sampling_errors(curve: CDF, shares: FloatArray, people: int, draws: int) -> FloatArray:
-    """Simulate sampling errors of sample shares, from a population with `UNSEEN_PEOPLE` further people."""
+    """Simulate sampling errors of sample shares, from a population with `Tuning.unseen_people` further people."""
     require_independent(curve.privacy)
-    cells = np.diff(shares) * people + UNSEEN_PEOPLE / (len(shares) - 1)
+    cells = np.diff(shares) * people + TUNING.unseen_people / (len(shares) - 1)
     cells /= cells.sum()
     errors = numbered_generator(7).multinomial(people, cells, size=draws) / people - cells
     return np.concatenate([np.zeros((draws, 1)), np.cumsum(errors, axis=-1)], axis=-1)

@@ -411,11 +411,9 @@ class ReportAggregator:
         """Return the reports of each level from messages about one level each; rows are copied only if
         levels are mixed.
         """
-        levels, contiguous, batches = (
-            np.ascontiguousarray(messages[:, 0]),
-            make_contiguous(messages),
-            list[LevelBatch](),
-        )
+        levels = np.ascontiguousarray(messages[:, 0])
+        contiguous = make_contiguous(messages)
+        batches = list[LevelBatch]()
         for number, randomiser in enumerate(self._ways):
             is_about_level = levels == number
             selection = slice(None) if is_about_level.all() else np.flatnonzero(is_about_level)

@@ -87,10 +87,8 @@ class AskTerms:
         )
         output.require_writable()
         task, loss, request = self.file.read_task(), self.price.loss(), self.analyst.request_id or secrets.token_hex(8)
-        key, patience = (
-            read_key(ticket.with_name(f"{ticket.name}.key")),
-            parse_integer("timeout", self.analyst.timeout),
-        )
+        key = read_key(ticket.with_name(f"{ticket.name}.key"))
+        patience = parse_integer("timeout", self.analyst.timeout)
         with RemoteFederation(task, Ticket.load(ticket, Role.ANALYST), key, patience) as federation:
             federation.plan(question, loss)  # refuses before any site is asked
             with _reporting_request_id(request), show_spinner("the sites count"), suppress_curve_warnings():

@@ -375,10 +375,8 @@ class Site:
                 "plan",
                 "differs from this site's plan of the question; use the same task document and version of dpcurves",
             )
-        sum_round, payment = (
-            derive_round(self.roster, own_plan, allotment),
-            self._build_request_id(allotment.request, allotment.part),
-        )
+        sum_round = derive_round(self.roster, own_plan, allotment)
+        payment = self._build_request_id(allotment.request, allotment.part)
         if stage == KEYS and not self._kept.has_answered(sum_round, KEYS):
             if self._ledger.find_grant(self._dataset, payment) is None:  # refuse before any site counts
                 balance = self._ledger.balance(self._dataset).remaining

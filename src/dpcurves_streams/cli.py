@@ -269,10 +269,8 @@ class DriftOptions:
         from .feed.schedule import parse_span
         from .readings.drift import alarm_level_and_draws
 
-        width, yearly_alarms = (
-            parse_integer("window", (options.window or ["1"])[0]),
-            parse_probability("false_alarm_rate", self.false_alarm_rate),
-        )
+        width = parse_integer("window", (options.window or ["1"])[0])
+        yearly_alarms = parse_probability("false_alarm_rate", self.false_alarm_rate)
         windows = -(-YEAR // (parse_span("every", every) * width))
         try:
             alarm_level_and_draws(options.parse_watched(), windows, yearly_alarms)

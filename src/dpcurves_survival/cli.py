@@ -323,7 +323,9 @@ class ScoreColumns(of.QuestionOptions):
         "Label of censored records. Required for CSV files, and if --event-value is neither 1 nor 0.",
         of.parse_label,
     )
-    model: str = of.option("TEXT", "What pictures and JSON say about the model.", "the model is taken as public")
+    model: str = of.option(
+        "TEXT", "What pictures and JSON say about the model.", "the model is taken as public", name="--model-note"
+    )
 
 
 class GroupedView(ResultView):

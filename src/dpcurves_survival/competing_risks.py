@@ -35,7 +35,7 @@ from dpcurves.inference.simulation import choose_draws, simulate_cell_noise
 from dpcurves.summaries.two_classes import isotonic_projection
 
 from . import inference
-from .hazards import HazardPosterior, NoisyCounts, estimate_shrunken_hazards
+from .hazards import TUNING, HazardPosterior, NoisyCounts, estimate_shrunken_hazards
 from .inference import (
     AtRisk,
     Curves,
@@ -45,7 +45,7 @@ from .inference import (
     count_censored_inside,
     find_known_cells,
 )
-from .kaplan_meier import NEGLIGIBLE_NOISE, PLOT_LEVEL, require_times
+from .kaplan_meier import PLOT_LEVEL, require_times
 from .pictures import AtRiskRow, draw_steps
 from .survival_readings import (
     CAME,
@@ -343,7 +343,7 @@ class CompetingRisks(IntervalResult):
         tables = [count_at_risk(np.sum(rows[1:], axis=0), rows[0]) for rows in (slots, noise)]
         events, records = (NoisyCounts(*pair) for pair in zip(*tables, strict=True))
         censored = NoisyCounts(count_censored_inside(slots[0]), count_censored_inside(noise[0]))
-        if max(float(np.mean(counts.noise**2)) for counts in (events, censored)) < NEGLIGIBLE_NOISE**2:
+        if max(float(np.mean(counts.noise**2)) for counts in (events, censored)) < TUNING.negligible_noise**2:
             return None
         return estimate_shrunken_hazards(
             events, censored, NoisyCounts(records.counts[0], records.noise[:, 0]), public_generator(None)
@@ -558,10 +558,8 @@ class CompetingRisksQuestion(TableQuestion):
         table = yield from ask_workload(
             PrefixWorkload(prepend_category_axes(self.by, self._event_categories(), axis)), ALL
         )
-        rows_of_counts, privacy = (
-            split_rows(table.counts),
-            build_privacy_statement(table.releases, least=thresholds_for_times(self.time)),
-        )
+        rows_of_counts = split_rows(table.counts)
+        privacy = build_privacy_statement(table.releases, least=thresholds_for_times(self.time))
         label = format_axis_label(self.time, self.measured_in)
         groups = [tuple(rows_of_counts[first : first + rows]) for first in range(0, len(rows_of_counts), rows)]
         return collect_by_category(

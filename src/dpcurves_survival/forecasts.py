@@ -59,10 +59,8 @@ def survival_error(question: Any, curve: Survival, records: Columns, steps: Floa
     from the exact times of `records`. `steps` are their integer weights; None: unweighted."""
     is_event = np.asarray(records[question.event]) == question.event_value
     times, time_index = np.unique(np.asarray(records[question.time], dtype=np.float64), return_inverse=True)
-    leaving, events = (
-        np.bincount(time_index, steps),
-        np.bincount(time_index, is_event if steps is None else steps * is_event),
-    )
+    leaving = np.bincount(time_index, steps)
+    events = np.bincount(time_index, is_event if steps is None else steps * is_event)
     share = np.append(1.0, np.cumprod(1 - events / np.maximum(np.cumsum(leaving[::-1])[::-1], 1e-9)))
     return root_mean_square_error(curve.extrapolated_survival, share[np.searchsorted(times, curve.x, side="left")])
 

@@ -33,6 +33,8 @@ class Tuning:
 
     least_at_risk: float = 0.5
     """Records: the number at risk counts as at least this many where noise hides it."""
+    least_event_variance: float = 1e-12
+    """Squared events: lower limit of variances and of divisors, so that matrices of empty cells have an inverse."""
     blocks: int = 64
     """Largest number of blocks of neighbouring cells with separate weights: more blocks would fit the noise."""
     spread: float = 1.0
@@ -53,8 +55,6 @@ class Tuning:
 
 
 TUNING = Tuning()
-LEAST_EVENT_VARIANCE = 1e-12
-"""Squared events: added to variances, so that matrices of empty cells have an inverse."""
 
 
 def first_group_fraction(log_ratio: float, at_risk: FloatArray) -> FloatArray:
@@ -78,7 +78,7 @@ def split_events(log_ratio: float, died: FloatArray, at_risk: FloatArray) -> Flo
     # Newton steps for the hazard of a cell
     for _ in range(10):
         alive = at_risk * np.exp(-ratios * hazard)
-        slope = np.maximum((ratios * alive).sum(axis=0), LEAST_EVENT_VARIANCE)
+        slope = np.maximum((ratios * alive).sum(axis=0), TUNING.least_event_variance)
         hazard = hazard + np.maximum(died - (at_risk - alive).sum(axis=0), 0.0) / slope
     return np.asarray(at_risk * -np.expm1(-ratios * hazard))
 
@@ -105,7 +105,7 @@ class ScoreErrors(NamedTuple):
     @property
     def departure_scores(self) -> FloatArray:
         """Scores of a log ratio that changes over time: linearly, and back and forth, (2, blocks)."""
-        whole = max(float(self.information.sum()), LEAST_EVENT_VARIANCE)
+        whole = max(float(self.information.sum()), TUNING.least_event_variance)
         position = (np.cumsum(self.information) - self.information / 2) / whole
         shapes = np.stack([np.sqrt(3) * (2 * position - 1), np.sqrt(5) * (6 * position**2 - 6 * position + 1)])
         shapes = shapes - (shapes @ self.information)[:, None] / whole
@@ -116,7 +116,7 @@ class ScoreErrors(NamedTuple):
         """Weights of the scores for the best linear predictor of the sum of true scores, (blocks,)."""
         true = np.diag(self.sampling_variances) + self.departure_scores.T @ self.departure_scores
         noise = np.atleast_2d(np.cov(self.noise, rowvar=False))
-        smallest = LEAST_EVENT_VARIANCE * max(float(self.sampling_variances.max(initial=0.0)), 1.0)
+        smallest = TUNING.least_event_variance * max(float(self.sampling_variances.max(initial=0.0)), 1.0)
         seen = true + noise + smallest * np.eye(len(true))
         return np.asarray(np.maximum(np.linalg.solve(seen, true.sum(axis=1) + smallest), 0.0))
 
@@ -126,7 +126,7 @@ class ScoreErrors(NamedTuple):
 
         At the ratio of these records their true scores add up to 0.
         """
-        mean = float(weights @ self.information) / max(float(self.information.sum()), LEAST_EVENT_VARIANCE)
+        mean = float(weights @ self.information) / max(float(self.information.sum()), TUNING.least_event_variance)
         sampled = weights if population else weights - mean
         moved = np.concatenate([np.sqrt(self.sampling_variances) * sampled, self.departure_scores @ weights])
         return np.asarray(self.simulate_score_noise(weights) + self.normal_draws @ moved)
@@ -236,11 +236,13 @@ class ScoredRiskTables:
         ratios = np.array([[exp(log_ratio)], [1.0]])
         exposed = self._sum_blocks((ratios * self.at_risk).sum(axis=0))
         events = self._sum_blocks(self.events.sum(axis=0))
-        usual = max(float(events.sum()) / max(float(exposed.sum()), LEAST_EVENT_VARIANCE), LEAST_EVENT_VARIANCE)
+        usual = max(
+            float(events.sum()) / max(float(exposed.sum()), TUNING.least_event_variance), TUNING.least_event_variance
+        )
         noise = self._sum_blocks(self.noise_of_events.sum(axis=0)).var(axis=0)
         likely = (self.tuning.spread * usual * exposed) ** 2
-        weight = likely / np.maximum(likely + noise, LEAST_EVENT_VARIANCE)
-        hazard = usual + weight * (events / np.maximum(exposed, LEAST_EVENT_VARIANCE) - usual)
+        weight = likely / np.maximum(likely + noise, TUNING.least_event_variance)
+        hazard = usual + weight * (events / np.maximum(exposed, TUNING.least_event_variance) - usual)
         hazard = self._repeat_over_cells(np.where(exposed > 0, np.maximum(hazard, 0.0), 0.0))
         # the largest hazard of a cell in the simulation model
         died = (np.minimum(ratios * hazard, 0.95) * self.at_risk).sum(axis=0)
@@ -250,7 +252,7 @@ class ScoredRiskTables:
         for step in range(7):
             events = split_events(second if step else first, died, self.at_risk)
             before, excess = excess, float(events[0].sum()) - target
-            if step and abs(excess - before) > LEAST_EVENT_VARIANCE:
+            if step and abs(excess - before) > TUNING.least_event_variance:
                 move = excess * (second - first) / (excess - before)
                 first, second = second, second - min(max(move, -1.0), 1.0)
         return events
@@ -348,7 +350,7 @@ class ScoredRiskTables:
         if self.tied:
             return 0.0
         between = self._sum_blocks(np.maximum(self.records - self.fewest_records, 0.0))
-        share = between / np.maximum(self._sum_blocks(self.at_risk), LEAST_EVENT_VARIANCE)
+        share = between / np.maximum(self._sum_blocks(self.at_risk), TUNING.least_event_variance)
         fewest = self.at_risk * (1 - np.minimum(self._repeat_over_cells(share), 1.0))
         orders = [expected_first_group_events(log_ratio, self.expected_events(log_ratio), self.at_risk, fewest, at)
                   for at in (0, -side)]  # fmt: skip

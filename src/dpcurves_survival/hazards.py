@@ -29,7 +29,9 @@ class Tuning:
     """Numbers that steer the estimate of hazards."""
 
     negligible_weight: float = 1e-3
-    """Variance relative to the largest, or posterior probability, that is left out."""
+    """Ratio of a variance to the largest one, or posterior probability, below which it is left out."""
+    negligible_noise: float = 0.05
+    """Records: with a smaller standard deviation of the noise, counts are used as they are, without shrinkage."""
 
 
 TUNING = Tuning()

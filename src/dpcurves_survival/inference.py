@@ -286,10 +286,8 @@ def survival_band(orders: TieOrders, known: BoolArray, level: float) -> tuple[Fl
     down, up = (np.full(len(orders.events_first), np.inf) for _ in range(2))
     sides = [np.maximum(-orders.censored_first_errors, 0.0), np.maximum(orders.events_first_errors, 0.0)]
     down[known], up[known] = np.split(simultaneous_errors([np.concatenate(sides, axis=1)], level), 2)
-    lower, upper = (
-        orders.censored_first * np.exp(-down),
-        np.minimum(orders.events_first * np.exp(np.where(known, up, 0.0)), 1.0),
-    )
+    lower = orders.censored_first * np.exp(-down)
+    upper = np.minimum(orders.events_first * np.exp(np.where(known, up, 0.0)), 1.0)
     upper = np.where(known, upper, 1.0)  # nonincreasing: use the value of the cell before
     return np.minimum.accumulate(lower), np.minimum.accumulate(np.maximum(upper, orders.events_first))
 
@@ -375,12 +373,10 @@ def estimate_censoring_bias(table: AtRisk, censored: FloatArray, noise: AtRisk, 
     most_draws = 400  # for a standard deviation within about 5 %
     noise, lost = noise.select_subset(slice(most_draws)), noise_of_censored[:most_draws]
     within = find_inner_cells(table, censored, noise, lost)
-    table, noise, censored, lost = (
-        table.select_subset(within),
-        noise.select_subset((..., within)),
-        censored[within],
-        lost[:, within],
-    )
+    table = table.select_subset(within)
+    noise = noise.select_subset((..., within))
+    censored = censored[within]
+    lost = lost[:, within]
     risen = find_censoring_bias(table, censored / 2)
     error = find_censoring_bias(table.add_counts(noise), (censored + lost) / 2) - risen
     is_clear = (risen > 0.02) & (risen > TUNING.known_z * np.sqrt(np.mean(error**2, axis=0)))  # share of the records
@@ -478,10 +474,8 @@ def log_rank(
         if not stratum.known_cells.any():
             continue
         first, second = (group.select_subset(stratum.known_cells) for group in stratum.groups)
-        moved, weight = (
-            [noise.select_subset((..., stratum.known_cells)) for noise in stratum.noises],
-            stratum.fleming_harrington_weights(rho, gamma),
-        )
+        moved = [noise.select_subset((..., stratum.known_cells)) for noise in stratum.noises]
+        weight = stratum.fleming_harrington_weights(rho, gamma)
         group_draws = compute_log_rank_score(first, second, weight=weight)
         scattered = compute_log_rank_score(first.add_counts(moved[0]), second.add_counts(moved[1]), weight=weight)
         if stratum.has_entries:
@@ -649,10 +643,8 @@ class RiskTable(NamedTuple):
             cells: Bounds of the event times of each cell, (cells, 2): equal bounds for ties.
             sampling: For the population, whose next event may be imminent. None: for these records.
         """
-        late, early = (
-            self.estimate_curves(known, cells[:, 1]),
-            self.estimate_curves(known, cells[:, 0], censored_first=True),
-        )
+        late = self.estimate_curves(known, cells[:, 1])
+        early = self.estimate_curves(known, cells[:, 0], censored_first=True)
         lowest_hazards, highest_hazards = (np.diff(curves.cumulative_hazard, axis=-1) for curves in (late, early))
         first, low, high = int(known.sum()), early.survival.clip(0, 1), late.survival.clip(0, 1)
         come_low = _prepend_value(0.0, np.cumsum(low[..., None, :-1] * lowest_hazards, axis=-1))

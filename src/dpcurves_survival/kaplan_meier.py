@@ -45,7 +45,7 @@ from dpcurves.inference import public_generator, simultaneous_errors
 from dpcurves.inference.simulation import choose_draws, simulate_cell_noise
 
 from . import inference
-from .hazards import HazardPosterior, NoisyCounts, estimate_shrunken_hazards
+from .hazards import TUNING, HazardPosterior, NoisyCounts, estimate_shrunken_hazards
 from .pictures import AtRiskRow, draw_survival
 
 Pair = tuple[Evidence, ...]
@@ -137,8 +137,6 @@ def notes_on_log_rank_bias(tables: Sequence[EventTable], noises: Sequence[EventT
     return (add_advice(fact, "take narrower cells"),)
 
 
-NEGLIGIBLE_NOISE = 0.05
-"""Records: standard deviation of noise below which counts are used without shrinkage."""
 EVERYWHERE = "the band at every time"
 NOT_KNOWN = "not known"
 """Text of a median whose band is too wide everywhere."""
@@ -281,7 +279,7 @@ class Survival(IntervalResult):
         released, noise = self._event_table, self._simulated_noise
         events = NoisyCounts(released.at_risk.events, noise.at_risk.events)
         censored = NoisyCounts(released.exits - events.counts, noise.exits - events.noise)
-        if max(float(np.mean(counts.noise**2)) for counts in (events, censored)) < NEGLIGIBLE_NOISE**2:
+        if max(float(np.mean(counts.noise**2)) for counts in (events, censored)) < TUNING.negligible_noise**2:
             return None
         records = NoisyCounts(released.at_risk.records[0], noise.at_risk.records[:, 0])
         return estimate_shrunken_hazards(events, censored, records, public_generator(None))
@@ -556,10 +554,8 @@ class SurvivalQuestion(TableQuestion):
         table = yield from ask_workload(
             PrefixWorkload(prepend_category_axes(self.by, event_categories(self), axis)), budget_fraction
         )
-        rows, privacy = (
-            split_rows(table.counts),
-            build_privacy_statement((*earlier_releases, *table.releases), least=thresholds_for_times(self.time)),
-        )
+        rows = split_rows(table.counts)
+        privacy = build_privacy_statement((*earlier_releases, *table.releases), least=thresholds_for_times(self.time))
         label = format_axis_label(self.time, self.measured_in)
         curves = [
             Survival.from_counts(pair, axis.grid, label, privacy) for pair in zip(rows[::2], rows[1::2], strict=True)
@@ -655,10 +651,8 @@ def log_rank_test(
     for first_curve, second_curve in zip(firsts, seconds, strict=True):
         if not np.array_equal(first_curve.x, second_curve.x):
             raise InvalidArgument("second", "a curve on the same grid is needed: ask for both curves on one grid")
-        groups, noises = (
-            [curve._event_table for curve in (first_curve, second_curve)],
-            [curve._sample_noise(random) for curve in (first_curve, second_curve)],
-        )
+        groups = [curve._event_table for curve in (first_curve, second_curve)]
+        noises = [curve._sample_noise(random) for curve in (first_curve, second_curve)]
         draws = min(len(noise.censored) for noise in noises)
         noises = [noise.select_subset(slice(draws)) for noise in noises]
         known = np.logical_and(

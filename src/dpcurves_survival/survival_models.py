@@ -468,10 +468,8 @@ def count_at_risk_to_horizon(counts: FloatArray) -> inference.AtRisk:
     Returns:
         Both (..., cells + 1); there are no events past the horizon.
     """
-    inside, past = (
-        inference.count_at_risk(counts[..., 1, :], counts[..., 0, :]),
-        counts[..., -1].sum(axis=-1)[..., None],
-    )
+    inside = inference.count_at_risk(counts[..., 1, :], counts[..., 0, :])
+    past = counts[..., -1].sum(axis=-1)[..., None]
     return inference.AtRisk(
         np.concatenate([inside.events, np.zeros_like(past)], axis=-1),
         np.concatenate([inside.records, past], axis=-1),

@@ -573,10 +573,8 @@ class CumulativeHazard(IntervalResult):
         The largest studentised error is bounded, under the least favourable order inside each cell: hazards are largest
         if all censoring precedes the events. Infinite where nothing is known.
         """
-        level, draws_of_curve = (
-            require_probability("level", level),
-            ONE_CAUSE.sample_group(self.curve, 0, population=population),
-        )
+        level = require_probability("level", level)
+        draws_of_curve = ONE_CAUSE.sample_group(self.curve, 0, population=population)
         released = ONE_CAUSE.read_table(self.curve).bound_curves(draws_of_curve.known_cells, self.curve._cell_bounds)
         draws = (
             draws_of_curve.lowest_curves.cumulative_hazard[:, 0],
@@ -846,10 +844,8 @@ def survival_figure(
     >>> len(dp.survival_figure({"early": early, "late": late}).lines) >= 2
     True
     """
-    named, curves_by_name = (
-        getattr(curves, "format_category", str),
-        curves if isinstance(curves, Mapping) else {"all": curves},
-    )
+    named = getattr(curves, "format_category", str)
+    curves_by_name = curves if isinstance(curves, Mapping) else {"all": curves}
     first_curve, *_ = all_curves = list(curves_by_name.values())
     population = population and first_curve.privacy.rows_per_unit == 1
     groups = []

@@ -229,10 +229,8 @@ class WeightedSurvivalQuestion(TableQuestion):
         in groups of cells."""
         axis, weights = Axis(self.time, self.grid.with_outside(Outside.APART)), Weights(self.weight, self.weight_cap)
         release, squares_release, starts = yield from ask_weight_sums((event_categories(self), axis), weights, setting)
-        squares, pair = (
-            SquaredWeights(weights, Evidence.from_release(squares_release), starts),
-            tuple(split_rows(Evidence.from_release(release))),
-        )
+        squares = SquaredWeights(weights, Evidence.from_release(squares_release), starts)
+        pair = tuple(split_rows(Evidence.from_release(release)))
         caps = float(Evidence.from_release(release).unbiased_cells.sum()) / Weights.STEPS
         privacy = build_privacy_statement([release, squares_release], least=thresholds_for_times(self.time)).with_notes(
             note_on_weights(squares, caps)
@@ -989,10 +987,8 @@ class IntervalCensoredQuestion(TableQuestion):
         table = yield from ask_workload(CellWorkload(axes), ALL)
         never_seen = {(self.last, Side.BELOW): inf, (self.first, Side.ABOVE): inf}
         privacy = build_privacy_statement(table.releases, least={**thresholds_for_times(self.last), **never_seen})
-        privacy, label = (
-            privacy.with_notes(*notes_on_swapped_columns(table, grid.slots)),
-            format_axis_label(self.first, self.measured_in),
-        )
+        privacy = privacy.with_notes(*notes_on_swapped_columns(table, grid.slots))
+        label = format_axis_label(self.first, self.measured_in)
         tables = split_rows(table.counts, grid.slots) if self.by is not None else [table.counts]
         return collect_by_category(
             self.by, [IntervalCensoredSurvival.from_counts(pair_table, grid, label, privacy) for pair_table in tables]

@@ -108,7 +108,7 @@ def test_an_area_in_two_rounds_and_its_plan(run: Run, tmp_path: Path) -> None:
     )
     assert plan.exit_code == 0, plan.output
     assert plan.output.index("two rounds: negatives") < plan.output.index("one round")
-    assert "octets with its header" in plan.output
+    assert "bytes with its header" in plan.output
     assert "in the area under the curve, its mean" in plan.output
     assert run("plan", "local", "--grid", "0:12:12", "--people", 9, "--positives", 9, "--epsilon", 8).exit_code == 2
 

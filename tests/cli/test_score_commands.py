@@ -151,7 +151,7 @@ def test_scores_outside_are_in_no_group_and_nothing_else_can_be_asked_of_them(ru
 
 
 def test_the_origin_of_the_model_may_be_stated(run: Run, parquet: Path) -> None:
-    result = run("roc", parquet, *ASKED, "--epsilon", "1", "--model", "fitted on 2012")
+    result = run("roc", parquet, *ASKED, "--epsilon", "1", "--model-note", "fitted on 2012")
     assert "fitted on 2012" in result.stdout
 
 

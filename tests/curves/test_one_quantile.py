@@ -16,7 +16,8 @@ from dpcurves.conversation import PrefixWorkload, Release, Setting, Step
 from dpcurves.curves import CDF, CdfQuestion, QuantilesQuestion
 from dpcurves.data import Axis, Grid
 from dpcurves.inference import find_quantile_ends
-from dpcurves.inference.quantiles import MOST_TESTED_QUANTILES, are_few, find_ends_by_tests
+from dpcurves.inference.quantiles import TUNING as QUANTILES_TUNING
+from dpcurves.inference.quantiles import are_few, find_ends_by_tests
 from dpcurves.privacy import AddRemove, Adjacency, PrivacyLoss, Unit
 from dpcurves.queries import Hint, PartitionQuery
 from dpcurves.session import answer_steps
@@ -56,7 +57,7 @@ def test_without_noise_the_interval_is_the_cell_and_at_a_tie_between_two_cells_b
 
 
 def test_few_are_told_by_their_number_and_level_alone() -> None:
-    numbers = (0, 1, MOST_TESTED_QUANTILES, MOST_TESTED_QUANTILES + 1)
+    numbers = (0, 1, QUANTILES_TUNING.most_tested, QUANTILES_TUNING.most_tested + 1)
     assert [are_few(each, LEVEL, 1000) for each in numbers] == [False, True, True, False]
     assert not are_few(1, 0.999, 1000)
 

@@ -185,7 +185,7 @@ def test_a_file_of_json_lines_that_cannot_be_read_or_has_no_end_is_refused_befor
     ):
         followed(lines, store=url)
     lines.write_text("")
-    with pytest.raises(ValueError, match="^end: give the end of the last step"):
+    with pytest.raises(ValueError, match="^end: is missing: a file or table needs the end of its last step"):
         followed(lines, store=url, end=None)
     assert Ledger.open(url).verify().entries == 0
 

@@ -20,12 +20,12 @@ def test_a_cap_that_cannot_be_counted_is_refused(flights: Account, cap: str) -> 
 
 @pytest.mark.parametrize("name", ["", "a\nb", "a\0b", "\ud800", "x" * 201])
 def test_a_name_that_cannot_be_stored_is_refused(flights: Account, name: str) -> None:
-    with pytest.raises(ValueError, match="dataset: 1 to 200 printable characters"):
+    with pytest.raises(ValueError, match="dataset: a name of 1 to 200 printable characters"):
         replace(flights, dataset=name)
 
 
 def test_a_unit_column_that_cannot_be_stored_is_refused(flights: Account) -> None:
-    with pytest.raises(ValueError, match="unit: 1 to 200 printable characters"):
+    with pytest.raises(ValueError, match="unit: a name of 1 to 200 printable characters"):
         replace(flights, unit=Unit("a\0b", 1))
     with pytest.raises(ValueError, match="rows_per_unit: must be at most 1e"):
         replace(flights, unit=Unit("a", 10**30))

@@ -66,7 +66,7 @@ def test_a_file_that_holds_no_key_is_refused_and_left_as_it_is(held: bytes, tmp_
 def test_a_task_takes_no_other_text_for_a_key(key: object) -> None:
     with pytest.raises(
         ValueError,
-        match="^invitations: must be the public key of the inviter, in 64 hexadecimal digits; leave it out if ",
+        match="^invitations: must be the public key of the inviter, in 64 hexadecimal digits; ",
     ):
         task(invitations=key)
 

@@ -201,7 +201,7 @@ def test_the_servers_are_asked_all_that_a_file_is_asked_along_a_grid(pair: Feder
         ("survival", "apart", ("--time", "x", "--event", "late", "--censored-value", "0"), ()),
         ("incidence", "kinds", ("--time", "x", "--event", "kind", "--causes", "1,2"), ()),
         ("scores", "classes", words["classes"], ("--show", "roc")),
-        ("roc", "classes", words["classes"], ("--model", "ours")),
+        ("roc", "classes", words["classes"], ("--model-note", "ours")),
         ("calibration", "classes", words["classes"], ("--groups", "3")),
         ("hosmer-lemeshow", "classes", words["classes"], ()),
         ("binned-residuals", "classes", words["classes"], ("--model", "public", "--bins", "4")),

@@ -263,9 +263,13 @@ def parameters_in(command: Command) -> list[click.Parameter]:
     return parameters
 
 
-def option(metavar: str, help_text: str, default: Any = MISSING, parse: Reader | None = None) -> Any:
-    """Declare a field as an option, with its metavar, help text, default and parser."""
-    return field(default=default, metadata={"declared": Option(help=help_text, metavar=metavar), "read": parse})
+def option(
+    metavar: str, help_text: str, default: Any = MISSING, parse: Reader | None = None, name: str | None = None
+) -> Any:
+    """Declare a field as an option, with its metavar, help text, default and parser. It is named as the field, or
+    `name`, such as "--model-note"."""
+    declared = Option(*([name] if name else []), help=help_text, metavar=metavar)
+    return field(default=default, metadata={"declared": declared, "read": parse})
 
 
 def optional(metavar: str, help_text: str, parse: Reader | None = None) -> Any:
@@ -342,11 +346,9 @@ def with_options(
         metavar_defaults: Defaults of required options by metavar. An empty default means the option's name.
         excluded_names: Fields that become no options, because another part of the command sets them.
     """
-    groups, command_parameters, excluded = (
-        groups_of(command),
-        signature(command).parameters,
-        dict.fromkeys(excluded_names),
-    )
+    groups = groups_of(command)
+    command_parameters = signature(command).parameters
+    excluded = dict.fromkeys(excluded_names)
     all_parameters: list[Parameter] = []
     for name, group in groups.items():
         all_parameters += (
@@ -1038,7 +1040,9 @@ class TwoClasses(QuestionOptions):
 class ScoreOptions(TwoClasses):
     """Options for binary labels and scores, and for a statement about the model."""
 
-    model: str = option("TEXT", "Statement about the model in pictures and JSON.", "the model is taken as public")
+    model: str = option(
+        "TEXT", "What pictures and JSON say about the model.", "the model is taken as public", name="--model-note"
+    )
 
 
 @dataclass(frozen=True)

@@ -484,11 +484,9 @@ class ResultView:
 
         from ..curves.result import limits_from_intervals
 
-        level, scopes, ends = (
-            self.settings.level,
-            self.select_scopes(curve.privacy),
-            ends or limits_from_intervals(curve.intervals),
-        )
+        level = self.settings.level
+        scopes = self.select_scopes(curve.privacy)
+        ends = ends or limits_from_intervals(curve.intervals)
         intervals = {
             name.split()[-1]: np.stack(tuple(ends(level, population=scopes[name])), axis=-1) for name in scopes
         }

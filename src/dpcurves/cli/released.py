@@ -130,11 +130,9 @@ def qq(
     Example: dpcurves qq before.json after.json --plot qq.svg
     """
     _require_distinct_files(output, first, second)
-    view, first_cdf, second_cdf = (
-        QuantileQuantileView.from_output(output),
-        _read_cdf("first", first),
-        _read_cdf("second", second),
-    )
+    view = QuantileQuantileView.from_output(output)
+    first_cdf = _read_cdf("first", first)
+    second_cdf = _read_cdf("second", second)
     try:
         result = first_cdf.quantile_quantile(second_cdf, parse_numbers("p", p))
     except InvalidArgument as error:
@@ -307,11 +305,9 @@ def consistent(
     from ..curves import consistent as made
 
     _require_distinct_files(output, *results)
-    view, saved, tree_arguments = (
-        SavedResultView.from_output(output),
-        _read_results(results),
-        {} if tree is None else _read_tree(tree),
-    )
+    view = SavedResultView.from_output(output)
+    saved = _read_results(results)
+    tree_arguments = {} if tree is None else _read_tree(tree)
     result = made(saved, "sum" if sums else "count", **tree_arguments)  # type: ignore[arg-type]
     _deliver_result("totals that add up", result, view, output, result.notes)
 

@@ -78,10 +78,8 @@ class ShowOptions:
                 f"{self.show} needs probabilities, and the grid is not within [0, 1];"
                 " give scores that are probabilities, or leave --show out",
             )
-        threshold, simultaneous = (
-            parse_number("threshold", self.threshold),
-            parse_choice("bands", self.bands, {"each": False, "all": True}),
-        )
+        threshold = parse_number("threshold", self.threshold)
+        simultaneous = parse_choice("bands", self.bands, {"each": False, "all": True})
         if simultaneous and (self.split_options.by is None or self.show not in AT_ONCE):
             raise Misuse(
                 "bands", f"--bands all needs --by and --show {', '.join(AT_ONCE)}; add them, or leave --bands out"

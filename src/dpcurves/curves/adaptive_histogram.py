@@ -27,7 +27,8 @@ from ..data.axis import TypedAxis
 from ..display import format_number
 from ..laws.law import Family
 from ..strategies.contribution_bounds import expected_error
-from ..strategies.range_search import DECADES, EVEN_RATIO, LARGEST_EDGE, ROUND_DIGITS, PilotCounts
+from ..strategies.range_search import DECADES, LARGEST_EDGE, ROUND_DIGITS, PilotCounts
+from ..strategies.range_search import TUNING as SEARCH_TUNING
 from .automatic_range import NOTHING, PILOT_FRACTION, note_on_pilot_queries
 from .by_category import build_by_category, describe_question, format_axis_label, split_rows
 from .histogram import Histogram, HistogramQuestion
@@ -148,7 +149,7 @@ class PilotEstimate(NamedTuple):
         """The mean value of each interval: for uniform values, or for log-uniform values if the interval is wide."""
         low, high = self.edges[:-1], self.edges[1:]
         inner, outer = np.minimum(np.abs(low), np.abs(high)), np.maximum(np.abs(low), np.abs(high))
-        wide = (inner > 0) & (outer > EVEN_RATIO * inner)
+        wide = (inner > 0) & (outer > SEARCH_TUNING.even_ratio * inner)
         ratio = np.log(np.where(wide, outer, exp(1)) / np.where(wide, inner, 1.0))
         middle = low / 2 + high / 2
         return np.where(wide, np.sign(middle) * (outer - inner) / ratio, middle)
@@ -285,10 +286,8 @@ def choose_clipping_bounds(
     if len(edges) == 1:
         value = float(edges[0]) or 1.0
         return min(value, 0.0), max(value, 0.0)
-    values, records = (
-        np.clip(pilot.interval_means, -LARGEST_BOUND, LARGEST_BOUND)[first:last],
-        trimmed[first:last] / rows,
-    )
+    values = np.clip(pilot.interval_means, -LARGEST_BOUND, LARGEST_BOUND)[first:last]
+    records = trimmed[first:last] / rows
     middle = float(values[np.searchsorted(np.cumsum(records), records.sum() / 2)])
 
     def sum_clipping_errors(beyond: BoolArray) -> FloatArray:
@@ -541,10 +540,8 @@ class _AutoRangeSummaryQuestion(TableQuestion):
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask the pilot queries, count the tails, then sum between the bounds that they chose."""
         pilot_counts = yield from _ask_pilot_queries(self.column)
-        pilot, sum_setting = (
-            PilotEstimate.from_pilot_queries(pilot_counts, setting),
-            replace(setting, loss=setting.loss * (ALL - PILOT_FRACTION - TAIL_FRACTION)),
-        )
+        pilot = PilotEstimate.from_pilot_queries(pilot_counts, setting)
+        sum_setting = replace(setting, loss=setting.loss * (ALL - PILOT_FRACTION - TAIL_FRACTION))
         fraction = self.with_bounds(0.0, 1.0).budget_fractions(sum_setting)[self.MOMENT]
         noise, rows = sum_setting.count_noise(fraction), prod(axis.slots for axis in parse_grouping(self.by))
         lower, upper = choose_clipping_bounds(

@@ -199,10 +199,8 @@ def note_on_range(curve: CDF, label: str = "") -> str:
     # an interval of the first pilot query with 3 cells or more was refined; zero has its own cell
     is_refined = np.diff(bounds)[1:-1] >= 3
     low, high = int(occupied[0]), int(occupied[-1])
-    low, high = (
-        max(low - 1, 0) if is_refined[max(low - 1, 0)] else low,
-        high + int(is_refined[min(high + 1, len(is_refined) - 1)]),
-    )
+    low = max(low - 1, 0) if is_refined[max(low - 1, 0)] else low
+    high = high + int(is_refined[min(high + 1, len(is_refined) - 1)])
     low, high = (
         min(int(slot) - 1, grid.cells) for slot in (bounds[low + 1], bounds[min(high, len(is_refined) - 1) + 2])
     )

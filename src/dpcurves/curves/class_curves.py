@@ -268,10 +268,8 @@ class DecisionCurve(ClassTableResult):
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         """Draw the net benefit of acting by the scores, on all records and on none, with its band; return the axes."""
-        benefit, all_benefit = (
-            self._mask_unknown("benefit", self.benefit),
-            self._mask_unknown("all_benefit", self.all_benefit),
-        )
+        benefit = self._mask_unknown("benefit", self.benefit)
+        all_benefit = self._mask_unknown("all_benefit", self.all_benefit)
         return display.draw_decision(self.threshold, benefit, all_benefit, shades=shades, **how)
 
 

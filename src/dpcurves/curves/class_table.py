@@ -1,4 +1,13 @@
-"""Released counts of positives and negatives along scores, shared by ROC, calibration and others; metrics."""
+"""Released counts of positives and negatives by score, and the metrics of a model that are computed from them.
+
+`ClassTable` holds the counts of both classes in the cells of a public grid of scores. ROC, precision-recall and
+decision curves are computed from it (`ClassTableResult`), and so is each number of `Metric`: `estimate_metric` returns
+its value, `find_metric_interval` its confidence interval. Everything here is post-processing of one release.
+
+References:
+    Brier (1950). Verification of forecasts expressed in terms of probability.
+    Naeini, Cooper and Hauskrecht (2015). Obtaining well calibrated probabilities using Bayesian binning.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +40,10 @@ from .question import cells_to_json, grid_from_edges, require_independent
 from .result import IntervalResult, SimulationCache
 
 BAND = "simultaneous band"
-Parted = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+SplitCells = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+"""Function that returns, from counts (..., 2, slots), the numerators of shares and the rest of their denominators."""
+Interval = tuple[float, float]
+"""Lower and upper endpoint."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,10 +113,16 @@ class ClassTable(SimulationCache):
         return self._compute_once((*ratios, level, population), generator, lambda: ratio_bands(draws, ratios, level))
 
     def share_intervals(
-        self, split_cells: Parted, level: float, *, population: bool, generator: np.random.Generator | None
+        self, split_cells: SplitCells, level: float, *, population: bool, generator: np.random.Generator | None
     ) -> FloatArray:
-        """Return confidence intervals of single shares, (shares, 2). `split_cells` returns the numerator of each
-        share and the remainder of its denominator from counts (..., 2, slots)."""
+        """Return confidence intervals of shares such as precisions, (shares, 2), each of which holds singly.
+
+        Args:
+            split_cells: Returns the numerator of each share, and the rest of its denominator, from counts.
+            level: Confidence level of each interval.
+            population: Whether intervals are for the population, so that they cover sampling, too.
+            generator: Random numbers of the simulation; None: a fixed public seed.
+        """
         level = require_probability("level", level)
         require_independent(self.privacy, population)
         noise = split_cells(self.simulate_errors(population=False, generator=generator))
@@ -224,7 +242,6 @@ NEEDS_POSITIVES = (1,)
 """Class indices that a statistic needs: positives alone."""
 NEEDS_BOTH = (0, 1)
 """Class indices that a statistic needs: both."""
-Ends = tuple[float, float]
 
 
 class ConfidenceSettings(NamedTuple):
@@ -238,7 +255,7 @@ class ConfidenceSettings(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MetricEstimator(ABC):
-    """Estimator of one statistic.
+    """A metric: how it is computed from counts of two classes, and how its interval is.
 
     Attributes:
         title: Its usual name.
@@ -254,13 +271,18 @@ class MetricEstimator(ABC):
     def compute(self, table: ClassTable, cells: FloatArray) -> FloatArray:
         """Return the statistic of counts of negatives and positives (..., 2, slots), of shape (...)."""
 
-    def interval(self, table: ClassTable, errors: FloatArray, sure: ConfidenceSettings) -> Ends:
-        """Return the confidence interval that `sure` describes; noise, and the bias that it causes, are in `errors`,
-        (draws, 2, slots)."""
-        return table.counts.interval(lambda cells: self.compute(table, cells), errors, sure.level)
+    def interval(self, table: ClassTable, errors: FloatArray, settings: ConfidenceSettings) -> Interval:
+        """Return the confidence interval of the metric.
 
-    def discretization_error(self, table: ClassTable) -> Ends:
-        """Return the largest errors below and above due to the unknown order inside cells, without noise."""
+        Args:
+            table: The released counts.
+            errors: Simulated errors of the counts, (draws, 2, slots): noise and, for the population, sampling.
+            settings: Confidence level, and whether the interval is for the population.
+        """
+        return table.counts.interval(lambda cells: self.compute(table, cells), errors, settings.level)
+
+    def discretization_error(self, table: ClassTable) -> Interval:
+        """Return by how much the metric of the exact scores may lie below and above that of the cells, at most."""
         return 0.0, 0.0
 
     def upper_limit(self, table: ClassTable) -> float:
@@ -275,36 +297,39 @@ class MetricEstimator(ABC):
 
 
 class AreaUnderCurve(MetricEstimator):
-    """The area under the ROC curve."""
+    """The area under the ROC curve (AUC), also called concordance of scores and labels."""
 
     __slots__ = ()
 
     def compute(self, table: ClassTable, cells: FloatArray) -> FloatArray:
-        """Return the area under the ROC curve; ties count one half."""
+        """Return the share of pairs of a positive and a negative in which the positive has the higher score.
+
+        Pairs in one cell are tied and count one half (Mann and Whitney 1947).
+        """
         return auc_of_counts(positive=cells[..., 1, :], negative=cells[..., 0, :])
 
-    def interval(self, table: ClassTable, errors: FloatArray, sure: ConfidenceSettings) -> Ends:
+    def interval(self, table: ClassTable, errors: FloatArray, settings: ConfidenceSettings) -> Interval:
         """Return the interval of the area under a ROC curve; see `area_interval`."""
-        if not sure.population and sure.generator is None:
-            return area_interval(_simulate_areas(table, errors), sure.level)
-        rng = public_generator(sure.generator)  # noise is drawn first, so that it does not depend on sampling
-        noise = table.simulate_errors(population=False, generator=rng)
-        return area_interval(_simulate_areas(table, noise), sure.level, sampling=rng if sure.population else None)
+        if not settings.population and settings.generator is None:
+            return area_interval(_simulate_areas(table, errors), settings.level)
+        rng = public_generator(settings.generator)
+        noise = table.simulate_errors(population=False, generator=rng)  # drawn first: sampling does not change it
+        return area_interval(
+            _simulate_areas(table, noise), settings.level, sampling=rng if settings.population else None
+        )
 
-    def discretization_error(self, table: ClassTable) -> Ends:
+    def discretization_error(self, table: ClassTable) -> Interval:
         """Return half the share of tied pairs, as error below and as error above: their true order may add or
         subtract it."""
         negative, positive = table.counts.likely_counts
-        pairs, may_be_ordered = (
-            float(negative.sum() * positive.sum()),
-            1.0 if table.tied_cells is None else ~table.tied_cells,
-        )
+        pairs = float(negative.sum() * positive.sum())
+        may_be_ordered = 1.0 if table.tied_cells is None else ~table.tied_cells
         half = float((negative * may_be_ordered) @ positive) / 2 / pairs if pairs >= two_classes.LEAST_MASS else 0.0
         return half, half
 
 
 class AveragePrecision(MetricEstimator):
-    """The average precision."""
+    """The average precision: the mean, over positives, of the precision at their score."""
 
     __slots__ = ()
 
@@ -312,7 +337,7 @@ class AveragePrecision(MetricEstimator):
         """Return the mean precision at the scores of the positives; ties have one threshold."""
         return two_classes.average_precision(cells)
 
-    def interval(self, table: ClassTable, errors: FloatArray, sure: ConfidenceSettings) -> Ends:
+    def interval(self, table: ClassTable, errors: FloatArray, settings: ConfidenceSettings) -> Interval:
         """Return a simulated interval; see `compute_basic_interval`. The wider side is used for both, since
         precision at few records is skewed."""
         exact, draws = (
@@ -320,19 +345,19 @@ class AveragePrecision(MetricEstimator):
             for cells in (table.counts.likely_counts, table.counts.likely_counts + errors)
         )
         estimate = float(two_classes.average_precision(table.counts.unbiased_counts))
-        return compute_basic_interval(estimate, draws - exact, sure.level, population=True)
+        return compute_basic_interval(estimate, draws - exact, settings.level, population=True)
 
 
 class KolmogorovSmirnov(MetricEstimator):
-    """The Kolmogorov-Smirnov statistic."""
+    """The Kolmogorov-Smirnov statistic: the largest gap between the distributions of both classes."""
 
     __slots__ = ()
 
     def compute(self, table: ClassTable, cells: FloatArray) -> FloatArray:
-        """Return the largest difference of the distribution functions of both classes, at the edges of the grid."""
+        """Return ``max |F_negative(t) - F_positive(t)|`` over the edges t of the grid."""
         return two_classes.largest_class_gap(cells)
 
-    def interval(self, table: ClassTable, errors: FloatArray, sure: ConfidenceSettings) -> Ends:
+    def interval(self, table: ClassTable, errors: FloatArray, settings: ConfidenceSettings) -> Interval:
         """Return an interval that corrects for the upward bias of the largest gap by noise; 0 to 1 if there is one
         cell."""
         if table.grid.slots == 1:
@@ -340,34 +365,34 @@ class KolmogorovSmirnov(MetricEstimator):
         counts = table.counts.likely_counts
         errors_of_gaps = two_classes.compute_class_gaps(counts + errors) - two_classes.compute_class_gaps(counts)
         return largest_absolute_interval(
-            two_classes.compute_class_gaps(table.counts.unbiased_counts), errors_of_gaps, sure.level
+            two_classes.compute_class_gaps(table.counts.unbiased_counts), errors_of_gaps, settings.level
         )
 
 
 class BrierScore(MetricEstimator):
-    """The Brier score."""
+    """The Brier score: the mean squared error of predicted probabilities."""
 
     __slots__ = ()
 
     def compute(self, table: ClassTable, cells: FloatArray) -> FloatArray:
-        """Return the mean squared difference of label and score; the middle of a cell represents its scores."""
+        """Return ``mean((label - score)**2)`` over records; the middle of a cell represents its scores."""
         return two_classes.brier_score(table.drop_outside(cells), table.middles)
 
 
 class ExpectedCalibrationError(MetricEstimator):
-    """The expected calibration error."""
+    """The expected calibration error: the mean distance of predicted and observed shares of positives."""
 
     __slots__ = ()
 
     def compute(self, table: ClassTable, cells: FloatArray) -> FloatArray:
-        """Return the mean distance of share of positives and mean score, over groups of about equal size."""
+        """Return ``sum(n_g / n * |positives_g / n_g - mean score_g|)`` over groups g of about equal size."""
         return np.asarray(np.abs(self._gaps(table, cells)).sum(axis=-1))
 
-    def interval(self, table: ClassTable, errors: FloatArray, sure: ConfidenceSettings) -> Ends:
+    def interval(self, table: ClassTable, errors: FloatArray, settings: ConfidenceSettings) -> Interval:
         """Return an interval that corrects for the upward bias of absolute values by noise."""
         counts = table.counts.likely_counts
         errors_of_gaps = self._gaps(table, counts + errors) - self._gaps(table, counts)
-        return absolute_sum_interval(self._gaps(table, table.counts.unbiased_counts), errors_of_gaps, sure.level)
+        return absolute_sum_interval(self._gaps(table, table.counts.unbiased_counts), errors_of_gaps, settings.level)
 
     def _gaps(self, table: ClassTable, cells: FloatArray) -> FloatArray:
         """Return for each group the difference of share of positives and mean score, weighted by its share of the
@@ -378,13 +403,15 @@ class ExpectedCalibrationError(MetricEstimator):
 
 
 class LogLoss(MetricEstimator):
-    """The log loss."""
+    """The log loss, also called cross-entropy: the mean negative log-likelihood of the labels."""
 
     __slots__ = ()
 
     def compute(self, table: ClassTable, cells: FloatArray) -> FloatArray:
-        """Return the mean negative natural logarithm of the predicted probability of the label; the middle of a cell
-        represents its scores."""
+        """Return ``mean(-log(p))`` over records, p the predicted probability of the record's label.
+
+        The middle of a cell represents its scores.
+        """
         return two_classes.log_loss(table.drop_outside(cells), table.middles)
 
     def upper_limit(self, table: ClassTable) -> float:
@@ -465,13 +492,14 @@ def _estimate_point(table: ClassTable, metric: Metric) -> float:
     return float(min(max(value, 0.0), metric.value.upper_limit(table)))  # rounding errors of sums may leave the range
 
 
-def _masking_interval(table: ClassTable, metric: Metric) -> Ends:
-    """Return the interval for these records that decides whether the metric is known."""
+def _masking_interval(table: ClassTable, metric: Metric) -> Interval:
+    """Return the interval for these records, at `KNOWN_LEVEL`, that decides whether the metric is known: it is not if
+    the interval holds all possible values."""
     settings = ConfidenceSettings(KNOWN_LEVEL, population=False, generator=None)
     return table._compute_once((metric, KNOWN_LEVEL), None, lambda: _simulate_interval(table, metric, settings))
 
 
-def find_discretization_error(table: ClassTable, metric: Metric) -> Ends:
+def find_discretization_error(table: ClassTable, metric: Metric) -> Interval:
     """Return the parts of the distances from a metric to its interval that come from the unknown order inside cells,
     not from noise: below, above."""
     _require_probabilities(table, metric)
@@ -481,7 +509,7 @@ def find_discretization_error(table: ClassTable, metric: Metric) -> Ends:
 
 def find_metric_interval(
     table: ClassTable, metric: Metric, level: float, *, population: bool, generator: np.random.Generator | None
-) -> Ends:
+) -> Interval:
     """Return a confidence interval of the metric; all possible values if it is unknown: see `known_number`.
 
     Raises:
@@ -497,13 +525,11 @@ def find_metric_interval(
     return _simulate_interval(table, metric, ConfidenceSettings(level, population, generator))
 
 
-def _simulate_interval(table: ClassTable, metric: Metric, settings: ConfidenceSettings) -> Ends:
+def _simulate_interval(table: ClassTable, metric: Metric, settings: ConfidenceSettings) -> Interval:
     """Return the confidence interval of a metric; all possible values if noise alone can explain the counts that it
     needs."""
-    errors, largest = (
-        table.simulate_errors(population=settings.population, generator=settings.generator),
-        metric.value.upper_limit(table),
-    )
+    errors = table.simulate_errors(population=settings.population, generator=settings.generator)
+    largest = metric.value.upper_limit(table)
     noise = _count_used_records(table, metric, errors)
     noises = noise if metric.value.required_classes else np.repeat(noise.sum(axis=1, keepdims=True), 2, axis=1)
     threshold = two_classes.LEAST_MASS + upper_quantiles(noises, (1 + settings.level) / 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from types import MappingProxyType
@@ -36,10 +37,19 @@ from .result import CompositeResult
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SIMULATED_ALARM_RATIO = 0.75
-"""Ratio of the false-alarm probability at which thresholds are simulated to the requested one. Below 1, since the null
-law is estimated from noisy counts: at a requested 0.05, 0.038 to 0.043 of 1,000 unchanged windows alarm
-(`benchmarks/judging_models.py`)."""
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer the thresholds of drift."""
+
+    simulated_alarm_ratio: float = 0.75
+    """Ratio of the false-alarm probability at which thresholds are simulated to the requested one. Below 1, since the
+    null law is estimated from noisy counts: at a requested 0.05, 0.038 to 0.043 of 1,000 unchanged windows alarm
+    (`benchmarks/judging_models.py`)."""
+
+
+TUNING = Tuning()
+
 MISSING = "missing"
 """Name of the statistic of missing records."""
 OTHERS = "other"
@@ -155,7 +165,7 @@ class Drift(CompositeResult):
             null = cells.simulate_null(null_generator)
             for statistic, compute in _select_statistics(self.reference).items():
                 value, null_values = float(compute(cells.first.cells, cells.second.cells, cells)), compute(*null, cells)
-                threshold = upper_quantile(null_values, 1 - SIMULATED_ALARM_RATIO * self.false_alarm_rate)
+                threshold = upper_quantile(null_values, 1 - TUNING.simulated_alarm_ratio * self.false_alarm_rate)
                 shifts[name, statistic] = Shift(value, threshold, monte_carlo_p_value(value, null_values))
             sides = [
                 _MissingCounts.from_curve(curve, sample, null_generator)
@@ -163,7 +173,7 @@ class Drift(CompositeResult):
             ]
             if sides[0] is not None and sides[1] is not None:
                 value, null_values = _compare_missing_shares(sides[0], sides[1], null_generator)
-                threshold = upper_quantile(null_values, 1 - SIMULATED_ALARM_RATIO * self.false_alarm_rate)
+                threshold = upper_quantile(null_values, 1 - TUNING.simulated_alarm_ratio * self.false_alarm_rate)
                 shifts[name, MISSING] = Shift(value, threshold, monte_carlo_p_value(value, null_values))
         return MappingProxyType(shifts)
 

@@ -19,7 +19,8 @@ from ..conversation import PrivacyStatement
 from ..data import Grid, Outside
 from ..display import format_number
 from ..inference.bands import join_intervals, upper_quantiles
-from ..inference.moments import VARIANCE_ERROR_SHARE, mean_intervals, whole_ends
+from ..inference.moments import TUNING as MOMENTS_TUNING
+from ..inference.moments import mean_intervals, whole_ends
 from ..inference.simulation import (
     monte_carlo_p_value,
     numbered_generator,
@@ -350,11 +351,9 @@ class Consistent(CompositeResult):
         Returns:
             Of shape ``(numbers, 2)``, in the order of the data frame.
         """
-        level, fit, max_records = (
-            require_probability("level", level),
-            self._least_squares_fit,
-            self.privacy.most_records,
-        )
+        level = require_probability("level", level)
+        fit = self._least_squares_fit
+        max_records = self.privacy.most_records
         errors = upper_quantiles(np.abs(fit.errors), level) + fit.rounding
         estimates = self.least_squares
         records = np.stack([estimates - errors, estimates + errors], axis=1)
@@ -369,7 +368,7 @@ class Consistent(CompositeResult):
         normal = sampling_generator(None).standard_normal(noise_errors.shape)
         if self.statistic == COUNT:
             return join_intervals(records, mean_intervals(estimates, noise_errors, normal, units, level))
-        error_share = VARIANCE_ERROR_SHARE * (1 - level)
+        error_share = MOMENTS_TUNING.variance_error_share * (1 - level)
         squares = np.concatenate(
             [_bound_sums_of_squares(table.members, 1 - error_share) for table in self._tables.values()]
         )
@@ -822,10 +821,8 @@ def round_parts(parts: FloatArray, groups: Sequence[IntArray], most: int | None 
     """
     nested, crossing = _split_nested_totals(groups)
     total = max(round(float(parts.sum())), 0)
-    rounded, group_of_part = (
-        np.array([float(total if most is None else min(total, most))]),
-        np.zeros(len(parts), np.int64),
-    )
+    rounded = np.array([float(total if most is None else min(total, most))])
+    group_of_part = np.zeros(len(parts), np.int64)
     for group in (*nested, np.arange(len(parts))):
         values, next_rounded = _sum_by_group(parts, [group]), np.zeros(int(group.max()) + 1)
         parent = np.zeros(len(next_rounded), np.int64)

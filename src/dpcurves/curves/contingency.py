@@ -263,10 +263,8 @@ class Contingency(IntervalResult):
         table = self.describe_table(level=level, population=population, suppress=suppress)
         counts = next(column.values for column in table.columns if column.name == "count")
         names = [str(value) for value in self.rows.values], [str(value) for value in self.columns.values]
-        title, counts = (
-            f"Records; columns: {display.format_label(self.columns.column)}",
-            counts.reshape(self.count.shape),
-        )
+        title = f"Records; columns: {display.format_label(self.columns.column)}"
+        counts = counts.reshape(self.count.shape)
         label = self.columns.column
         cross_table = display.build_cross_table(title, self.rows.column, names, counts, column_label=label)
         return [cross_table, replace(table.select_rows(400), is_detail=True)]  # rows that a page shows

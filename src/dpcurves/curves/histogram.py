@@ -19,13 +19,13 @@ from ..conversation.notes import add_advice
 from ..data import Axis, Grid, Outside
 from ..histograms import EstimatedTable, TableEstimator
 from ..inference import (
-    PILOT_DRAWS,
     estimate_scales,
     join_intervals,
     public_generator,
     simultaneous_errors,
     simultaneous_mean_ends,
 )
+from ..inference.bands import TUNING as BAND_TUNING
 from ..inference.moments import KNOWN_PROBABILITY, clip_to_possible, known_counts, whole_ends
 from ..inference.simulation import choose_draws, sampling_generator, simulate_sampling_errors
 from .by_category import build_by_category, describe_question, format_axis_label
@@ -201,7 +201,9 @@ class Histogram(IntervalResult):
     def _simulate_noise(self, at: Places, generator: np.random.Generator | None) -> Iterator[FloatArray]:
         """Yield blocks of simulated noise of the counts, (draws, cells), or of their sums between edges `at`."""
         law = self.evidence.sums
-        draws = law.simulate(self.evidence.total, PILOT_DRAWS + choose_draws(law.cells), public_generator(generator))
+        draws = law.simulate(
+            self.evidence.total, BAND_TUNING.pilot_draws + choose_draws(law.cells), public_generator(generator)
+        )
         inner = slice(1, -1) if self.grid.outside is Outside.APART else slice(None)
         return (_sum_between(cells[:, 0, inner], at) for cells, _ in draws)
 

@@ -21,9 +21,17 @@ from ..summaries import Kernel, mean_over_pairs, project_to_simplex
 from .histogram import Histogram
 from .question import require_independent
 
-UNSEEN_PEOPLE = 3.0
-"""People who are added to a sample before it is resampled, spread evenly over all cells: a kind of people of whom 3 are
-expected is missing from a sample with probability exp(-3), 5 %."""
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer intervals of means over pairs for the population."""
+
+    unseen_people: float = 3.0
+    """People who are added to a sample before it is resampled, spread evenly over all cells: a kind of people of whom 3
+    are expected is missing from a sample with probability exp(-3), 5 %."""
+
+
+TUNING = Tuning()
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +76,9 @@ class UStatistic:
         distance.
 
         Clipped values count as the ends of the grid. With `population`, the interval is for the expected value of the
-        statistic. Samples of this size are then simulated along with the noise, with `UNSEEN_PEOPLE` more people that a
-        sample may have missed, spread evenly over the grid. On each side the wider end of the basic and the percentile
-        interval is used, because a few people of large weight skew both.
+        statistic. Samples of this size are then simulated along with the noise, with `Tuning.unseen_people` more people
+        that a sample may have missed, spread evenly over the grid. On each side the wider end of the basic and the
+        percentile interval is used, because a few people of large weight skew both.
 
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
@@ -150,7 +158,7 @@ class SimulatedCounts:
             ValueError: a unit may have several records.
         """
         require_independent(self.privacy)
-        expected = self.likely_counts.ravel() + UNSEEN_PEOPLE / self.likely_counts.size
+        expected = self.likely_counts.ravel() + TUNING.unseen_people / self.likely_counts.size
         people, shares = max(round(float(self.likely_counts.sum())), 1), expected / expected.sum()
         samples = numbered_generator(self.stream + 1).multinomial(people, shares, size=len(self.noise))
         return np.asarray((samples - people * shares).reshape(self.noise.shape))
@@ -262,10 +270,8 @@ def estimate_pair_mean(curve: Histogram, kernel_on: Callable[[FloatArray], Kerne
 
 def _estimate_from_reports(curve: Histogram, kernel: Kernel, reports: RandomisedAnswers) -> UStatistic:
     """Return the mean over pairs from randomised reports of the local model, with its exact variance."""
-    value, likely_reports = (
-        reports.mean(kernel.mean),
-        reports.likely(project_to_simplex(reports.counts, 1.0 * reports.people) / reports.people),
-    )
+    value = reports.mean(kernel.mean)
+    likely_reports = reports.likely(project_to_simplex(reports.counts, 1.0 * reports.people) / reports.people)
 
     def compute_interval(level: float, population: bool) -> tuple[float, float]:
         """Return the normal interval at `level`; the whole line if noise hides whether there are any reports."""
@@ -325,9 +331,7 @@ def _build_u_statistic(
     """Return the statistic with a bound on its rounding error: the mean deviation of the kernel inside cells (Bell
     and others 2019, Remark 3)."""
     shares = likely_counts / max(float(likely_counts.sum()), 1.0)
-    lowest, highest = (
-        float(np.min(kernel.mean - kernel.max_deviation)),
-        float(np.max(kernel.mean + kernel.max_deviation)),
-    )
+    lowest = float(np.min(kernel.mean - kernel.max_deviation))
+    highest = float(np.max(kernel.mean + kernel.max_deviation))
     resolution = float(shares @ kernel.max_deviation @ shares)
     return UStatistic(value, resolution, compute_interval, curve.privacy, curve.notes, lowest, highest)

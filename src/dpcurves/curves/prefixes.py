@@ -18,7 +18,6 @@ from ..conversation import Evidence, PrivacyStatement
 from ..data import Axis, Categories, Grid, Outside
 from ..estimation import ConvolvedEstimate, JointEstimate, combine_rounds, shrink_estimate
 from ..inference import (
-    PILOT_DRAWS,
     Band,
     PathQuantile,
     Sample,
@@ -27,6 +26,7 @@ from ..inference import (
     clip_unseen_shares,
     find_ends_by_tests,
 )
+from ..inference.bands import TUNING as BAND_TUNING
 from ..inference.bands import split_into_blocks
 from ..inference.simulation import choose_draws, public_generator, sampling_generator, simulate_sampling_errors
 from ..laws.law import NoisySums
@@ -369,7 +369,7 @@ def _cache_public_noise(law: NoisySums, total_is_public: bool) -> FloatArray:
 
 def _simulate_noise(law: NoisySums, total: int | None, generator: np.random.Generator) -> Iterator[FloatArray]:
     """Yield blocks of simulated noise of the counts below each bound of the law, (draws, bounds)."""
-    return law.simulate_prefixes(total, PILOT_DRAWS + choose_draws(len(law.bounds)), generator)
+    return law.simulate_prefixes(total, BAND_TUNING.pilot_draws + choose_draws(len(law.bounds)), generator)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,10 +50,8 @@ class Ranking(SummaryByCategory):
         Each has level ``1 - (1 - level) / categories``, and the number of simulated draws that this level needs.
         """
         # with 400 draws for each category, each tail of an interval of level 0.95 has 10 draws or more; at least 5,000
-        single_level, draws = (
-            1 - (1 - require_probability("level", level)) / len(self),
-            max(5000, 400 * len(self)),
-        )
+        single_level = 1 - (1 - require_probability("level", level)) / len(self)
+        draws = max(5000, 400 * len(self))
         return np.array([number.interval(single_level, population=population, draws=draws) for number in self.values()])
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:

@@ -86,11 +86,9 @@ def choose_bound_budget(column: str | Predictor, setting: conversation.Setting) 
     rounds together lose at most the budget.
     """
     if setting.adjacency.public_record_count is not None:
-        records, remaining, counting_releases = (
-            float(setting.adjacency.public_record_count),
-            conversation.ALL,
-            tuple[conversation.Release, ...](),
-        )
+        records = float(setting.adjacency.public_record_count)
+        remaining = conversation.ALL
+        counting_releases = tuple[conversation.Release, ...]()
     else:
         answer = yield from conversation.ask_workload(
             conversation.CellWorkload((Axis(column, Grid(0, 1, cells=1)),)), COUNT_FRACTION
@@ -421,10 +419,8 @@ class ResidualPlotQuestion(TableQuestion):
         outside_thresholds = thresholds_without_notes(
             self.predicted, self.residual
         )  # the bounds leave out a requested share
-        privacy, evidence = (
-            build_privacy_statement(releases, self.model.value, outside_thresholds),
-            tuple(map(conversation.Evidence.from_release, releases)),
-        )
+        privacy = build_privacy_statement(releases, self.model.value, outside_thresholds)
+        evidence = tuple(map(conversation.Evidence.from_release, releases))
         missed_records = (
             nan
             if width.is_capped or height.is_capped
@@ -508,12 +504,10 @@ def _parse_rows(rows: Any, columns: int) -> FloatArray:
         ) from None
 
 
-BIN_CUTS_FRACTION, BIN_MERGES_FRACTION, BIN_COUNTS_FRACTION, BIN_SUMS_FRACTION = (
-    Fraction(3, 20),
-    Fraction(1, 10),
-    Fraction(3, 5),
-    Fraction(3, 20),
-)
+BIN_CUTS_FRACTION = Fraction(3, 20)
+BIN_MERGES_FRACTION = Fraction(1, 10)
+BIN_COUNTS_FRACTION = Fraction(3, 5)
+BIN_SUMS_FRACTION = Fraction(3, 20)
 """Budget fractions of binned residuals: cuts of the bins, counts that merge bins, counts of records and sums of
 residuals in the bins."""
 SHARES = conversation.GroupBudgetFractions(

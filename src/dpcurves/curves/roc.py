@@ -202,10 +202,8 @@ class ROC(ClassTableResult):
     def _has_clear_classes(self) -> bool:
         """Whether both classes are so large that noise cannot hide them."""
         law, total = self.evidence.sums, self.evidence.total
-        records, noise = (
-            self.evidence.unbiased_cells.sum(axis=1),
-            np.sqrt(law.prefix_variances(total is not None)[:, -1]),
-        )
+        records = self.evidence.unbiased_cells.sum(axis=1)
+        noise = np.sqrt(law.prefix_variances(total is not None)[:, -1])
         # signal-to-noise ratio of both classes above which the band is certainly narrower than 1/2
         return bool((records > 25 * noise).all())
 

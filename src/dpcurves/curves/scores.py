@@ -428,7 +428,7 @@ class ScoresByCategory(ByCategory[Scores]):
         return subtract_estimates(*measured)
 
     def _measure_category(
-        self, name: Key, reading: Metric | str, level: float, population: bool, draw: np.random.Generator | None
+        self, name: Key, metric: Metric | str, level: float, population: bool, generator: np.random.Generator | None
     ) -> IntervalEstimate:
         """Return the estimate of a metric in one category with its interval. Raises `InvalidArgument` for an unknown
         category."""
@@ -437,9 +437,9 @@ class ScoresByCategory(ByCategory[Scores]):
                 "category", f"must be one of {', '.join(map(format_key, self))}, got {describe_value(name)}"
             )
         scores = self[name]
-        value, ends = scores.value(reading), scores.interval(reading, level, population=population, generator=draw)
+        value, ends = scores.value(metric), scores.interval(metric, level, population=population, generator=generator)
         return IntervalEstimate(
-            value, *ends, *find_discretization_error(scores.table, parse_choice("reading", reading, Metric))
+            value, *ends, *find_discretization_error(scores.table, parse_choice("metric", metric, Metric))
         )
 
 

@@ -30,7 +30,7 @@ from ..summaries.kernels import (  # fmt: skip
 from .cdf import CDF
 from .comparison import counts_between, require_same_grid, thin_edges
 from .histogram import Histogram
-from .pair_mean import ROUNDED, UNSEEN_PEOPLE, UStatistic, compute_basic_interval, estimate_pair_mean
+from .pair_mean import ROUNDED, TUNING, UStatistic, compute_basic_interval, estimate_pair_mean
 from .question import require_independent
 
 KERNEL_CELLS = 2**10
@@ -383,7 +383,10 @@ class _MeasuredCells:
         if not population:
             return np.asarray(noisy)
         require_independent(self.curve.privacy)
-        seen = self.likely_counts + UNSEEN_PEOPLE * self.grid_cells_per_interval / self.grid_cells_per_interval.sum()
+        seen = (
+            self.likely_counts
+            + TUNING.unseen_people * self.grid_cells_per_interval / self.grid_cells_per_interval.sum()
+        )
         people, generator = max(round(float(self.likely_counts.sum())), 1), numbered_generator(2 * self.stream + 1)
         return np.asarray(
             noisy + self.curve.prefixes.simulate_sampling_errors(seen, people, self.bounds, len(noisy), generator)

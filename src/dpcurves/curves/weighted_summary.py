@@ -234,10 +234,8 @@ class WeightedSummary(Summary):
                 "curve.evidence.releases",
                 "weights, weighted values, squares and their spread are needed: use the unchanged text of to_json",
             )
-        bounds, weights = (
-            Grid(question["lower"], question["upper"], cells=1),
-            Weights(question["weight"], question["cap"]),
-        )
+        bounds = Grid(question["lower"], question["upper"], cells=1)
+        weights = Weights(question["weight"], question["cap"])
         statistic = parse_statistic(question["statistic"])
         center = min(max(int(question["center"]), -HALF_RANGE_SQUARE_STEPS), HALF_RANGE_SQUARE_STEPS)
         return cls.from_weighted_counts(rounds, bounds, question["label"], document.privacy, weights, center, statistic)

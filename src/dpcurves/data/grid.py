@@ -265,11 +265,9 @@ class Grid:
         self, lower: float, upper: float, cells: int, spacing: Spacing, explicit: tuple[float, ...], outside: Outside
     ) -> Grid:
         """Set the cells. Refuses edges that doubles cannot distinguish."""
-        lower, upper, cells = (
-            require_number("grid", lower),
-            require_number("grid", upper),
-            require_integer("cells", cells),
-        )
+        lower = require_number("grid", lower)
+        upper = require_number("grid", upper)
+        cells = require_integer("cells", cells)
         if not (isfinite(lower) and isfinite(upper) and isfinite(upper - lower) and lower < upper):
             raise InvalidArgument(
                 "grid",

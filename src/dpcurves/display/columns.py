@@ -472,7 +472,9 @@ def draw_contingency(
         error: Error of the counts, of the same shape; None: not shown.
         ax: Axes to draw on; None: a new figure.
     """
-    rows, columns = wrap_labels(names[0]), distinguish_labels(names[1], 40)  # characters of a category
+    from .layout import TUNING
+
+    rows, columns = wrap_labels(names[0]), distinguish_labels(names[1], TUNING.turned_letters)
     lines = [line for row in rows for line in row.splitlines()]
     aside, below = (0.07 * max(map(len, texts), default=0) for texts in (lines, columns))
     size = max(LANDSCAPE[0], 1.0 + aside + 0.8 * len(columns)), max(LANDSCAPE[1], 1.8 + 0.5 * len(rows))
@@ -502,7 +504,7 @@ def draw_contingency(
             ax.text(column, row, words, ha="center", va="center", fontsize=letters, color=color)
     ax.set_yticks(range(len(rows)), rows, parse_math=False)
     room = PLOT_SHARE * ax.get_position().width * ax.figure.bbox.width / ax.figure.dpi / len(columns)
-    turned: Any = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if below > room else {}  # degrees
+    turned: Any = {"rotation": TUNING.turned, "ha": "right", "rotation_mode": "anchor"} if below > room else {}
     ax.set_xticks(range(len(columns)), columns, parse_math=False, **turned)
     ax.set_ylabel(format_for(ax, labels[0]), parse_math=False)
     ax.set_xlabel(format_for(ax, labels[1]), parse_math=False)
@@ -516,9 +518,7 @@ def _fit_letter_size(ax: Axes, shape: tuple[int, ...], words: Sequence[str]) -> 
     figure_width, figure_height = float(ax.figure.bbox.width) / inch, float(ax.figure.bbox.height) / inch
     longest = max(len(line) for text in words for line in text.splitlines())
     lines = max(text.count("\n") + 1 for text in words)
-    cell_width, cell_height = (
-        PLOT_SHARE * box.width * figure_width / shape[1],
-        PLOT_SHARE * box.height * figure_height / shape[0],
-    )
+    cell_width = PLOT_SHARE * box.width * figure_width / shape[1]
+    cell_height = PLOT_SHARE * box.height * figure_height / shape[0]
     # a letter is 0.62 font sizes wide, a line 1.3 high
     return float(min(cell_width / (0.62 * (longest + 1)), cell_height / (1.3 * lines)))

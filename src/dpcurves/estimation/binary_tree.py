@@ -1,4 +1,10 @@
-"""Binary trees of dyadic intervals and boxes of cells, and noisy measurements of their nodes."""
+"""Binary trees over the cells of a grid or a table, and noisy counts of their nodes.
+
+Mechanisms release noisy counts of nested intervals. To combine counts of several rounds and levels, the intervals are
+placed as nodes in one binary tree (`Layout`), and `merge_measurements` averages the counts of each node.
+`estimation.empirical_bayes` then estimates all nodes, up and down the tree. Also called dyadic decomposition, or
+hierarchical histogram (Hay, Rastogi, Miklau and Suciu 2010). Everything here is post-processing.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +21,11 @@ from ..arrays import FloatArray, IntArray
 from ..laws import LEAST_VARIANCE, IntervalSums
 
 ROOT = 1
-"""Index of the root node, which holds all cells; as in a heap, node n has the children 2n and 2n + 1."""
+"""Index of the root node, the interval of all cells; index 0 is unused, as in a binary heap."""
 
 
 class Halving(NamedTuple):
-    """Nodes and their halves, as indices of the arrays over all nodes. A half may have no cells.
+    """Nodes that are halved in one step, and their halves, as indices of arrays over all nodes. A half may be empty.
 
     Attributes:
         parent: Nodes of similar size, each with at least one cell.
@@ -36,7 +42,9 @@ class Halving(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """A binary tree over cells with root `ROOT`; entries of width 0 are unused.
+    """A binary tree of intervals of cells: node i is the interval from ``begin[i]`` to below ``begin[i] + width[i]``.
+
+    Nodes of width 0 are unused.
 
     Attributes:
         cells: Number of cells, at least 1.
@@ -82,10 +90,12 @@ class Layout:
         return self.find_nodes(np.arange(self.cells + 1))
 
     def find_nodes(self, bounds: IntArray) -> IntArray:
-        """Return the nodes of intervals that tile the cells; of nodes with equal cells, always the same one.
+        """Return the node of each interval of a tiling, (intervals,).
+
+        A node whose other half is empty has the same cells as its half; always the same one of them is returned.
 
         Arguments:
-            bounds: Increasing bounds of the intervals, from 0 to the number of cells.
+            bounds: Increasing bounds of the intervals, from 0 to the number of cells: (intervals + 1,).
 
         Raises:
             ValueError: an interval is not a node.
@@ -111,13 +121,12 @@ class Layout:
         return keys, nodes[index]
 
     def _key(self, begin: IntArray, width: IntArray) -> IntArray:
-        """Return one integer for each interval, given its first cell and width: different intervals have different
-        ones."""
+        """Return an integer that identifies an interval by its first cell and its width, for each interval."""
         return begin * (self.cells + 1) + width
 
 
 class _LayoutBuilder:
-    """A tree that is not yet divided down to single cells.
+    """Builder of a `Layout`: a tree that `split_at` divides further, until its leaves are single cells.
 
     Attributes:
         begin, end: Cells of all nodes, in the chunks in which they were added.
@@ -163,9 +172,10 @@ class _LayoutBuilder:
 
 @dataclass(frozen=True, eq=False)
 class DyadicLayout(Layout):
-    """A heap in which node i has the halves 2i and 2i + 1.
+    """A layout of dyadic intervals, stored as a binary heap: node i has the halves 2i and 2i + 1.
 
-    Its number of leaves is the next power of two; nodes are cut at the number of cells, and some have none.
+    The heap has as many leaves as the next power of two. Intervals are cut at the number of cells; those beyond are
+    empty.
 
     Attributes:
         size: Number of leaves of the heap.
@@ -211,8 +221,7 @@ class DyadicLayout(Layout):
         array([ 0,  1,  8, 15])
         """
         layout = cls.from_cells(cells)
-        # with fewer cells, none between both end cells could be halved
-        if cells < 4:
+        if cells < 4:  # the cells between both end cells could not be halved
             return layout
         size, depth = layout.size, max(1, round(layout.depth / 3))
         inner_nodes = slice(2 << depth, 2 * size)
@@ -272,8 +281,12 @@ def _halve_around_ends(level: Halving, size: int, width: IntArray) -> list[Halvi
 
 
 def find_leaves(layout: Layout, split: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the indices of the largest nodes that are not marked in `split`, (nodes,), or are single cells; they
-    tile the cells."""
+    """Return the leaves of the tree that splits only marked nodes, as indices of nodes; they tile the cells.
+
+    Arguments:
+        layout: The whole tree.
+        split: Whether a node is split, (nodes,). Single cells are never split.
+    """
     is_leaf = np.zeros(layout.nodes, dtype=np.bool_)
     is_leaf[ROOT] = True
     is_divided = split & (layout.width > 1)
@@ -284,7 +297,7 @@ def find_leaves(layout: Layout, split: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def subtree_maxima(layout: Layout, variance: FloatArray) -> FloatArray:
-    """Return the largest variance of each node and all nodes below it."""
+    """Return for each node the largest variance in its subtree, the node included: (nodes,)."""
     largest = variance.copy()
     for parent, left, right, _ in reversed(layout.halvings):
         largest[parent] = np.maximum(largest[parent], np.maximum(largest[left], largest[right]))
@@ -340,7 +353,12 @@ class BoxTree:
 
 
 def _halve_boxes(lower: IntArray, upper: IntArray) -> tuple[IntArray, IntArray]:
-    """Return both halves of each box, one after the other; single cells remain."""
+    """Return the boxes after each was halved along its longest side, both halves in turn; single cells stay.
+
+    Arguments:
+        lower: First cell of each box along each axis, (boxes, axes).
+        upper: Cell behind the last one, of the same shape.
+    """
     sides = upper - lower
     is_divided = sides.max(axis=1) > 1
     box = np.repeat(np.arange(len(lower)), 1 + is_divided)
@@ -388,10 +406,9 @@ class Measurements:
 
 
 def merge_measurements(layout: Layout, releases: Sequence[tuple[IntervalSums, Values]]) -> Measurements:
-    """Return the merged measurements of all levels of all releases; counts of one interval are averaged by inverse
-    variance.
+    """Return noisy counts of all nodes, in which counts of one interval are averaged by inverse variance.
 
-    Their noises must be independent. Counts of missing records are ignored.
+    The noises of the releases must be independent. Counts of missing records are ignored.
 
     Arguments:
         layout: The tree of intervals that may have been measured.
@@ -425,11 +442,12 @@ def merge_measurements(layout: Layout, releases: Sequence[tuple[IntervalSums, Va
             counts = np.asarray(values[start : start + len(level.starts)], dtype=np.float64)
             node, variance = layout.find_nodes(level.bounds(layout.cells)), max(level.noise.variance, LEAST_VARIANCE)
             precision = measurements.precision[node]
-            weight = 1 / (1 + variance * precision)  # of the new values
+            # Inverse-variance weighting: precisions add up, and new counts weigh by their part of the precision. The
+            # fourth cumulant of a weighted sum of independent noises has the fourth powers of the weights.
+            weight = 1 / (1 + variance * precision)
             measurements.value[node] += weight * (counts - measurements.value[node])
-            measurements.fourth_cumulant[node] = (1 - weight) ** 4 * measurements.fourth_cumulant[
-                node
-            ] + weight**4 * level.noise.fourth_cumulant
+            earlier_cumulant = (1 - weight) ** 4 * measurements.fourth_cumulant[node]
+            measurements.fourth_cumulant[node] = earlier_cumulant + weight**4 * level.noise.fourth_cumulant
             measurements.precision[node] = precision + 1 / variance
             start += len(level.starts)
     return measurements

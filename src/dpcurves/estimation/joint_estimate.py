@@ -17,7 +17,8 @@ from ..laws import Family, IntervalSums, LeastSquares, Noise, NoisySums, Toeplit
 from ..laws.law import LEAST_VARIANCE
 from .binary_tree import DyadicLayout, Layout, Measurements, Values, merge_measurements
 from .empirical_bayes import TreeEstimate, estimate_tree, least_squares_total, reestimate_tree
-from .smooth_density import BINS, estimate_cells
+from .smooth_density import TUNING as DENSITY_TUNING
+from .smooth_density import estimate_cells
 
 
 def estimate_unbiased(law: NoisySums, values: Sequence[int] | NDArray[np.int64], total: int | None) -> LeastSquares:
@@ -65,7 +66,7 @@ def smooth_cells(law: IntervalSums, values: Values, total: int | None, *, along_
     return np.stack(
         [
             estimate_cells(*arguments, again=False)
-            if along_axis and law.cells <= BINS
+            if along_axis and law.cells <= DENSITY_TUNING.bins
             else estimate_tree(*arguments).cells
             for arguments in rows
         ]

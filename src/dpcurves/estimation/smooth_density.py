@@ -29,14 +29,13 @@ from .empirical_bayes import (
 )
 from .slow_trends import CountedIntervals, TrendPosterior, fit_slow_trend
 
-BINS = 128
-"""Largest number of bins of constant density, besides the first and the last cell: it bounds the time of a fit."""
-
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
     """Numbers that steer the fit of a smooth density."""
 
+    bins: int = 128
+    """Largest number of bins of constant density, besides the first and the last cell: it bounds the time of a fit."""
     frontier: int = 64
     """Ratio. A node of the released tree with at most 1 / `frontier` of the cells enters by one estimate that combines
     its count with the counts of all nodes below it; wider nodes enter by their own counts."""
@@ -108,7 +107,6 @@ TUNING = Tuning()
 
 class SmoothPosterior(NamedTuple):
     """The posterior of counts under a smooth density, given noisy counts.
-
     Attributes:
         cumulative_shares: Share of the density below each edge of a cell, (cells + 1,).
         counts_below: Conditional mean of the number of records below each edge, (cells + 1,), given the counts.
@@ -249,11 +247,9 @@ def fit_smooth_density(
     [0.0, 180.0, 315.0, 385.0, 400.0]
     """
     positions = np.arange(cells + 1.0) if positions is None else positions
-    begin, end, stretches = (
-        positions[interval_counts.begin],
-        positions[interval_counts.end],
-        round(float(positions[-1])),
-    )
+    begin = positions[interval_counts.begin]
+    end = positions[interval_counts.end]
+    stretches = round(float(positions[-1]))
     if (
         stretches < TUNING.fewest_cells
         or len(interval_counts.value) < TUNING.fewest_counts
@@ -293,7 +289,7 @@ def fit_smooth_density(
             is_misfit = squared_residuals > TUNING.largest_misfit * len(residual)
             if is_misfit or even_residual @ even_residual - squared_residuals < 2 * TUNING.least_gain:
                 return None
-        if cells > BINS and probabilities[1:-1].max() > TUNING.largest_bin_share:
+        if cells > TUNING.bins and probabilities[1:-1].max() > TUNING.largest_bin_share:
             return None
         if round_index < 2:
             variance = _reweight_variances(interval_counts, variance, whitening, residual)
@@ -320,7 +316,7 @@ def _build_basis(cells: int) -> _Basis:
     """Return the bins of an axis of `cells` cells, and the functions whose linear combination is a log-density;
     cached."""
     # Bins have the widths of heap nodes, so that their edges are edges of nodes.
-    bin_width = 1 << max(0, (cells - 1).bit_length() - BINS.bit_length() + 1)
+    bin_width = 1 << max(0, (cells - 1).bit_length() - TUNING.bins.bit_length() + 1)
     inner, bins = np.arange(bin_width, cells, bin_width, dtype=np.float64), -(-cells // bin_width)
     edges = np.concatenate([[0.0, 1.0], inner[(inner > 1) & (inner < cells - 1)], [cells - 1.0, cells]])
     middle = (edges[1:] + edges[:-1]) / 2 / cells
@@ -421,7 +417,7 @@ def estimate_cells(
         counts = estimate.keep_significant_counts(TUNING.occupied_z)[measurements.layout.cell_nodes]
         positions = _scale_positions(edges, counts)
     deviation = np.sqrt(interval_counts.variance.min(initial=np.inf))
-    is_precise = edges is not None and total > TUNING.precise_ratio * BINS * deviation
+    is_precise = edges is not None and total > TUNING.precise_ratio * TUNING.bins * deviation
     try:
         density = (
             None if is_precise else fit_smooth_density(interval_counts, measurements.layout.cells, total, positions)
@@ -470,12 +466,12 @@ def _scale_positions(edges: FloatArray, counts: FloatArray) -> FloatArray:
     last = min(int(np.searchsorted(below, 1 - TUNING.tail_share)), len(edges) - 2)
     positions = np.empty(len(edges))
     positions[: first + 1] = np.linspace(0.0, 1.0, first + 1)
-    positions[last:] = np.linspace(BINS - 1.0, BINS, len(edges) - last)
+    positions[last:] = np.linspace(TUNING.bins - 1.0, TUNING.bins, len(edges) - last)
     if last > first:
         inner = edges[first : last + 1]
         if inner[0] > 0 or inner[-1] < 0:
             inner = np.sign(inner[0]) * np.log(np.abs(inner))
         if not inner[0] < inner[-1]:  # all records seem to lie on one number
             inner = np.arange(float(len(inner)))
-        positions[first : last + 1] = 1.0 + (BINS - 2.0) * (inner - inner[0]) / (inner[-1] - inner[0])
+        positions[first : last + 1] = 1.0 + (TUNING.bins - 2.0) * (inner - inner[0]) / (inner[-1] - inner[0])
     return positions

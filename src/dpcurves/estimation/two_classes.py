@@ -164,10 +164,8 @@ def _measure_departures(law: IntervalSums, values: FloatArray, total: int | None
             fitted
             + layer.repeat_for_children(_departure_fraction(layer, node * (1 - fraction), family_squares)) * departure
         )
-        squares, degrees_of_freedom = (
-            squares + float(family_squares.sum()),
-            degrees_of_freedom + len(fit) * int((layer.children - 1).sum()),
-        )
+        squares = squares + float(family_squares.sum())
+        degrees_of_freedom = degrees_of_freedom + len(fit) * int((layer.children - 1).sum())
     return Departures(spread_over_cells(counts, upward.layers[-1].width), squares, degrees_of_freedom)
 
 

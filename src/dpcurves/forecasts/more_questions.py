@@ -101,10 +101,8 @@ def _weighted_number_error(question: Any, result: curves.WeightedSummary, record
     """Return the absolute error of a weighted number; half the width of its interval if it is unknown."""
     values, steps = np.asarray(records[question.column], dtype=np.float64), weight_steps(question, records)
     is_present = ~np.isnan(values)
-    values, weights = (
-        np.clip(values[is_present], question.lower, question.upper),
-        steps[is_present] * result.weights.step,
-    )
+    values = np.clip(values[is_present], question.lower, question.upper)
+    weights = steps[is_present] * result.weights.step
     total = float(weights.sum())
     exact = {"count": total, "sum": float((weights * values).sum()), "mean": float(np.average(values, weights=weights))}
     error = abs(result.value - exact[result.statistic])

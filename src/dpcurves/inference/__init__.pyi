@@ -1,5 +1,4 @@
 from .bands import (
-    PILOT_DRAWS,
     Band,
     Sample,
     basic_interval,
@@ -58,7 +57,6 @@ from .two_samples import TwoSampleTest, mann_whitney_statistic
 __all__ = [
     "KNOWN_PROBABILITY",
     "LARGEST_UNIT_VARIANCE",
-    "PILOT_DRAWS",
     "USUAL_DRAWS",
     "Band",
     "Bracket",

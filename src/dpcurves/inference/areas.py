@@ -112,10 +112,8 @@ def area_interval(
     """
     if class_counts.may_lack_a_class(level):
         return 0.0, 1.0
-    pair_bounds, noise_effects = (
-        Pairs.from_counts(class_counts.counts[0], class_counts.counts[1], class_counts.is_tied),
-        simulate_pair_noise(class_counts.likely_counts, class_counts.noise, class_counts.is_tied),
-    )
+    pair_bounds = Pairs.from_counts(class_counts.counts[0], class_counts.counts[1], class_counts.is_tied)
+    noise_effects = simulate_pair_noise(class_counts.likely_counts, class_counts.noise, class_counts.is_tied)
     low, high = _area_ends(pair_bounds, noise_effects, None, level)
     if sampling is None:
         return low, high
@@ -134,10 +132,8 @@ def expected_width(class_counts: RankedClassCounts, level: float) -> float:
     Noise is simulated at the estimated counts, so that the result is almost independent of the released noise.
     """
     likely = class_counts.likely_counts
-    exact, noise_effects = (
-        Pairs.from_counts(likely[0], likely[1], class_counts.is_tied),
-        simulate_pair_noise(likely, class_counts.noise[:1], class_counts.is_tied),
-    )
+    exact = Pairs.from_counts(likely[0], likely[1], class_counts.is_tied)
+    noise_effects = simulate_pair_noise(likely, class_counts.noise[:1], class_counts.is_tied)
     pair_bounds = Pairs.from_counts(class_counts.counts[0], class_counts.counts[1], class_counts.is_tied)
     area = float(exact.concordant + exact.total - exact.discordant) / (2 * max(float(exact.total), 1.0))
     noise = [

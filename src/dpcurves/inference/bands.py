@@ -25,14 +25,13 @@ from ..arrays import BoolArray, FloatArray
 
 Band = tuple[FloatArray, FloatArray]
 
-PILOT_DRAWS = 200
-"""Draws that set the scale of each point, if draws come in chunks that are not stored."""
-
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
     """Numbers that steer simulated levels and bands; `benchmarks/tuning.py` varies each of them."""
 
+    pilot_draws: int = 200
+    """Draws that set the scale of each point of a band, if draws come in chunks that are not stored."""
     slack: float = 0.002
     """Probability by which a simulated level may fall short of the stated one."""
     risk: float = 0.025
@@ -83,8 +82,8 @@ def simultaneous_errors(deviations: Iterable[FloatArray], level: float) -> Float
     multiple of each standard deviation.
 
     For any scaling of the points, the largest scaled deviation of further draws has the law of the noise's. So chunks
-    are read once: if the first chunk has `PILOT_DRAWS` draws, or is the only one, it both scales and counts; else the
-    first chunks scale, and only later chunks count.
+    are read once: if the first chunk has `Tuning.pilot_draws` draws, or is the only one, it both scales and counts;
+    else the first chunks scale, and only later chunks count.
 
     Args:
         deviations: Simulated noise, in chunks of (draws, points).
@@ -127,7 +126,7 @@ def estimate_scales(chunks: Iterator[FloatArray]) -> tuple[FloatArray, Iterator[
     for chunk in chunks:
         remaining_chunks = chunks if draws > 0 else chain([chunk], chunks)
         squares, draws = squares + np.einsum("ij,ij->j", chunk, chunk), draws + len(chunk)
-        if draws >= PILOT_DRAWS:
+        if draws >= TUNING.pilot_draws:
             break
     return np.sqrt(squares / draws), remaining_chunks
 

@@ -49,10 +49,8 @@ def estimate_weight_ratios(weights: FloatArray, squares: FloatArray, noise: floa
     usable = positive_weights > max(noise, LEAST_RATIO)
     if np.count_nonzero(usable) < 2:
         return WeightRatios(overall, np.ones(len(squares)))
-    ratios, share = (
-        np.clip(squares[usable] / positive_weights[usable], 0.0, 1.0),
-        positive_weights[usable] / positive_weights[usable].sum(),
-    )
+    ratios = np.clip(squares[usable] / positive_weights[usable], 0.0, 1.0)
+    share = positive_weights[usable] / positive_weights[usable].sum()
     errors = (noise / positive_weights[usable]) ** 2
     between = max(float((share * ((ratios - mean_ratio) ** 2 - errors)).sum()), 0.0)
     shrinkage = between / np.maximum(between + errors, 1e-300)

@@ -68,6 +68,10 @@ def _search_end(excess: Excess, inside: FloatArray, end: FloatArray) -> FloatArr
 class Tuning:
     """Numbers that steer the limits of counts."""
 
+    variance_error_share: float = 1 / 10
+    """Fraction of the error probability of an interval of a mean, or a sum, that is spent on an upper bound of its
+    variance; the mean itself gets the other 9/10.
+    """
     search_z: float = 12.0
     """Standard deviations of sampling. A search for the upper end of a count stops at the count, plus the largest
     noise, plus this many standard deviations, plus a margin for small counts.
@@ -206,9 +210,6 @@ and what is divided by it is not known."""
 INTEGER_TOLERANCE = 1e-6
 """Records: rounding error of a whole number in double precision, so that 2.9999999 counts as 3."""
 
-VARIANCE_ERROR_SHARE = 1 / 10
-"""Fraction of the error probability of an interval of a mean, or a sum, that is spent on an upper bound of its
-variance; the mean itself gets the other 9/10."""
 LARGEST_UNIT_VARIANCE = 2.0
 """Squared half ranges: largest variance, with divisor n - 1, of values between -1 and 1: two records, one at each
 end."""
@@ -329,10 +330,8 @@ class ReleasedMoments(NamedTuple):
         released, noise = self.released_moments.records, self.noise.records
         clipped = min(max(float(released), 0.0), total)
         low, high = basic_interval(clipped, noise, level)  # impossible noisy counts must not narrow the interval
-        low, high = (
-            max(float(np.ceil(low - INTEGER_TOLERANCE)), 0.0),
-            min(float(np.floor(high + INTEGER_TOLERANCE)), total),
-        )
+        low = max(float(np.ceil(low - INTEGER_TOLERANCE)), 0.0)
+        high = min(float(np.floor(high + INTEGER_TOLERANCE)), total)
         if normal is None:
             return low, high
         ends = mean_intervals(np.atleast_1d(released), noise[:, None], normal[:, None], total, level)
@@ -385,10 +384,8 @@ class ReleasedMoments(NamedTuple):
             total: The number of records; infinite: private.
         """
         released, noise = self
-        estimate, errors = (
-            float(released.sum_of_values + middle * released.records),
-            noise.sum_of_values + middle * noise.records,
-        )
+        estimate = float(released.sum_of_values + middle * released.records)
+        errors = noise.sum_of_values + middle * noise.records
         level, variance_bound = self._sampling_level_and_variance(level, student)
         if student is not None:
             count, mean = max(float(released.records), 1.0), float(released.mean)
@@ -419,18 +416,14 @@ class ReleasedMoments(NamedTuple):
             ends = [-upper_quantile(-variances, coverage_each_side), upper_quantile(variances, coverage_each_side)]
             low, high = np.clip(ends, 0.0, LARGEST_UNIT_VARIANCE).tolist()
             return low, high
-        released, count, furthest_distance = (
-            found.unbounded_variance,
-            float(found.records),
-            1 + float(np.abs(found.mean)),
-        )
+        released = found.unbounded_variance
+        count = float(found.records)
+        furthest_distance = 1 + float(np.abs(found.mean))
         fourth_moment = np.inf
         if spread is not None:
-            tail_probability = VARIANCE_ERROR_SHARE * (1 - level)
-            level, fourth_moment = (
-                level + tail_probability,
-                spread.bound_fourth_moment(denoised.mean, count, 1 - tail_probability),
-            )
+            tail_probability = TUNING.variance_error_share * (1 - level)
+            level = level + tail_probability
+            fourth_moment = spread.bound_fourth_moment(denoised.mean, count, 1 - tail_probability)
 
         def errors(variance: FloatArray) -> FloatArray:
             """Return draws of the error of the released variance by noise and by sampling from a population of this
@@ -441,11 +434,9 @@ class ReleasedMoments(NamedTuple):
             )
             return np.asarray(released - variances + normal * np.sqrt(squares_variance))
 
-        inside, lowest, highest = (
-            np.clip(released, 0.0, LARGEST_UNIT_VARIANCE),
-            np.array(0.0),
-            np.array(LARGEST_UNIT_VARIANCE),
-        )
+        inside = np.clip(released, 0.0, LARGEST_UNIT_VARIANCE)
+        lowest = np.array(0.0)
+        highest = np.array(LARGEST_UNIT_VARIANCE)
         low, high = invert_contrast_test(
             lambda variance: released - variance, errors, level, inside, lowest, highest
         ).tolist()
@@ -456,7 +447,7 @@ class ReleasedMoments(NamedTuple):
         spent; `level` and infinity if none is needed or squares were not released."""
         if student is None or self.released_moments.sum_of_squares is None:
             return level, np.inf
-        tail_probability = VARIANCE_ERROR_SHARE * (1 - level)
+        tail_probability = TUNING.variance_error_share * (1 - level)
         return level + tail_probability, upper_quantile(self.minus_noise.variance, 1 - tail_probability)
 
 
@@ -684,11 +675,9 @@ def largest_absolute_interval(estimates: FloatArray, errors: FloatArray, level: 
     (True, True)
     """
     spent = 0.1  # fraction of the error probability
-    size, largest, selection_probability = (
-        np.abs(estimates),
-        float(np.abs(estimates).max()),
-        spent * (1 - level),
-    )
+    size = np.abs(estimates)
+    largest = float(np.abs(estimates).max())
+    selection_probability = spent * (1 - level)
     spread = errors.std(axis=0)
     # at least 2 draws must lie beyond an estimated quantile
     if selection_probability * (len(errors) + 1) < 2:

@@ -96,15 +96,22 @@ def _require_levels(p: ArrayLike) -> NDArray[np.float64]:
 # Intervals for one quantile, or a few, by a test at each edge.
 
 
-MOST_TESTED_QUANTILES = 9
-"""Quantiles up to which tests are used; for more, a band over all edges is about as narrow. For nine quantiles of a
-lognormal law on 1,000 cells tests are 0.86 to 0.97 times as wide, of beta(2, 3) on 64 cells 0.93 times: the number was
-chosen on these."""
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer intervals of quantiles."""
+
+    most_tested: int = 9
+    """Quantiles up to which tests are used; for more, a band over all edges is about as narrow. For nine quantiles of a
+    lognormal law on 1,000 cells tests are 0.86 to 0.97 times as wide, of beta(2, 3) on 64 cells 0.93 times: the number
+    was chosen on these."""
+
+
+TUNING = Tuning()
 
 
 def are_few(quantiles: int, level: float, draws: int) -> bool:
     """Return whether tests are used for this number of quantiles. It uses no released number, so coverage is kept."""
-    return 1 <= quantiles <= MOST_TESTED_QUANTILES and (draws + 1) * (1 - level) / (2 * quantiles) >= 1
+    return 1 <= quantiles <= TUNING.most_tested and (draws + 1) * (1 - level) / (2 * quantiles) >= 1
 
 
 def find_ends_by_tests(  # noqa: PLR0917

@@ -263,15 +263,11 @@ class _Contrast:
         numerator_noise, whole_noise = ratio.numerator_and_whole(counts.noise)
         moments = [np.einsum("ij,ij->j", first, second) / len(numerator_noise) for first, second in
                 combinations_with_replacement((numerator_noise, whole_noise), 2)]  # fmt: skip
-        variance, contrast_errors = (
-            QuadraticVariance(moments[0], -2 * moments[1], moments[2]),
-            (numerator_noise, whole_noise),
-        )
+        variance = QuadraticVariance(moments[0], -2 * moments[1], moments[2])
+        contrast_errors = (numerator_noise, whole_noise)
         if errors is not None:
-            variance, contrast_errors = (
-                variance.add(ratio.sampling_variance(counts.likely_counts)),
-                ratio.numerator_and_whole(errors),
-            )
+            variance = variance.add(ratio.sampling_variance(counts.likely_counts))
+            contrast_errors = ratio.numerator_and_whole(errors)
         likely, likely_whole = ratio.numerator_and_whole(counts.likely_counts)
         likely_ratio = np.divide(
             likely, likely_whole, out=np.full_like(likely_whole, 0.5), where=likely_whole >= LEAST_MASS
@@ -390,10 +386,8 @@ def population_roc_band(
     """
     sizes, largest = np.maximum(counts[:, -1], 1.0), np.zeros(len(noise))
     for class_noise, rate, size in zip(noise.swapaxes(0, 1), rates, sizes, strict=True):
-        sample, contrast = (
-            Sample(clip_unseen_shares(rate, size), size, generator),
-            class_noise - rate * class_noise[:, -1:],
-        )
+        sample = Sample(clip_unseen_shares(rate, size), size, generator)
+        contrast = class_noise - rate * class_noise[:, -1:]
         deviations = np.sqrt(
             np.mean(contrast**2, axis=0) + size * (sample.likely * (1 - sample.likely) + BAND_TUNING.levelling_variance)
         )

@@ -944,10 +944,8 @@ class ThresholdAnswers(Selection):
         """
         if not 0 < beta < 1:
             raise InvalidArgument("beta", f"must be a probability strictly between 0 and 1, as in 0.05, got {beta}")
-        threshold_error, sum_error = (
-            _tail_quantile(self.threshold_noise, beta / 4),
-            _tail_quantile(self.sum_noise, beta / 2 / self.comparisons),
-        )
+        threshold_error = _tail_quantile(self.threshold_noise, beta / 4)
+        sum_error = _tail_quantile(self.sum_noise, beta / 2 / self.comparisons)
         return (threshold_error + sum_error) / self.step
 
 

@@ -158,10 +158,8 @@ def _next_digit(digits: list[Residues], residue: Residues, modulus: int) -> Resi
     remainder, radix = residue, 1
     for prime, digit in zip(PRIMES, digits, strict=False):
         lower = _reduce_products(_reduce_products(digit, np.uint64(modulus)) * np.uint64(radix), np.uint64(modulus))
-        remainder, radix = (
-            _reduce_sums(remainder + (modulus - lower), np.uint64(modulus)),
-            radix * prime.modulus % modulus,
-        )
+        remainder = _reduce_sums(remainder + (modulus - lower), np.uint64(modulus))
+        radix = radix * prime.modulus % modulus
     return _reduce_products(remainder * np.uint64(pow(radix, -1, modulus)), np.uint64(modulus))
 
 

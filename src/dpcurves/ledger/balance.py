@@ -283,10 +283,8 @@ def require_allowances(
         ALLOWANCES.c.analyst.in_([accounts.WHOLE_PROJECT, analyst]),
     )
     balances = _current_allowances(chain, select(ALLOWANCES).where(*conditions))
-    project_balance, analyst_balance = (
-        balances.get((dataset, project, accounts.WHOLE_PROJECT)),
-        balances.get((dataset, project, analyst)),
-    )
+    project_balance = balances.get((dataset, project, accounts.WHOLE_PROJECT))
+    analyst_balance = balances.get((dataset, project, analyst))
     if project_balance is None:
         raise accounts.NoAllowance(
             "project", f"{project!r} has no allowance in {dataset!r}; ask the keeper of the ledger to set one"

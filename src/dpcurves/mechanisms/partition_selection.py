@@ -196,8 +196,10 @@ class ThresholdedCategories(QueryMechanism):
         return Plan(query, loss, adjacency, f"noise of at most {noise.threshold} on units of each name", law, error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return each selected category as an integer (`encode_name`), followed by its noisy number of units, in
-        alphabetical order.
+        """Return each selected category as an integer (`encode_name`), followed by its noisy number of units.
+
+        Categories are in alphabetical order. If more than `MOST_NAMES` exceed the threshold, those with the largest
+        noisy numbers of units are returned.
         """
         self.require_query(plan)
         noise = calibrate_category_noise(plan.loss, plan.adjacency)
@@ -256,11 +258,9 @@ class FalseSelectionLaw:
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
         """Return the weights of 0, 1, ... names, down to about ``2**-bits``, and a bound of the sum of the others."""
         fine = bits + self.names.bit_length()  # odds are about the reciprocal of the number of names
-        tail, q, unit = (
-            bound_exp_neg(self.rate * (self.threshold + 1), fine),
-            bound_exp_neg(self.rate, fine),
-            1 << fine,
-        )
+        tail = bound_exp_neg(self.rate * (self.threshold + 1), fine)
+        q = bound_exp_neg(self.rate, fine)
+        unit = 1 << fine
         # The odds are tail / (1 + q - tail), between these two numbers.
         lowest_odds = (tail[0] << fine) // (unit + q[1] - tail[0])
         highest_odds = (tail[1] << fine) // (unit + q[0] - tail[1]) + 1
@@ -323,8 +323,10 @@ class UniverseCategories(QueryMechanism):
         return Plan(query, loss, adjacency, name, PartitionDecisions(()), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return each selected name as an integer (`encode_name`), followed by its noisy number of units, in
-        alphabetical order.
+        """Return each selected name as an integer (`encode_name`), followed by its noisy number of units.
+
+        Names are in alphabetical order. If more than `MOST_NAMES` exceed their thresholds, those with the largest noisy
+        numbers of units are returned.
         """
         universe = self.require_query(plan).universe
         noise = calibrate_universe_noise(plan.loss, plan.adjacency, universe.sizes)

@@ -73,10 +73,8 @@ def calibrate_cauchy(epsilon: Fraction) -> CauchyCalibration:
         )
     # A larger epsilon than 32 is replaced by 32, so that hyperbolic functions do not overflow
     epsilon_float = float(min(epsilon, Fraction(32)))
-    alpha_at_equal_scales, alpha_at_changed_scales = (
-        2 * sinh(epsilon_float / 2),
-        2 * sqrt(exp(epsilon_float / 2) * sinh(3 * epsilon_float / 4) * sinh(epsilon_float / 4)),
-    )
+    alpha_at_equal_scales = 2 * sinh(epsilon_float / 2)
+    alpha_at_changed_scales = 2 * sqrt(exp(epsilon_float / 2) * sinh(3 * epsilon_float / 4) * sinh(epsilon_float / 4))
     alpha = Fraction(min(alpha_at_equal_scales, alpha_at_changed_scales)) * (1 - SLACK)
     return CauchyCalibration(alpha, float(Fraction(epsilon_float) / 2 - 2 * SLACK))
 

@@ -489,10 +489,8 @@ def _digit_weights(rate: Fraction) -> tuple[FloatArray, IntArray]:
 
     The initial relative error of at most ``2**-190`` doubles with each squaring and adds up along a row.
     """
-    mantissas, exponents = (
-        np.empty((PENALTY_DIGITS, 1 << DIGIT_BITS)),
-        np.empty((PENALTY_DIGITS, 1 << DIGIT_BITS), dtype=np.int64),
-    )
+    mantissas = np.empty((PENALTY_DIGITS, 1 << DIGIT_BITS))
+    exponents = np.empty((PENALTY_DIGITS, 1 << DIGIT_BITS), dtype=np.int64)
     # Rates above 64 natural-log units per unit of penalty count as 64: a weight below exp(-64) times another one never
     # matters
     base = _normalise(bound_exp_neg(min(rate, Fraction(64)), 2 * POWER_BITS)[0], -2 * POWER_BITS)

@@ -380,10 +380,8 @@ def _complementarity(point: InteriorPoint, direction: InteriorPoint, value_step:
     """Return the sum of variables times slacks after steps of these lengths."""
     product = 0.0
     for i in range(len(point.value)):
-        value, slack = (
-            point.value[i] + value_step * direction.value[i],
-            point.slack[i] + slack_step * direction.slack[i],
-        )
+        value = point.value[i] + value_step * direction.value[i]
+        slack = point.slack[i] + slack_step * direction.slack[i]
         product += value * slack
     return product
 

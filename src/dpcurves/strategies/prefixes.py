@@ -899,10 +899,8 @@ def refine_in_rounds(axis: Axis, setting: Setting) -> Strategy[TableCounts]:
     )
     is_rough = joint.tree_estimate.even_probability <= TUNING.even_probability
     if not makes_pilot_query and thirds > 1 and is_rough and has_atoms(joint.tree_estimate):
-        makes_pilot_query, tilings = (
-            True,
-            _choose_next_tilings(joint, pilot_fraction / first_fraction, find_atom_tilings),
-        )
+        makes_pilot_query = True
+        tilings = _choose_next_tilings(joint, pilot_fraction / first_fraction, find_atom_tilings)
     if thirds == 1:
         pilot_noise = Noise(base_noise.family, base_noise.parameter / pilot_fraction)
         outstanding = divide_outstanding_intervals(joint.tree_estimate, pilot_noise, first_tilings(layout, 1)[0])

@@ -89,8 +89,6 @@ FEWEST_ROUNDS = 3
 """Rounds. Least number of rounds of a search followed by a count."""
 ROUND_DIGITS = (1, 2, 5)
 """Digits. Leading digits of round numbers."""
-EVEN_RATIO = 2.6
-"""Ratio of two endpoints up to which an interval is cut into cells of equal width, else evenly on a log scale."""
 INTEGER_TOLERANCE = 1e-6
 """Absolute distance, in steps or units of a logarithm. Numbers closer than this count as equal, or as integers, when
 cells are chosen.
@@ -199,6 +197,8 @@ class Tuning:
     """Allocated cells from which numbers in an interval, or at its ends, may get separate cells."""
     least_cells: float = 1.5
     """Allocated cells from which an interval is cut."""
+    even_ratio: float = 2.6
+    """Ratio of two endpoints up to which an interval is cut into cells of equal width, else evenly on a log scale."""
     rounds_alone: int = 3
     """Rounds. Number of pilot queries, with equal budget fractions, if nothing but a range is asked for."""
 
@@ -709,10 +709,8 @@ def _count_on_cells(
     noise = setting.count_noise(state.remaining_budget)
     with np.errstate(over="ignore"):
         slot_bounds = np.concatenate([[-inf], np.array(pilot_counts.edges) / (step or 1.0), [inf]])
-    lower_counts, multiples = (
-        np.concatenate([records_below[:1], records_below, records_below[-1:]]),
-        np.ceil(slot_bounds.clip(-LARGEST_EDGE, LARGEST_EDGE) - INTEGER_TOLERANCE),
-    )
+    lower_counts = np.concatenate([records_below[:1], records_below, records_below[-1:]])
+    multiples = np.ceil(slot_bounds.clip(-LARGEST_EDGE, LARGEST_EDGE) - INTEGER_TOLERANCE)
     lower_counts = lower_counts[layout.begin + layout.width] - lower_counts[layout.begin]
     may_split = multiples[layout.begin + layout.width] - multiples[layout.begin] > 1 if step else layout.width > 1
     single_count = max(TUNING.single_share * pilot_counts.records, TUNING.single_ratio * sqrt(noise.variance))
@@ -830,7 +828,7 @@ def round_numbers_between(low: float, high: float, cells: float) -> list[float]:
         return [-edge for edge in reversed(round_numbers_between(-high, -low, cells))]
     if cells < TUNING.least_cells or low <= 0:
         return []
-    if high <= EVEN_RATIO * low:
+    if high <= TUNING.even_ratio * low:
         return _decimal_multiples_between(low, high, cells)
     powers = range(floor(log10(low)), ceil(log10(high)) + 1)
     marks = [

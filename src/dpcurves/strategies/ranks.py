@@ -173,10 +173,8 @@ def ask_even_intervals(
     """Count all records in even intervals; return their estimated shares, their endpoints, and the release."""
     coarse = _cut_axis(score, (), intervals)
     release = yield Step(CountQuery((coarse,), CountUse.CELLS), budget_fraction)
-    counts, variance = (
-        counts_inside_grid(release, coarse),
-        Evidence.from_release(release).sums.nested_law.parts[-1].noise.variance,
-    )
+    counts = counts_inside_grid(release, coarse)
+    variance = Evidence.from_release(release).sums.nested_law.parts[-1].noise.variance
     return shrink_shares(counts, variance), np.searchsorted(score.grid.edges, coarse.grid.edges), release
 
 

@@ -1,4 +1,9 @@
-"""SECRET. Central model: one curator sees all records and adds the noise once."""
+"""SECRET. The central model: one curator sees all records and adds the noise once.
+
+A question becomes a workload, and `Central.plan` turns that into one or several queries. `Central.plan_query` gives
+each a mechanism and its noise, from public facts alone. `Central.run` counts the records after the charge. Also called
+trusted curator or trusted aggregator (Dwork and Roth 2014, section 2.1; NIST SP 800-226, trust models).
+"""
 
 from __future__ import annotations
 
@@ -24,23 +29,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Curator:
-    """The curator, who sees all records. It has no repr.
+    """SECRET: the records that the curator counts, and the noise that was drawn for them. It has no repr.
 
     Attributes:
         records: The records that are counted.
-        memory: Noise and nodes opened so far under the current payment.
+        memory: Noise that was drawn under the current payment; later prefix counts use it again.
     """
 
     records: Records
     memory: Memory
 
 
-SEEDED, PAID = "seeded", "paid"
+SEEDED = "seeded"
+"""Field of a memory: 1 if its noise comes from a seed, 0 if from the operating system."""
+PAID = "paid"
+"""Field of a memory: the first 60 bits of the fingerprint of the query that was paid for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Central:
-    """The curator may run any mechanism; by default `AUTO` chooses one from public facts.
+    """The trust model of one curator, who may run any mechanism; by default `AUTO` chooses one from public facts.
 
     Formal guarantees: the release is one run of a mechanism on the exact table of the plan's query, with the
     contribution bound enforced before counting, so it loses at most ``plan.loss`` under ``plan.adjacency``. Prefix
@@ -58,18 +66,20 @@ class Central:
 
     @property
     def holders(self) -> tuple[type, ...]:
-        """Types of holders: one curator."""
+        """Types of the parties that hold records: one curator."""
         return (Curator,)
 
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
-        """Return an adaptive strategy where public facts favour it, because the curator keeps the records; one round
-        for a named mechanism.
+        """Return the strategy that answers a workload within a loss.
+
+        The curator can count again, so `AUTO` may choose several rounds, of which later ones depend on earlier answers.
+        With a named mechanism there is one round.
         """
         choose_strategy = choose_adaptive if isinstance(self.mechanism, MechanismChoice) else choose_one_round
         return choose_strategy(workload, Setting(loss, adjacency))
 
     def plan_query(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return the curator's plan of a query.
+        """Return the plan of one query: its mechanism, noise, loss and expected error, from public facts alone.
 
         Raises:
             UnsupportedQuery: the mechanism cannot answer it, or a dense query has too many cells.
@@ -110,8 +120,13 @@ class Central:
         return Release(plan, values, allotment, randomness.is_seeded, reasons=reasons)
 
     def _count_prefixes(self, plan: Plan, curator: Curator, randomness: Randomness) -> tuple[int, ...]:
-        """Return noisy counts of prefixes; the curator's memory keeps the noise. Raises `WrongArgumentType` if the
-        named mechanism has no memory.
+        """Return noisy counts below the edges that the query names.
+
+        Noise is drawn where an edge is asked for first and kept in the curator's memory, so equal edges have equal
+        counts however often they are asked.
+
+        Raises:
+            WrongArgumentType: the named mechanism has no memory.
         """
         if not isinstance(self.mechanism, LazyMechanism):
             raise WrongArgumentType(
@@ -123,12 +138,16 @@ class Central:
 
 
 def _open_memory(query: Query, memory: Memory, randomness: Randomness) -> None:
-    """Start the memory of a payment, or require that it continues: lost sums would be sampled again, with fresh noise.
+    """Start the memory of a payment, or check that it continues the one that was started.
 
-    Seeded noise, which can be reproduced, is never mixed with noise from the operating system.
+    If a memory were lost, its sums would be drawn again: two noises of one count can be averaged, so the loss would be
+    larger than was paid. Seeded noise can be subtracted, so it is never mixed with noise of the operating system.
+
+    Raises:
+        ValueError: the memory is lost, belongs to another query, or has noise of the other kind.
     """
-    # 15 hexadecimal digits fit a signed 64-bit integer
-    seeded, paid = int(randomness.is_seeded), int(fingerprint(query.charged_query)[:15], 16)
+    seeded = int(randomness.is_seeded)
+    paid = int(fingerprint(query.charged_query)[:15], 16)  # 15 hexadecimal digits fit a signed 64-bit integer
     header = {SEEDED: seeded, PAID: paid}
     stored_header = memory.keep(header) if query == query.charged_query else memory.recall(list(header))
     if stored_header.keys() != header.keys():

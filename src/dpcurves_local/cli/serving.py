@@ -1,4 +1,7 @@
-"""Local model: plans of reports and of their errors, and commands of servers and clients of reports over HTTPS."""
+"""Commands of the local model: `plan local`, and `local serve` and `local send`, which move reports over HTTPS.
+
+Reports are randomised on people's devices before they are sent; TLS protects them on the way.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ class ClassSizeOptions:
     """Option for the sizes of two classes whose labels are public."""
 
     positives: str | None = optional(
-        "P", "How many of the people are positives: then ways to estimate the area are shown."
+        "P", "Public number of people of the positive class; shows the ways to estimate the area under the ROC curve."
     )
 
     def parse_sizes(self, people: int) -> tuple[int, int] | None:
@@ -152,23 +155,25 @@ NEEDED = ("httptools", "prometheus_client", "starlette", "uvicorn")
 class ServerOptions:
     """Options for the file of reports, and for the address, certificate and limits of the server."""
 
-    store: str = option("REPORTS", "File of reports. It is made if it does not exist; else reports are appended.")
+    store: str = option("REPORTS", "File that reports are appended to; it is made if it does not exist.")
     listen: str = option("HOST:PORT", "Address to listen at.")
-    tls: str = option("FILE,FILE", "The server's certificate and its key: made if neither is there.")
+    tls: str = option("FILE,FILE", "Files of the server's certificate and key; both are made if neither exists.")
     connections: str = option("N", "Most open connections.", "512")
     header_timeout: str = option("SECONDS", "Timeout for the first request of a connection.", "10")
-    max_reports: str | None = optional("N", "The most reports that are kept (10 times the people, if not said).")
-    rate_per_address: str | None = optional("N", "The most reports a minute of one network address (any).")
-    rate: str | None = optional("N", "The most reports a minute of all (any).")
+    max_reports: str | None = optional(
+        "N", "The most reports that are stored; default: 10 times the people of the task."
+    )
+    rate_per_address: str | None = optional("N", "The most reports a minute of one network address; default: no limit.")
+    rate: str | None = optional("N", "The most reports a minute of all addresses; default: no limit.")
 
 
 @dataclass(frozen=True)
 class ConnectionOptions:
     """Options of the client's connection: the server's URL, its certificate, and the timeout."""
 
-    url: str = option("https://HOST:PORT", "Where the server answers.")
-    ca: str | None = optional("FILE", "The server's certificate; left out: the authorities that this machine believes.")
-    timeout: str = option("SECONDS", "How long to wait for an answer.", "60")
+    url: str = option("https://HOST:PORT", "Address of the server.")
+    ca: str | None = optional("FILE", "The server's certificate; default: the authorities that this machine trusts.")
+    timeout: str = option("SECONDS", "Timeout of an answer.", "60")
 
     def open_channel(self) -> Channel:
         """Return a TLS channel to the server. Raises `Misuse`: the URL is invalid, or the file has no certificate."""
@@ -183,12 +188,12 @@ class ConnectionOptions:
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """Options for one person's report, where DATA is no file of reports."""
+    """Options for the report of one person, whose row is given instead of a file of reports."""
 
-    task: str | None = optional("FILE", "The task document, where DATA is no file of reports.")
-    id: str | None = optional("NAME", "The person's name: DATA has this one row.")
-    memo: str | None = optional("FILE", "The file that keeps the report: sent again, it is the same one.")
-    invitation: str | None = optional("WORD", "The person's invitation, where the task asks for one.")
+    task: str | None = optional("FILE", "The task document, if DATA is a table and no file of reports.")
+    id: str | None = optional("NAME", "The name of the person whose single row DATA has.")
+    memo: str | None = optional("FILE", "File that stores the report, so that it is the same one if it is sent again.")
+    invitation: str | None = optional("WORD", "The person's invitation, if the task requires one.")
 
     def load_or_make_report(self, source: SourceOptions) -> bytes:
         """Return the person's first report from the memo file, or make and store it.
@@ -262,8 +267,10 @@ def serve(document: LocalTaskDocument, server_options: ServerOptions, monitoring
     )
 
 
-def send(source: SourceOptions, reporter: ReportOptions, way: ConnectionOptions) -> None:
-    """Send reports to a server: those of a file, or the report of one person, which is stored before it is sent.
+def send(source: SourceOptions, reporter: ReportOptions, connection: ConnectionOptions) -> None:
+    """Send reports to a server: those of a file, or the report of one person.
+
+    A person's report is stored in the memo file before it is sent.
 
     The command is idempotent: after any failure, it sends the same reports again, and each counts once.
 
@@ -272,9 +279,9 @@ def send(source: SourceOptions, reporter: ReportOptions, way: ConnectionOptions)
     from ..report_file import map_report_file
     from ..report_server import send_reports
 
-    server = way.open_channel()
+    server = connection.open_channel()
     reports = map_report_file(source.data) if _is_report_file(source) else reporter.load_or_make_report(source)
-    with server, show_progress_bar("octets of reports are sent", len(reports)) as progress:
+    with server, show_progress_bar("bytes of reports are sent", len(reports)) as progress:
         counts = send_reports(reports, server, progress, reporter.invitation or "")
     summary = f"sent: {counts.new + counts.known} reports, {counts.new} of them new to the server"
     print_to_console(make_console(), f"{summary}; {counts.refused} refused")

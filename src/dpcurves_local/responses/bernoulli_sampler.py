@@ -249,10 +249,8 @@ def choose_start_probability(many: int, size: int) -> int:
 def _estimate_set_cost(elements: int, size: int, numerator: int) -> float:
     """Return the expected cost of a set, in random bytes."""
     places, probability, share = count_binary_places(numerator), numerator / ONE_PROBABILITY, size / elements
-    missing_elements, deviation = (
-        size - probability * elements,
-        sqrt(elements * probability * (1 - probability)) or 1e-9,
-    )
+    missing_elements = size - probability * elements
+    deviation = sqrt(elements * probability * (1 - probability)) or 1e-9
     normal = (
         exp(-((missing_elements / deviation) ** 2) / 2) / sqrt(2 * pi),
         (1 + erf(missing_elements / deviation / sqrt(2))) / 2,

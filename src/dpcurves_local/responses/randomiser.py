@@ -178,11 +178,9 @@ class Randomiser(ABC):
 
         The answers are taken to be rare.
         """
-        p_other, p_two_others, sizes = (
-            float(self.support.p_other),
-            float(self.support.p_two_others),
-            np.arange(1.0, self.answers),
-        )
+        p_other = float(self.support.p_other)
+        p_two_others = float(self.support.p_two_others)
+        sizes = np.arange(1.0, self.answers)
         variances = sizes * p_other * (1 - p_other) + sizes * (sizes - 1) * (p_two_others - p_other**2)
         return float(variances.mean()) / float(self.support.gain) ** 2
 

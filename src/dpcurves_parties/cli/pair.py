@@ -371,10 +371,8 @@ class TaskServers:
         from ..serving.two_servers.owner import path_of_agreed_reports
         from ..shares.analyst import Analyst, list_assumptions
 
-        ticket, agreed_reports = (
-            Ticket.load(self.bearer.ticket, Role.ANALYST),
-            path_of_agreed_reports(Path(self.bearer.ticket)),
-        )
+        ticket = Ticket.load(self.bearer.ticket, Role.ANALYST)
+        agreed_reports = path_of_agreed_reports(Path(self.bearer.ticket))
         connection = Analyst(
             task,
             ticket,

@@ -530,11 +530,9 @@ class FastEngine:
             raise InvalidArgument(
                 "public", "must have contiguous words of keys; allocate them with CorrectionWords.allocate"
             )
-        ring, cells, pair = (
-            public.domain.ring,
-            np.ascontiguousarray(cells),
-            (first.copy(order="C"), second.copy(order="C")),
-        )
+        ring = public.domain.ring
+        cells = np.ascontiguousarray(cells)
+        pair = (first.copy(order="C"), second.copy(order="C"))
         owed, (single, wide) = np.zeros((len(cells), ring.words), np.uint64), self._schedules
         compile_generation(self.lanes, ring.words)(
             (cells, *pair, owed), public.seeds, public.values, public.turns, wide, single, public.domain.bits

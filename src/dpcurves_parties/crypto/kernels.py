@@ -644,14 +644,10 @@ def compile_node_evaluation(lanes: int) -> Callable[..., Any]:
         mark_wide, mark_single = np.empty((11, 2 * lanes), np.uint64), np.empty((11, 2), np.uint64)
         _expand_aes_key(key, mark_wide, lanes)
         _expand_aes_key(key, mark_single, 1)
-        child_seeds, blocks = (
-            np.empty((2, NODE_KEYS_AT_ONCE, 2), np.uint64),
-            np.empty((3, NODE_KEYS_AT_ONCE, 2), np.uint64),
-        )
-        messages, digests = (
-            np.empty((2 * NODE_KEYS_AT_ONCE, MESSAGE_WORDS), np.uint64),
-            np.empty((2 * NODE_KEYS_AT_ONCE, 4), np.uint64),
-        )
+        child_seeds = np.empty((2, NODE_KEYS_AT_ONCE, 2), np.uint64)
+        blocks = np.empty((3, NODE_KEYS_AT_ONCE, 2), np.uint64)
+        messages = np.empty((2 * NODE_KEYS_AT_ONCE, MESSAGE_WORDS), np.uint64)
+        digests = np.empty((2 * NODE_KEYS_AT_ONCE, 4), np.uint64)
         # 5: blocks of a mark (see `NodeMarkKey`): four of both children's hashes, one of their weights
         planes = np.zeros((5, NODE_KEYS_AT_ONCE, 2), np.uint64)
         for j in range(2 * NODE_KEYS_AT_ONCE):

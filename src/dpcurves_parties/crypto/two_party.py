@@ -616,16 +616,12 @@ def garble_one(job: Job, values: Given, randomness: RandomByteSource) -> Talk[li
         ProtocolError: a message was not the next one of the session. The error shows nothing of this party's inputs.
     """
     inputs = _create_single_inputs(job, values, InputOwner.GARBLER, randomness)
-    frames, sender, offset = (
-        MessageAuthenticator(job.digest, GARBLER),
-        BaseSender.create(randomness),
-        garbling.draw_offset(randomness),
-    )
-    nonce, seed, count = (
-        frames.draw_nonce(randomness),
-        randomness.random_bytes(SEED_SIZE),
-        count_transferred_bits(inputs.owners, inputs.widths),
-    )
+    frames = MessageAuthenticator(job.digest, GARBLER)
+    sender = BaseSender.create(randomness)
+    offset = garbling.draw_offset(randomness)
+    nonce = frames.draw_nonce(randomness)
+    seed = randomness.random_bytes(SEED_SIZE)
+    count = count_transferred_bits(inputs.owners, inputs.widths)
     yield frames.seal_message(nonce, sender.point)
     frames.mix_nonce(nonce)
     answer = frames.open_message((yield None), NONCE_SIZE + count * POINT_SIZE)

@@ -125,10 +125,8 @@ class PersonKeys:
 
     def create_bundle(self, task: bytes, person: int) -> KeyBundle:
         """Return the person's public keys with their signature for this task and person's number, for publication."""
-        hpke_public, signing_public = (
-            self.hpke_key.public_key().public_bytes_raw(),
-            self.signing_key.public_key().public_bytes_raw(),
-        )
+        hpke_public = self.hpke_key.public_key().public_bytes_raw()
+        signing_public = self.signing_key.public_key().public_bytes_raw()
         return KeyBundle(
             hpke_public,
             signing_public,

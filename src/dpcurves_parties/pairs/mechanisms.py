@@ -269,11 +269,9 @@ def plan_answers(
         UnsupportedQuery: the number of people is private, a person has several records, or the loss is not pure.
     """
     people = _require_people(loss, adjacency)
-    response, overlaps, kernel = (
-        plan_response(query, loss),
-        query.pairing.compute_expected_overlaps(people),
-        query.kernel,
-    )
+    response = plan_response(query, loss)
+    overlaps = query.pairing.compute_expected_overlaps(people)
+    kernel = query.kernel
     law = PairAnswers(
         people, *_round_overlaps(overlaps), kernel.least, kernel.most, kernel.step, response.offset, response.gain
     )

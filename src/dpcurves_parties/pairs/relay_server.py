@@ -84,10 +84,8 @@ class RelayServer:
         Raises:
             ValueError: as `create_relays`; or the address is not available.
         """
-        relays, context = (
-            self.create_relays(),
-            make_server_context(self.identity.certificate_file, self.identity.private_key_file, ()),
-        )
+        relays = self.create_relays()
+        context = make_server_context(self.identity.certificate_file, self.identity.private_key_file, ())
         describe_states = lambda: [relay.describe_status() for relay in relays.values()]  # noqa: E731
         serve(
             create_app(relays), ServerSettings(address, context, self.limits, self.monitoring, describe_states), ready

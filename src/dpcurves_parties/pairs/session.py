@@ -472,10 +472,8 @@ class PairSession:
     def _run_computation(self, randomness: Randomness) -> Talk[list[Bits]]:
         """Run this server's side of the circuit: server 0 garbles, server 1 evaluates; return its output shares."""
         job = self.pairs.build_job(self.name)
-        run_role, random_inputs = (
-            (garble, evaluate)[self.party],
-            [None] * len(job.final_step.owners) if job.final_step else [],
-        )
+        run_role = (garble, evaluate)[self.party]
+        random_inputs = [None] * len(job.final_step.owners) if job.final_step else []
         return run_role(job, self._prepare_inputs(randomness), randomness, random_inputs)
 
     def _prepare_inputs(self, randomness: Randomness) -> list[NDArray[np.uint64] | None]:

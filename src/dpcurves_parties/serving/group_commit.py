@@ -1,4 +1,8 @@
-"""Group commit: writes that wait at the same time share one transaction."""
+"""Group commit: writes that wait at the same time share one transaction.
+
+A transaction waits for the disk once, however many items it writes, so a busy server writes many items in the time of
+one. Also called batched or coalesced commit (Helland, Sammer, Lyon, Carr, Garrett and Reuter 1987).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from threading import Condition
 from time import sleep
 from typing import Generic, TypeVar
 
-LINGER = 0.05
+IDLE_SECONDS = 0.05
 """Seconds without an item after which the writer thread becomes idle."""
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -39,10 +43,10 @@ class GroupCommit(Generic[Item, Result]):
         on_idle: Callable[[], object] = lambda: None,
         gather_seconds: float = 0.0,
     ) -> None:
-        self._write, self._weight, self._most, self._rest = write, weight, max_weight, on_idle
-        self._gather, self._are_several = gather_seconds, False
+        self._write, self._weight, self._max_weight, self._on_idle = write, weight, max_weight, on_idle
+        self._gather_seconds, self._had_several = gather_seconds, False
         self._waiting: deque[tuple[Item, Future[Result]]] = deque()
-        self._coming, self._is_at_work = Condition(), False
+        self._changed, self._is_writing = Condition(), False
         self._thread = ThreadPoolExecutor(1, "group commit")
 
     def submit(self, item: Item) -> Future[Result]:
@@ -54,17 +58,17 @@ class GroupCommit(Generic[Item, Result]):
     def submit_all(self, items: Iterable[Item]) -> list[Future[Result]]:
         """Queue several items for the next groups; return a future for each, as `submit` does."""
         entries = [(item, Future[Result]()) for item in items]
-        with self._coming:
+        with self._changed:
             self._waiting.extend(entries)
-            if self._is_at_work:
-                self._coming.notify()
+            if self._is_writing:
+                self._changed.notify()
             else:
-                self._is_at_work = True
+                self._is_writing = True
                 self._thread.submit(self._write_groups)
         return [future for _, future in entries]
 
     def _write_groups(self) -> None:
-        """Write groups of waiting items until none arrives for `LINGER` seconds; then call `on_idle`. Runs in the
+        """Write groups of waiting items until none arrives for `IDLE_SECONDS` seconds; then call `on_idle`. Runs in the
         writer thread.
         """
         while group := self._take_group():
@@ -74,22 +78,23 @@ class GroupCommit(Generic[Item, Result]):
                     future.set_exception(outcome)
                 else:
                     future.set_result(outcome)
-        self._rest()
+        self._on_idle()
 
     def _take_group(self) -> list[tuple[Item, Future[Result]]]:
         """Return the next group of waiting items with their futures, of at most `max_weight` unless a single item is
         heavier; empty if none arrives.
         """
         group, weight = list[tuple[Item, Future[Result]]](), 0
-        with self._coming:
-            self._coming.wait_for(lambda: self._waiting, LINGER)
-        if self._gather and self._waiting and self._are_several:
-            sleep(self._gather)
-        with self._coming:
-            while self._waiting and (not group or weight + self._weight(self._waiting[0][0]) <= self._most):
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting, IDLE_SECONDS)
+        # A lone client would only wait; under load the next items arrive within this time.
+        if self._gather_seconds and self._waiting and self._had_several:
+            sleep(self._gather_seconds)
+        with self._changed:
+            while self._waiting and (not group or weight + self._weight(self._waiting[0][0]) <= self._max_weight):
                 group.append(self._waiting.popleft())
                 weight += self._weight(group[-1][0])
-            self._is_at_work, self._are_several = bool(group), len(group) > 1
+            self._is_writing, self._had_several = bool(group), len(group) > 1
         return group
 
     def _write_group(self, items: Sequence[Item]) -> Sequence[Result | BaseException]:

@@ -430,10 +430,8 @@ class CheckedCounting:
         if dropped is None:
             raise ProtocolError("peer", UNCHECKED, 409)
         numbers, marks_hash = self._compute_values(plan, dropped)
-        share, proof = (
-            AnswerShare(numbers, int(unpack_flags(dropped, self.status.reports).sum()), marks_hash=marks_hash),
-            self._proof(dropped),
-        )
+        share = AnswerShare(numbers, int(unpack_flags(dropped, self.status.reports).sum()), marks_hash=marks_hash)
+        proof = self._proof(dropped)
         return (
             share
             if proof is None
@@ -605,10 +603,8 @@ class TaskService(SharedTaskService[Task]):
         """
         if self.party != 0:
             raise ProtocolError("server", NO_LEADER, 404)
-        job, question = (
-            dap.CollectionJobRequest.from_bytes(message),
-            QuestionMessage.create(self._require_collectable(), (), "collection"),
-        )
+        job = dap.CollectionJobRequest.from_bytes(message)
+        question = QuestionMessage.create(self._require_collectable(), (), "collection")
         status = self._confirm_with_peer(question)
         counting = self._ensure_counting()
         own_share = counting.make_cell_share(self._plan(question, counting), self._post_to_peer)

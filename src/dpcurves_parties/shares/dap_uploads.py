@@ -61,10 +61,8 @@ class ReportVerifier:
         if not isinstance(encoding, HistogramEncoding) or not stored:
             return None
         public_size = encoding.public_size
-        public, shares = (
-            [report.share[:public_size] for report in stored],
-            [report.share[public_size:] for report in stored],
-        )
+        public = [report.share[:public_size] for report in stored]
+        shares = [report.share[public_size:] for report in stored]
         return encoding.scheme.verify_init(
             self.party, public, shares, [report.id for report in stored], self.verify_key
         )
@@ -225,10 +223,8 @@ class UploadLeader:
         shares = [stored.share for upload in uploads for _, stored in upload.valid_reports]
         are_shares = iter(_are_shares(self._service, shares) if shares else [])
         uploads = [upload.drop_invalid([next(are_shares) for _ in upload.valid_reports]) for upload in uploads]
-        name, offering = (
-            derive_contribution_id(self._service.task),
-            [upload for upload in uploads if upload.valid_reports],
-        )
+        name = derive_contribution_id(self._service.task)
+        offering = [upload for upload in uploads if upload.valid_reports]
         offers = [
             Offer(upload.owner, name, EarlierPolicy.STAYS, [stored for _, stored in upload.valid_reports])
             for upload in offering

@@ -606,10 +606,8 @@ class _JsonLinesWindows:
 
     def windows_after(self, tick: int) -> Iterator[Sequence[Window]]:
         """Yield the windows of steps after `tick` that have closed by now, in batches."""
-        last, windows = (
-            self._intake.schedule.last_closed_tick(self._intake.clock.now()),
-            self._intake.open_windows(tick),
-        )
+        last = self._intake.schedule.last_closed_tick(self._intake.clock.now())
+        windows = self._intake.open_windows(tick)
         with self._open_file() as file:
             for fields in parse_json_lines(file):
                 windows.count_tuple(fields, None)

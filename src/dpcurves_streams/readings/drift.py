@@ -14,12 +14,12 @@ from dpcurves.arguments import InvalidArgument, require_integer, require_probabi
 from dpcurves.arrays import FloatArray
 from dpcurves.curves.column_drift import (
     CATEGORY_STATISTICS,
-    SIMULATED_ALARM_RATIO,
     STATISTIC_FUNCTIONS,
     DriftCells,
     Shift,
     Statistic,
 )
+from dpcurves.curves.column_drift import TUNING as COLUMN_TUNING
 from dpcurves.data import Categories, Grid
 from dpcurves.data.grid import middles_of, require_clipped
 from dpcurves.inference.bands import safe_rank, upper_quantile
@@ -204,7 +204,7 @@ def alarm_level_and_draws(
     """
     if require_integer("windows_per_year", windows_per_year) < 1:
         raise InvalidArgument("windows_per_year", "at least 1 window per year is needed; give a narrower window")
-    false_alarm = SIMULATED_ALARM_RATIO * float(
+    false_alarm = COLUMN_TUNING.simulated_alarm_ratio * float(
         -np.expm1(log1p(-require_probability("false_alarm_rate", false_alarm_rate)) / windows_per_year)
     )
     needed = max(tuning.least_draws, ceil(tuning.beyond / false_alarm))

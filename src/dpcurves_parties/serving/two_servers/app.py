@@ -336,10 +336,8 @@ class Aggregator:
         identities = self._find_identities()
         ledger = Ledger.open(self.store)
         store = Store(self.store, f"server {self.party}")
-        jobs, workers = (
-            BlobStore.from_location(self.job_location) if self.job_location else None,
-            parse_workers(self.workers),
-        )
+        jobs = BlobStore.from_location(self.job_location) if self.job_location else None
+        workers = parse_workers(self.workers)
         resources = Resources(
             self.party, self.identity, store, ledger, self.store, self.peer_url, self.timeout, jobs, workers
         )  # fmt: skip

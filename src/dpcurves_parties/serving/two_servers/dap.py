@@ -443,11 +443,9 @@ class CollectionJobRequest:
             raise UnsupportedExtension
         nested_reader = Reader(extensions[0].extension_data)
         try:
-            config, suite, key = (
-                nested_reader.read_integer(1),
-                nested_reader.read_bytes(6),
-                nested_reader.read_vector(2),
-            )
+            config = nested_reader.read_integer(1)
+            suite = nested_reader.read_bytes(6)
+            key = nested_reader.read_vector(2)
             letter = HpkeCiphertext.from_reader(nested_reader)
             # 32: bytes of an X25519 public key
             fits = nested_reader.is_done and suite == _encode_hpke_suite() and len(key) == 32

@@ -476,10 +476,8 @@ def _refuse_uploads(state: TaskState, uploads: Sequence[Upload]) -> list[Excepti
 
 def _insert_uploads(connection: Connection, task: str, uploads: Sequence[Upload]) -> list[int | Exception]:
     """Insert uploads to a task that is locked and open, in a few statements for any number; return their outcomes."""
-    owners, ids = (
-        {upload.offer.owner for upload in uploads},
-        {one.id for upload in uploads for one in upload.offer.reports},
-    )
+    owners = {upload.offer.owner for upload in uploads}
+    ids = {one.id for upload in uploads for one in upload.offer.reports}
     bound = connection.execute(_BOUND, {"of": task, "owners": list(owners)})
     uses_before = {owner: _TicketUse(contribution, reports) for owner, contribution, reports in bound}
     stored_rows = connection.execute(_KNOWN, {"of": task, "ids": list(ids)})
