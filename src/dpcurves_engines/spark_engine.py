@@ -5,6 +5,8 @@ from __future__ import annotations
 import hmac
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from copy import copy
+from dataclasses import replace
 from hashlib import sha256
 from queue import Empty, Queue
 from time import monotonic
@@ -28,6 +30,7 @@ from dpcurves.records.value_names import value_name
 from . import spark_batches, spark_sql
 from .conformance import ConformanceReport, require_conformance, run_checks
 from .slots import OffsetConstants, Pieces, find_thresholds, tabulate_units
+from .spark_expressions import DerivingFrame, SparkDerivedColumns, are_values_equal
 
 # The connection to Spark Connect: encrypted except on loopback, a separate session, with bounded timeouts.
 SECONDS_TO_CONNECT = 20
@@ -260,6 +263,8 @@ def check_spark(url: str) -> ConformanceReport:
 
 FAILED = "Spark did not answer (its message is not shown, because it may quote a record); check its session and workers"
 COUNTED = "place bigint, high bigint, low bigint"
+UNEVALUATED = "Spark cannot evaluate this expression: simplify it, or add the column or the filter to a view"
+UNEQUAL = "this server evaluates the expression otherwise than dpcurves does: add the column or the filter to a view"
 
 
 class SparkEngine(CheckableSpark):
@@ -275,14 +280,48 @@ class SparkEngine(CheckableSpark):
         self.columns: tuple[Column, ...] = tuple(
             spark_sql.make_column(field.name, spark_sql.format_type(field)) for field in fields
         )
+        self._rows = DerivingFrame(frame, SparkDerivedColumns(self.columns))
         self._proven: set[Grid] = set()
+        self._proven_positions: set[int] = set()
         self._version = version
         self.moment: int | None = _try_hash_files(frame) if version is None else _hash_facts(version)
         self._require_unit()
         self._kept = CachedRows(self._read_rows, self._session, costly=unit != EACH_RECORD)
+        self._caches = [self._kept]
 
     def __repr__(self) -> str:
         return "SparkEngine(hidden)"
+
+    def derive(self, text: str, is_numeric: bool, argument: str) -> tuple[Column, int]:
+        """Return the column that an expression defines, and its position after the columns of the frame. Raises
+        `InvalidArgument`, by the schema and by public rows alone.
+        """
+        column, position = self._rows.derived.add(text, is_numeric, argument)
+        self._require_equal_values(self._rows, position, [position], argument)
+        return column, position
+
+    def filtered(self, where: str, keeps_failing_rows: bool) -> SparkEngine:
+        """Return an engine of the same frame in which only rows that pass the condition `where` have values; the others
+        are missing if `keeps_failing_rows`, else left out. Raises `InvalidArgument`, by the schema and by public rows
+        alone.
+        """
+        condition = self._rows.derived.add_condition(where)
+        engine = copy(self)  # with the session, the derived columns and the list of caches
+        engine._rows = replace(self._rows, condition=condition, keeps_failing_rows=keeps_failing_rows)
+        self._require_equal_values(engine._rows, condition, [], "where")
+        engine._kept = CachedRows(engine._read_rows, self._session, costly=self._unit != EACH_RECORD)
+        self._caches.append(engine._kept)
+        return engine
+
+    def _require_equal_values(self, rows: DerivingFrame, position: int, places: Sequence[int], argument: str) -> None:
+        """Refuse an expression that Spark cannot evaluate, or evaluates otherwise than NumPy. Reads no row."""
+        if position in self._proven_positions:
+            return
+        ((_, checked),) = self._rows.derived.find_derived([position])
+        hide_failure(lambda: rows.select_rows(places).schema, UNEVALUATED, argument)
+        if not hide_failure(lambda: are_values_equal(self._session, checked), UNEVALUATED, argument):
+            raise InvalidArgument(argument, UNEQUAL)
+        self._proven_positions.add(position)
 
     def _require_unit(self) -> None:
         """Refuse a unit's column whose type cannot identify a unit. Raises `InvalidArgument`."""
@@ -391,8 +430,7 @@ class SparkEngine(CheckableSpark):
             unit = self.columns[at].unit.format(f"c{at}")
             rows = self._kept.select_rows(sorted({*places, at}))
             return rows.selectExpr(*selected, f"coalesce(CAST({unit} AS STRING), '') AS name")
-        columns = [f"{self._quoted_name(index)} AS c{index}" for index in places]
-        digested = self._frame.selectExpr(*columns, f"{self._row_digest_sql()} AS digest")
+        digested = self._rows.select_rows(places, {"digest": self._row_digest_sql()})
         copy = "row_number() OVER (PARTITION BY digest ORDER BY digest)"
         return digested.selectExpr(*selected, f"concat(digest, ':', CAST({copy} AS STRING)) AS name")
 
@@ -430,8 +468,10 @@ class SparkEngine(CheckableSpark):
     def unit_sizes(self) -> dict[int, int]:
         """SENSITIVE: return the exact number of units by number of rows."""
         at = find_column(self._unit.column, self.columns)
-        rows = self._frame.selectExpr(f"{self._unit_sql(at)} AS unit").groupBy("unit").count()
-        columns = fetch_columns(rows.selectExpr("`count` AS n").groupBy("n").count())
+        rows = self._rows.select_rows([], {"unit": self._unit_sql(at)})
+        used = rows.selectExpr("unit", f"CAST({self._rows.passes or 'true'} AS BIGINT) AS used")
+        sizes = used.groupBy("unit").agg({"used": "sum"})
+        columns = fetch_columns(sizes.selectExpr("`sum(used)` AS n").groupBy("n").count())
         return dict(zip(columns["n"].tolist(), columns["count"].tolist(), strict=True))
 
     def sized_units(self, bound: BoundAxis, doublings: int) -> IntArray:
@@ -469,12 +509,15 @@ class SparkEngine(CheckableSpark):
 
     def using(self, unit: Unit) -> SparkEngine:
         """Return an engine on the same frame under another contribution bound."""
-        return type(self)(self._frame, unit, self._data_key, self._version)
+        engine = type(self)(self._frame, unit, self._data_key, self._version)
+        engine._rows, engine._proven_positions = self._rows, self._proven_positions  # its filter and derived columns
+        return engine
 
     def close(self) -> None:
-        """Drop the cache; the session belongs to its owner."""
-        with suppress(Exception):  # the server may be down
-            self._kept.drop_cache()
+        """Drop the caches, also of filtered rows; the session belongs to its owner."""
+        for cache in self._caches:
+            with suppress(Exception):  # the server may be down
+                cache.drop_cache()
 
     def _count_batches(
         self, bound: Sequence[BoundAxis], axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None = None
@@ -496,22 +539,22 @@ class SparkEngine(CheckableSpark):
     def _read_rows(self, places: Sequence[int]) -> Any:
         """Return the used rows with the columns at these positions, uncached."""
         if self._unit == EACH_RECORD:
-            return self._frame.selectExpr(*(f"{self._quoted_name(index)} AS c{index}" for index in places))
+            return self._rows.select_rows(places)
         return self._rank_used_rows(places)
 
     def _rank_used_rows(self, places: Sequence[int], *, with_size: bool = False) -> Any:
         """Return the used rows, ranked as by `used_rows_sql` of the DuckDB engine, with the same guarantee.
 
         The key is sent to the workers, and is not part of a statement. With `with_size`, one row per unit is used, and
-        a column `size` has the number of all rows of the unit.
+        a column `size` has the number of all rows of the unit. Rows that pass a filter are used first.
         """
-        selected = [f"{self._quoted_name(index)} AS c{index}" for index in places]
-        unit = f"{self._unit_sql(find_column(self._unit.column, self.columns))} AS unit"
-        texts = [
-            f"{spark_sql.rank_text_sql(self.columns[i], self._quoted_name(i))} AS t{i}" for i in self._find_countable()
-        ]
-        rows = self._frame.selectExpr(*selected, unit, *texts)
-        key, names = hmac_pads(self._key), [*(f"c{index}" for index in places), "unit"]
+        texts = {
+            f"t{i}": spark_sql.rank_text_sql(self.columns[i], self._quoted_name(i)) for i in self._find_countable()
+        }
+        unit = self._unit_sql(find_column(self._unit.column, self.columns))
+        rows, passes = self._rows.select_rows(places, {"unit": unit, **texts}), self._rows.passes
+        key, names = hmac_pads(self._key), [*(f"c{index}" for index in places), "unit", *([passes] if passes else [])]
+        rows = rows.select(*names, *texts)
         schema = ", ".join(
             f"{schema_field.name} {schema_field.dataType.simpleString()}"
             for schema_field in rows.schema.fields[: len(names)]
@@ -519,15 +562,16 @@ class SparkEngine(CheckableSpark):
         ranked = map_batches(
             rows, spark_batches.build_ranker(key["inner"], key["outer"], len(names)), f"{schema}, rank string"
         )
-        rank_sql = "row_number() OVER (PARTITION BY unit ORDER BY rank) AS turn"
+        order, selected = f"NOT {passes}, rank" if passes else "rank", names[: len(places)]
+        rank_sql = f"row_number() OVER (PARTITION BY unit ORDER BY {order}) AS turn"
         if with_size:
-            size = "count(*) OVER (PARTITION BY unit) AS size"
-            return ranked.selectExpr(*names, rank_sql, size).where("turn = 1").select(*names[:-1], "size")
-        return ranked.selectExpr(*names, rank_sql).where(f"turn <= {self._unit.records}").select(*names[:-1])
+            size = f"sum(CAST({passes or 'true'} AS BIGINT)) OVER (PARTITION BY unit) AS size"
+            return ranked.selectExpr(*names, rank_sql, size).where("turn = 1").select(*selected, "size")
+        return ranked.selectExpr(*names, rank_sql).where(f"turn <= {self._unit.records}").select(*selected)
 
     def _quoted_name(self, index: int) -> str:
         """Return the name of a column in backticks."""
-        return spark_sql.quote_identifier(self.columns[index].name)
+        return self._rows.quote_name(index)
 
     def _unit_sql(self, index: int) -> str:
         """Return SQL of a row's unit identifier; NULL if missing."""

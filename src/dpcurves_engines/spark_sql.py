@@ -132,7 +132,7 @@ def _is_named_sql(bound: BoundAxis, name: str) -> str:
     """
     column, value = bound.column, f"c{bound.place}"
     if column.value_type is not ValueType.DECIMAL:
-        return f"{column.text.format(value)} = {_text_literal(name)}"
+        return f"{column.text.format(value)} = {text_literal(name)}"
     integer_digits, _, decimals = name.removeprefix("-").partition(".")
     size, scale = (int(digits) for digits in column.declared_type.removeprefix("decimal(").removesuffix(")").split(","))
     is_representable = (
@@ -202,7 +202,7 @@ def cell_index_sql(slots: list[str], sizes: list[int]) -> str:
     return index
 
 
-def _text_literal(text: str) -> str:
+def text_literal(text: str) -> str:
     """Return SQL of exactly this text, as hexadecimal bytes."""
     return f"CAST(X'{text.encode('utf-8', 'backslashreplace').hex()}' AS STRING)"
 

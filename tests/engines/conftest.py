@@ -132,6 +132,12 @@ def spark_loader(session: Any) -> Load:
     return load
 
 
+@pytest.fixture(scope="session")
+def sail_load(sail: Any) -> Load:
+    """How a table comes into Spark."""
+    return spark_loader(sail)
+
+
 ENGINES = ("duckdb", "postgres", "debian", "sail")
 
 
@@ -141,5 +147,6 @@ def load(request: pytest.FixtureRequest) -> Load:
     if request.param == "duckdb":
         return lambda columns: pa.table(dict(columns))
     if request.param == "sail":
-        return spark_loader(request.getfixturevalue("sail"))
+        load: Load = request.getfixturevalue("sail_load")
+        return load
     return loader(request.getfixturevalue(f"{request.param}_url"))

@@ -41,6 +41,24 @@ def test_an_engine_that_rounds_otherwise_is_refused_before_the_charge(
         assert session.remaining == dp.PrivacyLoss.pure(1)
 
 
+def test_a_server_that_evaluates_expressions_otherwise_is_refused_before_the_charge(
+    sail: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dpcurves_engines import spark_expressions
+
+    frame = sail.createDataFrame(pa.table({"age": [30.0, 40.0], "word": ["a", "b"]}))
+    rounds_to_even = {**spark_expressions.TEMPLATES, "round": "CAST(bround({0}) AS DOUBLE)", "sqrt": "no_function({0})"}
+    monkeypatch.setattr(spark_expressions, "TEMPLATES", rounds_to_even)
+    with dp.Session(dp.spark(frame), budget=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE) as session:
+        for where, line in (
+            ("round(age) = 30", "where: this server evaluates the expression otherwise than dpcurves does: add the"),
+            ("sqrt(age) > 3", "where: Spark cannot evaluate this expression: simplify it, or add the column"),
+        ):
+            with pytest.raises(ValueError, match=line):
+                session.ask(dp.CdfQuestion("age", AGE.grid, where=where), dp.PrivacyLoss.pure(1))
+        assert session.remaining == dp.PrivacyLoss.pure(1)
+
+
 def test_statements_name_spark_and_errors_quote_nothing(sail: Any) -> None:
     frame = sail.createDataFrame(pa.table({"age": [30.0, 40.0], "word": ["1", "hidden"]}))
     with dp.Session(dp.spark(frame), budget=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE) as session:
@@ -103,8 +121,8 @@ def test_a_statement_of_sql_is_counted_where_its_table_lies(sail: Any) -> None:
     found = dp.sql(sail, "SELECT dp_cdf(wage, 0, 1000, 100) FROM pay WHERE region = 'north' GROUP BY region", **terms)
     assert "counts in Spark" in str(found.privacy)
     assert round(found["north"].count, -2) == 1000
-    with pytest.raises(ValueError, match="^where: this engine evaluates no filters .*; add a column to the table"):
-        dp.sql(sail, "SELECT dp_cdf(wage, 0, 1000, 100) FROM pay WHERE region = 'north'", **terms)
+    filtered = dp.sql(sail, "SELECT dp_cdf(wage / 2, 0, 500, 100) FROM pay WHERE region = 'north'", **terms)
+    assert round(filtered.count, -2) == 1000
     with pytest.raises(ValueError, match="Spark was not reached, or has no such table"):
         dp.sql(sail, "SELECT dp_count(wage) FROM `pay`.nowhere".replace("`", '"'), **terms)
 

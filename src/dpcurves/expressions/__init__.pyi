@@ -1,7 +1,14 @@
 from .builder import Expression, Operand, col, when
 from .checked import Checked, ValueType, check_expression, find_monotone_chain
 from .duckdb_sql import build_duckdb_sql
-from .evaluation import DECIMAL_NUMBER, SAFE_DAYS, FieldExpression, evaluate_expression, fold_constants
+from .evaluation import (
+    DECIMAL_NUMBER,
+    SAFE_DAYS,
+    FieldExpression,
+    evaluate_checked,
+    evaluate_expression,
+    fold_constants,
+)
 from .layers import LayeredCompiler
 from .lowering import lower_expression
 from .parsing import parse_expression
@@ -25,6 +32,7 @@ __all__ = [
     "check_expression",
     "col",
     "describe_published_names",
+    "evaluate_checked",
     "evaluate_expression",
     "find_column_names",
     "find_monotone_chain",

@@ -70,6 +70,7 @@ TEMPLATES: Mapping[str, str] = MappingProxyType({
     "and": "({0} AND {1})", "or": "({0} OR {1})", "not": "(NOT {0})",
     "is_null": "({0} IS NULL)", "is_not_null": "({0} IS NOT NULL)",
     "between": "({0} BETWEEN {1} AND {2})",
+    "starts_with": "starts_with({0}, {1})",
     "nullif": "CASE WHEN {0} = {1} THEN NULL ELSE {0} END",
     "truth_to_number": "CAST({0} AS DOUBLE)",
     "to_moment": f"CAST(CASE WHEN abs({{0}}) <= {SAFE_DAYS} THEN {{0}} END AS BIGINT) * 86400000000",

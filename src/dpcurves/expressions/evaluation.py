@@ -51,10 +51,21 @@ def evaluate_expression(node: Node, table: Mapping[str, Any], expected: ValueTyp
     names = [name for name in find_column_names(node) if name in table]
     columns = {name: _encode_column(table[name]) for name in names}
     schema = {**{str(name): ValueType.FIELD for name in table}, **{name: kind for name, (kind, _) in columns.items()}}
-    checked = lower_expression(check_expression(node, schema, expected))
     rows = len(next(iter(table.values()))) if len(table) else 0
+    values = {name: column for name, (_, column) in columns.items()}
+    return evaluate_checked(check_expression(node, schema, expected), values, rows)
+
+
+def evaluate_checked(checked: Checked, columns: Mapping[str, Array], rows: int) -> Array:
+    """Return the value of a checked expression for each of `rows` rows, with the guarantees of `evaluate_expression`.
+
+    Args:
+        checked: The expression.
+        columns: Values of its columns by name, as this module represents them: see `Array`.
+        rows: The number of rows.
+    """
     with np.errstate(all="ignore"):  # a warning would reveal a value
-        return _Evaluation({name: values for name, (_, values) in columns.items()}, rows).evaluate(checked)
+        return _Evaluation(columns, rows).evaluate(lower_expression(checked))
 
 
 class FieldExpression:

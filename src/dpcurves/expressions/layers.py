@@ -78,10 +78,10 @@ class LayeredCompiler(ABC):
             return f"CASE {branches} ELSE {arguments[-1]} END"
         if name == "substr":
             arguments = [arguments[0], *(f"{int(part.number)}" for part in checked.arguments[1:])]
-        if name in SHARED:
-            return f"{name}({', '.join(arguments)})"
+        if name in SHARED:  # of one argument the value is that argument, and Spark has no function of it
+            return f"{name}({', '.join(arguments)})" if len(arguments) > 1 else arguments[0]
         return self.write_operation(checked, arguments)
 
 
-SHARED = frozenset({"coalesce", "least", "greatest", "starts_with", "substr"})
+SHARED = frozenset({"coalesce", "least", "greatest", "substr"})
 """Functions that all dialects write as their name with arguments in brackets."""
