@@ -332,9 +332,9 @@ def _describe_cells(cells: QuadMesh | AxesImage) -> dict[str, Any]:
         x_edges, y_edges = corners[0, :, 0], corners[:, 0, 1]
     else:
         left, right, bottom, top = cells.get_extent()
-        rows, columns = np.shape(cells.get_array())[:2]
+        rows, columns = np.shape(np.asarray(cells.get_array()))[:2]
         x_edges, y_edges = np.linspace(left, right, columns + 1), np.linspace(top, bottom, rows + 1)
-    values = np.ma.filled(np.ma.asarray(cells.get_array(), dtype=float), np.nan)
+    values: Any = np.ma.filled(np.ma.asarray(cells.get_array(), dtype=float), np.nan)
     y_index, x_index = np.indices((len(y_edges) - 1, len(x_edges) - 1)).reshape(2, -1)
     return {
         "x": x_edges[x_index], "x_end": x_edges[x_index + 1], "y": y_edges[y_index], "y_end": y_edges[y_index + 1],
