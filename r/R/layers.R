@@ -1,101 +1,121 @@
-#' Layers of ggplot2: the result, and the band or the intervals around it.
-geom_released <- function(x, level = 0.95, population = FALSE, csv = NULL, ...) {
-  frame <- if (is.null(level)) as.data.frame(x) else bands(x, level, population, csv)
-  groups <- seq_along(unlist(x$evidence$question$by)) # columns of categories come first
-  frame$group <- if (is.null(x$curves)) x$kind else do.call(paste, c(frame[groups], sep = ", "))
-  ends <- c("lower", "upper")
-  if (population && all(paste0(ends, "_population") %in% names(frame))) {
-    frame[ends] <- frame[paste0(ends, "_population")]
+#' Layers of ggplot2 for a result, as Python draws it: marks, names of axes, logarithmic axes and panels.
+geom_released <- function(x, level = 0.95, population = FALSE, picture = NULL, ...) {
+  described <- picture_of(x, level, population, picture)
+  panels <- Map(shift_names, described$panels, seq_along(described$panels) - 1)
+  curves <- unique(unlist(lapply(panels, function(panel) lapply(panel$marks, function(mark) mark$curve))))
+  curves <- curves[nzchar(curves)]
+  layers <- unlist(lapply(panels, function(panel) {
+    unlist(lapply(panel$marks, function(mark) layers_of(mark, panel, curves, list(...))), recursive = FALSE)
+  }), recursive = FALSE)
+  first <- panels[[1]]
+  c(
+    layers, list(labs(x = first$x$label, y = first$y$label)), scales_of(panels),
+    if (nzchar(described$legend_title)) list(labs(colour = described$legend_title, fill = described$legend_title)),
+    if (length(panels) > 1) list(facet_wrap("panel", scales = "free")),
+    if (isTRUE(first$equal_scales)) list(coord_equal())
+  )
+}
+
+# The description that `--plot FILE.json` wrote, or that the command writes now.
+picture_of <- function(x, level, population, picture) {
+  if (is.null(picture)) {
+    picture <- tempfile(fileext = ".json")
+    on.exit(unlink(picture))
+    whom <- if (population) "--population" else "--no-population"
+    command(c("show", attr(x, "file"), "--plot", picture, "--level", format(level), whom))
   }
-  has <- function(...) all(c(...) %in% names(frame))
-  coloured <- if (is.null(x$curves)) aes() else aes(colour = .data$group, fill = .data$group)
-  together <- function(..., known = c("colour", "fill")) {
-    utils::modifyList(aes(...), coloured[names(coloured) %in% known])
+  described <- fromJSON(
+    paste(readLines(picture, warn = FALSE), collapse = "\n"), simplifyDataFrame = FALSE, simplifyMatrix = FALSE
+  )
+  if (!identical(as.numeric(described$picture), 1)) {
+    stop("picture: no description of a picture, as dpcurves writes it with --plot FILE.json", call. = FALSE)
   }
-  if (has("x", "y")) {
-    line <- geom_step(together(x = .data$x, y = .data$y, group = .data$group, known = "colour"), frame, ...)
-    return(c(if (has(ends)) list(shade(cells_of(frame), coloured)), line))
+  described
+}
+
+# Rows with names get places of their own in each panel, so that all panels share one axis with all names.
+shift_names <- function(panel, index) {
+  panel$title <- if (nzchar(panel$title)) panel$title else panel$x$label
+  if (panel$y$values != "names" || index == 0) return(panel)
+  apart <- 1000 * index
+  panel$y$ticks <- panel$y$ticks + apart
+  panel$marks <- lapply(panel$marks, function(mark) {
+    rows <- intersect(names(mark$columns), c("y", "y_end", "lower", "upper"))
+    mark$columns[rows] <- lapply(mark$columns[rows], function(values) values + apart)
+    mark
+  })
+  panel
+}
+
+# The layers of one mark; in a picture of several curves each has the colour of its curve, from the scale of the plot.
+layers_of <- function(mark, panel, curves, given) {
+  frame <- as.data.frame(lapply(mark$columns, function(values) if (is.list(values)) unlist(Map(one, values)) else values))
+  if (nrow(frame) == 0) return(NULL)
+  frame$panel <- panel$title
+  is_table <- any(vapply(panel$marks, function(mark) mark$type == "cells", TRUE)) # its numbers stand in their cells
+  is_of_curve <- length(curves) > 1 && nzchar(mark$curve)
+  if (is_of_curve) frame$curve <- factor(mark$curve, curves)
+  look <- function(...) {
+    constant <- list(...)
+    if (is_of_curve) constant[c("colour", "fill")] <- NULL
+    constant
   }
-  if (has("left", "right", "count")) {
-    frame <- densities(frame)
-    bars <- geom_rect(
-      together(xmin = .data$left, xmax = .data$right, ymin = 0, ymax = .data$count), frame, alpha = 0.5, ...
+  mapped <- function(known, ...) {
+    coloured <- if (is_of_curve) aes(colour = .data$curve, fill = .data$curve)[known] else NULL
+    utils::modifyList(aes(...), as.list(coloured))
+  }
+  draw <- function(geom, mapping, look, changed = given) {
+    list(do.call(geom, c(list(mapping, frame, inherit.aes = FALSE), utils::modifyList(look, changed))))
+  }
+  box <- function(known, ...) mapped(known, xmin = .data$x, xmax = .data$x_end, ymin = .data$y, ymax = .data$y_end, ...)
+  switch(mark$type,
+    line = draw(
+      geom_path, mapped("colour", .data$x, .data$y), look(colour = mark$color, alpha = mark$opacity, linetype = mark$style)
+    ),
+    region = draw(
+      geom_ribbon, mapped("fill", x = .data$x, ymin = .data$lower, ymax = .data$upper),
+      look(fill = mark$color, alpha = mark$opacity, colour = NA), list()
+    ),
+    intervals = draw(
+      geom_segment, mapped("colour", .data$x, .data$y, xend = .data$x_end, yend = .data$y_end),
+      look(colour = mark$color, alpha = mark$opacity, linewidth = 2), list()
+    ),
+    rectangles = draw(geom_rect, box("fill"), look(fill = mark$color, alpha = mark$opacity), list()),
+    points = draw(
+      geom_point, mapped("colour", .data$x, .data$y),
+      look(colour = mark$color, alpha = mark$opacity, shape = if (startsWith(mark$style, "hollow")) 1 else 16)
+    ),
+    texts = draw(
+      geom_text, mapped("colour", .data$x, .data$y, label = .data$text),
+      look(size = 3, vjust = if (is_table) 0.5 else -0.8), list()
+    ),
+    cells = c(
+      draw(geom_rect, box("fill", fill = .data$value), list(), list()),
+      list(scale_fill_gradient(low = "#f7fbff", high = "#4292c6", name = NULL))
     )
-    frame$middle <- (frame$left + frame$right) / 2
-    if (!has(ends)) return(list(bars))
-    spans <- together(x = .data$middle, y = .data$count, ymin = .data$lower, ymax = .data$upper)
-    return(list(bars, geom_pointrange(spans, frame, size = 0.1)))
-  }
-  if (has("fpr", "tpr")) {
-    line <- geom_path(together(x = .data$fpr, y = .data$tpr, group = .data$group, known = "colour"), frame, ...)
-    region <- c("fpr_lower", "fpr_upper", "tpr_lower", "tpr_upper")
-    if (population && all(paste0(region, "_population") %in% names(frame))) {
-      frame[region] <- frame[paste0(region, "_population")]
+  )
+}
+
+one <- function(value) if (is.null(value)) NA_real_ else value
+
+# Scales where numbers are no plain numbers of a linear axis: logarithms, dates, names.
+scales_of <- function(panels) {
+  scales <- lapply(c("x", "y"), function(side) {
+    axes <- lapply(panels, function(panel) panel[[side]])
+    axis <- axes[[1]]
+    known <- list()
+    if (axis$values == "names") {
+      known$breaks <- unlist(lapply(axes, function(each) each$ticks))
+      known$labels <- unlist(lapply(axes, function(each) each$names))
     }
-    if (!has(region)) return(list(line))
-    return(list(shade(region_of(frame), coloured), line))
-  }
-  if (x$kind == "contingency") {
-    frame$row <- factor(frame[[1]], rev(unique(frame[[1]])))
-    frame$column <- factor(frame[[2]], unique(frame[[2]]))
-    cells <- aes(x = .data$column, y = .data$row, fill = .data$count)
-    words <- aes(x = .data$column, y = .data$row, label = round(.data$count))
-    return(list(geom_tile(cells, frame, ...), geom_text(words, frame)))
-  }
-  pair <- Find(function(names) has(names), list(c("prob_pred", "prob_true"), c("p", "x"), c("statistic", "value")))
-  if (is.null(pair)) stop(sprintf("x: there is no layer for results of kind %s", x$kind), call. = FALSE)
-  if (!has(ends)) frame[ends] <- frame[pair[2]]
-  frame$place <- frame[[pair[1]]]
-  frame$height <- frame[[pair[2]]]
-  spans <- together(x = .data$place, y = .data$height, ymin = .data$lower, ymax = .data$upper)
-  list(geom_pointrange(spans, frame, ...))
-}
-
-# Cells of unequal width are drawn as records per unit of the axis, so that areas are counts; cells whose edges grow by
-# one factor are equal on a logarithmic axis: add scale_x_log10().
-densities <- function(frame) {
-  widths <- frame$right - frame$left
-  uneven <- function(widths) diff(range(widths)) > 1e-6 * max(widths)
-  geometric <- all(frame$left > 0) && !uneven(log(frame$right) - log(frame$left))
-  if (!uneven(widths) || geometric) return(frame)
-  heights <- intersect(names(frame), c("count", "lower", "upper", "lower_population", "upper_population"))
-  frame[heights] <- frame[heights] / widths
-  frame
-}
-
-# The region of a ROC curve, as Python draws it: between two false positive rates, the true positive rate lies above the
-# lower end of the last box that ends before them, and below the upper end of the first box that begins after them.
-region_of <- function(frame) {
-  parts <- lapply(split(frame, frame$group), function(part) {
-    part <- part[order(part$fpr_lower, part$fpr_upper), ]
-    edges <- sort(unique(c(0, part$fpr_lower, part$fpr_upper, 1)))
-    middles <- (head(edges, -1) + edges[-1]) / 2
-    before <- pmax(findInterval(middles, sort(part$fpr_upper), left.open = TRUE), 1)
-    after <- pmin(findInterval(middles, part$fpr_lower) + 1, nrow(part))
-    data.frame(
-      xmin = head(edges, -1), xmax = edges[-1], ymin = part$tpr_lower[before], ymax = part$tpr_upper[after],
-      group = part$group[1]
-    )
+    if (axis$values == "days") known$labels <- function(days) format(as.Date(days, origin = "1970-01-01"))
+    if (axis$values == "seconds") {
+      known$labels <- function(seconds) format(as.POSIXct(seconds, origin = "1970-01-01", tz = "UTC"))
+    }
+    if (axis$scale == "log") known$trans <- "log10"
+    if (axis$limits[1] > axis$limits[2]) known$trans <- "reverse"
+    if (length(known) == 0) return(NULL)
+    do.call(if (side == "x") scale_x_continuous else scale_y_continuous, known)
   })
-  do.call(rbind, parts)
-}
-
-# Between two edges a curve lies between what is known at both, so that a band is one rectangle for each cell.
-cells_of <- function(frame) {
-  parts <- lapply(split(frame, frame$group), function(part) {
-    part <- part[order(part$x), ]
-    first <- head(part, -1)
-    last <- part[-1, ]
-    data.frame(
-      xmin = first$x, xmax = last$x, ymin = pmin(first$lower, last$lower), ymax = pmax(first$upper, last$upper),
-      group = first$group
-    )
-  })
-  do.call(rbind, parts)
-}
-
-shade <- function(frame, coloured) {
-  spans <- aes(xmin = .data$xmin, xmax = .data$xmax, ymin = .data$ymin, ymax = .data$ymax)
-  spans <- utils::modifyList(spans, coloured[names(coloured) == "fill"])
-  geom_rect(spans, frame, inherit.aes = FALSE, alpha = 0.25)
+  Filter(Negate(is.null), scales)
 }

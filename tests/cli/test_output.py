@@ -23,7 +23,7 @@ def written(argument: str, file: Path) -> Output:
 
 @pytest.mark.parametrize("name", ["a.jpg", "a", ".svg", "a.svg.gz"])
 def test_another_ending_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(Misuse, match=r"^plot: a file that ends in \.svg, \.png, \.pdf is needed"):
+    with pytest.raises(Misuse, match=r"^plot: a file that ends in \.svg, \.png, \.pdf, \.json is needed"):
         Output(plot=str(tmp_path / name)).require_writable()
 
 

@@ -86,6 +86,14 @@ def survival(ax: Axes, names: list[str]) -> Axes:
     return ax
 
 
+def lines_apart(ax: Axes, names: list[str]) -> Axes:
+    for number, name in enumerate(names):
+        low = 1 - X / 500 * (number + 1)
+        draw_survival(X, low, PRIVACY, label="months", shades=[Shade(low, low, "95% band")], ax=ax, name=name)
+    set_legend_title(ax, names[0])
+    return ax
+
+
 def roc(ax: Axes, names: list[str]) -> Axes:
     for name in names:
         draw_roc(Y**2, Y, 0.7, PRIVACY, ax=ax, name=name)
@@ -126,7 +134,18 @@ def one_window(ax: Axes, names: list[str]) -> Axes:
 
 KINDS: dict[str, Callable[[Axes, list[str]], Axes]] = {
     kind.__name__: kind
-    for kind in (group_curves, survival, roc, small_multiples, means, contingency, forest, alarms, one_window)
+    for kind in (
+        group_curves,
+        survival,
+        lines_apart,
+        roc,
+        small_multiples,
+        means,
+        contingency,
+        forest,
+        alarms,
+        one_window,
+    )
 }
 
 
@@ -198,6 +217,7 @@ def check(kind: str, names: list[str], style: str) -> None:
 
 EVERY = list(product(KINDS, SETS, STYLES))
 SAMPLE = [
+    *(("lines_apart", "short", style) for style in ("slides", "dark", "narrow")),
     *(EVERY[number] for number in np.random.default_rng(5).permutation(len(EVERY))[:12]),
     ("survival", "right to left", "paper"),  # letters of the statement are wider than the estimate
     ("group_curves", "equal beginnings and ends", "slides"),  # the legend needs more than the largest height
@@ -237,3 +257,31 @@ def test_entries_are_cut_when_the_figure_can_grow_no_more() -> None:
     assert box.width * box.height <= (TUNING.legend_share + 0.02) * figure.bbox.width * figure.bbox.height
     assert len(set(texts)) == len(texts)
     assert box.x1 <= figure.bbox.width + 1
+
+
+def test_few_lines_that_end_apart_are_named_at_their_ends() -> None:
+    ax = lines_apart(headless_axes(), ["a", "b", "c", "d"])
+    layout = ax.figure
+    assert isinstance(layout, Figure)
+    layout.draw_without_rendering()
+    named = {text.get_text(): text for text in ax.texts if text.get_text() in list("abcd") and not text.get_gid()}
+    assert len(named) == 4
+    for line in ax.lines:
+        text = named[str(line.get_label())]
+        height = ax.transData.transform((0.0, float(np.asarray(line.get_ydata())[-1])))[1]
+        box = text.get_window_extent()
+        assert box.y0 < height < box.y1
+        assert box.x0 > ax.bbox.x1
+        assert text.get_color() == line.get_color()
+    legend = ax.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["95% band"]
+    places = [text.get_window_extent().bounds for text in named.values()]
+    layout.draw_without_rendering()
+    assert np.allclose([text.get_window_extent().bounds for text in named.values()], places)
+    draw_survival(X, 1 - X / 490, PRIVACY, label="months", ax=ax, name="e")  # ends beside the first
+    layout.draw_without_rendering()
+    legend = ax.get_legend()
+    assert legend is not None
+    assert {text.get_text() for text in legend.get_texts()} == {*"abcde", "95% band"}
+    assert not [text for text in ax.texts if text.get_text() in list("abcd")]

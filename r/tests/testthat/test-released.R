@@ -1,5 +1,6 @@
 kept <- function(name) read_released(system.file("extdata", name, package = "dpcurves", mustWork = TRUE))
 csv <- function(name) system.file("extdata", name, package = "dpcurves", mustWork = TRUE)
+pic <- function(name) system.file("extdata", "pictures", name, package = "dpcurves", mustWork = TRUE)
 command <- function() skip_if_not(nzchar(Sys.which("dpcurves")), "the command is not installed")
 
 test_that("columns are those of the command's CSV, to the last digit", {
@@ -36,60 +37,86 @@ test_that("a statement says the loss, whom it protects, and that noise came from
   expect_output(print(kept("cdf.json")), "cdf, 41 rows.*epsilon 1, add-remove")
 })
 
-test_that("a curve is drawn as steps within a band that holds it between edges, too", {
-  layers <- geom_released(kept("cdf.json"), csv = csv("cdf.csv"))
-  drawn <- ggplot2::ggplot_build(ggplot2::ggplot() + layers)
-  band <- ggplot2::layer_data(drawn$plot, 1)
-  steps <- ggplot2::layer_data(drawn$plot, 2)
-  told <- bands(kept("cdf.json"), csv = csv("cdf.csv"))
-  expect_equal(nrow(band), nrow(told) - 1)
-  expect_equal(band$ymin, head(told$lower, -1))
-  expect_equal(band$ymax, told$upper[-1])
-  expect_equal(steps$y, told$y)
-  expect_s3_class(layers[[2]]$geom, "GeomStep")
-  wider <- ggplot2::layer_data(ggplot2::ggplot() + geom_released(kept("cdf.json"), population = TRUE, csv = csv("cdf.csv")), 1)
-  expect_equal(wider$ymax, told$upper_population[-1])
+# Data of the layers whose marks have these types, in the order of the description.
+drawn <- function(name, types, ...) {
+  panel <- picture_of(NULL, NULL, NULL, pic(name))$panels[[1]]
+  marks <- panel$marks
+  plotted <- ggplot2::ggplot() + geom_released(kept(name), picture = pic(name), ...)
+  places <- which(vapply(marks, function(mark) mark$type, "") %in% types)
+  list(log = panel$x$scale == "log", marks = marks[places], data = lapply(places, function(place) ggplot2::layer_data(plotted, place)))
+}
+
+test_that("each kind has the numbers of its description", {
+  as <- list(
+    line = c(x = "x", y = "y"), region = c(x = "x", ymin = "lower", ymax = "upper"), points = c(x = "x", y = "y"),
+    intervals = c(x = "x", y = "y", xend = "x_end", yend = "y_end"), texts = c(label = "text"),
+    rectangles = c(xmin = "x", xmax = "x_end"), cells = c(xmin = "x", xmax = "x_end", ymin = "y", ymax = "y_end")
+  )
+  for (name in sub(".json$", "", list.files(system.file("extdata", "pictures", package = "dpcurves")))) {
+    both <- drawn(paste0(name, ".json"), names(as))
+    expect_gt(length(both$marks), 0)
+    for (place in seq_along(both$marks)) {
+      columns <- as[[both$marks[[place]]$type]]
+      for (column in names(columns)) {
+        values <- both$data[[place]][[column]]
+        if (both$log && startsWith(column, "x")) values <- 10^values
+        stored <- unlist(both$marks[[place]]$columns[[columns[[column]]]])
+        if (is.numeric(stored)) expect_equal(sort(abs(as.numeric(values))), sort(abs(stored))) else expect_equal(values, stored)
+      }
+    }
+  }
 })
 
-test_that("categories have a colour each, and all kinds are drawn", {
-  expect_silent(drawn <- ggplot2::ggplot() + geom_released(kept("regions.json"), csv = csv("regions.csv")))
-  expect_length(unique(ggplot2::layer_data(drawn, 2)$colour), 2)
-  expect_equal(nrow(ggplot2::layer_data(drawn, 1)), 80)
-  for (name in c("quantiles", "survival", "roc", "histogram", "summary")) {
-    plain <- ggplot2::ggplot() + geom_released(kept(paste0(name, ".json")), level = NULL)
-    expect_gt(nrow(ggplot2::layer_data(plain, 1)), 2)
-  }
+test_that("bands are those of the command's CSV, and contain the curve between edges, too", {
+  told <- bands(kept("cdf.json"), csv = csv("cdf.csv"))
+  both <- drawn("cdf.json", c("region", "line"))
+  named <- function(whom) Filter(function(mark) grepl(whom, mark$name), both$marks)[[1]]$columns
+  expect_equal(named("these records")$lower, told$lower, tolerance = 1e-9)
+  expect_equal(named("the population")$upper, told$upper_population, tolerance = 1e-9)
+  line <- both$marks[[which(vapply(both$marks, function(mark) mark$type, "") == "line")]]$columns
+  expect_equal(line$y, told$y, tolerance = 1e-9)
 })
 
 test_that("the region of a ROC curve is that of Python, for these records and for the population", {
   # rates of Python at a false positive rate of 0.2: ROC.band(0.95, population=...).steps()
-  ends <- list(c(0.6300579681002848, 0.7666706017902969), c(0.6049145834217409, 0.7860360265495284))
-  for (population in c(FALSE, TRUE)) {
-    layers <- geom_released(kept("roc.json"), population = population, csv = csv("roc.csv"))
-    region <- ggplot2::layer_data(ggplot2::ggplot() + layers, 1)
-    expect_equal(range(region$xmin, region$xmax), c(0, 1))
-    at <- region[region$xmin < 0.2 & region$xmax >= 0.2, ]
-    expect_equal(c(at$ymin, at$ymax), ends[[population + 1]])
+  ends <- list("these records" = c(0.6300579681002848, 0.7666706017902969), "the population" = c(0.6049145834217409, 0.7860360265495284))
+  both <- drawn("roc.json", "region")
+  for (whom in names(ends)) {
+    region <- both$data[[grep(whom, vapply(both$marks, function(mark) mark$name, ""))]]
+    expect_equal(range(region$x), c(0, 1))
+    at <- max(which(region$x < 0.2))
+    expect_equal(c(region$ymin[at], region$ymax[at]), ends[[whom]], tolerance = 1e-6)
   }
 })
 
-test_that("cells of unequal width are densities, and equal or geometric ones counts", {
-  drawn <- ggplot2::layer_data(ggplot2::ggplot() + geom_released(kept("uneven.json"), csv = csv("uneven.csv")), 1)
-  told <- bands(kept("uneven.json"), csv = csv("uneven.csv"))
-  expect_equal((drawn$xmax - drawn$xmin) * drawn$ymax, told$count)
-  even <- ggplot2::layer_data(ggplot2::ggplot() + geom_released(kept("histogram.json"), csv = csv("histogram.csv")), 1)
-  expect_equal(even$ymax, bands(kept("histogram.json"), csv = csv("histogram.csv"))$count)
-  geometric <- data.frame(left = c(1, 10), right = c(10, 100), count = c(5, 6))
-  expect_equal(densities(geometric), geometric)
+test_that("cells of unequal width are densities, equal ones counts, and geometric ones have a logarithmic axis", {
+  for (name in c("uneven", "histogram")) {
+    told <- bands(kept(paste0(name, ".json")), csv = csv(paste0(name, ".csv")))
+    line <- drawn(paste0(name, ".json"), "line")$marks[[1]]$columns
+    widths <- if (name == "uneven") told$right - told$left else 1
+    expect_equal(line$y[c(TRUE, FALSE)] * widths, told$count, tolerance = 1e-9)
+  }
+  scales <- ggplot2::ggplot() + geom_released(kept("geometric.json"), picture = pic("geometric.json"))
+  expect_equal(scales$scales$get_scales("x")$trans$name, "log-10")
+})
+
+test_that("categories have a colour each, and panels names of their own", {
+  plotted <- ggplot2::ggplot() + geom_released(kept("regions.json"), picture = pic("regions.json"))
+  lines <- drawn("regions.json", "line")
+  expect_length(unique(vapply(lines$data, function(data) data$colour[1], "")), 2)
+  expect_equal(plotted$labels$colour, "region")
+  pair <- ggplot2::ggplot_build(ggplot2::ggplot() + geom_released(kept("pair.json"), picture = pic("pair.json")))
+  expect_equal(nrow(pair$layout$layout), 2)
+  expect_error(geom_released(kept("cdf.json"), picture = system.file("extdata", "cdf.json", package = "dpcurves")), "^picture: ")
 })
 
 test_that("a contingency table has a tile with its count for each pair of categories", {
   plain <- as.data.frame(kept("contingency.json"))
   told <- bands(kept("contingency.json"), csv = csv("contingency.csv"))
   expect_equal(plain, told[names(plain)])
-  built <- ggplot2::ggplot() + geom_released(kept("contingency.json"), csv = csv("contingency.csv"))
-  expect_equal(nrow(ggplot2::layer_data(built, 1)), 6)
-  expect_equal(ggplot2::layer_data(built, 2)$label, round(told$count))
+  both <- drawn("contingency.json", c("cells", "texts"))
+  expect_equal(nrow(both$data[[1]]), 6)
+  expect_equal(as.numeric(sub("\n.*", "", both$data[[2]]$label)), round(told$count))
 })
 
 test_that("survival curves are survfit objects, in the band that was released", {
@@ -127,6 +154,8 @@ test_that("the command gives bands at a level, and plans", {
   narrow <- bands(kept("cdf.json"), level = 0.5, population = FALSE)
   wide <- bands(kept("cdf.json"), csv = csv("cdf.csv"))
   expect_equal(narrow$y, wide$y)
+  plotted <- ggplot2::ggplot() + geom_released(kept("cdf.json"), level = 0.5)
+  expect_equal(ggplot2::layer_data(plotted, 2)$ymin, narrow$lower) # behind it stands the area of all curves
   expect_lt(mean(narrow$upper - narrow$lower), mean(wide$upper - wide$lower))
   planned <- plan("cdf", column = "wage", grid = "0:200000:64", epsilon = 1, adjacency = "add-remove")
   expect_output(print(planned), "distribution function of wage: epsilon 1, add-remove")

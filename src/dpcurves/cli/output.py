@@ -51,12 +51,12 @@ def parse_json_object(option: str, text: str) -> dict[str, Any]:
     return parsed
 
 
-ENDINGS = (".svg", ".png", ".pdf")
+ENDINGS = (".svg", ".png", ".pdf", ".json")
 """File endings of plots."""
 ENDINGS_OF = MappingProxyType({"plot": ENDINGS, "xlsx": (".xlsx",), "html": (".html", ".htm")})
 """File endings that an option requires."""
 OTHERS = MappingProxyType({
-    ".csv": "csv", ".xlsx": "xlsx", ".html": "html", ".htm": "html", **dict.fromkeys(ENDINGS, "plot"),
+    ".csv": "csv", ".xlsx": "xlsx", ".html": "html", ".htm": "html", **dict.fromkeys(ENDINGS[:-1], "plot"),
 })  # fmt: skip
 """Options by the file ending that they write."""
 STANDARD_OUTPUT = "-"
@@ -94,7 +94,10 @@ class Output:
     json: str | None = optional(
         "FILE", "Write the result as JSON to this file; - writes JSON alone to standard output."
     )
-    plot: str | None = optional("FILE", "Plot the result to a file that ends in .svg, .png or .pdf.")
+    plot: str | None = optional(
+        "FILE",
+        "Plot the result to a .svg, .png or .pdf file; .json: the drawn numbers.",
+    )
     csv: str | None = optional("FILE", "Write the numbers and their interval bounds as CSV to this file.")
     csv_raw: Annotated[
         bool,
@@ -216,11 +219,11 @@ class Output:
         """Draw and write the plot, atomically, if asked for. Returns the file name, if it was written."""
         if self.plot is None:
             return ()
-        from ..display import save_figure, use_style
+        from ..display import save_picture, use_style
 
         with use_style(self.style, None), use_language(self.language):
             axes = draw()
-            _write_atomically("plot", Path(self.plot), lambda draft: save_figure(axes, draft))
+            _write_atomically("plot", Path(self.plot), lambda draft: save_picture(axes, draft))
         return (self.plot,)
 
 

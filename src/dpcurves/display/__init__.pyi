@@ -89,6 +89,7 @@ from .office import (
     suppress_rows,
     unescape_formula,
 )
+from .picture_description import PictureDescription, describe_picture, save_picture
 from .result_tables import (
     Bound,
     CellFormat,
@@ -168,6 +169,7 @@ __all__ = [
     "CurveDocument",
     "IntervalEnds",
     "LabelColumns",
+    "PictureDescription",
     "RefusalRow",
     "Region",
     "ResultTable",
@@ -188,6 +190,7 @@ __all__ = [
     "describe_columns",
     "describe_interval",
     "describe_mechanism",
+    "describe_picture",
     "describe_trust",
     "draw_alarms",
     "draw_bars",
@@ -242,6 +245,7 @@ __all__ = [
     "require_workbooks",
     "save_axes",
     "save_figure",
+    "save_picture",
     "select_row_indices",
     "set_legend_title",
     "set_title",

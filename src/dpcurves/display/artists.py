@@ -233,12 +233,15 @@ class Footnote(Annotation):
         self._write()
 
     def _write(self, renderer: RendererBase | None = None) -> None:
-        """Write all claims and notes, with the names of their curves unless all curves share them."""
+        """Write all claims and notes in lines as wide as the footnote."""
+        paragraphs, measure = self.list_statements(), measure_in(self, renderer)
+        self.set_text("\n".join(line for paragraph in paragraphs for line in self._break_lines(paragraph, measure)))
+
+    def list_statements(self) -> list[str]:
+        """Return all claims and notes, one a line, with the names of their curves unless all curves share them."""
         claims = list(self.claims) if len(self.claims) == 1 else _prefix_names(self.claims)
         notes = _prefix_names({text: names * (len(names) < self.curves) for text, names in self.notes.items()})
-        paragraphs = [paragraph for text in (*claims, *notes) for paragraph in text.splitlines()]
-        measure = measure_in(self, renderer)
-        self.set_text("\n".join(line for paragraph in paragraphs for line in self._break_lines(paragraph, measure)))
+        return [paragraph for text in (*claims, *notes) for paragraph in text.splitlines()]
 
     def _break_lines(self, paragraph: str, measure: Callable[[str], float]) -> list[str]:
         """Return a paragraph in lines that are measured to be at most as wide as the footnote."""

@@ -7,7 +7,8 @@ would overlap, moves legends off the data, and enlarges the figure instead of th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
 from warnings import catch_warnings, filterwarnings
@@ -17,15 +18,17 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import Collection, PathCollection
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
+from matplotlib.text import Annotation
 from matplotlib.ticker import FixedLocator, MaxNLocator
 from matplotlib.transforms import Bbox
 
 from ..translation import Reader
 from .artists import Footnote, measure_in
-from .numerals import LONGEST_LABEL, break_label, cut_middle, distinguish_labels, shorten_entries
+from .numerals import LONGEST_LABEL, break_label, count_columns, cut_middle, distinguish_labels, shorten_entries
 
 if TYPE_CHECKING:
     from matplotlib.backend_bases import RendererBase
@@ -63,6 +66,16 @@ class Tuning:
     """Characters of a turned category name; longer ones are cut in the middle."""
     row_gap: float = 2.0
     """Points between category names beside an axis."""
+    labelled_lines: int = 5
+    """Lines. The most lines that are named at their right ends instead of in the legend."""
+    label_letters: int = 20
+    """Characters of the longest name at the end of a line."""
+    label_height: float = 1.25
+    """Least distance of names at the ends of lines, as a ratio to the font size."""
+    line_reach: float = 0.97
+    """Share of the plot's width that a line with a name at its end reaches."""
+    label_contrast: float = 3.0
+    """Ratio of luminances that all lines need for names in their colours (WCAG 2.2, criterion 1.4.11)."""
 
 
 TUNING = Tuning()
@@ -70,6 +83,8 @@ CORNERS = ("upper right", "upper left", "lower right", "lower left", "center rig
 """Places of a legend inside a plot, in the order in which they are tried."""
 UNWRAPPED_LETTERS = 10_000
 """Characters of a line that is never reached: legend entries are laid out unwrapped at first."""
+LABEL_TITLE = "title of names at lines"
+"""Identifier of the text above the names at the ends of lines."""
 COLORBAR, STATEMENT = "<colorbar>", "<statement>"
 """Labels of axes that are no plots: of a colour bar, by matplotlib, and of the statement below several plots."""
 
@@ -95,8 +110,19 @@ class LegendRequest:
     label_color: str
     title_pad: float = 0.0
     """Points between the plot and its title, above the legend."""
+    has_line_labels: bool | None = None
+    """Whether lines are named at their ends; None: not decided."""
+    line_labels: list[Annotation] = field(default_factory=list)
+    """Names at the ends of lines, and the title above them."""
     longest_entry: int = 3 * LONGEST_LABEL
     """Characters. Longer entries are cut in the middle; lowered only when the figure can grow no more."""
+
+    def remove_line_labels(self) -> None:
+        """Remove the names at the ends of lines."""
+        for label in self.line_labels:
+            if label.axes is not None:
+                label.remove()
+        self.line_labels.clear()
 
 
 class FittedLayout(ConstrainedLayoutEngine):
@@ -114,6 +140,8 @@ class FittedLayout(ConstrainedLayoutEngine):
 
     def request_legend(self, ax: Axes, request: LegendRequest) -> None:
         """Add a legend of all labelled artists of `ax` where it covers no data, else above the plot."""
+        if ax in self._legends:
+            self._legends[ax].remove_line_labels()
         self._legends[ax] = request
         _create_legend(ax, request, 1, UNWRAPPED_LETTERS)
 
@@ -136,6 +164,8 @@ class FittedLayout(ConstrainedLayoutEngine):
         request = self._legends.get(ax)
         if request is not None:
             request.title = title
+            request.remove_line_labels()
+            request.has_line_labels = None
             _create_legend(ax, request, 1, UNWRAPPED_LETTERS)
 
     def execute(self, fig: Figure) -> None:
@@ -214,8 +244,12 @@ class FittedLayout(ConstrainedLayoutEngine):
     def _place_legend(self, ax: Axes, request: LegendRequest, fig: Figure, renderer: RendererBase) -> bool:
         """Leave the legend of `ax` where it is, or move it to a free corner or above the plot; return whether it
         changed."""
+        if ax.figure is not fig:
+            return False
+        if self._label_lines(ax, request, fig, renderer):
+            return True
         legend = ax.get_legend()
-        if legend is None or ax.figure is not fig:
+        if legend is None:
             return False
         before = _describe_legend(legend)
         if not request.is_above:
@@ -231,6 +265,68 @@ class FittedLayout(ConstrainedLayoutEngine):
             request.title_pad = pad
             ax.set_title(ax.get_title(), fontsize=ax.title.get_fontsize(), color=ax.title.get_color(), pad=pad)
         return moved or _describe_legend(placed) != before
+
+    def _label_lines(self, ax: Axes, request: LegendRequest, fig: Figure, renderer: RendererBase) -> bool:
+        """Name few lines that end apart at their right ends, and leave them out of the legend; return whether the
+        legend changed.
+
+        If the names come to lie on each other, as the plot becomes lower, all go back into the legend for good.
+        """
+        if request.has_line_labels is False or (ax.get_legend() is None and not request.line_labels):
+            return False
+        ends = self._find_line_ends(ax, request, fig)
+        if bool(ends) == bool(request.line_labels):
+            request.has_line_labels = bool(ends)
+            return False
+        request.has_line_labels = bool(ends)
+        request.remove_line_labels()
+        write, ground = partial(_write_line_label, ax, size=request.size), to_rgb(ax.get_facecolor())
+        colors = [to_rgb(line.get_color()) for line, _ in ends]
+        is_colored = all(_contrast(color, ground) >= self._tuning.label_contrast for color in colors)
+        for line, end in ends:
+            color = str(line.get_color()) if is_colored else request.label_color
+            request.line_labels.append(write(str(line.get_label()), end, color=color))
+        if ends and request.title:
+            title = cut_middle(" ".join(request.title.split()), self._tuning.label_letters)
+            highest = max((end for _, end in ends), key=lambda end: float(ax.transData.transform((0.0, end))[1]))
+            up = self._tuning.label_height * request.size
+            request.line_labels.append(write(title, highest, color=request.label_color, up=up))
+            request.line_labels[-1].set_gid(LABEL_TITLE)
+        if all(any(handle is line for line, _ in ends) for handle in ax.get_legend_handles_labels()[0]):
+            legend = ax.get_legend()
+            if legend is not None:
+                legend.remove()
+        else:
+            _create_legend(ax, request, 1, UNBROKEN)
+        return True
+
+    def _find_line_ends(self, ax: Axes, request: LegendRequest, fig: Figure) -> list[tuple[Line2D, float]]:
+        """Return the named lines of a plot with the heights of their right ends; empty unless they are few, reach the
+        right side, have short names and end apart."""
+        lines = [
+            handle
+            for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
+            if isinstance(handle, Line2D) and handle.get_linestyle() not in ("None", "", " ") and label.strip()
+        ]
+        if not 2 <= len(lines) <= self._tuning.labelled_lines or ax.get_label() == STATEMENT:
+            return []
+        ends = list[tuple[Line2D, float]]()
+        left, right = ax.transAxes.transform([(0.0, 0.0), (1.0, 1.0)])[:, 0]
+        for line in lines:
+            if not all(line.get_transform().contains_branch_seperately(ax.transData)):
+                return []  # a line across the plot, as of `axhline`
+            points = np.column_stack(line.get_data(orig=False)).astype(float)
+            points = points[np.isfinite(points).all(axis=1)]
+            name = str(line.get_label())
+            if not len(points) or "\n" in name or count_columns(name) > self._tuning.label_letters:
+                return []
+            across, upwards = ax.transData.transform(points[-1])
+            if across < left + self._tuning.line_reach * (right - left) or not ax.bbox.y0 <= upwards <= ax.bbox.y1:
+                return []
+            ends.append((line, float(points[-1, 1])))
+        heights = np.sort(ax.transData.transform([(points_end[1], points_end[1]) for points_end in ends])[:, 1])
+        least = self._tuning.label_height * request.size * fig.dpi / 72
+        return ends if np.diff(heights).min() >= least else []
 
     def _room_right_of(self, ax: Axes, fig: Figure) -> float:
         """Return the pixels from the left edge of a plot to the right edge of the figure, as wide as requested."""
@@ -387,7 +483,10 @@ def _row_growth(ax: Axes, fig: Figure, renderer: RendererBase) -> float:
 def _create_legend(ax: Axes, request: LegendRequest, columns: int, letters: int) -> Legend:
     """Create the legend of `ax` with entries wrapped at `letters` characters, and return it."""
     handles, labels = ax.get_legend_handles_labels()
-    if request.title:  # names of curves belong below the column that has these names
+    named = {label.get_text() for label in request.line_labels if label.get_gid() != LABEL_TITLE}
+    unnamed = [place for place, label in enumerate(labels) if label not in named]
+    handles, labels = [handles[place] for place in unnamed], [labels[place] for place in unnamed]
+    if request.title and not named:  # names of curves belong below the column that has these names
         order = sorted(range(len(labels)), key=lambda entry: not isinstance(handles[entry], Line2D))
         handles, labels = [handles[entry] for entry in order], [labels[entry] for entry in order]
     words = [
@@ -404,13 +503,34 @@ def _create_legend(ax: Axes, request: LegendRequest, columns: int, letters: int)
             "borderaxespad": 0.2,
         }
     legend = ax.legend(handles, words, fontsize=request.size, labelcolor=request.label_color, **where)
-    if request.title:
-        legend.set_title(request.title, prop=cast("Any", {"size": request.size}))
+    if request.title and not named:
+        title = break_label(cut_middle(request.title, request.longest_entry), letters)
+        legend.set_title("\n".join(title), prop=cast("Any", {"size": request.size}))
         legend.get_title().set(color=request.label_color, parse_math=False)
         legend.set_alignment("left")
     for text in legend.get_texts():
         text.set_parse_math(False)
     return legend
+
+
+def _write_line_label(ax: Axes, text: str, end: float, *, color: str, size: float, up: float = 0.0) -> Annotation:
+    """Write text right of the end of a line at the height `end`, and `up` points above it."""
+    return ax.annotate(
+        text, (1.0, end), (4.0, up), xycoords=("axes fraction", "data"), textcoords="offset points",
+        fontsize=size, color=color, verticalalignment="center", annotation_clip=False, parse_math=False,
+    )  # fmt: skip
+
+
+def _contrast(one: tuple[float, ...], other: tuple[float, ...]) -> float:
+    """Return the ratio of the relative luminances of two colours, from 1 to 21 (WCAG 2.2)."""
+
+    def luminance(color: tuple[float, ...]) -> float:
+        """Return the relative luminance of a colour of the sRGB space."""
+        parts = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in color]
+        return float(np.dot(parts, (0.2126, 0.7152, 0.0722)))
+
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
 
 
 def _describe_legend(legend: Legend) -> tuple[Any, ...]:

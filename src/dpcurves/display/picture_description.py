@@ -1,0 +1,452 @@
+"""A picture described once: its axes, marks, texts and statement as numbers, which any program can draw.
+
+matplotlib draws a result, and `describe_picture` reads what was drawn, so that a description has the drawn numbers of
+every kind of result. R and other programs draw the description and compute no band, density or region of their own.
+Imported only after matplotlib.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from os import PathLike
+from pathlib import Path as FilePath
+from typing import Any, Literal, cast
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.collections import Collection, LineCollection, PathCollection, PolyCollection, QuadMesh
+from matplotlib.colors import to_hex, to_rgba
+from matplotlib.image import AxesImage
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch, Polygon, Rectangle, StepPatch
+from matplotlib.path import Path
+from matplotlib.text import Text
+from matplotlib.ticker import FixedLocator, ScalarFormatter
+
+from .artists import DateFormatter, Footnote, PlainFormatter
+from .canvas import GREY, find_title, save_figure
+from .layout import COLORBAR
+from .numerals import IN_UTC
+
+VERSION = 1
+"""Version number of the form of descriptions."""
+
+MarkType = Literal["line", "region", "intervals", "rectangles", "points", "texts", "cells"]
+SHAPES = {"o": "circle", ".": "circle", "s": "square", "v": "triangle down", "^": "triangle", "D": "diamond",
+          "<": "arrow left", ">": "arrow right", "|": "tick", "_": "dash", "P": "plus"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PictureAxis:
+    """An axis of a panel.
+
+    Attributes:
+        label: The label, with the unit in parentheses.
+        scale: ``linear`` or ``log``.
+        limits: The numbers at its left and right end, or at its lower and upper end.
+        values: ``numbers``; ``days`` or ``seconds`` since 1970, which are drawn as dates; ``names`` of `ticks`.
+        unit_factor: The number that a tick of 1 means, if the label says "in millions".
+        ticks: Positions of names; empty on an axis of numbers.
+        names: Names at these positions.
+    """
+
+    label: str
+    scale: str
+    limits: tuple[float, float]
+    values: str = "numbers"
+    unit_factor: float = 1.0
+    ticks: Sequence[float] = ()
+    names: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class PictureMark:
+    """A mark of a panel, in the numbers of its axes.
+
+    Straight lines join the points of a line, and both borders of a region; a step has two points at one `x`. `columns`
+    has for each type of mark:
+
+    - ``line``: x, y
+    - ``region``: x, lower, upper
+    - ``intervals``, ``rectangles``: x, y, x_end, y_end of each
+    - ``points``: x, y
+    - ``texts``: x, y, text
+    - ``cells``: x, x_end, y, y_end, value of each cell
+
+    Attributes:
+        type: The type of the mark.
+        name: Its name in the legend; empty for a mark without a legend entry.
+        curve: Name of the curve that it belongs to, by its colour; empty in a picture of one curve.
+        color: Colour, as ``#rrggbb``; empty for cells, whose colours mean their values.
+        opacity: Opacity, from 0 to 1.
+        style: Dash pattern of a line, or shape of points; ``hollow`` before a shape that is not filled.
+        columns: Numbers or texts by name, of equal length; None where a line or region has a gap.
+    """
+
+    type: MarkType
+    name: str
+    curve: str
+    color: str
+    opacity: float
+    style: str
+    columns: Mapping[str, Sequence[float | str | None]]
+
+
+@dataclass(frozen=True)
+class PicturePanel:
+    """A panel of a picture.
+
+    Attributes:
+        title: Title of the panel among others; empty in a picture of one panel.
+        x: The axis from left to right.
+        y: The axis from bottom to top.
+        equal_scales: Whether a unit is as long on both axes.
+        marks: The marks in the order in which they are drawn.
+        remarks: Texts beside the marks, such as numbers at risk, and legend entries without a mark.
+    """
+
+    title: str
+    x: PictureAxis
+    y: PictureAxis
+    equal_scales: bool
+    marks: tuple[PictureMark, ...]
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PictureDescription:
+    """A picture as numbers and texts.
+
+    Attributes:
+        title: The title; empty if the picture has none.
+        panels: The panels, from top left to bottom right.
+        legend_title: Title of the legend, such as the column of the categories that curves are named after.
+        statement: The privacy statements and notes below the picture, one line each.
+    """
+
+    title: str
+    panels: tuple[PicturePanel, ...]
+    legend_title: str
+    statement: tuple[str, ...]
+
+    def to_json(self) -> str:
+        """Return the description as JSON text with a version number; infinite numbers are null."""
+        return json.dumps({"picture": VERSION, **_to_plain(asdict(self))}, allow_nan=False)
+
+    def list_curves(self) -> list[str]:
+        """Return the names of the curves, in the order in which they are drawn."""
+        return list(dict.fromkeys(mark.curve for panel in self.panels for mark in panel.marks if mark.curve))
+
+
+def describe_picture(ax: Axes) -> PictureDescription:
+    """Return the description of the picture that `ax` is a part of, without laying it out.
+
+    Raises:
+        TypeError: the picture has an artist of a class that descriptions do not have.
+    """
+    figure = ax.figure.get_figure(root=True)
+    drawn = [axes for axes in figure.axes if axes.get_label() != COLORBAR]
+    footnotes = [note for note in map(Footnote.from_axes, drawn) if note is not None]
+    panels = [axes for axes in drawn if _has_marks(axes)]
+    legends = [legend for legend in (*figure.legends, *(axes.get_legend() for axes in panels)) if legend is not None]
+    legend_titles = [_join_lines(legend.get_title().get_text()) for legend in legends if legend not in figure.legends]
+    return PictureDescription(
+        find_title(ax),
+        tuple(_describe_panel(axes, _join_lines(axes.get_title()) if len(panels) > 1 else "") for axes in panels),
+        next(filter(None, legend_titles), ""),
+        tuple(dict.fromkeys(line for note in footnotes for line in note.list_statements())),
+    )
+
+
+def save_picture(ax: Axes, path: str | PathLike[str]) -> None:
+    """Write the figure of `ax` to `path`, in the format of its suffix; for ``.json`` its description.
+
+    Raises:
+        ValueError: the suffix is not .svg, .png, .pdf or .json.
+    """
+    if FilePath(path).suffix.lower() != ".json":
+        return save_figure(ax, path)
+    FilePath(path).write_text(describe_picture(ax).to_json() + "\n", encoding="utf-8")
+
+
+def _has_marks(ax: Axes) -> bool:
+    """Return whether `ax` is a panel, rather than the place of a statement."""
+    return ax.axison and bool(ax.lines or ax.patches or ax.collections or ax.images)
+
+
+def _describe_panel(ax: Axes, title: str) -> PicturePanel:
+    """Return the description of one panel."""
+    names = _name_colors(ax)
+    marks, remarks = list[PictureMark](), list[str]()
+    texts = [text for text in ax.texts if not isinstance(text, Footnote)]
+    artists: list[Artist] = sorted([*ax.images, *ax.collections, *ax.patches, *ax.lines], key=Artist.get_zorder)
+    for artist in artists:
+        if artist.get_visible():
+            marks += _describe_artist(ax, artist, names)
+            remarks += _list_legend_notes(artist)
+    inside = [text for text in texts if _is_in_data(ax, text)]
+    remarks += [_join_lines(text.get_text()) for text in texts if text not in inside and text.get_text().strip()]
+    return PicturePanel(
+        title,
+        _describe_axis(ax.xaxis, ax.get_xlabel(), ax.get_xlim()),
+        _describe_axis(ax.yaxis, ax.get_ylabel(), ax.get_ylim()),
+        ax.get_aspect() != "auto",
+        (*_merge_rectangles(marks), *_describe_texts(inside)),
+        tuple(remarks),
+    )
+
+
+def _describe_axis(axis: Axis, label: str, limits: tuple[float, float]) -> PictureAxis:
+    """Return the description of an axis."""
+    formatter = axis.get_major_formatter()
+    values, ticks, names = "numbers", list[float](), list[str]()
+    if isinstance(axis.get_major_locator(), FixedLocator) and not isinstance(formatter, ScalarFormatter):
+        ticks = [float(tick) for tick in axis.get_majorticklocs()]
+        names = [_join_lines(text) for text in formatter.format_ticks(ticks)]
+        values = "numbers" if [f"{tick:g}" for tick in ticks] == names else "names"
+    elif isinstance(formatter, DateFormatter):
+        values = "seconds" if label.endswith(f"{IN_UTC})") else "days"
+    factor = formatter.unit_factor if isinstance(formatter, PlainFormatter) else 1.0
+    low, high = (float(limit) for limit in limits)
+    return PictureAxis(_join_lines(label), axis.get_scale(), (low, high), values, factor, ticks, names)
+
+
+def _name_colors(ax: Axes) -> dict[str, str]:
+    """Return the names of curves by colour: those of labelled lines, points and outlines, if there are several.
+
+    Lines in grey are no curves, but references such as the diagonal.
+    """
+    labelled = [
+        (_color_of(artist), _first_line(str(artist.get_label())))
+        for artist in (*ax.lines, *ax.patches)
+        if _legend_name(artist) and not _is_filled(artist) and _has_data(artist) and _color_of(artist) != GREY
+    ]
+    names = dict[str, str]()
+    for color, name in labelled:
+        names.setdefault(color, name)
+    return names if len(names) > 1 else {}
+
+
+def _describe_artist(ax: Axes, artist: Artist, names: Mapping[str, str]) -> Iterator[PictureMark]:
+    """Yield the marks of an artist. Raises `TypeError` for a class that descriptions do not have."""
+    if isinstance(artist, Line2D):
+        yield from _describe_line(ax, artist, names)
+    elif isinstance(artist, PathCollection):
+        x, y = np.asarray(artist.get_offsets(), dtype=float).T
+        yield _make_mark("points", artist, names, {"x": x, "y": y}, "circle")
+    elif isinstance(artist, LineCollection):
+        segments = np.array([path.vertices for path in artist.get_paths()], dtype=float).reshape(-1, 2, 2)
+        columns = dict(zip(("x", "y", "x_end", "y_end"), segments.reshape(-1, 4).T, strict=True))
+        yield _make_mark("intervals", artist, names, columns)
+    elif isinstance(artist, PolyCollection):
+        for path in artist.get_paths():
+            yield _make_mark("region", artist, names, _split_outline(path))
+    elif isinstance(artist, QuadMesh | AxesImage):
+        yield _make_mark("cells", artist, {}, _describe_cells(artist))
+    elif isinstance(artist, StepPatch):
+        yield _describe_stairs(artist, names)
+    elif isinstance(artist, Rectangle):
+        x, y, width, height = *artist.get_xy(), artist.get_width(), artist.get_height()
+        if not _is_in_data(ax, artist):  # as of `axvspan`, which is as high as the panel
+            y, height = ax.get_ylim()[0], float(np.diff(ax.get_ylim())[0])
+        numbers = {"x": [x], "y": [y], "x_end": [x + width], "y_end": [y + height]}
+        yield _make_mark("rectangles", artist, names, numbers)
+    elif isinstance(artist, Polygon) and len(np.unique(artist.get_xy(), axis=0)) == 4:  # a box
+        (x, y), (x_end, y_end) = artist.get_xy().min(axis=0), artist.get_xy().max(axis=0)
+        yield _make_mark("rectangles", artist, names, {"x": [x], "y": [y], "x_end": [x_end], "y_end": [y_end]})
+    else:
+        raise TypeError(f"a picture is described of known artists, got {type(artist).__name__}")
+
+
+def _describe_line(ax: Axes, line: Line2D, names: Mapping[str, str]) -> Iterator[PictureMark]:
+    """Yield the line of a matplotlib line, and its markers; nothing for one without data."""
+    if not _has_data(line):
+        return
+    x, y = (np.asarray(values, dtype=float) for values in line.get_data(orig=False))
+    if not _is_in_data(ax, line):  # as of `axhline`, which is as long as the panel
+        x, y = (_spread(values, limits) for values, limits in ((x, ax.get_xlim()), (y, ax.get_ylim())))
+        is_upright = line.get_transform() == ax.get_xaxis_transform(which="grid")
+        x, y = (np.asarray(line.get_xdata(), float), y) if is_upright else (x, np.asarray(line.get_ydata(), float))
+    if line.get_linestyle() not in ("None", "", " ") and line.get_linewidth() > 0:
+        corners = _find_corners(line) if _is_in_data(ax, line) else {"x": x, "y": y}
+        yield _make_mark("line", line, names, corners, _name_dash(line))
+    marker = str(line.get_marker())
+    if marker not in ("None", "", " "):
+        shape = SHAPES.get(marker, marker)
+        is_hollow = (
+            shape not in ("tick", "dash") and to_rgba(line.get_markerfacecolor())[:3] != to_rgba(line.get_color())[:3]
+        )
+        yield _make_mark("points", line, names, {"x": x, "y": y}, f"{'hollow ' * is_hollow}{shape}")
+
+
+def _spread(values: Any, limits: tuple[float, float]) -> Any:
+    """Return fractions of an axis as numbers between its limits."""
+    low, high = limits
+    return low + np.asarray(values, dtype=float) * (high - low)
+
+
+def _find_corners(line: Line2D) -> dict[str, Any]:
+    """Return the points of a line, with two points at each step of steps."""
+    line.recache()
+    path, style = line.get_path(), line.get_drawstyle()
+    if style == "default":
+        x, y = np.asarray(path.vertices, dtype=float).T
+        return {"x": x, "y": y}
+    from matplotlib.cbook import STEP_LOOKUP_MAP
+
+    x, y = STEP_LOOKUP_MAP[style](*np.asarray(path.vertices, dtype=float).T)
+    return {"x": x, "y": y}
+
+
+def _describe_stairs(stairs: StepPatch, names: Mapping[str, str]) -> PictureMark:
+    """Return the region below stairs, or between them and their baseline; without a baseline, their line."""
+    heights, edges, baseline = stairs.get_data()
+    x, upper = np.repeat(np.asarray(edges, float), 2)[1:-1], np.repeat(np.asarray(heights, float), 2)
+    if baseline is None:
+        return _make_mark("line", stairs, names, {"x": x, "y": upper}, _name_dash(stairs))
+    lower = np.repeat(np.broadcast_to(np.asarray(baseline, float), np.shape(heights)), 2)
+    return _make_mark("region", stairs, names, {"x": x, "lower": lower, "upper": upper})
+
+
+def _split_outline(path: Path) -> dict[str, Any]:
+    """Return both borders of the area of `fill_between`, from its outline.
+
+    The outline starts at one end of a border, follows the other border, and returns along the first; both have a point
+    at each position.
+    """
+    vertices = np.asarray(path.vertices, dtype=float)
+    size = (len(vertices) - 3) // 2
+    first, second = vertices[1 : size + 1], vertices[size + 2 : 2 * size + 2][::-1]
+    lower, upper = np.minimum(first[:, 1], second[:, 1]), np.maximum(first[:, 1], second[:, 1])
+    return {"x": first[:, 0], "lower": lower, "upper": upper}
+
+
+def _describe_cells(cells: QuadMesh | AxesImage) -> dict[str, Any]:
+    """Return edges and value of each cell of a mesh or an image, row by row."""
+    if isinstance(cells, QuadMesh):
+        corners = np.asarray(cells.get_coordinates(), dtype=float)
+        x_edges, y_edges = corners[0, :, 0], corners[:, 0, 1]
+    else:
+        left, right, bottom, top = cells.get_extent()
+        rows, columns = np.shape(np.asarray(cells.get_array()))[:2]
+        x_edges, y_edges = np.linspace(left, right, columns + 1), np.linspace(top, bottom, rows + 1)
+    values: Any = np.ma.filled(np.ma.asarray(cells.get_array(), dtype=float), np.nan)
+    y_index, x_index = np.indices((len(y_edges) - 1, len(x_edges) - 1)).reshape(2, -1)
+    return {
+        "x": x_edges[x_index], "x_end": x_edges[x_index + 1], "y": y_edges[y_index], "y_end": y_edges[y_index + 1],
+        "value": values.ravel(),
+    }  # fmt: skip
+
+
+def _describe_texts(texts: Sequence[Text]) -> Iterator[PictureMark]:
+    """Yield one mark of all texts at points of a panel."""
+    shown = [text for text in texts if text.get_text().strip()]
+    if shown:
+        places = [cast("Any", text).xy if hasattr(text, "xy") else text.get_position() for text in shown]
+        columns: dict[str, Any] = {
+            "x": [float(x) for x, _ in places], "y": [float(y) for _, y in places],
+            "text": [text.get_text() for text in shown],
+        }  # fmt: skip
+        yield PictureMark("texts", "", "", to_hex(shown[0].get_color()), 1.0, "", columns)
+
+
+def _merge_rectangles(marks: Sequence[PictureMark]) -> Iterator[PictureMark]:
+    """Yield the marks, with neighbouring rectangles of one look as one mark."""
+    merged: PictureMark | None = None
+    for mark in marks:
+        if merged is not None and (mark.type, mark.color, mark.opacity) == ("rectangles", merged.color, merged.opacity):
+            columns = {name: [*values, *mark.columns[name]] for name, values in merged.columns.items()}
+            merged = PictureMark(**{**vars(merged), "columns": columns})
+            continue
+        if merged is not None:
+            yield merged
+        merged = mark if mark.type == "rectangles" else None
+        if merged is None:
+            yield mark
+    if merged is not None:
+        yield merged
+
+
+def _make_mark(
+    kind: MarkType, artist: Artist, names: Mapping[str, str], columns: Mapping[str, Any], style: str = ""
+) -> PictureMark:
+    """Return a mark with the look of an artist."""
+    color = "" if kind == "cells" else _color_of(artist)
+    alpha = artist.get_alpha()
+    opacity = 1.0 if alpha is None else float(np.max(alpha))
+    numbers = {name: [float(value) for value in np.asarray(values, float).tolist()] for name, values in columns.items()}
+    return PictureMark(kind, _legend_name(artist), names.get(color, ""), color, opacity, style, numbers)
+
+
+def _legend_name(artist: Artist) -> str:
+    """Return the legend entry of an artist in one line; empty if it has none."""
+    label = artist.get_label()
+    return "" if label is None or str(label).startswith("_") else _join_lines(label)
+
+
+def _list_legend_notes(artist: Artist) -> list[str]:
+    """Return the legend entry of an artist that draws nothing, as a list."""
+    is_note = isinstance(artist, Line2D) and not _has_data(artist)
+    return [_legend_name(artist)] if is_note and _legend_name(artist) else []
+
+
+def _has_data(artist: Artist) -> bool:
+    """Return whether an artist draws anything: a line without points is the symbol of a legend entry."""
+    return not isinstance(artist, Line2D) or len(np.atleast_1d(artist.get_xdata())) > 0
+
+
+def _is_filled(artist: Artist) -> bool:
+    """Return whether an artist is an area."""
+    return isinstance(artist, Patch) and bool(artist.get_fill())
+
+
+def _is_in_data(ax: Axes, artist: Artist) -> bool:
+    """Return whether both coordinates of an artist are numbers of the axes."""
+    if isinstance(artist, Text):
+        coordinates = getattr(artist, "xycoords", None)
+        return coordinates == "data" if coordinates is not None else artist.get_transform() == ax.transData
+    return bool(all(artist.get_transform().contains_branch_seperately(ax.transData)))
+
+
+def _color_of(artist: Artist) -> str:
+    """Return the colour of an artist as ``#rrggbb``."""
+    if isinstance(artist, Line2D):
+        return to_hex(artist.get_color())
+    if isinstance(artist, Patch):
+        return to_hex(artist.get_facecolor() if artist.get_fill() else artist.get_edgecolor())
+    if isinstance(artist, LineCollection):
+        return to_hex(np.asarray(artist.get_edgecolor())[0])
+    return to_hex(np.asarray(cast("Collection", artist).get_facecolor())[0])
+
+
+def _name_dash(artist: Line2D | Patch) -> str:
+    """Return the name of a dash pattern: solid, dashed, dashdot or dotted."""
+    style = artist.get_linestyle()
+    named = {"-": "solid", "--": "dashed", "-.": "dashdot", ":": "dotted"}.get(str(style), str(style))
+    if named in ("solid", "dashed", "dashdot", "dotted"):
+        is_solid = named == "solid" and getattr(artist, "is_dashed", lambda: False)()
+        return "dashed" if is_solid else named
+    return "dotted"
+
+
+def _first_line(label: str) -> str:
+    """Return the first line of a legend entry, which has the name of the curve."""
+    return label.partition("\n")[0].strip()
+
+
+def _join_lines(text: object) -> str:
+    """Return a text in one line."""
+    return " ".join(str(text).split())
+
+
+def _to_plain(value: Any) -> Any:
+    """Return a value of JSON types, without infinite numbers and NaN."""
+    if isinstance(value, Mapping):
+        return {name: _to_plain(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_to_plain(entry) for entry in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
