@@ -19,6 +19,7 @@ import pytest
 import dpcurves as dp
 from dpcurves.cli.app import build
 from dpcurves.laws import Law
+from dpcurves_sim.cli import simulate
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "dpcurves"
@@ -277,7 +278,13 @@ def list_options(command: click.Command) -> Iterator[str]:
 
 def test_texts_name_options_and_functions_that_are_there() -> None:
     """A message that says what to type is no help if there is no such thing."""
-    known = {*list_options(build()), "--help", *OPTIONS_OF_OTHERS, *(f"dp.{name}" for name in dir(dp))}
+    known = {
+        *list_options(build()),
+        *list_options(simulate),
+        "--help",
+        *OPTIONS_OF_OTHERS,
+        *(f"dp.{name}" for name in dir(dp)),
+    }
     texts = (
         (file, node)
         for file in files()

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 import dpcurves as dp
 from dpcurves.arguments import InvalidArgument
 from dpcurves.cli.app import build
+from dpcurves.drafts import MARK
 from dpcurves.ledger import Account, Ledger
 from dpcurves.ledger.head_copy import RESTORED, find_folder
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
@@ -113,3 +114,17 @@ def test_a_ledger_works_where_no_head_can_be_kept_and_heads_say_nothing_of_quest
     with dp.Session({"age": [1.0, 1.5]}, budget=ONE, adjacency=dp.REPLACE_ONE) as session:  # in memory
         session.ask(dp.HistogramQuestion("age", dp.Grid(0, 2, cells=2)), ONE)
     assert not (tmp_path / "state").exists()
+
+
+def test_a_head_that_a_power_failure_cut_off_refuses_nothing_and_drafts_of_killed_writers_go(
+    url: str, heads: Path
+) -> None:
+    charge(url, "first")
+    (head,) = heads.iterdir()
+    whole = head.read_text()
+    (heads / f"{MARK}{'0' * 16}.head").write_text("3 ab")  # of a process that was killed
+    for cut in (0, 2, 4, len(whole) - 2, len(whole) - 1):  # "2 ab" passed for the head of another copy
+        head.write_text(whole[:cut])
+        charge(url, f"after {cut}")
+    assert list(heads.iterdir()) == [head]
+    assert head.read_text().startswith("7 ")

@@ -297,7 +297,7 @@ class FittedLayout(ConstrainedLayoutEngine):
             if legend is not None:
                 legend.remove()
         else:
-            _create_legend(ax, request, 1, UNBROKEN)
+            _create_legend(ax, request, 1, UNWRAPPED_LETTERS)
         return True
 
     def _find_line_ends(self, ax: Axes, request: LegendRequest, fig: Figure) -> list[tuple[Line2D, float]]:

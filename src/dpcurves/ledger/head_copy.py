@@ -7,18 +7,21 @@ entries and the seal of the last entry: neither reveals a question.
 from __future__ import annotations
 
 import os
+import re
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from threading import get_ident
 
 import sqlalchemy as sql
 
 from ..arguments import InvalidArgument
+from ..drafts import hold_draft
 from .chain import ENTRIES, Book, Chain
 
 VARIABLE = "DPCURVES_HEADS"
 """Environment variable of the folder of heads; ``off`` keeps none."""
+HEAD = re.compile(r"([0-9]{1,18}) ([0-9a-f]{64})\n")
+"""A whole file: the number of entries, and the seal of the last one."""
 RESTORED = "put back an older copy of the ledger"
 """Action of the event that records a legitimate restore."""
 
@@ -90,30 +93,28 @@ class HeadCopy:
             return
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self._path(book, self._folder)
-        draft = path.with_name(f"{path.name}.{os.getpid()}.{get_ident()}")
-        with open(draft, "w", encoding="ascii", opener=_open_private) as file:
-            file.write(f"{book.entries} {book.head}\n")
-        os.replace(draft, path)
+        with hold_draft(path, 0o600) as draft:  # the next writer removes the draft of a killed one
+            draft.write_text(f"{book.entries} {book.head}\n", encoding="ascii")
+            os.replace(draft, path)
 
     def _read(self, book: Book) -> tuple[int, str] | None:
-        """Return the stored number of entries and seal; None if none can be read."""
+        """Return the stored number of entries and seal; None if none can be read.
+
+        A file that a loss of power has cut off counts as none: it would pass for the head of another copy.
+        """
         if self._folder is None:
             return None
         try:
-            entries, head = self._path(book, self._folder).read_text(encoding="ascii").split()
-            return int(entries), head
+            text = self._path(book, self._folder).read_text(encoding="ascii")
         except (OSError, ValueError):
             return None
+        stored = HEAD.fullmatch(text)
+        return None if stored is None else (int(stored[1]), stored[2])
 
     @staticmethod
     def _path(book: Book, folder: Path) -> Path:
         """Return the file in a folder that holds the copy of this ledger's head; named by a digest."""
         return folder / f"{sha256(f'head of {book.name}'.encode()).hexdigest()[:32]}.head"
-
-
-def _open_private(path: str, flags: int) -> int:
-    """Open a file that only its owner can read."""
-    return os.open(path, flags, 0o600)
 
 
 def _read_seal(chain: Chain, entry: int) -> str | None:

@@ -1,0 +1,109 @@
+"""The exact model beside the product: what was acknowledged and shown, compared with databases after every event."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Any
+
+from .disk import SimulatedDisk
+from .world import Violation, World
+
+
+class LedgerAudit:
+    """Compares one ledger's file with what processes were told, each time that a transaction ended.
+
+    Invariants: an account has spent the sum of its grants, and at most its cap; a request has one grant; acknowledged
+    charges and answers stay, unchanged; an answer belongs to a grant; what is shown under one name is always the same,
+    and is paid and stored when it is shown.
+
+    Arguments:
+        world: The world.
+        path: The file of the ledger.
+        disk: Its disk, which counts commits, so that an unchanged file is not read again.
+    """
+
+    def __init__(self, world: World, path: Path, disk: SimulatedDisk) -> None:
+        self._path, self._disk = path, disk
+        self._seen = -1
+        self.charges: dict[str, int] = {}
+        self.answers: dict[tuple[str, int, int], str] = {}
+        self.shown: dict[Hashable, Hashable] = {}
+        self.is_stale = False
+        world.invariants.append(self.check)
+
+    def _read(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Return the rows of a query on the committed state of the ledger."""
+        return self._disk.read(self._path, query, *values)
+
+    def check(self) -> None:
+        """Compare the ledger with the model. Raises `Violation`."""
+        if self.is_stale or self._disk.commits == self._seen:
+            return
+        self._seen = self._disk.commits
+        self.check_now()
+
+    def check_now(self) -> None:
+        """Compare the ledger with the model, even if nothing was written. Raises `Violation`."""
+        if not self._path.exists():
+            if self.charges or self.answers:
+                raise Violation("the ledger is gone, with acknowledged charges")
+            return
+        grants = self._read("SELECT request, dataset, amount, entry FROM dpcurves_grants")
+        amounts = {request: amount for request, _, amount, _ in grants}
+        if len(amounts) < len(grants):
+            raise Violation("a request was charged twice")
+        spent_by_dataset: dict[str, int] = {}
+        for _, dataset, amount, _ in grants:
+            spent_by_dataset[dataset] = spent_by_dataset.get(dataset, 0) + amount
+        for dataset, cap, spent in self._read("SELECT dataset, cap, spent FROM dpcurves_accounts"):
+            if spent != spent_by_dataset.get(dataset, 0):
+                raise Violation(f"{dataset}: {spent} billionths are spent, and grants add up to another amount")
+            if spent > cap:
+                raise Violation(f"{dataset}: more is spent than the cap")
+        for request, amount in self.charges.items():
+            if amounts.get(request) != amount:
+                raise Violation(f"the acknowledged charge of {request!r} is missing")
+        self._check_answers({entry: request for request, _, _, entry in grants})
+
+    def _check_answers(self, names: dict[int, str]) -> None:
+        """Compare stored answers with the model, given the requests by grant. Raises `Violation`."""
+        stored = {}
+        for grant, turn, part, answer in self._read('SELECT "grant", turn, part, answer FROM dpcurves_answers'):
+            if grant not in names:
+                raise Violation("an answer is stored without a charge")
+            stored[names[grant], turn, part] = answer
+        for key, answer in self.answers.items():
+            if stored.get(key) != answer:
+                raise Violation(f"the acknowledged answer {key} is missing or was changed")
+
+    def acknowledge_charge(self, request: str, amount: int) -> None:
+        """Record that a process was told that a request is paid. Raises `Violation` if it is not in the ledger."""
+        rows = self._read("SELECT amount FROM dpcurves_grants WHERE request = ?", request)
+        if not rows and not self.is_stale:
+            raise Violation(f"a charge of {request!r} was acknowledged before it was committed")
+        if self.charges.setdefault(request, amount) != amount:
+            raise Violation(f"{request!r} was charged {amount}, and {self.charges[request]} before")
+
+    def show(self, name: Hashable, value: Hashable, request: str) -> None:
+        """Record that a value was shown to somebody. Raises `Violation` if it is unpaid, or another one than before."""
+        if not self._read("SELECT entry FROM dpcurves_grants WHERE request = ?", request):
+            raise Violation(f"{name} was shown, and {request!r} is not paid")
+        if self.shown.setdefault(name, value) != value:
+            raise Violation(f"{name} was shown twice, with different noise")
+
+    def acknowledge_answer(self, request: str, turn: int, part: int, answer: str) -> None:
+        """Record that a process was told that this is the stored answer."""
+        if self.answers.setdefault((request, turn, part), answer) != answer:
+            raise Violation(f"answer {turn} of {request!r} was given twice, with different noise")
+        query = (
+            'SELECT answer FROM dpcurves_answers a JOIN dpcurves_grants g ON a."grant" = g.entry'
+            " WHERE g.request = ? AND a.turn = ? AND a.part = ?"
+        )
+        if self._read(query, request, turn, part) != [(answer,)]:
+            raise Violation(f"answer {turn} of {request!r} was given before it was stored")
+
+    def count_entries(self) -> int:
+        """Return the number of entries of the ledger."""
+        rows = self._read("SELECT entries FROM dpcurves_book")
+        return int(rows[0][0]) if rows else 0

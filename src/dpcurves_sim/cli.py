@@ -1,0 +1,90 @@
+"""The command `dpcurves-sim`: many schedules, or one again."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from time import process_time
+
+import click
+
+from dpcurves.arguments import ArgumentError, InvalidArgument
+
+from .runner import MODULES, minimise, run_schedule
+from .world import Schedule
+
+SHARES = (("ledger", 0.85), ("sites", 0.15))
+"""Fraction of the schedules of each scenario."""
+
+
+def main() -> None:
+    """Run the command, and exit with status 1 if a schedule failed, with 2 if an argument is invalid."""
+    try:
+        simulate()
+    except ArgumentError as error:
+        print(f"dpcurves-sim: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+@click.command("dpcurves-sim")
+@click.argument("scenario", type=click.Choice([*MODULES, "all"]), default="all")
+@click.option("--seed", type=int, help="Run this seed alone, and print its last events.")
+@click.option("--events", default=150, show_default=True, help="Events after which no fault strikes.")
+@click.option("--skip", default="", help="Numbers of events without their fault, as in 12,40.")
+@click.option("--schedules", default=2000, show_default=True, help="Number of schedules.")
+@click.option("--first", default=0, show_default=True, help="Seed of the first schedule.")
+@click.option("--minimise", "is_minimised", is_flag=True, help="Shorten failing schedules before they are printed.")
+def simulate(
+    *, scenario: str, seed: int | None, events: int, skip: str, schedules: int, first: int, is_minimised: bool
+) -> None:
+    """Run protocols in a simulated world, and replay failing seeds."""
+    if seed is not None:
+        if scenario == "all":
+            raise InvalidArgument("scenario", "must be named with --seed, as in dpcurves-sim ledger --seed 7")
+        sys.exit(replay(Schedule(scenario, seed, events, parse_numbers(skip)), is_minimised))
+    if schedules < 1:
+        raise InvalidArgument("schedules", f"must be at least 1, got {schedules}")
+    shares = SHARES if scenario == "all" else ((scenario, 1.0),)
+    failures = [run_many(name, first, max(1, round(share * schedules)), events, is_minimised) for name, share in shares]
+    sys.exit(int(any(failures)))
+
+
+def parse_numbers(text: str) -> frozenset[int]:
+    """Return the numbers of events in a text such as 12,40. Raises `InvalidArgument` for another text."""
+    try:
+        return frozenset(int(number) for number in text.split(",") if number)
+    except ValueError:
+        raise InvalidArgument("skip", "must be numbers of events, as in 12,40") from None
+
+
+def run_many(scenario: str, first: int, schedules: int, events: int, is_minimised: bool) -> int:
+    """Run schedules with successive seeds, print each that fails and a line at the end, and return how many failed."""
+    start, faults, total, failures = process_time(), Counter[str](), 0, 0
+    for seed in range(first, first + schedules):
+        outcome = run_schedule(Schedule(scenario, seed, events))
+        faults, total = faults + outcome.faults, total + outcome.events
+        if outcome.violation:
+            failures += 1
+            print(minimise(outcome) if is_minimised else outcome, flush=True)
+    seconds = process_time() - start
+    print(
+        f"{scenario}: {schedules} schedules, {total:,} events, {sum(faults.values()):,} faults, {failures} failed,"
+        f" {seconds:.0f} CPU seconds",
+        flush=True,
+    )
+    return failures
+
+
+def replay(schedule: Schedule, is_minimised: bool) -> int:
+    """Run one schedule, and print its last events. Return 1 if it failed."""
+    outcome = run_schedule(schedule)
+    if outcome.violation:
+        print(minimise(outcome) if is_minimised else outcome)
+        return 1
+    print("\n".join(map(str, outcome.trace)))
+    print(f"{schedule.scenario}, seed {schedule.seed}: {outcome.events} events, {sum(outcome.faults.values())} faults")
+    return 0
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,384 @@
+"""Simulated disks: files in a folder in memory, of which a loss of power takes what was not flushed.
+
+Three kinds of storage are modelled. *Files* keep what was last flushed by `fsync`, and a folder keeps the names that it
+had when it was last flushed; a loss of power keeps the later state, the flushed one, or for contents a prefix.
+*Databases* are real SQLite files. A commit is durable if its connection has ``synchronous = FULL``, as SQLite documents
+for its log; else a loss of power may take it. SQLite itself is trusted here; `make crash` kills real processes inside
+it. *Stale copies*: an operator puts a copy of a database back that was taken earlier.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sql
+
+from dpcurves import drafts
+from dpcurves.ledger import chain, head_copy, sqlite
+
+from .world import KILL, POWER, World, replace_attributes
+
+FULL = "disk full"
+"""Fault: a write fails, and nothing was written."""
+BROKEN = "I/O error"
+"""Fault: a write reports an error, and may have been written."""
+SYNCHRONOUS_FULL = 2
+"""Value of SQLite's ``PRAGMA synchronous`` from which a commit waits for the disk."""
+ENDINGS = ("", "-wal", "-shm")
+"""Endings of the files of one SQLite database."""
+DATABASES = (".db", ".db-wal", ".db-shm")
+"""Endings of names that belong to databases."""
+
+
+@dataclass(eq=False)
+class _Flushed:
+    """What a loss of power cannot take: contents by inode, and names by folder."""
+
+    contents: dict[int, bytes] = field(default_factory=dict)
+    names: dict[str, dict[str, int]] = field(default_factory=dict)
+
+
+class SimulatedDisk:
+    """The disks of all machines of a world, each a folder of its own.
+
+    Arguments:
+        world: The world.
+        root: A new folder, best in memory.
+    """
+
+    def __init__(self, world: World, root: Path) -> None:
+        self._world, self.root = world, root
+        self._flushed = _Flushed()
+        self._graveyard = root / "flushed"
+        self._graveyard.mkdir()
+        self._writers: dict[int, Any] = {}
+        self._volatile: dict[str, dict[str, bytes]] = {}
+        self._readers: dict[str, tuple[int, sqlite3.Connection]] = {}
+        self.commits = 0
+        self.commits_by_file: Counter[str] = Counter()
+        self.stale: Path | None = None
+        world.on_kill.append(self._prepare_loss)
+
+    def make_folder(self, machine: str) -> Path:
+        """Return the folder of a machine, made if it is missing."""
+        folder = self.root / machine
+        folder.mkdir(exist_ok=True)
+        self._flushed.names.setdefault(str(folder), {})
+        return folder
+
+    # Files
+
+    def flush(self, descriptor: int) -> None:
+        """Mark the file or folder of a descriptor as flushed to disk."""
+        path = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
+        if self.root not in path.parents:
+            return
+        if path.is_dir():
+            self._flush_names(path)
+        elif path.exists():
+            self._flushed.contents[path.stat().st_ino] = path.read_bytes()
+
+    def flush_all(self, folder: Path) -> None:
+        """Mark a folder and all its files as flushed to disk."""
+        for path in self._list_files(folder):
+            self._flushed.contents[path.stat().st_ino] = path.read_bytes()
+        self._flush_names(folder)
+
+    def _flush_names(self, folder: Path) -> None:
+        """Keep the names of a folder, and links to their files, so that a loss of power can bring them back."""
+        names = {}
+        for path in folder.iterdir():
+            inode = path.stat().st_ino
+            names[path.name] = inode
+            grave = self._graveyard / str(inode)
+            if not grave.exists():
+                os.link(path, grave)
+        self._flushed.names[str(folder)] = names
+
+    @staticmethod
+    def _list_files(folder: Path) -> list[Path]:
+        """Return the files of a folder that are no databases, in the order of their names."""
+        return sorted(path for path in folder.iterdir() if path.is_file() and not path.name.endswith(DATABASES))
+
+    def _lose_unflushed(self, folder: Path) -> None:
+        """Take what a machine's disk had not flushed: names, contents, and commits."""
+        world, names = self._world, self._flushed.names.get(str(folder), {})
+        for path in sorted(folder.iterdir()):
+            if path.name.endswith(("-wal", "-shm")):
+                continue
+            if path.name not in names and world.draw(f"name {path.name[:8]}") < 0.5:
+                self._remove(path)
+        for name, inode in sorted(names.items()):
+            path = folder / name
+            if not name.endswith(("-wal", "-shm")) and not path.exists() and world.draw(f"back {name[:8]}") < 0.5:
+                os.link(self._graveyard / str(inode), path)
+        for path in self._list_files(folder):
+            flushed, present = self._flushed.contents.get(path.stat().st_ino, b""), path.read_bytes()
+            if flushed != present:
+                torn = present[: int(world.draw("torn") * len(present))]
+                path.write_bytes(world.choose("contents", [flushed, present, torn]))
+        for name, image in list(self._volatile.items()):
+            if Path(name).parent == folder and world.draw("commits") < 0.5:
+                self._put_image(Path(name), image)
+                del self._volatile[name]
+        self.flush_all(folder)
+
+    def _remove(self, path: Path) -> None:
+        """Remove a file; of a database all its files."""
+        for ending in ENDINGS if path.suffix == ".db" else ("",):
+            path.with_name(path.name + ending).unlink(missing_ok=True)
+
+    def _prepare_loss(self, machine: str, fault: str) -> Callable[[], None]:
+        """Keep the files of a machine as they are now, before killed code cleans up; return what a fault does next."""
+        folder = self.root / machine
+        files = {path: path.read_bytes() for path in self._list_files(folder)} if folder.exists() else {}
+
+        def finish() -> None:
+            """Undo what code did after it was killed; then take what was not flushed, if power was lost."""
+            if not folder.exists():
+                return
+            for path in self._list_files(folder):
+                if path not in files:
+                    path.unlink()
+            for path, content in files.items():
+                if not path.exists() or path.read_bytes() != content:
+                    path.write_bytes(content)
+            if fault == POWER:
+                self._lose_unflushed(folder)
+
+        return finish
+
+    # Databases
+
+    def begin(self, connection: Any) -> None:
+        """Wait until no other process writes to the database, as SQLite does."""
+        file = getattr(connection, "file", None)
+        if file is None or not self._world.is_running:
+            return
+        process = self._world.current
+        self._world.wait_until(lambda: not self._is_writing(file[1]), 0.005)  # seconds between two looks
+        self._writers[file[1]] = connection, process, process.starts
+
+    def _is_writing(self, inode: int) -> bool:
+        """Return True if a living process writes to the database of an inode."""
+        _, process, starts = self._writers.get(inode, (None, None, 0))
+        return process is not None and not process.is_dead and process.starts == starts
+
+    def release(self, connection: Any) -> None:
+        """Let other processes write, if this connection wrote."""
+        file = getattr(connection, "file", None)
+        if file is not None and self._writers.get(file[1], (None,))[0] is connection:
+            del self._writers[file[1]]
+
+    def commit(self, connection: Any, commit: Callable[[Any], None]) -> None:
+        """Commit a transaction, with an event before and after it if it writes. Raises `sqlite3.OperationalError`."""
+        file = getattr(connection, "file", None)
+        if file is None or self._writers.get(file[1], (None,))[0] is not connection or not self._world.is_running:
+            commit(connection)
+            return
+        path = Path(connection.execute("PRAGMA database_list").fetchone()[2])
+        if path.name.startswith(drafts.MARK):
+            commit(connection)
+            self.release(connection)
+            return
+        fault = self._world.step(f"commit to {path.name}", KILL, POWER, FULL)
+        if fault == FULL:
+            raise make_database_error("SQLITE_FULL")
+        is_durable = connection.execute("PRAGMA synchronous").fetchone()[0] >= SYNCHRONOUS_FULL
+        if not is_durable:
+            self._volatile.setdefault(str(path), self._take_image(path))
+        commit(connection)
+        self.commits += 1
+        self.commits_by_file[str(path)] += 1
+        self.release(connection)
+        if is_durable:
+            self._volatile.pop(str(path), None)
+            self._flush_new_log(path)
+        if self._world.step(f"committed to {path.name}", KILL, POWER, BROKEN) == BROKEN:
+            raise make_database_error("SQLITE_IOERR")
+
+    def _flush_new_log(self, path: Path) -> None:
+        """Flush the folder of a database if its log is new: SQLite does so at the first commit to a new log."""
+        log = path.with_name(path.name + "-wal")
+        if log.exists() and self._flushed.names.get(str(path.parent), {}).get(log.name) != log.stat().st_ino:
+            self._flush_names(path.parent)
+
+    def rollback(self, connection: Any, rollback: Callable[[Any], None]) -> None:
+        """Roll a transaction back, and let other processes write."""
+        with suppress(sqlite3.ProgrammingError):
+            rollback(connection)
+        self.release(connection)
+
+    @staticmethod
+    def _take_image(path: Path) -> dict[str, bytes]:
+        """Return the files of a database."""
+        files = {ending: path.with_name(path.name + ending) for ending in ("", "-wal")}
+        return {ending: file.read_bytes() for ending, file in files.items() if file.exists()}
+
+    @staticmethod
+    def _put_image(path: Path, image: dict[str, bytes]) -> None:
+        """Replace the files of a database by an image, under a new inode, so that no open connection sees it."""
+        for ending in ENDINGS:
+            path.with_name(path.name + ending).unlink(missing_ok=True)
+        for ending, content in image.items():
+            draft = path.with_name("image" + ending)
+            draft.write_bytes(content)
+            os.replace(draft, path.with_name(path.name + ending))
+
+    def read(self, path: Path, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Return the rows of a query on the committed state of a database, for checks; none if it does not exist.
+
+        Its connection stays open, which saves SQLite from moving its log into the file after each transaction.
+        """
+        try:
+            inode = path.stat().st_ino
+        except FileNotFoundError:
+            return []
+        known, connection = self._readers.get(str(path), (0, None))
+        if known != inode or connection is None:
+            if connection is not None:
+                connection.close()
+            connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)
+            self._readers[str(path)] = inode, connection
+        return connection.execute(query, values).fetchall()
+
+    def close(self) -> None:
+        """Close the connections of checks."""
+        for _, connection in self._readers.values():
+            connection.close()
+        self._readers.clear()
+
+    def take_copy(self, path: Path) -> dict[str, bytes]:
+        """Return a backup of a database, for `put_back`."""
+        return self._take_image(path)
+
+    def put_back(self, path: Path, image: dict[str, bytes]) -> dict[str, bytes]:
+        """Replace a database by a backup, and return an image of the present one."""
+        present = self._take_image(path)
+        self._put_image(path, image)
+        self.flush_all(path.parent)
+        return present
+
+
+def _unwrap(connection: Any) -> Any:
+    """Return the connection of `sqlite3` inside a pooled one."""
+    return getattr(connection, "dbapi_connection", connection)
+
+
+def make_database_error(name: str) -> sqlite3.OperationalError:
+    """Return an error of SQLite with this name, such as SQLITE_FULL."""
+    error = sqlite3.OperationalError(name)
+    error.sqlite_errorname = name
+    return error
+
+
+class _SystemCalls:
+    """The module `os` as code on a simulated disk sees it: names, flushes and new files are events."""
+
+    def __init__(self, world: World, disk: SimulatedDisk) -> None:
+        self._world, self._disk = world, disk
+
+    def __getattr__(self, name: str) -> Any:
+        """Return any other name of `os` unchanged."""
+        return getattr(os, name)
+
+    def _step(self, action: str, path: Any, *faults: str) -> None:
+        """Count an event of the disk. Raises `OSError` if the disk is full or broken."""
+        if not self._world.is_running:
+            return
+        name = Path(os.fsdecode(path)).name
+        shown = "a draft" if name.startswith(drafts.MARK) else name if len(name) < 30 else name[-8:]
+        fault = self._world.step(f"{action} {shown}", KILL, POWER, *faults)
+        if fault == FULL:
+            raise OSError(28, os.strerror(28))  # ENOSPC
+        if fault == BROKEN:
+            raise OSError(5, os.strerror(5))  # EIO
+
+    def open(self, path: Any, flags: int, mode: int = 0o777, **more: Any) -> int:
+        """Open a file; a new file is an event."""
+        if flags & os.O_CREAT and not os.fsdecode(path).endswith(sqlite.ENDING) and not os.path.exists(path):
+            self._step("create", path, FULL)
+        return os.open(path, flags, mode, **more)
+
+    def fsync(self, descriptor: int) -> None:
+        """Flush a file or folder to the simulated disk."""
+        self._step("flush", os.readlink(f"/proc/self/fd/{descriptor}"), BROKEN)
+        self._disk.flush(descriptor)
+
+    def link(self, source: Any, target: Any) -> None:
+        """Give a file a second name."""
+        self._step("name", target)
+        os.link(source, target)
+
+    def replace(self, source: Any, target: Any) -> None:
+        """Rename a file over another one."""
+        self._step("replace", target)
+        os.replace(source, target)
+
+
+@contextmanager
+def simulate_disk(world: World) -> Iterator[SimulatedDisk]:
+    """Yield the disk of a world. Ledgers, keys, drafts and heads of product code lie on it until the context ends."""
+    memory = Path("/dev/shm")
+    folder = tempfile.mkdtemp(prefix="dpcurves-sim-", dir=memory if os.access(memory, os.W_OK) else None)
+    disk = SimulatedDisk(world, Path(folder))
+    calls, dialect = _SystemCalls(world, disk), type(sqlite._shared_dialect().dialect)
+    commit, rollback = dialect.do_commit, dialect.do_rollback
+
+    def do_commit(self: Any, connection: Any) -> None:
+        """Commit on the simulated disk."""
+        disk.commit(_unwrap(connection), partial(commit, self))
+
+    def do_rollback(self: Any, connection: Any) -> None:
+        """Roll back on the simulated disk."""
+        disk.rollback(_unwrap(connection), partial(rollback, self))
+
+    def begin_with(statement: str, engine: sql.Engine) -> sql.Engine:
+        """Make transactions begin with a statement, after waiting for other simulated writers."""
+
+        @sql.event.listens_for(engine, "begin")
+        def execute_begin(connection: sql.Connection) -> None:
+            """Begin a transaction with the statement."""
+            if statement == sqlite._ALONE:
+                disk.begin(connection.connection.dbapi_connection)
+            connection.exec_driver_sql(statement)
+
+        return engine
+
+    def sleep(seconds: float) -> None:
+        """Let other processes run."""
+        if world.is_running:
+            world.sleep(seconds)
+
+    heads = disk.root / "heads"
+    with ExitStack() as stack:
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        stack.callback(disk.close)
+        stack.enter_context(
+            replace_attributes(
+                *((module, "os", calls) for module in (chain, drafts, head_copy)),
+                (sqlite, "_begin_with", begin_with),
+                (sqlite, "sleep", sleep),
+                (sqlite, "monotonic", lambda: world.now),
+                (dialect, "do_commit", do_commit),
+                (dialect, "do_rollback", do_rollback),
+                (head_copy, "find_folder", lambda: heads),
+            )
+        )
+        from dpcurves.ledger import ledger
+
+        stack.enter_context(replace_attributes((ledger, "find_folder", lambda: heads)))
+        yield disk
+
+
+__all__ = ["BROKEN", "FULL", "SimulatedDisk", "make_database_error", "simulate_disk"]

@@ -1,0 +1,244 @@
+"""Scenario: analysts and followers of a stream share one ledger on one machine, whose disk and power fail."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+import dpcurves as dp
+from dpcurves.arguments import ArgumentError
+from dpcurves.curves import HistogramQuestion
+from dpcurves.drafts import DRAFT
+from dpcurves.ledger import Account, BudgetExceeded, Ledger
+from dpcurves.ledger.chain import make_key
+from dpcurves.noise import Randomness
+from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
+from dpcurves_streams.feed import Window, follow
+from dpcurves_streams.feed.reading import JsonLinesFile
+from dpcurves_streams.readings import Counts, Smoothing
+
+from .audit import LedgerAudit
+from .disk import SimulatedDisk
+from .world import KILL, POWER, Violation, World
+
+Result = TypeVar("Result")
+
+MACHINE = "curator"
+PRICE = PrivacyLoss.pure("0.3")
+"""Loss of a request. Three fit the cap; the fourth must be refused."""
+CAP = PrivacyLoss.pure(1)
+REQUESTS = ("a", "b", "c", "d")
+STEPS = 4
+"""Steps of the stream that are followed."""
+COUNTS = Counts((dp.Categories("state", ("a", "b", "c")),), smoothing=Smoothing.PLAIN)
+TABLE = {"x": [1.0, 2.0, 3.0, 3.5] * 3}
+QUESTION = HistogramQuestion("x", dp.Grid(0, 4, cells=4))
+BINDING = "0" * 64
+TRANSIENT = frozenset({"ledger", "key"})
+"""Arguments of refusals after which a person waits, has the disk repaired, and starts the command again."""
+
+
+class LedgerScenario:
+    """One ledger, two analysts, up to two followers of one stream, and an operator who may put an old copy back."""
+
+    name = "ledger"
+
+    def __init__(self, world: World, disk: SimulatedDisk) -> None:
+        self._world, self._disk = world, disk
+        self._folder = disk.make_folder(MACHINE)
+        self._path = self._folder / "budget.db"
+        self._url = f"sqlite:///{self._path}"
+        self._audit = LedgerAudit(world, self._path, disk)
+        self._has_session = world.draw("session") < 0.1
+        self._has_stream = world.draw("stream") < 0.5
+        self._is_created_under_faults = world.draw("creation") < 0.3
+        self._keeps_open = world.draw("pool") < 0.4
+
+    def start(self) -> None:
+        """Start the processes."""
+        world = self._world
+        if not self._is_created_under_faults:
+            Ledger.open(self._url)
+            self._disk.flush_all(self._folder)
+        for number in (1, 2):
+            world.start(f"analyst-{number}", MACHINE, partial(self._run_analyst, number))
+        if self._has_stream:
+            for number in (1, 2) if world.draw("two followers") < 0.3 else (1,):
+                world.start(f"follower-{number}", MACHINE, partial(self._run_follower, number))
+        if self._has_session:
+            world.start("session", MACHINE, self._run_session)
+        if world.draw("operator") < 0.15:
+            world.start("operator", "office", self._put_copy_back)
+
+    def finish(self) -> None:
+        """Check the final state. Raises `Violation`."""
+        self._audit.check_now()
+        Ledger.open(self._url).verify()
+        make_key(self._folder / "next.key")  # the next writer in the folder sweeps drafts of killed ones
+        drafts = [path.name for path in self._folder.iterdir() if DRAFT.fullmatch(path.name)]
+        heads = list((self._disk.root / "heads").iterdir())
+        if drafts or len(heads) > 1:
+            raise Violation(f"{len(drafts)} drafts and {len(heads)} heads are left over")
+
+    # Processes
+
+    def _retry(self, work: Callable[[], Result]) -> Result:
+        """Return the result of `work`, repeated by hand while disk or ledger refuse it."""
+        while True:
+            try:
+                return work()
+            except BudgetExceeded:
+                raise
+            except ArgumentError as error:
+                if error.argument not in TRANSIENT:
+                    raise
+                self._report(error)
+            self._world.sleep(0.5)  # seconds until somebody tries again
+
+    def _report(self, error: ArgumentError) -> None:
+        """Note a refusal. A key without a ledger that was never charged is removed by hand."""
+        self._world.note(f"refused: {error.rule.split(': ', 1)[-1][:60]}")
+        if "is gone" in error.rule and not self._audit.charges:
+            self._path.with_name(self._path.name + ".key").unlink(missing_ok=True)
+
+    def _open(self) -> Ledger:
+        """Open the ledger, for one command or as a server does."""
+        opened = Ledger.open_persistent if self._keeps_open else Ledger.open
+        return self._retry(lambda: opened(self._url))
+
+    def _run_analyst(self, number: int) -> None:
+        """Ask all requests in an order of one's own; ask some again."""
+        ledger = self._open()
+        account = Account("flights", Neighbours.ADD_REMOVE, EACH_RECORD, CAP)
+        self._retry(lambda: ledger.create(account))
+        noise = self._world.random_bytes(f"analyst {number}")
+        for request in REQUESTS if number == 1 else REQUESTS[::-1]:
+            self._ask(ledger, request, noise)
+
+    def _ask(self, ledger: Ledger, request: str, noise: Callable[[int], bytes]) -> None:
+        """Charge a request, find or draw its answer, store it, and show it: as `Session` does."""
+        try:
+            grant = self._retry(
+                lambda: ledger.charge("flights", PRICE, purpose="a count", request=request, binding=BINDING, units=None)
+            )
+        except BudgetExceeded:
+            if self._audit.charges.get(request):
+                raise Violation(f"{request!r} was refused after it was paid") from None
+            return
+        self._audit.acknowledge_charge(request, 300_000_000)
+        self._world.step(f"granted {request}", KILL, POWER)
+        stored = self._retry(lambda: ledger.find_answer(grant, 0, 0))
+        if stored is None:
+            drawn = noise(8).hex()
+            stored = self._retry(lambda: ledger.store_answer(grant, 0, 0, drawn))
+        self._audit.acknowledge_answer(request, 0, 0, stored)
+        self._audit.show(("answer", request), stored, request)
+        self._world.step(f"showed {request}", KILL, POWER)
+
+    def _run_session(self) -> None:
+        """Ask a histogram twice, in a session each."""
+        for start in (1, 2):
+            noise = Randomness(self._world.random_bytes(f"session {start} {self._world.event}"), is_seeded=False)
+
+            def ask() -> Any:
+                """Return the histogram of one session."""
+                session = dp.Session(
+                    TABLE, budget=CAP, adjacency=dp.ADD_REMOVE, ledger=self._url, dataset="table", randomness=noise,  # noqa: B023
+                )  # fmt: skip
+                return session.ask(QUESTION, PRICE, "histogram")
+
+            curve = self._retry(ask)
+            self._audit.acknowledge_charge("histogram", 300_000_000)
+            self._audit.show("histogram", tuple(curve.unbiased_counts), "histogram")
+            self._world.step("showed a histogram", KILL, POWER)
+
+    def _run_follower(self, number: int) -> None:
+        """Follow the stream to its last step, and append what is shown to a file."""
+        world, output = self._world, self._folder / f"steps-{number}.jsonl"
+        noise = Randomness(world.random_bytes(f"follower {number} {world.event}"), is_seeded=False)
+        while True:
+            try:
+                self._follow(number, noise, output)
+            except ArgumentError as error:
+                if error.argument not in TRANSIENT:
+                    raise
+                self._report(error)
+                world.sleep(0.5)  # seconds until somebody tries again
+            else:
+                break
+        lines = [json.loads(line) for line in output.read_text().splitlines()]
+        shown = [value for step in range(1, STEPS + 1) for value in self._audit.shown["step", step]]  # type: ignore[attr-defined]
+        if [line["unbiased"] for line in lines] != shown:
+            raise Violation(f"{output.name} does not hold what was shown")
+
+    def _follow(self, number: int, noise: Randomness, output: Path) -> None:
+        """Follow the stream once, from its first step."""
+        stream = follow(
+            _Windows(self._world), COUNTS, loss=CAP, store=self._url, start=0, every=1, name="counts", randomness=noise
+        )
+        self._audit.acknowledge_charge("stream counts", 10**9)
+        with JsonLinesFile(output) as sink:
+            for reading in stream:
+                values = (*reading.values, *reading.uncounted.noisy.values)
+                self._audit.show(("step", reading.step), values, "stream counts")
+                sink.write(reading)
+                self._world.step(f"showed step {reading.step}", KILL, POWER)
+                if reading.step == STEPS:
+                    return
+
+    def _put_copy_back(self) -> None:
+        """Take a copy of the ledger, put it back later, see that it is refused, and put the latest one back."""
+        world, disk = self._world, self._disk
+        world.sleep(world.draw("backup") * 2)
+        world.wait_until(self._path.exists)
+        copy, entries = disk.take_copy(self._path), self._audit.count_entries()
+        world.sleep(world.draw("restore") * 4)
+        if not self._path.exists() or world.is_calm or self._read_head() <= entries:
+            return  # the guarantee is for copies that are older than the stored head
+        world.note("puts an older copy of the ledger back")
+        world.stop_machine(MACHINE)
+        self._audit.is_stale = True
+        present, commits = disk.put_back(self._path, copy), disk.commits
+        world.sleep(1.5)
+        if disk.commits != commits:
+            raise Violation("an older copy of the ledger was written to")
+        world.stop_machine(MACHINE)
+        disk.put_back(self._path, present)
+        self._audit.is_stale = False
+        world.note("puts the latest copy back")
+
+    def _read_head(self) -> int:
+        """Return the number of entries of the stored head; 0 if none is stored."""
+        heads = [path.read_text() for path in (self._disk.root / "heads").glob("*.head") if "draft" not in path.name]
+        return int(heads[0].split()[0]) if heads and heads[0].endswith("\n") else 0
+
+
+class _Windows:
+    """A source of windows that close each simulated second; counts are a function of the step."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def check(self) -> None:
+        """Do nothing: the windows have no schema."""
+
+    def windows_after(self, tick: int) -> Iterator[Sequence[Window]]:
+        """Yield the windows of steps after `tick`, one or two at a time."""
+        step = tick
+        while step < STEPS:
+            self._world.sleep(0.3)  # seconds between two windows
+            last = min(STEPS, step + 1 + int(self._world.draw("windows") < 0.3))
+            yield [
+                Window(at, np.array([at, 100, 7 * at], dtype=np.int64), np.array([at, 0, 2, 9]))
+                for at in range(step + 1, last + 1)
+            ]
+            step = last
+
+    def commit_windows(self, tick: int) -> None:
+        """Count an event: the source may forget tuples up to this step."""
+        self._world.step(f"forget tuples of step {tick}", KILL, POWER)

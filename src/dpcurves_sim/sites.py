@@ -1,0 +1,355 @@
+"""Scenario: sites sum masked vectors through a coordinator that may lie, with a site that may cheat."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+import dpcurves as dp
+from dpcurves.arguments import ArgumentError, ProtocolError
+from dpcurves.curves import HistogramQuestion
+from dpcurves.ledger import Ledger
+from dpcurves.noise import Randomness
+from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
+from dpcurves.records import open_records
+from dpcurves_parties.serving.identity import Identity
+from dpcurves_parties.serving.task_document import Role, Ticket, find_bearer
+from dpcurves_sites import relay, remote, site, trust
+from dpcurves_sites.relay import MessageBoard
+from dpcurves_sites.remote import RemoteFederation, SiteAgent
+from dpcurves_sites.secure_sum import HASH, MASKED, OPENED, STAGES, Signer, SumRound, parse_message
+from dpcurves_sites.site import Site
+from dpcurves_sites.task import FederationTask, Member, create_federation_task, read_key
+from dpcurves_sites.transport import pack_parts, unpack_parts
+from dpcurves_sites.trust import SecureSum
+
+from .disk import SimulatedDisk
+from .network import SimulatedNetwork
+from .world import Violation, World, replace_attributes
+
+QUESTION = HistogramQuestion("age", dp.Grid(0, 90, cells=3))
+PRICE = PrivacyLoss.pure(1)
+HUB = "coordinator"
+PATIENCE = 20.0
+"""Seconds after which the coordinator leaves a silent site out, or ends the round."""
+MOST_ATTEMPTS = 40
+"""Requests of one question until an analyst must have an answer."""
+LIES = ("drops a message", "reorders and repeats", "alters a message", "replays an old message", "shows another list")
+"""What a lying coordinator does to the messages of a stage."""
+FRAUDS = ("alters its message", "sends another message", "repeats an old message")
+"""What a cheating site does to its message."""
+
+
+class Federation(NamedTuple):
+    """The documents and keys of a federation, made once for all schedules."""
+
+    task: FederationTask
+    keys: tuple[Ed25519PrivateKey, ...]
+    tickets: tuple[Ticket, ...]
+    analyst_key: Ed25519PrivateKey
+    analyst_ticket: Ticket
+
+
+@lru_cache
+def make_federation(model: SecureSum) -> Federation:
+    """Make the documents and keys of a federation of this model."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        members = tuple(Member.create(folder / f"s{n}", f"site {n}", None) for n in range(model.sites))
+        task = create_federation_task(
+            members, model, folder / "task.json", folder / "tickets", name="simulated",
+            neighbours=Neighbours.ADD_REMOVE, unit=EACH_RECORD, budget=PrivacyLoss.pure(1000),
+            coordinator=Identity.create(folder / "hub", "https://127.0.0.1:7").public, analysts=1,
+        )  # fmt: skip
+        tickets = folder / "tickets"
+        return Federation(
+            task,
+            tuple(read_key(folder / f"s{n}" / "site.key") for n in range(model.sites)),
+            tuple(Ticket.load(tickets / f"owner-{n + 1}", Role.OWNER) for n in range(model.sites)),
+            read_key(tickets / "analyst-1.key"),
+            Ticket.load(tickets / "analyst-1", Role.ANALYST),
+        )
+
+
+@lru_cache
+def open_table(number: int) -> Any:
+    """Return the opened records of a site, which no fault touches; opening takes long."""
+    return open_records({"age": np.array([10.0 + number, 40.0, 50.0, 70.0 + number])}, unit=EACH_RECORD, key=bytes(32))
+
+
+class SitesScenario:
+    """Sites with ledgers, a coordinator, and an analyst who asks under new request ids until there is an answer."""
+
+    name = "sites"
+
+    def __init__(self, world: World, disk: SimulatedDisk) -> None:
+        self._world, self._disk, self._network = world, disk, SimulatedNetwork(world)
+        small = world.draw("model") < 0.5
+        self._model = SecureSum(3, 1, 0) if small else SecureSum(4, 2, 1)
+        self._federation = make_federation(self._model)
+        self._is_lying = world.draw("lies") < 0.3
+        self._cheat = int(world.draw("cheat") * self._model.sites) if world.draw("cheats") < 0.2 else None
+        self._board: MessageBoard | None = None
+        self._vectors: dict[tuple[int, str], bytes] = {}
+        self._opened: dict[str, bytes] = {}
+        self._summed: dict[str, tuple[int, ...]] = {}
+        self._old: dict[int, list[bytes]] = {}
+        self._seen: dict[int, int] = {}
+        self._stack = ExitStack()
+        world.invariants.append(self.check)
+
+    def start(self) -> None:
+        """Start coordinator, sites and analyst."""
+        world = self._world
+        scenario = self
+
+        class Line:
+            """The analyst's and the sites' connection to the coordinator."""
+
+            @classmethod
+            def from_certificate(cls, url: str, certificate: str, timeout: float) -> Line:
+                """Return a connection to the simulated coordinator."""
+                return cls()
+
+            def post(self, path: str, body: bytes, token: str = "", content_type: str = "") -> bytes:
+                """Send a request."""
+                return scenario._post(path, body, token)
+
+            def close(self) -> None:
+                """Do nothing."""
+
+        def build_release(plan: Any, sum_round: SumRound, messages: Any, allotment: Any) -> Any:
+            """Unmask a sum, and compare it with the exact model."""
+            release = unmask(plan, sum_round, messages, allotment)
+            self._require_exact(sum_round, messages, release.values)
+            return release
+
+        unmask = trust.build_release
+        folder = self._disk.root / "board"
+        folder.mkdir()
+        self._stack.enter_context(
+            replace_attributes(
+                (remote, "Channel", Line), (remote, "build_release", build_release), (remote, "sleep", world.sleep),
+                (remote, "monotonic", lambda: world.now), (relay, "monotonic", lambda: world.now),
+                (site, "open_records", lambda table, **_: open_table(table)),
+                (relay, "mkdtemp", lambda prefix: tempfile.mkdtemp(dir=folder)),
+            )
+        )  # fmt: skip
+        self._network.serve(world.start(HUB, HUB, self._run_coordinator, is_daemon=True))
+        for number in range(self._model.sites):
+            world.start(f"site-{number}", f"site-{number}", partial(self._run_site, number), is_daemon=True)
+        world.start("analyst", "analyst", self._run_analyst)
+
+    def close(self) -> None:
+        """Put product code back."""
+        self._stack.close()
+
+    def finish(self) -> None:
+        """Check the final state of all sites. Raises `Violation`."""
+        self._seen.clear()
+        self.check()
+        for number in range(self._model.sites):
+            if (path := self._ledger_path(number)).exists():
+                Ledger.open(f"sqlite:///{path}").verify()
+
+    def _ledger_path(self, number: int) -> Path:
+        """Return the file of a site's ledger."""
+        return self._disk.make_folder(f"site-{number}") / "site.db"
+
+    # Processes
+
+    def _run_coordinator(self) -> None:
+        """Hold a board until the process is killed; a new one is empty."""
+        self._board = MessageBoard(self._federation.task, PATIENCE)
+        while True:
+            self._world.sleep(5.0)
+
+    def _run_site(self, number: int) -> None:
+        """Answer rounds until the process is killed; after a refusal of the disk, begin anew."""
+        federation, world = self._federation, self._world
+        while True:
+            noise = Randomness(world.random_bytes(f"site {number} {world.event}"), is_seeded=False)
+            try:
+                ledger = Ledger.open(f"sqlite:///{self._ledger_path(number)}")
+                holder = Site(
+                    federation.task.terms, Signer(number, federation.keys[number]), number, ledger, "records",
+                    randomness=noise,
+                )  # fmt: skip
+                agent = SiteAgent(
+                    federation.task, holder, federation.keys[number], federation.tickets[number], timeout=60.0,
+                    tell=self._hear,
+                )  # fmt: skip
+                agent.run()
+            except ArgumentError as error:
+                world.note(f"stopped: {error.rule[:60]}")
+                if "is gone" in error.rule:
+                    self._ledger_path(number).with_name("site.db.key").unlink(missing_ok=True)
+            world.sleep(1.0)  # seconds until the operator starts the site again
+
+    def _hear(self, line: str) -> None:
+        """Read a site's log: an internal error is a fault of the product."""
+        if "it failed (" in line:
+            raise Violation(f"{self._world.current.name}: {line}")
+
+    def _run_analyst(self) -> None:
+        """Ask until there is an answer; then ask the same again."""
+        federation, world = self._federation, self._world
+        analyst = RemoteFederation(federation.task, federation.analyst_ticket, federation.analyst_key, 30.0)
+        for attempt in range(MOST_ATTEMPTS):
+            for _ in (1, 2):
+                try:
+                    curve = analyst.ask(QUESTION, PRICE, f"question {attempt}")
+                except ProtocolError as error:
+                    world.note(f"no answer: {error.rule[:60]}")
+                    world.sleep(1.0)
+                else:
+                    world.note(f"has the answer to question {attempt}: {curve.total:.0f} records")
+                    self._ask_again(analyst, f"question {attempt}")
+                    return
+        raise Violation(f"no answer to {MOST_ATTEMPTS} requests")
+
+    def _ask_again(self, analyst: RemoteFederation, request: str) -> None:
+        """Ask an answered question again; a coordinator that has lost its board may not get an answer any more."""
+        try:
+            analyst.ask(QUESTION, PRICE, request)
+        except ProtocolError as error:
+            self._world.note(f"no answer: {error.rule[:60]}")
+
+    # The coordinator's requests
+
+    def _post(self, path: str, body: bytes, token: str) -> bytes:
+        """Send a request to the coordinator."""
+        parts = path.split("/")[3:]
+        label = "/".join(part[:6] for part in parts)
+        number = self._world.current.name.removeprefix("site-")
+        if parts[0] == "turns" and len(parts) == 3 and number == str(self._cheat):
+            body = self._cheat_with(int(parts[2]), body) if parts[2] != "refused" else body
+        return self._network.request(HUB, label, lambda: self._handle(parts, body, token), 30.0)
+
+    def _handle(self, parts: Sequence[str], body: bytes, token: str) -> bytes:
+        """Answer a request as the coordinator's application does."""
+        board, task = self._board, self._federation.task
+        if board is None:
+            raise ProtocolError("server", "starts", 503)
+        if parts[0] == "asks":
+            return board.start_round(find_bearer(task, token, Role.ANALYST), body)
+        if len(parts) == 4:
+            return self._hand_out(board, parts[1], int(parts[2]), token)
+        number = find_bearer(task, token, Role.OWNER)
+        if parts[0] == "consents":
+            return board.add_consent(number, body)
+        if parts[0] == "waiting":
+            return self._poll(lambda: board.find_waiting_round(number, body))
+        if parts[2] == "refused":
+            return board.refuse_round(parts[1], number, body.decode(errors="replace"))
+        stage = int(parts[2])
+        if len(body) > board.limit_message(parts[1], stage):
+            raise ProtocolError("message", "is too long", 413)
+        return board.post_message(parts[1], stage, number, body)
+
+    def _hand_out(self, board: MessageBoard, name: str, stage: int, token: str) -> bytes:
+        """Hand out the messages of a stage, changed if the coordinator lies."""
+        try:
+            find_bearer(self._federation.task, token, Role.ANALYST)
+            is_whole = True
+        except ProtocolError:
+            find_bearer(self._federation.task, token, Role.OWNER)
+            is_whole = False
+        octets = self._poll(lambda: board.collect_messages(name, stage, is_whole))
+        if not octets or not self._is_lying:
+            return octets
+        parts = unpack_parts(octets)
+        fault = self._world.step(f"hand out {STAGES[stage]}", *LIES)
+        if fault == LIES[0] or (fault == LIES[4] and stage == MASKED):
+            del parts[int(self._world.draw("dropped") * len(parts))]
+        elif fault == LIES[1]:
+            parts = [*parts[::-1], *parts]
+        elif fault == LIES[2]:
+            parts[0] = self._alter(parts[0])
+        elif fault == LIES[3] and stage in self._old:
+            parts[-1] = self._old[stage][-1]
+        self._old.setdefault(stage, parts)
+        return pack_parts(parts)
+
+    def _alter(self, message: bytes) -> bytes:
+        """Return a message with one other bit."""
+        at = int(self._world.draw("altered") * len(message))
+        return message[:at] + bytes([message[at] ^ 1]) + message[at + 1 :]
+
+    def _cheat_with(self, stage: int, message: bytes) -> bytes:
+        """Return what a cheating site sends instead of its message."""
+        fault = self._world.step(f"send {STAGES[stage]}", *FRAUDS)
+        sent = message
+        if fault == FRAUDS[0]:
+            sent = self._alter(message)
+        elif fault == FRAUDS[1]:
+            sent = message + b"\0"
+        elif fault == FRAUDS[2]:
+            sent = self._old.get(-stage, [message])[0]
+        self._old.setdefault(-stage, [message])
+        return sent
+
+    def _poll(self, look: Callable[[], bytes]) -> bytes:
+        """Return what `look` finds, or nothing after the time of a long poll."""
+        end = self._world.now + relay.WAIT
+        while not (octets := look()) and self._world.now < end:
+            self._world.sleep(relay.GRACE / 2)
+        return octets
+
+    # Invariants
+
+    def check(self) -> None:
+        """Compare what sites have stored with the model. Raises `Violation`."""
+        for number in range(self._model.sites):
+            path = self._disk.root / f"site-{number}" / "site.db"
+            commits = self._disk.commits_by_file[str(path)]
+            if self._seen.get(number) != commits and path.exists():
+                self._seen[number] = commits
+                self._check_site(number, path)
+
+    def _check_site(self, number: int, path: Path) -> None:
+        """Check one site: vectors are drawn once and after their charge, and one list is opened in a round."""
+        read = self._disk.read
+        if not read(path, "SELECT name FROM sqlite_master WHERE name = 'dpcurves_sum_vectors'"):
+            return
+        vectors = read(path, "SELECT turn, vector FROM dpcurves_sum_vectors")
+        ((grants, amount),) = read(path, "SELECT count(*), coalesce(sum(amount), 0) FROM dpcurves_grants")
+        spent = read(path, "SELECT spent, cap FROM dpcurves_accounts")
+        opened = read(path, "SELECT turn, place, message FROM dpcurves_sum_steps WHERE stage = ?", OPENED)
+        if len(vectors) > grants:
+            raise Violation(f"site {number} has counted {len(vectors)} rounds, and {grants} are paid")
+        if any(used != amount or used > cap for used, cap in spent):
+            raise Violation(f"site {number} has spent {spent}, and its grants add up to {amount}")
+        for turn, vector in vectors:
+            if self._vectors.setdefault((number, turn), vector) != vector:
+                raise Violation(f"site {number} has drawn the noise of a round twice")
+        stored = {turn for turn, _ in vectors}
+        if any(owner == number and turn not in stored for owner, turn in self._vectors):
+            raise Violation(f"site {number} has lost a vector")
+        for turn, place, message in opened:
+            digest = message[len(bytes.fromhex(place)) + 3 :][:HASH]
+            if self._opened.setdefault(turn, digest) != digest:
+                raise Violation("two lists of one round were opened")
+
+    def _require_exact(self, sum_round: SumRound, messages: Any, values: tuple[int, ...]) -> None:
+        """Compare a sum that an analyst has unmasked with the vectors that sites have stored. Raises `Violation`."""
+        turn, total = f"{sum_round.number:016x}", np.zeros(sum_round.vector_length, dtype=np.uint64)
+        sites = {
+            parse_message(sum_round, MASKED, octets[: -8 * sum_round.vector_length]).site
+            for octets in messages.masked_vectors
+        }
+        if len(sites) < self._model.sites - self._model.max_dropouts:
+            raise Violation(f"a sum of {len(sites)} sites was opened")
+        for number in sites:
+            total += np.frombuffer(self._vectors[number, turn], dtype="<u8")
+        if tuple(total.view(np.int64).tolist()) != values:
+            raise Violation("a sum is not that of the vectors of its sites")
+        if self._summed.setdefault(turn, values) != values:
+            raise Violation("a round was summed twice, with different noise")

@@ -1,0 +1,390 @@
+"""A simulated world: processes that take turns in one thread, a clock, faults, and a trace, all decided by one seed.
+
+Product code runs unchanged. Where it waits, sends or stores, the world counts an *event*: it lets other processes run,
+checks the invariants, and decides whether a fault strikes. A decision is a function of the seed, the number of the
+event and its purpose alone, so that leaving out one fault leaves the decisions at earlier events as they were.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+from dpcurves.arguments import ArgumentError, InvalidArgument
+
+if TYPE_CHECKING:
+    from greenlet import greenlet
+
+WORD = 2**64
+"""Number of values of a draw."""
+LARGEST_SEED = WORD - 1
+"""Largest seed: 8 bytes."""
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Probabilities and durations of the world."""
+
+    fault: float = 0.05  # probability that a fault strikes at an event that names some
+    longest_step: float = 0.02  # seconds between two events of a process at most, without a fault
+    stall: float = 0.02  # probability that a process sleeps long before an event, as a stopped one
+    longest_stall: float = 8.0  # seconds; longer than the patience of waiting writers
+    longest_restart: float = 2.0  # seconds until an operator starts a killed process again, at most
+    longest_storm: float = 120.0  # seconds after which no fault strikes any more
+    patience: float = 300.0  # seconds without faults after which a schedule that goes on counts as stuck
+
+
+TUNING = Tuning()
+KILL = "process killed"
+"""Fault: the process ends at once. What the system has of it stays, also what is not on disk."""
+POWER = "power lost"
+"""Fault: all processes of the machine end, and what was not flushed to disk may be lost or torn."""
+
+
+class Killed(BaseException):
+    """The process that runs was killed. Nothing in it may catch this, as nothing can catch SIGKILL."""
+
+
+class Violation(Exception):
+    """An invariant does not hold."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """What decides a run.
+
+    Attributes:
+        scenario: The name of the scenario.
+        seed: From 0 to 2**64 - 1.
+        events: Number of events after which no fault strikes any more.
+        skipped: Numbers of events whose fault is left out.
+
+    Raises:
+        ValueError: The seed does not fit 8 bytes, or `events` is negative.
+    """
+
+    scenario: str
+    seed: int
+    events: int = 150
+    skipped: frozenset[int] = frozenset()
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.seed <= LARGEST_SEED:
+            raise InvalidArgument("seed", f"must be from 0 to 2**64 - 1, got {self.seed}")
+        if self.events < 0:
+            raise InvalidArgument("events", f"must be at least 0, got {self.events}")
+
+    @property
+    def command(self) -> str:
+        """The command that replays this schedule."""
+        text = f"dpcurves-sim {self.scenario} --seed {self.seed} --events {self.events}"
+        return text + (f" --skip {','.join(map(str, sorted(self.skipped)))}" if self.skipped else "")
+
+
+@dataclass(frozen=True)
+class Event:
+    """One step of a process.
+
+    Attributes:
+        number: Number of the event, from 1.
+        time: Seconds since the start.
+        process: The process.
+        action: What it is about to do.
+        fault: The fault that struck; empty if none did.
+    """
+
+    number: int
+    time: float
+    process: str
+    action: str
+    fault: str = ""
+
+    def __str__(self) -> str:
+        fault = f"  <- {self.fault}" if self.fault else ""
+        return f"{self.number:5d} {self.time:9.3f}s  {self.process:<12} {self.action}{fault}"
+
+
+@dataclass(eq=False)
+class Process:
+    """A simulated process.
+
+    Attributes:
+        name: Its name in the trace.
+        machine: The machine whose power it needs.
+        main: What it does. It begins again after the process was killed.
+        group: Processes of one group end together, as threads of one program do.
+        is_daemon: A server: the schedule ends without it. A thread of a server does not start again.
+        starts_again: Whether it starts again after it was killed.
+        is_dead: True from a kill to the next start.
+        is_done: True after `main` has returned.
+    """
+
+    name: str
+    machine: str
+    main: Callable[[], object]
+    group: str
+    is_daemon: bool = False
+    starts_again: bool = True
+    is_dead: bool = False
+    is_done: bool = False
+    starts: int = 0
+    _greenlet: greenlet | None = field(default=None, repr=False)
+
+
+class World:
+    """Processes, clock, faults and invariants of one schedule.
+
+    Arguments:
+        schedule: What decides the run.
+        tuning: Probabilities and durations.
+    """
+
+    def __init__(self, schedule: Schedule, tuning: Tuning = TUNING) -> None:
+        self.schedule, self.tuning = schedule, tuning
+        self.now, self.event = 0.0, 0
+        self.trace: deque[Event] = deque(maxlen=10)
+        self.struck: list[int] = []
+        self.fault_counts: Counter[str] = Counter()
+        self.invariants: list[Callable[[], None]] = []
+        self.on_kill: list[Callable[[str, str], Callable[[], None]]] = []
+        self._processes: list[Process] = []
+        self._agenda: list[tuple[float, int, Process]] = []
+        self._orders, self._draws, self._calm_since = count(), count(), 0.0
+        self._current: Process | None = None
+        self._hub: greenlet | None = None
+        self._loss: tuple[str, str, list[Process]] | None = None
+
+    # Decisions
+
+    def draw(self, purpose: str) -> float:
+        """Return a number from 0 to below 1 that the seed, the event and the purpose decide."""
+        return self.draw_word(purpose) / WORD
+
+    def draw_word(self, purpose: str) -> int:
+        """Return a 64-bit number that the seed, the event, the purpose and earlier draws at the event decide."""
+        mixed = (self.schedule.seed ^ (crc32(purpose.encode()) << 32) ^ (self.event << 8)) + next(self._draws)
+        for factor in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB):  # SplitMix64 (Steele, Lea, Flood 2014)
+            mixed = (mixed + 0x9E3779B97F4A7C15) % WORD
+            mixed = ((mixed ^ (mixed >> 30)) * factor) % WORD
+            mixed ^= mixed >> 27
+        return mixed ^ (mixed >> 31)
+
+    def choose(self, purpose: str, options: Sequence[Any]) -> Any:
+        """Return one of the options."""
+        return options[self.draw_word(purpose) % len(options)]
+
+    @property
+    def is_calm(self) -> bool:
+        """True once no fault strikes any more."""
+        return self.event > self.schedule.events or self.now > self.tuning.longest_storm
+
+    # Processes
+
+    def start(
+        self, name: str, machine: str, main: Callable[[], object], *, group: str = "", is_daemon: bool = False,
+        starts_again: bool = True,
+    ) -> Process:  # fmt: skip
+        """Start a process, which begins after a random time."""
+        process = Process(name, machine, main, group or name, is_daemon, starts_again)
+        self._processes.append(process)
+        self._schedule(process, self.draw(f"start of {name}") * self.tuning.longest_step)
+        return process
+
+    def run(self) -> None:
+        """Run all processes to their end.
+
+        Raises:
+            Violation: An invariant does not hold, a process failed, or a process makes no progress without faults.
+        """
+        from greenlet import getcurrent
+
+        self._hub = getcurrent()
+        try:
+            while self._agenda and not all(process.is_done or process.is_daemon for process in self._processes):
+                time, _, process = heapq.heappop(self._agenda)
+                self.now = max(self.now, time)
+                self._resume(process)
+                self._calm_since = self._calm_since or (self.now if self.is_calm else 0.0)
+                if self._calm_since and self.now > self._calm_since + self.tuning.patience:
+                    waiting = ", ".join(one.name for one in self._processes if not (one.is_done or one.is_daemon))
+                    raise Violation(f"no progress: {waiting} did not end although no fault strikes any more")
+        finally:
+            self._end_all()
+        self.check()
+
+    def _resume(self, process: Process) -> None:
+        """Let a process run to its next event; afterwards end whoever lost power with it, and start these again."""
+        from greenlet import greenlet
+
+        if process._greenlet is None:
+            process.is_dead, process.starts = False, process.starts + 1
+            process._greenlet = greenlet(self._run_process)
+        self._current = process
+        process._greenlet.switch(process)
+        self._current = None
+        if self._loss is not None:
+            self._end_lost(*self._loss)
+
+    def _end_lost(self, machine: str, fault: str, lost: Sequence[Process]) -> None:
+        """End the processes that a fault kills, apply what the disk loses, and schedule their restart."""
+        self._loss = None
+        undo = [prepare(machine, fault) for prepare in self.on_kill]
+        for victim in lost:
+            self._end(victim)
+        for finish in undo:
+            finish()
+        for victim in lost:
+            if victim.starts_again:
+                self._schedule(victim, self.draw(f"restart of {victim.name}") * self.tuning.longest_restart)
+        self._forget_ended()
+
+    def _forget_ended(self) -> None:
+        """Drop threads of servers that have ended."""
+        self._processes = [one for one in self._processes if one.starts_again or not (one.is_done or one.is_dead)]
+
+    def _end(self, process: Process) -> None:
+        """Unwind a process that was killed."""
+        process.is_dead = True
+        thread, process._greenlet = process._greenlet, None
+        self._agenda = [entry for entry in self._agenda if entry[2] is not process]
+        heapq.heapify(self._agenda)
+        if thread is not None and not thread.dead:
+            self._current = process
+            thread.throw(Killed)
+            self._current = None
+
+    def _end_all(self) -> None:
+        """Unwind all processes that still run, after the end of the schedule."""
+        for process in self._processes:
+            self._end(process)
+
+    def _run_process(self, process: Process) -> None:
+        """Run the program of a process; report errors that no operator expects."""
+        try:
+            process.main()
+        except Killed:
+            return
+        except Violation:
+            raise
+        except ArgumentError as error:
+            raise Violation(f"{process.name} gave up: {error}") from error
+        except Exception as error:
+            raise Violation(f"{process.name} failed with {type(error).__name__}: {error}") from error
+        process.is_done = True
+        if not process.starts_again:
+            self._forget_ended()
+
+    def _schedule(self, process: Process, delay: float) -> None:
+        """Put a process on the agenda, some seconds from now."""
+        heapq.heappush(self._agenda, (self.now + delay, next(self._orders), process))
+
+    # What simulated code calls
+
+    @property
+    def current(self) -> Process:
+        """The process that runs."""
+        if self._current is None:
+            raise RuntimeError("no process runs")
+        return self._current
+
+    @property
+    def is_running(self) -> bool:
+        """True while a process runs, False in the hub, as in checks of invariants."""
+        return self._current is not None
+
+    def sleep(self, seconds: float) -> None:
+        """Let other processes run for some seconds. It is no event: no fault strikes."""
+        process = self.current
+        if process.is_dead:
+            raise Killed
+        self._schedule(process, seconds)
+        assert self._hub is not None  # noqa: S101
+        self._hub.switch()
+        if process.is_dead:
+            raise Killed
+
+    def wait_until(self, holds: Callable[[], bool], pause: float = 0.05) -> None:
+        """Wait until a condition holds, looking at it every `pause` seconds."""
+        while not holds():
+            self.sleep(pause)
+
+    def step(self, action: str, *faults: str) -> str:
+        """Count an event before `action`, and return the fault among `faults` that strikes, or "".
+
+        Other processes may run first. A process that is killed does not return.
+        """
+        delay = self.draw(f"delay {action}") * self.tuning.longest_step
+        if not self.is_calm and self.draw("stall") < self.tuning.stall:
+            delay += self.draw("stall time") * self.tuning.longest_stall
+        self.sleep(delay)
+        self.event, self._draws = self.event + 1, count()
+        fault = self._choose_fault(action, faults)
+        process = self.current
+        self.trace.append(Event(self.event, self.now, process.name, action, fault))
+        self.check()
+        if fault in (KILL, POWER):
+            running = self._list_running(process.machine)
+            group = running if fault == POWER else [one for one in running if one.group == process.group]
+            self._loss = process.machine, fault, group
+            process.is_dead = True
+            assert self._hub is not None  # noqa: S101
+            self._hub.switch()  # the hub unwinds this process by an exception
+        return fault
+
+    def _list_running(self, machine: str) -> list[Process]:
+        """Return the processes of a machine that have not ended."""
+        return [process for process in self._processes if process.machine == machine and not process.is_done]
+
+    def stop_machine(self, machine: str) -> None:
+        """Kill all processes of another machine; they start again later."""
+        self._loss = machine, KILL, self._list_running(machine)
+        self.sleep(0.0)
+
+    def _choose_fault(self, action: str, faults: Sequence[str]) -> str:
+        """Return the fault that strikes at this event, or "". It is drawn even if it is skipped."""
+        strikes = self.draw(f"fault {action}") < self.tuning.fault
+        if not faults or not strikes or self.is_calm:
+            return ""
+        self.struck.append(self.event)
+        if self.event in self.schedule.skipped:
+            return ""
+        fault = str(self.choose("fault", faults))
+        self.fault_counts[fault] += 1
+        return fault
+
+    def note(self, text: str) -> None:
+        """Add a line to the trace without an event."""
+        name = self.current.name if self.is_running else "operator"
+        self.trace.append(Event(self.event, self.now, name, text))
+
+    def check(self) -> None:
+        """Check all invariants. Raises `Violation`."""
+        for invariant in self.invariants:
+            invariant()
+
+    def random_bytes(self, name: str) -> Callable[[int], bytes]:
+        """Return a source of bytes that the seed and a name decide, each given out once."""
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+
+        key = self.draw_word(f"noise of {name}").to_bytes(8, "little") * 4
+        stream = Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None).encryptor()
+        return lambda length: stream.update(bytes(length))
+
+
+@contextmanager
+def replace_attributes(*replacements: tuple[Any, str, Any]) -> Iterator[None]:
+    """Replace attributes of modules and objects, and put the old ones back at the end."""
+    old_values = [(owner, name, getattr(owner, name)) for owner, name, _ in replacements]
+    for owner, name, value in replacements:
+        setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        for owner, name, value in reversed(old_values):
+            setattr(owner, name, value)
