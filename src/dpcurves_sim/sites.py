@@ -24,7 +24,7 @@ from dpcurves_parties.serving.task_document import Role, Ticket, find_bearer
 from dpcurves_sites import relay, remote, site, trust
 from dpcurves_sites.relay import MessageBoard
 from dpcurves_sites.remote import RemoteFederation, SiteAgent
-from dpcurves_sites.secure_sum import HASH, MASKED, OPENED, STAGES, Signer, SumRound, parse_message
+from dpcurves_sites.secure_sum import HASH_SIZE, MASKED, OPENED, STAGES, Signer, SumRound, parse_message
 from dpcurves_sites.site import Site
 from dpcurves_sites.task import FederationTask, Member, create_federation_task, read_key
 from dpcurves_sites.transport import pack_parts, unpack_parts
@@ -298,9 +298,9 @@ class SitesScenario:
 
     def _poll(self, look: Callable[[], bytes]) -> bytes:
         """Return what `look` finds, or nothing after the time of a long poll."""
-        end = self._world.now + relay.WAIT
+        end = self._world.now + relay.POLL_SECONDS
         while not (octets := look()) and self._world.now < end:
-            self._world.sleep(relay.GRACE / 2)
+            self._world.sleep(relay.GRACE_SECONDS / 2)
         return octets
 
     # Invariants
@@ -334,7 +334,7 @@ class SitesScenario:
         if any(owner == number and turn not in stored for owner, turn in self._vectors):
             raise Violation(f"site {number} has lost a vector")
         for turn, place, message in opened:
-            digest = message[len(bytes.fromhex(place)) + 3 :][:HASH]
+            digest = message[len(bytes.fromhex(place)) + 3 :][:HASH_SIZE]
             if self._opened.setdefault(turn, digest) != digest:
                 raise Violation("two lists of one round were opened")
 

@@ -145,7 +145,11 @@ def test_notes_on_the_band_of_many_groups_are_those_of_all_draws_without_computi
     group = np.repeat(np.arange(60), sizes)
     table = {"g": group, "x": np.random.default_rng(3).beta(2, 5, len(group))}
     question = dp.CdfQuestion("x", dp.Grid(0, 1, cells=64), by=dp.Categories("g", tuple(range(60))))
-    terms = {"budget": dp.PrivacyLoss.pure(1), "adjacency": adjacency, "randomness": Randomness.from_seed(4)}
+    terms: dict[str, Any] = {
+        "budget": dp.PrivacyLoss.pure(1),
+        "adjacency": adjacency,
+        "randomness": Randomness.from_seed(4),
+    }
     with warnings.catch_warnings(action="ignore"), dp.Session(table, **terms) as session:
         curves = list(session.ask(question, dp.PrivacyLoss.pure(1)).values())
     assert not any("y" in vars(curve) for curve in curves)

@@ -112,7 +112,9 @@ def test_errors_are_within_three_percent_of_the_least_of_all_matrices(length: in
     """In units of ``1 / mu**2``: rho is ``mu**2 / 2``. The optima are those of `benchmarks/streams_prefixes.py`."""
     law = BufferedCounter().plan(ticks(1, length), HALF, ONE).law.require_type(BufferedPrefixes)
     ages = np.arange(length)
-    column = sum(weight * float(decay) ** ages for decay, weight in zip(law.decays, law.weights, strict=True))
+    column = np.sum(
+        [weight * float(decay) ** ages for decay, weight in zip(law.decays, law.weights, strict=True)], axis=0
+    )
     weights = np.array([law.step_weight(step) for step in range(1, length + 1)])
     strategy = np.array([np.concatenate([np.zeros(step), column[: length - step]]) for step in ages]).T
     np.fill_diagonal(strategy, 2.0**LATTICE_BITS)

@@ -362,7 +362,7 @@ def test_owners_who_upload_at_once_share_a_job_and_are_refused_one_by_one() -> N
             task.hash, 1, Offer(2, derive_contribution_id(task), EarlierPolicy.STAYS, [other])
         )
         queue = services[0]._leader._queue
-        queue._is_at_work = True  # nothing is begun before all have come
+        queue._is_writing = True  # nothing is begun before all have come
         coming = []
         for owner, ticket in enumerate(tickets[:4]):
             shown = ticket if owner != 3 else Ticket(task.hash, Role.OWNER, "f" * 64)

@@ -232,7 +232,7 @@ def test_one_write_that_fails_fails_alone_and_what_waits_is_written_together() -
         return [ValueError("no") if item == 2 else 10 * item for item in items]
 
     commits: GroupCommit[int, int] = GroupCommit(write, lambda item: 1, 4)
-    commits._is_at_work = True  # nothing is begun before all have come
+    commits._is_writing = True  # nothing is begun before all have come
     coming = [commits.submit(number) for number in range(1, 8)]
     commits._write_groups()
     outcomes = [future.exception() or future.result() for future in coming]

@@ -21,7 +21,7 @@ from .class_table import (
     NEEDS_BOTH,
     ClassTable,
     ConfidenceSettings,
-    Ends,
+    Interval,
     Metric,
     MetricEstimator,
     estimate_metric,
@@ -60,7 +60,7 @@ class BoundedFprEstimator(MetricEstimator):
     IS_SKEWED: ClassVar[bool] = False
     """True if errors by noise are skewed, so that intervals take the outer ends where noise dominates."""
 
-    def interval(self, table: ClassTable, errors: FloatArray, sure: ConfidenceSettings) -> Ends:
+    def interval(self, table: ClassTable, errors: FloatArray, sure: ConfidenceSettings) -> Interval:
         """Return the interval from simulated noise, and sampling for the population; each end takes the order of
         scores inside cells that is worst for it."""
         likely, unbiased = table.counts.likely_counts, table.counts.unbiased_counts
@@ -79,7 +79,7 @@ class BoundedFprEstimator(MetricEstimator):
         ]
         return ends[0][0], ends[1][1]
 
-    def discretization_error(self, table: ClassTable) -> Ends:
+    def discretization_error(self, table: ClassTable) -> Interval:
         """Return the distances from the number with tied scores to the number under the worst and under the best
         order of scores inside cells."""
         low, middle, high = (

@@ -515,7 +515,8 @@ def _translate_axes(ax: Axes, reader: Reader) -> None:
         for labels in getattr(getattr(formatter, "func", None), "args", ()):
             if isinstance(labels, dict):
                 labels.update({position: reader.translate(label) for position, label in labels.items()})
-    for artist in (*ax.lines, *ax.collections, *ax.patches, *ax.containers):
+    artists: list[Any] = [*ax.lines, *ax.collections, *ax.patches, *ax.containers]
+    for artist in artists:
         label = artist.get_label()
         if isinstance(label, str) and not label.startswith("_") and getattr(artist, WRITTEN, None) != label.split():
             artist.set_label(reader.translate(label))
