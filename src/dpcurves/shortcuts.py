@@ -999,11 +999,19 @@ def mean(
 
 
 @add_privacy_arguments
-def count(values: Values, *, label: str | None = None, **paid: Unpack[ColumnArguments]) -> Summary:
-    """Return the number of `values` that are neither NaN nor None.
+def count(
+    values: Values,
+    *,
+    label: str | None = None,
+    weight: Values | None = None,
+    weight_cap: float | None = None,
+    **paid: Unpack[ColumnArguments],
+) -> Summary:
+    """Return the number of `values` that are neither NaN nor None, or the sum of their weights.
 
-    Arguments and guarantees as for `cdf`, without a grid: every number counts. If n is public, the number of missing
-    values is private. The ledger is in memory, so losses of other calls are not added up.
+    Arguments and guarantees as for `cdf`, without a grid: every number counts. With `weight` and `weight_cap` the
+    result is a `WeightedSummary`, whose `count` estimates how many people the records represent. If n is public, the
+    number of missing values is private. The ledger is in memory, so losses of other calls are not added up.
 
     Returns:
         A summary with `count` and its `interval`; its other numbers are NaN.
@@ -1013,8 +1021,12 @@ def count(values: Values, *, label: str | None = None, **paid: Unpack[ColumnArgu
     >>> bool(abs(ages.count - 2000) < 40)
     True
     """
-    (label,) = table = make_table(label, values)
-    summary_: Summary = ask_once(curves.CountQuestion(label), table, **paid)
+    (label,) = column = make_table(label, values)
+    table, weights = add_weights(column, weight, weight_cap)
+    question: Question[Any] = curves.CountQuestion(label)
+    if weights:
+        question = curves.WeightedSummaryQuestion(label, 0, 1, **weights, statistic="count")
+    summary_: Summary = ask_once(question, table, **paid)
     return summary_
 
 

@@ -82,6 +82,15 @@ FUNCTIONS: Mapping[str, SqlFunction] = MappingProxyType({
     "dp_hosmer_lemeshow": SqlFunction("hosmer-lemeshow", _SCORE, (GRID,)),
 })  # fmt: skip
 BY = "by"
+WEIGHT = "weight"
+WEIGHTED_TYPES: Mapping[str, Mapping[str, Any]] = MappingProxyType({
+    "cdf": {"ask": "weighted-cdf"},
+    "quantiles": {"ask": "weighted-quantiles"},
+    "count": {"ask": "weighted-summary", "statistic": "count", "lower": 0, "upper": 1},
+    "sum": {"ask": "weighted-summary", "statistic": "sum"},
+    "mean": {"ask": "weighted-summary", "statistic": "mean"},
+})  # fmt: skip
+"""Fields of weighted questions, by the question type without weights."""
 FOUND = frozenset({"cdf", "quantiles", "histogram", "survival"})
 """Question types with an automatic range, which is paid from the question's loss."""
 ENDS = ("lower", "upper")
@@ -143,7 +152,8 @@ class SqlQuestion:
         if by is None:
             return question
         if self.quantile_levels and "grid" in question_json:  # computed from one distribution function per group
-            question_json = {name: value for name, value in question_json.items() if name != "at"} | {"ask": "cdf"}
+            curve_type = "weighted-cdf" if WEIGHT in question_json else "cdf"
+            question_json = {name: value for name, value in question_json.items() if name != "at"} | {"ask": curve_type}
             question = question_from_json(question_json)
         if BY not in _field_names(type(question)):
             _refuse(self._explain_ungrouped())
@@ -154,7 +164,8 @@ class SqlQuestion:
         """Return the probabilities of the quantiles that are asked for; empty for other functions. With GROUP BY the
         answer has a distribution function per group, whose `CDF.quantile` gives them.
         """
-        return tuple(self.question_json["at"]) if self.question_json["ask"] == "quantiles" else ()
+        asks_quantiles = self.question_json["ask"] in {"quantiles", "weighted-quantiles"}
+        return tuple(self.question_json["at"]) if asks_quantiles else ()
 
     def _explain_ungrouped(self) -> str:
         """Return the message for a question type without groups."""
@@ -458,7 +469,11 @@ class _StatementReader:
                 self._write_down(field, "=>")
                 if field in {BY, *function.columns, *function.fixed_fields, *options}:
                     _refuse(f"{name}: {field} cannot be given by its name, or is given twice; give it once")
-                options[field] = self._read_value(argument.expression)
+                options[field] = (
+                    self._read_column(argument.expression, f"{name}: weight => ")
+                    if field == WEIGHT
+                    else self._read_value(argument.expression)
+                )
             elif options:
                 _refuse(f"{name}: arguments with names must stand after those without")
             else:
@@ -467,12 +482,27 @@ class _StatementReader:
         if len(columns) < len(function.columns):
             _refuse(f"{function.describe_call(name)}: the column is missing; name it first, in the brackets")
         column_fields = {**dict(zip(function.columns, columns, strict=True)), **function.fixed_fields}
-        return name, {
+        question_json = {
             "ask": function.question_type,
             **self._read_arguments(name, function, values, options),
             **column_fields,
             **options,
         }
+        if WEIGHT in options:
+            question_json |= self._find_weighted_fields(name, function, question_json)
+        return name, question_json
+
+    @staticmethod
+    def _find_weighted_fields(name: str, function: SqlFunction, question_json: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the fields that make a question weighted. Raises `InvalidArgument` for functions without weighted
+        results, and without cells or bounds.
+        """
+        if function.question_type not in WEIGHTED_TYPES:
+            names = [other for other, called in FUNCTIONS.items() if called.question_type in WEIGHTED_TYPES]
+            _refuse(f"{name}: weight => is for {', '.join(names)}; leave the weights out")
+        if "auto" in {question_json.get("grid"), question_json.get(ENDS[0])}:
+            _refuse(f"{function.describe_call(name)}: sums of weights need {', '.join(function.argument_forms)}")
+        return WEIGHTED_TYPES[function.question_type]
 
     def _read_arguments(
         self, name: str, function: SqlFunction, values: list[Any], options: Mapping[str, Any]

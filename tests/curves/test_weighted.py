@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -86,6 +87,47 @@ def test_without_noise_mean_sum_and_survival_are_exact() -> None:
         1 - known[(table["t"] == at) & (table["e"] == 1)].sum() / known[table["t"] >= at].sum() for at in range(1, 13)
     ]
     assert asked(LIVES, table).y[1:] == pytest.approx(np.cumprod(left), abs=1e-9)
+
+
+@pytest.mark.parametrize("adjacency", [dp.ADD_REMOVE, dp.REPLACE_ONE])
+def test_without_noise_results_by_category_are_those_of_each_category(adjacency: Any) -> None:
+    true, months = exact(), dp.Categories("t", (2, 3, 99))
+    curves = asked(dp.WeightedCdfQuestion("x", GRID, "w", CAP, by=months), made(), adjacency=adjacency)
+    means = asked(dp.WeightedSummaryQuestion("x", 0, 1, "w", CAP, by=months), made(), adjacency=adjacency)
+    for month in (2, 3):
+        x, w = (true[name][true["t"] == month] for name in ("x", "w"))
+        assert curves[month].y == pytest.approx([w[x < edge].sum() / w.sum() for edge in GRID.edges], abs=1e-9)
+        assert curves[month].count == pytest.approx(w.sum(), rel=1e-9)
+        mean, summary = np.average(x, weights=w), means[month]
+        assert (summary.count, summary.mean) == pytest.approx((w.sum(), mean), rel=1e-4)
+        low, high = summary.mean_interval(0.95, population=True)
+        assert high - low == pytest.approx(2 * 1.96 * np.sqrt((w**2 * (x - mean) ** 2).sum()) / w.sum(), rel=0.05)
+    assert means[99].count == pytest.approx(0, abs=1e-3)
+    both = (months, dp.Categories("e", (0, 1)))
+    weights = dp.WeightedSummaryQuestion("x", 0, 1, "w", CAP, statistic="count", by=both)
+    table = asked(weights, made(), adjacency=adjacency)
+    cells = {key: true["w"][(true["t"] == key[0]) & (true["e"] == key[1])].sum() for key in table}
+    assert {key: each.count for key, each in table.items()} == pytest.approx(cells, abs=1e-2)
+    sums = table.sum_over("e")
+    assert sums[2].count == pytest.approx(cells[2, 0] + cells[2, 1], abs=1e-2)
+    everyone = asked(dp.WeightedSummaryQuestion("*", 0, 1, "w", CAP, statistic="count"), made(), adjacency=adjacency)
+    w = Weights("w", CAP).to_steps(made()["w"])
+    assert everyone.count == pytest.approx(w[w >= 0].sum() * CAP / Weights.STEPS, rel=1e-7)
+    low, high = everyone.interval(0.95, population=True)
+    assert high - low == pytest.approx(2 * 1.96 * np.sqrt((w[w >= 0] ** 2.0).sum()) * CAP / Weights.STEPS, rel=0.05)
+    with pytest.raises(ValueError, match=r"^column: '\*' is counted alone: name a column of numbers, or ask for the"):
+        dp.WeightedSummaryQuestion("*", 0, 1, "w", CAP)
+
+
+def test_results_by_category_are_read_again_and_give_no_design_effect() -> None:
+    months = dp.Categories("t", (2, 3))
+    for question in (replace(CURVE, by=months), replace(MEAN, by=months), replace(MEAN, by=months, statistic="count")):
+        found = asked(question, made(), ONE)
+        read: Any = result_from_json(found.to_json())
+        assert (type(read), read.to_json()) == (type(found), found.to_json())
+        assert any("no design effect, because records are not counted by category" in note for note in found.notes)
+        assert np.isnan([each.design_effect for each in found.values()]).all()
+    assert "sum of weights" in found.plot().get_xlabel()
 
 
 @pytest.mark.parametrize("adjacency", [dp.ADD_REMOVE, dp.REPLACE_ONE])
@@ -208,10 +250,11 @@ def test_the_command_line_asks_weighted_results(tmp_path: Any) -> None:
     weights = ["--weight", "w", "--weight-cap", "5", "--epsilon", "9", "--adjacency", "replace-one"]
     asks = {
         "cdf": "--column x --grid 0:1:16", "quantiles": "--column x --grid 0:1:16", "mean": "--column x --bounds 0:1",
-        "survival": "--time t --event e --censored-value 0 --grid 0:14:14",
+        "survival": "--time t --event e --censored-value 0 --grid 0:14:14", "count": "--by e=0,1",
     }  # fmt: skip
     app = build()
-    for word, options in asks.items():
+    grouped = [(word, f"{asks[word]} --by e=0,1") for word in ("cdf", "quantiles", "mean")]
+    for word, options in [*asks.items(), *grouped]:
         done = CliRunner().invoke(app, [word, str(tmp_path / "s.csv"), *options.split(), *weights])
         assert done.exit_code == 0, done.output
         assert "weighted by w up to 5" in done.output
@@ -219,7 +262,6 @@ def test_the_command_line_asks_weighted_results(tmp_path: Any) -> None:
     for more, words in (
         (["--weight", "w"], "weight-cap: give the public cap"),
         (["--weight-cap", "5"], "weight-cap: --weight-cap needs --weight"),
-        ([*weights[:4], "--by", "e=0,1"], "by: weighted results do not support --by"),
     ):
         done = CliRunner().invoke(app, [*without, *more])
         assert done.exit_code != 0

@@ -78,6 +78,17 @@ SAME: dict[str, Any] = {
     "SELECT dp_roc(sick, score, pos_label => 0) FROM people": dp.RocQuestion("sick", "score", pos_label=0),
     "SELECT dp_calibration(sick, score, groups => 4) FROM people": dp.CalibrationQuestion("sick", "score", groups=4),
     "SELECT dp_hosmer_lemeshow(sick, score) FROM people": dp.HosmerLemeshowQuestion("sick", "score"),
+    "SELECT dp_count(*, weight => age, weight_cap => 9) FROM people WHERE region = 'south' GROUP BY region": (
+        dp.WeightedSummaryQuestion("*", 0, 1, "age", 9, statistic="count", by=dp.Categories("region", ("south",)))
+    ),
+    "SELECT dp_mean(wage, 0, 9, weight => age, weight_cap => 9) FROM people WHERE sick = 1": dp.WeightedSummaryQuestion(
+        "wage", 0, 9, "age", 9, where="sick = 1"
+    ),
+    "SELECT dp_median(wage, 0, 500000, 64, weight => age, weight_cap => 9) FROM people": dp.WeightedQuantilesQuestion(
+        "wage", GRID, (0.5,), "age", 9
+    ),
+    "SELECT dp_median(wage, 0, 500000, 64, weight => age, weight_cap => 9) FROM people WHERE region IN "
+    "('north', 'south') GROUP BY region": dp.WeightedCdfQuestion("wage", GRID, "age", 9, by=REGION),
 }  # fmt: skip
 
 
@@ -139,6 +150,10 @@ REFUSED = {
     "SELECT dp_median(x, at => (0.1, 0.2)) FROM t": "at cannot be given by its name",
     "SELECT dp_quantiles(x, 0.5) FROM t": "the form is dp_quantiles",
     "SELECT dp_mean(x, 0) FROM t": "the form is dp_mean",
+    "SELECT dp_mean(x, weight => w, weight_cap => 5) FROM t": "sums of weights need lower, upper",
+    "SELECT dp_cdf(x, weight => w, weight_cap => 5) FROM t": "sums of weights need lower, upper, cells",
+    "SELECT dp_roc(x, y, weight => w, weight_cap => 5) FROM t": "weight => is for dp_cdf, .*; leave the weights out",
+    "SELECT dp_mean(x, 0, 1, weight => 3, weight_cap => 5) FROM t": "weight => 3 is not the name of a column",
     "SELECT dp_cdf(x) FROM (SELECT * FROM t)": TABLE,
     "SELECT dp_cdf(x) FROM (t)": TABLE,
     "SELECT dp_cdf(x) FROM range(3)": TABLE,

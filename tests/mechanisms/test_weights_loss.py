@@ -15,7 +15,12 @@ from tiny_tables import ADJACENCIES, IntArray, data_sets, neighbours
 import dpcurves as dp
 from dpcurves.conversation import Plan
 from dpcurves.curves.weighted import SQUARES_FRACTION
-from dpcurves.curves.weighted_summary import HALF_RANGE_SQUARE_STEPS, HALF_RANGE_STEPS, ROUND_FRACTIONS
+from dpcurves.curves.weighted_summary import (
+    COUNT_FRACTIONS,
+    HALF_RANGE_SQUARE_STEPS,
+    HALF_RANGE_STEPS,
+    ROUND_FRACTIONS,
+)
 from dpcurves.data import Axis, Categories, Weights
 from dpcurves.laws import Family, NoisySums
 from dpcurves.mechanisms import AUTO
@@ -57,6 +62,10 @@ FAR = tuple(
     WeightedSpreadQuery((ONE,), W, HALF_RANGE_SQUARE_STEPS, center)
     for center in (0, 97, -HALF_RANGE_SQUARE_STEPS, HALF_RANGE_SQUARE_STEPS)
 )
+FAR_BY_CATEGORY = tuple(
+    WeightedSpreadQuery((E, ONE), W, HALF_RANGE_SQUARE_STEPS, centers)
+    for centers in ((0, 97), (HALF_RANGE_SQUARE_STEPS, -HALF_RANGE_SQUARE_STEPS))
+)
 QUESTIONS: dict[str, tuple[tuple[tuple[WeightedQuery, ...], Fraction], ...]] = {
     "curve": (
         ((WeightQuery((X,), W, CountUse.PREFIXES),), 1 - SQUARES_FRACTION),
@@ -72,9 +81,19 @@ QUESTIONS: dict[str, tuple[tuple[tuple[WeightedQuery, ...], Fraction], ...]] = {
         ((SquaredWeightQuery((ONE,), W),), ROUND_FRACTIONS[2]),
         (FAR, ROUND_FRACTIONS[3]),
     ),
+    "summary by category": (
+        ((WeightQuery((E, ONE), W, CountUse.CELLS),), ROUND_FRACTIONS[0]),
+        ((WeightedSumQuery((E, ONE), W, HALF_RANGE_STEPS),), ROUND_FRACTIONS[1]),
+        ((SquaredWeightQuery((E, ONE), W),), ROUND_FRACTIONS[2]),
+        (FAR_BY_CATEGORY, ROUND_FRACTIONS[3]),
+    ),
+    "count by category": (
+        ((WeightQuery((E, ONE), W, CountUse.CELLS),), COUNT_FRACTIONS[0]),
+        ((SquaredWeightQuery((E, ONE), W),), COUNT_FRACTIONS[1]),
+    ),
 }
 """The turns of each question, with what may be asked in it, by earlier answers, and its share of the loss."""
-LEAST: dict[Any, float] = {("summary", ReplaceOne): 0.25}
+LEAST: dict[Any, float] = {("summary", ReplaceOne): 0.25, ("summary by category", ReplaceOne): 0.7}
 """No replaced record moves all sums of one cell the most at once: how much of what is paid is lost at the least."""
 
 

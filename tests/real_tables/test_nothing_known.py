@@ -37,7 +37,7 @@ WITHOUT_RANGE = {
     "IntervalResult",
     "CompositeResult", "ClassTableResult", "BandedTableResult", "GroupIntervalResult", "Ranking", "ByCategory",
     "ScoresByCategory",
-    "SummaryByCategory", "GroupRates", "SimultaneousCurves",
+    "SummaryByCategory", "WeightedSummaryByCategory", "GroupRates", "SimultaneousCurves",
 }  # fmt: skip
 """Kinds whose numbers are counts, which are always known, or are left open where they are read, value by value."""
 

@@ -89,6 +89,14 @@ def make_summary_builder(kind: str, statistic: str) -> Callable[..., Any]:
     return build_question
 
 
+def count_question(**question_fields: Any) -> Any:
+    """Build the question for the number of records, or for the sum of their weights."""
+    from ..curves import CountQuestion
+
+    weighted = build_weighted_question("WeightedSummaryQuestion", question_fields, lower=0, upper=1, statistic="count")
+    return weighted or CountQuestion(**question_fields)
+
+
 def histogram_question(**question_fields: Any) -> Any:
     """Build the question for counts in the given cells, or in automatic cells without a grid."""
     from ..curves import AutoRangeHistogramQuestion, HistogramQuestion
@@ -117,9 +125,9 @@ def quantiles_question(**question_fields: Any) -> Any:
     from ..curves import AutoRangeQuantilesQuestion, QuantilesQuestion
     from ..curves.quantile_quantile import parse_shares
 
-    if (weighted := build_weighted_question("WeightedQuantilesQuestion", question_fields)) is not None:
-        return weighted
     by = question_fields.pop("by", None)
+    if by is None and (weighted := build_weighted_question("WeightedQuantilesQuestion", question_fields)) is not None:
+        return weighted
     if by is not None:
         parse_shares("at", question_fields.pop("at"))
         return cdf_question(**question_fields, by=by)
@@ -202,8 +210,9 @@ class QuartilesView(ResultView):
         scopes = self.select_scopes(privacy)
         formatted = (_format_quantiles(curve, self.levels, self.settings.level, scopes) for curve in curves.values())
         quantiles = zip(*formatted, strict=True)
+        counted = "sum of weights" if any(curve.IS_WEIGHTED for curve in curves.values()) else "records"
         numbers = {
-            "records": [format_number(round(curve.count)) for curve in curves.values()],
+            counted: [format_number(round(curve.count)) for curve in curves.values()],
             **{f"{p:g} quantile": list(column) for p, column in zip(self.levels, quantiles, strict=True)},
         }
         columns = join_columns(curves.label_columns(), numbers)

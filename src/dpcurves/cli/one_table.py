@@ -86,8 +86,8 @@ COMMANDS = (
         example="flights.csv --column arr_delay --bounds -60:180",
     ),
     make_question_command(
-        "count", "CountQuestion", [of.COUNTED_COLUMN, of.SplitOptions], STATISTICS,
-        title="Number of records, or of those that have a value in a column.",
+        "count", columns.count_question, [of.COUNTED_COLUMN, of.SplitOptions, of.WeightOptions], STATISTICS,
+        title="Number of records, or of those that have a value in a column; with --weight, of those they represent.",
         example="flights.csv --by carrier=UA,AA", adjacency="add-remove",
     ),
     make_question_command(

@@ -59,7 +59,7 @@ from .u_statistic import (
 )  # fmt: skip
 from .verification import Verification, VerifyQuestion
 from .weighted import WeightedCDF, WeightedCdfQuestion, WeightedQuantiles, WeightedQuantilesQuestion
-from .weighted_summary import WeightedSummary, WeightedSummaryQuestion
+from .weighted_summary import WeightedSummary, WeightedSummaryByCategory, WeightedSummaryQuestion
 
 __all__ = [
     "CDF",
@@ -141,6 +141,7 @@ __all__ = [
     "WeightedQuantiles",
     "WeightedQuantilesQuestion",
     "WeightedSummary",
+    "WeightedSummaryByCategory",
     "WeightedSummaryQuestion",
     "area_between",
     "collision_probability",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from math import isnan, nan, sqrt
+from math import isnan, nan, prod, sqrt
 from typing import Any, SupportsIndex, cast
 
 import numpy as np
@@ -21,11 +21,11 @@ from ..display import format_number
 from ..estimation import shrink_estimate
 from ..inference import Sample, WeightRatios, estimate_weight_ratios, kish_design_effect, simulate_sampling_errors
 from ..queries import CountUse, SquaredWeightQuery, WeightQuery
-from .by_category import describe_question, format_axis_label
+from .by_category import collect_by_category, describe_question, format_axis_label, split_rows
 from .cdf import CDF, Bins
 from .prefixes import NOTHING, PrefixShares
 from .quantiles import Quantiles, parse_shares
-from .question import TableQuestion, build_privacy_statement
+from .question import By, TableQuestion, build_privacy_statement, parse_grouping, prepend_category_axes
 
 # Effective records: sums of weights, scaled so that sampling gives them the variance of counts of records.
 
@@ -75,7 +75,10 @@ class SquaredWeights:
 
     @property
     def records(self) -> float:
-        """Unbiased number of records that are used: records with a weight and a value in a cell."""
+        """Unbiased number of records that are used: records with a weight and a value in a cell; NaN for a category,
+        because only the records of all categories are counted."""
+        if self.evidence.sums.missing is None:
+            return nan
         return float(self.sums.sum() + self.evidence.values[-1] / Weights.STEPS)
 
     def design_effect(self, weight_sum: float) -> float:
@@ -83,7 +86,11 @@ class SquaredWeights:
 
         `weight_sum` is the sum of weights over the cap.
         """
-        if weight_sum <= TUNING.clear_group_ratio or float(self.sums.sum()) <= len(self.starts) ** 0.5 * self.noise:
+        if (
+            isnan(self.records)
+            or weight_sum <= TUNING.clear_group_ratio
+            or float(self.sums.sum()) <= len(self.starts) ** 0.5 * self.noise
+        ):
             return nan
         return kish_design_effect(self.records, weight_sum, float(self.sums.sum()))
 
@@ -134,9 +141,11 @@ def choose_group_edges(shares_below: FloatArray, caps: float, noise: float) -> t
     return tuple(sorted({int(index) for index in indices if 0 < index < len(shares_below) - 1}))
 
 
-def ask_weight_sums(axes: Any, weights: Weights, setting: Setting) -> Needs[tuple[Release, Release, tuple[int, ...]]]:
+def ask_weight_sums(
+    axes: Any, weights: Weights, setting: Setting, categories: int = 1
+) -> Needs[tuple[Release, Release, tuple[int, ...]]]:
     """Ask for sums of weights in all cells and, with `SQUARES_FRACTION` of the budget, of squared weights in groups;
-    return both releases, and the first slot of each group.
+    return both releases, and the first slot of each group. With several `categories`, the groups suit an average one.
 
     Formal guarantees: the groups depend on the first answer, and on no record, so the losses of both rounds add up.
     """
@@ -148,7 +157,8 @@ def ask_weight_sums(axes: Any, weights: Weights, setting: Setting) -> Needs[tupl
     cells = evidence.unbiased_cells.sum(axis=0) / Weights.STEPS
     below = np.clip(np.cumsum(cells)[: len(cells) - apart] / max(float(cells.sum()), 1.0), 0.0, 1.0)
     noise = sqrt(setting.count_noise(SQUARES_FRACTION).variance)
-    cuts = choose_group_edges(below if apart else np.append(0.0, below), float(cells.sum()), noise)
+    caps = float(cells.sum()) / categories
+    cuts = choose_group_edges(below if apart else np.append(0.0, below), caps, noise)
     coarse = replace(axis, grid=axis.grid.merge_cells(cuts))
     squares = yield from ask_workload(
         SingleQueryWorkload(SquaredWeightQuery((*axes[:-1], coarse), weights)), SQUARES_FRACTION
@@ -163,6 +173,8 @@ def note_on_weights(squares: SquaredWeights, caps: float) -> str:
     `caps` is the released sum of the weights, in units of the cap. If noise hides the design effect, the note says so.
     """
     rule = f"{squares.weights}, {MISSING_WEIGHTS}"
+    if isnan(squares.records):
+        return f"{rule}; no design effect, because records are not counted by category"
     effect = squares.design_effect(caps)
     if isnan(effect):
         return f"{rule}; noise hides the design effect of the weights"
@@ -411,6 +423,8 @@ class WeightedCdfQuestion(TableQuestion):
             take it from the survey design. A smaller cap means less noise, but more bias, because weights above it are
             cut off.
         measured_in: The measuring unit of the column, for the axis.
+        by: Publicly declared categories: one curve for each, at the privacy loss of one curve, see `CdfQuestion`. A
+            record adds to the sums of one category alone.
 
     Raises:
         ValueError: the cap is missing, or is no finite number above zero.
@@ -430,29 +444,38 @@ class WeightedCdfQuestion(TableQuestion):
     weight: str
     weight_cap: float
     measured_in: str = ""
+    by: By = None
 
     def __post_init__(self) -> None:
-        _ = Axis(self.column, self.grid)
+        _ = Axis(self.column, self.grid), parse_grouping(self.by)
         format_axis_label(self.column, self.measured_in)
         object.__setattr__(self, "weight_cap", Weights(self.weight, self.weight_cap).cap)
 
-    def steps(self, setting: Setting) -> Needs[WeightedCDF]:
-        """Ask for sums of weights below edges, and of squared weights in groups."""
+    def steps(self, setting: Setting) -> Needs[Any]:
+        """Ask for sums of weights below edges, and of squared weights in groups; by category in the same tables."""
         weights, axis = Weights(self.weight, self.weight_cap), Axis(self.column, self.grid)
-        release, squares_release, starts = yield from ask_weight_sums((axis,), weights, setting)
-        squares = SquaredWeights(weights, Evidence.from_release(squares_release), starts)
-        prefixes = WeightedShares(Evidence.from_release(release), self.grid, squared_weights=squares)
+        axes = prepend_category_axes(self.by, axis)
+        categories = prod(category_axis.slots for category_axis in axes[:-1])
+        release, squares_release, starts = yield from ask_weight_sums(axes, weights, setting, categories)
         privacy = build_privacy_statement([release, squares_release])
         build_curve = WeightedCDF.from_prefixes if release.allotment is not None else WeightedCDF.from_placeholder
-        curve = cast("WeightedCDF", build_curve(prefixes, format_axis_label(self.column, self.measured_in), privacy))
-        return replace(
-            curve, privacy=curve.privacy.with_notes(note_on_weights(squares, float(prefixes.cell_weight_sums.sum())))
-        )
+
+        def build_weighted_cdf(sums: Evidence, squared: Evidence) -> WeightedCDF:
+            """Return the curve of one row of sums of weights and of squared weights."""
+            squares = SquaredWeights(weights, squared, starts)
+            prefixes = WeightedShares(sums, self.grid, squared_weights=squares)
+            label = format_axis_label(self.column, self.measured_in)
+            curve = cast("WeightedCDF", build_curve(prefixes, label, privacy))
+            note = note_on_weights(squares, float(prefixes.cell_weight_sums.sum()))
+            return replace(curve, privacy=curve.privacy.with_notes(note))
+
+        evidences = Evidence.from_release(release), Evidence.from_release(squares_release)
+        rows = [evidences] if self.by is None else zip(*map(split_rows, evidences), strict=True)
+        return collect_by_category(self.by, [build_weighted_cdf(*row) for row in rows])
 
     def __str__(self) -> str:
-        return (
-            f"{describe_question('distribution function', self.column, None)}, {Weights(self.weight, self.weight_cap)}"
-        )
+        description = describe_question("distribution function", self.column, self.by)
+        return f"{description}, {Weights(self.weight, self.weight_cap)}"
 
 
 @dataclass(frozen=True, slots=True)

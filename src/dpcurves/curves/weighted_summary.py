@@ -14,8 +14,8 @@ import numpy as np
 from .. import display
 from ..arguments import InvalidArgument, require_probability
 from ..arrays import FloatArray
-from ..conversation import Evidence, Needs, PrivacyStatement, Setting, SingleQueryWorkload, ask_workload
-from ..data import Axis, Grid, Weights
+from ..conversation import Evidence, Needs, PrivacyStatement, Release, Setting, SingleQueryWorkload, ask_workload
+from ..data import ALL_RECORDS, Axis, Grid, Weights
 from ..display import format_number
 from ..inference import public_generator, simulate_cell_noise, upper_quantile
 from ..queries import (
@@ -26,10 +26,28 @@ from ..queries import (
     WeightedSumQuery,
     WeightQuery,
 )
-from .by_category import describe_question, format_axis_label
+from .by_category import collect_by_category, describe_question, format_axis_label, split_rows
 from .outside import count_beyond_bounds, thresholds_for_clipping
-from .question import TableQuestion, Where, build_privacy_statement, require_independent
-from .summary import COUNT, MEAN, OUTSIDE_FRACTION, SUM, Summary, accept_bounds, build_bounds_cell
+from .question import (
+    By,
+    TableQuestion,
+    Where,
+    build_privacy_statement,
+    parse_grouping,
+    prepend_category_axes,
+    require_independent,
+)
+from .summary import (
+    COUNT,
+    MEAN,
+    OF_ALL_RECORDS,
+    OUTSIDE_FRACTION,
+    SUM,
+    Summary,
+    SummaryByCategory,
+    accept_bounds,
+    build_bounds_cell,
+)
 from .weighted import SquaredWeights, note_on_weights
 
 HALF_RANGE_STEPS = 2**16
@@ -58,6 +76,8 @@ UNWEIGHTED = Weights("weight", 1.0)
 ROUND_FRACTIONS = Fraction(1, 4), Fraction(1, 2), Fraction(1, 8), Fraction(1, 8)
 """Budget fractions: of weights, of weighted values, of squared weights, and of squared weights times squared
 distances."""
+COUNT_FRACTIONS = Fraction(7, 8), Fraction(1, 8)
+"""Budget fractions of a weighted count: of weights, and of squared weights."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,7 +85,8 @@ class WeightedSummary(Summary):
     """Sum of the weights, weighted sum and weighted mean of the values of a column.
 
     Values outside the bounds are clipped to the nearer bound, and weights above the cap to the cap. If noise alone can
-    explain the sum of weights, sum and mean are unknown: NaN, with intervals that contain every possible value.
+    explain the sum of weights, sum and mean are unknown: NaN, with intervals that contain every possible value. A
+    weighted count has neither.
 
     Attributes:
         count: The sum of all weights, in their units: the approximate number of people that they represent.
@@ -75,7 +96,8 @@ class WeightedSummary(Summary):
         lower, upper: The declared bounds.
         label: The column and its measuring unit.
         privacy: The privacy statement, which every plot shows.
-        evidence: The releases: of weights, of weighted values, of squared weights, and of their spread.
+        evidence: The releases: of weights, of weighted values, of squared weights, and of their spread; of a weighted
+            count: of weights, and of squared weights.
         statistic: The name of the requested number, which plots show.
         weights: The column of weights and its cap.
         center: The public point from which the spread was measured, in steps from the middle of the bounds.
@@ -84,7 +106,7 @@ class WeightedSummary(Summary):
     """
 
     KIND = "weighted-summary"
-    ARRAYS, OPTIONAL_ARRAYS, JSON_SCHEMAS = ("count", "sum", "mean"), (), MappingProxyType({})
+    ARRAYS, OPTIONAL_ARRAYS, JSON_SCHEMAS = ("count", "sum", "mean"), ("sum", "mean"), MappingProxyType({})
     TITLE = "Weighted summary of {label}"
     COLUMN_WORDS = display.describe_columns(statistic="statistic", value="value")
     MEASURED = "value"
@@ -105,10 +127,15 @@ class WeightedSummary(Summary):
         statistic: str,
     ) -> WeightedSummary:
         """Return the summary of the four releases, each of one cell: weights, weighted values, squared weights and
-        their spread."""
-        caps, distances = _sum_weights(rounds), _sum_weighted_distances(rounds)
+        their spread; of a weighted count the first and the third."""
+        caps = _sum_weights(rounds)
+        count, ends = max(caps, 0.0) * weights.cap, (bounds.lower, bounds.upper)
+        squares = SquaredWeights(weights, rounds[1 if len(rounds) == 2 else 2], (0,))
+        noted = privacy.with_notes(note_on_weights(squares, caps))
+        if len(rounds) == 2:
+            return cls(count, nan, nan, nan, *ends, label, noted, rounds, COUNT, weights=weights)
+        distances = _sum_weighted_distances(rounds)
         middle, half = _middle_and_half_width(bounds)
-        count = max(caps, 0.0) * weights.cap
         noise = (
             simulate_cell_noise(rounds[0].sums, rounds[0].total, SUMMARY_DRAWS, public_generator(None))[:, 0, 0]
             / Weights.STEPS
@@ -119,13 +146,13 @@ class WeightedSummary(Summary):
         else:
             total = float((half * distances + middle * caps) * weights.cap)
             mean = float(min(max(middle + half * distances / caps, bounds.lower), bounds.upper))
-        noted = privacy.with_notes(note_on_weights(SquaredWeights(weights, rounds[2], (0,)), caps))
-        ends = bounds.lower, bounds.upper
         return cls(count, total, mean, nan, *ends, label, noted, rounds, statistic, weights=weights, center=center)
 
     @property
     def statistics(self) -> dict[str, float]:
         """The released numbers by name: sum of weights, weighted sum, weighted mean."""
+        if len(self.rounds) == 2:
+            return {COUNT: self.count}
         return {COUNT: self.count, SUM: self.sum, MEAN: self.mean}
 
     @property
@@ -144,7 +171,7 @@ class WeightedSummary(Summary):
         generator: np.random.Generator | None = None,
         draws: int = SUMMARY_DRAWS,
     ) -> FloatArray:
-        """Return confidence limits of all `statistics` in order, each with coverage `level`: ``(3, 2)``.
+        """Return confidence limits of all `statistics` in order, each with coverage `level`: ``(statistics, 2)``.
 
         They are for the weights and clipped values of these records. With `population`, they are for the mean of the
         population that the weights represent, and for the expected sums over samples of this design. Sampling then has
@@ -163,6 +190,8 @@ class WeightedSummary(Summary):
         """
         level, rng = require_probability("level", level), public_generator(generator)
         require_independent(self.privacy, population)
+        if len(self.rounds) == 2:
+            return self._count_interval(level, rng, draws, population=population)
         weight, distance = (
             simulate_cell_noise(release.sums, release.total, draws, rng)[:, 0, 0] for release in self.rounds[:2]
         )
@@ -188,6 +217,16 @@ class WeightedSummary(Summary):
         (lower, upper), values = np.transpose(limits), list(self.statistics.values())
         return np.stack([np.fmin(lower, values), np.fmax(upper, values)], axis=1)
 
+    def _count_interval(self, level: float, rng: np.random.Generator, draws: int, *, population: bool) -> FloatArray:
+        """Return confidence limits of a weighted count alone, (1, 2); see `intervals`."""
+        caps, release, squares = _sum_weights(self.rounds), self.rounds[0], self._squared_weights
+        errors = simulate_cell_noise(release.sums, release.total, draws, rng)[:, 0, 0] / Weights.STEPS
+        if population:
+            variance = float(squares.sums.sum()) + TUNING.variance_bound_z * squares.noise
+            errors = errors + sqrt(min(max(variance, 0.0), max(caps, 1.0))) * rng.standard_normal(draws)
+        low, high = _find_basic_interval(caps, errors, level, 0.0, inf)
+        return np.array([[min(low * self.weights.cap, self.count), max(high * self.weights.cap, self.count)]])
+
     def _sampling_deviations(self) -> tuple[float, float, float]:
         """Return the sampling standard deviations of the sum of weights, of the weighted sum, and of the weighted
         sum of distances from the mean.
@@ -210,7 +249,7 @@ class WeightedSummary(Summary):
     @property
     def _squared_weights(self) -> SquaredWeights:
         """The released sum of squared weights of all records."""
-        return SquaredWeights(self.weights, self.rounds[2], (0,))
+        return SquaredWeights(self.weights, self.rounds[1 if len(self.rounds) == 2 else 2], (0,))
 
     @property
     def _bounds(self) -> Grid:
@@ -227,9 +266,10 @@ class WeightedSummary(Summary):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> WeightedSummary:
-        """Return the summary from a parsed JSON document. Raises `InvalidArgument` unless it has four releases."""
+        """Return the summary from a parsed JSON document. Raises `InvalidArgument` unless it has four releases, or
+        two of a weighted count."""
         question, rounds = document.question, document.releases
-        if len(rounds) != len(ROUND_FRACTIONS):
+        if len(rounds) != len(COUNT_FRACTIONS if question["statistic"] == COUNT else ROUND_FRACTIONS):
             raise InvalidArgument(
                 "curve.evidence.releases",
                 "weights, weighted values, squares and their spread are needed: use the unchanged text of to_json",
@@ -282,6 +322,12 @@ def _sum_weighted_squares(rounds: tuple[Evidence, ...]) -> tuple[float, float]:
     return float(rounds[3].unbiased_cells.sum()) / unit, sqrt(law.levels[-1].noise.variance) / unit
 
 
+def _find_center(rounds: tuple[Evidence, ...]) -> int:
+    """Return the released mean, rounded to steps from the middle of the bounds, which the spread is measured from."""
+    mean = _sum_weighted_distances(rounds) / max(_sum_weights(rounds), 1.0)
+    return round(HALF_RANGE_SQUARE_STEPS * min(max(mean, -1.0), 1.0))
+
+
 def _find_basic_interval(
     estimate: float, errors: FloatArray, level: float, lowest: float, highest: float
 ) -> tuple[float, float]:
@@ -312,14 +358,21 @@ def _find_ratio_interval(
     return limits[0], limits[1]
 
 
+class WeightedSummaryByCategory(SummaryByCategory):
+    """A weighted summary for each category, in the declared order; plots show one dot for each category."""
+
+    MEMBER_KIND = WeightedSummary.KIND
+
+
 @accept_bounds
 @dataclass(frozen=True, slots=True)
 class WeightedSummaryQuestion(TableQuestion):
-    """Sum of weights, weighted sum and weighted mean of the values. Five rounds under one charge.
+    """Sum of weights, weighted sum and weighted mean of the values. Five rounds under one charge; a count has two.
 
     A first round with 1/32 of the budget counts the weight beyond the bounds. Of the rest, weights get a quarter and
     weighted values a half; two rounds with an eighth each determine the sampling variance: squared weights, and squared
-    weights times squared distances from the released mean.
+    weights times squared distances from the released mean. The statistic ``"count"``, the sum of the weights, is asked
+    alone: weights get seven eighths, squared weights the rest.
 
     Formal guarantees: pure or zero-concentrated, like the charged loss, under either adjacency: a record adds at most
     its cap to each sum, see `WeightQuery`, `WeightedSumQuery`, `SquaredWeightQuery` and `WeightedSpreadQuery`; the last
@@ -327,12 +380,14 @@ class WeightedSummaryQuestion(TableQuestion):
     as the cap; a record whose weight is missing, negative or not finite is left out, like a record without a value.
 
     Attributes:
-        column: A column of numbers.
-        lower, upper: Public clipping bounds; narrower bounds mean less noise.
+        column: A column of numbers; for a count also ``"*"``: all records that have a weight.
+        lower, upper: Public clipping bounds; narrower bounds mean less noise. A count does not depend on them.
         weight: A column of survey weights.
         weight_cap: The public cap on the weight of a record: see `WeightedCdfQuestion`.
         measured_in: The measuring unit of the column.
         statistic: The number that plots show: count (the sum of weights), sum or mean.
+        by: Publicly declared categories: one summary for each, at the privacy loss of one; a tuple of two columns gives
+            a weighted contingency table. A record adds to the sums of one category alone.
 
     Raises:
         ValueError: the bounds cross or are not finite, the cap is missing, or is no finite number above 0, or
@@ -355,18 +410,19 @@ class WeightedSummaryQuestion(TableQuestion):
     weight_cap: float
     measured_in: str = ""
     statistic: str = MEAN
+    by: By = None
 
     if TYPE_CHECKING:
 
         @overload
         def __init__(
             self, column: str, lower: float, upper: float, weight: str, weight_cap: float, measured_in: str = "",
-            statistic: str = MEAN, *, where: Where = None,
+            statistic: str = MEAN, by: By = None, *, where: Where = None,
         ) -> None: ...  # fmt: skip
         @overload
         def __init__(
             self, column: str, *, bounds: Sequence[float], weight: str, weight_cap: float, measured_in: str = "",
-            statistic: str = MEAN, where: Where = None,
+            statistic: str = MEAN, by: By = None, where: Where = None,
         ) -> None: ...  # fmt: skip
         def __init__(self, *args: Any, **named: Any) -> None: ...
 
@@ -377,38 +433,59 @@ class WeightedSummaryQuestion(TableQuestion):
         for name, value in (("lower", bounds.lower), ("upper", bounds.upper), ("weight_cap", cap)):
             object.__setattr__(self, name, value)
         parse_statistic(self.statistic)
+        parse_grouping(self.by)
+        if self.column == ALL_RECORDS and self.statistic != COUNT:
+            raise InvalidArgument("column", "'*' is counted alone: name a column of numbers, or ask for the count")
 
     @property
     def _axis(self) -> Axis:
         """The column with one cell between the bounds."""
         return Axis(self.column, build_bounds_cell(self.lower, self.upper))
 
-    def steps(self, setting: Setting) -> Needs[WeightedSummary]:
-        """Ask for sums of weights, of weighted values, of squared weights, and of their spread about the mean."""
-        axes, weights = (self._axis,), Weights(self.weight, self.weight_cap)
+    def steps(self, setting: Setting) -> Needs[Any]:
+        """Ask for sums of weights, of weighted values, of squared weights, and of their spread about the means."""
+        axes, weights = prepend_category_axes(self.by, self._axis), Weights(self.weight, self.weight_cap)
+        weight_query, squares_query = WeightQuery(axes, weights, CountUse.CELLS), SquaredWeightQuery(axes, weights)
+        if self.statistic == COUNT:
+            weight = yield from ask_workload(SingleQueryWorkload(weight_query), COUNT_FRACTIONS[0])
+            squares = yield from ask_workload(SingleQueryWorkload(squares_query), COUNT_FRACTIONS[1])
+            return self._build_summaries([weight, squares], build_privacy_statement([weight, squares]), weights)
         beyond_query = WeightQuery((count_beyond_bounds(self._axis),), weights, CountUse.CELLS)
         beyond = yield from ask_workload(SingleQueryWorkload(beyond_query), OUTSIDE_FRACTION)
         shares = [share * (1 - OUTSIDE_FRACTION) for share in ROUND_FRACTIONS]
-        weight = yield from ask_workload(SingleQueryWorkload(WeightQuery(axes, weights, CountUse.CELLS)), shares[0])
+        weight = yield from ask_workload(SingleQueryWorkload(weight_query), shares[0])
         values = yield from ask_workload(
             SingleQueryWorkload(WeightedSumQuery(axes, weights, HALF_RANGE_STEPS)), shares[1]
         )
-        squares = yield from ask_workload(SingleQueryWorkload(SquaredWeightQuery(axes, weights)), shares[2])
-        evidence = Evidence.from_release(weight), Evidence.from_release(values)
-        center = round(
-            HALF_RANGE_SQUARE_STEPS
-            * min(max(_sum_weighted_distances(evidence) / max(_sum_weights(evidence), 1.0), -1.0), 1.0)
-        )
-        spread = yield from ask_workload(
-            SingleQueryWorkload(WeightedSpreadQuery(axes, weights, HALF_RANGE_SQUARE_STEPS, center)), shares[3]
-        )
+        squares = yield from ask_workload(SingleQueryWorkload(squares_query), shares[2])
+        centers = tuple(map(_find_center, self._split_by_category([weight, values])))
+        spread_query = WeightedSpreadQuery(axes, weights, HALF_RANGE_SQUARE_STEPS, centers)
+        spread = yield from ask_workload(SingleQueryWorkload(spread_query), shares[3])
         releases = [weight, values, squares, spread]
-        rounds, label = tuple(map(Evidence.from_release, releases)), format_axis_label(self.column, self.measured_in)
         privacy = build_privacy_statement([beyond, *releases], least=thresholds_for_clipping(self.column))
-        return WeightedSummary.from_weighted_counts(
-            rounds, self._axis.grid, label, privacy, weights, center, self.statistic
-        )
+        return self._build_summaries(releases, privacy, weights, centers)
+
+    def _split_by_category(self, releases: Sequence[Release]) -> list[tuple[Evidence, ...]]:
+        """Return the evidence of all rounds for each category; for one category, of whole releases."""
+        rounds = tuple(Evidence.from_release(release) for release in releases)
+        return [rounds] if self.by is None else list(zip(*map(split_rows, rounds), strict=True))
+
+    def _build_summaries(
+        self, releases: Sequence[Release], privacy: PrivacyStatement, weights: Weights, centers: Sequence[int] = ()
+    ) -> Any:
+        """Return the summary of all rounds, or a summary for each category."""
+        rows, bounds = self._split_by_category(releases), self._axis.grid
+        summaries = [
+            WeightedSummary.from_weighted_counts(rounds, bounds, self._label, privacy, weights, center, self.statistic)
+            for rounds, center in zip(rows, centers or [0] * len(rows), strict=True)
+        ]
+        return collect_by_category(self.by, summaries, WeightedSummaryByCategory)
+
+    @property
+    def _label(self) -> str:
+        """Name of the column, with its measuring unit, for results."""
+        return OF_ALL_RECORDS if self.column == ALL_RECORDS else format_axis_label(self.column, self.measured_in)
 
     def __str__(self) -> str:
-        description = describe_question(f"weighted {self.statistic}", self.column, None)
+        description = describe_question(f"weighted {self.statistic}", self._label, self.by)
         return f"{description}, {Weights(self.weight, self.weight_cap)}"

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import ClassVar
 
 import numpy as np
 
-from ..arguments import InvalidArgument, WrongArgumentType, convert_to_integers, parse_choice, require_type
+from ..arguments import (
+    InvalidArgument,
+    WrongArgumentType,
+    convert_to_integers,
+    convert_tuples_to_integers,
+    parse_choice,
+    require_type,
+)
 from ..arrays import FloatArray, IntArray
 from ..data import Axis, Categories, Grid, Weights
 from .query import CountUse, Query
@@ -57,13 +65,14 @@ class WeightedQuery(Query):
             )
         return axis.grid
 
-    def amounts(self, values: FloatArray, steps: IntArray) -> tuple[IntArray, IntArray]:
+    def amounts(self, values: FloatArray, steps: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
         """SECRET: return the amounts that records in use add to their cells, and to the number behind the cells,
         (records,) each.
 
         Args:
             values: Values on the last axis.
             steps: Weights in whole steps, from 0 to `Weights.STEPS`.
+            rows: Rows of the table: the combinations of the axes before the last, the last of these fastest.
         """
         raise NotImplementedError
 
@@ -116,7 +125,7 @@ class WeightQuery(WeightedQuery):
         None."""
         return None if records is None else records * Weights.STEPS
 
-    def amounts(self, values: FloatArray, steps: IntArray) -> tuple[IntArray, IntArray]:
+    def amounts(self, values: FloatArray, steps: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
         """SECRET: return the weights in steps, and the cap minus the weights."""
         return steps, Weights.STEPS - steps
 
@@ -142,7 +151,7 @@ class SquaredWeightQuery(WeightedQuery):
         """The largest amount that one record adds: ``2**16`` steps, the squared cap."""
         return Weights.STEPS
 
-    def amounts(self, values: FloatArray, steps: IntArray) -> tuple[IntArray, IntArray]:
+    def amounts(self, values: FloatArray, steps: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
         """SECRET: return the squared weights in steps, and the squared cap minus the squared weights."""
         squares = (steps**2 + Weights.STEPS // 2) // Weights.STEPS
         return squares, Weights.STEPS - squares
@@ -181,49 +190,61 @@ class WeightedSumQuery(WeightedQuery):
         """The largest amount that one record adds: the cap times the largest distance, in steps."""
         return Weights.STEPS * self.half
 
-    def amounts(self, values: FloatArray, steps: IntArray) -> tuple[IntArray, IntArray]:
+    def amounts(self, values: FloatArray, steps: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
         """SECRET: return weights times distances from the middle of the cell, in steps, and zeros."""
         return steps * self.grid.offset_of(values, self.half), np.zeros_like(steps)
 
 
 @dataclass(frozen=True, slots=True)
 class WeightedSpreadQuery(WeightedQuery):
-    """Sums, in each cell, of squared weights times squared distances of values from a public `center`.
+    """Sums, in each cell, of squared weights times squared distances of values from the public center of their row.
 
     They give the sampling variance of a weighted mean. Weights are in 256 steps of the cap, distances in ``-half, ...,
-    half``, both rounded to nearest.
+    half``, both rounded to nearest. Rows are the combinations of the axes before the last.
 
     Attributes:
         half: The largest distance from the middle of a cell, in steps.
-        center: The centre, in steps from the middle of the cell. It may depend on earlier answers, never on records.
+        centers: The centre of each row, in steps from the middle of the cell; an integer for a single row. They may
+            depend on earlier answers, never on records.
 
     Raises:
-        ValueError: `half` is not from 1 to 1024, `center` is further from the middle than `half`, or the last axis has
-            no grid.
-        TypeError: `half` or `center` is not an integer.
+        ValueError: `half` is not from 1 to 1024, a centre is further from the middle than `half`, there is not one for
+            each row, or the last axis has no grid.
+        TypeError: `half` or a centre is not an integer.
 
-    Formal guarantees: a record adds a number from 0 to ``(256 * (half + abs(center)))**2`` to its cell, and to no
-    other. The centre is public when the query is asked.
+    Formal guarantees: a record adds a number from 0 to ``(256 * (half + abs(center)))**2`` to its cell, with the
+    largest ``abs(center)`` of all rows, and to no other. The centres are public when the query is asked.
     """
 
     half: int
-    center: int
+    centers: tuple[int, ...]
 
     def __post_init__(self) -> None:
         WeightedQuery.__post_init__(self)
-        convert_to_integers(self, half="half", center="center")
+        convert_to_integers(self, half="half")
+        if not isinstance(self.centers, tuple):
+            object.__setattr__(self, "centers", (self.centers,))
+        convert_tuples_to_integers(self, centers="centers")
         largest = 2**10  # steps, so that products of squares fit 64 bits
-        if not 1 <= self.half <= largest or abs(self.center) > self.half:
-            raise InvalidArgument("half", f"a number from 1 to {largest} is needed, and a center from -half to half")
+        if not 1 <= self.half <= largest or self._outermost_center > self.half:
+            raise InvalidArgument("half", f"a number from 1 to {largest} is needed, and centers from -half to half")
+        if len(self.centers) != prod(axis.slots for axis in self.axes[:-1]):
+            raise InvalidArgument("centers", "one center for each row of the table is needed")
         _ = self.grid
 
     @property
-    def per_record_sensitivity(self) -> int:
-        """The largest amount that one record adds: ``(256 * (half + abs(center)))**2``."""
-        return (COARSE_WEIGHT_STEPS * (self.half + abs(self.center))) ** 2
+    def _outermost_center(self) -> int:
+        """The largest distance of a center from the middle of the cell, in steps."""
+        return max(map(abs, self.centers), default=0)
 
-    def amounts(self, values: FloatArray, steps: IntArray) -> tuple[IntArray, IntArray]:
-        """SECRET: return squared weights times squared distances from `center`, in steps, and zeros."""
+    @property
+    def per_record_sensitivity(self) -> int:
+        """The largest amount that one record adds: ``(256 * (half + abs(center)))**2``, with the outermost center."""
+        return (COARSE_WEIGHT_STEPS * (self.half + self._outermost_center)) ** 2
+
+    def amounts(self, values: FloatArray, steps: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
+        """SECRET: return squared weights times squared distances from the centers of rows, in steps, and zeros."""
+        centers = np.array(self.centers, dtype=np.int64)[rows]
         coarser = Weights.STEPS // COARSE_WEIGHT_STEPS
-        weighted_distances = (steps + coarser // 2) // coarser * (self.grid.offset_of(values, self.half) - self.center)
+        weighted_distances = (steps + coarser // 2) // coarser * (self.grid.offset_of(values, self.half) - centers)
         return weighted_distances**2, np.zeros_like(steps)

@@ -272,7 +272,8 @@ class CellAmounts:
         """SENSITIVE: add rows whose weights are integer steps (-1: missing), few enough that sums fit 64 bits."""
         cell = self._cells.places(columns)
         is_used = (cell < self._cells.size) & (steps >= 0)
-        amount, outside_amount = self._query.amounts(columns[-1], np.where(is_used, steps, 0))
+        rows = np.where(is_used, cell, 0) // self._cells.axes[-1].slots
+        amount, outside_amount = self._query.amounts(columns[-1], np.where(is_used, steps, 0), rows)
         batch = np.zeros(self._cells.size + 1, dtype=np.int64)
         np.add.at(batch, cell[is_used], amount[is_used])
         batch[-1] = outside_amount[is_used].sum() + np.count_nonzero(~is_used) * self._query.missing_amount
