@@ -469,7 +469,7 @@ def _list_noisy_sums() -> Iterator[tuple[str, Any, Any, Any]]:
     yield "tree of weights", asking.WeightQuery(axis, weights, CountUse.PREFIXES), own.TreeSums(), weighed
     yield "squares of weights", asking.SquaredWeightQuery(axis, weights), own.FlatHistogram(), weighed
     yield "sums of weighted values", asking.WeightedSumQuery(axis, weights, 8), own.FlatHistogram(), weighed
-    yield "weighted squares", asking.WeightedSpreadQuery(axis, weights, 8, 2), own.FlatHistogram(), weighed
+    yield "weighted squares", asking.WeightedSpreadQuery(axis, weights, 8, (2,)), own.FlatHistogram(), weighed
     yield "square root", prefixes, own.SquareRoot(), values
 
 

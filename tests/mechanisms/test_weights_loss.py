@@ -59,7 +59,7 @@ GIVEN = (
 X, COARSE, ONE = (Axis("x", dp.Grid(0, 2, cells=cells)) for cells in (2, 1, 1))
 E = Categories("e", (0, 1))
 FAR = tuple(
-    WeightedSpreadQuery((ONE,), W, HALF_RANGE_SQUARE_STEPS, center)
+    WeightedSpreadQuery((ONE,), W, HALF_RANGE_SQUARE_STEPS, (center,))
     for center in (0, 97, -HALF_RANGE_SQUARE_STEPS, HALF_RANGE_SQUARE_STEPS)
 )
 FAR_BY_CATEGORY = tuple(
@@ -190,3 +190,9 @@ def test_where_records_are_private_no_total_is_told() -> None:
     assert (query.public_total(None), query.public_total(3)) == (None, 3 * Weights.STEPS)
     assert SquaredWeightQuery((X,), W).public_total(3) is None
     assert AddRemove(EACH_RECORD).public_record_count is None
+
+
+def test_a_spread_has_one_center_for_each_row_of_its_table() -> None:
+    for centers in ((0,), (0, 0, 0)):
+        with pytest.raises(ValueError, match=r"^centers: one center for each row of the table is needed"):
+            WeightedSpreadQuery((E, ONE), W, 8, centers)

@@ -204,8 +204,8 @@ class WeightedSpreadQuery(WeightedQuery):
 
     Attributes:
         half: The largest distance from the middle of a cell, in steps.
-        centers: The centre of each row, in steps from the middle of the cell; an integer for a single row. They may
-            depend on earlier answers, never on records.
+        centers: The centre of each row, in steps from the middle of the cell. They may depend on earlier answers,
+            never on records.
 
     Raises:
         ValueError: `half` is not from 1 to 1024, a centre is further from the middle than `half`, there is not one for
@@ -222,8 +222,6 @@ class WeightedSpreadQuery(WeightedQuery):
     def __post_init__(self) -> None:
         WeightedQuery.__post_init__(self)
         convert_to_integers(self, half="half")
-        if not isinstance(self.centers, tuple):
-            object.__setattr__(self, "centers", (self.centers,))
         convert_tuples_to_integers(self, centers="centers")
         largest = 2**10  # steps, so that products of squares fit 64 bits
         if not 1 <= self.half <= largest or self._outermost_center > self.half:
