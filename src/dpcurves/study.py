@@ -21,6 +21,7 @@ from .arguments import (
 from .conversation import Plan
 from .curves import Question
 from .curves.question_json import question_from_json, question_to_json
+from .curves.view import View, find_view
 from .privacy import Adjacency, PrivacyLoss
 from .session import Session, plan_question
 from .shortcuts import parse_loss
@@ -33,9 +34,9 @@ FALSE_ALARM_PROBABILITY = 0.05
 """Probability of a false alarm of drift in a study, unless the study states another."""
 BILLION = 10**9
 """Ledger units per epsilon or rho: the ledger counts whole billionths."""
-OWN = ("name", "share", "since", "false_alarm_rate", "title", "text")
+OWN = ("name", "share", "since", "false_alarm_rate", "title", "text", "view")
 NUMBERS = ("epsilon", "rho", "delta")
-KNOWN = (*NUMBERS, "question", "title", "text", "source", "labels", "categories")
+KNOWN = (*NUMBERS, "question", "title", "text", "source", "labels", "categories", "view")
 TITLE = "Study"
 NAME_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
 
@@ -123,7 +124,8 @@ class Study:
         the budget; questions without a share divide the rest equally. A distribution function or a histogram may have
         ``since``, the file of an earlier one, and ``false_alarm_rate``, the probability of a false alarm. For readers
         of the report there are ``title``, ``text`` and ``source`` of the study, ``title`` and ``text`` of questions,
-        ``labels`` of columns and their ``categories``; these do not change the request.
+        ``labels`` of columns and their ``categories``; these do not change the request. A list ``view`` defines named
+        filters and derived columns, which a question with ``view`` is about: see `View`.
 
         Raises:
             ValueError: the text is not a study; the message names the field.
@@ -174,9 +176,8 @@ class Study:
             str(column): _require_words("categories", labels_of_column)
             for column, labels_of_column in category_labels.items()
         }
-        return cls(
-            tuple(_parse_questions(entries)), loss.with_delta(delta), labels=labels, categories=categories, **words
-        )
+        questions = tuple(_parse_questions(entries, _parse_views(stored.get("view", []))))
+        return cls(questions, loss.with_delta(delta), labels=labels, categories=categories, **words)
 
     def question_loss(self, question: StudyQuestion) -> PrivacyLoss:
         """Return the loss of one question. Questions with partition selection divide the delta equally.
@@ -258,8 +259,23 @@ def _billionths(loss: PrivacyLoss) -> Fraction:
     return (loss.rho if loss.epsilon is None else loss.epsilon) * BILLION
 
 
-def _parse_questions(entries: list[Mapping[str, Any]]) -> Iterator[StudyQuestion]:
-    """Yield the questions of a study; those without a share divide equally what the others leave."""
+def _parse_views(entries: object) -> dict[str, View]:
+    """Return the views of a study by name, each based on earlier ones alone. Raises `InvalidArgument` for others."""
+    views: dict[str, View] = {}
+    if not isinstance(entries, list) or not all(isinstance(entry, Mapping) for entry in entries):
+        raise InvalidArgument("view", "a list of views is needed: [[view]] in TOML")
+    for entry in entries:
+        view = View.from_dict(entry, views)
+        if view.name in views:
+            raise InvalidArgument("view", f"two views are called {view.name!r}; use different names")
+        views[view.name] = view
+    return views
+
+
+def _parse_questions(entries: list[Mapping[str, Any]], views: Mapping[str, View]) -> Iterator[StudyQuestion]:
+    """Yield the questions of a study, on the views that they name; those without a share divide equally what the others
+    leave.
+    """
     shares = [
         None if entry.get("share") is None else parse_positive_fraction("share", entry["share"]) for entry in entries
     ]
@@ -268,6 +284,8 @@ def _parse_questions(entries: list[Mapping[str, Any]]) -> Iterator[StudyQuestion
     default_share = (ALL - sum(given_shares, Fraction(0))) / open_count if open_count else ALL
     for number, (entry, share) in enumerate(zip(entries, shares, strict=True), 1):
         question = question_from_json({name: value for name, value in entry.items() if name not in OWN})
+        if "view" in entry:
+            question = find_view(entry["view"], views).apply(question)
         name = entry.get("name", entry["ask"] if number == 1 else f"{entry['ask']}-{number}")
         if not isinstance(name, str):
             raise InvalidArgument("name", f"a text is needed, in quotes, got {describe_value(name)}")

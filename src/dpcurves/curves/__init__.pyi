@@ -58,6 +58,7 @@ from .u_statistic import (
     u_statistic,
 )  # fmt: skip
 from .verification import Verification, VerifyQuestion
+from .view import View
 from .weighted import WeightedCDF, WeightedCdfQuestion, WeightedQuantiles, WeightedQuantilesQuestion
 from .weighted_summary import WeightedSummary, WeightedSummaryByCategory, WeightedSummaryQuestion
 
@@ -136,6 +137,7 @@ __all__ = [
     "VarianceQuestion",
     "Verification",
     "VerifyQuestion",
+    "View",
     "WeightedCDF",
     "WeightedCdfQuestion",
     "WeightedQuantiles",

@@ -1,0 +1,158 @@
+"""Views: named filters and derived columns, which an office defines once and uses in many questions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from ..arguments import InvalidArgument, describe_value, require_known_fields, require_type
+from ..data import LOOKS_LIKE_AN_EXPRESSION, Categories
+from ..expressions import Call, ColumnName, Expression, Node, format_expression, parse_expression, parse_filter
+
+TEXTS = frozenset({
+    "pos_label", "neg_label", "event_value", "censored_value", "treated_value", "control_value", "measured_in",
+    "causes", "where", "coefficient",
+})  # fmt: skip
+"""Fields of questions that hold texts other than names of columns."""
+
+
+@dataclass(frozen=True)
+class View:
+    """A named filter with derived columns. It holds text alone, never data.
+
+    A question that a view is applied to has the filter and the expressions of the view written out. So the ledger, the
+    fingerprint of what was paid, and the result have their text, and a view that is changed later changes no earlier
+    answer.
+
+    Formal guarantees: a view is a row-wise map and a filter, as every question with `where` and expressions: noise and
+    loss are those of the question without it.
+
+    Attributes:
+        name: Name of the view.
+        where: Condition of the rows, which may read the derived columns; None: all rows.
+        columns: Expressions of derived columns, by name.
+        base: View on which this one is defined: its columns can be used here, and its rows are filtered further.
+
+    Raises:
+        ValueError: the filter or an expression is invalid.
+
+    >>> import dpcurves as dp
+    >>> adults = View("adults", where="age >= 18")
+    >>> employed = View("employed", "hours > 0", {"hourly": "wage / hours"}, adults)
+    >>> print(employed.apply(dp.MeanQuestion("hourly", 0, 100, where="hourly < 90")))
+    mean of wage / hours, where age >= 18 AND hours > 0 AND wage / hours < 90
+    """
+
+    name: str
+    where: Any = None
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    base: View | None = None
+
+    def __post_init__(self) -> None:
+        require_type("name", self.name, str, "a text")
+        require_type("columns", self.columns, Mapping, "a mapping from names to expressions, as in {'pay': 'a / b'},")
+        object.__setattr__(self, "where", parse_filter("where", self.where))
+        texts = {}
+        for name, expression in self.columns.items():
+            require_type("columns", expression, (str, Expression), f"an expression for {name!r}, as in 'wage / hours',")
+            texts[str(name)] = parse_filter("columns", expression) or ""
+        object.__setattr__(self, "columns", texts)
+        if self.base is not None:
+            require_type("base", self.base, View, "a view")
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any], views: Mapping[str, View]) -> View:
+        """Return the view that a table of a study describes; `views` has those that it can be based on, by name.
+
+        Raises:
+            ValueError: a field is unknown or missing, or the base is not among these views.
+
+        >>> View.from_dict({"name": "adults", "where": "age >= 18"}, {}).where
+        'age >= 18'
+        """
+        require_known_fields(stored, ("name", "where", "columns", "base"))
+        if "name" not in stored:
+            raise InvalidArgument("view", 'a view needs a name, as in name = "employed"')
+        base = find_view(stored["base"], views) if "base" in stored else None
+        return cls(stored["name"], stored.get("where"), stored.get("columns", {}), base)
+
+    def apply(self, question: Any) -> Any:
+        """Return the question on the rows and columns of the view: with its filter, and its expressions written out.
+
+        Raises:
+            ValueError: the text becomes too long for an expression.
+        """
+        where = " AND ".join(f"({text})" for text in (self.full_filter, self.expand(question.where)) if text)
+        columns = {
+            member.name: self._expand_field(getattr(question, member.name))
+            for member in fields(question)
+            if member.init and member.name not in TEXTS
+        }
+        return replace(question, **columns, where=where or None)
+
+    @property
+    def full_filter(self) -> str:
+        """The filter of the view and of the view that it is based on, in columns of the table; empty: all rows."""
+        filters = ["" if self.base is None else self.base.full_filter, self.expand(self.where)]
+        texts = [text for text in filters if text]
+        return format_expression(parse_expression(" AND ".join(f"({text})" for text in texts))) if texts else ""
+
+    def expand(self, text: str | None) -> str:
+        """Return an expression in columns of the table, in which derived columns are written out; empty for None."""
+        if text is None:
+            return ""
+        derived = {} if self.base is None else {name: self.base.expand_column(name) for name in self.base.all_columns}
+        derived |= {name: self._expand_base(expression) for name, expression in self.columns.items()}
+        nodes = {name: parse_expression(expression) for name, expression in derived.items()}
+        return format_expression(_replace_columns(parse_expression(text), nodes))
+
+    def expand_column(self, name: str) -> str:
+        """Return the expression of a derived column in columns of the table; other names unchanged."""
+        return self.expand(format_expression(ColumnName(name))) if name in self.all_columns else name
+
+    @property
+    def all_columns(self) -> frozenset[str]:
+        """Names of the derived columns, those of the view that it is based on included."""
+        return frozenset(self.columns) | (frozenset() if self.base is None else self.base.all_columns)
+
+    def _expand_base(self, text: str | None) -> str:
+        """Return an expression of this view in columns of the table."""
+        return (text or "") if self.base is None or not text else self.base.expand(text)
+
+    def _expand_field(self, value: Any) -> Any:
+        """Return a field of a question with the derived columns that it names written out."""
+        if isinstance(value, str):
+            is_derived = value in self.all_columns or LOOKS_LIKE_AN_EXPRESSION.search(value)
+            return self._expand_column(value) if is_derived else value
+        if isinstance(value, Categories):
+            return replace(value, column=self._expand_field(value.column))
+        if isinstance(value, tuple):
+            return tuple(map(self._expand_field, value))
+        return value
+
+    def _expand_column(self, text: str) -> str:
+        """Return a column or an expression in columns of the table; a text that is none is returned unchanged."""
+        if text in self.all_columns:
+            return self.expand_column(text)
+        try:
+            return self.expand(text)
+        except InvalidArgument:
+            return text  # the name of a column, as in a:b, or all records
+
+
+def find_view(name: object, views: Mapping[str, View]) -> View:
+    """Return the view of this name. Raises `InvalidArgument` if there is none."""
+    if not isinstance(name, str) or name not in views:
+        listed = ", ".join(views) or "none is declared before it"
+        raise InvalidArgument("view", f"{describe_value(name)} is not the name of a view; views: {listed}")
+    return views[name]
+
+
+def _replace_columns(node: Node, nodes: Mapping[str, Node]) -> Node:
+    """Return an expression in which columns are replaced by expressions, all at once."""
+    if isinstance(node, ColumnName):
+        return nodes.get(node.name, node)
+    if isinstance(node, Call):
+        return Call(node.function, tuple(_replace_columns(argument, nodes) for argument in node.arguments))
+    return node
