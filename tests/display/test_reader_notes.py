@@ -45,7 +45,7 @@ def list_texts(node: ast.AST) -> Iterator[tuple[int, str]]:
         if {target.id for target in targets if isinstance(target, ast.Name)} & ADVICE_NAMES:
             return
     if isinstance(node, ast.JoinedStr):
-        yield node.lineno, "".join(part.value if isinstance(part, ast.Constant) else "0" for part in node.values)
+        yield node.lineno, "".join(str(part.value) if isinstance(part, ast.Constant) else "0" for part in node.values)
         return
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node.lineno, node.value
