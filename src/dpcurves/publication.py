@@ -226,8 +226,8 @@ def describe_results_privacy(results: Mapping[str, ReleasedResult]) -> str:
     if any(result.privacy.seeded for result in results.values()):
         parts.append(translate(f"{display.SEEDED}: anybody can reproduce the noise of at least one result."))
     for name, result in results.items():
-        with keep_names(result.user_words()):
-            heading = repr(result) if current_reader() is None else result.translate_title()
+        with keep_names(result._user_words()):
+            heading = repr(result) if current_reader() is None else result._translate_title()
             parts.append(f"{name}: {heading}\n{describe_privacy(result.privacy)}")
     if len(results) > 1:
         parts.append(translate(_describe_total_loss(list(results.values()))))

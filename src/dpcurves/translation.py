@@ -52,7 +52,7 @@ class Message:
 
     Attributes:
         pattern: Matches the English texts that are instances of the message; fields with free text are short.
-        longest: The same with long fields of free text.
+        longest: A pattern that matches the same texts with long fields of free text.
         translation: The text in the other language, with the same fields.
         constant: The longest English text between fields, which is searched first.
         kinds: Kind of each field, by its name.

@@ -179,14 +179,17 @@ def test_all_kinds_are_shown_in_all_languages(untranslated: dict[str, None], mon
 
     monkeypatch.setattr(Reader, "translate", translate_and_keep)
     results = [result_from_json(line) for line in KEPT.read_text(encoding="utf-8").splitlines()]
-    words = {word for result in results for word in result.user_words()}
+    words = {word for result in results for word in result._user_words()}
     statements = {}
     for number, result in enumerate(results):
         with use_language("de"):
-            result.plot_headless()
+            figure = result.plot_headless().figure
             page = visible_text(result.render_html(""))
             statements[str(number)] = result.privacy
             page += describe_results_privacy({str(number): result}) + methods_paragraph({"": result.privacy}, 0.95)
+        axes = [axis for ax in figure.axes for axis in (ax.xaxis, ax.yaxis)]
+        ticks = [axis.get_major_formatter().format_ticks([0.25, 0.5]) for axis in axes]
+        assert not any("0.25" in tick for tick in ticks), type(result).__name__
         assert not ENGLISH_WORDS.search(page.replace(result.privacy.grant or "\0", "")), type(result).__name__
     assert len(results) >= 40
     assert not untranslated

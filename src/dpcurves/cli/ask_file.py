@@ -144,7 +144,7 @@ def render_page(results: Mapping[str, tuple[Any, Axes]], suppress: float | None 
 
     summaries = [curve.render_html(svg_text(picture), suppress=suppress) for curve, picture in results.values()]
     name, (first, _) = next(iter(results.items()))
-    title = name if name_language() == ENGLISH else first.translate_title()
+    title = name if name_language() == ENGLISH else first._translate_title()
     return render_report(title, translate(INTRODUCTION), summaries, ())
 
 

@@ -605,7 +605,7 @@ class BinnedResiduals(GroupResult):
             shades.append(
                 Shade(-half_width, half_width, describe_interval(level, "of bins of a right model,", POPULATION))
             )
-        with display.use_style(style, ax), self._keep_user_words():
+        with display.use_style(style, ax), self._keep_user_words([name] if name else []):
             axes = self._plot(shades, privacy=self.privacy, ax=ax, name=name)
             title = "" if ax is not None or name is not None else self._title()
             return display.translate_figure(display.set_title(axes, title))

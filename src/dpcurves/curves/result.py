@@ -673,7 +673,7 @@ class ReleasedResult(Result, ABC):
         Raises:
             ValueError: the style is unknown.
         """
-        with display.use_style(style, ax), self._keep_user_words():
+        with display.use_style(style, ax), self._keep_user_words([name] if name else []):
             axes = self._plot((), privacy=self.privacy, ax=ax, name=name)
             title = "" if ax is not None or name is not None else self._title()
             return display.translate_figure(display.set_title(axes, title))
@@ -1072,9 +1072,9 @@ class ReleasedResult(Result, ABC):
 
     def _keep_user_words(self, words: Collection[str] = ()) -> AbstractContextManager[None]:
         """Leave the words of the user on this result, and further `words`, untranslated in what is written."""
-        return nullcontext() if current_reader() is None else keep_names({*words, *self.user_words()})
+        return nullcontext() if current_reader() is None else keep_names({*words, *self._user_words()})
 
-    def user_words(self) -> frozenset[str]:
+    def _user_words(self) -> frozenset[str]:
         """Return the user's words that the result shows: columns, categories, labels, privacy unit, source, filter."""
         privacy = self.privacy
         words = {privacy.unit, privacy.source, privacy.where, privacy.grant, *_list_user_words(self._question())}
@@ -1085,7 +1085,7 @@ class ReleasedResult(Result, ABC):
         is wider than the fraction `suppress`."""
         return self._summary()
 
-    def translate_title(self) -> str:
+    def _translate_title(self) -> str:
         """Return the title in the language of the reader: see `use_language`."""
         with self._keep_user_words():
             return translate(self._title())
@@ -1282,7 +1282,7 @@ class IntervalResult(SimulationCache, ReleasedResult):
         Raises:
             ValueError: `level` is not between 0 and 1, or the style is unknown.
         """
-        with display.use_style(style, ax), self._keep_user_words():
+        with display.use_style(style, ax), self._keep_user_words([name] if name else []):
             axes = self._plot_at_level(level, population=population, ax=ax, name=name)
             title = "" if ax is not None or name is not None else self._figure_title()
             return display.translate_figure(display.set_title(axes, title))
@@ -1490,10 +1490,10 @@ class CompositeResult(IntervalResult):
         for member in self._members().values():
             yield from member._all_evidence()
 
-    def user_words(self) -> frozenset[str]:
+    def _user_words(self) -> frozenset[str]:
         """Return the user's words on the results inside it, and the names of these, which are those of categories."""
         members = self._members()
-        return super().user_words().union(map(str, members), *(member.user_words() for member in members.values()))
+        return super()._user_words().union(map(str, members), *(member._user_words() for member in members.values()))
 
     def _with_source(self, source: str) -> Self:
         """Return this result unchanged: the results inside it have the source."""

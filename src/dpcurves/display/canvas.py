@@ -501,13 +501,17 @@ def translate_figure(ax: Axes) -> Axes:
 
 def _translate_axes(ax: Axes, reader: Reader) -> None:
     """Write titles, labels, ticks, legend and other texts of `ax` in the language of a reader."""
-    from .artists import Footnote, LocalisedFormatter
+    from matplotlib.ticker import ScalarFormatter
+
+    from .artists import Footnote, LocalisedFormatter, PlainFormatter
     from .layout import fitted_layout
 
     for text in (ax.title, ax.xaxis.label, ax.yaxis.label, *ax.texts):
         if not isinstance(text, Footnote):
             _translate_text(text, reader)
     for axis in (ax.xaxis, ax.yaxis):
+        if type(axis.get_major_formatter()) is ScalarFormatter:  # matplotlib's own knows no language
+            axis.set_major_formatter(PlainFormatter())
         formatter = axis.get_major_formatter()
         if isinstance(formatter, LocalisedFormatter):
             formatter.reader = reader
