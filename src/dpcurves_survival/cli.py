@@ -16,7 +16,7 @@ from dpcurves.cli.ask_file import (
     suppress_curve_warnings,
 )
 from dpcurves.cli.columns import build_weighted_question
-from dpcurves.cli.output import IntervalSettings, ResultView, ViewTable, columns_with_dates, plot_headless
+from dpcurves.cli.output import IntervalSettings, ResultView, ViewTable, plot_headless
 from dpcurves.cli.terminal import Misuse
 
 if TYPE_CHECKING:
@@ -342,15 +342,10 @@ class GroupedView(ResultView):
 
 
 class IncidenceView(ResultView):
-    """View of competing risks: incidences and hazards of all causes with bands, and numbers at risk."""
+    """View of competing risks: incidences of all causes with bands, and numbers at risk."""
 
-    def tables(self, risks: CompetingRisks) -> list[ViewTable]:
-        """Return one table with a row for each cause and edge."""
-        columns = columns_with_dates(risks)
-        bounds = [*risks.at_risk_intervals(self.settings.level)] * len(risks.causes)
-        fewest, largest = zip(*bounds, strict=True)
-        after = {"at risk": columns.pop("at_risk"), "at least": fewest, "at most": largest}
-        return [self.make_table(risks, columns, risks._interval_limits, risks._interval_name(), after=after)]
+    MAX_ROWS = 60
+    HIDDEN = ("hazard", "at_risk_lower", "at_risk_upper")
 
 
 class GroupedIncidenceView(IncidenceView):
@@ -362,7 +357,7 @@ class GroupedIncidenceView(IncidenceView):
         return [
             table._replace(headline=f"{lines if index == 0 else ''}{groups.format_category(name)}: {table.headline}")
             for index, (name, risks) in enumerate(groups.items())
-            for table in IncidenceView.tables(self, risks)
+            for table in ResultView.tables(self, risks)
         ]
 
 

@@ -74,7 +74,7 @@ def test_another_grid_under_that_request_is_refused(run: Run, parquet: Path, led
         (("cdf", "--at", "0,100"), ("noise path through 32 levels", "95% band for", "share of")),
         (
             ("quantiles", "--at", "0.25"),
-            ("p", "records", "cell", "0.25", "95% simultaneous intervals for these records"),
+            ("probability", "records", "cell,", "0.25", "95%"),
         ),
     ],
 )

@@ -75,7 +75,7 @@ def test_the_area_and_its_curve_are_shown_with_intervals_for_these_records_and_f
     assert "AUC 0." in shown
     assert "95% interval for these records: 0." in shown
     assert "95% interval for the population: 0." in shown
-    assert "95% simultaneous band for the population" in shown
+    assert "95% simultaneous intervals for the population" in shown
     alone = " ".join(run("roc", parquet, *ASKED, "--epsilon", "1", "--no-population").stdout.split())
     assert "95% interval for these records: 0." in alone
     assert "for the population" not in alone

@@ -69,7 +69,7 @@ def test_numbers_of_competing_risks_and_of_late_entries_are_shown_and_drawn(
     "case",
     [
         (("incidence", "--time", "delay", "--event", "carrier", "--causes", "UA,AA", "--censored-value", "DL",
-          "--grid=-100:300:8"), "competing-risks", "incidence"),
+          "--grid=-100:300:8"), "competing-risks", "an event"),
         (("delayed-entry", "--entry", "score", "--time", "delay", "--event", "late", "--grid", "0:300:6"),
          "delayed-entry", "median"),
         (("interval-censored", "--last", "score", "--first", "delay", "--grid", "0:300:6"),

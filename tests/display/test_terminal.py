@@ -9,7 +9,17 @@ import numpy as np
 import pytest
 from rich.console import Console, RenderableType
 
-from dpcurves.display import BalanceReport, ChargeRow, curve_table, ledger_table
+from dpcurves.display import (
+    BalanceReport,
+    Bound,
+    CellFormat,
+    ChargeRow,
+    IntervalEnds,
+    build_table,
+    curve_table,
+    describe_columns,
+    ledger_table,
+)
 
 
 def printed(table: RenderableType, width: int = 120) -> str:
@@ -103,3 +113,14 @@ def test_a_request_is_shown_whole_on_a_narrow_terminal() -> None:
     charges = [ChargeRow("cdf", "epsilon 1", "0123456789abcdef" * 2, "monday")]
     text = printed(ledger_table(BalanceReport("flights", "epsilon 2", "epsilon 1", "epsilon 1", charges)), width=60)
     assert "".join(line.split("│")[3].strip() for line in body(text)).startswith("0123456789abcdef" * 2)
+
+
+def test_numbers_known_exactly_are_printed_once_and_long_headings_whole() -> None:
+    ends = {"lower": IntervalEnds("y", Bound.LOWER, "95% band"), "upper": IntervalEnds("y", Bound.UPPER, "95% band")}
+    columns = {"x": [0.0, 1.0], "y": [0.5, 1.0], "lower": [0.4, 1.0], "upper": [0.6, 1.0]}
+    words = describe_columns(x="x", y=("share", CellFormat.SHARE))
+    table = build_table({name: np.array(column) for name, column in columns.items()}, words, ends=ends)
+    assert table.text_columns()["95% band"] == ["40.0 to 60.0%", "100.0%"]
+    heading = "false positive rate of the positive class: 95% simultaneous intervals for these records"
+    lines = [line.split("┃")[1].strip() for line in printed(curve_table({heading: [1.0]})).splitlines() if "┃" in line]
+    assert " ".join(lines) == heading

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
-from math import inf, isnan
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from . import options as of
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
         Histogram2D,
         PlaneBounds,
         PlaneBoundsQuestion,
-        Quantiles,
         Summary,
         SummaryByCategory,
     )
@@ -137,36 +136,9 @@ def quantiles_question(**question_fields: Any) -> Any:
 
 
 class QuantilesView(ResultView):
-    """View of quantiles with their intervals."""
+    """View of quantiles with their intervals and cells, all rows."""
 
-    def tables(self, curve: Quantiles) -> list[ViewTable]:
-        """Return a table with a row for each quantile: probability, value, cell, and intervals."""
-        import numpy as np
-
-        from ..display.numerals import format_axis_interval, format_axis_value, format_number, is_date_axis
-
-        intervals = curve.intervals(self.settings.level)
-        widths = (intervals[:, 1] - intervals[:, 0]).tolist()
-        values, *cell = list(curve._known_columns().values())[1:]
-        cells = np.stack(cell, axis=1).tolist()
-        label = curve.curve.label
-        columns: dict[str, Any] = {
-            "p": curve.p,
-            "x": [
-                format_number(x) if isnan(x) else format_axis_value(x, low, high, label, width)
-                for x, (low, high), width in zip(values.tolist(), cells, widths, strict=True)
-            ],
-            "cell": [format_axis_interval(low, high, label) for low, high in cells],
-        }
-        table = self.make_table(curve, columns)
-        if not is_date_axis(label):
-            return [table]
-        interval_columns = {name: np.asarray(column) for name, column in table.columns.items() if name not in columns}
-        formatted = {
-            name: [format_axis_interval(low, high, label) for low, high in column.tolist()]
-            for name, column in interval_columns.items()
-        }
-        return [table._replace(columns={**columns, **formatted})]
+    MAX_ROWS = 400
 
 
 class HistogramView(ResultView):
@@ -178,18 +150,16 @@ class HistogramView(ResultView):
         """Return a table with a row for each cell, or for merged cells if there are many, with intervals where they are
         simulated.
         """
-        from ..curves.result import limits_from_intervals
-
         edge_indices = curve.group_edges(MOST_BARS)
-        columns = {**_cell_columns(curve, edge_indices), "count": curve.count_between(edge_indices)}
-        if len(curve.count) >= MOST_BANDED:
-            return [ViewTable(_error_of(curve), columns, MOST_BARS)]
-        head = f"{_error_of(curve)}{_describe_merged_cells(curve, edge_indices)}\n"
-        return [
-            self.make_table(
-                curve, columns, limits_from_intervals(curve.intervals, at=edge_indices), head=head, max_rows=MOST_BARS
-            )
-        ]
+        is_banded = len(curve.count) < MOST_BANDED
+        table = curve._describe_merged_table(
+            edge_indices,
+            level=self.settings.level if is_banded else None,
+            population=self.settings.population,
+            suppress=self.settings.suppress if is_banded else None,
+        )
+        head = f"{_error_of(curve)}{_describe_merged_cells(curve, edge_indices)}"
+        return [ViewTable.from_table(f"{head}{self.describe_missing_population(curve.privacy)}", table, MOST_BARS)]
 
 
 @dataclass(frozen=True)
@@ -583,12 +553,8 @@ class SummaryView(ResultView):
 
     def tables(self, curve: Summary) -> list[ViewTable]:
         """Return a table with a row for each statistic and its intervals."""
-        from ..curves.result import EACH
-        from ..display import format_number
-
-        values = [format_number(statistic) for statistic in curve.statistics.values()]
-        columns = {"statistic": list(curve.names.values()), "value": values}
-        return [self.make_table(curve, columns, what=EACH, head=f"{curve.plot_label}\n")]
+        (table,) = super().tables(curve)
+        return [table._replace(headline="\n".join(filter(None, [curve.plot_label, table.headline])))]
 
 
 class SummariesView(ResultView):

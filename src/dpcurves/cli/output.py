@@ -6,7 +6,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isnan
 from pathlib import Path
 from types import MappingProxyType
@@ -409,6 +409,7 @@ class ResultView:
         settings: Confidence level, and whether intervals for the population are shown.
         max_points: Number of points up to which a band is shown. Simulating more takes long.
         HIDDEN: Short names of columns that are left out, so that tables fit a terminal.
+        MAX_ROWS: Rows up to which a table is printed whole; longer ones have rows at round steps.
     """
 
     settings: IntervalSettings
@@ -416,6 +417,7 @@ class ResultView:
 
     SUPPRESSES: ClassVar[bool] = False
     HIDDEN: ClassVar[tuple[str, ...]] = ()
+    MAX_ROWS: ClassVar[int] = 40
 
     @classmethod
     def from_output(cls, output: Output) -> Self:
@@ -429,7 +431,7 @@ class ResultView:
             return [ViewTable(f"no {what} shown for more than {self.max_points:,} points", columns_with_dates(curve))]
         table = curve.describe_table(**self.settings._asdict())
         headline = self.describe_missing_population(curve.privacy).strip()
-        return [ViewTable.from_table(headline, table, without=self.HIDDEN)]
+        return [ViewTable.from_table(headline, table, self.MAX_ROWS, without=self.HIDDEN)]
 
     def draw(self, curve: Any) -> Axes:
         """Return the axes of the result's plot with its band or intervals, drawn without opening a window."""
@@ -519,23 +521,40 @@ class RocView(ResultView):
 
     def tables(self, curve: ROC) -> list[ViewTable]:
         """Return tables of the rates by threshold with simultaneous bands, under the AUC and its intervals."""
-        import numpy as np
-
         from ..display import area_rows, describe_interval
 
-        level, scopes = self.settings.level, self.select_scopes(curve.privacy)
-        (_, area), *intervals = area_rows(curve.auc, curve.area_intervals(scopes, level))
+        scopes = self.select_scopes(curve.privacy)
+        (_, area), *intervals = area_rows(curve.auc, curve.area_intervals(scopes, self.settings.level))
         headline = "; ".join([f"AUC {area}", *(f"{name}: {ends}" for name, ends in intervals)])
+        if len(curve.fpr) > self.max_points:
+            (unbanded,) = super().tables(curve)
+            return [unbanded._replace(headline=f"{headline}\n{unbanded.headline}")]
+        table = curve.describe_table(**self.settings._asdict())
+        titles = {name: describe_interval(self.settings.level, curve._interval_name(), name) for name in scopes}
+        tables = [
+            ViewTable.from_table(titles[name], _select_scope(table, titles[name], is_population=is_population))
+            for name, is_population in scopes.items()
+        ]
         headline += self.describe_missing_population(curve.privacy)
-        columns = curve._known_columns()
-        if len(curve.fpr) > MOST_BANDED:
-            return [ViewTable(f"{headline}\nno band shown for more than {MOST_BANDED:,} thresholds", columns)]
-        tables = []
-        for name, population in scopes.items():
-            ends = np.stack(curve.band(level, population=population), axis=-1)
-            bands = {f"fpr, {name.split()[-1]}": ends[:, :2], f"tpr, {name.split()[-1]}": ends[:, 2:]}
-            tables.append(ViewTable(describe_interval(level, "simultaneous band", name), {**columns, **bands}))
         return [tables[0]._replace(headline=f"{headline}\n{tables[0].headline}"), *tables[1:]]
+
+
+def _select_scope(table: ResultTable, title: str, *, is_population: bool) -> ResultTable:
+    """Return a table with the intervals for the population, or for these records alone; both are wider than a terminal.
+
+    Their columns are called intervals, as the headline has their `title`.
+    """
+    from ..display import Bound
+
+    others = [
+        column.name
+        for column in table.columns
+        if column.bound is not Bound.NONE and column.name.endswith("_population") is not is_population
+    ]
+    shown = table.leave_out(others)
+    return replace(
+        shown, columns=tuple(replace(column, title=column.title.replace(title, "interval")) for column in shown.columns)
+    )
 
 
 class HosmerLemeshowView(ResultView):

@@ -44,6 +44,7 @@ from .result import (
     IntervalResult,
     PlotArguments,
     ReleasedResult,
+    interval_scopes,
     notes_on_crowded_ends,
     notes_on_end_cells,
 )
@@ -216,6 +217,34 @@ class Histogram(IntervalResult):
     def key_columns(self, level: float, *, population: bool = True) -> dict[str, Any]:
         """Return the sum of the counts."""
         return {"records": float(np.sum(self.count))}
+
+    def _describe_merged_table(
+        self,
+        edge_indices: NDArray[np.int64],
+        *,
+        level: float | None,
+        population: bool,
+        suppress: float | None,
+    ) -> display.ResultTable:
+        """Return the table of the counts between these edges, cells merged with neighbours, with their intervals;
+        without a level, without intervals.
+
+        Declared values have the first and the last merged value as ends.
+        """
+        if len(edge_indices) > len(self.count) and level is not None:
+            return self.describe_table(level=level, population=population, suppress=suppress)
+        values = self.grid.values
+        starts, ends = self.x[edge_indices[:-1]], self.x[edge_indices[1:]]
+        if values is not None:
+            starts, ends = values[edge_indices[:-1]], values[edge_indices[1:] - 1]
+        columns: dict[str, Any] = {"left": starts, "right": ends, "count": self.count_between(edge_indices)}
+        scopes = interval_scopes(self.privacy, population=population).values() if level is not None else ()
+        for is_population in scopes:
+            limits = self.intervals(level or 0.0, population=is_population, at=edge_indices).T
+            suffix = "_population" * is_population
+            columns |= {f"{name}{suffix}": limit for name, limit in zip(("lower", "upper"), limits, strict=True)}
+        interval_columns = [name for name in columns if name.startswith(("lower", "upper"))]
+        return self._build_table(self._format_columns(columns, interval_columns, suppress), level or 0.0)
 
     def _columns(self) -> dict[str, FloatArray]:
         """Return the columns of the data frame, one row for each cell: bounds or declared value, and count."""

@@ -493,6 +493,8 @@ def _join_ends(lower: TableColumn, upper: TableColumn) -> list[str]:
     ):
         if not (_is_number(low) and _is_number(high)):
             texts.append(low_text if low_text == high_text else f"{low_text} to {high_text}")
+        elif low == high and isfinite(low):
+            texts.append(low_text)  # known exactly, such as the share of all records below the end of the range
         elif isfinite(low) and isfinite(high):
             texts.append(f"{low_text.removesuffix('%')} to {high_text}")
         else:

@@ -276,7 +276,7 @@ def curve_table(columns: Mapping[str, ArrayLike], *, most: int = MOST_ROWS, rows
     for name, array in arrays.items() if arrays.keys() & NAMES_OF_NUMBERS else ():
         if array.ndim == 1 and _differ_in_magnitude(array):
             texts[name] = [format_number(value) for value in array[indices].tolist()]
-    for name, cells in zip(format_distinct_labels(list(arrays)), texts.values(), strict=True):
+    for name, cells in zip(format_distinct_labels(list(arrays), 160), texts.values(), strict=True):
         # headings are as wide as their cells, so that wide headings leave cells unbroken
         heading = "\n".join(wrap(name, max(10, *map(len, cells)) if cells else 10, break_long_words=False)) or name
         table.add_column(Text(heading), justify="right", overflow="fold")  # labels and numbers are never truncated
