@@ -159,9 +159,13 @@ def terms(product: int) -> tuple[int, str]:
 
 
 class Rehearsed(NamedTuple):
-    """Answers about made-up records: the half width as a share, and the curve and half of its band at some places."""
+    """Answers about made-up records: the half width as a share, on average and in the single answers from the least to
+    the most, and the curve and half of its band at some places.
+    """
 
     half: float
+    low: float
+    high: float
     x: FloatArray
     y: FloatArray
     band: FloatArray
@@ -203,13 +207,13 @@ def rehearsed(setting: Setting, records: int, epsilon: str) -> Rehearsed:
             else:
                 halves.append(half_of(curve, False))
     per = CURVES[setting.curve].per(records)
-    half = min(float(np.mean(halves)) * per, ALL_OF_IT)
+    half, low, high = (min(float(each) * per, ALL_OF_IT) for each in (np.mean(halves), min(halves), max(halves)))
     if not traces:
-        return Rehearsed(half, np.zeros(1), np.full(1, MIDDLES.get(setting.shape, 0.5)), np.full(1, half))
+        return Rehearsed(half, low, high, np.zeros(1), np.full(1, MIDDLES.get(setting.shape, 0.5)), np.full(1, half))
     traces = [each for each in traces if len(each[0]) == len(traces[0][0])]
     x, y, lower, upper = (np.mean(column, axis=0) for column in zip(*traces, strict=True))
     seen = np.unique(np.linspace(0, len(x) - 1, min(POINTS, len(x))).round().astype(int))
-    return Rehearsed(half, x[seen], per * y[seen], per * (upper - lower)[seen] / 2)
+    return Rehearsed(half, low, high, x[seen], per * y[seen], per * (upper - lower)[seen] / 2)
 
 
 def forecast(setting: Setting, records: int, epsilon: str) -> float:
@@ -230,7 +234,8 @@ def line(setting: Setting) -> dict[str, Any]:
         _fill(setting, found, low, high)
     ordered = [found[each] for each in sorted(found)]
     facts = {
-        "products": sorted(found), "half": [float(f"{100 * each.half:.4g}") for each in ordered],
+        "products": sorted(found),
+        **{name: [float(f"{100 * getattr(each, name):.4g}") for each in ordered] for name in ("half", "low", "high")},
         "x": [float(f"{each:.4g}") for each in ordered[-1].x], "y": np.round(ordered[-1].y, 4).tolist(),
         "bands": [np.rint(10_000 * _at(ordered[-1].x, each)).astype(int).tolist() for each in ordered],
     }  # fmt: skip

@@ -21,7 +21,7 @@ from .curves.result import Result, check_source, warn_about_notes
 from .data import CsvFile, is_text_file
 from .display.numerals import UNITS
 from .ledger import LARGEST_AMOUNT, Account, Allotment, Currency, Grant, Member, QuestionBudget
-from .mechanisms.partition_selection import bound_units_below
+from .mechanisms.partition_selection import bound_units_below, find_fewest_units
 from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, Adjacency, AdjacencyWithoutBound, Neighbours, PrivacyLoss, Unit
 from .queries import Query
@@ -35,6 +35,7 @@ from .strategies import (
     parse_names,
     replace_unlisted,
 )
+from .strategies.choice import EXAMPLE_LETTERS
 from .strategies.contribution_bounds import (
     PILOT_FRACTION,
     build_unit_size_query,
@@ -130,10 +131,8 @@ def plan_question(
         question_loss = loss if unlisted is None else (loss * (1 - SELECTION_FRACTION)).with_delta(Fraction(0))
         notes += question.plan_notes(Setting(question_loss, adjacency))
     if unlisted is not None:
-        notes += describe_category_price(
-            next(str(plan.loss) for plan in plans if plan.query == _build_filtered_category_query(question, unlisted)),
-            unlisted,
-        )
+        selection = next(plan for plan in plans if plan.query == _build_filtered_category_query(question, unlisted))
+        notes += describe_category_price(str(selection.loss), unlisted, find_fewest_units(selection, EXAMPLE_LETTERS))
     return Plans(plans, notes)
 
 

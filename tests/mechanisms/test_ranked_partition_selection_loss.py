@@ -19,13 +19,15 @@ from dpcurves.mechanisms import AUTO
 from dpcurves.mechanisms.partition_selection import (
     FalseSelectionLaw,
     RankedNoise,
+    calibrate_category_noise,
     calibrate_universe_noise,
     encode_name,
+    find_fewest_units,
 )
 from dpcurves.noise.exponential import bound_cumulative
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import AddRemove, Adjacency, PrivacyLoss, ReplaceOne, Unit
-from dpcurves.queries import UniverseSelectionQuery
+from dpcurves.queries import PartitionSelectionQuery, UniverseSelectionQuery
 
 UNIVERSE = TextUniverse("ab", 2)
 NAMES = ("a", "b", "aa", "ab", "ba", "bb")
@@ -45,6 +47,23 @@ def law_of(noise: RankedNoise, units: int, name: str) -> Law:
     last = threshold + TAIL
     law: Law = {count: above(count - units) - above(count + 1 - units) for count in range(threshold + 1, last + 1)}
     return law | {None: 1 - above(threshold + 1 - units), last + 1: above(last + 1 - units)}
+
+
+@pytest.mark.parametrize("adjacency", [AddRemove(Unit("who", 3)), ReplaceOne(Unit("", 1), 900)])
+@pytest.mark.parametrize("universe", [UNIVERSE, TextUniverse("a-z", 20), HashUniverse(32)])
+def test_a_plan_says_from_how_many_units_a_name_is_released_more_often_than_not(
+    universe: TextUniverse | HashUniverse, adjacency: Adjacency
+) -> None:
+    query, loss = UniverseSelectionQuery((UnlistedCategories("ward", universe=universe),)), PrivacyLoss.pure("0.25")
+    plan = AUTO.plan(query, loss, adjacency)
+    noise = calibrate_universe_noise(loss, adjacency, universe.sizes)
+    for letters in (1, 2, 8, 99):
+        rank, units = min(letters, len(universe.sizes)) - 1, find_fewest_units(plan, letters)
+        assert noise.selection_probability(units - 1, rank) < 0.5 < noise.selection_probability(units, rank)
+    with_delta = loss.with_delta(Fraction(1, 10**6))
+    units = find_fewest_units(AUTO.plan(PartitionSelectionQuery.from_column("ward"), with_delta, adjacency), 8)
+    bounded = calibrate_category_noise(with_delta, adjacency)
+    assert bounded.selection_probability(units - 1) < 0.5 < bounded.selection_probability(units)
 
 
 @pytest.mark.parametrize("records", [1, 2, 3])

@@ -17,6 +17,8 @@ from browser import FLAGS, require_chromium
 from table_kinds import MAKERS, TableMaker
 
 from dpcurves.publication import read_result
+from dpcurves_server.local_app import LocalAccess, write_opening_page
+from dpcurves_server.local_table import open_local_table
 
 BROWSER = require_chromium()
 sync_api = importlib.import_module("playwright.sync_api")
@@ -38,14 +40,17 @@ FOCUSED = """(selector) => {
 class Visitor:
     """A newcomer at a page, whose clicks are counted; what goes wrong in the browser is kept."""
 
-    def __init__(self, page: Any, address: str) -> None:
+    def __init__(self, page: Any, address: str, opening_page: Path | None = None) -> None:
         self.page, self.clicks, self.wrong = page, 0, list[str]()
         page.set_default_timeout(MILLISECONDS)
+        if opening_page is not None:
+            page.goto(opening_page.as_uri())
         page.on("pageerror", lambda error: self.wrong.append(str(error)))
         page.on("console", lambda line: self.wrong.append(line.text) if line.type == "error" else None)
         origin = address.partition("/?")[0]
         page.on("request", lambda sent: self.wrong.append(sent.url) if not sent.url.startswith(origin) else None)
-        page.goto(address)
+        if opening_page is None:
+            page.goto(address)
         page.wait_for_url(f"{origin}/")
 
     def click(self, selector: str) -> None:
@@ -161,7 +166,9 @@ def test_a_curve_is_published_by_tab_enter_and_arrows_alone(
         open_table(path) as address,
         browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 700}) as context,
     ):
-        newcomer = Visitor(context.new_page(), address)
+        access = LocalAccess(int(re.findall(r":(\d+)/", address)[0]), address.partition("token=")[2])
+        opening_page = write_opening_page(open_local_table(str(path)), access)
+        newcomer = Visitor(context.new_page(), address, opening_page)
         page, typist = newcomer.page, Typist(newcomer.page)
         typist.enter("#amount", "1")
         page.keyboard.press("Enter")

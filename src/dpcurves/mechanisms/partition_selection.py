@@ -377,6 +377,16 @@ def bound_units_below(plan: Plan, name: str, noisy: int) -> int:
     return noisy - calibrate_category_noise(plan.loss, plan.adjacency).threshold
 
 
+def find_fewest_units(plan: Plan, letters: int) -> int:
+    """Return the number of units from which a name of this many letters is released with probability above 1/2. The
+    letters matter in a universe of texts only.
+    """
+    if isinstance(plan.query, UniverseSelectionQuery):
+        thresholds = calibrate_universe_noise(plan.loss, plan.adjacency, plan.query.universe.sizes).thresholds
+        return thresholds[min(letters, len(thresholds)) - 1] + 1
+    return calibrate_category_noise(plan.loss, plan.adjacency).threshold + 1
+
+
 def _sample_distinct(count: int, bound: int, randomness: Randomness) -> list[int]:
     """Sample `count` different integers from 0 to `bound` - 1, uniformly without replacement."""
     numbers: dict[int, None] = {}

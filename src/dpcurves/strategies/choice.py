@@ -112,6 +112,10 @@ SELECTION_FRACTION = Fraction(1, 4)
 """Budget fraction that partition selection spends, together with the whole delta; the question gets the other 3/4."""
 
 
+EXAMPLE_LETTERS = 8
+"""Letters of the name for which plans say how many units it needs; longer names need more of them."""
+
+
 def build_category_query(unlisted: UnlistedCategories) -> Query:
     """Return the query that selects the unlisted categories: with a threshold under a delta, or in a universe of
     names.
@@ -228,18 +232,21 @@ def describe_uncounted_categories(
     )
 
 
-def describe_category_price(loss: str, unlisted: UnlistedCategories) -> tuple[str, ...]:
+def describe_category_price(loss: str, unlisted: UnlistedCategories, fewest: int) -> tuple[str, ...]:
     """Return a one-line note on the share of the loss that partition selection spends, for a preview before anything is
-    charged.
+    charged. `fewest` is the number of units from which a name of `EXAMPLE_LETTERS` is mostly found.
     """
     if unlisted.universe is not None:
+        letters = f" of {EXAMPLE_LETTERS} letters" if len(unlisted.universe.sizes) >= EXAMPLE_LETTERS else ""
         return (
             f"no groups of {unlisted.column} are listed: {loss} finds those of many units among {unlisted.universe}, "
+            f"mostly from {fewest:,} units on for a name{letters}, "
             f"and the rest of the loss asks by them; on average {FALSE_NAMES} of a name without units is released",
         )
     return (
-        f"no groups of {unlisted.column} are listed: {loss} finds those of many units, and the rest of the loss asks "
-        "by them; a group of a single unit is released with a probability of at most that delta",
+        f"no groups of {unlisted.column} are listed: {loss} finds those of many units, mostly from {fewest:,} on, and "
+        "the rest of the loss asks by them; "
+        "a group of a single unit is released with a probability of at most that delta",
     )
 
 
