@@ -60,7 +60,7 @@ class BoundedFprEstimator(MetricEstimator):
     IS_SKEWED: ClassVar[bool] = False
     """True if errors by noise are skewed, so that intervals take the outer ends where noise dominates."""
 
-    def interval(self, table: ClassTable, errors: FloatArray, sure: ConfidenceSettings) -> Interval:
+    def interval(self, table: ClassTable, errors: FloatArray, settings: ConfidenceSettings) -> Interval:
         """Return the interval from simulated noise, and sampling for the population; each end takes the order of
         scores inside cells that is worst for it."""
         likely, unbiased = table.counts.likely_counts, table.counts.unbiased_counts
@@ -71,10 +71,10 @@ class BoundedFprEstimator(MetricEstimator):
         # Noise and sampling miss a number at one end only, if its ends lie far apart without them.
         apart = float(estimates[1][1] - estimates[-1][1])
         deviation = min(float(np.std(moved)) for _, _, moved in estimates.values())
-        level = 2 * end_level(apart / deviation, sure.level) - 1 if apart > 0 and deviation > 0 else sure.level
+        level = 2 * end_level(apart / deviation, settings.level) - 1 if apart > 0 and deviation > 0 else settings.level
         is_skewed = self.IS_SKEWED and apart < deviation
         ends = [
-            compute_basic_interval(float(estimate), moved - center, level, sure.population or is_skewed)
+            compute_basic_interval(float(estimate), moved - center, level, settings.population or is_skewed)
             for estimate, center, moved in estimates.values()
         ]
         return ends[0][0], ends[1][1]
