@@ -11,6 +11,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "papers"))
 
 from baselines import KAry, subtraction_variances
+from optimum import BEST_PURE, GAUSSIAN_BOUNDS, least_gaussian_error
 
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.estimation import estimate_unbiased
@@ -68,6 +69,14 @@ def targets(cells: int) -> str:
     return f"{'target':12}{1:5}{cells:8}{'':12}{tree}{k_ary}{'':12}{haar}" + "".join(others)
 
 
+def beside_the_least(cells: int) -> str:
+    """Errors under add-remove, where no record can be missing, beside the least of all strategies."""
+    asked, adjacency = query(1, cells), AddRemove(EACH_RECORD)
+    tree, root = pure(TreeSums(), asked, adjacency), gaussian(SquareRoot(), asked, adjacency)
+    least = least_gaussian_error(cells) if cells <= 2**10 else GAUSSIAN_BOUNDS[cells]
+    return f"{cells:>8}{tree:12.1f}{BEST_PURE[cells]:12.1f}{root:14.2f}{least:8.2f}{root / least:8.3f}"
+
+
 def shape(cells: int) -> str:
     started = perf_counter()
     law = TreeSums().plan(query(1, cells), EPSILON, PUBLIC).law
@@ -104,6 +113,9 @@ def main() -> None:
         for rows in (1, 2):
             for cells in CELLS:
                 print(line(rows, cells, adjacency))
+    print("\nAdd-remove, one row\n   cells        tree  best known   square root   least   ratio")
+    for cells in BEST_PURE:
+        print(beside_the_least(cells))
     print("\nSeconds of a square root of prefix sums\n   cells     plan  release  reading")
     for cells in (2**12, 2**16, 2**18):
         print(speed(cells))

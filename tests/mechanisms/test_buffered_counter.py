@@ -109,7 +109,7 @@ def test_totals_are_exact_without_noise_and_scatter_as_the_law_says() -> None:
 
 @pytest.mark.parametrize(("length", "optimum"), [(64, 4.41), (256, 6.37), (1024, 8.74)])
 def test_errors_are_within_three_percent_of_the_least_of_all_matrices(length: int, optimum: float) -> None:
-    """In units of ``1 / mu**2``: rho is ``mu**2 / 2``. The optima are those of `benchmarks/streams_prefixes.py`."""
+    """In units of ``1 / mu**2``: rho is ``mu**2 / 2``. The optima are those of `benchmarks/optimum.py`."""
     law = BufferedCounter().plan(ticks(1, length), HALF, ONE).law.require_type(BufferedPrefixes)
     ages = np.arange(length)
     column = np.sum(

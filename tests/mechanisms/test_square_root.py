@@ -82,7 +82,7 @@ def test_the_predicted_error_is_that_of_the_recipe(cells: int, most: float) -> N
 def test_the_error_under_add_remove_is_within_three_percent_of_the_least_of_all_matrices(
     cells: int, optimum: float
 ) -> None:
-    """At rho 1/2, for optima of `benchmarks/tree_error.py`; columns are nearly equally long, and none is longer."""
+    """At rho 1/2, for optima of `benchmarks/optimum.py`; columns are nearly equally long, and none is longer."""
     plan = SquareRoot().plan(counts(1, cells), WEAK, AddRemove(EACH_RECORD))
     law = plan.law.require_type(NormalisedSums)
     assert plan.error**2 * 2e-6 < 1.03 * optimum
