@@ -26,12 +26,16 @@ import sqlalchemy as sql
 from dpcurves import drafts
 from dpcurves.ledger import chain, head_copy, sqlite
 
-from .world import KILL, POWER, World, replace_attributes
+from .world import KILL, POWER, Violation, World, replace_attributes
 
 FULL = "disk full"
 """Fault: a write fails, and nothing was written."""
 BROKEN = "I/O error"
 """Fault: a write reports an error, and may have been written."""
+HEADS = "heads"
+"""Folder of the copies of heads, on every machine's disk."""
+LONGEST_TURN = 3.0
+"""Seconds that a writer waits for its turn at most, if no process was stopped or killed: writes take much less."""
 SYNCHRONOUS_FULL = 2
 """Value of SQLite's ``PRAGMA synchronous`` from which a commit waits for the disk."""
 ENDINGS = ("", "-wal", "-shm")
@@ -140,21 +144,21 @@ class SimulatedDisk:
 
     def _prepare_loss(self, machine: str, fault: str) -> Callable[[], None]:
         """Keep the files of a machine as they are now, before killed code cleans up; return what a fault does next."""
-        folder = self.root / machine
-        files = {path: path.read_bytes() for path in self._list_files(folder)} if folder.exists() else {}
+        folders = [folder for folder in (self.root / machine, self.root / HEADS) if folder.exists()]
+        files = {path: path.read_bytes() for folder in folders for path in self._list_files(folder)}
 
         def finish() -> None:
             """Undo what code did after it was killed; then take what was not flushed, if power was lost."""
-            if not folder.exists():
-                return
-            for path in self._list_files(folder):
-                if path not in files:
-                    path.unlink()
+            for folder in folders:
+                for path in self._list_files(folder):
+                    if path not in files:
+                        path.unlink()
             for path, content in files.items():
                 if not path.exists() or path.read_bytes() != content:
                     path.write_bytes(content)
             if fault == POWER:
-                self._lose_unflushed(folder)
+                for folder in folders:
+                    self._lose_unflushed(folder)
 
         return finish
 
@@ -360,7 +364,17 @@ def simulate_disk(world: World) -> Iterator[SimulatedDisk]:
         if world.is_running:
             world.sleep(seconds)
 
-    heads = disk.root / "heads"
+    @contextmanager
+    def wait_turn(self: Any) -> Iterator[None]:
+        """Wait in the queue of writers. Raises `Violation` after a long wait for nobody."""
+        start = world.now
+        with queue(self):
+            if world.now - start > LONGEST_TURN and world.trouble < start:
+                raise Violation(f"a writer waited {world.now - start:.1f} s, and no process was stopped")
+            yield
+
+    queue = sqlite.WriterQueue.wait_turn
+    heads = disk.root / HEADS
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         stack.callback(disk.close)
@@ -369,6 +383,7 @@ def simulate_disk(world: World) -> Iterator[SimulatedDisk]:
                 *((module, "os", calls) for module in (chain, drafts, head_copy)),
                 (sqlite, "_begin_with", begin_with),
                 (sqlite, "sleep", sleep),
+                (sqlite.WriterQueue, "wait_turn", wait_turn),
                 (sqlite, "monotonic", lambda: world.now),
                 (dialect, "do_commit", do_commit),
                 (dialect, "do_rollback", do_rollback),

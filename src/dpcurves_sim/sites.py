@@ -158,6 +158,11 @@ class SitesScenario:
         for number in range(self._model.sites):
             if (path := self._ledger_path(number)).exists():
                 Ledger.open(f"sqlite:///{path}").verify()
+        if self._board is not None:
+            files = len(list(self._board._folder.iterdir()))
+            messages = sum(1 + sum(map(len, one.messages.values())) for one in self._board._turns.values())
+            if files > messages:
+                raise Violation(f"the coordinator stores {files} files for {messages} messages")
 
     def _ledger_path(self, number: int) -> Path:
         """Return the file of a site's ledger."""

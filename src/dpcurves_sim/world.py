@@ -51,8 +51,8 @@ class Killed(BaseException):
     """The process that runs was killed. Nothing in it may catch this, as nothing can catch SIGKILL."""
 
 
-class Violation(Exception):
-    """An invariant does not hold."""
+class Violation(BaseException):
+    """An invariant does not hold. Product code that reports any error must not hide it."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class World:
 
     def __init__(self, schedule: Schedule, tuning: Tuning = TUNING) -> None:
         self.schedule, self.tuning = schedule, tuning
-        self.now, self.event = 0.0, 0
+        self.now, self.event, self.trouble = 0.0, 0, -1.0
         self.trace: deque[Event] = deque(maxlen=10)
         self.struck: list[int] = []
         self.fault_counts: Counter[str] = Counter()
@@ -322,6 +322,7 @@ class World:
         delay = self.draw(f"delay {action}") * self.tuning.longest_step
         if not self.is_calm and self.draw("stall") < self.tuning.stall:
             delay += self.draw("stall time") * self.tuning.longest_stall
+            self.trouble = max(self.trouble, self.now + delay)
         self.sleep(delay)
         self.event, self._draws = self.event + 1, count()
         fault = self._choose_fault(action, faults)
@@ -356,6 +357,7 @@ class World:
             return ""
         fault = str(self.choose("fault", faults))
         self.fault_counts[fault] += 1
+        self.trouble = max(self.trouble, self.now)
         return fault
 
     def note(self, text: str) -> None:
@@ -375,6 +377,37 @@ class World:
         key = self.draw_word(f"noise of {name}").to_bytes(8, "little") * 4
         stream = Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None).encryptor()
         return lambda length: stream.update(bytes(length))
+
+
+class SimulatedLock:
+    """A lock whose waiting processes let others run. It replaces `threading.Lock` in product objects."""
+
+    def __init__(self, world: World) -> None:
+        self._world, self._held = world, False
+
+    def acquire(self, blocking: bool = True) -> bool:
+        """Take the lock; wait for it if `blocking`. Return whether it was taken."""
+        if not blocking and self._held:
+            return False
+        while self._held:
+            self._world.sleep(0.01)  # seconds between two looks at a lock
+        self._held = True
+        return True
+
+    def release(self) -> None:
+        """Release the lock."""
+        self._held = False
+
+    def locked(self) -> bool:
+        """Return whether a process holds the lock."""
+        return self._held
+
+    def __enter__(self) -> SimulatedLock:
+        self.acquire()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
 
 
 @contextmanager
