@@ -19,6 +19,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import sqlalchemy as sql
@@ -120,11 +121,11 @@ class SimulatedDisk:
         for path in sorted(folder.iterdir()):
             if path.name.endswith(("-wal", "-shm")):
                 continue
-            if path.name not in names and world.draw(f"name {path.name[:8]}") < 0.5:
+            if path.name not in names and world.draw("name") < 0.5:
                 self._remove(path)
         for name, inode in sorted(names.items()):
             path = folder / name
-            if not name.endswith(("-wal", "-shm")) and not path.exists() and world.draw(f"back {name[:8]}") < 0.5:
+            if not name.endswith(("-wal", "-shm")) and not path.exists() and world.draw("name comes back") < 0.5:
                 os.link(self._graveyard / str(inode), path)
         for path in self._list_files(folder):
             flushed, present = self._flushed.contents.get(path.stat().st_ino, b""), path.read_bytes()
@@ -301,7 +302,7 @@ class _SystemCalls:
         if not self._world.is_running:
             return
         name = Path(os.fsdecode(path)).name
-        shown = "a draft" if name.startswith(drafts.MARK) else name if len(name) < 30 else name[-8:]
+        shown = "a draft" if name.startswith(drafts.MARK) else "a head" if name.endswith(".head") else name
         fault = self._world.step(f"{action} {shown}", KILL, POWER, *faults)
         if fault == FULL:
             raise OSError(28, os.strerror(28))  # ENOSPC
@@ -374,6 +375,8 @@ def simulate_disk(world: World) -> Iterator[SimulatedDisk]:
             yield
 
     queue = sqlite.WriterQueue.wait_turn
+    random_bytes = world.random_bytes("secrets")
+    secrets = SimpleNamespace(token_bytes=random_bytes, token_hex=lambda size: random_bytes(size).hex())
     heads = disk.root / HEADS
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
@@ -381,6 +384,7 @@ def simulate_disk(world: World) -> Iterator[SimulatedDisk]:
         stack.enter_context(
             replace_attributes(
                 *((module, "os", calls) for module in (chain, drafts, head_copy)),
+                *((module, "secrets", secrets) for module in (chain, drafts)),
                 (sqlite, "_begin_with", begin_with),
                 (sqlite, "sleep", sleep),
                 (sqlite.WriterQueue, "wait_turn", wait_turn),

@@ -57,6 +57,7 @@ class LedgerScenario:
         self._has_session = world.draw("session") < 0.1
         self._has_stream = world.draw("stream") < 0.5
         self._is_created_under_faults = world.draw("creation") < 0.3
+        world.patience = 60.0  # seconds: nobody waits for longer than 10 s for a ledger
         self._keeps_open = world.draw("pool") < 0.4
 
     def start(self) -> None:

@@ -300,7 +300,7 @@ class ServersScenario:
                 else:
                     break
             self._require_right(values)
-            world.note(f"reads {values}")
+            world.note(f"reads {len(values)} counts")
 
     def _require_right(self, values: tuple[int, ...]) -> None:
         """Compare an answer with the exact model, and with the answer before. Raises `Violation`."""

@@ -232,7 +232,7 @@ class SitesScenario:
     def _post(self, path: str, body: bytes, token: str) -> bytes:
         """Send a request to the coordinator."""
         parts = path.split("/")[3:]
-        label = "/".join(part[:6] for part in parts)
+        label = "/".join("round" if len(part) == 64 else part for part in parts)  # names of rounds are hashes
         number = self._world.current.name.removeprefix("site-")
         if parts[0] == "turns" and len(parts) == 3 and number == str(self._cheat):
             body = self._cheat_with(int(parts[2]), body) if parts[2] != "refused" else body
@@ -271,7 +271,7 @@ class SitesScenario:
         if not octets or not self._is_lying:
             return octets
         parts = unpack_parts(octets)
-        fault = self._world.step(f"hand out {STAGES[stage]}", *LIES)
+        fault = self._world.step(f"hand out {STAGES[stage]}", *LIES, probability=0.15)
         if fault == LIES[0] or (fault == LIES[4] and stage == MASKED):
             del parts[int(self._world.draw("dropped") * len(parts))]
         elif fault == LIES[1]:

@@ -148,6 +148,7 @@ class World:
     def __init__(self, schedule: Schedule, tuning: Tuning = TUNING) -> None:
         self.schedule, self.tuning = schedule, tuning
         self.now, self.event, self.trouble = 0.0, 0, -1.0
+        self.patience = tuning.patience
         self.trace: deque[Event] = deque(maxlen=10)
         self.struck: list[int] = []
         self.fault_counts: Counter[str] = Counter()
@@ -211,7 +212,7 @@ class World:
                 self.now = max(self.now, time)
                 self._resume(process)
                 self._calm_since = self._calm_since or (self.now if self.is_calm else 0.0)
-                if self._calm_since and self.now > self._calm_since + self.tuning.patience:
+                if self._calm_since and self.now > self._calm_since + self.patience:
                     waiting = ", ".join(one.name for one in self._processes if not (one.is_done or one.is_daemon))
                     raise Violation(f"no progress: {waiting} did not end although no fault strikes any more")
         finally:
@@ -314,10 +315,11 @@ class World:
         while not holds():
             self.sleep(pause)
 
-    def step(self, action: str, *faults: str) -> str:
+    def step(self, action: str, *faults: str, probability: float | None = None) -> str:
         """Count an event before `action`, and return the fault among `faults` that strikes, or "".
 
-        Other processes may run first. A process that is killed does not return.
+        A fault strikes with the given probability; default: the world's. Other processes may run first. A process
+        that is killed does not return.
         """
         delay = self.draw(f"delay {action}") * self.tuning.longest_step
         if not self.is_calm and self.draw("stall") < self.tuning.stall:
@@ -325,7 +327,7 @@ class World:
             self.trouble = max(self.trouble, self.now + delay)
         self.sleep(delay)
         self.event, self._draws = self.event + 1, count()
-        fault = self._choose_fault(action, faults)
+        fault = self._choose_fault(action, faults, probability)
         process = self.current
         self.trace.append(Event(self.event, self.now, process.name, action, fault))
         self.check()
@@ -347,9 +349,9 @@ class World:
         self._loss = machine, KILL, self._list_running(machine)
         self.sleep(0.0)
 
-    def _choose_fault(self, action: str, faults: Sequence[str]) -> str:
+    def _choose_fault(self, action: str, faults: Sequence[str], probability: float | None) -> str:
         """Return the fault that strikes at this event, or "". It is drawn even if it is skipped."""
-        strikes = self.draw(f"fault {action}") < self.tuning.fault
+        strikes = self.draw(f"fault {action}") < (self.tuning.fault if probability is None else probability)
         if not faults or not strikes or self.is_calm:
             return ""
         self.struck.append(self.event)

@@ -1,7 +1,7 @@
 """Bugs that are planted into product functions, and how soon simulated schedules find them.
 
 The invariants of the simulator were written before. Run as a program, this searches a seed for each bug, keeps it in
-`planted_bugs.json`, and prints the table of docs/simulation.md; with names of bugs, for these alone.
+`planted_bugs.json`, and writes the table of docs/simulation.md; with names of bugs, for these alone.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -126,7 +126,7 @@ WRITE_LINES = JsonLinesFile.write
 
 
 def overwrite_with_private_draft(self: Any, book: Any) -> None:
-    """As before the simulation was there."""
+    """Write as before simulations found it."""
     self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = self._path(book, self._folder)
     draft = path.with_name(f"{path.name}.{os.urandom(4).hex()}")
@@ -135,7 +135,7 @@ def overwrite_with_private_draft(self: Any, book: Any) -> None:
 
 
 def read_torn_head(self: Any, book: Any) -> tuple[int, str] | None:
-    """As before the simulation was there."""
+    """Read as before simulations found it."""
     try:
         entries, head = self._path(book, self._folder).read_text(encoding="ascii").split()
         return int(entries), head
@@ -154,15 +154,6 @@ STORE_VECTOR = site.RoundStore._store_vector
 
 def charge_nothing(self: Any, plan: Any, allotment: Any) -> Grant:
     return Grant(allotment.request, allotment.loss, "records", 1)
-
-
-def answer_anew(self: Any, connection: Any, sum_round: Any, stage: int, *more: Any) -> bytes:
-    conditions = site._round_conditions(site.STEPS, sum_round)
-    connection.execute(delete(site.STEPS).where(*conditions, site.STEPS.c.stage >= stage))
-    return ANSWER_ONCE(self, connection, sum_round, stage, *more)
-
-
-ANSWER_ONCE = site.RoundStore._answer_once
 
 
 def drop_name_alone(self: MessageBoard, name: str) -> None:
@@ -244,9 +235,6 @@ BUGS = (
     PlantedBug("a restarted follower appends what the file has", "ledger", [(JsonLinesFile, "write", append_always)]),
     PlantedBug("a site draws its vector again", "sites", [(site.RoundStore, "_store_vector", draw_vector_again)]),
     PlantedBug("a site counts without a charge", "sites", [(site.Site, "_charge_round", charge_nothing)]),
-    PlantedBug("a site answers a stage again, to other messages", "sites", [
-        (site.RoundStore, "_answer_once", answer_anew),
-    ]),
     PlantedBug("a list is opened without a quorum", "sites", [(secure_sum, "_require_quorum", do_nothing)]),
     PlantedBug("the coordinator keeps files of dropped rounds", "sites", [
         (MessageBoard, "_drop_round", drop_name_alone),
@@ -295,22 +283,38 @@ def search(bug: PlantedBug, most: int = MOST_SCHEDULES) -> dict[str, Any] | None
     return None
 
 
-def main(names: Sequence[str], most: int, report: Callable[[str], None] = print) -> None:
-    """Search for bugs, keep what was found, and print the table."""
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "simulation.md"
+BEGIN, END = "<!-- bugs: made by tests/simulation/planted_bugs.py -->\n", "<!-- /bugs -->"
+
+
+def format_table(found: dict[str, Any]) -> str:
+    """Return the table of docs/simulation.md."""
+    rows = [
+        f"| {bug.name} | {bug.scenario} | {found[bug.name]['seed'] + 1} | {found[bug.name]['violation']} |\n"
+        for bug in BUGS
+        if bug.name in found
+    ]
+    return "| planted bug | scenario | schedules | what is violated first |\n|---|---|---:|---|\n" + "".join(rows)
+
+
+def write_table(found: dict[str, Any]) -> None:
+    """Write the table into its page."""
+    before, _, rest = PAGE.read_text().partition(BEGIN)
+    PAGE.write_text(before + BEGIN + format_table(found) + END + rest.partition(END)[2])
+
+
+def main(names: Sequence[str], most: int = MOST_SCHEDULES) -> None:
+    """Search for bugs, keep what was found, and write the table."""
     found = json.loads(FOUND.read_text()) if FOUND.exists() else {}
     for bug in BUGS:
-        if bug.name in names or (not names and bug.name not in found):
+        if bug.name in names or not names:
             result = search(bug, most)
-            report(f"{bug.name}: {result}")
+            print(f"{bug.name}: {result}", flush=True)
             if result is not None:
                 found[bug.name] = result
                 FOUND.write_text(json.dumps(found, indent=1) + "\n")
-    report("| planted bug | scenario | schedules | violated |\n|---|---|---|---|")
-    for bug in BUGS:
-        if bug.name in found:
-            row = found[bug.name]
-            report(f"| {bug.name} | {bug.scenario} | {row['seed'] + 1} | {row['violation']} |")
+    write_table(found)
 
 
 if __name__ == "__main__":
-    main(sys.argv[2:], int(sys.argv[1]) if len(sys.argv) > 1 else MOST_SCHEDULES)
+    main(sys.argv[1:])
