@@ -15,7 +15,7 @@ WANTED  := --constraint constraints.txt --editable '.[all]' --group dev
 # numba, BLAS and DuckDB take all cores as they are; pytest shares them between four workers, for some wait.
 PYTEST  := $(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder -m "not reproduction"
 
-.PHONY: checked demo demo-federated demo-local demo-pairs demo-server demo-sites demo-stream demo-warehouse test lint types contracts docs site examples unit site-check flower nvflare dbt r-check screenshots house exercise versions package release tag pictures bench bench-accuracy expected-errors audit self-audit crash papers format constraints pins clean
+.PHONY: checked simulate demo demo-federated demo-local demo-pairs demo-server demo-sites demo-stream demo-warehouse test lint types contracts docs site examples unit site-check flower nvflare dbt r-check screenshots house exercise versions package release tag pictures bench bench-accuracy expected-errors audit self-audit crash papers format constraints pins clean
 
 demo: $(READY)
 	$(BIN)/python demo/flights.py
@@ -53,6 +53,7 @@ checked: $(READY)
 	$(MAKE) --no-print-directory examples
 	$(MAKE) --no-print-directory docs
 	$(MAKE) --no-print-directory self-audit
+	$(MAKE) --no-print-directory simulate SCHEDULES=400
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -84,6 +85,11 @@ site: $(READY)
 # with an explanation.
 unit: $(READY)
 	$(PYTEST) --assert=plain || { $(BIN)/pytest --last-failed --last-failed-no-failures=none --maxfail=20; exit 1; }
+
+# Servers, sites, ledgers and streams in simulated worlds whose disks, power and network fail; SCHEDULES=100000 takes hours.
+# With LINES=--lines it prints which part of the protocols was executed, with FIRST=SEED it begins elsewhere.
+simulate: $(READY)
+	$(BIN)/python -m dpcurves_sim.cli --schedules $(or $(SCHEDULES),2000) --first $(or $(FIRST),0) $(LINES)
 
 # Every page of the site in Chromium, read by axe in light and dark, wide and narrow: half an hour of one core.
 site-check: docs

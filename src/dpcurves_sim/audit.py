@@ -88,7 +88,7 @@ class LedgerAudit:
     def show(self, name: Hashable, value: Hashable, request: str) -> None:
         """Record that a value was shown to somebody. Raises `Violation` if it is unpaid, or another one than before."""
         if not self._read("SELECT entry FROM dpcurves_grants WHERE request = ?", request):
-            raise Violation(f"{name} was shown, and {request!r} is not paid")
+            raise Violation(f"{name} was shown before it was paid")
         if self.shown.setdefault(name, value) != value:
             raise Violation(f"{name} was shown twice, with different noise")
 

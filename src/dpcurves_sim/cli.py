@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Callable
 from time import process_time
 
 import click
 
 from dpcurves.arguments import ArgumentError, InvalidArgument
 
+from .line_coverage import measure_lines
 from .runner import MODULES, minimise, run_schedule
 from .world import Schedule
 
-SHARES = (("ledger", 0.85), ("sites", 0.15))
+SHARES = (("ledger", 0.8), ("sites", 0.1), ("servers", 0.1))
 """Fraction of the schedules of each scenario."""
 
 
@@ -34,8 +36,17 @@ def main() -> None:
 @click.option("--schedules", default=2000, show_default=True, help="Number of schedules.")
 @click.option("--first", default=0, show_default=True, help="Seed of the first schedule.")
 @click.option("--minimise", "is_minimised", is_flag=True, help="Shorten failing schedules before they are printed.")
+@click.option("--lines", "has_lines", is_flag=True, help="Print which part of protocol modules was executed.")
 def simulate(
-    *, scenario: str, seed: int | None, events: int, skip: str, schedules: int, first: int, is_minimised: bool
+    *,
+    scenario: str,
+    seed: int | None,
+    events: int,
+    skip: str,
+    schedules: int,
+    first: int,
+    is_minimised: bool,
+    has_lines: bool,
 ) -> None:
     """Run protocols in a simulated world, and replay failing seeds."""
     if seed is not None:
@@ -45,8 +56,22 @@ def simulate(
     if schedules < 1:
         raise InvalidArgument("schedules", f"must be at least 1, got {schedules}")
     shares = SHARES if scenario == "all" else ((scenario, 1.0),)
-    failures = [run_many(name, first, max(1, round(share * schedules)), events, is_minimised) for name, share in shares]
+    failures: list[int] = []
+    for name, share in shares:
+        number = max(1, round(share * schedules))
+        if has_lines:
+            print_lines(name, lambda: failures.append(run_many(name, first, number, events, is_minimised)))  # noqa: B023
+        else:
+            failures.append(run_many(name, first, number, events, is_minimised))
     sys.exit(int(any(failures)))
+
+
+def print_lines(scenario: str, run: Callable[[], object]) -> None:
+    """Run schedules of a scenario, and print the executed part of each of its protocol modules, and of all."""
+    counts = measure_lines(scenario, run)
+    counts["together"] = (sum(hit for hit, _ in counts.values()), sum(total for _, total in counts.values()))
+    for module, (hit, total) in counts.items():
+        print(f"  {hit / total:4.0%} of {total:4d} lines in functions of {module}")
 
 
 def parse_numbers(text: str) -> frozenset[int]:

@@ -19,6 +19,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import sqlalchemy as sql
@@ -26,12 +27,16 @@ import sqlalchemy as sql
 from dpcurves import drafts
 from dpcurves.ledger import chain, head_copy, sqlite
 
-from .world import KILL, POWER, World, replace_attributes
+from .world import KILL, POWER, Violation, World, replace_attributes
 
 FULL = "disk full"
 """Fault: a write fails, and nothing was written."""
 BROKEN = "I/O error"
 """Fault: a write reports an error, and may have been written."""
+HEADS = "heads"
+"""Folder of the copies of heads, on every machine's disk."""
+LONGEST_TURN = 3.0
+"""Seconds that a writer waits for its turn at most, if no process was stopped or killed: writes take much less."""
 SYNCHRONOUS_FULL = 2
 """Value of SQLite's ``PRAGMA synchronous`` from which a commit waits for the disk."""
 ENDINGS = ("", "-wal", "-shm")
@@ -116,11 +121,11 @@ class SimulatedDisk:
         for path in sorted(folder.iterdir()):
             if path.name.endswith(("-wal", "-shm")):
                 continue
-            if path.name not in names and world.draw(f"name {path.name[:8]}") < 0.5:
+            if path.name not in names and world.draw("name") < 0.5:
                 self._remove(path)
         for name, inode in sorted(names.items()):
             path = folder / name
-            if not name.endswith(("-wal", "-shm")) and not path.exists() and world.draw(f"back {name[:8]}") < 0.5:
+            if not name.endswith(("-wal", "-shm")) and not path.exists() and world.draw("name comes back") < 0.5:
                 os.link(self._graveyard / str(inode), path)
         for path in self._list_files(folder):
             flushed, present = self._flushed.contents.get(path.stat().st_ino, b""), path.read_bytes()
@@ -140,21 +145,21 @@ class SimulatedDisk:
 
     def _prepare_loss(self, machine: str, fault: str) -> Callable[[], None]:
         """Keep the files of a machine as they are now, before killed code cleans up; return what a fault does next."""
-        folder = self.root / machine
-        files = {path: path.read_bytes() for path in self._list_files(folder)} if folder.exists() else {}
+        folders = [folder for folder in (self.root / machine, self.root / HEADS) if folder.exists()]
+        files = {path: path.read_bytes() for folder in folders for path in self._list_files(folder)}
 
         def finish() -> None:
             """Undo what code did after it was killed; then take what was not flushed, if power was lost."""
-            if not folder.exists():
-                return
-            for path in self._list_files(folder):
-                if path not in files:
-                    path.unlink()
+            for folder in folders:
+                for path in self._list_files(folder):
+                    if path not in files:
+                        path.unlink()
             for path, content in files.items():
                 if not path.exists() or path.read_bytes() != content:
                     path.write_bytes(content)
             if fault == POWER:
-                self._lose_unflushed(folder)
+                for folder in folders:
+                    self._lose_unflushed(folder)
 
         return finish
 
@@ -297,7 +302,7 @@ class _SystemCalls:
         if not self._world.is_running:
             return
         name = Path(os.fsdecode(path)).name
-        shown = "a draft" if name.startswith(drafts.MARK) else name if len(name) < 30 else name[-8:]
+        shown = "a draft" if name.startswith(drafts.MARK) else "a head" if name.endswith(".head") else name
         fault = self._world.step(f"{action} {shown}", KILL, POWER, *faults)
         if fault == FULL:
             raise OSError(28, os.strerror(28))  # ENOSPC
@@ -360,15 +365,29 @@ def simulate_disk(world: World) -> Iterator[SimulatedDisk]:
         if world.is_running:
             world.sleep(seconds)
 
-    heads = disk.root / "heads"
+    @contextmanager
+    def wait_turn(self: Any) -> Iterator[None]:
+        """Wait in the queue of writers. Raises `Violation` after a long wait for nobody."""
+        start = world.now
+        with queue(self):
+            if world.now - start > LONGEST_TURN and world.trouble < start:
+                raise Violation(f"a writer waited {world.now - start:.1f} s, and no process was stopped")
+            yield
+
+    queue = sqlite.WriterQueue.wait_turn
+    random_bytes = world.random_bytes("secrets")
+    secrets = SimpleNamespace(token_bytes=random_bytes, token_hex=lambda size: random_bytes(size).hex())
+    heads = disk.root / HEADS
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         stack.callback(disk.close)
         stack.enter_context(
             replace_attributes(
                 *((module, "os", calls) for module in (chain, drafts, head_copy)),
+                *((module, "secrets", secrets) for module in (chain, drafts)),
                 (sqlite, "_begin_with", begin_with),
                 (sqlite, "sleep", sleep),
+                (sqlite.WriterQueue, "wait_turn", wait_turn),
                 (sqlite, "monotonic", lambda: world.now),
                 (dialect, "do_commit", do_commit),
                 (dialect, "do_rollback", do_rollback),

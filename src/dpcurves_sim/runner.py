@@ -27,7 +27,9 @@ class Scenario(Protocol):
         """Check the final state. Raises `Violation`."""
 
 
-MODULES = MappingProxyType({"ledger": "ledgers:LedgerScenario", "sites": "sites:SitesScenario"})
+MODULES = MappingProxyType(
+    {"ledger": "ledgers:LedgerScenario", "sites": "sites:SitesScenario", "servers": "servers:ServersScenario"}
+)
 """Module and class of each scenario by its name."""
 
 

@@ -158,6 +158,11 @@ class SitesScenario:
         for number in range(self._model.sites):
             if (path := self._ledger_path(number)).exists():
                 Ledger.open(f"sqlite:///{path}").verify()
+        if self._board is not None:
+            files = len(list(self._board._folder.iterdir()))
+            messages = sum(1 + sum(map(len, one.messages.values())) for one in self._board._turns.values())
+            if files > messages:
+                raise Violation(f"the coordinator stores {files} files for {messages} messages")
 
     def _ledger_path(self, number: int) -> Path:
         """Return the file of a site's ledger."""
@@ -227,7 +232,7 @@ class SitesScenario:
     def _post(self, path: str, body: bytes, token: str) -> bytes:
         """Send a request to the coordinator."""
         parts = path.split("/")[3:]
-        label = "/".join(part[:6] for part in parts)
+        label = "/".join("round" if len(part) == 64 else part for part in parts)  # names of rounds are hashes
         number = self._world.current.name.removeprefix("site-")
         if parts[0] == "turns" and len(parts) == 3 and number == str(self._cheat):
             body = self._cheat_with(int(parts[2]), body) if parts[2] != "refused" else body
@@ -266,7 +271,7 @@ class SitesScenario:
         if not octets or not self._is_lying:
             return octets
         parts = unpack_parts(octets)
-        fault = self._world.step(f"hand out {STAGES[stage]}", *LIES)
+        fault = self._world.step(f"hand out {STAGES[stage]}", *LIES, probability=0.15)
         if fault == LIES[0] or (fault == LIES[4] and stage == MASKED):
             del parts[int(self._world.draw("dropped") * len(parts))]
         elif fault == LIES[1]:

@@ -51,8 +51,8 @@ class Killed(BaseException):
     """The process that runs was killed. Nothing in it may catch this, as nothing can catch SIGKILL."""
 
 
-class Violation(Exception):
-    """An invariant does not hold."""
+class Violation(BaseException):
+    """An invariant does not hold. Product code that reports any error must not hide it."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,8 @@ class World:
 
     def __init__(self, schedule: Schedule, tuning: Tuning = TUNING) -> None:
         self.schedule, self.tuning = schedule, tuning
-        self.now, self.event = 0.0, 0
+        self.now, self.event, self.trouble = 0.0, 0, -1.0
+        self.patience = tuning.patience
         self.trace: deque[Event] = deque(maxlen=10)
         self.struck: list[int] = []
         self.fault_counts: Counter[str] = Counter()
@@ -211,7 +212,7 @@ class World:
                 self.now = max(self.now, time)
                 self._resume(process)
                 self._calm_since = self._calm_since or (self.now if self.is_calm else 0.0)
-                if self._calm_since and self.now > self._calm_since + self.tuning.patience:
+                if self._calm_since and self.now > self._calm_since + self.patience:
                     waiting = ", ".join(one.name for one in self._processes if not (one.is_done or one.is_daemon))
                     raise Violation(f"no progress: {waiting} did not end although no fault strikes any more")
         finally:
@@ -314,17 +315,19 @@ class World:
         while not holds():
             self.sleep(pause)
 
-    def step(self, action: str, *faults: str) -> str:
+    def step(self, action: str, *faults: str, probability: float | None = None) -> str:
         """Count an event before `action`, and return the fault among `faults` that strikes, or "".
 
-        Other processes may run first. A process that is killed does not return.
+        A fault strikes with the given probability; default: the world's. Other processes may run first. A process
+        that is killed does not return.
         """
         delay = self.draw(f"delay {action}") * self.tuning.longest_step
         if not self.is_calm and self.draw("stall") < self.tuning.stall:
             delay += self.draw("stall time") * self.tuning.longest_stall
+            self.trouble = max(self.trouble, self.now + delay)
         self.sleep(delay)
         self.event, self._draws = self.event + 1, count()
-        fault = self._choose_fault(action, faults)
+        fault = self._choose_fault(action, faults, probability)
         process = self.current
         self.trace.append(Event(self.event, self.now, process.name, action, fault))
         self.check()
@@ -346,9 +349,9 @@ class World:
         self._loss = machine, KILL, self._list_running(machine)
         self.sleep(0.0)
 
-    def _choose_fault(self, action: str, faults: Sequence[str]) -> str:
+    def _choose_fault(self, action: str, faults: Sequence[str], probability: float | None) -> str:
         """Return the fault that strikes at this event, or "". It is drawn even if it is skipped."""
-        strikes = self.draw(f"fault {action}") < self.tuning.fault
+        strikes = self.draw(f"fault {action}") < (self.tuning.fault if probability is None else probability)
         if not faults or not strikes or self.is_calm:
             return ""
         self.struck.append(self.event)
@@ -356,6 +359,7 @@ class World:
             return ""
         fault = str(self.choose("fault", faults))
         self.fault_counts[fault] += 1
+        self.trouble = max(self.trouble, self.now)
         return fault
 
     def note(self, text: str) -> None:
@@ -375,6 +379,37 @@ class World:
         key = self.draw_word(f"noise of {name}").to_bytes(8, "little") * 4
         stream = Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None).encryptor()
         return lambda length: stream.update(bytes(length))
+
+
+class SimulatedLock:
+    """A lock whose waiting processes let others run. It replaces `threading.Lock` in product objects."""
+
+    def __init__(self, world: World) -> None:
+        self._world, self._held = world, False
+
+    def acquire(self, blocking: bool = True) -> bool:
+        """Take the lock; wait for it if `blocking`. Return whether it was taken."""
+        if not blocking and self._held:
+            return False
+        while self._held:
+            self._world.sleep(0.01)  # seconds between two looks at a lock
+        self._held = True
+        return True
+
+    def release(self) -> None:
+        """Release the lock."""
+        self._held = False
+
+    def locked(self) -> bool:
+        """Return whether a process holds the lock."""
+        return self._held
+
+    def __enter__(self) -> SimulatedLock:
+        self.acquire()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
 
 
 @contextmanager
