@@ -237,7 +237,10 @@ def map_batches(frame: Any, function: Callable[[Any], Any], schema: str) -> Any:
 
 
 def collect_offset_constants(grid: Grid, half: int, *, squared: bool) -> Sequence[Any]:
-    """Return the constants with which `spark_batches.build_counter` sums offsets."""
+    """Return the constants from which `spark_batches.build_counter` computes offsets, the places of values within their
+    cells: middles and widths of the cells, `half` (the largest offset), the number of slots below the grid (0 or 1),
+    whether offsets are squared, and the ends of the grid.
+    """
     middle, width, _ = OffsetConstants.from_grid(grid)
     return middle, width, half, (grid.slots - grid.cells) // 2, squared, grid.lower, grid.upper
 

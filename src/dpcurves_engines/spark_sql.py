@@ -171,9 +171,15 @@ def _threshold_count_sql(thresholds: FloatArray, number: str) -> str:
 
 
 def _formula_slot_sql(grid: Grid, number: str, guess: str) -> str:
-    """Return SQL of the slot of a double whose cell is the guess or the cell below it, also below all inner edges.
+    """Return SQL of the slot of a double; NULL if it is NULL or NaN.
 
-    It never fails, because the edge is computed from a cell number only. Comparisons with NULL give NULL.
+    The slot is the cell on a grid that clips; else 0 below the grid, the cell plus 1 inside, and ``cells + 1`` above.
+    The SQL never fails, because the edge is computed from a cell number only.
+
+    Args:
+        grid: The grid.
+        number: SQL of the double.
+        guess: SQL of a cell number: the cell of the double, or the one above it.
     """
     cell = f"{guess} - CAST({number} < {edge_sql(grid, guess, double_literal)} AS INT)"
     if grid.outside is Outside.CLIPPED:

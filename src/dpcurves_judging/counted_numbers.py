@@ -288,7 +288,7 @@ class CountedNumbers(IntervalResult):
         ]:
             raise InvalidArgument(
                 "curve.evidence.releases",
-                "a count for each cell of the tables of the question is needed: use the unchanged text of to_json",
+                "a count for each cell of the tables of the question is needed: use the text that to_json wrote",
             )
         return cls(question, evidence, document.privacy)
 

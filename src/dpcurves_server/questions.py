@@ -26,7 +26,7 @@ from .store import QUESTIONS, RELEASES, Archive, format_now
 from .visitors import Right, Subject, Visitor, may, not_found, require
 
 MOST_LISTED = 500
-"""Questions per listing."""
+"""Questions: a listing shows at most this many, the newest."""
 WITH_RELEASES = select(QUESTIONS, RELEASES.c.published_at).outerjoin(RELEASES, RELEASES.c.id == QUESTIONS.c.id)
 """Selects questions with the publication times of their releases."""
 

@@ -149,7 +149,9 @@ class SimulatedDisk:
         files = {path: path.read_bytes() for folder in folders for path in self._list_files(folder)}
 
         def finish() -> None:
-            """Undo what code did after it was killed; then take what was not flushed, if power was lost."""
+            """Restore the files as they were at the kill, so that nothing that cleanup code did remains; after a loss
+            of power also drop or tear what was not flushed. Called once, when the killed code has ended.
+            """
             for folder in folders:
                 for path in self._list_files(folder):
                     if path not in files:

@@ -321,7 +321,7 @@ class ServersScenario:
         """Return the service of a server that runs."""
         service = self._services[party]
         if service is None:
-            raise ProtocolError("server", "starts", 503)
+            raise ProtocolError("server", "is still starting; ask again in a few seconds", 503)
         return service
 
     def _request(self, party: int, label: str, handle: Callable[[], bytes]) -> bytes:

@@ -242,7 +242,7 @@ class SitesScenario:
         """Answer a request as the coordinator's application does."""
         board, task = self._board, self._federation.task
         if board is None:
-            raise ProtocolError("server", "starts", 503)
+            raise ProtocolError("server", "is still starting; ask again in a few seconds", 503)
         if parts[0] == "asks":
             return board.start_round(find_bearer(task, token, Role.ANALYST), body)
         if len(parts) == 4:

@@ -90,7 +90,7 @@ def require_task_columns(records: Records, schema: Schema) -> None:
         refusals = [error for axis in kind.axis_builders if (error := _find_refusal(records, axis(name))) is not None]
         if len(refusals) == len(kind.axis_builders):
             raise InvalidArgument(
-                "columns", f"must contain {name!r}, a {kind.value}, as the task says; here {refusals[0].rule}"
+                "columns", f"must contain {name!r}, a {kind.value}, as the task says, but {refusals[0].rule}"
             )
 
 

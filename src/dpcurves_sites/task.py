@@ -201,7 +201,8 @@ def create_federation_task(
     unit: Unit, budget: PrivacyLoss, coordinator: Server, analysts: int, columns: Schema | None = None,
     max_rows: int | None = None,
 ) -> FederationTask:  # fmt: skip
-    """Write the document of a new task, a ticket per site and analyst, and a signing key per analyst.
+    """Write the document of a new task, a ticket for each site, each analyst and the coordinator, and a signing key for
+    each analyst; return the task.
 
     Raises:
         ValueError: A file exists, a folder cannot be written, or the terms are inconsistent.

@@ -430,12 +430,12 @@ class BufferedPrefixes(PrefixLaw):
         ticks, runs = int(stored["ticks"]), tuple(WeightedSteps(int(s), int(weight)) for s, weight in stored["runs"])
         if not 0 < ticks <= MOST_BUFFERED:
             raise InvalidArgument(
-                "evidence.ticks", f"must be from 1 to {MOST_BUFFERED}; use the unchanged text of to_json"
+                "evidence.ticks", f"must be from 1 to {MOST_BUFFERED}; use the text that to_json wrote"
             )
         if min(map(min, runs), default=0) < 1 or sum(run.steps for run in runs) != ticks:
             raise InvalidArgument(
                 "evidence.runs",
-                "must be positive, with steps that add up to evidence.ticks; use the unchanged text of to_json",
+                "must be positive, with steps that add up to evidence.ticks; use the text that to_json wrote",
             )
         return cls(int(stored["keys"]), ticks, runs, decays, weights, STORED.decode(Noise, stored["noise"]))
 

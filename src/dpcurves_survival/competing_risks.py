@@ -428,7 +428,7 @@ class CompetingRisks(IntervalResult):
         if len(turns) != 1 + len(causes):
             raise InvalidArgument(
                 "curve.evidence.releases",
-                "counts of the censored and of events of each cause are needed: use the unchanged text of to_json",
+                "counts of the censored and of events of each cause are needed: use the text that to_json wrote",
             )
         return cls.from_counts(turns, causes, grid, question["label"], document.privacy)
 

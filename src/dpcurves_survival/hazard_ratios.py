@@ -32,7 +32,7 @@ class Tuning:
     """Numbers that steer the estimate of a hazard ratio."""
 
     least_at_risk: float = 0.5
-    """Records: the number at risk counts as at least this many where noise hides it."""
+    """Records: the lower limit of numbers at risk is the standard deviation of their noise, but at most this."""
     least_event_variance: float = 1e-12
     """Squared events: lower limit of variances and of divisors, so that matrices of empty cells have an inverse."""
     blocks: int = 64

@@ -437,7 +437,8 @@ class Survival(IntervalResult):
         if len(turns := document.releases) != cls.RELEASES:
             raise InvalidArgument(
                 "curve.evidence.releases",
-                "counts of the censored and of events are needed: use the unchanged text of to_json",
+                "must have two rows of counts, of the censored and of events: the text was changed, or is of another "
+                "curve; use the text that to_json wrote",
             )
         grid = grid_from_cells(document.question, document.arrays["x"], Outside.APART)
         return cls.from_counts(turns, grid, document.question["label"], document.privacy)

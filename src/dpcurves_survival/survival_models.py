@@ -432,7 +432,7 @@ class SurvivalModel(IntervalResult):
         if (evidence.sums.rows, evidence.sums.cells) != (2 * (times.cells + 2), scores.cells + 2):
             raise InvalidArgument(
                 "curve.evidence.releases",
-                "counts by event, time and score are needed: use the unchanged text of to_json",
+                "counts by event, time and score are needed: use the text that to_json wrote",
             )
         shares = None if watched is None else tuple(map(float, watched))
         return cls(times, scores, question["groups"], shares, document.privacy, evidence)

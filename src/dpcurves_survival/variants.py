@@ -166,7 +166,7 @@ class WeightedSurvival(Survival):
         if len(turns) != cls.RELEASES + 1:
             raise InvalidArgument(
                 "curve.evidence.releases",
-                "weights of the censored and of events, and squares, are needed: use the unchanged text of to_json",
+                "weights of the censored and of events, and squares, are needed: use the text that to_json wrote",
             )
         grid = grid_from_cells(question, document.arrays["x"], Outside.APART)
         squares = SquaredWeights.from_json(question, document.evidence["releases"][-1], grid.slots)
@@ -375,7 +375,8 @@ class DelayedEntry(Survival):
         if len(document.releases) != cls.RELEASES:
             raise InvalidArgument(
                 "curve.evidence.releases",
-                "counts of the censored, of events and of entries are needed: use the unchanged text of to_json",
+                "must have three rows of counts, of the censored, of events and of entries: the text was changed, "
+                "or is of another curve; use the text that to_json wrote",
             )
         grid = grid_from_cells(document.question, document.arrays["x"], Outside.APART)
         ties = require_entry_ties(document.question["entry_ties"])
@@ -870,7 +871,8 @@ class IntervalCensoredSurvival(IntervalResult):
         if evidence.sums.rows * evidence.sums.cells != grid.slots**2:
             raise InvalidArgument(
                 "curve.evidence.releases",
-                "counts of pairs of cells of the grid are needed: use the unchanged text of to_json",
+                f"must have counts of {grid.slots} by {grid.slots} pairs of cells: the text was changed, or is of "
+                "another curve; use the text that to_json wrote",
             )
         return cls.from_counts(evidence, grid, document.question["label"], document.privacy)
 

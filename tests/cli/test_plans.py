@@ -201,7 +201,7 @@ def test_a_plan_forecasts_from_a_released_curve(run: Run, tmp_path: Path) -> Non
     assert "forecast for 90" in said or "forecast for 89" in said
     assert "forecast for 50 records" in run(*asked, str(file), "--forecast", "50").stdout
     file.write_text("{")
-    assert run(*asked, str(file)).stderr == "dpcurves: curve: the text is no JSON: use the unchanged text of to_json\n"
+    assert run(*asked, str(file)).stderr == "dpcurves: curve: the text is no JSON: use the text that to_json wrote\n"
     assert run(*asked, str(tmp_path)).stderr.startswith("dpcurves: like: ")
 
 

@@ -233,8 +233,8 @@ class OneCommand(click.Command):
                     formatter.write_dl(listed)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the words of a command. Raises `Misuse` for an option that is given twice, and for missing options, all
-        in one line.
+        """Parse the words of a command. Raises `Misuse` for an option that is given twice and, in commands that ask or
+        plan a question, for all missing options in one line; in others Click reports the first one.
         """
         values, _, order = self.make_parser(ctx).parse_args(args=list(args))
         single_options = [

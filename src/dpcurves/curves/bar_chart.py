@@ -407,7 +407,7 @@ class BarChart(IntervalResult):
         if categories.slots != evidence.unbiased_cells.size or question["order"] not in ORDERS:
             raise InvalidArgument(
                 "curve.evidence.question",
-                "the stored categories do not fit the released counts: use the unchanged text of to_json",
+                "the stored categories do not fit the released counts: use the text that to_json wrote",
             )
         _, missing = evidence.sums.reconstruct(np.array(evidence.values, dtype=np.float64), evidence.total)
         return cls(

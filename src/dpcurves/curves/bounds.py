@@ -284,7 +284,7 @@ class PlaneBounds(ReleasedResult):
         columns, stored = document.question.get("columns", []), document.arrays["curves"]
         if len(columns) != 2 or not set(columns) <= stored.keys():
             raise InvalidArgument(
-                "curve", "the stored result needs bounds of two columns: use the unchanged text of to_json"
+                "curve", "the stored result needs bounds of two columns: use the text that to_json wrote"
             )
         x, y = (Bounds.from_json(json.dumps(stored[column])) for column in columns)
         return cls(x, y, document.privacy)

@@ -40,7 +40,7 @@ SHARE = re.compile(r"(\d+)%(.*)", re.DOTALL)
 """Notes that begin with a percentage."""
 EACH = "individual interval"
 """Label of intervals that hold one by one."""
-UNNAMED = "the column of the categories is missing: use the unchanged text of to_json"
+UNNAMED = "the column of the categories is missing: use the text that to_json wrote"
 """Message about damaged JSON."""
 Curve = TypeVar("Curve", bound=Any)  # a curve with `privacy`, `plot`, `to_frame` and `to_json`
 

@@ -449,7 +449,9 @@ def _wasserstein(first: FloatArray, second: FloatArray, cells: DriftCells) -> Fl
 
 
 def _total_variation(first: FloatArray, second: FloatArray, cells: DriftCells) -> FloatArray:
-    """Return half the sum of the absolute differences of the shares of categories, (...)."""
+    """Return the total variation distance between the shares of two arrays of counts (..., categories): half the sum of
+    absolute differences, (...). `cells` is not used; every statistic takes it.
+    """
     first_shares, second_shares = (
         counts / np.maximum(counts.sum(axis=-1, keepdims=True), 1.0) for counts in (first, second)
     )

@@ -285,7 +285,8 @@ class Contingency(IntervalResult):
         of a column, `categories` the new labels of its categories as text."""
 
         def rename_categories(axis: Categories) -> Categories:
-            """Return the categories of one column with their new labels."""
+            """Return an axis with the new name of its column and the new labels of its categories; those without a new
+            label keep theirs."""
             labels = (categories or {}).get(axis.column, {})
             renamed = tuple(labels.get(str(value), value) for value in axis.values)
             return Categories(columns.get(axis.column, axis.column), renamed)

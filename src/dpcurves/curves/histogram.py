@@ -403,7 +403,7 @@ class Histogram2D(ReleasedResult):
         if len(rows) != len(x_edges) - 1 or any(len(row) != len(y_edges) - 1 for row in rows):
             raise InvalidArgument(
                 "curve",
-                "x_edges, y_edges and count do not fit together in length: use the unchanged text of to_json",
+                "x_edges, y_edges and count do not fit together in length: use the text that to_json wrote",
             )
         across, upwards = document.question["labels"]
         count, outside = np.array(rows, dtype=np.float64), float(document.arrays["outside"])

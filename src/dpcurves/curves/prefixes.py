@@ -117,12 +117,12 @@ class PrefixShares:
         step = facts.get("step", 0.0)
         if not isinstance(step, int | float) or not 0 <= step < inf:
             raise InvalidArgument(
-                "step", f"must be a number of at least 0, got {step!r}: use the unchanged text of to_json"
+                "step", f"must be a number of at least 0, got {step!r}: use the text that to_json wrote"
             )
         uses_all_rounds = facts.get("uses_all_rounds", False)
         if not isinstance(uses_all_rounds, bool):
             raise InvalidArgument(
-                "uses_all_rounds", f"must be true or false, got {uses_all_rounds!r}: use the unchanged text of to_json"
+                "uses_all_rounds", f"must be true or false, got {uses_all_rounds!r}: use the text that to_json wrote"
             )
         return cls(last, grid, tuple(earlier), facts.get("pilot_queries", 0), step, uses_all_rounds)
 
@@ -555,7 +555,7 @@ class SearchedQuantiles:
         evidence = Evidence.from_json(released)
         if evidence.path_sums.cells != (grid := grid_from_json(question["grid"])).slots:
             raise InvalidArgument(
-                "grid", "the stored grid differs from the cells of the search: use the unchanged text of to_json"
+                "grid", "the stored grid differs from the cells of the search: use the text that to_json wrote"
             )
         return cls(evidence, grid, question["label"], privacy)
 

@@ -318,7 +318,7 @@ def grid_from_json(stored: Mapping[str, Any]) -> Grid:
         grid = Grid.from_spacing(Spacing[stored["spacing"]], stored["lower"], stored["upper"], cells=stored["cells"])
         return grid.with_outside(outside)
     except (KeyError, TypeError):
-        raise InvalidArgument("grid", "the stored grid is damaged: use the unchanged text of to_json") from None
+        raise InvalidArgument("grid", "the stored grid is damaged: use the text that to_json wrote") from None
 
 
 STORED.add(Grid, grid_to_json, grid_from_json)
@@ -358,7 +358,5 @@ def grid_from_cells(question: Mapping[str, Any], edges: Sequence[float], outside
         return Grid.from_edges(edges, outside=outside)
     grid = grid_from_json({"values": question["values"], "outside": outside.name})
     if grid.edges.tolist() != list(edges):
-        raise InvalidArgument(
-            "grid", "the stored edges do not fit the stored values: use the unchanged text of to_json"
-        )
+        raise InvalidArgument("grid", "the stored edges do not fit the stored values: use the text that to_json wrote")
     return grid

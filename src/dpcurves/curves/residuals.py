@@ -337,7 +337,7 @@ class ResidualPlot(ReleasedResult):
         if len(density) != len(x_edges) - 1:
             raise InvalidArgument(
                 "curve",
-                "x_edges, y_edges and density do not fit together in length: use the unchanged text of to_json",
+                "x_edges, y_edges and density do not fit together in length: use the text that to_json wrote",
             )
         question = document.question
         across, upwards = question["labels"]
@@ -500,7 +500,7 @@ def _parse_rows(rows: Any, columns: int) -> FloatArray:
         return np.array(rows, dtype=np.float64).reshape(len(rows), columns)
     except (TypeError, ValueError):
         raise InvalidArgument(
-            "curve", f"a stored row does not have {columns} numbers: use the unchanged text of to_json"
+            "curve", f"a stored row does not have {columns} numbers: use the text that to_json wrote"
         ) from None
 
 

@@ -172,7 +172,7 @@ def refuse_damaged() -> Iterator[None]:
     except (ArithmeticError, AttributeError, LookupError, TypeError):
         raise InvalidArgument(
             "curve",
-            "the stored releases are damaged, or do not fit together: use the unchanged text of to_json",
+            "the stored releases are damaged, or do not fit together: use the text that to_json wrote",
         ) from None
 
 
@@ -1530,7 +1530,7 @@ def find_result_class(document: Mapping[str, Any]) -> type[Any]:
     if not matching:
         raise InvalidArgument(
             "curve.kind",
-            f"no result is of the kind {str(name)[:40]!r}: update dpcurves, or use the unchanged text of to_json",
+            f"no result is of the kind {str(name)[:40]!r}: update dpcurves, or use the text that to_json wrote",
         )
     return sorted(matching, key=lambda candidate: len(candidate.__mro__))[-1]
 
@@ -1556,10 +1556,10 @@ def result_from_json(text: str) -> ReleasedResult:
     try:
         stored: Any = json.loads(text)
     except (ValueError, RecursionError):
-        raise InvalidArgument("curve", "the text is no JSON: use the unchanged text of to_json") from None
+        raise InvalidArgument("curve", "the text is no JSON: use the text that to_json wrote") from None
     kind = stored.get("kind") if isinstance(stored, dict) else None
     if not isinstance(kind, str):
-        raise InvalidArgument("curve.kind", "the field is missing, or is not a text: use the unchanged text of to_json")
+        raise InvalidArgument("curve.kind", "the field is missing, or is not a text: use the text that to_json wrote")
     with refuse_damaged():
         result_class: type[ReleasedResult] = find_result_class(stored)
     return result_class.from_json(text)

@@ -470,12 +470,12 @@ class Tails:
             ):
                 raise InvalidArgument(
                     "curve.evidence.question.tails",
-                    "the stored distances do not rise from above 0: use the unchanged text of to_json",
+                    "the stored distances do not rise from above 0: use the text that to_json wrote",
                 )
         if tail_grid(*tails).cells + 2 != len(evidence.unbiased_cells[0]):
             raise InvalidArgument(
                 "curve.evidence.question.tails",
-                "the stored points and counts differ in number: use the unchanged text of to_json",
+                "the stored points and counts differ in number: use the text that to_json wrote",
             )
         return cls(tails[0], tails[1], evidence)
 

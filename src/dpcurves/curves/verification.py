@@ -159,7 +159,7 @@ class Verification(IntervalResult):
         question, (evidence,) = document.question, document.releases
         subsets, claim = int(question["subsets"]), str(question["claim"])
         if not subsets >= 2 or len(claim) > 10_000:
-            raise InvalidArgument("curve", "the number of subsets is missing: use the unchanged text of to_json")
+            raise InvalidArgument("curve", "the number of subsets is missing: use the text that to_json wrote")
         return cls.from_counts(evidence, subsets, claim, document.privacy)
 
 

@@ -116,7 +116,7 @@ class SquaredWeights:
         if not starts or starts[0] != 0 or not rises or evidence.interval_sums.cells != len(starts):
             raise InvalidArgument(
                 "curve.evidence",
-                "the stored groups of cells do not fit the sums of squared weights: use the unchanged text of to_json",
+                "the stored groups of cells do not fit the sums of squared weights: use the text that to_json wrote",
             )
         return cls(Weights(stored["weight"], stored["cap"]), evidence, starts)
 

@@ -272,7 +272,7 @@ class WeightedSummary(Summary):
         if len(rounds) != len(COUNT_FRACTIONS if question["statistic"] == COUNT else ROUND_FRACTIONS):
             raise InvalidArgument(
                 "curve.evidence.releases",
-                "weights, weighted values, squares and their spread are needed: use the unchanged text of to_json",
+                "weights, weighted values, squares and their spread are needed: use the text that to_json wrote",
             )
         bounds = Grid(question["lower"], question["upper"], cells=1)
         weights = Weights(question["weight"], question["cap"])

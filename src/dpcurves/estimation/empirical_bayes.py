@@ -310,7 +310,8 @@ def _interpolate_arrays(both: FloatArray, trust: FloatArray) -> FloatArray:
 
 
 _TURN = 3.75
-"""Point x that the substitution ``(x - _TURN) / (x + _TURN)`` maps to 0: the value of Shepherd and Laframboise
+"""Argument of the scaled complementary error function that its substitution ``(x - _TURN) / (x + _TURN)`` maps to 0:
+the value of Shepherd and Laframboise
 (1981)."""
 _COEFFICIENTS = np.array([
     1.8207953144217294e-08, 8.506913358851907e-09, -2.1759244986628574e-07, -2.7657093836640687e-08,

@@ -63,7 +63,8 @@ class Tuning:
     amplitudes: tuple[float, ...] = (0.1, 0.7, 4.0)
     """Log density: prior standard deviations of the first wave; the fits with each are averaged."""
     pilot_amplitude: float = 2.0
-    """Log density: prior standard deviation of the first wave in the rounds that fit the overdispersion."""
+    """Log density: prior standard deviation of the first wave in the rounds before the last, which fit the
+    overdispersion; the last round has each of `amplitudes` instead. It lies between the two largest of these."""
     overdispersions: tuple[float, ...] = (1.0, 2.0, 5.0, 15.0)
     """Ratios of the variance of records around the density to multinomial variance; the most likely one is used."""
     largest_overdispersion: float = 2.0

@@ -211,7 +211,8 @@ class Tuning:
     least_group: float = 1.0
     """Records of a group that binomial variances use at least."""
     fan: int = 4
-    """Largest number of intervals that are compared at once: small shifts over long stretches must remain visible."""
+    """Children of an interval, at most: where a measured interval has more, levels that join 4, 16, 64, ... of them are
+    inserted, so that small shifts over long stretches remain visible when counts are shrunk."""
     least_variance: float = 1e-6
     """Squared records: lower limit of variances in the fit, far below the noise of any count."""
 

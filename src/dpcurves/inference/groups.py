@@ -25,7 +25,7 @@ class Tuning:
     """Numbers that steer the comparison of groups."""
 
     least_variance: float = 1e-9
-    """squared records; with neither sampling error nor noise, any difference is significant"""
+    """Squared records: lower limit of variances: without sampling error and noise any difference is significant."""
 
 
 TUNING = Tuning()

@@ -279,7 +279,10 @@ class _Contrast:
         return cls(ratio, *ratio.numerator_and_whole(counts.unbiased_counts), variance, moments[2], largest)
 
     def ratio_ends(self, squared: float) -> Band:
-        """Return the endpoints of the ratios whose contrast is within the squared critical value."""
+        """Return the endpoints of Fieller's interval: the ratios r with ``(numerator - r * whole)**2`` at most
+        `squared`, a squared critical value, times the variance at r. They are clipped to the ratio's range, and are
+        its ends where noise alone may explain the denominator.
+        """
         lowest, highest = self.ratio.least, self.ratio.most
         square = self.whole**2 - squared * self.variance.quadratic
         half = self.numerator * self.whole + squared * self.variance.linear / 2

@@ -290,10 +290,10 @@ class NormalisedSums(ToeplitzSums):
     def __post_init__(self) -> None:
         if self.points > MOST_NORMALISED:
             raise InvalidArgument(
-                "evidence.cells", f"must be at most {MOST_NORMALISED} intervals; use the unchanged text of to_json"
+                "evidence.cells", f"must be at most {MOST_NORMALISED} intervals; use the text that to_json wrote"
             )
         if self.bits + self.column_bits > LARGEST_WEIGHT.bit_length() - 1:
-            raise InvalidArgument("evidence.column_bits", "is too large; use the unchanged text of to_json")
+            raise InvalidArgument("evidence.column_bits", "is too large; use the text that to_json wrote")
 
     @property
     def column_weights(self) -> IntArray:

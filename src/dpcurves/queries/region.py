@@ -262,7 +262,9 @@ class SplitRule:
             count = int(divisible.sum())
             if len(remaining) < count:
                 raise InvalidArgument(
-                    "decisions", "there are fewer decisions than boxes that can be divided: give 0 or 1 for each box"
+                    "decisions",
+                    f"{count} boxes can be divided at this level, but only {len(remaining)} decisions are left: give 0 "
+                    "or 1 for each box, level by level",
                 )
             divided = np.zeros(len(divisible), dtype=np.bool_)
             divided[divisible] = remaining[:count] == 1

@@ -53,7 +53,10 @@ def compute_steps(noisy: ArrayLike, points: int, ceiling: Ceiling) -> FloatArray
     """
     curve = np.asarray(noisy, dtype=np.float64)
     if curve.shape != (points,):
-        raise InvalidArgument("noisy", f"{points} points are needed, got an array of shape {curve.shape}")
+        raise InvalidArgument(
+            "noisy",
+            f"an array of shape ({points},) is needed, one number for each point, got {curve.shape}; give one curve",
+        )
     if not np.all(np.isfinite(curve)):
         raise InvalidArgument("noisy", "finite numbers are needed: leave out nan and infinite values")
     return np.diff(curve, prepend=0.0, append=np.inf if ceiling is None else ceiling.count)

@@ -113,7 +113,8 @@ SELECTION_FRACTION = Fraction(1, 4)
 
 
 EXAMPLE_LETTERS = 8
-"""Letters of the name for which plans say how many units it needs; longer names need more of them."""
+"""Letters of an example name: plans of a text universe say how many units must have a name of this length for it to be
+selected. Longer names need more units."""
 
 
 def build_category_query(unlisted: UnlistedCategories) -> Query:

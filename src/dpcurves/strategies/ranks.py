@@ -73,7 +73,8 @@ class Tuning:
     public.
     """
     many_ratio: float = 2000.0
-    """Signal-to-noise ratio from which private cuts are worth their loss."""
+    """Signal-to-noise ratio (records times epsilon over sensitivity) from which thresholds are private quantiles at
+    once; below it a pilot query chooses them, or all cells are counted."""
     even_cells: int = 4
     """Cells. Number of cells with equal numbers of grid edges, if no loss is spent on the distribution."""
     pilot_intervals: tuple[int, int] = (8, 16)

@@ -414,7 +414,9 @@ def publish(received: ReportFiles, document: LocalTaskDocument, first: SecondRou
     from .. import publish as published
 
     if first.of not in tuple(FirstClass):
-        raise Misuse("of", f"must be one of {', '.join(FirstClass)}, got {first.of!r}")
+        raise Misuse(
+            "of", f"must be the class whose reports are in the file, {' or '.join(FirstClass)}, got {first.of!r}"
+        )
     collection = received.collect_reports(document.read_task())
     with suppress_curve_warnings():
         second_round = published(

@@ -104,8 +104,9 @@ class Engine(Protocol):
         ...
 
     def children(self, nodes: Words, seed_words: Words, turns: Words, level: int) -> Words:
-        """SECRET: return the children's seeds ``(2 * nodes, keys, 2)`` of nodes ``(nodes, keys, 2)`` at `level`, from
-        left to right, corrected where a parent's control bit is set.
+        """SECRET: return the children's seeds ``(2 * nodes, keys, 2)`` of nodes ``(nodes, keys, 2)`` at `level`: each
+        left child is followed by its right one. Where a parent's control bit is set, `seed_words`, the corrections of
+        the level's seeds, and bit `level` of `turns`, that of the right child's control bit, are added by XOR.
         """
         ...
 
@@ -244,8 +245,8 @@ class PortableEngine:
         return ciphers
 
     def children(self, nodes: Words, seed_words: Words, turns: Words, level: int) -> Words:
-        """SECRET: return the children's seeds ``(2 * nodes, keys, 2)``, with one AES call for all left and one for all
-        right children.
+        """SECRET: return the children's seeds ``(2 * nodes, keys, 2)``, as `Engine.children` does, with one AES call
+        for all left and one for all right children.
         """
         ciphers, (count, keys, _), flat = self._ciphers(), nodes.shape, nodes.reshape(-1, 2)
         mask = control_mask(flat)

@@ -215,7 +215,10 @@ class ServerKeys(Generic[Public]):
 
     def __post_init__(self) -> None:
         if len(self.public) != len(self.seeds):
-            raise InvalidArgument("seeds", f"must be one for each of {len(self.public)} keys, got {len(self.seeds)}")
+            raise InvalidArgument(
+                "seeds",
+                f"{len(self.public)} seeds are needed, one for each key, got {len(self.seeds)}; of one batch",
+            )
 
     def __len__(self) -> int:
         return len(self.seeds)

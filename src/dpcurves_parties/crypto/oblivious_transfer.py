@@ -363,7 +363,8 @@ def _transpose(columns: Any, rows: Any) -> None:
 IKNP_LEVELS = 1
 """Levels of a tree of the extension of Ishai, Kilian, Nissim and Petrank (2003): 16 bytes are sent per bit."""
 SOFTSPOKEN_LEVELS = 4
-"""Levels of a tree of SoftSpoken (Roy 2022): 4 bytes are sent per bit, and each level doubles the work."""
+"""Levels of a tree of SoftSpoken (Roy 2022): 128 / levels bits, here 4 bytes, are sent for each transferred bit, and
+each level doubles the computation."""
 _WORD_BITS = 64  # bits of a word, to which numbers of transferred bits are padded
 _NO_COUNTER = bytes(16)  # start of the counter: each leaf's key is used for one stream
 

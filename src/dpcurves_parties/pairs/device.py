@@ -382,7 +382,8 @@ class Device:
             )
         if not hmac.compare_digest(row[0], mark):
             raise ProtocolError(
-                "meeting", "must be entered with the same value as before; use the file that was sent first"
+                "meeting",
+                "was entered before with another value; enter it again with the data that was used the first time",
             )
         self._require_open(meeting)
 

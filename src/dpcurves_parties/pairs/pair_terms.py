@@ -215,7 +215,7 @@ class AgreementProtocol(Protocol):
 
     @property
     def value_count(self) -> int:
-        """Number of values that a person supplies."""
+        """Number of values that a person enters for a meeting: one for each column of the kernel."""
 
     def build_job(self, meeting: Meeting) -> Job:
         """Return the two-party computation that both people of a meeting run: circuit, input widths and a name unique

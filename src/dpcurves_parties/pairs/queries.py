@@ -382,7 +382,7 @@ class PairLaw(Law):
             )
         if self.least >= self.most or self.step <= 0:
             raise InvalidArgument(
-                "kernel", "must have least below most, and step above 0; use the unchanged text of to_json"
+                "kernel", "must have least below most, and step above 0; use the text that to_json wrote"
             )
 
     @property

@@ -137,7 +137,11 @@ class PairStore:
         )  # fmt: skip
         updated = self._database.write(lambda connection: connection.execute(statement).rowcount)
         if updated != 1:
-            raise ProtocolError("settlement", "another session of this job has taken its place; ask again", 409)
+            raise ProtocolError(
+                "settlement",
+                "another session has stored this job, and this share was discarded; ask again for the answer",
+                409,
+            )
 
 
 LEADING_SERVER = 0  # number of the server that opens sessions; server 1 asks it to

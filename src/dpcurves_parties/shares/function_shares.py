@@ -61,7 +61,9 @@ class ShareHolder(Protocol):
 
     @property
     def noise_key(self) -> NoiseKey:
-        """Key of this server's noise."""
+        """SECRET: key from which this server derives its noise: the same noise whenever a question about this set of
+        reports is answered again.
+        """
         ...
 
     def sum_prefix_shares(self, thresholds: Sequence[int]) -> Sequence[int]:

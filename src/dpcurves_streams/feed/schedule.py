@@ -417,6 +417,7 @@ class Fields:
             return AddRemove(EACH_RECORD)
         if self.tuples_per_user < 1:
             raise InvalidArgument(
-                "tuples_per_user", f"must be at least 1 tuple of a user in a step, as in 1, got {self.tuples_per_user}"
+                "tuples_per_user",
+                f"must be the largest number of tuples of one user in a step, as in 5, got {self.tuples_per_user}",
             )
         return AddRemove(Unit(f"{self.user} in one step", self.tuples_per_user))
