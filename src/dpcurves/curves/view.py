@@ -83,7 +83,7 @@ class View:
         Raises:
             ValueError: the text becomes too long for an expression.
         """
-        where = " AND ".join(f"({text})" for text in (self.full_filter, self.expand(question.where)) if text)
+        where = " AND ".join(f"({text})" for text in (self._full_filter, self.expand(question.where)) if text)
         columns = {
             member.name: self._expand_field(getattr(question, member.name))
             for member in fields(question)
@@ -92,9 +92,9 @@ class View:
         return replace(question, **columns, where=where or None)
 
     @property
-    def full_filter(self) -> str:
+    def _full_filter(self) -> str:
         """The filter of the view and of the view that it is based on, in columns of the table; empty: all rows."""
-        filters = ["" if self.base is None else self.base.full_filter, self.expand(self.where)]
+        filters = ["" if self.base is None else self.base._full_filter, self.expand(self.where)]
         texts = [text for text in filters if text]
         return format_expression(parse_expression(" AND ".join(f"({text})" for text in texts))) if texts else ""
 
@@ -102,19 +102,19 @@ class View:
         """Return an expression in columns of the table, in which derived columns are written out; empty for None."""
         if text is None:
             return ""
-        derived = {} if self.base is None else {name: self.base.expand_column(name) for name in self.base.all_columns}
+        derived = {} if self.base is None else {name: self.base._expand_name(name) for name in self.base._all_columns}
         derived |= {name: self._expand_base(expression) for name, expression in self.columns.items()}
         nodes = {name: parse_expression(expression) for name, expression in derived.items()}
         return format_expression(_replace_columns(parse_expression(text), nodes))
 
-    def expand_column(self, name: str) -> str:
+    def _expand_name(self, name: str) -> str:
         """Return the expression of a derived column in columns of the table; other names unchanged."""
-        return self.expand(format_expression(ColumnName(name))) if name in self.all_columns else name
+        return self.expand(format_expression(ColumnName(name))) if name in self._all_columns else name
 
     @property
-    def all_columns(self) -> frozenset[str]:
+    def _all_columns(self) -> frozenset[str]:
         """Names of the derived columns, those of the view that it is based on included."""
-        return frozenset(self.columns) | (frozenset() if self.base is None else self.base.all_columns)
+        return frozenset(self.columns) | (frozenset() if self.base is None else self.base._all_columns)
 
     def _expand_base(self, text: str | None) -> str:
         """Return an expression of this view in columns of the table."""
@@ -123,7 +123,7 @@ class View:
     def _expand_field(self, value: Any) -> Any:
         """Return a field of a question with the derived columns that it names written out."""
         if isinstance(value, str):
-            is_derived = value in self.all_columns or LOOKS_LIKE_AN_EXPRESSION.search(value)
+            is_derived = value in self._all_columns or LOOKS_LIKE_AN_EXPRESSION.search(value)
             return self._expand_column(value) if is_derived else value
         if isinstance(value, Categories):
             return replace(value, column=self._expand_field(value.column))
@@ -133,8 +133,8 @@ class View:
 
     def _expand_column(self, text: str) -> str:
         """Return a column or an expression in columns of the table; a text that is none is returned unchanged."""
-        if text in self.all_columns:
-            return self.expand_column(text)
+        if text in self._all_columns:
+            return self._expand_name(text)
         try:
             return self.expand(text)
         except InvalidArgument:

@@ -543,7 +543,11 @@ class Forecast:
 
     @property
     def record_words(self) -> str:
-        """The number of records in words, of all records if a filter leaves some out."""
+        """The number of records in words, of all records if a filter leaves some out.
+
+        >>> Forecast("error", 10, 2, (), total=100).record_words
+        '10 of 100 records'
+        """
         return str(RowShare(self.size, self.total or self.size, self.total is not None))
 
     @property
