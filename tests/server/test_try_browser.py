@@ -158,7 +158,7 @@ class Typist:
 def test_a_curve_is_published_by_tab_enter_and_arrows_alone(
     browser: Any, tmp_path: Path, scheme: Any, width: int
 ) -> None:
-    """Of a column of dates and one of unknown categories; then the budget is raised."""
+    """The curve is that of a column of dates; then the budget is raised for categories that nobody knows."""
     path = tmp_path / "people.csv"
     rows = (f"2024-{1 + n % 12:02d}-{1 + n % 28:02d},{'xyz'[n % 3]},{n % 90}\n" for n in range(3000))
     path.write_text("visit_date,ward,age\n" + "".join(rows))
