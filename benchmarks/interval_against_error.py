@@ -913,7 +913,7 @@ def shares_of_tables(release: Release) -> Iterator[Told]:
     curve = release.answer(SurvivalQuestion("t", "e", grid), {"t": sample, "e": np.ones(len(sample))})
     still = len(sample) - np.searchsorted(np.sort(sample), curve.x[:-1], side="left")
     ends = curve.at_risk_intervals(release.level)[1:-1]
-    value = np.maximum(curve.at_risk, 0.0)[1:-1]
+    value = curve.at_risk[1:-1]
     yield Told("numbers at risk", "records", value, ends[:, 0], ends[:, 1], still[: len(value)].astype(np.float64))
 
 

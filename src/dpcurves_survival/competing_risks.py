@@ -173,8 +173,8 @@ class CompetingRisks(IntervalResult):
 
     @property
     def at_risk(self) -> FloatArray:
-        """Unbiased number at risk in the cell that ends at each edge; at the first edge all: ``(cells + 1,)``."""
-        return np.append(self._risk_table.records[:1], self._risk_table.records)
+        """Number at risk in the cell that ends at each edge, at least 0; at the first edge all: ``(cells + 1,)``."""
+        return np.append(self._risk_table.records[:1], self._risk_table.records).clip(min=0.0)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
         """Return simultaneous confidence bands of all incidences at `level`: ``(causes * (cells + 1), 2)``, cause by

@@ -266,11 +266,12 @@ class Survival(IntervalResult):
 
     @cached_property
     def at_risk(self) -> FloatArray:
-        """Unbiased number at risk in the cell that ends at each edge; at the first edge the number of all records.
+        """Number at risk in the cell that ends at each edge, at least 0; at the first edge the number of all records.
 
         See `at_risk_intervals`.
         """
-        return np.append(self._event_table.at_risk.records[:1], self._event_table.at_risk.records)
+        records = self._event_table.at_risk.records
+        return np.append(records[:1], records).clip(min=0.0)
 
     @cached_property
     def _shrunken_hazards(self) -> HazardPosterior | None:

@@ -563,7 +563,7 @@ class CumulativeHazard(IntervalResult):
 
     @property
     def at_risk(self) -> FloatArray:
-        """Unbiased number at risk in the cell that ends at each edge, as in `Survival.at_risk`."""
+        """Number at risk in the cell that ends at each edge, as in `Survival.at_risk`."""
         return self.curve.at_risk
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:

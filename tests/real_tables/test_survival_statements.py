@@ -109,6 +109,24 @@ def test_weighted_late_and_interval_censored_curves_end_with_follow_up(monkeypat
         assert type(curve).from_json(curve.to_json()).to_json() == curve.to_json()
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        dp.SurvivalQuestion("t", "e", CELLS),
+        dp.DelayedEntryQuestion("from", "t", "e", CELLS),
+        dp.CompetingRisksQuestion("t", "k", CELLS, (1, 2)),
+    ],
+    ids=lambda question: type(question).__name__,
+)
+def test_numbers_at_risk_lie_in_their_own_intervals_where_few_are_left(question: Any) -> None:
+    """Past the end of follow-up the released number is noise around 0: below 0 in about half of all releases."""
+    for seed in range(8):
+        curve = ask(question, make_trial(300, seed), seed, "0.3")
+        lower, upper = curve.at_risk_intervals(0.95).T
+        assert (curve.at_risk >= lower).all(), seed
+        assert (curve.at_risk <= np.maximum(upper, 0.0)).all(), seed
+
+
 def test_after_the_last_event_nothing_is_open() -> None:
     """All 300 are dead at 2: the curve is 0 from there on, and the median is 2."""
     dead = {"t": np.full(300, 2.0), "e": np.ones(300, dtype=int)}
