@@ -2,14 +2,16 @@
 geom_released <- function(x, level = 0.95, population = FALSE, picture = NULL, ...) {
   described <- picture_of(x, level, population, picture)
   panels <- Map(shift_names, described$panels, seq_along(described$panels) - 1)
+  titles <- unique(vapply(panels, function(panel) panel$title, ""))
+  across <- unique(vapply(panels, function(panel) panel$x$label, "")) # where labels differ, they are the panels' titles
   curves <- unique(unlist(lapply(panels, function(panel) lapply(panel$marks, function(mark) mark$curve))))
   curves <- curves[nzchar(curves)]
   layers <- unlist(lapply(panels, function(panel) {
-    unlist(lapply(panel$marks, function(mark) layers_of(mark, panel, curves, list(...))), recursive = FALSE)
+    unlist(lapply(panel$marks, function(mark) layers_of(mark, panel, titles, curves, list(...))), recursive = FALSE)
   }), recursive = FALSE)
   first <- panels[[1]]
   c(
-    layers, list(labs(x = first$x$label, y = first$y$label)), scales_of(panels),
+    layers, list(labs(x = if (length(across) == 1) across, y = first$y$label)), scales_of(panels),
     if (nzchar(described$legend_title)) list(labs(colour = described$legend_title, fill = described$legend_title)),
     if (length(panels) > 1) list(facet_wrap("panel", scales = "free")),
     if (isTRUE(first$equal_scales)) list(coord_equal())
@@ -48,10 +50,10 @@ shift_names <- function(panel, index) {
 }
 
 # The layers of one mark; in a picture of several curves each has the colour of its curve, from the scale of the plot.
-layers_of <- function(mark, panel, curves, given) {
+layers_of <- function(mark, panel, panels, curves, given) {
   frame <- as.data.frame(lapply(mark$columns, function(values) if (is.list(values)) unlist(Map(one, values)) else values))
   if (nrow(frame) == 0) return(NULL)
-  frame$panel <- panel$title
+  frame$panel <- factor(panel$title, panels)
   is_table <- any(vapply(panel$marks, function(mark) mark$type == "cells", TRUE)) # its numbers stand in their cells
   is_of_curve <- length(curves) > 1 && nzchar(mark$curve)
   if (is_of_curve) frame$curve <- factor(mark$curve, curves)
@@ -70,7 +72,8 @@ layers_of <- function(mark, panel, curves, given) {
   box <- function(known, ...) mapped(known, xmin = .data$x, xmax = .data$x_end, ymin = .data$y, ymax = .data$y_end, ...)
   switch(mark$type,
     line = draw(
-      geom_path, mapped("colour", .data$x, .data$y), look(colour = mark$color, alpha = mark$opacity, linetype = mark$style)
+      geom_path, mapped("colour", .data$x, .data$y),
+      look(colour = mark$color, alpha = mark$opacity, linetype = mark$style, linewidth = points(mark))
     ),
     region = draw(
       geom_ribbon, mapped("fill", x = .data$x, ymin = .data$lower, ymax = .data$upper),
@@ -78,7 +81,7 @@ layers_of <- function(mark, panel, curves, given) {
     ),
     intervals = draw(
       geom_segment, mapped("colour", .data$x, .data$y, xend = .data$x_end, yend = .data$y_end),
-      look(colour = mark$color, alpha = mark$opacity, linewidth = 2), list()
+      look(colour = mark$color, alpha = mark$opacity, linewidth = points(mark)), list()
     ),
     rectangles = draw(geom_rect, box("fill"), look(fill = mark$color, alpha = mark$opacity), list()),
     points = draw(
@@ -95,6 +98,9 @@ layers_of <- function(mark, panel, curves, given) {
     )
   )
 }
+
+# Widths of ggplot2 are of 0.75 mm; a picture has points.
+points <- function(mark) mark$width / (0.75 * 72.27 / 25.4)
 
 one <- function(value) if (is.null(value)) NA_real_ else value
 

@@ -124,6 +124,15 @@ def test_axes_are_logarithmic_dates_or_names_and_curves_have_their_names() -> No
     assert sorted(bars.columns["x_end"]) == pytest.approx(sorted(np.asarray(chart.count)))
 
 
+def test_the_only_title_of_several_panels_is_that_of_the_picture_and_intervals_keep_their_widths() -> None:
+    document = next(line for line in DOCUMENTS if json.loads(line)["kind"] == "model-pair")
+    picture = result_from_json(document).describe_picture()
+    assert picture.title == "Two models: x minus e"
+    assert [panel.title for panel in picture.panels] == ["", ""]
+    wide, narrow = marks_of(picture, "intervals", "these records"), marks_of(picture, "intervals", "the population")
+    assert wide[0].width > narrow[0].width > 0
+
+
 def test_an_unknown_artist_is_refused_and_not_left_out() -> None:
     axes = headless_axes()
     axes.add_patch(mpl.patches.Ellipse((0.5, 0.5), 0.1, 0.1))

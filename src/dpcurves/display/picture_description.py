@@ -84,6 +84,7 @@ class PictureMark:
         color: Colour, as ``#rrggbb``; empty for cells, whose colours mean their values.
         opacity: Opacity, from 0 to 1.
         style: Dash pattern of a line, or shape of points; ``hollow`` before a shape that is not filled.
+        width: Points. Width of lines and intervals; 0 for other marks.
         columns: Numbers or texts by name, of equal length; None where a line or region has a gap.
     """
 
@@ -93,6 +94,7 @@ class PictureMark:
     color: str
     opacity: float
     style: str
+    width: float
     columns: Mapping[str, Sequence[float | str | None]]
 
 
@@ -152,11 +154,13 @@ def describe_picture(ax: Axes) -> PictureDescription:
     drawn = [axes for axes in figure.axes if axes.get_label() != COLORBAR]
     footnotes = [note for note in map(Footnote.from_axes, drawn) if note is not None]
     panels = [axes for axes in drawn if _has_marks(axes)]
+    titled = sum(bool(axes.get_title()) for axes in panels)
     legends = [legend for legend in (*figure.legends, *(axes.get_legend() for axes in panels)) if legend is not None]
     legend_titles = [_join_lines(legend.get_title().get_text()) for legend in legends if legend not in figure.legends]
     return PictureDescription(
         find_title(ax),
-        tuple(_describe_panel(axes, _join_lines(axes.get_title()) if len(panels) > 1 else "") for axes in panels),
+        # the only title among several panels is that of the picture
+        tuple(_describe_panel(axes, _join_lines(axes.get_title()) if titled > 1 else "") for axes in panels),
         next(filter(None, legend_titles), ""),
         tuple(dict.fromkeys(line for note in footnotes for line in note.list_statements())),
     )
@@ -351,7 +355,7 @@ def _describe_texts(texts: Sequence[Text]) -> Iterator[PictureMark]:
             "x": [float(x) for x, _ in places], "y": [float(y) for _, y in places],
             "text": [text.get_text() for text in shown],
         }  # fmt: skip
-        yield PictureMark("texts", "", "", to_hex(shown[0].get_color()), 1.0, "", columns)
+        yield PictureMark("texts", "", "", to_hex(shown[0].get_color()), 1.0, "", 0.0, columns)
 
 
 def _merge_rectangles(marks: Sequence[PictureMark]) -> Iterator[PictureMark]:
@@ -379,7 +383,16 @@ def _make_mark(
     alpha = artist.get_alpha()
     opacity = 1.0 if alpha is None else float(np.max(alpha))
     numbers = {name: [float(value) for value in np.asarray(values, float).tolist()] for name, values in columns.items()}
-    return PictureMark(kind, _legend_name(artist), names.get(color, ""), color, opacity, style, numbers)
+    return PictureMark(
+        kind, _legend_name(artist), names.get(color, ""), color, opacity, style, _width_of(kind, artist), numbers
+    )
+
+
+def _width_of(kind: MarkType, artist: Artist) -> float:
+    """Return the width in points of a line or of intervals; 0 for other marks."""
+    if kind not in ("line", "intervals"):
+        return 0.0
+    return float(np.max(cast("Line2D", artist).get_linewidth()))
 
 
 def _legend_name(artist: Artist) -> str:
