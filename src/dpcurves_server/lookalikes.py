@@ -4,7 +4,7 @@ A steward who picks the wrong file would publish all records. So an upload is co
 process of its own, because the serving process opens no records. It says one of four words, and never a number.
 
 Formal guarantees: none for the steward who sends tables: whether rows are equal is an exact answer about records. It is
-kept coarse. Equal tables are refused, tables of `FEWEST_ROWS` rows or more with a large share of equal rows are called
+kept coarse. Equal tables are refused, tables of 100 rows or more with a large share of equal rows are called
 `SIMILAR`, and the word goes into the log. Schemas of few combinations, where honest tables share nearly every row, and
 where a refusal could be found by trying, are called `UNCLEAR` whatever their records are.
 """
@@ -30,10 +30,6 @@ from .declared_columns import PARQUET, Declared, columns_from_json, has_text_cat
 
 MEMORY_BYTES = 3 * 2**30
 """Bytes of address space of the comparing process, libraries included."""
-FEWEST_ROWS = 100
-"""Rows of an upload from which a share of equal rows is computed: a smaller one would ask about single people."""
-FEW_COMBINATIONS = 10_000
-"""Combinations of declared categories up to which honest tables share nearly every row."""
 
 
 class Resemblance(Enum):
@@ -80,15 +76,17 @@ def judge_rows(uploaded: int, registered: int, common: int, columns: Sequence[De
         return Resemblance.EQUAL
     # share of an upload's rows that are rows of the confidential table, from which the steward is warned
     large_share = 0.5
-    is_similar = uploaded >= FEWEST_ROWS and common >= large_share * uploaded
+    # 100: rows of an upload from which a share of equal rows is computed: a smaller one would ask about single people
+    is_similar = uploaded >= 100 and common >= large_share * uploaded
     return Resemblance.SIMILAR if is_similar else Resemblance.DIFFERENT
 
 
 def _has_many_combinations(columns: Sequence[Declared]) -> bool:
-    """Return True for a schema with a column of numbers, or with more than `FEW_COMBINATIONS` of categories."""
+    """Return True for a schema with a column of numbers, or with more than 10,000 combinations of categories."""
     if any(not isinstance(column, Categories) or has_unknown_categories(column) for column in columns):
         return True
-    return prod(len(column.values) for column in columns if isinstance(column, Categories)) > FEW_COMBINATIONS
+    # 10_000: combinations of declared categories up to which honest tables share nearly every row
+    return prod(len(column.values) for column in columns if isinstance(column, Categories)) > 10_000
 
 
 def main() -> None:

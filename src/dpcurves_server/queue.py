@@ -286,8 +286,6 @@ def _job_from_row(row: Row[Any], worker: str) -> Job:
 # The effect is visible at the next publication time, and the response does not depend on the effect: otherwise the
 # steward could learn when a worker finished, and counting times may depend on records.
 TAKEN_BACK = "the steward of the dataset withdrew the question before it was charged"
-TAKEOVER_SECONDS = 60
-"""Seconds after which a steward may take the lease of a paid question from its worker."""
 
 
 class Stewardship:
@@ -322,14 +320,14 @@ class Stewardship:
         self._archive.run_logged(_log_event(who, "wanted taken back", question), withdraw_question)
 
     def retry(self, who: Visitor, id: str) -> None:
-        """Retry now a paid question that waits for its retry, or whose worker has held it for `TAKEOVER_SECONDS`
-        seconds.
+        """Retry now a paid question that waits for its retry, or whose worker has held it for 60 seconds.
 
         Raises:
             ProtocolError: See `withdraw`.
         """
         question = self._require_waiting(who, id)
-        stuck = (QUESTIONS.c.worker == LATER) | (QUESTIONS.c.claimed < int(time.time()) - TAKEOVER_SECONDS)
+        # 60: seconds after which a steward may take the lease of a paid question from its worker
+        stuck = (QUESTIONS.c.worker == LATER) | (QUESTIONS.c.claimed < int(time.time()) - 60)
 
         def return_stuck_lease(connection: Connection) -> None:
             """Free the paid question if it waits for its retry or its worker is slow."""

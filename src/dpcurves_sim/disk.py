@@ -35,10 +35,6 @@ BROKEN = "I/O error"
 """Fault: a write reports an error, and may have been written."""
 HEADS = "heads"
 """Folder of the copies of heads, on every machine's disk."""
-LONGEST_TURN = 3.0
-"""Seconds that a writer waits for its turn at most, if no process was stopped or killed: writes take much less."""
-SYNCHRONOUS_FULL = 2
-"""Value of SQLite's ``PRAGMA synchronous`` from which a commit waits for the disk."""
 ENDINGS = ("", "-wal", "-shm")
 """Endings of the files of one SQLite database."""
 DATABASES = (".db", ".db-wal", ".db-shm")
@@ -201,7 +197,8 @@ class SimulatedDisk:
         fault = self._world.step(f"commit to {path.name}", KILL, POWER, FULL)
         if fault == FULL:
             raise make_database_error("SQLITE_FULL")
-        is_durable = connection.execute("PRAGMA synchronous").fetchone()[0] >= SYNCHRONOUS_FULL
+        # 2: value of SQLite's ``PRAGMA synchronous`` from which a commit waits for the disk
+        is_durable = connection.execute("PRAGMA synchronous").fetchone()[0] >= 2
         if not is_durable:
             self._volatile.setdefault(str(path), self._take_image(path))
         commit(connection)
@@ -372,7 +369,9 @@ def simulate_disk(world: World) -> Iterator[SimulatedDisk]:
         """Wait in the queue of writers. Raises `Violation` after a long wait for nobody."""
         start = world.now
         with queue(self):
-            if world.now - start > LONGEST_TURN and world.trouble < start:
+            # 3.0: seconds that a writer waits for its turn at most, if no process was stopped or killed: writes take
+            # much less
+            if world.now - start > 3.0 and world.trouble < start:
                 raise Violation(f"a writer waited {world.now - start:.1f} s, and no process was stopped")
             yield
 

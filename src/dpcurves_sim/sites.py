@@ -37,8 +37,6 @@ from .world import Violation, World, replace_attributes
 QUESTION = HistogramQuestion("age", dp.Grid(0, 90, cells=3))
 PRICE = PrivacyLoss.pure(1)
 HUB = "coordinator"
-PATIENCE = 20.0
-"""Seconds after which the coordinator leaves a silent site out, or ends the round."""
 MOST_ATTEMPTS = 40
 """Requests of one question until an analyst must have an answer."""
 LIES = ("drops a message", "reorders and repeats", "alters a message", "replays an old message", "shows another list")
@@ -172,7 +170,8 @@ class SitesScenario:
 
     def _run_coordinator(self) -> None:
         """Hold a board until the process is killed; a new one is empty."""
-        self._board = MessageBoard(self._federation.task, PATIENCE)
+        # 20.0: seconds after which the coordinator leaves a silent site out, or ends the round
+        self._board = MessageBoard(self._federation.task, 20.0)
         while True:
             self._world.sleep(5.0)
 

@@ -126,10 +126,6 @@ def draw_means(
     return picture.label_axes(label, beside, place="above" if above else "upper right").add_statement()
 
 
-MOST_BARS = 60
-"""Bars. Largest number of categories in a picture; the ones with the largest counts are drawn."""
-
-
 def draw_category_bars(
     names: Sequence[str],
     counts: ArrayLike,
@@ -144,7 +140,7 @@ def draw_category_bars(
 ) -> Axes:
     """Draw a horizontal bar for each category with its intervals, the first at the top, and its numbers beside it.
 
-    At most `MOST_BARS` categories are drawn, those with the largest counts; the legend says how many are left out.
+    At most 60 categories are drawn, those with the largest counts; the legend says how many are left out.
 
     Args:
         names: Names of the categories.
@@ -157,7 +153,8 @@ def draw_category_bars(
         name: Name of the chart in the legend.
     """
     values = np.asarray(counts, dtype=float)
-    drawn = np.sort(np.argsort(-np.nan_to_num(values, nan=-1.0), kind="stable")[:MOST_BARS])
+    # 60 bars: largest number of categories in a picture; the ones with the largest counts are drawn
+    drawn = np.sort(np.argsort(-np.nan_to_num(values, nan=-1.0), kind="stable")[:60])
     longest_bar_label = 108  # characters: longer names of categories are shortened in the middle
     texts = distinguish_labels([names[index] for index in drawn], longest_bar_label)
     lines = ["\n".join(_balance_lines(text)) for text in texts]

@@ -37,8 +37,6 @@ CREATION_DATE = datetime(2000, 1, 1)
 bytes."""
 SUPPRESSED = ".."
 """Placeholder of a suppressed number."""
-A4_PAPER = 9
-"""Number of the paper size A4 in Excel's page setup (ECMA-376, `paperSize`)."""
 PRINT_RESOLUTION = 300
 """Dots per inch for print."""
 
@@ -231,7 +229,8 @@ def _set_up_print(sheet: Any, widths: Sequence[float], *, tall: bool) -> None:
     """Set a sheet up to be printed one page wide, in landscape format if it is wide; if not `tall`, on one page."""
     if sum(widths) > 95:  # characters that fit the width of a portrait page
         sheet.set_landscape()
-    sheet.set_paper(A4_PAPER)
+    # 9: number of the paper size A4 in Excel's page setup (ECMA-376, `paperSize`)
+    sheet.set_paper(9)
     sheet.fit_to_pages(1, 0 if tall else 1)
     sheet.set_footer("&C&P / &N")
 

@@ -52,8 +52,6 @@ _SERVED = 8
 """Bytes. Offset, in the queue's file, of the number below which no writer is waited for."""
 _LOCK = struct.Struct("hhqqi0q")
 """C structure `flock` of fcntl."""
-_MOST_TRIES = 1000
-"""Attempts to claim a number before the writer gives up its place in the queue."""
 
 
 class WriterQueue:
@@ -125,10 +123,11 @@ class _QueuePosition:
 
     def _claim_number(self) -> None:
         """Lock the byte of the next free number and store the number after it. Raises `BlockingIOError` after
-        `_MOST_TRIES` attempts.
+        1000 attempts.
         """
         # Two writers that read the same number: one gets the lock, the other takes the next number.
-        for _ in range(_MOST_TRIES):
+        # 1000: attempts to claim a number before the writer gives up its place in the queue
+        for _ in range(1000):
             with suppress(BlockingIOError):
                 self._call_lock(fcntl.F_OFD_SETLK, fcntl.F_WRLCK, self._number, self._number + 1)
                 self._write_number(_NEXT, self._number + 1)

@@ -128,7 +128,7 @@ def _describe_report(task: Task) -> str:
     start = process_time()
     task.randomize_slots(pseudonyms, slots, source)
     microseconds = (process_time() - start) / TIMED_REPORTS * 1e6
-    return f"a report: {len(task.randomize({}))} octets with its header, {microseconds:.2g} us each, many at once, here"
+    return f"a report: {len(task.randomize({}))} bytes with its header, {microseconds:.2g} us each, many at once, here"
 
 
 def _make_protocol_table(grid: Grid, loss: PrivacyLoss, positives: int, negatives: int) -> Table:

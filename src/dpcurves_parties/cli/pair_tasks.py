@@ -146,9 +146,6 @@ class Bearer:
         return float(parse_integer("timeout", self.timeout))
 
 
-LONGEST_PAUSE = 5.0  # seconds between two polls of the mailbox at most
-
-
 @dataclass(frozen=True)
 class MeetingOptions:
     """Options for the URL of the relay server, and for the time to wait for partners."""
@@ -187,14 +184,15 @@ def _poll_meetings(participant: Participant, values: Sequence[int], wait_seconds
     """Return a person's progress after at most `wait_seconds`, or once all pairs are done."""
     from time import monotonic, sleep
 
-    # 0.2: seconds before the second poll of the mailbox; each pause is 1.5 times the one before, up to `LONGEST_PAUSE`
+    # 0.2: seconds before the second poll of the mailbox; each pause is 1.5 times the one before, up to 5
     end, pause = monotonic() + wait_seconds, 0.2
     while True:
         progress = participant.advance_meetings(values)
         if progress.is_over or monotonic() + pause > end:
             return progress
         sleep(pause)
-        pause = min(1.5 * pause, LONGEST_PAUSE)
+        # 5.0: seconds between two polls of the mailbox at most
+        pause = min(1.5 * pause, 5.0)
 
 
 def _print_progress(task: PairTask, participant: Participant, progress: MeetingProgress) -> None:

@@ -13,8 +13,6 @@ from threading import Condition
 from time import sleep
 from typing import Generic, TypeVar
 
-IDLE_SECONDS = 0.05
-"""Seconds without an item after which the writer thread becomes idle."""
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -68,7 +66,7 @@ class GroupCommit(Generic[Item, Result]):
         return [future for _, future in entries]
 
     def _write_groups(self) -> None:
-        """Write groups of waiting items until none arrives for `IDLE_SECONDS` seconds; then call `on_idle`. Runs in the
+        """Write groups of waiting items until none arrives for 0.05 seconds; then call `on_idle`. Runs in the
         writer thread.
         """
         while group := self._take_group():
@@ -86,7 +84,8 @@ class GroupCommit(Generic[Item, Result]):
         """
         group, weight = list[tuple[Item, Future[Result]]](), 0
         with self._changed:
-            self._changed.wait_for(lambda: self._waiting, IDLE_SECONDS)
+            # 0.05: seconds without an item after which the writer thread becomes idle
+            self._changed.wait_for(lambda: self._waiting, 0.05)
         # A lone client would only wait; under load the next items arrive within this time.
         if self._gather_seconds and self._waiting and self._had_several:
             sleep(self._gather_seconds)

@@ -290,10 +290,6 @@ WORD_BITS = 64
 """Bits. Buffers and decays are multiples of ``2**-64``."""
 FRACTION_BITS = 192
 """Bits of intermediate fractions."""
-RUN_RATIO = 16
-"""Ratio. Steps with equal weights are a sixteenth of the steps that remain: their error is 0.2 % above that of weights
-for each step.
-"""
 
 
 class Buffers(NamedTuple):
@@ -442,7 +438,9 @@ def weigh_steps(buffers: Buffers, ticks: int) -> tuple[WeightedSteps, ...]:
     """
     runs, remaining = list[WeightedSteps](), ticks
     while remaining:
-        steps = max(remaining // RUN_RATIO, 1)
+        # 16: steps with equal weights are a sixteenth of the steps that remain: their error is 0.2 % above that of
+        # weights for each step
+        steps = max(remaining // 16, 1)
         runs.append(
             WeightedSteps(steps, isqrt(16**LATTICE_BITS // _squared_length(buffers, 2**LATTICE_BITS, remaining)))
         )
