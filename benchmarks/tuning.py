@@ -582,7 +582,7 @@ def scale(value: Any, factor: float) -> Any:
 def clear_caches() -> None:
     """Forget all results of cached functions, which may depend on a field."""
     for thing in gc.get_objects():
-        if isinstance(thing, functools._lru_cache_wrapper):
+        if type(thing) is functools._lru_cache_wrapper:  # isinstance fails on weak references to what is gone
             thing.cache_clear()
 
 
