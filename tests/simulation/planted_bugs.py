@@ -199,6 +199,9 @@ BUGS = (
     PlantedBug("every second step is shown before it is stored", "ledger", [
         (Ledger, "advance", advance_every_second_tick),
     ]),
+    PlantedBug("an older copy of a ledger is charged", "ledger", [
+        (head_copy.HeadCopy, "require_not_older", do_nothing),
+    ]),
     PlantedBug("drafts of killed writers stay", "ledger", [(drafts, "sweep_drafts", lambda folder: 0)]),
     PlantedBug("heads have drafts that nobody sweeps", "ledger", [
         (head_copy.HeadCopy, "overwrite", overwrite_with_private_draft),
