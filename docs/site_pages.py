@@ -109,6 +109,7 @@ NOT_SEARCHED = frozenset(
         "notation.md",
         "one_number.md",
         "papers.md",
+        "simulation.md",
         "trust_questions.md",
         "wire.md",
     }

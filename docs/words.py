@@ -21,7 +21,7 @@ PAPERS = ("papers.md", "papers/")
 ERRATA = ("errata.md",)
 PROOFS = (
     "audit_peers.md", "comparison_functions.md", "wire.md", "intervals.md", "coverage.md", "expected_errors.md",
-    "exercises/",
+    "simulation.md", "exercises/",
 )  # fmt: skip
 DECISIONS = ("decisions/",)
 """Records for maintainers, which no user is asked to read."""

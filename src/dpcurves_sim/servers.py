@@ -177,6 +177,7 @@ class ServersScenario:
         self._decided: dict[str, tuple[str, str]] = {}
         self._seen = -1
         self._is_closed = False
+        world.patience = 120.0  # seconds: a request is delayed by 30 s at most, a partition lasts 20 s
         self._stack = ExitStack()
         world.invariants.append(self.check)
 

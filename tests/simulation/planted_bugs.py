@@ -26,7 +26,7 @@ from dpcurves_parties.serving.noise_key import NoiseKey
 from dpcurves_parties.serving.two_servers import collection, store
 from dpcurves_sim.runner import Outcome, run_schedule
 from dpcurves_sim.world import Schedule, replace_attributes
-from dpcurves_sites import secure_sum, site
+from dpcurves_sites import site
 from dpcurves_sites.relay import MessageBoard
 from dpcurves_streams.feed.reading import JsonLinesFile
 
@@ -102,11 +102,6 @@ def advance_every_second_tick(self: Ledger, grant: Grant, ticks: Any, state: byt
 ADVANCE = Ledger.advance
 
 
-def take_name_by_rename(draft: Path, path: Path) -> bool:
-    os.replace(draft, path)
-    return True
-
-
 def write_key_in_place(path: Path, digits: str) -> bool:
     path.write_text(digits + "\n")
     return True
@@ -160,20 +155,6 @@ def drop_name_alone(self: MessageBoard, name: str) -> None:
     self._turns.pop(name)
 
 
-def refuse_for_ever(self: MessageBoard, name: str, site: int, line: str) -> bytes:
-    return b""
-
-
-def sleep_through_later_rounds(self: MessageBoard, site: int, signature: bytes) -> bytes:
-    """A notification is lost: only the first round of the board is looked at."""
-    self.add_consent(site, signature)
-    first = next(iter(self._turns.values()), None)
-    return b"" if first is None or first.refusal else FIND_WAITING(self, site, signature)
-
-
-FIND_WAITING = MessageBoard.find_waiting_round
-
-
 def do_nothing(*_: Any, **__: Any) -> None:
     return None
 
@@ -208,9 +189,6 @@ BUGS = (
     PlantedBug("a commit does not wait for the disk", "ledger", [(sqlite, "_connect", wait_for_no_disk)]),
     PlantedBug("a draft gets its name before it is flushed", "ledger", [(chain, "_sync", do_nothing)]),
     PlantedBug("a key is written in place", "ledger", [(sqlite, "write_key", write_key_in_place)]),
-    PlantedBug("a new ledger replaces one that was made meanwhile", "ledger", [
-        (sqlite, "link_draft", take_name_by_rename),
-    ]),
     PlantedBug("a charge is acknowledged before it is committed", "ledger", [(Ledger, "charge", grant_before_commit)]),
     PlantedBug("a failed commit passes for a success", "ledger", [
         (chain.Database, "_run_transaction", take_failed_commit_for_success),
@@ -235,13 +213,8 @@ BUGS = (
     PlantedBug("a restarted follower appends what the file has", "ledger", [(JsonLinesFile, "write", append_always)]),
     PlantedBug("a site draws its vector again", "sites", [(site.RoundStore, "_store_vector", draw_vector_again)]),
     PlantedBug("a site counts without a charge", "sites", [(site.Site, "_charge_round", charge_nothing)]),
-    PlantedBug("a list is opened without a quorum", "sites", [(secure_sum, "_require_quorum", do_nothing)]),
     PlantedBug("the coordinator keeps files of dropped rounds", "sites", [
         (MessageBoard, "_drop_round", drop_name_alone),
-    ]),
-    PlantedBug("a refusal does not end a round", "sites", [(MessageBoard, "refuse_round", refuse_for_ever)]),
-    PlantedBug("a site sleeps through all rounds but the first", "sites", [
-        (MessageBoard, "find_waiting_round", sleep_through_later_rounds),
     ]),
     PlantedBug("a server does not freeze while the other decides", "servers", [
         (store.Store, "freeze", freeze_nothing),
