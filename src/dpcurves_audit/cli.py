@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from click.exceptions import Exit
 
-from dpcurves.cli import options as of
+from dpcurves.cli import options
 from dpcurves.cli.app import Group, PackageCommands
 from dpcurves.cli.status import ExitStatus
 from dpcurves.cli.terminal import (
@@ -44,9 +44,9 @@ SURE = "0.999"
 class ClaimOptions:
     """Options for the claimed loss of a release."""
 
-    epsilon: str | None = of.optional("E", "The claimed epsilon.")
-    rho: str | None = of.optional("R", "The claimed zero-concentrated loss rho, instead of --epsilon.")
-    delta: str | None = of.optional("D", "The claimed delta, with --epsilon.")
+    epsilon: str | None = options.optional("E", "The claimed epsilon.")
+    rho: str | None = options.optional("R", "The claimed zero-concentrated loss rho, instead of --epsilon.")
+    delta: str | None = options.optional("D", "The claimed delta, with --epsilon.")
 
     def parse_claim(self) -> dict[str, Any]:
         """Return the claimed loss as keyword arguments of an audit. Raises `Misuse` for options that contradict each
@@ -57,22 +57,24 @@ class ClaimOptions:
                 "epsilon", "the claimed privacy loss is missing: give --epsilon, as in --epsilon 0.5, or --rho"
             )
         if self.rho is not None:
-            return {"rho": of.check_positive_number("rho", self.rho)}
-        claim: dict[str, Any] = {"epsilon": of.check_positive_number("epsilon", str(self.epsilon))}
-        return claim if self.delta is None else claim | {"delta": of.parse_probability("delta", self.delta)}
+            return {"rho": options.check_positive_number("rho", self.rho)}
+        claim: dict[str, Any] = {"epsilon": options.check_positive_number("epsilon", str(self.epsilon))}
+        return claim if self.delta is None else claim | {"delta": options.parse_probability("delta", self.delta)}
 
 
 @dataclass(frozen=True)
 class AuditOptions:
     """Options for the time, the confidence, and the files of the report."""
 
-    seconds: str = of.option("S", "Seconds to search; a flagged release ends the search earlier.", "60")
-    samples: str | None = of.optional("N", "The largest number of outcomes of each data set.")
-    confidence: str = of.option("P", "The confidence of the bound.", "0.95")
-    json: str | None = of.optional("FILE", "Write the report as JSON to this file.")
-    html: str | None = of.optional("FILE", "Write the report as one page to this file.")
-    resume: str | None = of.optional("FILE", "Save the progress in this file, and resume from it if it exists.")
-    learn: bool = of.flag("--learn", "Also fit boosted trees to outcomes, if scikit-learn is installed (extra audit).")
+    seconds: str = options.option("S", "Seconds to search; a flagged release ends the search earlier.", "60")
+    samples: str | None = options.optional("N", "The largest number of outcomes of each data set.")
+    confidence: str = options.option("P", "The confidence of the bound.", "0.95")
+    json: str | None = options.optional("FILE", "Write the report as JSON to this file.")
+    html: str | None = options.optional("FILE", "Write the report as one page to this file.")
+    resume: str | None = options.optional("FILE", "Save the progress in this file, and resume from it if it exists.")
+    learn: bool = options.flag(
+        "--learn", "Also fit boosted trees to outcomes, if scikit-learn is installed (extra audit)."
+    )
 
     def run_audit(
         self, sampler: Sampler, family: NeighbouringDatasets, claim: dict[str, Any], typed: Sequence[str]
@@ -82,9 +84,9 @@ class AuditOptions:
 
         from .auditor import audit
 
-        samples = None if self.samples is None else of.parse_integer("samples", self.samples, least=20)
-        seconds = of.parse_positive_number("seconds", self.seconds)
-        level = of.parse_probability("confidence", self.confidence)
+        samples = None if self.samples is None else options.parse_integer("samples", self.samples, least=20)
+        seconds = options.parse_positive_number("seconds", self.seconds)
+        level = options.parse_probability("confidence", self.confidence)
         with show_spinner("attacking it"), translate_argument_errors("resume", "file"):
             report = audit(
                 sampler, family, seconds=seconds, samples=samples, confidence=level, learn=self.learn,
@@ -117,12 +119,12 @@ class AuditOptions:
 class NeighbourOptions:
     """Options for neighbouring data sets."""
 
-    family: str = of.option(
+    family: str = options.option(
         "KIND:...",
         "values:L:U:N (numbers at the edges of N cells), scores:L:U:N (label and score), units:L:U:N:K (value and "
         "unit, K records each), categories:A,B,C, answers:N (of counting queries), or streams:N (steps).",
     )
-    adjacency: str = of.option(
+    adjacency: str = options.option(
         "KIND", "add-remove: neighbours differ by one added unit; replace-one: one unit is replaced.", "add-remove"
     )
 
@@ -137,7 +139,7 @@ def parse_adjacency(word: str | None) -> Neighbours:
 
     if word is None:
         raise Misuse("adjacency", "give the neighbouring relation of the claim: --adjacency replace-one or add-remove")
-    return of.parse_choice("adjacency", word, {kind.value: kind for kind in Neighbours})
+    return options.parse_choice("adjacency", word, {kind.value: kind for kind in Neighbours})
 
 
 def parse_family(text: str, neighbours: Neighbours) -> NeighbouringDatasets:
@@ -149,18 +151,18 @@ def parse_family(text: str, neighbours: Neighbours) -> NeighbouringDatasets:
     if kind in ("values", "scores", "units"):
         cells = ":".join(parts[:3])
         with translate_argument_errors("family", "grid"):
-            edges = [float(edge) for edge in of.parse_grid("family", cells).edges]
+            edges = [float(edge) for edge in options.parse_grid("family", cells).edges]
         if kind == "units":
             if len(parts) != 4:
                 raise Misuse("family", "units:L:U:N:K is needed, as in units:0:1:8:2")
-            return families.units(edges, of.parse_integer("family", parts[3]), adjacency=neighbours)
+            return families.units(edges, options.parse_integer("family", parts[3]), adjacency=neighbours)
         return (families.values if kind == "values" else families.scores)(edges, adjacency=neighbours)
     if kind == "categories":
         return families.categories(rest.split(",") if rest else [], adjacency=neighbours)
     if kind == "answers":
-        return families.answers(of.parse_integer("family", rest), adjacency=neighbours)
+        return families.answers(options.parse_integer("family", rest), adjacency=neighbours)
     if kind == "streams":
-        return families.streams(of.parse_integer("family", rest), adjacency=neighbours)
+        return families.streams(options.parse_integer("family", rest), adjacency=neighbours)
     raise Misuse(
         "family",
         f"must begin with values, scores, units, categories, answers or streams, as in units:0:1:8:2, got {text!r}",
@@ -171,31 +173,33 @@ def parse_family(text: str, neighbours: Neighbours) -> NeighbouringDatasets:
 class CallOptions:
     """Options for calls of an external release."""
 
-    processes: str = of.option("N", "Simultaneous calls.", "1")
-    timeout: str = of.option("S", "Timeout of a call in seconds; a timeout is an outcome.", "10")
+    processes: str = options.option("N", "Simultaneous calls.", "1")
+    timeout: str = options.option("S", "Timeout of a call in seconds; a timeout is an outcome.", "10")
 
 
 @dataclass(frozen=True)
 class CommandArgument:
     """Argument for an external command that is audited."""
 
-    command: str = of.argument("COMMAND", "It reads {data}, a CSV file, and writes JSON to {out} or prints it.")
+    command: str = options.argument("COMMAND", "It reads {data}, a CSV file, and writes JSON to {out} or prints it.")
 
 
 @dataclass(frozen=True)
 class FunctionArgument:
     """Argument for a function of a Python package that is audited."""
 
-    function: str = of.argument("MODULE:FUNCTION", "It takes data, and returns its release in any structure.")
+    function: str = options.argument("MODULE:FUNCTION", "It takes data, and returns its release in any structure.")
 
 
 @dataclass(frozen=True)
 class QuestionOptions:
     """Options for the cells and the neighbours of a question."""
 
-    grid: str = of.option("L:U:N", "Public cells; pairs of neighbours lie at their edges.", "0:1:8")
-    adjacency: str | None = of.optional("KIND", "replace-one or add-remove: the neighbouring relation of the claim.")
-    sampler: str = of.option(
+    grid: str = options.option("L:U:N", "Public cells; pairs of neighbours lie at their edges.", "0:1:8")
+    adjacency: str | None = options.optional(
+        "KIND", "replace-one or add-remove: the neighbouring relation of the claim."
+    )
+    sampler: str = options.option(
         "transcript|json",
         "transcript: all released numbers, without a ledger; json: the JSON of the curve.",
         "transcript",
@@ -217,8 +221,8 @@ def audit_command(
 
     sampler = CommandSampler(
         program.command,
-        of.parse_integer("processes", calls.processes),
-        of.parse_positive_number("timeout", calls.timeout),
+        options.parse_integer("processes", calls.processes),
+        options.parse_positive_number("timeout", calls.timeout),
     )
     typed = [
         "command",
@@ -244,8 +248,8 @@ def audit_package(
     from .auditor import check_forked_workers, check_new_processes
     from .samplers import CallableSampler, PackageSampler, import_function
 
-    patience = of.parse_positive_number("timeout", calls.timeout)
-    sampler = PackageSampler(function.function, of.parse_integer("processes", calls.processes), patience)
+    patience = options.parse_positive_number("timeout", calls.timeout)
+    sampler = PackageSampler(function.function, options.parse_integer("processes", calls.processes), patience)
     typed = [
         "package",
         function.function,
@@ -281,7 +285,7 @@ def _format_claim(claimed: ClaimOptions, adjacency: str) -> list[str]:
     return [*claim, "--adjacency", adjacency]
 
 
-def _make_question_command(name: str) -> of.Command:
+def _make_question_command(name: str) -> options.Command:
     """Return the command that audits a question of this package."""
 
     def audit_question(cells: QuestionOptions, claimed: ClaimOptions, effort: AuditOptions) -> None:
@@ -291,12 +295,12 @@ def _make_question_command(name: str) -> of.Command:
         from .targets import PublicFunctionSampler, RoundsSampler, find_question
 
         if cells.grid is None:
-            raise Misuse("grid", of.NO_GRID)
-        neighbours, grid = parse_adjacency(cells.adjacency), of.parse_grid("grid", cells.grid)
+            raise Misuse("grid", options.NO_GRID)
+        neighbours, grid = parse_adjacency(cells.adjacency), options.parse_grid("grid", cells.grid)
         samplers = {"transcript": RoundsSampler, "json": PublicFunctionSampler}
         question, claim = find_question(name), claimed.parse_claim()
         loss = PrivacyLoss.zcdp(claim["rho"]) if "rho" in claim else PrivacyLoss.pure(claim["epsilon"])
-        sampler = of.parse_choice("sampler", cells.sampler, samplers)(
+        sampler = options.parse_choice("sampler", cells.sampler, samplers)(
             f"{cells.sampler} of {name}", question.question(grid), loss, neighbours
         )
         family = question.family([float(edge) for edge in grid.edges], adjacency=neighbours)
@@ -315,19 +319,21 @@ def _make_question_command(name: str) -> of.Command:
 class EverythingOptions:
     """Options of an audit of everything."""
 
-    quick: bool = of.flag("--quick", "One minute of processor time: fewer samples, pairs and public functions.")
-    only: str | None = of.optional(
+    quick: bool = options.flag("--quick", "One minute of processor time: fewer samples, pairs and public functions.")
+    only: str | None = options.optional(
         "A,B,...", "Only releases with one of these words in their name, or one of these samplers."
     )
-    effort: str = of.option("TIMES", "Factor of the usual seconds and outcomes of each release.", "1")
-    confidence: str = of.option("P", "The confidence of each bound; flagged releases exceeded their claim twice.", SURE)
-    json: str | None = of.optional("FILE", "Write all reports as JSON to this file.")
-    resume: str | None = of.optional(
+    effort: str = options.option("TIMES", "Factor of the usual seconds and outcomes of each release.", "1")
+    confidence: str = options.option(
+        "P", "The confidence of each bound; flagged releases exceeded their claim twice.", SURE
+    )
+    json: str | None = options.optional("FILE", "Write all reports as JSON to this file.")
+    resume: str | None = options.optional(
         "FILE", "Save each report in this file, and audit only releases that are not in it."
     )
 
 
-def audit_everything(options: EverythingOptions) -> None:
+def audit_everything(settings: EverythingOptions) -> None:
     """Audit all mechanisms, questions, public functions and ledgers of this version, the cheapest samplers first.
 
     A flagged release exceeded its claim on two sets of fresh samples: at confidence 0.999 a false alarm has probability
@@ -337,13 +343,13 @@ def audit_everything(options: EverythingOptions) -> None:
     """
     from .targets import run_target_checks
 
-    level = of.parse_probability("confidence", options.confidence)
-    effort = of.parse_positive_number("effort", options.effort)
-    selected, console, reports = _select_targets(options), make_console(), []
-    stored = StoredReports.from_file(options.resume)
+    level = options.parse_probability("confidence", settings.confidence)
+    effort = options.parse_positive_number("effort", settings.effort)
+    selected, console, reports = _select_targets(settings), make_console(), []
+    stored = StoredReports.from_file(settings.resume)
     with show_progress_bar("attacking everything", len(selected)) as fill:
         for number, target in enumerate(selected, start=1):
-            report = stored.load_or_audit(target, level, effort, quick=options.quick)
+            report = stored.load_or_audit(target, level, effort, quick=settings.quick)
             reports.append((target, report))
             verdict = "FLAGGED" if report.is_flagged else "NO ANSWER" if report.is_silent else "not flagged"
             print_to_console(
@@ -353,12 +359,12 @@ def audit_everything(options: EverythingOptions) -> None:
                 f"{len(report.pair_results)} of {report.family_pairs} pairs",
             )
             fill(number)
-    if options.json is not None:
+    if settings.json is not None:
         documents = [{"name": target.name, "sampler": target.kind, **report.to_dict()} for target, report in reports]
-        Path(options.json).write_text(json.dumps(documents, indent=1) + "\n", encoding="utf-8")
+        Path(settings.json).write_text(json.dumps(documents, indent=1) + "\n", encoding="utf-8")
     flagged = [target.name for target, report in reports if report.is_flagged]
-    if options.only is None:
-        for name, findings in run_target_checks(quick=options.quick):
+    if settings.only is None:
+        for name, findings in run_target_checks(quick=settings.quick):
             flagged += [name for finding in findings if finding.is_flagged]
             print_to_console(
                 console, f"{'beside':<10}{name:<48}{'; '.join(map(_describe_finding, findings)) or 'no finding'}"
@@ -421,15 +427,15 @@ def _describe_finding(finding: Finding) -> str:
     return f"{'FLAGGED ' if finding.is_flagged else ''}{finding.name}: {finding.message}"
 
 
-def _select_targets(options: EverythingOptions) -> list[AuditTarget]:
+def _select_targets(settings: EverythingOptions) -> list[AuditTarget]:
     """Return the targets that the options select: all or the quick ones, by words in their names."""
     from .targets import list_targets
 
-    words = [""] if options.only is None else options.only.split(",")
+    words = [""] if settings.only is None else settings.only.split(",")
     return [
         target
         for target in list_targets()
-        if (_is_in_quick_audit(target) or not options.quick)
+        if (_is_in_quick_audit(target) or not settings.quick)
         and any(word in target.name or word == target.kind for word in words)
     ]
 
@@ -489,7 +495,7 @@ def _is_in_quick_audit(target: AuditTarget) -> bool:
     )
 
 
-COMMANDS: MappingProxyType[str, of.Command] = MappingProxyType({
+COMMANDS: MappingProxyType[str, options.Command] = MappingProxyType({
     "command": audit_command, "package": audit_package, "self": audit_everything,
     **{name: _make_question_command(name) for name in QUESTIONS},
 })  # fmt: skip

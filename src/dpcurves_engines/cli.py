@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from dpcurves.cli import options as of
+from dpcurves.cli import options
 from dpcurves.cli.app import Group, PackageCommands
 from dpcurves.cli.ask_file import Terms
 from dpcurves.cli.columns import QuartilesView
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Server:
     """Argument for the URL of the engine."""
 
-    url: str = of.argument("URL", "postgresql://reader@host/database, or sc://host:port of Spark Connect.")
+    url: str = options.argument("URL", "postgresql://reader@host/database, or sc://host:port of Spark Connect.")
 
 
 def check(server: Server) -> None:
@@ -35,11 +35,11 @@ def check(server: Server) -> None:
 
     Example: dpcurves engine check postgresql://reader@host/database
     """
-    if not server.url.startswith(of.ENGINES):
+    if not server.url.startswith(options.ENGINES):
         raise Misuse("data", "the URL of an engine is needed: postgresql://reader@host/database or sc://host:port")
     from . import check_postgres, check_spark
 
-    report = check_spark(server.url) if server.url.startswith(of.SPARK) else check_postgres(server.url)
+    report = check_spark(server.url) if server.url.startswith(options.SPARK) else check_postgres(server.url)
     for finding in report.findings:
         print_to_console(make_console(), f"{'equal' if finding.is_equal else 'NOT equal'}: {finding.description}")
     difference_count = sum(not finding.is_equal for finding in report.findings)
@@ -67,19 +67,19 @@ STATEMENT = Annotated[
 class Tables:
     """Options for the tables that FROM may name."""
 
-    data: str = of.argument(
+    data: str = options.argument(
         "DATA",
         "A DuckDB database (.duckdb), postgresql://reader@host/db, sc://host:port, or a CSV or Parquet file, "
         "which FROM calls by its name without the ending.",
     )
-    delimiter: str = of.option("SIGN", "Field separator of a CSV file.", ",")
+    delimiter: str = options.option("SIGN", "Field separator of a CSV file.", ",")
 
 
 @dataclass(frozen=True)
 class GroupOptions:
     """Options for the values of columns of GROUP BY."""
 
-    by: list[str] | None = of.optional(
+    by: list[str] | None = options.optional(
         "NAME=A,B,C", "The values of a column of GROUP BY, in the place of WHERE NAME IN ('A', 'B', 'C')."
     )
 
@@ -92,12 +92,12 @@ class GroupOptions:
                 raise Misuse(
                     "by", f"a column and its values are needed, once, as in --by region=north,south, got {entry!r}"
                 )
-            categories[column] = of.parse_labels("by", values)
+            categories[column] = options.parse_labels("by", values)
         return categories
 
 
 @dataclass(frozen=True)
-class NamedTable(of.FormattedSourceOptions):
+class NamedTable(options.FormattedSourceOptions):
     """The table that FROM names."""
 
     name: tuple[str, ...] = ()
@@ -136,7 +136,9 @@ def _open_database(path: Path) -> Any:
     )
 
 
-def _parse_question(statement: str, listed: GroupOptions, price: of.LossAndDeltaOptions) -> tuple[SqlQuestion, Any]:
+def _parse_question(
+    statement: str, listed: GroupOptions, price: options.LossAndDeltaOptions
+) -> tuple[SqlQuestion, Any]:
     """Return the parsed statement and its question. Raises `Misuse` under the option that is wrong."""
     from .statement import SqlQuestion
 
@@ -148,9 +150,9 @@ def _parse_question(statement: str, listed: GroupOptions, price: of.LossAndDelta
 
 
 def sql(
-    *, tables: Tables, statement: STATEMENT, listed: GroupOptions, price: of.LossAndDeltaOptions,
-    promise: of.GuaranteeOptions,
-    units: of.UnitCountOptions, payer: of.PayingAccountOptions, output: Output,
+    *, tables: Tables, statement: STATEMENT, listed: GroupOptions, price: options.LossAndDeltaOptions,
+    promise: options.GuaranteeOptions,
+    units: options.UnitCountOptions, payer: options.PayingAccountOptions, output: Output,
 ) -> None:  # fmt: skip
     """Ask a question by a statement of SQL.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from dpcurves.cli import options as of
+from dpcurves.cli import options
 from dpcurves.cli.ask_file import FieldQuestions, make_question_command
 from dpcurves.cli.output import ResultView, ViewTable
 from dpcurves.cli.terminal import Misuse
@@ -22,30 +22,32 @@ def parse_names(argument: str, text: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class ModelPairOptions(of.QuestionOptions):
+class ModelPairOptions(options.QuestionOptions):
     """Options for the labels and the scores of two models."""
 
-    label: str = of.option("NAME", "The column of true labels.")
-    first: str = of.option(
-        "NAME", "The column of the first model's scores; or @FILE, a model in JSON.", parse=of.read_score_source
+    label: str = options.option("NAME", "The column of true labels.")
+    first: str = options.option(
+        "NAME", "The column of the first model's scores; or @FILE, a model in JSON.", parse=options.read_score_source
     )
-    second: str = of.option("NAME", "That of the second model.", parse=of.read_score_source)
-    grid: str = of.option("L:U:N", "Public cells of the first model's scores.", "0:1:100", of.parse_grid)
-    second_grid: str | None = of.optional(
-        "L:U:N", "Public cells of the second model's scores, if they are others.", of.parse_grid
+    second: str = options.option("NAME", "That of the second model.", parse=options.read_score_source)
+    grid: str = options.option("L:U:N", "Public cells of the first model's scores.", "0:1:100", options.parse_grid)
+    second_grid: str | None = options.optional(
+        "L:U:N", "Public cells of the second model's scores, if they are others.", options.parse_grid
     )
-    cells: str | None = of.optional(
-        "N", "Cells that each score is joined to; chosen by a forecast if left out.", of.parse_integer
+    cells: str | None = options.optional(
+        "N", "Cells that each score is joined to; chosen by a forecast if left out.", options.parse_integer
     )
-    releases: str | None = of.optional(
-        "1|2", "Both scores together, or one by one; chosen by a forecast if left out.", of.parse_integer
+    releases: str | None = options.optional(
+        "1|2", "Both scores together, or one by one; chosen by a forecast if left out.", options.parse_integer
     )
-    at: str | None = of.optional("P,P", "Threshold probabilities of net benefit.", of.parse_numbers)
-    pos_label: str = of.option("LABEL", "The positive label.", "1", of.parse_label)
-    neg_label: str | None = of.optional(
-        "LABEL", "Negative label. Required for CSV files, and if the positive label is neither 1 nor 0.", of.parse_label
+    at: str | None = options.optional("P,P", "Threshold probabilities of net benefit.", options.parse_numbers)
+    pos_label: str = options.option("LABEL", "The positive label.", "1", options.parse_label)
+    neg_label: str | None = options.optional(
+        "LABEL",
+        "Negative label. Required for CSV files, and if the positive label is neither 1 nor 0.",
+        options.parse_label,
     )
-    model: str = of.option("TEXT", MODEL, "the models are taken as public", name="--model-note")
+    model: str = options.option("TEXT", MODEL, "the models are taken as public", name="--model-note")
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields of the question as the base class does, with an empty tuple for no thresholds."""
@@ -54,26 +56,28 @@ class ModelPairOptions(of.QuestionOptions):
 
 
 @dataclass(frozen=True)
-class SeveralModelsOptions(of.QuestionOptions):
+class SeveralModelsOptions(options.QuestionOptions):
     """Options for the labels and the scores of several models."""
 
-    label: str = of.option("NAME", "The column of true labels.")
-    scores: str = of.option("S,S,S", "The columns of scores, one for each model.", parse=parse_names)
-    grid: str = of.option("L:U:N", "Public cells of all scores.", "0:1:100", of.parse_grid)
-    cells: str | None = of.optional(
-        "N", "Cells that each score is merged to; chosen by a forecast if left out.", of.parse_integer
+    label: str = options.option("NAME", "The column of true labels.")
+    scores: str = options.option("S,S,S", "The columns of scores, one for each model.", parse=parse_names)
+    grid: str = options.option("L:U:N", "Public cells of all scores.", "0:1:100", options.parse_grid)
+    cells: str | None = options.optional(
+        "N", "Cells that each score is merged to; chosen by a forecast if left out.", options.parse_integer
     )
-    releases: str | None = of.optional(
+    releases: str | None = options.optional(
         "pairs|scores", "Scores of each pair together, or one by one; chosen by a forecast if left out."
     )
-    pos_label: str = of.option("LABEL", "The positive label.", "1", of.parse_label)
-    neg_label: str | None = of.optional(
-        "LABEL", "Negative label. Required for CSV files, and if the positive label is neither 1 nor 0.", of.parse_label
+    pos_label: str = options.option("LABEL", "The positive label.", "1", options.parse_label)
+    neg_label: str | None = options.optional(
+        "LABEL",
+        "Negative label. Required for CSV files, and if the positive label is neither 1 nor 0.",
+        options.parse_label,
     )
-    model: str = of.option("TEXT", MODEL, "the models are taken as public", name="--model-note")
+    model: str = options.option("TEXT", MODEL, "the models are taken as public", name="--model-note")
 
 
-class DeclaredClassOptions(of.QuestionOptions):
+class DeclaredClassOptions(options.QuestionOptions):
     """Base of options with declared classes of the label."""
 
     label: str
@@ -85,93 +89,101 @@ class DeclaredClassOptions(of.QuestionOptions):
 
         fields = super().question_fields(defaults)
         del fields["classes"]
-        return {**fields, "label": Categories(self.label, of.parse_labels("classes", self.classes))}
+        return {**fields, "label": Categories(self.label, options.parse_labels("classes", self.classes))}
 
 
 @dataclass(frozen=True)
 class MulticlassOptions(DeclaredClassOptions):
     """Options for true classes and the scores of each class."""
 
-    label: str = of.option("NAME", "The column of true classes.")
-    classes: str = of.option("A,B,C", "The classes, declared in public; records with others are missing.")
-    scores: str = of.option("S,S,S", "The columns of scores, one for each class in their order.", parse=parse_names)
-    predicted: str | None = of.optional("NAME", "The column of predicted classes, for accuracy and confusion.")
-    confidence: str | None = of.optional("NAME", "The column of the largest scores, for top-1 calibration.")
-    grid: str = of.option("L:U:N", "Public cells of scores.", "0:1:20", of.parse_grid)
-    groups: str = of.option("L:U:N", "Public cells of --confidence.", "0:1:10", of.parse_grid)
-    model: str = of.option("TEXT", MODEL, PUBLIC, name="--model-note")
+    label: str = options.option("NAME", "The column of true classes.")
+    classes: str = options.option("A,B,C", "The classes, declared in public; records with others are missing.")
+    scores: str = options.option(
+        "S,S,S", "The columns of scores, one for each class in their order.", parse=parse_names
+    )
+    predicted: str | None = options.optional("NAME", "The column of predicted classes, for accuracy and confusion.")
+    confidence: str | None = options.optional("NAME", "The column of the largest scores, for top-1 calibration.")
+    grid: str = options.option("L:U:N", "Public cells of scores.", "0:1:20", options.parse_grid)
+    groups: str = options.option("L:U:N", "Public cells of --confidence.", "0:1:10", options.parse_grid)
+    model: str = options.option("TEXT", MODEL, PUBLIC, name="--model-note")
 
 
 @dataclass(frozen=True)
 class OrdinalClassesOptions(DeclaredClassOptions):
     """Options for three ordered classes and a score."""
 
-    label: str = of.option("NAME", "The column of classes.")
-    classes: str = of.option("A,B,C", "Its three classes, in their order.")
-    score: str = of.option("NAME", "The column of scores.")
-    grid: str = of.option("L:U:N", "Public cells of scores.", "0:1:20", of.parse_grid)
-    model: str = of.option("TEXT", MODEL, PUBLIC, name="--model-note")
+    label: str = options.option("NAME", "The column of classes.")
+    classes: str = options.option("A,B,C", "Its three classes, in their order.")
+    score: str = options.option("NAME", "The column of scores.")
+    grid: str = options.option("L:U:N", "Public cells of scores.", "0:1:20", options.parse_grid)
+    model: str = options.option("TEXT", MODEL, PUBLIC, name="--model-note")
 
 
 @dataclass(frozen=True)
-class UpliftOptions(of.QuestionOptions):
+class UpliftOptions(options.QuestionOptions):
     """Options for outcomes, treatments and scores."""
 
-    outcome: str = of.option("NAME", "The column of outcomes.")
-    treatment: str = of.option("NAME", "The column of treatments.")
-    score: str = of.option(
-        "NAME", "The column of predicted gains; or @FILE, a model in JSON.", parse=of.read_score_source
+    outcome: str = options.option("NAME", "The column of outcomes.")
+    treatment: str = options.option("NAME", "The column of treatments.")
+    score: str = options.option(
+        "NAME", "The column of predicted gains; or @FILE, a model in JSON.", parse=options.read_score_source
     )
-    grid: str = of.option("L:U:N", "Public cells of scores.", "-1:1:40", of.parse_grid)
-    pos_label: str = of.option("LABEL", "Label of the wanted outcome.", "1", of.parse_label)
-    neg_label: str | None = of.optional(
+    grid: str = options.option("L:U:N", "Public cells of scores.", "-1:1:40", options.parse_grid)
+    pos_label: str = options.option("LABEL", "Label of the wanted outcome.", "1", options.parse_label)
+    neg_label: str | None = options.optional(
         "LABEL",
         "Label of the unwanted outcome. Required for CSV files, and if --pos-label is neither 1 nor 0.",
-        of.parse_label,
+        options.parse_label,
     )
-    treated_value: str = of.option("LABEL", "The value of --treatment of the treated.", "1", of.parse_label)
-    control_value: str | None = of.optional(
-        "LABEL", "That of the others; needed in a CSV file, and where the other is neither 1 nor 0.", of.parse_label
+    treated_value: str = options.option("LABEL", "The value of --treatment of the treated.", "1", options.parse_label)
+    control_value: str | None = options.optional(
+        "LABEL",
+        "That of the others; needed in a CSV file, and where the other is neither 1 nor 0.",
+        options.parse_label,
     )
-    model: str = of.option("TEXT", MODEL, PUBLIC, name="--model-note")
+    model: str = options.option("TEXT", MODEL, PUBLIC, name="--model-note")
 
 
 @dataclass(frozen=True)
-class QuantileForecastOptions(of.QuestionOptions):
+class QuantileForecastOptions(options.QuestionOptions):
     """Options for errors of forecast quantiles."""
 
-    errors: str = of.option("E,E,E", "For each quantile, the column of outcome minus forecast.", parse=parse_names)
-    quantiles: str = of.option("P,P,P", "The quantiles: rising shares between 0 and 1.", parse=of.parse_numbers)
-    grid: str = of.option("L:U:N", "Public cells of errors, of which one begins at 0.", parse=of.parse_grid)
-    model: str = of.option("TEXT", MODEL, PUBLIC, name="--model-note")
+    errors: str = options.option("E,E,E", "For each quantile, the column of outcome minus forecast.", parse=parse_names)
+    quantiles: str = options.option(
+        "P,P,P", "The quantiles: rising shares between 0 and 1.", parse=options.parse_numbers
+    )
+    grid: str = options.option("L:U:N", "Public cells of errors, of which one begins at 0.", parse=options.parse_grid)
+    model: str = options.option("TEXT", MODEL, PUBLIC, name="--model-note")
 
 
 @dataclass(frozen=True)
-class PredictedObservedOptions(of.QuestionOptions):
+class PredictedObservedOptions(options.QuestionOptions):
     """Options for predicted and observed numbers."""
 
-    predicted: str = of.option(
-        "NAME", "The column of predictions; or @FILE, a model in JSON.", parse=of.read_score_source
+    predicted: str = options.option(
+        "NAME", "The column of predictions; or @FILE, a model in JSON.", parse=options.read_score_source
     )
-    observed: str = of.option("NAME", "The column of observed numbers, which --predicted predicts.")
-    grid: str = of.option("L:U:N", "Public bins of predictions.", parse=of.parse_grid)
-    observed_grid: str = of.option("L:U:N", "Public cells of observed numbers.", parse=of.parse_grid)
-    model: str = of.option("TEXT", MODEL, PUBLIC, name="--model-note")
+    observed: str = options.option("NAME", "The column of observed numbers, which --predicted predicts.")
+    grid: str = options.option("L:U:N", "Public bins of predictions.", parse=options.parse_grid)
+    observed_grid: str = options.option("L:U:N", "Public cells of observed numbers.", parse=options.parse_grid)
+    model: str = options.option("TEXT", MODEL, PUBLIC, name="--model-note")
 
 
 @dataclass(frozen=True)
-class PairwiseScorerOptions(of.QuestionOptions):
+class PairwiseScorerOptions(options.QuestionOptions):
     """Options for labels and bounded features."""
 
-    label: str = of.option("NAME", "The column of true labels.")
-    features: list[str] = of.option("NAME=L:U", "A column of numbers with its bounds; given once for each.")
-    folds: str = of.option("N", "Into how many folds records are put: 2 to 20.", "2", of.parse_integer)
-    split_by: str | None = of.optional(
+    label: str = options.option("NAME", "The column of true labels.")
+    features: list[str] = options.option("NAME=L:U", "A column of numbers with its bounds; given once for each.")
+    folds: str = options.option("N", "Into how many folds records are put: 2 to 20.", "2", options.parse_integer)
+    split_by: str | None = options.optional(
         "NAME", "The column of numbers whose hash decides on folds; else all features do."
     )
-    pos_label: str = of.option("LABEL", "The positive label.", "1", of.parse_label)
-    neg_label: str | None = of.optional(
-        "LABEL", "Negative label. Required for CSV files, and if the positive label is neither 1 nor 0.", of.parse_label
+    pos_label: str = options.option("LABEL", "The positive label.", "1", options.parse_label)
+    neg_label: str | None = options.optional(
+        "LABEL",
+        "Negative label. Required for CSV files, and if the positive label is neither 1 nor 0.",
+        options.parse_label,
     )
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
@@ -241,15 +253,15 @@ class QuantilesView(NumbersView):
 
 
 @dataclass(frozen=True)
-class PictureOptions(of.ReadingOptions):
+class PictureOptions(options.ReadingOptions):
     """Option for the plot: numbers with their intervals, or the curves."""
 
-    show: str = of.option("numbers|curves", "Result that is plotted. Both are paid for together.", "numbers")
+    show: str = options.option("numbers|curves", "Result that is plotted. Both are paid for together.", "numbers")
 
     def adapt_view(self, view: Any, question: Any) -> Any:
         """Return `view`, or for --show curves a `CurvesView` around it. Raises `Misuse` for curves of several
         categories."""
-        curves = of.parse_choice("show", self.show, {"numbers": False, "curves": True})
+        curves = options.parse_choice("show", self.show, {"numbers": False, "curves": True})
         if curves and getattr(question, "by", None) is not None:
             raise Misuse("show", "curves are drawn of one result; leave --by out, or show numbers")
         return CurvesView(view.settings, view.max_points, view) if curves else view
@@ -277,7 +289,7 @@ class CurvesView(ResultView):
 
 COMMANDS = (
     make_question_command(
-        "model-pair", "ModelPairQuestion", [ModelPairOptions, of.SplitOptions], [NumbersView],
+        "model-pair", "ModelPairQuestion", [ModelPairOptions, options.SplitOptions], [NumbersView],
         title="Two models on the same records: differences of areas, average precision, Brier scores and net benefit.",
         example="scored.parquet --label late --first p_old --second p_new --at 0.2",
         more="Both scores are counted together, so intervals are those of paired models.",
@@ -294,12 +306,12 @@ COMMANDS = (
         example="scored.csv --label kind --classes a,b,c --scores p_a,p_b,p_c --predicted guess",
     ),
     make_question_command(
-        "ordinal-classes", "OrdinalClassesQuestion", [OrdinalClassesOptions, of.SplitOptions], [NumbersView],
+        "ordinal-classes", "OrdinalClassesQuestion", [OrdinalClassesOptions, options.SplitOptions], [NumbersView],
         title="How well a score orders three classes: the volume under the ROC surface.",
         example="scored.csv --label stage --classes 1,2,3 --score marker",
     ),
     make_question_command(
-        "uplift", "UpliftQuestion", [UpliftOptions, of.SplitOptions, PictureOptions], [NumbersView],
+        "uplift", "UpliftQuestion", [UpliftOptions, options.SplitOptions, PictureOptions], [NumbersView],
         title="Gains over treatment: areas under uplift and Qini curves.",
         example="trial.parquet --outcome bought --treatment mailed --score gain",
     ),
@@ -309,7 +321,8 @@ COMMANDS = (
         example="fitted.csv --errors e10,e50,e90 --quantiles 0.1,0.5,0.9 --grid -10:10:80",
     ),
     make_question_command(
-        "predicted-observed", "PredictedObservedQuestion", [PredictedObservedOptions, of.SplitOptions], [NumbersView],
+        "predicted-observed", "PredictedObservedQuestion", [PredictedObservedOptions, options.SplitOptions],
+        [NumbersView],
         title="Predicted against observed numbers, in bins of similar predictions.",
         example="fitted.csv --predicted fare --observed paid --grid 0:50:10 --observed-grid 0:100:50",
     ),

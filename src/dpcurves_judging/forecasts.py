@@ -170,12 +170,12 @@ def _make_forecast(columns: Callable[[Any, Any], Table], first_number: str) -> F
     number. One that begins with "share" is told in percentage points.
     """
     return ForecastKind(
-        CLASSES,
-        columns,
-        _compute_error,
-        f"{first_number}, mean error",
-        _compute_half_width,
-        f"the {first_number}",
+        laws=CLASSES,
+        fill_columns=columns,
+        measure_error=_compute_error,
+        error_label=f"{first_number}, mean error",
+        half_width=_compute_half_width,
+        interval_label=f"the {first_number}",
         rehearsals=SLOW_REHEARSALS,
         compute_truth=_compute_exact_numbers,
     )

@@ -517,7 +517,15 @@ def estimate_area(curve: CDF, first_class: FirstClass, bits: BitCounts) -> UStat
 
     cells = float(np.diff(estimate_shares(curve)).max()) / 2
     value = min(max(bits.mean, 0.0), 1.0)
-    return UStatistic(value, cells, find_ends, curve.privacy, curve.notes, 0.0, 1.0)
+    return UStatistic(
+        value=value,
+        resolution=cells,
+        interval_function=find_ends,
+        privacy=curve.privacy,
+        notes=curve.notes,
+        least=0.0,
+        most=1.0,
+    )
 
 
 def simulate_edge_errors(curve: CDF, population: bool) -> FloatArray:

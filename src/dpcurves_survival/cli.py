@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
-from dpcurves.cli import options as of
+from dpcurves.cli import options
 from dpcurves.cli.ask_file import (
     FieldQuestions,
     covers_population,
@@ -41,18 +41,18 @@ def survival_question(**said: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class EventColumns(of.QuestionOptions):
+class EventColumns(options.QuestionOptions):
     """Options for the columns of times and of event indicators (censoring)."""
 
-    time: str = of.option("NAME", "A column of times: of the event, or of the end of observation without one.")
-    event: str = of.option("NAME", "A column that says whether the event was observed.")
-    event_value: str = of.option("LABEL", "Label of observed events.", "1", of.parse_label)
-    censored_value: str | None = of.optional(
+    time: str = options.option("NAME", "A column of times: of the event, or of the end of observation without one.")
+    event: str = options.option("NAME", "A column that says whether the event was observed.")
+    event_value: str = options.option("LABEL", "Label of observed events.", "1", options.parse_label)
+    censored_value: str | None = options.optional(
         "LABEL",
         "Label of censored records. Required for CSV files, and if --event-value is not one of 1, 0, -1, true, false.",
-        of.parse_label,
+        options.parse_label,
     )
-    measured_in: str = of.option("UNIT", "The unit of measurement, for the picture.", "")
+    measured_in: str = options.option("UNIT", "The unit of measurement, for the picture.", "")
 
 
 class SurvivalView(ResultView):
@@ -120,14 +120,16 @@ READ = "survival", "hazard", "numbers", "figure"
 
 
 @dataclass(frozen=True)
-class TimeReadingOptions(of.ReadingOptions):
+class TimeReadingOptions(options.ReadingOptions):
     """Options for results from released curves, and for statistics at times, at no further cost."""
 
-    show: str = of.option(
+    show: str = options.option(
         "incidence|numbers", "Result that is printed and plotted. Both are paid for together.", "incidence"
     )
-    until: str | None = of.optional("T", "With --show numbers: the time up to which means are restricted.")
-    at: str | None = of.optional("T,T,...", "With --show numbers: times at which the cumulative incidence is printed.")
+    until: str | None = options.optional("T", "With --show numbers: the time up to which means are restricted.")
+    at: str | None = options.optional(
+        "T,T,...", "With --show numbers: times at which the cumulative incidence is printed."
+    )
 
     def parse_times(self, shown: str, grid: Grid | None, since: str | None = None) -> Mapping[str, Any]:
         """Return the parsed times `until`, `at` and `since` of these options, as arguments of `SurvivalNumbers`.
@@ -137,13 +139,13 @@ class TimeReadingOptions(of.ReadingOptions):
                 or statistics are shown without times or without a grid.
         """
         if shown != "numbers" and (self.until, self.at, since) != (None, None, None):
-            options = "--until, --at and --since" if hasattr(self, "since") else "--until and --at"
-            raise Misuse("show", f"{options} need --show numbers")
+            option_names = "--until, --at and --since" if hasattr(self, "since") else "--until and --at"
+            raise Misuse("show", f"{option_names} need --show numbers")
         until, begin = (
-            None if text is None else of.parse_number(name, text)
+            None if text is None else options.parse_number(name, text)
             for name, text in (("until", self.until), ("since", since))
         )
-        at = () if self.at is None else of.parse_numbers("at", self.at)
+        at = () if self.at is None else options.parse_numbers("at", self.at)
         if shown == "numbers" and until is None and not at:
             raise Misuse("show", "add the times: --until T, or --at T,T")
         if grid is None and shown == "numbers":
@@ -157,17 +159,17 @@ class TimeReadingOptions(of.ReadingOptions):
 class SurvivalReadingOptions(TimeReadingOptions):
     """Options for results from survival curves at no further cost: statistics at times, hazards, a figure."""
 
-    show: str = of.option(
+    show: str = options.option(
         "|".join(READ), "Result that is printed and plotted. All results are paid for together.", READ[0]
     )
-    at: str | None = of.optional("T,T,...", "With --show numbers: times at which survival is printed.")
-    since: str | None = of.optional("T", "With --at: of those without an event up to this time.")
-    weights: str = of.option(
+    at: str | None = options.optional("T,T,...", "With --show numbers: times at which survival is printed.")
+    since: str | None = options.optional("T", "With --at: of those without an event up to this time.")
+    weights: str = options.option(
         "R,G",
         "Powers rho and gamma of Fleming and Harrington's weights of the test of two groups; further --by are strata.",
         "0,0",
     )
-    theme: str = of.option("light|dark|print", "The colours of the figure.", "light")
+    theme: str = options.option("light|dark|print", "The colours of the figure.", "light")
 
     def adapt_view(self, view: ResultView, question: Any) -> ResultView:
         """Return `view`, or a `SurvivalReadingView` of the result that --show, --weights and --theme request.
@@ -175,11 +177,11 @@ class SurvivalReadingOptions(TimeReadingOptions):
         Raises:
             Misuse: a word of --show or --theme is unknown, or the weights are not two numbers of at least 0.
         """
-        show = of.parse_choice("show", self.show, {word: word for word in READ})
-        rho, gamma = (*of.parse_numbers("weights", self.weights), None)[:2]
+        show = options.parse_choice("show", self.show, {word: word for word in READ})
+        rho, gamma = (*options.parse_numbers("weights", self.weights), None)[:2]
         if rho is None or gamma is None or min(rho, gamma) < 0:
             raise Misuse("weights", "two numbers of at least 0 are needed, as in 1,0 (rho,gamma)")
-        of.parse_choice("theme", self.theme, dict.fromkeys(("light", "dark", "print")))
+        options.parse_choice("theme", self.theme, dict.fromkeys(("light", "dark", "print")))
         times = self.parse_times(show, getattr(question, "grid", None), self.since)
         if show == "survival" and (rho, gamma) == (0.0, 0.0):
             return view
@@ -192,7 +194,7 @@ class CompetingRisksReadingOptions(TimeReadingOptions):
 
     def adapt_view(self, view: ResultView, question: Any) -> ResultView:
         """Return `view` for incidences, or a `SurvivalReadingView` for the statistics at times of --show numbers."""
-        show = of.parse_choice("show", self.show, {word: word for word in ("incidence", "numbers")})
+        show = options.parse_choice("show", self.show, {word: word for word in ("incidence", "numbers")})
         times = self.parse_times(show, question.grid)
         return view if show == "incidence" else SurvivalReadingView(view.settings, show=show, arguments=times)
 
@@ -263,38 +265,40 @@ class SurvivalReadingView(ResultView):
 
 
 @dataclass(frozen=True)
-class CauseColumns(of.QuestionOptions):
+class CauseColumns(options.QuestionOptions):
     """Options for the time and the cause of the first event."""
 
-    time: str = of.option("NAME", "A column of times: of the first event, or of the end of observation without one.")
-    event: str = of.option("NAME", "Column of the kind of event.")
-    causes: str = of.option("A,B,C", "Its values for events, declared in public; other values count as missing.")
-    censored_value: str = of.option("LABEL", "Label of censored records.", "0", of.parse_label)
-    measured_in: str = of.option("UNIT", "The unit of measurement, for the picture.", "")
+    time: str = options.option(
+        "NAME", "A column of times: of the first event, or of the end of observation without one."
+    )
+    event: str = options.option("NAME", "Column of the kind of event.")
+    causes: str = options.option("A,B,C", "Its values for events, declared in public; other values count as missing.")
+    censored_value: str = options.option("LABEL", "Label of censored records.", "0", options.parse_label)
+    measured_in: str = options.option("UNIT", "The unit of measurement, for the picture.", "")
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields of the question as the base class does, with `causes` parsed into a tuple of labels."""
-        return {**super().question_fields(defaults), "causes": of.parse_labels("causes", self.causes)}
+        return {**super().question_fields(defaults), "causes": options.parse_labels("causes", self.causes)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class EntryColumns(EventColumns):
     """Options for the columns of entries, of exits and of event indicators."""
 
-    entry: str = of.option("NAME", "A column of times from which on records are observed, on the axis of --time.")
-    entry_ties: str = of.option(
+    entry: str = options.option("NAME", "A column of times from which on records are observed, on the axis of --time.")
+    entry_ties: str = options.option(
         "after|before", "Who enters at a declared value comes after its events, as in R, or before them.", "after"
     )
 
 
 @dataclass(frozen=True)
-class ExaminationColumns(of.QuestionOptions):
+class ExaminationColumns(options.QuestionOptions):
     """Options for the columns of both examinations between which an event lies."""
 
-    last: str = of.option("NAME", "A column of times: the last look without the event.")
-    first: str = of.option("NAME", "A column of times: the first look with the event; empty or inf: not yet seen.")
-    measured_in: str = of.option("UNIT", "The unit of measurement, for the picture.", "")
-    missing_times: str = of.option(
+    last: str = options.option("NAME", "A column of times: the last look without the event.")
+    first: str = options.option("NAME", "A column of times: the first look with the event; empty or inf: not yet seen.")
+    measured_in: str = options.option("UNIT", "The unit of measurement, for the picture.", "")
+    missing_times: str = options.option(
         "open|excluded",
         "A missing time leaves that end of the interval open, as in R's interval2, or excludes the record.",
         "open",
@@ -302,28 +306,30 @@ class ExaminationColumns(of.QuestionOptions):
 
 
 @dataclass(frozen=True)
-class ScoreColumns(of.QuestionOptions):
+class ScoreColumns(options.QuestionOptions):
     """Options for a score that predicts an event before a horizon."""
 
-    score: str = of.option(
+    score: str = options.option(
         "NAME",
         "A column of predicted chances of an event before the horizon; or @FILE, a model in JSON.",
-        parse=of.read_score_source,
+        parse=options.read_score_source,
     )
-    time: str = of.option("NAME", "A column of times: of the event, or of the end of observation without one.")
-    event: str = of.option("NAME", "A column that says whether the event was observed.")
-    times: str = of.option(
-        "L:U:N", "Public cells of time, from the beginning to the horizon; a few are enough.", parse=of.parse_grid
+    time: str = options.option("NAME", "A column of times: of the event, or of the end of observation without one.")
+    event: str = options.option("NAME", "A column that says whether the event was observed.")
+    times: str = options.option(
+        "L:U:N", "Public cells of time, from the beginning to the horizon; a few are enough.", parse=options.parse_grid
     )
-    scores: str = of.option("L:U:N", "Public cells of scores.", "0:1:50", of.parse_grid)
-    groups: str = of.option("N", "Largest number of groups of similar scores.", "10", of.parse_integer_above_one)
-    event_value: str = of.option("LABEL", "The value of --event where it was observed.", "1", of.parse_label)
-    censored_value: str | None = of.optional(
+    scores: str = options.option("L:U:N", "Public cells of scores.", "0:1:50", options.parse_grid)
+    groups: str = options.option(
+        "N", "Largest number of groups of similar scores.", "10", options.parse_integer_above_one
+    )
+    event_value: str = options.option("LABEL", "The value of --event where it was observed.", "1", options.parse_label)
+    censored_value: str | None = options.optional(
         "LABEL",
         "Label of censored records. Required for CSV files, and if --event-value is neither 1 nor 0.",
-        of.parse_label,
+        options.parse_label,
     )
-    model: str = of.option(
+    model: str = options.option(
         "TEXT", "What pictures and JSON say about the model.", "the model is taken as public", name="--model-note"
     )
 
@@ -399,7 +405,7 @@ VIEWS = [ResultView, GroupedView]
 COMMANDS = (
     make_question_command(
         "survival", survival_question,
-        [EventColumns, of.AutoCells, of.SplitOptions, of.WeightOptions, SurvivalReadingOptions],
+        [EventColumns, options.AutoCells, options.SplitOptions, options.WeightOptions, SurvivalReadingOptions],
         [SurvivalView, GroupedSurvivalView],
         title="The time until an event, with censored records.",
         example="patients.parquet --time months --event died --grid 0:60:60",
@@ -408,7 +414,7 @@ COMMANDS = (
     ),
     make_question_command(
         "incidence", "CompetingRisksQuestion",
-        [CauseColumns, of.CellOptions, of.SplitOptions, CompetingRisksReadingOptions],
+        [CauseColumns, options.CellOptions, options.SplitOptions, CompetingRisksReadingOptions],
         [IncidenceView, GroupedIncidenceView],
         title="Competing risks: the time until the first of several kinds of event, with censored records.",
         example="patients.csv --time months --event outcome --causes relapse,death --grid 0:60:60",
@@ -419,7 +425,7 @@ COMMANDS = (
     ),
     make_question_command(
         "delayed-entry", "DelayedEntryQuestion",
-        [EntryColumns, of.CellOptions, of.SplitOptions, SurvivalReadingOptions],
+        [EntryColumns, options.CellOptions, options.SplitOptions, SurvivalReadingOptions],
         [SurvivalView, GroupedSurvivalView],
         title="The time until an event, of records that come under observation later (left truncation).",
         example="patients.parquet --entry age_in --time age_out --event died --grid 60:90:30",
@@ -427,13 +433,15 @@ COMMANDS = (
         "reads it as dpcurves survival does.",
     ),
     make_question_command(
-        "interval-censored", "IntervalCensoredQuestion", [ExaminationColumns, of.CellOptions, of.SplitOptions], VIEWS,
+        "interval-censored", "IntervalCensoredQuestion",
+        [ExaminationColumns, options.CellOptions, options.SplitOptions], VIEWS,
         title="The time until an event that is only known to lie between two examinations (interval censoring).",
         example="patients.csv --last seen_without --first seen_with --grid 0:24:12",
         more="Turnbull's estimate, from counts of pairs of cells.",
     ),
     make_question_command(
-        "survival-model", "SurvivalModelQuestion", [ScoreColumns, of.SplitOptions], [SurvivalModelView, GroupedView],
+        "survival-model", "SurvivalModelQuestion", [ScoreColumns, options.SplitOptions],
+        [SurvivalModelView, GroupedView],
         title="A model of survival at a horizon: calibration, time-dependent area, Brier score, Harrell's C-index.",
         example="scored.parquet --score risk --time months --event died --times 0:24:12",
         more="Records that are censored before the horizon are made up for by inverse censoring weights.",

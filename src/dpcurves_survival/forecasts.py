@@ -10,7 +10,7 @@ import numpy as np
 
 from dpcurves.arrays import FloatArray
 from dpcurves.data import Categories, Grid, Outside
-from dpcurves.forecasts import rehearsals as read
+from dpcurves.forecasts import rehearsals
 from dpcurves.forecasts.expected_errors import (
     AREA,
     AREA_REHEARSALS,
@@ -66,13 +66,14 @@ def survival_error(question: Any, curve: Survival, records: Columns, steps: Floa
 
 
 SURVIVAL_FORECAST = ForecastKind(
-    TIMES, _time_columns, survival_error, "share that survives, root mean square",
-    lambda curve, population: float(read.band_half_widths(curve, population)[1:].mean()),
-    "the band, on average", quarter_of_shares, SLOW_REHEARSALS,
+    laws=TIMES, fill_columns=_time_columns, measure_error=survival_error,
+    error_label="share that survives, root mean square",
+    half_width=lambda curve, population: float(rehearsals.band_half_widths(curve, population)[1:].mean()),
+    interval_label="the band, on average", uninformative_width=quarter_of_shares, rehearsals=SLOW_REHEARSALS,
 )  # fmt: skip
 
 
-def _trace_curve(curve: Survival) -> read.Traced:
+def _trace_curve(curve: Survival) -> rehearsals.Traced:
     """Return a curve along its grid, extrapolated past its end, with its band."""
     return (curve.x, curve.extrapolated_survival, *curve.band(LEVEL))
 
@@ -203,7 +204,7 @@ def _model_columns(question: Any, sample: Any) -> dict[str, Any]:
 
 def _auc_half_width(model: SurvivalModel, population: bool) -> float:
     """Return half the width of the interval of the area under the ROC curve at the confidence level of forecasts."""
-    return read.mean_half_width(model.auc.interval(LEVEL, population=population))
+    return rehearsals.mean_half_width(model.auc.interval(LEVEL, population=population))
 
 
 def _model_error(question: Any, model: SurvivalModel, records: Columns) -> float:
@@ -226,7 +227,9 @@ def _model_error(question: Any, model: SurvivalModel, records: Columns) -> float
 
 
 OF_MODELS = ForecastKind(
-    CLASSES, _model_columns, _model_error, AREA, _auc_half_width, "the area", quarter_of_shares, AREA_REHEARSALS,
+    laws=CLASSES, fill_columns=_model_columns, measure_error=_model_error, error_label=AREA,
+    half_width=_auc_half_width, interval_label="the area", uninformative_width=quarter_of_shares,
+    rehearsals=AREA_REHEARSALS,
 )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import options as of
+from . import options
 from .accounts import account_of, files_of, open_ledger, require_same_guarantee
 from .output import InputFile, IntervalSettings, Output, View, add_title
 from .terminal import (
@@ -174,7 +174,7 @@ def print_plan_notes(
             print_to_stderr(f"{name}{note}")
 
 
-def is_untyped(question: object, source: of.FormattedSourceOptions) -> bool:
+def is_untyped(question: object, source: options.FormattedSourceOptions) -> bool:
     """Return True if a question with automatic range reads a file without column types and names no unit."""
     is_range_automatic = (
         getattr(question, "is_plan_shown_first", False) and getattr(question, "measured_in", None) == ""
@@ -186,11 +186,11 @@ def is_untyped(question: object, source: of.FormattedSourceOptions) -> bool:
 class Terms:
     """Terms of a question to a table: data source, privacy loss, guarantee, and the account that is charged."""
 
-    source: of.FormattedSourceOptions
-    loss_options: of.LossAndDeltaOptions
-    guarantee: of.GuaranteeOptions
-    units: of.UnitCountOptions
-    paying_account: of.PayingAccountOptions
+    source: options.FormattedSourceOptions
+    loss_options: options.LossAndDeltaOptions
+    guarantee: options.GuaranteeOptions
+    units: options.UnitCountOptions
+    paying_account: options.PayingAccountOptions
 
     def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
         """Ask `question`, write the outputs and print the cost.
@@ -204,7 +204,7 @@ class Terms:
         output.require_distinct_files(*source_files, *ledger_files)
         output.require_writable()
         loss, request = self.loss_options.loss(), self.paying_account.request_id or secrets.token_hex(8)
-        of.require_matching_delta(question, loss)
+        options.require_matching_delta(question, loss)
         if loss.epsilon is not None and loss.epsilon > 10_000:  # above this epsilon the noise is almost always 0
             from ..privacy import format_loss
 
@@ -285,7 +285,7 @@ def _make_temporary_account(terms: Terms, loss: PrivacyLoss) -> Account:
 
 
 @contextmanager
-def report_failures_after_charge(payer: of.PayingAccountOptions) -> Iterator[None]:
+def report_failures_after_charge(payer: options.PayingAccountOptions) -> Iterator[None]:
     """Report a failure after the charge together with the request id of the charge."""
     from ..ledger.verification import OpenReceipt, receipt_of
 
@@ -314,7 +314,7 @@ def suppress_curve_warnings() -> Iterator[None]:
 # Declared commands: the class of the question, its option groups, and the views of its result.
 
 
-def build_question(kind: str | Callable[..., Any], *groups: of.QuestionOptions) -> Any:
+def build_question(kind: str | Callable[..., Any], *groups: options.QuestionOptions) -> Any:
     """Build a question from its class (or a function that makes it) and the fields that the option groups set."""
     from .. import curves
 
@@ -333,7 +333,7 @@ def build_question(kind: str | Callable[..., Any], *groups: of.QuestionOptions) 
 def make_question_command(
     word: str,
     kind: str | Callable[..., Any],
-    groups: Sequence[of.Group],
+    groups: Sequence[options.Group],
     views: Sequence[Any],
     *,
     title: str,
@@ -342,7 +342,7 @@ def make_question_command(
     epsilon: str = "1",
     adjacency: str = "replace-one",
     complete_question: Callable[[Any, Any], Any] | None = None,
-) -> of.Command:
+) -> options.Command:
     """Make a command that asks one question.
 
     Args:
@@ -359,7 +359,7 @@ def make_question_command(
     """
 
     def run_command(
-        terms: Terms, output: Output, row_filter: of.FilterOptions, **option_groups: of.QuestionOptions
+        terms: Terms, output: Output, row_filter: options.FilterOptions, **option_groups: options.QuestionOptions
     ) -> None:
         """Build the question and its view from the options, and answer it under `terms`."""
         question = row_filter.apply(build_question(kind, *option_groups.values()))
@@ -370,9 +370,10 @@ def make_question_command(
 
     example_line = f"Example: dpcurves {word} {example} --epsilon {epsilon} --adjacency {adjacency}"
     run_command.__name__, run_command.__doc__ = word, "\n\n    ".join(filter(None, (title, more, example_line)))
-    run_command.needs_grid = of.CellOptions in groups or of.AutoCells in groups  # type: ignore[attr-defined]
+    run_command.needs_grid = options.CellOptions in groups or options.AutoCells in groups  # type: ignore[attr-defined]
     run_command.__annotations__ = {
-        **{group.__name__: group for group in groups}, "row_filter": of.FilterOptions, "terms": Terms, "output": Output,
+        **{group.__name__: group for group in groups}, "row_filter": options.FilterOptions, "terms": Terms,
+        "output": Output,
     }  # fmt: skip
     return run_command
 
@@ -387,7 +388,7 @@ class FieldQuestions:
     """
 
     after: str
-    commands: tuple[of.Command, ...]
+    commands: tuple[options.Command, ...]
 
 
 LISTED = "dpcurves.questions"

@@ -8,7 +8,7 @@ from itertools import pairwise
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from . import options as of
+from . import options
 from .ask_file import describe_two_sample_tests
 from .output import MOST_BANDED, PlainView, ResultView, ViewTable
 from .terminal import Misuse, translate_argument_errors
@@ -113,7 +113,7 @@ def cdf_question(**question_fields: Any) -> Any:
         return CdfQuestion(**question_fields)
     needs_grid = next((name for name in ("by", "smooth", "method") if question_fields.get(name) is not None), None)
     if needs_grid is not None:
-        raise Misuse("grid", of.NEEDS_GRID.format(needs_grid))
+        raise Misuse("grid", options.NEEDS_GRID.format(needs_grid))
     return AutoRangeCdfQuestion(question_fields["column"], question_fields["measured_in"])
 
 
@@ -293,19 +293,19 @@ def _parse_estimator(argument: str, word: str) -> TableEstimator:
         "uniform-grid": histograms.UniformGridEstimator, "adaptive-grid": histograms.AdaptiveGridEstimator,
         "cells": histograms.CellEstimator,
     }  # fmt: skip
-    estimator: TableEstimator = of.parse_choice(argument, word, estimators)()
+    estimator: TableEstimator = options.parse_choice(argument, word, estimators)()
     return estimator
 
 
 @dataclass(frozen=True)
-class PlaneOptions(of.QuestionOptions):
+class PlaneOptions(options.QuestionOptions):
     """Options for two columns, their grids and the estimator."""
 
-    x: str = of.option("NAME", of.A_COLUMN)
-    y: str = of.option("NAME", "Second numeric column.")
-    x_grid: str = of.option("L:U:N", "Public cells of the first column, as for --grid.", parse=of.parse_grid)
-    y_grid: str = of.option("L:U:N", "Public cells of the second column.", parse=of.parse_grid)
-    estimator: str | None = of.optional(
+    x: str = options.option("NAME", options.A_COLUMN)
+    y: str = options.option("NAME", "Second numeric column.")
+    x_grid: str = options.option("L:U:N", "Public cells of the first column, as for --grid.", parse=options.parse_grid)
+    y_grid: str = options.option("L:U:N", "Public cells of the second column.", parse=options.parse_grid)
+    estimator: str | None = options.optional(
         "WORD",
         "refined-grid (the default), privtree, dawa, ahp, mwem, hierarchy, privelet, uniform-grid, "
         "adaptive-grid or cells.",
@@ -334,18 +334,20 @@ ALPHA = "alpha: the covered records may be this many more or fewer than requeste
 
 
 @dataclass(frozen=True)
-class MagnitudeOptions(of.QuestionOptions):
+class MagnitudeOptions(options.QuestionOptions):
     """Options for one or two numeric columns and the approximate size of their values."""
 
-    column: str = of.option("NAME", of.A_COLUMN)
-    smallest: str = of.option(
+    column: str = options.option("NAME", options.A_COLUMN)
+    smallest: str = options.option(
         "U",
         "Smallest bound tried, about the size of typical values, or auto. Bounds double from there.",
-        of.AUTO,
-        of.parse_magnitude,
+        options.AUTO,
+        options.parse_magnitude,
     )
-    and_column: str | None = of.optional("NAME", "Second column. Each column gets half of the loss.")
-    and_smallest: str | None = of.optional("U", "Smallest bound tried for the second column.", of.parse_positive_number)
+    and_column: str | None = options.optional("NAME", "Second column. Each column gets half of the loss.")
+    and_smallest: str | None = options.optional(
+        "U", "Smallest bound tried for the second column.", options.parse_positive_number
+    )
 
 
 def bounds_question(
@@ -392,19 +394,19 @@ COUNTED = "counted"
 
 def _parse_other(argument: str, word: str) -> bool:
     """Return whether values of no listed category are counted together. Raises `Misuse` for another word."""
-    return of.parse_choice(argument, word, {COUNTED: True, "missing": False})
+    return options.parse_choice(argument, word, {COUNTED: True, "missing": False})
 
 
 @dataclass(frozen=True)
-class CategoryOptions(of.QuestionOptions):
+class CategoryOptions(options.QuestionOptions):
     """Options for a column of categories, listed or selected."""
 
-    column: str = of.option("NAME", "Column of categories: text, numbers or truth values.")
-    categories: str | None = of.optional(
+    column: str = options.option("NAME", "Column of categories: text, numbers or truth values.")
+    categories: str | None = options.optional(
         "A,B,C", "Categories, declared in public. Without them, --delta or --universe selects those of many units."
     )
-    universe: str | None = of.optional("LETTERS:LENGTH", of.UNIVERSE)
-    other: str = of.option(
+    universe: str | None = options.optional("LETTERS:LENGTH", options.UNIVERSE)
+    other: str = options.option(
         "WORD", "Values of no listed category: counted (together, as other) or missing.", COUNTED, _parse_other
     )
 
@@ -422,18 +424,18 @@ class CategoryOptions(of.QuestionOptions):
             }
         if self.universe is not None:
             raise Misuse("universe", "categories are listed; leave --universe or --categories out")
-        labels = of.parse_labels("categories", self.categories)
+        labels = options.parse_labels("categories", self.categories)
         if len(set(labels)) < len(labels):
             raise Misuse("categories", "a category is declared twice; list each once")
         return {"by": Categories(self.column, labels), "other": _parse_other("other", self.other)}
 
 
 @dataclass(frozen=True)
-class BarOptions(of.ReadingOptions):
+class BarOptions(options.ReadingOptions):
     """Options for the order of bars, and for small counts that are left out."""
 
-    sort: str = of.option("ORDER", "Order of the categories: listed, count (the largest first) or name.", "listed")
-    suppress_below: str | None = of.optional(
+    sort: str = options.option("ORDER", "Order of the categories: listed, count (the largest first) or name.", "listed")
+    suppress_below: str | None = options.optional(
         "N", "Print released counts below this number as .., without bar. JSON files keep them."
     )
 
@@ -441,8 +443,10 @@ class BarOptions(of.ReadingOptions):
         """Return the view with this order and this least count. Raises `Misuse` for another order, or no number."""
         from ..curves.bar_chart import ORDERS
 
-        order = of.parse_choice("sort", self.sort, {order: order for order in ORDERS})
-        least = 0.0 if self.suppress_below is None else of.parse_positive_number("suppress-below", self.suppress_below)
+        order = options.parse_choice("sort", self.sort, {order: order for order in ORDERS})
+        least = (
+            0.0 if self.suppress_below is None else options.parse_positive_number("suppress-below", self.suppress_below)
+        )
         return replace(view, order=order, least_count=least)
 
 
@@ -486,21 +490,23 @@ class BarChartView(ResultView):
 
 
 @dataclass(frozen=True)
-class CrossTableOptions(of.QuestionOptions):
+class CrossTableOptions(options.QuestionOptions):
     """Options for two columns and their categories."""
 
-    rows: str = of.option("NAME", "Column of categories: one row per category.")
-    row_categories: str = of.option("A,B,C", "Its categories, declared in public. Other values count as missing.")
-    columns: str = of.option("NAME", "Another column of categories: one column per category.")
-    column_categories: str = of.option("A,B,C", "Its categories, declared in public. Other values count as missing.")
+    rows: str = options.option("NAME", "Column of categories: one row per category.")
+    row_categories: str = options.option("A,B,C", "Its categories, declared in public. Other values count as missing.")
+    columns: str = options.option("NAME", "Another column of categories: one column per category.")
+    column_categories: str = options.option(
+        "A,B,C", "Its categories, declared in public. Other values count as missing."
+    )
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
         """Return both columns with their declared categories."""
         from ..data import Categories
 
         return {
-            "rows": Categories(self.rows, of.parse_labels("row-categories", self.row_categories)),
-            "columns": Categories(self.columns, of.parse_labels("column-categories", self.column_categories)),
+            "rows": Categories(self.rows, options.parse_labels("row-categories", self.row_categories)),
+            "columns": Categories(self.columns, options.parse_labels("column-categories", self.column_categories)),
         }
 
 
@@ -526,19 +532,19 @@ class ContingencyView(ResultView):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BoundedColumn(of.ColumnOptions):
+class BoundedColumn(options.ColumnOptions):
     """Options for a numeric column and its public bounds."""
 
-    bounds: str = of.option(
+    bounds: str = options.option(
         "L:U", "Public clipping bounds: values outside are clipped. Or auto: part of the budget searches for bounds."
     )
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
         """Return the column and its bounds, without bounds for ``auto``. Raises `Misuse` for other texts."""
-        if self.bounds == of.AUTO:
+        if self.bounds == options.AUTO:
             return {name: value for name, value in super().question_fields(defaults).items() if name != "bounds"}
         try:
-            lower, upper = (of.parse_number("bounds", end) for end in self.bounds.split(":"))
+            lower, upper = (options.parse_number("bounds", end) for end in self.bounds.split(":"))
         except ValueError:
             raise Misuse("bounds", f"write lower:upper, as in 0:100, or auto; got {self.bounds!r}") from None
         question_fields = super().question_fields(defaults)

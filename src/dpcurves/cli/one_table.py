@@ -7,8 +7,7 @@ from importlib.metadata import entry_points
 from types import MappingProxyType
 from typing import Any
 
-from . import columns
-from . import options as of
+from . import columns, options
 from . import scores as models
 from .ask_file import LISTED, FieldQuestions, Terms, build_question, make_question_command
 from .options import Command
@@ -17,10 +16,10 @@ from .studies import study
 
 
 def scores(  # noqa: PLR0917
-    scored: of.ScoreOptions,
-    cells: of.AutoCells,
+    scored: options.ScoreOptions,
+    cells: options.AutoCells,
     showing: models.ShowOptions,
-    row_filter: of.FilterOptions,
+    row_filter: options.FilterOptions,
     terms: Terms,
     output: Output,
 ) -> None:
@@ -44,7 +43,8 @@ def scores(  # noqa: PLR0917
 STATISTICS = columns.SummaryView, columns.SummariesView
 COMMANDS = (
     make_question_command(
-        "cdf", columns.cdf_question, [of.SmoothColumn, of.OptionalEdgeCells, of.SplitOptions, of.WeightOptions],
+        "cdf", columns.cdf_question,
+        [options.SmoothColumn, options.OptionalEdgeCells, options.SplitOptions, options.WeightOptions],
         [ResultView, columns.QuartilesView],
         title="Distribution function of a column.",
         example="flights.csv --column arr_delay --grid -100:1300:4096",
@@ -54,7 +54,10 @@ COMMANDS = (
     ),
     make_question_command(
         "quantiles", columns.quantiles_question,
-        [of.ColumnOptions, of.OptionalHintedCells, of.SharesOptions, of.SplitOptions, of.WeightOptions],
+        [
+            options.ColumnOptions, options.OptionalHintedCells, options.SharesOptions, options.SplitOptions,
+            options.WeightOptions,
+        ],
         [columns.QuantilesView, columns.QuartilesView],
         title="Quantiles of a column.",
         example="flights.csv --column arr_delay --grid -100:1300:4096 --at 0.5,0.9",
@@ -66,7 +69,7 @@ COMMANDS = (
         ),
     ),
     make_question_command(
-        "histogram", columns.histogram_question, [of.ColumnOptions, of.AutoCells, of.SplitOptions],
+        "histogram", columns.histogram_question, [options.ColumnOptions, options.AutoCells, options.SplitOptions],
         [columns.HistogramView, columns.HistogramsView],
         title="Counts of records in cells.",
         example="flights.csv --column arr_delay --grid -60:180:16",
@@ -81,30 +84,31 @@ COMMANDS = (
     ),
     make_question_command(
         "summary", columns.make_summary_builder("SummaryQuestion", "mean"),
-        [columns.BoundedColumn, of.MOMENTS, of.SplitOptions, of.WeightOptions], STATISTICS,
+        [columns.BoundedColumn, options.MOMENTS, options.SplitOptions, options.WeightOptions], STATISTICS,
         title="Count, sum, mean and variance of a column.",
         example="flights.csv --column arr_delay --bounds -60:180",
     ),
     make_question_command(
-        "count", columns.count_question, [of.COUNTED_COLUMN, of.SplitOptions, of.WeightOptions], STATISTICS,
+        "count", columns.count_question, [options.COUNTED_COLUMN, options.SplitOptions, options.WeightOptions],
+        STATISTICS,
         title="Number of records, or of those that have a value in a column; with --weight, of those they represent.",
         example="flights.csv --by carrier=UA,AA", adjacency="add-remove",
     ),
     make_question_command(
         "sum", columns.make_summary_builder("SumQuestion", "sum"),
-        [columns.BoundedColumn, of.SplitOptions, of.WeightOptions], STATISTICS,
+        [columns.BoundedColumn, options.SplitOptions, options.WeightOptions], STATISTICS,
         title="Sum of a column, with its count and mean.",
         example="flights.csv --column arr_delay --bounds 0:180",
     ),
     make_question_command(
         "mean", columns.make_summary_builder("MeanQuestion", "mean"),
-        [columns.BoundedColumn, of.SplitOptions, of.WeightOptions], STATISTICS,
+        [columns.BoundedColumn, options.SplitOptions, options.WeightOptions], STATISTICS,
         title="Mean of a column, with its count, sum and variance.",
         example="flights.csv --column arr_delay --bounds -60:180",
     ),
     make_question_command(
         "variance", columns.make_summary_builder("VarianceQuestion", "variance"),
-        [columns.BoundedColumn, of.SplitOptions], STATISTICS,
+        [columns.BoundedColumn, options.SplitOptions], STATISTICS,
         title="Variance of a column, with its count, sum and mean.",
         example="flights.csv --column arr_delay --bounds -60:180",
     ),
@@ -114,7 +118,7 @@ COMMANDS = (
         example="flights.csv --rows carrier --row-categories UA,AA --columns late --column-categories 0,1",
     ),
     make_question_command(
-        "bounds", columns.bounds_question, [columns.MagnitudeOptions, of.COVERAGE], [columns.BoundsView],
+        "bounds", columns.bounds_question, [columns.MagnitudeOptions, options.COVERAGE], [columns.BoundsView],
         title="Private bounds on the values of a column, or of two columns: symmetric intervals around zero.",
         example="flights.csv --column arr_delay --smallest 10 --coverage 0.95",
         more="Each bound is a power of two times the smallest bound. A grid can then be chosen within the bounds.",
@@ -122,21 +126,22 @@ COMMANDS = (
     ),
     scores,
     make_question_command(
-        "roc", "RocQuestion", [of.ScoreOptions, of.ThresholdCells], [RocView],
+        "roc", "RocQuestion", [options.ScoreOptions, options.ThresholdCells], [RocView],
         title="ROC curve of a score, with its area (AUC).",
         example="scored.parquet --label late --score p_late",
         more="Scores lie in [0, 1] unless a grid is given; scores outside are counted separately. --at or --points "
         "name all thresholds; others then cost nothing under the same --request-id.",
     ),
     make_question_command(
-        "calibration", "CalibrationQuestion", [of.ScoreOptions, of.GROUPS, of.GroupedCells], [ResultView],
+        "calibration", "CalibrationQuestion", [options.ScoreOptions, options.GROUPS, options.GroupedCells],
+        [ResultView],
         title="Calibration curve of a score.",
         example="scored.parquet --label late --score p_late",
         more="Share of positive labels among records of similar score. Scores lie in [0, 1] unless a grid "
         "is given.",
     ),
     make_question_command(
-        "hosmer-lemeshow", "HosmerLemeshowQuestion", [of.ScoreOptions, of.GROUPS, of.GroupedCells],
+        "hosmer-lemeshow", "HosmerLemeshowQuestion", [options.ScoreOptions, options.GROUPS, options.GroupedCells],
         [HosmerLemeshowView],
         title="Hosmer-Lemeshow test of a score.",
         example="scored.parquet --label late --score p_late",
@@ -144,14 +149,16 @@ COMMANDS = (
         "sampling.",
     ),
     make_question_command(
-        "binned-residuals", "BinnedResidualsQuestion", [of.TwoClasses, of.ORIGIN, of.BINS, of.GroupedCells],
+        "binned-residuals", "BinnedResidualsQuestion",
+        [options.TwoClasses, options.ORIGIN, options.BINS, options.GroupedCells],
         [BinnedResidualsView],
         title="Mean residuals in bins of similar scores.",
         example="scored.parquet --label late --score p_late --model disjoint",
         more="Shows where the model predicts too much or too little. The envelope accounts for noise and sampling.",
     ),
     make_question_command(
-        "residuals", "ResidualPlotQuestion", [models.ResidualPlotOptions, of.ORIGIN, of.COVERAGE, of.CELLS],
+        "residuals", "ResidualPlotQuestion",
+        [models.ResidualPlotOptions, options.ORIGIN, options.COVERAGE, options.CELLS],
         [models.ResidualPlotView],
         title="Residuals against predictions.",
         example="fitted.parquet --predicted fare --residual error --unit-predicted 1 --unit-residual 1 --coverage 0.95 "
@@ -203,7 +210,7 @@ def commands_for_terms(terms: type[Any], *, plans: bool = False) -> dict[str, Co
     return {
         name: _bind_terms(command, terms, plans)
         for name, command in QUESTIONS.items()
-        if of.groups_of(command).get("terms") is Terms
+        if options.groups_of(command).get("terms") is Terms
     }
 
 
@@ -212,7 +219,7 @@ def _bind_terms(command: Command, kind: type[Any], plans: bool) -> Command:
     only plans.
     """
     own_groups = (Terms, Output) if plans else (Terms,)
-    option_groups = {name: group for name, group in of.groups_of(command).items() if group not in own_groups}
+    option_groups = {name: group for name, group in options.groups_of(command).items() if group not in own_groups}
 
     def run_command(terms: Any, **groups: Any) -> None:
         """Run the command under the given terms."""

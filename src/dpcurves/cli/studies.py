@@ -11,7 +11,7 @@ from textwrap import wrap
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
-from . import options as of
+from . import options
 from .ask_file import (
     FORGETFUL,
     UNTYPED,
@@ -61,21 +61,21 @@ STANDING = MappingProxyType({"NAME": "", "U": "1", "P": "0.95", "public|disjoint
 class ForecastOptions:
     """Options for a forecast of the error of a result and of the width of its interval."""
 
-    forecast: str | None = of.optional(
+    forecast: str | None = options.optional(
         "N",
         "Forecast the error of the result and the half width of the printed 95% interval, by simulating N records of "
         "several distributions (smooth, tied, one third zeros and others).",
     )
-    like: str | None = of.optional(
+    like: str | None = options.optional(
         "FILE",
         "Forecast for records distributed as in a released curve, as --json wrote it, at no further loss: as many "
         "records as the curve has, or --forecast N.",
     )
-    share_of_rows: str | None = of.optional(
+    share_of_rows: str | None = options.optional(
         "SHARE",
         "Your guess of the share of rows that pass --where, e.g. 0.1. Errors are relative to these; nothing is read.",
     )
-    plot: str | None = of.optional(
+    plot: str | None = options.optional(
         "FILE",
         "Plot the forecast for the least favourable distribution, with its band, to a .svg, .png or .pdf file. "
         "Without --forecast or --like, for the number of records in --units.",
@@ -88,24 +88,28 @@ class ForecastOptions:
 
     def parse_row_share(self) -> float | None:
         """Return the share of rows that pass the filter; None if it was not typed. Raises `Misuse` for other texts."""
-        return None if self.share_of_rows is None else of.parse_probability("share_of_rows", self.share_of_rows)
+        return None if self.share_of_rows is None else options.parse_probability("share_of_rows", self.share_of_rows)
 
-    def require_writable(self, units: of.UnitCountOptions) -> None:
+    def require_writable(self, units: options.UnitCountOptions) -> None:
         """Refuse a plot file that cannot be written, and a plot without a number of records."""
         Output(plot=self.plot).require_writable()
         if self.plot is not None and self._record_count(units) is None and self.like is None:
             raise Misuse("plot", "give the number of records, as --forecast N")
 
-    def _record_count(self, units: of.UnitCountOptions) -> int | None:
+    def _record_count(self, units: options.UnitCountOptions) -> int | None:
         """Return the number of simulated records, or None to take it from a released curve or to forecast nothing."""
         if self.forecast is not None:
-            return of.parse_integer("forecast", self.forecast)
+            return options.parse_integer("forecast", self.forecast)
         if self.like is not None or self.plot is None or units.units is None:
             return None
-        return of.parse_integer("units", units.units)
+        return options.parse_integer("units", units.units)
 
     def compute(
-        self, question: Question[Any], loss: PrivacyLoss, guarantee: of.GuaranteeOptions, units: of.UnitCountOptions
+        self,
+        question: Question[Any],
+        loss: PrivacyLoss,
+        guarantee: options.GuaranteeOptions,
+        units: options.UnitCountOptions,
     ) -> Forecast | None:
         """Return the forecast that was asked for, else a short one for the public number of records, if it is known and
         the question can be forecast."""
@@ -140,15 +144,15 @@ class ForecastOptions:
 class DryRunTerms:
     """Terms of a question that is planned and not asked."""
 
-    loss_options: of.LossAndDeltaOptions
-    guarantee: of.GuaranteeOptions
-    units: of.UnitCountOptions
+    loss_options: options.LossAndDeltaOptions
+    guarantee: options.GuaranteeOptions
+    units: options.UnitCountOptions
     forecast_options: ForecastOptions
 
     def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
         """Print the privacy loss and the expected errors of the question's result."""
         loss = self.loss_options.loss()
-        of.require_matching_delta(question, loss)
+        options.require_matching_delta(question, loss)
         self.forecast_options.require_writable(self.units)
         errors = self.forecast_options.compute(question, loss, self.guarantee, self.units)
         if errors is not None:
@@ -167,8 +171,8 @@ class DryRunTerms:
 def _forecast_shortly(
     question: Question[Any],
     loss: PrivacyLoss,
-    guarantee: of.GuaranteeOptions,
-    units: of.UnitCountOptions,
+    guarantee: options.GuaranteeOptions,
+    units: options.UnitCountOptions,
     share: float | None,
 ) -> Forecast | None:
     """Return a forecast of two releases for each distribution of records; None if the number of records is not public,
@@ -221,18 +225,18 @@ def _forecast_table(expectations: Forecast) -> Table:
     return table
 
 
-def make_plan_commands(questions: Mapping[str, of.Command]) -> dict[str, of.Command]:
+def make_plan_commands(questions: Mapping[str, options.Command]) -> dict[str, options.Command]:
     """Return the plan command of each question to one table. It takes the question's options and prints the errors."""
     return {
         name: _make_plan_command(command)
         for name, command in questions.items()
-        if of.groups_of(command).get("terms") is Terms
+        if options.groups_of(command).get("terms") is Terms
     }
 
 
-def _make_plan_command(command: of.Command) -> of.Command:
+def _make_plan_command(command: options.Command) -> options.Command:
     """Return the command that plans the question of `command` and does not ask it."""
-    option_groups = {name: group for name, group in of.groups_of(command).items() if group not in (Terms, Output)}
+    option_groups = {name: group for name, group in options.groups_of(command).items() if group not in (Terms, Output)}
 
     def run_command(rehearsal: DryRunTerms, **groups: Any) -> None:
         """Print the plan of the question that the options describe."""
@@ -249,8 +253,8 @@ def _make_plan_command(command: of.Command) -> of.Command:
 def print_question_plan(
     question: Question[Any],
     loss: PrivacyLoss,
-    guarantee: of.GuaranteeOptions,
-    units: of.UnitCountOptions,
+    guarantee: options.GuaranteeOptions,
+    units: options.UnitCountOptions,
     footer: str = "",
     *,
     share: float | None = None,
@@ -311,13 +315,13 @@ def show_plans(
 def study(
     *,
     study: Annotated[str, Argument(metavar="STUDY", help="TOML or JSON file with epsilon or rho, and questions.")],
-    source: of.FormattedSourceOptions,
-    guarantee: of.GuaranteeOptions,
-    units: of.UnitCountOptions,
+    source: options.FormattedSourceOptions,
+    guarantee: options.GuaranteeOptions,
+    units: options.UnitCountOptions,
     ledger: Annotated[
         str | None, Option(help="Ledger that is charged. With a ledger, a second run is free.", metavar="URL")
     ] = None,
-    dataset: Annotated[str | None, Option(help=of.ACCOUNT, metavar="NAME")] = None,
+    dataset: Annotated[str | None, Option(help=options.ACCOUNT, metavar="NAME")] = None,
     out: Annotated[str, Option(help="Folder for the curves, the plots and the page.", metavar="DIR")] = "study",
     title: Annotated[str | None, Option(help="Title of the page, instead of the title in STUDY.")] = None,
     model_card: Annotated[
@@ -350,10 +354,10 @@ def study(
         return
     delta = str(parsed_study.loss.delta) if parsed_study.loss.delta else None
     if parsed_study.loss.epsilon is None:
-        loss_options = of.LossAndDeltaOptions(rho=str(parsed_study.loss.rho), delta=delta)
+        loss_options = options.LossAndDeltaOptions(rho=str(parsed_study.loss.rho), delta=delta)
     else:
-        loss_options = of.LossAndDeltaOptions(epsilon=str(parsed_study.loss.epsilon), delta=delta)
-    terms = Terms(source, loss_options, guarantee, units, of.PayingAccountOptions(ledger, dataset, None))
+        loss_options = options.LossAndDeltaOptions(epsilon=str(parsed_study.loss.epsilon), delta=delta)
+    terms = Terms(source, loss_options, guarantee, units, options.PayingAccountOptions(ledger, dataset, None))
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)

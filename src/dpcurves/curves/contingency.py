@@ -498,7 +498,15 @@ class _PairCounts(SimulatedCounts):
                 likely_pairs, _count_all_pairs(float(self.likely_counts.sum())), self._count_pairs_untied_in_both
             )
         )
-        return UStatistic(estimate, tied_share, compute_interval, self.privacy, self.notes, -1.0, 1.0)
+        return UStatistic(
+            value=estimate,
+            resolution=tied_share,
+            interval_function=compute_interval,
+            privacy=self.privacy,
+            notes=self.notes,
+            least=-1.0,
+            most=1.0,
+        )
 
     @property
     def _count_pairs_untied_in_both(self) -> float:

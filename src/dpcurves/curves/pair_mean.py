@@ -334,4 +334,12 @@ def _build_u_statistic(
     lowest = float(np.min(kernel.mean - kernel.max_deviation))
     highest = float(np.max(kernel.mean + kernel.max_deviation))
     resolution = float(shares @ kernel.max_deviation @ shares)
-    return UStatistic(value, resolution, compute_interval, curve.privacy, curve.notes, lowest, highest)
+    return UStatistic(
+        value=value,
+        resolution=resolution,
+        interval_function=compute_interval,
+        privacy=curve.privacy,
+        notes=curve.notes,
+        least=lowest,
+        most=highest,
+    )

@@ -225,13 +225,13 @@ def renyi2_entropy(curve: CDF | Histogram) -> UStatistic:
         return compute_entropy(high), compute_entropy(low)
 
     return UStatistic(
-        compute_entropy(collision.value),
-        0.0,
-        compute_interval,
-        collision.privacy,
-        collision.notes,
-        0.0,
-        compute_entropy(smallest),
+        value=compute_entropy(collision.value),
+        resolution=0.0,
+        interval_function=compute_interval,
+        privacy=collision.privacy,
+        notes=collision.notes,
+        least=0.0,
+        most=compute_entropy(smallest),
     )
 
 
@@ -276,7 +276,15 @@ def area_between(negatives: CDF, positives: CDF) -> UStatistic:
     value = float(mann_whitney_statistic(first.likely_counts, second.likely_counts))
     ties = float((first.shares * second.shares * first.is_open).sum()) / 2
     notes = (*negatives.notes, *(note for note in positives.notes if note not in negatives.notes))
-    return UStatistic(value, ties, compute_interval, negatives.privacy, notes, 0.0, 1.0)
+    return UStatistic(
+        value=value,
+        resolution=ties,
+        interval_function=compute_interval,
+        privacy=negatives.privacy,
+        notes=notes,
+        least=0.0,
+        most=1.0,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -404,7 +412,15 @@ class _MeasuredCells:
             return compute_basic_interval(found, statistic(self.simulate_counts(population)) - about, level, population)
 
         value, notes = min(max(found - self._estimate_bias(statistic, about), least), most), self.curve.notes
-        return UStatistic(value, resolution, compute_interval, self.curve.privacy, notes, least, most)
+        return UStatistic(
+            value=value,
+            resolution=resolution,
+            interval_function=compute_interval,
+            privacy=self.curve.privacy,
+            notes=notes,
+            least=least,
+            most=most,
+        )
 
     def _estimate_bias(self, statistic: Statistic, about: float) -> float:
         """Return what noise adds to a statistic on average; `about` is the statistic of the likely counts. Each draw

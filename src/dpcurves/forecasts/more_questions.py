@@ -11,7 +11,7 @@ import numpy as np
 from .. import curves
 from ..arrays import FloatArray
 from ..data import HUNDREDTHS, Grid, Weights
-from . import rehearsals as read
+from . import rehearsals
 from .expected_errors import (
     AREA,
     AREA_REHEARSALS,
@@ -37,13 +37,13 @@ def synthesise_weights(question: Any, size: int) -> FloatArray:
     )
 
 
-def weight_steps(question: Any, records: read.Columns) -> FloatArray:
+def weight_steps(question: Any, records: rehearsals.Columns) -> FloatArray:
     """Return weights in the steps in which they are counted; 0 if missing."""
     weights = np.asarray(records[question.weight], dtype=np.float64)
     return np.maximum(Weights(question.weight, question.weight_cap).to_steps(weights), 0).astype(np.float64)
 
 
-def _weight_share_below(question: Any, edges: FloatArray, grid: Grid, records: read.Columns) -> FloatArray:
+def _weight_share_below(question: Any, edges: FloatArray, grid: Grid, records: rehearsals.Columns) -> FloatArray:
     """Return the exact share of the records' weight below each edge, (edges,)."""
     values, steps = np.asarray(records[question.column], dtype=np.float64), weight_steps(question, records)
     is_present = ~np.isnan(values)
@@ -61,30 +61,30 @@ def _fill_weighted_columns(question: Any, places: FloatArray) -> Table:
     }
 
 
-def _weighted_error(question: Any, result: curves.CDF | curves.Quantiles, records: read.Columns) -> float:
+def _weighted_error(question: Any, result: curves.CDF | curves.Quantiles, records: rehearsals.Columns) -> float:
     """Return the root mean square error over edges of a curve, or the mean absolute error in share of quantiles."""
     if isinstance(result, curves.Quantiles):
         edges = np.unique(np.concatenate([result.cells.ravel(), result.x]))
         edges = edges[np.isfinite(edges)]
         below = _weight_share_below(question, edges, question.grid, records)
         return float(np.mean(np.abs(np.interp(result.x, edges, below) - result.p)))
-    return read.root_mean_square_error(result.y, _weight_share_below(question, result.x, question.grid, records))
+    return rehearsals.root_mean_square_error(result.y, _weight_share_below(question, result.x, question.grid, records))
 
 
 def largest_half_width(found: curves.CDF | curves.Quantiles, population: bool) -> float:
     """Return half the largest width of a curve's band, or of the quantiles' intervals, at `LEVEL`, in shares."""
     curve: Any = found.curve if isinstance(found, curves.Quantiles) else found
-    return float(read.band_half_widths(curve, population).max())
+    return float(rehearsals.band_half_widths(curve, population).max())
 
 
 WEIGHTED = ForecastKind(
-    PLACES,
-    _fill_weighted_columns,
-    _weighted_error,
-    "share of the weight below an edge or a quantile",
-    largest_half_width,
-    "the band, at its widest",
-    quarter_of_shares,
+    laws=PLACES,
+    fill_columns=_fill_weighted_columns,
+    measure_error=_weighted_error,
+    error_label="share of the weight below an edge or a quantile",
+    half_width=largest_half_width,
+    interval_label="the band, at its widest",
+    uninformative_width=quarter_of_shares,
 )
 
 
@@ -97,7 +97,7 @@ def _fill_summed_columns(question: Any, places: FloatArray) -> Table:
     }
 
 
-def _weighted_number_error(question: Any, result: curves.WeightedSummary, records: read.Columns) -> float:
+def _weighted_number_error(question: Any, result: curves.WeightedSummary, records: rehearsals.Columns) -> float:
     """Return the absolute error of a weighted number; half the width of its interval if it is unknown."""
     values, steps = np.asarray(records[question.column], dtype=np.float64), weight_steps(question, records)
     is_present = ~np.isnan(values)
@@ -106,7 +106,7 @@ def _weighted_number_error(question: Any, result: curves.WeightedSummary, record
     total = float(weights.sum())
     exact = {"count": total, "sum": float((weights * values).sum()), "mean": float(np.average(values, weights=weights))}
     error = abs(result.value - exact[result.statistic])
-    return read.number_half_width(result, False) if np.isnan(error) else error
+    return rehearsals.number_half_width(result, False) if np.isnan(error) else error
 
 
 def _uninformative_width(question: Any, size: int) -> float:
@@ -120,15 +120,15 @@ def _uninformative_width(question: Any, size: int) -> float:
 
 
 WEIGHTED_NUMBER = ForecastKind(
-    PLACES,
-    _fill_summed_columns,
-    _weighted_number_error,
-    "the weighted number, mean error",
-    read.number_half_width,
-    "the number",
-    _uninformative_width,
-    NUMBER_REHEARSALS,
-    WIDTH_REHEARSALS,
+    laws=PLACES,
+    fill_columns=_fill_summed_columns,
+    measure_error=_weighted_number_error,
+    error_label="the weighted number, mean error",
+    half_width=rehearsals.number_half_width,
+    interval_label="the number",
+    uninformative_width=_uninformative_width,
+    rehearsals=NUMBER_REHEARSALS,
+    width_rehearsals=WIDTH_REHEARSALS,
 )
 
 
@@ -146,7 +146,7 @@ def _fill_unbounded_column(question: Any, places: FloatArray) -> Table:
     return {question.column: 1 + VALUE_RANGE * places}
 
 
-def _rank_error(question: Any, result: curves.CDF | curves.Quantiles, records: read.Columns) -> float:
+def _rank_error(question: Any, result: curves.CDF | curves.Quantiles, records: rehearsals.Columns) -> float:
     """Return the mean absolute error in rank of the requested quantiles, or of the deciles of a curve."""
     values = np.asarray(records[question.column], dtype=np.float64)
     ordered = np.sort(values[~np.isnan(values)])
@@ -157,24 +157,26 @@ def _rank_error(question: Any, result: curves.CDF | curves.Quantiles, records: r
 
 
 UNBOUNDED = ForecastKind(
-    PLACES,
-    _fill_unbounded_column,
-    _rank_error,
-    "share below a quantile, mean error",
-    largest_half_width,
-    "the band, at its widest",
-    quarter_of_shares,
+    laws=PLACES,
+    fill_columns=_fill_unbounded_column,
+    measure_error=_rank_error,
+    error_label="share below a quantile, mean error",
+    half_width=largest_half_width,
+    interval_label="the band, at its widest",
+    uninformative_width=quarter_of_shares,
 )
 
 
 UNBOUNDED_HISTOGRAM = ForecastKind(
-    PLACES,
-    _fill_unbounded_column,
-    lambda question, found, records: read.histogram_error(question.with_grid(found.grid), found, records),
-    "records in a cell, root mean square",
-    read.interval_half_width,
-    "each cell, simultaneously",
-    lambda question, size: size / 4,
+    laws=PLACES,
+    fill_columns=_fill_unbounded_column,
+    measure_error=lambda question, found, records: rehearsals.histogram_error(
+        question.with_grid(found.grid), found, records
+    ),
+    error_label="records in a cell, root mean square",
+    half_width=rehearsals.interval_half_width,
+    interval_label="each cell, simultaneously",
+    uninformative_width=lambda question, size: size / 4,
 )
 NUMBERS: Mapping[type[Any], Callable[[Any, int], float]] = {
     curves.AutoRangeSumQuestion: lambda question, size: size * VALUE_RANGE / 4,
@@ -183,14 +185,14 @@ NUMBERS: Mapping[type[Any], Callable[[Any, int], float]] = {
     curves.AutoRangeSummaryQuestion: lambda question, size: VALUE_RANGE / 4,
 }
 UNBOUNDED_SCORES = ForecastKind(
-    CLASSES,
-    lambda question, drawn: fill_class_columns(question.with_grid(HUNDREDTHS), drawn),
-    read.scores_error,
-    AREA,
-    read.area_half_width,
-    "the area",
-    quarter_of_shares,
-    SLOW_REHEARSALS,
+    laws=CLASSES,
+    fill_columns=lambda question, drawn: fill_class_columns(question.with_grid(HUNDREDTHS), drawn),
+    measure_error=rehearsals.scores_error,
+    error_label=AREA,
+    half_width=rehearsals.area_half_width,
+    interval_label="the area",
+    uninformative_width=quarter_of_shares,
+    rehearsals=SLOW_REHEARSALS,
 )
 
 
@@ -205,15 +207,15 @@ FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType(
         curves.AutoRangeHistogramQuestion: UNBOUNDED_HISTOGRAM,
         **{
             kind: ForecastKind(
-                PLACES,
-                _fill_unbounded_column,
-                read.number_error,
-                f"{name}, mean error",
-                read.number_half_width,
-                f"the {name}",
-                nothing,
-                AREA_REHEARSALS,
-                WIDTH_REHEARSALS,
+                laws=PLACES,
+                fill_columns=_fill_unbounded_column,
+                measure_error=rehearsals.number_error,
+                error_label=f"{name}, mean error",
+                half_width=rehearsals.number_half_width,
+                interval_label=f"the {name}",
+                uninformative_width=nothing,
+                rehearsals=AREA_REHEARSALS,
+                width_rehearsals=WIDTH_REHEARSALS,
             )
             for kind, nothing in NUMBERS.items()
             for name in [kind.BOUNDED_QUESTION.STATISTIC]

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from dpcurves.cli import options as of
+from dpcurves.cli import options
 from dpcurves.cli.accounts import require_lasting
 from dpcurves.cli.ask_file import Terms, deliver_with_notes, suppress_curve_warnings
 from dpcurves.cli.options import Command, format_label, option
@@ -50,7 +50,7 @@ class ServerOptions:
     task: str = option("FILE,...", "Task documents, separated by commas.")
     identity: str = option("FOLDER", "Folder with this server's keys.")
     store: str = option("URL", "Database of reports and ledger: sqlite:///a0.db, or postgresql+psycopg://...")
-    listen: str | None = of.optional("HOST:PORT", "Address to listen at; default: the URL in the task.")
+    listen: str | None = options.optional("HOST:PORT", "Address to listen at; default: the URL in the task.")
     peer: str = option("URL", "URL of the other server; default: its URL in the task.", "")
     timeout: str = option("SECONDS", "Timeout for answers of the other server.", "60")
     connections: str = option("N", "Most open connections, in addition to the other server's.", "512")
@@ -71,8 +71,8 @@ class ServerOptions:
 class RenamedColumns:
     """Options for the names of the task's columns in the owner's table."""
 
-    column: str | None = of.optional("NAME", "Name of the task's column in DATA, if it differs.")
-    label: str | None = of.optional("NAME", "Name of the task's column of labels in DATA, if it differs.")
+    column: str | None = options.optional("NAME", "Name of the task's column in DATA, if it differs.")
+    label: str | None = options.optional("NAME", "Name of the task's column of labels in DATA, if it differs.")
 
     def rename_axes(self, task: Task) -> tuple[Axis | Categories, ...]:
         """Return the axes of the task, with the column names of the table, also in its filter."""
@@ -110,7 +110,7 @@ class EarlierRecords:
         """
         from ..serving.two_servers.report_set import EarlierPolicy
 
-        return of.parse_choice(
+        return options.parse_choice(
             "on_conflict", self.on_conflict, {"keep": EarlierPolicy.STAYS, "replace": EarlierPolicy.GIVES_WAY}
         )
 
@@ -130,7 +130,8 @@ def aggregator(running: ServerOptions, watching: MonitoringOptions) -> None:
 
     require_lasting(running.store)
     limits = Limits(
-        of.parse_integer("connections", running.connections), of.parse_integer("header_timeout", running.header_timeout)
+        options.parse_integer("connections", running.connections),
+        options.parse_integer("header_timeout", running.header_timeout),
     )
     people = [TaskFile(file) for file in running.task.split(",")]
     if any(document.is_of_people for document in people):
@@ -141,7 +142,7 @@ def aggregator(running: ServerOptions, watching: MonitoringOptions) -> None:
         raise Misuse("workers", "needs --jobs too, a folder or URL that all workers can reach; add it")
     server = Aggregator(
         party, tasks, Identity.load(Path(running.identity)), running.store, running.peer,
-        of.parse_integer("timeout", running.timeout), limits, watching.create_monitoring(), running.jobs,
+        options.parse_integer("timeout", running.timeout), limits, watching.create_monitoring(), running.jobs,
         running.workers,
     )  # fmt: skip
     listen = running.listen or tasks[0].servers[party].url.removeprefix("https://").rstrip("/")
@@ -169,7 +170,7 @@ def _serve_people(
 
 
 def contribute(
-    source: of.SourceOptions, document: TaskFile, bearer: Bearer, renamed: RenamedColumns, before: EarlierRecords
+    source: options.SourceOptions, document: TaskFile, bearer: Bearer, renamed: RenamedColumns, before: EarlierRecords
 ) -> None:
     """Send the records of a file to both servers, as secret shares.
 
@@ -204,7 +205,7 @@ SERVER_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"aggregator"
 
 
 def pair(
-    source: of.SourceOptions, document: TaskFile, bearer: Bearer, meeting: MeetingOptions, before: EarlierRecords
+    source: options.SourceOptions, document: TaskFile, bearer: Bearer, meeting: MeetingOptions, before: EarlierRecords
 ) -> None:
     """Take part in a task of pairs with the values of a file.
 
@@ -231,7 +232,7 @@ def pair(
     take_part(task, source, bearer, meeting)
 
 
-def _send_shares(task: PairTask, source: of.SourceOptions, bearer: Bearer, before: EarlierRecords) -> None:
+def _send_shares(task: PairTask, source: options.SourceOptions, bearer: Bearer, before: EarlierRecords) -> None:
     """Send secret shares of the values in the file to both servers, and print how many people were new to them."""
     from ..pairs.task import read_values
     from ..serving.two_servers.owner import Contribution, read_owner_ticket
@@ -257,7 +258,9 @@ COVERED = MappingProxyType({"for_these_records": False, "for_the_population": Tr
 class AnswerOptions:
     """Options for the JSON output file and the confidence level."""
 
-    json: str | None = of.optional("FILE", "Write the answer as JSON to this file; - writes it to standard output.")
+    json: str | None = options.optional(
+        "FILE", "Write the answer as JSON to this file; - writes it to standard output."
+    )
     level: str = option("P", "Confidence level of intervals.", "0.95")
 
     def output(self) -> Output:
@@ -353,7 +356,7 @@ class TaskServers:
 
     document: TaskFile
     bearer: Bearer
-    accepts_unproved: bool = of.flag(
+    accepts_unproved: bool = options.flag(
         "--unproved", "Accept answers without proofs, in tasks whose servers must prove them."
     )
 
@@ -430,15 +433,15 @@ def _select_count_questions(questions: Mapping[str, Command]) -> list[tuple[str,
     return [
         (name, command)
         for name, command in questions.items()
-        if of.groups_of(command).get("terms") is Terms and name not in NO_COUNTS
+        if options.groups_of(command).get("terms") is Terms and name not in NO_COUNTS
     ]
 
 
 def _has_one_grid(command: Command) -> bool:
     """Return True if a question counts cells of one column of numbers, whose grid the task declares."""
-    groups = of.groups_of(command)
-    along = any(issubclass(group, of.CellOptions) for group in groups.values())
-    return along and not of.names_of(groups.values()) & SECOND
+    groups = options.groups_of(command)
+    along = any(issubclass(group, options.CellOptions) for group in groups.values())
+    return along and not options.names_of(groups.values()) & SECOND
 
 
 def _create_ask_command(name: str, command: Command) -> Command:
@@ -446,7 +449,7 @@ def _create_ask_command(name: str, command: Command) -> Command:
     declares.
     """
     question_groups = {
-        group_name: group for group_name, group in of.groups_of(command).items() if group not in (Terms, Output)
+        group_name: group for group_name, group in options.groups_of(command).items() if group not in (Terms, Output)
     }
     has_one_grid = _has_one_grid(command)
 
@@ -455,14 +458,14 @@ def _create_ask_command(name: str, command: Command) -> Command:
         task = servers.read_task(output)
         declared: dict[str, Any] = {"where": task.where or None}
         if has_one_grid:
-            declared = options_from_task(task, of.names_of(question_groups.values()))
+            declared = options_from_task(task, options.names_of(question_groups.values()))
         arguments = {
-            group_name: of.build_group(type(group), of.values_of(group) | declared)
+            group_name: options.build_group(type(group), options.values_of(group) | declared)
             for group_name, group in groups.items()
         }
         command(**arguments, terms=TaskTerms(task, servers), output=output)
 
-    remaining = of.names_of(question_groups.values()) - _list_declared_options(command)
+    remaining = options.names_of(question_groups.values()) - _list_declared_options(command)
     ask_question.__name__, ask_question.__doc__ = command.__name__, _help_text(name, command.__doc__ or "", remaining)
     ask_question.__annotations__ = {"servers": TaskServers, **question_groups, "output": Output}
     return ask_question
@@ -471,10 +474,10 @@ def _create_ask_command(name: str, command: Command) -> Command:
 def _help_text(name: str, doc: str, remaining: frozenset[str]) -> str:
     """Return the help text: the question's first sentence, and its example with the remaining options."""
     sentence, *_, example = doc.split("\n\n")
-    options = (
+    option_texts = (
         f" --{option} {value}" for option, value in OPTION.findall(example) if option.replace("-", "_") in remaining
     )
-    return f"{sentence}\n\nExample: dpcurves ask {name} {ADDRESS}{''.join(options)}"
+    return f"{sentence}\n\nExample: dpcurves ask {name} {ADDRESS}{''.join(option_texts)}"
 
 
 def options_from_task(task: Task, names: frozenset[str]) -> dict[str, str | list[str] | None]:

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 from warnings import catch_warnings, simplefilter
 
-from dpcurves.cli import options as of
+from dpcurves.cli import options
 from dpcurves.cli.options import Argument, Option
 from dpcurves.cli.terminal import Misuse, make_console, print_to_console, require_packages, show_spinner
 
@@ -34,7 +34,7 @@ PUBLIC = "the sample must be public: published or synthetic records, never a par
 def suggest(
     sample: Annotated[str, Argument(metavar="SAMPLE", help="Small file of public records: CSV or Parquet.")],
     *,
-    column: Annotated[str, Option(help=of.A_COLUMN, metavar="NAME")],
+    column: Annotated[str, Option(help=options.A_COLUMN, metavar="NAME")],
     cells: Annotated[str, Option(help="Number of cells to propose.", metavar="N")] = "256",
 ) -> None:
     """Propose a grid for a task from a small public sample. Two servers and the local model cannot search for a grid.
@@ -45,7 +45,7 @@ def suggest(
     Example: dpcurves task suggest published.csv --column amount
     """
     low, high, central_range = _find_sample_range(sample, column)
-    grid = propose_grid(low, high, central_range, of.parse_integer("cells", cells))
+    grid = propose_grid(low, high, central_range, options.parse_integer("cells", cells))
     print_to_console(make_console(), f"--grid {grid}", PUBLIC)
 
 
@@ -119,27 +119,27 @@ require_extra = partial(
 class ServerKeyOptions:
     """Options for a server's folder of keys, and for its URL."""
 
-    folder: str = of.argument("FOLDER", "Folder for its keys; created if missing.")
-    url: str = of.option("URL", "URL of the server: https://host:port.")
+    folder: str = options.argument("FOLDER", "Folder for its keys; created if missing.")
+    url: str = options.option("URL", "URL of the server: https://host:port.")
 
 
 @dataclass(frozen=True)
 class KeyRotationOptions:
     """Options for the folder of keys that are rotated."""
 
-    folder: str = of.argument("FOLDER", "Folder with its keys.")
-    url: str | None = of.optional("URL", "Also make a new certificate, for this address: https://host:port.")
+    folder: str = options.argument("FOLDER", "Folder with its keys.")
+    url: str | None = options.optional("URL", "Also make a new certificate, for this address: https://host:port.")
 
 
 @dataclass(frozen=True)
 class CountedColumn:
     """Options for the column of numbers that is counted."""
 
-    column: str | None = of.optional(
+    column: str | None = options.optional(
         "NAME", "Column of numbers that is counted, or an SQL expression of columns; or use --pairs."
     )
-    measured_in: str = of.option("UNIT", "Unit of measurement, for plots.", "")
-    where: str = of.option(
+    measured_in: str = options.option("UNIT", "Unit of measurement, for plots.", "")
+    where: str = options.option(
         "CONDITION",
         'Count only records that meet an SQL condition, e.g. "age >= 65". Each owner evaluates it; it is public.',
         "",
@@ -153,12 +153,12 @@ class CountedColumn:
 
 
 @dataclass(frozen=True)
-class Classes(of.SplitOptions):
+class Classes(options.SplitOptions):
     """Options for labels of two classes, for curves of a score, or for categories."""
 
-    label: str | None = of.optional("NAME", "Column of the true labels of the scores.")
-    pos_label: str = of.option("LABEL", "Positive label; other labels are missing.", "1")
-    neg_label: str | None = of.optional(
+    label: str | None = options.optional("NAME", "Column of the true labels of the scores.")
+    pos_label: str = options.option("LABEL", "Positive label; other labels are missing.", "1")
+    neg_label: str | None = options.optional(
         "LABEL", "Negative label; not needed if the positive label is 1, 0, -1, true or false."
     )
 
@@ -177,8 +177,8 @@ class Classes(of.SplitOptions):
             raise Misuse("by", "a task has two classes or categories, not both; leave --label or --by out")
         return parse_class_labels(
             self.label,
-            of.parse_label("pos_label", self.pos_label),
-            None if self.neg_label is None else of.parse_label("neg_label", self.neg_label),
+            options.parse_label("pos_label", self.pos_label),
+            None if self.neg_label is None else options.parse_label("neg_label", self.neg_label),
         )
 
 
@@ -189,7 +189,7 @@ APART = ":apart"
 class OtherColumns:
     """Option for more columns of the same table."""
 
-    beside: list[str] | None = of.optional(
+    beside: list[str] | None = options.optional(
         "NAME=...",
         "Further column that is counted together with --column, after --label or --by: categories NAME=A,B,C, or"
         " cells NAME=L:U:N, with :apart to count values outside in separate cells. Repeat it for each column, in the"
@@ -211,8 +211,8 @@ def _parse_column(text: str) -> Axis | Categories:
     if not (column and separator and declared):
         raise Misuse("beside", f"must be NAME=L:U:N or NAME=A,B,C, as in age=0:100:20, got {text!r}")
     if ":" not in declared or '"' in declared:
-        return Categories(column, of.parse_labels("beside", declared))
-    grid = of.parse_grid("beside", declared.removesuffix(APART))
+        return Categories(column, options.parse_labels("beside", declared))
+    grid = options.parse_grid("beside", declared.removesuffix(APART))
     return Axis(column, grid.with_outside(Outside.APART) if declared.endswith(APART) else grid)
 
 
@@ -235,29 +235,29 @@ class ReportForm:
         """
         from ..shares.task import ReportKind
 
-        return of.parse_choice("encoding", self.encoding, {kind.value: kind for kind in ReportKind})
+        return options.parse_choice("encoding", self.encoding, {kind.value: kind for kind in ReportKind})
 
 
 @dataclass(frozen=True)
 class ProvedEdges:
     """Options for the edges at which answers are proved, where a grid is too fine to count all cells."""
 
-    proved_at: str | None = of.optional(
+    proved_at: str | None = options.optional(
         "X,X,X",
         "With --check answers, if the grid is too fine to count all cells: values at whose nearest edges counts are"
         " proved; default: up to 64 evenly spaced edges.",
     )
-    proved_points: str | None = of.optional("N", "Like --proved-at, for a number of evenly spaced edges.")
+    proved_points: str | None = options.optional("N", "Like --proved-at, for a number of evenly spaced edges.")
 
     def find_indices(self, grid: Grid) -> tuple[int, ...] | None:
         """Return the indices in the grid of the edges whose counts servers prove, of --proved-at or --proved-points;
         None if neither was typed. Raises `Misuse` if both were.
         """
         if self.proved_points is None:
-            return None if self.proved_at is None else of.parse_nearest_edges(self.proved_at, grid, "proved-at")
+            return None if self.proved_at is None else options.parse_nearest_edges(self.proved_at, grid, "proved-at")
         if self.proved_at is not None:
             raise Misuse("proved-points", "give --proved-at or --proved-points, not both")
-        return of.parse_even_edges(self.proved_points, grid, "proved-points")
+        return options.parse_even_edges(self.proved_points, grid, "proved-points")
 
 
 @dataclass(frozen=True)
@@ -265,7 +265,7 @@ class Counts:
     """Options for the counts of two servers: column, grid, classes, further columns, encoding, and proved edges."""
 
     counted_column: CountedColumn
-    cells: of.CellOptions
+    cells: options.CellOptions
     classes: Classes
     others: OtherColumns
     form: ReportForm
@@ -274,11 +274,11 @@ class Counts:
     @classmethod
     def create_default(cls) -> Counts:
         """Return the options with no value given, by which `refuse_options` sees which were typed."""
-        return cls(CountedColumn(), of.CellOptions(), Classes(), OtherColumns(), ReportForm(), ProvedEdges())
+        return cls(CountedColumn(), options.CellOptions(), Classes(), OtherColumns(), ReportForm(), ProvedEdges())
 
 
 @dataclass(frozen=True)
-class TaskFile(of.TaskDocument):
+class TaskFile(options.TaskDocument):
     """Option for the document of a task of two servers, or of people in pairs."""
 
     def read_task(self) -> Task:
@@ -345,7 +345,7 @@ def rotate(keys: KeyRotationOptions) -> None:
     )
 
 
-def create(counts: Counts, price: of.LossOptions, pair_options: PairOptions, parties: Parties) -> None:
+def create(counts: Counts, price: options.LossOptions, pair_options: PairOptions, parties: Parties) -> None:
     """Create a task for two servers, or for people in pairs.
 
     Two servers count all cells of the grid, by class or category if given; or, if there are too many cells, evaluate
@@ -386,10 +386,10 @@ def create(counts: Counts, price: of.LossOptions, pair_options: PairOptions, par
     )
 
 
-def refuse_options(rule: str, options: Any, defaults: Any) -> None:
+def refuse_options(rule: str, group: Any, defaults: Any) -> None:
     """Refuse options of a group that were given but do not apply. Raises `Misuse`."""
-    default_values = of.values_of(defaults)
-    given_name = next((name for name, value in of.values_of(options).items() if value != default_values[name]), None)
+    default_values = options.values_of(defaults)
+    given_name = next((name for name, value in options.values_of(group).items() if value != default_values[name]), None)
     if given_name is not None:
         raise Misuse(given_name.replace("_", "-"), rule)
 

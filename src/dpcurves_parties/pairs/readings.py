@@ -187,7 +187,14 @@ def pair_statistic(release: Release) -> UStatistic:
 
     least, most = (float(pair_law.step * value) for value in (pair_law.least, pair_law.most))
     return UStatistic(
-        estimate_pair_mean(pair_law, values), 0.0, find_endpoints, privacy, tuple(notes), least, most, pair_law.pairs
+        value=estimate_pair_mean(pair_law, values),
+        resolution=0.0,
+        interval_function=find_endpoints,
+        privacy=privacy,
+        notes=tuple(notes),
+        least=least,
+        most=most,
+        pairs=pair_law.pairs,
     )
 
 

@@ -14,7 +14,7 @@ from secrets import token_urlsafe
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, get_origin
 
-from dpcurves.cli import options as of
+from dpcurves.cli import options
 from dpcurves.cli.accounts import require_lasting
 from dpcurves.cli.ask_file import Terms
 from dpcurves.cli.options import option
@@ -50,8 +50,8 @@ CLIENT_NEEDED = f"{ID} and {SECRET} are needed in the environment, or --oidc-cli
 class IssuerOptions:
     """Options for an OpenID Connect issuer. The client secret is never given on the command line."""
 
-    oidc: str | None = of.optional("URL", "An issuer of OpenID Connect by which people may sign in, too.")
-    oidc_client: str | None = of.optional(
+    oidc: str | None = options.optional("URL", "An issuer of OpenID Connect by which people may sign in, too.")
+    oidc_client: str | None = options.optional(
         "FILE",
         'What identifies the server to the issuer: JSON with "client_id" and "client_secret". Else '
         f"{ID} and {SECRET} of the environment.",
@@ -112,7 +112,7 @@ class _RecordingTerms:
         self.question = question
 
 
-def build_forms(questions: Mapping[str, of.Command]) -> dict[str, Form]:
+def build_forms(questions: Mapping[str, options.Command]) -> dict[str, Form]:
     """Build the forms of the questions to one table, by command name.
 
     >>> from dpcurves.cli.one_table import QUESTIONS
@@ -123,22 +123,22 @@ def build_forms(questions: Mapping[str, of.Command]) -> dict[str, Form]:
     return {
         word: _build_form(word, command)
         for word, command in questions.items()
-        if of.groups_of(command).get("terms") is Terms
+        if options.groups_of(command).get("terms") is Terms
     }
 
 
-def _build_form(word: str, command: of.Command) -> Form:
+def _build_form(word: str, command: options.Command) -> Form:
     """Return the form of a command's question."""
-    groups = {name: group for name, group in of.groups_of(command).items() if group not in (Terms, Output)}
-    readings = {name: group for name, group in groups.items() if issubclass(group, of.ReadingOptions)}
+    groups = {name: group for name, group in options.groups_of(command).items() if group not in (Terms, Output)}
+    readings = {name: group for name, group in groups.items() if issubclass(group, options.ReadingOptions)}
     asking = {name: group for name, group in groups.items() if name not in readings}
-    fields = tuple(_build_field(parameter) for group in asking.values() for parameter in of.parameters_of(group))
+    fields = tuple(_build_field(parameter) for group in asking.values() for parameter in options.parameters_of(group))
 
     def parse_question(values: Mapping[str, Any]) -> Any:
         """Return the question that these values describe, as the command line would build it."""
         recorder = _RecordingTerms()
         with restore_option_names(values):
-            arguments = {name: of.build_group(group, values) for name, group in asking.items()}
+            arguments = {name: options.build_group(group, values) for name, group in asking.items()}
             arguments |= {name: group() for name, group in readings.items()}
             command(**arguments, terms=recorder, output=Output())
         return recorder.question
@@ -196,12 +196,12 @@ class ListenOptions:
 class PersonOptions:
     """Options for a person's account: its role, identity provider and password."""
 
-    name: str = of.argument("NAME", "What the person signs in with.")
-    role: str | None = of.optional("ROLE", "operator, auditor, or steward; analysts are admitted to projects.")
-    dataset: str | None = of.optional("NAME", "The dataset of a steward.")
-    subject: str | None = of.optional("TEXT", "What --issuer calls the person; empty: nothing any more.")
-    issuer: str | None = of.optional("URL", "Whose --subject it is: as in serve --oidc.")
-    new_password: bool = of.flag("--new-password", "Give the account a new password; its sessions and tokens end.")
+    name: str = options.argument("NAME", "What the person signs in with.")
+    role: str | None = options.optional("ROLE", "operator, auditor, or steward; analysts are admitted to projects.")
+    dataset: str | None = options.optional("NAME", "The dataset of a steward.")
+    subject: str | None = options.optional("TEXT", "What --issuer calls the person; empty: nothing any more.")
+    issuer: str | None = options.optional("URL", "Whose --subject it is: as in serve --oidc.")
+    new_password: bool = options.flag("--new-password", "Give the account a new password; its sessions and tokens end.")
 
 
 @dataclass(frozen=True)
@@ -218,17 +218,17 @@ class DatasetOptions:
 class PrivacyOptions:
     """Options for the privacy guarantee of a dataset, its budget, and its public number of units."""
 
-    promise: of.GuaranteeOptions
-    cap: of.LossOptions
-    units: of.UnitCountOptions
+    promise: options.GuaranteeOptions
+    cap: options.LossOptions
+    units: options.UnitCountOptions
 
 
 @dataclass(frozen=True)
 class ProjectOptions:
     """Options for a project and its members."""
 
-    name: str = of.argument("NAME", "What the project is called.")
-    dataset: str | None = of.optional("NAME", "Dataset that a new project asks questions of.")
+    name: str = options.argument("NAME", "What the project is called.")
+    dataset: str | None = options.optional("NAME", "Dataset that a new project asks questions of.")
     admit: str = option("NAME,...", "Whom to let in, with commas between them.", "")
 
 
@@ -236,10 +236,10 @@ class ProjectOptions:
 class SyntheticTableOptions:
     """Options for a synthetic table that is shown to everybody who sees the dataset, and its privacy statement."""
 
-    file: str = of.argument("FILE", "A CSV or Parquet file with all columns of the schema.")
+    file: str = options.argument("FILE", "A CSV or Parquet file with all columns of the schema.")
     dataset: str = option("NAME", "Dataset that the synthetic table imitates.")
     statement: str = option("TEXT", "How it was made, and how private it is: stands on pages.")
-    despite_equal_rows: bool = of.flag(
+    despite_equal_rows: bool = options.flag(
         "--despite-equal-rows", "Propose it although many of its rows are rows of the confidential table."
     )
 
@@ -249,10 +249,10 @@ class AllowanceOptions:
     """Options for the project or analyst of an allowance."""
 
     project: str = option("NAME", "The project.")
-    analyst: str | None = of.optional(
+    analyst: str | None = options.optional(
         "NAME", "Analyst of the project. Without it, the allowance is of the whole project."
     )
-    may_exceed: bool = of.flag(
+    may_exceed: bool = options.flag(
         "--may-exceed", "Allow the allowances of a dataset or project to exceed its limit in sum."
     )
 
@@ -280,20 +280,20 @@ def serve(store: StoreOption, listening: ListenOptions, authority: IssuerOptions
     from ..launch import VerificationServer
 
     require_lasting(store.store)
-    address, (certificate, key) = Address.parse(listening.listen), of.parse_certificate_and_key(listening.tls)
+    address, (certificate, key) = Address.parse(listening.listen), options.parse_certificate_and_key(listening.tls)
     if CertificatePair.write_if_missing(address.host, certificate, key):
         print_to_console(
             make_console(),
             f"written: {certificate} (public: programs trust it with --ca), and its key, which is secret",
         )
     server = VerificationServer(
-        store.store, certificate, key, of.parse_integer("workers", listening.workers),
+        store.store, certificate, key, options.parse_integer("workers", listening.workers),
         _parse_seconds("every", listening.every),
         Limits(
-            of.parse_integer("connections", listening.connections),
-            of.parse_integer("header_timeout", listening.header_timeout),
+            options.parse_integer("connections", listening.connections),
+            options.parse_integer("header_timeout", listening.header_timeout),
         ),
-        of.parse_integer("rate", listening.rate), build_forms(QUESTIONS), authority.open_issuer(),
+        options.parse_integer("rate", listening.rate), build_forms(QUESTIONS), authority.open_issuer(),
         watching.create_monitoring(),
     )  # fmt: skip
     console = make_console()
@@ -323,14 +323,16 @@ def person(person: PersonOptions, store: StoreOption) -> None:
         gate.people.set_subject(MACHINE, person.name, person.issuer, person.subject)
         print_to_console(make_console(), f"{person.name} is {person.subject or 'nobody'} to {person.issuer}")
     if person.role is not None:
-        role = of.parse_choice("role", person.role, {role.value: role for role in Role})
+        role = options.parse_choice("role", person.role, {role.value: role for role in Role})
         gate.people.give_role(MACHINE, person.name, role, person.dataset or "")
         print_to_console(
             make_console(), f"{person.name} is {role.value}{f' of {person.dataset}' if person.dataset else ''}"
         )
 
 
-def dataset(source: of.SourceOptions, dataset: DatasetOptions, protected: PrivacyOptions, store: StoreOption) -> None:
+def dataset(
+    source: options.SourceOptions, dataset: DatasetOptions, protected: PrivacyOptions, store: StoreOption
+) -> None:
     """Register a dataset, or its next version. The schema is public; under replace-one the units are counted once.
 
     Example: dpcurves server dataset flights.parquet --name flights --schema schema.json --epsilon 3
@@ -341,7 +343,7 @@ def dataset(source: of.SourceOptions, dataset: DatasetOptions, protected: Privac
     from ..datasets import Source as Place
 
     relations = (Relation.FIRST, Relation.SAME_PEOPLE, Relation.OTHER_PEOPLE)
-    relation = of.parse_choice(
+    relation = options.parse_choice(
         "relation", dataset.relation, {member.name.lower().replace("_", "-"): member for member in relations}
     )
     data = str(Path(source.data).resolve()) if source.is_file else source.data
@@ -392,7 +394,7 @@ def project(project: ProjectOptions, store: StoreOption) -> None:
     print_to_console(make_console(), f"{stored.name} asks {stored.dataset}: {', '.join(stored.people) or 'nobody yet'}")
 
 
-def allowance(whose: AllowanceOptions, most: of.LossOptions, store: StoreOption) -> None:
+def allowance(whose: AllowanceOptions, most: options.LossOptions, store: StoreOption) -> None:
     """Set the allowance of a project within its dataset's cap, or of one of its analysts.
 
     Example: dpcurves server allowance --project delays --analyst ann --epsilon 1 --store sqlite:///server.db
@@ -407,7 +409,7 @@ def allowance(whose: AllowanceOptions, most: of.LossOptions, store: StoreOption)
 
 def _parse_seconds(name: str, text: str) -> float:
     """Return a number of seconds above 0, at most 3600. Raises `Misuse` for other texts."""
-    numbers = of.parse_numbers(name, text)
+    numbers = options.parse_numbers(name, text)
     if len(numbers) != 1 or not 0 < numbers[0] <= 3600:
         raise Misuse(name, f"must be a number of seconds above 0 and at most 3600, as in 30, got {text!r}")
     return numbers[0]
@@ -425,7 +427,7 @@ def _choose_account(services: Services, relation: Relation, name: str, protected
     return Account(account_name, protected.promise.neighbours(), unit, protected.cap.loss())
 
 
-def _count_units(account: Account, source: Place, units: of.UnitCountOptions) -> int | None:
+def _count_units(account: Account, source: Place, units: options.UnitCountOptions) -> int | None:
     """Return the public number of units, as declared or counted now, which opens the records."""
     declared_count = units.unit_count(account.neighbours)
     if declared_count is not None or not account.neighbours.has_public_units:
@@ -453,7 +455,7 @@ def _read_schema(schema: str) -> tuple[Declared, ...]:
     return columns_from_json(stored)
 
 
-SERVE_COMMANDS: MappingProxyType[str, of.Command] = MappingProxyType({"serve": serve})
-SERVER_STORE_COMMANDS: MappingProxyType[str, of.Command] = MappingProxyType(
+SERVE_COMMANDS: MappingProxyType[str, options.Command] = MappingProxyType({"serve": serve})
+SERVER_STORE_COMMANDS: MappingProxyType[str, options.Command] = MappingProxyType(
     {"person": person, "dataset": dataset, "synthetic": synthetic, "project": project, "allowance": allowance}
 )

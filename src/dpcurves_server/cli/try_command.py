@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from dpcurves.cli import options as of
+from dpcurves.cli import options
 from dpcurves.cli.terminal import Misuse, make_console, print_to_console
 
 from .commands import build_forms, require_extra
@@ -15,13 +15,15 @@ from .commands import build_forms, require_extra
 class LocalTableOptions:
     """Options for a table on this machine and its format."""
 
-    data: list[str] = of.argument(
+    data: list[str] = options.argument(
         "DATA",
         "CSV file with a header, Parquet file or folder, DuckDB database, or a pattern: 'visits-*.csv'.",
     )
-    table: str | None = of.optional("NAME", "Table of a DuckDB database; left out: its only one.")
-    delimiter: str | None = of.optional("SIGN", "Field separator of a CSV file; left out: that of the header line.")
-    encoding: str | None = of.optional(
+    table: str | None = options.optional("NAME", "Table of a DuckDB database; left out: its only one.")
+    delimiter: str | None = options.optional(
+        "SIGN", "Field separator of a CSV file; left out: that of the header line."
+    )
+    encoding: str | None = options.optional(
         "NAME", "Encoding of a CSV file: utf-8, latin-1 or cp1252; left out: that of the header line."
     )
 
@@ -30,8 +32,8 @@ class LocalTableOptions:
 class BrowserOptions:
     """Options for the address and the browser."""
 
-    port: str = of.option("N", "Port on 127.0.0.1; 0 takes a free one.", "0")
-    no_browser: bool = of.flag("--no-browser", "Print the address, and open no browser.")
+    port: str = options.option("N", "Port on 127.0.0.1; 0 takes a free one.", "0")
+    no_browser: bool = options.flag("--no-browser", "Print the address, and open no browser.")
 
 
 def try_table(table: LocalTableOptions, browser: BrowserOptions) -> None:
@@ -48,7 +50,7 @@ def try_table(table: LocalTableOptions, browser: BrowserOptions) -> None:
     from ..local_app import LocalAccess, serve_local_table, write_opening_page
     from ..local_table import open_local_table
 
-    port = of.parse_integer("port", browser.port, 0)
+    port = options.parse_integer("port", browser.port, 0)
     if len(table.data) > 1:
         raise Misuse("data", "several files are one table under one pattern; write it in quotes, as 'visits-*.csv'")
     local = open_local_table(table.data[0], table.table or "", table.delimiter or "", table.encoding or "")

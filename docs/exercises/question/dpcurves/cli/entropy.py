@@ -6,22 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from . import options as of
+from . import options
 from .ask_file import make_question_command
 from .output import ResultView
 
 
 @dataclass(frozen=True)
-class CategoryColumn(of.QuestionOptions):
+class CategoryColumn(options.QuestionOptions):
     """Options for a column and its categories."""
 
-    column: str = of.option("NAME", "The column of categories.")
-    categories: str = of.option("A,B,C", "Its categories, declared in public; other values count as missing.")
+    column: str = options.option("NAME", "The column of categories.")
+    categories: str = options.option("A,B,C", "Its categories, declared in public; other values count as missing.")
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
         from ..data import Categories
 
-        return {"column": Categories(self.column, of.parse_labels("categories", self.categories))}
+        return {"column": Categories(self.column, options.parse_labels("categories", self.categories))}
 
 
 ENTROPY = make_question_command(

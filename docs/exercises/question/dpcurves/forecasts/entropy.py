@@ -9,8 +9,8 @@ import numpy as np
 from .. import curves
 from ..arrays import FloatArray
 from ..curves.entropy import compute_entropy
-from . import rehearsals as read
-from .expected_errors import MORE_WIDTHS, OF_ONE_NUMBER, ForecastKind, Table
+from . import rehearsals
+from .expected_errors import NUMBER_REHEARSALS, WIDTH_REHEARSALS, ForecastKind, Table
 from .reference_laws import PLACES
 
 
@@ -22,7 +22,7 @@ def _categories_at(question: Any, places: FloatArray) -> Table:
     }
 
 
-def _error_in_bits(question: Any, found: curves.Entropy, records: read.Columns) -> float:
+def _error_in_bits(question: Any, found: curves.Entropy, records: rehearsals.Columns) -> float:
     """The absolute error; where the entropy is not known, that of half the maximum."""
     values = np.asarray(records[question.column.column]).tolist()
     truth = float(
@@ -32,6 +32,8 @@ def _error_in_bits(question: Any, found: curves.Entropy, records: read.Columns) 
 
 
 ENTROPY = ForecastKind(
-    PLACES, _categories_at, _error_in_bits, "entropy in bits, mean error", read.interval_half_width, "the entropy",
-    lambda question, size: float(np.log2(question.column.slots)) / 4, OF_ONE_NUMBER, MORE_WIDTHS,
+    laws=PLACES, fill_columns=_categories_at, measure_error=_error_in_bits, error_label="entropy in bits, mean error",
+    half_width=rehearsals.interval_half_width, interval_label="the entropy",
+    uninformative_width=lambda question, size: float(np.log2(question.column.slots)) / 4, rehearsals=NUMBER_REHEARSALS,
+    width_rehearsals=WIDTH_REHEARSALS,
 )  # fmt: skip
