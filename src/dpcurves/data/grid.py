@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arguments import InvalidArgument, describe_value, parse_choice, require_integer, require_number, require_type
-from ..cards import Card
+from ..object_summary import ObjectSummary
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -515,7 +515,7 @@ class Grid:
         edge_indices = np.array(sorted({0, *at, self.cells}))
         return Grid.from_edges(self.edge(edge_indices).tolist(), outside=self.outside)
 
-    def _build_card(self) -> Card:
+    def _build_summary(self) -> ObjectSummary:
         """Return the cells in words: their number, their range and width, and where values outside are counted."""
         ends, edges = self.edge(np.array([0, self.cells])).tolist(), self.edge(np.arange(min(self.cells, 2**16) + 1))
         widths = np.diff(edges)
@@ -530,15 +530,15 @@ class Grid:
         ]
         if not is_even:
             rows[2] = ("widths of cells", f"{narrowest:.6g} to {widest:.6g}")
-        return Card("Grid of public cells", rows)
+        return ObjectSummary("Grid of public cells", rows)
 
     def _repr_html_(self) -> str:
-        """Return the card of the grid, for notebooks."""
-        return self._build_card().to_html()
+        """Return the summary of the grid, for notebooks."""
+        return self._build_summary().to_html()
 
     def __rich__(self) -> Table:
-        """Return the card of the grid, for terminals with rich."""
-        return self._build_card().to_rich()
+        """Return the summary of the grid, for terminals with rich."""
+        return self._build_summary().to_rich()
 
     def __repr__(self) -> str:
         apart = ", outside=Outside.APART" if self.outside is Outside.APART else ""

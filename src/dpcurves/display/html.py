@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from ..cards import STYLE
 from ..conversation import MISSING_RULE, PrivacyStatement
 from ..foreign_text import isolate_in_html
+from ..object_summary import STYLE
 from ..translation import name_language, translate
 from .canvas import prefix_ids
 from .numerals import format_distinct_labels, format_label

@@ -20,8 +20,8 @@ from ..arguments import (
     parse_positive_fraction,
     require_number,
 )
-from ..cards import Card
 from ..codec import STORED
+from ..object_summary import ObjectSummary
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -374,7 +374,7 @@ class PrivacyLoss:
         """Print the loss as a user would write it, in notebooks; `repr` names the fields, as requests store them."""
         printer.text(f"PrivacyLoss({self})")
 
-    def _build_card(self) -> Card:
+    def _build_summary(self) -> ObjectSummary:
         """Return the loss in words: how much likelier its unit's data can make any outcome, and its delta."""
         rows = [("loss", str(self))]
         if self.epsilon is None:
@@ -387,15 +387,15 @@ class PrivacyLoss:
             rows.append(("meaning", f"no outcome becomes more than {factor} times as likely, or as unlikely"))
         if self.delta:
             rows.append(("exception", f"more may be lost with probability at most {format_loss(self.delta)}"))
-        return Card("Privacy loss", rows)
+        return ObjectSummary("Privacy loss", rows)
 
     def _repr_html_(self) -> str:
-        """Return the card of the loss, for notebooks."""
-        return self._build_card().to_html()
+        """Return the summary of the loss, for notebooks."""
+        return self._build_summary().to_html()
 
     def __rich__(self) -> Table:
-        """Return the card of the loss, for terminals with rich."""
-        return self._build_card().to_rich()
+        """Return the summary of the loss, for terminals with rich."""
+        return self._build_summary().to_rich()
 
     def __str__(self) -> str:
         name, amount = ("rho", self.rho) if self.epsilon is None else ("epsilon", self.epsilon)

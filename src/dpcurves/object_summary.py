@@ -1,4 +1,4 @@
-"""Cards of small objects such as grids and losses: a title and rows of facts, for notebooks and terminals with rich."""
+"""Summaries of small objects, as of grids and losses: a title and rows of facts, in notebooks and terminals with rich."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ STYLE = """<style>
 .dpcurves .seeded{background:#b3261e;color:#fff;font-weight:700;padding:.35rem .75rem;border-radius:4px;
  margin:0 0 .75rem}
 </style>"""
-"""Style sheet of cards and of summaries of results."""
+"""Style sheet of summaries of objects and of results."""
 
 
-class Card(NamedTuple):
+class ObjectSummary(NamedTuple):
     """A title and facts of an object.
 
     Attributes:
@@ -48,9 +48,9 @@ class Card(NamedTuple):
     rows: Sequence[tuple[str, str]]
 
     def to_html(self) -> str:
-        """Return the card as a self-contained HTML fragment for notebooks.
+        """Return the summary as a self-contained HTML fragment for notebooks.
 
-        >>> "<th scope=\\"row\\">cells</th><td>64</td>" in Card("grid", [("cells", "64")]).to_html()
+        >>> "<th scope=\\"row\\">cells</th><td>64</td>" in ObjectSummary("grid", [("cells", "64")]).to_html()
         True
         """
         rows = "".join(
@@ -63,7 +63,7 @@ class Card(NamedTuple):
         )
 
     def to_rich(self) -> Table:
-        """Return the card as a table of the library rich, for terminals."""
+        """Return the summary as a table of the library rich, for terminals."""
         from rich.table import Table
         from rich.text import Text
 

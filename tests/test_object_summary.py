@@ -1,4 +1,4 @@
-"""Grids and privacy losses show themselves as cards: in notebooks as HTML, in terminals with rich as a table."""
+"""Grids and privacy losses show themselves as summaries: in notebooks as HTML, in terminals with rich as a table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ APART = dp.Outside.APART
 
 
 def shown_facts(thing: Any) -> dict[str, str]:
-    """The rows of the card of a notebook, each of which a terminal shows, too."""
+    """The rows of the summary of a notebook, each of which a terminal shows, too."""
     rows = re.findall(r'<tr><th scope="row">(.*?)</th><td>(.*?)</td></tr>', thing._repr_html_())
     facts = {unescape(name): unescape(text) for name, text in rows}
     file = StringIO()
@@ -35,7 +35,7 @@ def shown_facts(thing: Any) -> dict[str, str]:
         (dp.Grid.from_edges([0, 0.1, 0.2, 0.3]), "3", "0 to 0.3", {"width of a cell": "0.1"}),
     ],
 )
-def test_the_card_of_a_grid_has_cells_range_and_widths(
+def test_the_summary_of_a_grid_has_cells_range_and_widths(
     grid: dp.Grid, cells: str, limits: str, width: dict[str, str]
 ) -> None:
     facts = shown_facts(grid)
@@ -55,7 +55,7 @@ def test_the_card_of_a_grid_has_cells_range_and_widths(
         (dp.PrivacyLoss.zcdp("0.1", "1e-9"), {"loss": "rho 0.1, delta 1e-09", "exception": "more may be lost"}),
     ],
 )
-def test_the_card_of_a_loss_says_what_it_means(loss: dp.PrivacyLoss, facts: dict[str, str]) -> None:
+def test_the_summary_of_a_loss_says_what_it_means(loss: dp.PrivacyLoss, facts: dict[str, str]) -> None:
     shown = shown_facts(loss)
     assert all(text in shown[name] for name, text in facts.items()), shown
     assert ("exception" in shown) == bool(loss.delta)
