@@ -1,4 +1,7 @@
-"""Calibration curves, and the Hosmer-Lemeshow test."""
+"""Calibration curves (reliability diagrams), and the Hosmer-Lemeshow test.
+
+Shares of positives are smoothed by `estimation.two_classes.smooth_shares`, not by a logistic (Platt) fit.
+"""
 
 from __future__ import annotations
 

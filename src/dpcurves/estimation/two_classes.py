@@ -1,5 +1,5 @@
 """Estimates from noisy counts of positives and negatives in cells of scores: smoothed counts, and shares of
-positives.
+positives (the calibration curve).
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Choice of nested tilings and of their budget fractions, for the least mean squared error of a prefix."""
+"""Choice of nested tilings and of their budget fractions, for the least mean squared error of a prefix.
+
+Also called: the branching factors (fan-out) of a tree mechanism. A radix is the number of children of a node.
+"""
 
 from __future__ import annotations
 

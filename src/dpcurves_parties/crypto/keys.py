@@ -1,4 +1,8 @@
-"""SECRET. Keys of distributed comparison functions (DCF) in batches: correction words, seeds, verifiable keys."""
+"""SECRET. Keys of distributed comparison functions (DCF) in batches: correction words, seeds, verifiable keys.
+
+They are keys of function secret sharing, built on those of distributed point functions (DPF). `PublicShare.layout` and
+`SeedShare` set the key size.
+"""
 
 from __future__ import annotations
 

@@ -176,7 +176,7 @@ class UploadLeader:
     def __init__(self, service: SharedTaskService[Task], verifier: ReportVerifier) -> None:
         self._service, self._verifying = service, verifier
         # 0.1: seconds for which uploads are gathered while several arrive together: a large job costs less per report
-        # 2**22: bytes of an aggregation job at most, unless a single upload is larger
+        # 2**22: bytes of an aggregation job at most, unless a single upload is larger; `LARGEST_BATCH` limits requests
         self._queue = GroupCommit(self._take_uploads, lambda upload: upload.size, 2**22, gather_seconds=0.1)
 
     def submit(self, owner: int, reports: Sequence[dap.Report]) -> Future[bytes]:

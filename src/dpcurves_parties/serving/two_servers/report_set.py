@@ -60,7 +60,7 @@ HASH_SIZE = 32
 MOST_REPORTS = 4096
 """Reports of a batch at most."""
 LARGEST_BATCH = 2**23
-"""Bytes of a batch at most."""
+"""Bytes of a batch of reports, of a DAP upload request and of a DAP aggregation job at most."""
 LARGEST_SEALED = 2**16 - 1
 """Bytes of a sealed share at most: its length field has two bytes."""
 _HEADER = struct.Struct(f"<4sBBBHI{HASH_SIZE}s{HASH_SIZE}s")
