@@ -36,8 +36,6 @@ QUESTIONS = (
     "cdf", "quantiles", "histogram", "count", "sum", "mean", "variance", "summary", "bounds", "survival", "scores",
     "roc", "calibration", "hosmer-lemeshow",
 )  # fmt: skip
-SURE = "0.999"
-"""Default confidence of an audit of everything."""
 
 
 @dataclass(frozen=True)
@@ -49,14 +47,20 @@ class ClaimOptions:
     delta: str | None = options.optional("D", "The claimed delta, with --epsilon.")
 
     def parse_claim(self) -> dict[str, Any]:
-        """Return the claimed loss as keyword arguments of an audit. Raises `Misuse` for options that contradict each
-        other.
+        """Return the claimed loss as keyword arguments of an audit: epsilon, epsilon and delta, or rho.
+
+        Raises:
+            Misuse: neither epsilon nor rho is given, or both are, or delta is given with rho.
         """
-        if (self.epsilon is None) == (self.rho is None):
+        if self.epsilon is None and self.rho is None:
             raise Misuse(
                 "epsilon", "the claimed privacy loss is missing: give --epsilon, as in --epsilon 0.5, or --rho"
             )
         if self.rho is not None:
+            if self.epsilon is not None:
+                raise Misuse("rho", "the privacy loss is claimed by --epsilon or by --rho; leave out one of them")
+            if self.delta is not None:
+                raise Misuse("delta", "a claim by --rho has no delta; leave out --delta, or claim --epsilon instead")
             return {"rho": options.check_positive_number("rho", self.rho)}
         claim: dict[str, Any] = {"epsilon": options.check_positive_number("epsilon", str(self.epsilon))}
         return claim if self.delta is None else claim | {"delta": options.parse_probability("delta", self.delta)}
@@ -77,9 +81,13 @@ class AuditOptions:
     )
 
     def run_audit(
-        self, sampler: Sampler, family: NeighbouringDatasets, claim: dict[str, Any], typed: Sequence[str]
+        self, sampler: Sampler, family: NeighbouringDatasets, claim: dict[str, Any], command_words: Sequence[str]
     ) -> Report:
-        """Audit, write the reports, print the verdict, and exit with a status if the release is flagged or silent."""
+        """Audit, write the reports, print the verdict, and return the report.
+
+        `command_words` are the words after ``dpcurves audit`` that repeat this audit; the report shows them. Exits with
+        `ExitStatus.FLAGGED` if the release is flagged, and with `ExitStatus.NO_VERDICT` if all of its calls failed.
+        """
         from dataclasses import replace
 
         from .auditor import audit
@@ -92,8 +100,8 @@ class AuditOptions:
                 sampler, family, seconds=seconds, samples=samples, confidence=level, learn=self.learn,
                 confirm_twice=True, file=self.resume, **claim,
             )  # fmt: skip
-        typed = [*typed, "--learn"] if self.learn else typed
-        report = replace(report, command=" ".join(["dpcurves audit", *map(shlex.quote, typed)]))
+        command_words = [*command_words, "--learn"] if self.learn else command_words
+        report = replace(report, command=" ".join(["dpcurves audit", *map(shlex.quote, command_words)]))
         self.write_report(report)
         if report.is_flagged:
             raise Exit(ExitStatus.FLAGGED)
@@ -211,7 +219,7 @@ def audit_command(
     neighbouring: NeighbourOptions,
     claimed: ClaimOptions,
     calls: CallOptions,
-    effort: AuditOptions,
+    audit_options: AuditOptions,
 ) -> None:
     """Audit any program: a CSV file in, JSON out; its exit status and messages are outcomes as well.
 
@@ -224,14 +232,16 @@ def audit_command(
         options.parse_integer("processes", calls.processes),
         options.parse_positive_number("timeout", calls.timeout),
     )
-    typed = [
+    command_words = [
         "command",
         program.command,
         "--family",
         neighbouring.family,
         *_format_claim(claimed, neighbouring.adjacency),
     ]
-    require_all_pairs(effort.run_audit(sampler, neighbouring.parse_family(), claimed.parse_claim(), typed))
+    require_all_pairs(
+        audit_options.run_audit(sampler, neighbouring.parse_family(), claimed.parse_claim(), command_words)
+    )
 
 
 def audit_package(
@@ -239,7 +249,7 @@ def audit_package(
     neighbouring: NeighbourOptions,
     claimed: ClaimOptions,
     calls: CallOptions,
-    effort: AuditOptions,
+    audit_options: AuditOptions,
 ) -> None:
     """Audit any Python function, called in new processes.
 
@@ -248,9 +258,9 @@ def audit_package(
     from .auditor import check_forked_workers, check_new_processes
     from .samplers import CallableSampler, PackageSampler, import_function
 
-    patience = options.parse_positive_number("timeout", calls.timeout)
-    sampler = PackageSampler(function.function, options.parse_integer("processes", calls.processes), patience)
-    typed = [
+    timeout = options.parse_positive_number("timeout", calls.timeout)
+    sampler = PackageSampler(function.function, options.parse_integer("processes", calls.processes), timeout)
+    command_words = [
         "package",
         function.function,
         "--family",
@@ -259,14 +269,14 @@ def audit_package(
     ]
     family = neighbouring.parse_family()
     try:
-        report = effort.run_audit(sampler, family, claimed.parse_claim(), typed)
+        report = audit_options.run_audit(sampler, family, claimed.parse_claim(), command_words)
     finally:
         sampler.close()
-    shared = check_forked_workers(CallableSampler(import_function(function.function), patience), family.pairs[0])
+    shared = check_forked_workers(CallableSampler(import_function(function.function), timeout), family.pairs[0])
     if shared is not None:
         print_to_console(make_console(), f"Flagged: {shared.message}")
         raise Exit(ExitStatus.FLAGGED)
-    repeated = check_new_processes(function.function, family.pairs[0], timeout=patience)
+    repeated = check_new_processes(function.function, family.pairs[0], timeout=timeout)
     if repeated is not None:
         print_to_console(make_console(), f"Flagged: {repeated.message}")
         raise Exit(ExitStatus.FLAGGED)
@@ -288,7 +298,7 @@ def _format_claim(claimed: ClaimOptions, adjacency: str) -> list[str]:
 def _make_question_command(name: str) -> options.Command:
     """Return the command that audits a question of this package."""
 
-    def audit_question(cells: QuestionOptions, claimed: ClaimOptions, effort: AuditOptions) -> None:
+    def audit_question(cells: QuestionOptions, claimed: ClaimOptions, audit_options: AuditOptions) -> None:
         """Audit the question named above; its help text is set below."""
         from dpcurves.privacy import PrivacyLoss
 
@@ -299,13 +309,22 @@ def _make_question_command(name: str) -> options.Command:
         neighbours, grid = parse_adjacency(cells.adjacency), options.parse_grid("grid", cells.grid)
         samplers = {"transcript": RoundsSampler, "json": PublicFunctionSampler}
         question, claim = find_question(name), claimed.parse_claim()
+        # With a delta, the question is still asked under pure epsilon: no question here spends delta, and a release of
+        # pure epsilon must also pass under the weaker claim.
         loss = PrivacyLoss.zcdp(claim["rho"]) if "rho" in claim else PrivacyLoss.pure(claim["epsilon"])
         sampler = options.parse_choice("sampler", cells.sampler, samplers)(
             f"{cells.sampler} of {name}", question.question(grid), loss, neighbours
         )
         family = question.family([float(edge) for edge in grid.edges], adjacency=neighbours)
-        typed = [name, "--grid", cells.grid, *_format_claim(claimed, neighbours.value), "--sampler", cells.sampler]
-        require_all_pairs(effort.run_audit(sampler, family, claim, typed))
+        command_words = [
+            name,
+            "--grid",
+            cells.grid,
+            *_format_claim(claimed, neighbours.value),
+            "--sampler",
+            cells.sampler,
+        ]
+        require_all_pairs(audit_options.run_audit(sampler, family, claim, command_words))
 
     audit_question.__name__ = name
     audit_question.__doc__ = f"""Audit `dpcurves {name}` on tiny tables, from outside.
@@ -325,7 +344,9 @@ class EverythingOptions:
     )
     effort: str = options.option("TIMES", "Factor of the usual seconds and outcomes of each release.", "1")
     confidence: str = options.option(
-        "P", "The confidence of each bound; flagged releases exceeded their claim twice.", SURE
+        "P",
+        "The confidence of each bound; flagged releases exceeded their claim twice.",
+        "0.999",  # hundreds of releases are audited, and one must be flagged twice: see `audit_everything`
     )
     json: str | None = options.optional("FILE", "Write all reports as JSON to this file.")
     resume: str | None = options.optional(
@@ -337,7 +358,7 @@ def audit_everything(settings: EverythingOptions) -> None:
     """Audit all mechanisms, questions, public functions and ledgers of this version, the cheapest samplers first.
 
     A flagged release exceeded its claim on two sets of fresh samples: at confidence 0.999 a false alarm has probability
-    one in a million.
+    one in a million. A release that gives no answer counts as not audited, and the audit then ends with a status.
 
     Example: dpcurves audit self --quick
     """
@@ -369,15 +390,18 @@ def audit_everything(settings: EverythingOptions) -> None:
             print_to_console(
                 console, f"{'beside':<10}{name:<48}{'; '.join(map(_describe_finding, findings)) or 'no finding'}"
             )
-    silent = [target.name for target, report in reports if report.is_silent]
+    unanswered = [target.name for target, report in reports if report.is_silent]
     print_to_console(
         console,
-        f"{len(reports)} releases, {len(flagged)} flagged, {len(silent)} without an answer. Not flagged is no proof.",
+        f"{len(reports)} releases, {len(flagged)} flagged, {len(unanswered)} without an answer. "
+        "Not flagged is no proof.",
         *flagged,
-        *silent,
+        *unanswered,
     )
-    if flagged or silent:
+    if flagged:
         raise Exit(ExitStatus.FLAGGED)
+    if unanswered:
+        raise Exit(ExitStatus.NO_VERDICT)
 
 
 class StoredReports:
@@ -412,8 +436,8 @@ class StoredReports:
         return cls(file, reports)
 
     def load_or_audit(self, target: AuditTarget, confidence: float, effort: float, *, quick: bool) -> Report:
-        """Return the stored report, or audit the target and store the report."""
-        key = f"{target.kind}: {target.name}; {confidence:g}, {effort:g}{', quick' * quick}"
+        """Return the stored report, or audit the target and store the report; arguments as for `audit_target`."""
+        key = f"{target.kind}: {target.name}; {confidence:g}, {effort:g}" + (", quick" if quick else "")
         if key not in self.reports:
             self.reports[key] = report = audit_target(target, confidence, effort, quick=quick)
             if self.file is not None:
@@ -450,17 +474,17 @@ QUICK_QUESTIONS = (
     "cdf", "quantiles", "count", "bounds", "roc", "calibration", "verification", "weighted mean", "found groups",
     "curve of any range", "learned scorer", "competing risks",
 )  # fmt: skip
-"""Questions whose rounds a quick audit covers."""
-QUICK_FACES = (
+"""Questions whose rounds a quick audit covers, by the part of the target's name before the colon."""
+QUICK_PUBLIC_FUNCTIONS = (
     "cdf: add-remove", "histogram of units", "histogram of units without a bound: add-remove",
     "weighted curve: replace-one", "found groups: add-remove", "federation of sites, histogram",
     "followed stream of totals", "report with public coins, handed in: epsilon 1", "verification server, histogram",
 )  # fmt: skip
-"""Public functions that a quick audit covers."""
+"""Public functions that a quick audit covers, by the whole name of the target. A test holds that all of them exist."""
 
 
 def audit_target(target: AuditTarget, confidence: float, effort: float, *, quick: bool) -> Report:
-    """Return the report on one release of this package."""
+    """Return the report on one release of this package. `effort` multiplies the usual samples and seconds."""
     from .confidence_limits import Claim
     from .search import Search, read_processor_clock
 
@@ -480,18 +504,21 @@ def _is_in_quick_audit(target: AuditTarget) -> bool:
     """Return whether a quick audit covers a target: all noise and ledgers, half of the mechanisms, some questions and
     functions.
 
-    Mechanisms are audited with pure losses under add-remove, or with a rho under replace-one.
+    Mechanisms are audited with an epsilon under add-remove, or with a rho under replace-one: each mechanism, adjacency
+    and kind of loss is then covered once. Statistics of pairs have an epsilon under replace-one alone.
     """
-    is_pure = target.loss.epsilon is not None
+    from dpcurves.privacy import Neighbours
+
+    has_epsilon, is_add_remove = target.loss.epsilon is not None, target.family.adjacency is Neighbours.ADD_REMOVE
     if target.kind in ("noise", "ledger"):
         return True
     if target.kind == "mechanism":
-        return is_pure is not ("replace-one" in target.name)
+        return has_epsilon == is_add_remove or target.name.startswith("pairs")
     if target.kind == "json":
-        return target.name in QUICK_FACES
+        return target.name in QUICK_PUBLIC_FUNCTIONS
     question = target.name.partition(":")[0]
-    return is_pure and (
-        question.startswith(("pairs", "two servers")) or ("add-remove" in target.name and question in QUICK_QUESTIONS)
+    return has_epsilon and (
+        question.startswith(("pairs", "two servers")) or (is_add_remove and question in QUICK_QUESTIONS)
     )
 
 

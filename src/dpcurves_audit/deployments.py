@@ -53,7 +53,7 @@ class AuditTarget:
         sampler: A sampler of it.
         family: Neighbouring data sets.
         loss: Its loss.
-        kind: Type of the sampler: noise, mechanism, turns, face or ledger.
+        kind: Type of the sampler: noise, mechanism, transcript, json or ledger.
     """
 
     name: str

@@ -16,7 +16,7 @@ from dpcurves.conversation import Plan
 from dpcurves.mechanisms import AUTO
 from dpcurves.mechanisms.base import QueryMechanism
 from dpcurves.privacy import EACH_RECORD
-from dpcurves_audit.cli import QUICK_FACES, _is_in_quick_audit
+from dpcurves_audit.cli import QUICK_PUBLIC_FUNCTIONS, _is_in_quick_audit
 from dpcurves_audit.deployments import AuditTarget
 from dpcurves_audit.outcome_scores import OutcomeParser
 from dpcurves_audit.targets import list_targets
@@ -36,7 +36,7 @@ quick audit looks at is left to it: `make test` runs it, and it fails where one 
 
 def test_names_are_unique_and_the_quick_audit_finds_its_faces() -> None:
     assert len(ALL) == len(list(list_targets()))
-    assert set(QUICK_FACES) <= set(ALL)
+    assert set(QUICK_PUBLIC_FUNCTIONS) <= set(ALL)
     assert 100 < sum(map(_is_in_quick_audit, ALL.values())) < 150
 
 
