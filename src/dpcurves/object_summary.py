@@ -1,4 +1,4 @@
-"""Summaries of small objects, as of grids and losses: a title and rows of facts, in notebooks and terminals with rich."""
+"""Summaries of small objects, as of grids and losses: a title and rows of facts, for notebooks and for terminals."""
 
 from __future__ import annotations
 

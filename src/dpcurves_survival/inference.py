@@ -124,8 +124,8 @@ class SurvivalSamplingErrors(NamedTuple):
     """Draws of sampling errors of log survival, for the population.
 
     Given its events, the conditional survival of a cell has a beta law (beta product confidence procedure, Fay,
-    Brittain and Proschan 2013), in place of Greenwood's variance. Just before the next event, survival of the population is lowest: one more event is
-    counted.
+    Brittain and Proschan 2013), in place of Greenwood's variance. Just before the next event, survival of the
+    population is lowest: one more event is counted.
 
     Attributes:
         increments: Increments of each cell, (draws, cells).
