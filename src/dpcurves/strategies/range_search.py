@@ -28,13 +28,13 @@ before it followed by rounds that spend the rest. So at each round the conversat
 mechanisms, the second of which is one of several that all lose the remainder: pure losses and rho add up to the granted
 loss (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
 
-*Lower bound for few records* (packing argument). Take b possible values of the median, and for each a table: 2 r records
-at this value, half of the others below all values and half above. A released median whose error in rank is below r must
-be the value itself, and two such tables differ in 4 r additions and removals. If it were so exact with probability 1/2 on
-each of the b tables, the probabilities of b different answers on one table, each at least exp(-4 r epsilon) / 2, would add
-up to more than 1 unless r is at least ln(b / 2) / (4 epsilon). At epsilon 0.1 some table of 4,861 numbers of two digits has
-an error of 19 records under any method, and some table over all 2^64 doubles one of 109. The best grid in hindsight has
-spent nothing on this.
+*Lower bound for few records* (packing argument). Take b possible values of the median, and for each a table: 2 r
+records at this value, half of the others below all values and half above. A released median whose error in rank is
+below r must be the value itself, and two such tables differ in 4 r additions and removals. If it were so exact with
+probability 1/2 on each of the b tables, the probabilities of b different answers on one table, each at least exp(-4 r
+epsilon) / 2, would add up to more than 1 unless r is at least ln(b / 2) / (4 epsilon). At epsilon 0.1 some table of
+4,861 numbers of two digits has an error of 19 records under any method, and some table over all 2^64 doubles one of
+109. The best grid in hindsight has spent nothing on this.
 """
 
 from __future__ import annotations
