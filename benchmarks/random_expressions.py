@@ -8,6 +8,7 @@ seed. An expression that an engine cannot plan, as very deep ones in Spark with 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import warnings
 from collections import Counter
@@ -56,6 +57,7 @@ def open_spark(engine: str, engines: Any) -> Callable[[Nodes], None]:
     from dpcurves_engines.spark_expressions import SparkDerivedColumns, add_expressions
     from dpcurves_engines.spark_sql import format_type, make_column
 
+    server = None
     if engine == "sail":
         from pysail.spark import SparkConnectServer
 
@@ -77,6 +79,7 @@ def open_spark(engine: str, engines: Any) -> Callable[[Nodes], None]:
 
     def compare(nodes: Nodes) -> None:
         """Compare the values of expressions in one query."""
+        assert server is None or server.running  # the closure keeps it: a server that is collected stops
         checked = [(f"e{index}", check_expression(node, schema, kind)) for index, (kind, node) in enumerate(nodes)]
         evaluated = add_expressions(rows, checked, derived.read_column).toArrow().sort_by("c0")
         engines.compare_values(table, nodes, [evaluated.column(name).to_pylist() for name, _ in checked])
@@ -110,7 +113,8 @@ def main() -> None:
                 outcomes[try_expression(compare, pair, seed)] += 1
         if sum(outcomes.values()) % 1000 == 0:
             print(dict(outcomes), flush=True)
-    print(dict(outcomes))
+    print(dict(outcomes), flush=True)
+    os._exit(0)  # Sail's threads would keep the process
 
 
 def try_expression(compare: Callable[[Nodes], None], pair: tuple[ValueType, Node], seed: int) -> str:
