@@ -234,7 +234,7 @@ SLOW_REHEARSALS = 16
 """Answers that are simulated by default where one answer takes long, as of a plane."""
 WIDTH_REHEARSALS = 16
 """Answers, out of those that are simulated, whose intervals are computed to forecast a width: widths vary little."""
-NUMBERS: Mapping[type[Any], Callable[[Any, int], float]] = {
+UNINFORMATIVE_WIDTHS: Mapping[type[Any], Callable[[Any, int], float]] = {
     curves.CountQuestion: _quarter_of_records,
     curves.SumQuestion: lambda question, size: size * _quarter_of_values(question),
     curves.MeanQuestion: lambda question, size: _quarter_of_values(question),
@@ -242,6 +242,26 @@ NUMBERS: Mapping[type[Any], Callable[[Any, int], float]] = {
     curves.VarianceQuestion: lambda question, size: _quarter_of_values(question) ** 2,
     curves.SummaryQuestion: lambda question, size: _quarter_of_values(question),
 }
+"""Half width from which the interval of a single number is uninformative, by type of question: a function of the
+question and the number of records."""
+
+
+def _make_number_forecast(question_type: type[Any], uninformative_width: Callable[[Any, int], float]) -> ForecastKind:
+    """Return the forecast of a single number between public bounds; the labels name the statistic."""
+    statistic = getattr(question_type, "STATISTIC", "count")
+    return ForecastKind(
+        laws=PLACES,
+        fill_columns=_fill_bounded_column,
+        measure_error=rehearsals.number_error,
+        error_label=f"{statistic}, mean error",
+        half_width=rehearsals.number_half_width,
+        interval_label=f"the {statistic}",
+        uninformative_width=uninformative_width,
+        rehearsals=NUMBER_REHEARSALS,
+        width_rehearsals=WIDTH_REHEARSALS,
+    )
+
+
 EACH_GROUP = "a group, on average"
 AREA = "area under the curve, mean error"
 KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
@@ -294,8 +314,8 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             fill_columns=_fill_unit_columns,
             measure_error=rehearsals.plane_bounds_error,
             error_label=SHORT,
-            half_width=lambda both, whom: (
-                (rehearsals.missed_records(both.x, whom) + rehearsals.missed_records(both.y, whom)) / 2
+            half_width=lambda bounds, population: (
+                (rehearsals.missed_records(bounds.x, population) + rehearsals.missed_records(bounds.y, population)) / 2
             ),
             interval_label=MISSED,
             uninformative_width=_quarter_of_records,
@@ -410,19 +430,8 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             error_label=CORNERS,
         ),
         **{
-            each: ForecastKind(
-                laws=PLACES,
-                fill_columns=_fill_bounded_column,
-                measure_error=rehearsals.number_error,
-                error_label=f"{name}, mean error",
-                half_width=rehearsals.number_half_width,
-                interval_label=f"the {name}",
-                uninformative_width=nothing,
-                rehearsals=NUMBER_REHEARSALS,
-                width_rehearsals=WIDTH_REHEARSALS,
-            )
-            for each, nothing in NUMBERS.items()
-            for name in [getattr(each, "STATISTIC", "count")]
+            question_type: _make_number_forecast(question_type, uninformative_width)
+            for question_type, uninformative_width in UNINFORMATIVE_WIDTHS.items()
         },
     }
 )
@@ -485,11 +494,11 @@ Progress = Callable[[int, int], object]
 MOST_TABLES = 4
 """Largest number of tables of synthetic records for each distribution of a forecast; each may be answered
 repeatedly."""
-SAYS_NOTHING = (
+UNINFORMATIVE = (
     "the interval would be as wide as half of all that is possible, or wider, for all these records: a release would "
     "be uninformative"
 )
-SOMETIMES_NOTHING = "for {} the interval would be as wide as half of all that is possible, or wider"
+PARTLY_UNINFORMATIVE = "for {} the interval would be as wide as half of all that is possible, or wider"
 MOST_SIMULATED_RECORDS = 1_000_000
 """Records. Largest number of simulated records: with more, relative errors hardly change."""
 GIVEN = "the given records"
@@ -576,8 +585,8 @@ class Forecast:
             if expected.half_width >= self.uninformative_width
         ]
         if len(uninformative) == len(self.expected_errors):
-            return (SAYS_NOTHING,)
-        return (SOMETIMES_NOTHING.format(", ".join(uninformative)),) if uninformative else ()
+            return (UNINFORMATIVE,)
+        return (PARTLY_UNINFORMATIVE.format(", ".join(uninformative)),) if uninformative else ()
 
     @property
     def low(self) -> float:
