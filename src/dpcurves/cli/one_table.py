@@ -12,7 +12,7 @@ from . import scores as models
 from .ask_file import LISTED, FieldQuestions, Terms, build_question, make_question_command
 from .options import Command
 from .output import BinnedResidualsView, HosmerLemeshowView, Output, ResultView, RocView
-from .studies import study
+from .studies import ask_study
 
 
 def scores(  # noqa: PLR0917
@@ -177,7 +177,7 @@ COMMANDS = (
         more="Units are divided into disjoint subsets, a regression is fitted in each, and the subsets that confirm "
         "the claim are counted.",
     ),
-    study,
+    ask_study,
 )  # fmt: skip
 
 
