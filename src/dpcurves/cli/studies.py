@@ -276,7 +276,7 @@ def print_question_plan(
     plans = plan_question(question, loss, adjacency)
     show_plans(question, loss, adjacency, plans, footer, share=share)
     records = getattr(adjacency, "units", None)
-    # Only questions of other packages have notes on their plans, such as dpcurves_survival on small categories. To look
+    # Only questions of other packages have notes on their plans, as on another grid for two survival curves. To look
     # for one imports the forecasts, which would slow down the plans of this package's own questions.
     is_own_question = type(question).__module__.startswith("dpcurves.")
     is_known = records is not None and adjacency.unit == EACH_RECORD and getattr(question, "by", None) is not None
