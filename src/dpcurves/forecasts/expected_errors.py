@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 VALUE = "value"
 """Axis label that is replaced by the name of the column."""
-OF_QUANTILE = "a quantile, on average"
+QUANTILE_LABEL = "a quantile, on average"
 """Interval of a quantile: in units of the column, although the error is a share of the records."""
 SECOND_CLASSES = {"neg_label": "pos_label", "censored_value": "event_value", "control_value": "treated_value"}
 """Fields of a second class that a question may leave out, each with the field of the first class."""
@@ -223,9 +223,9 @@ def _quarter_of_values(question: Any) -> float:
     return float(question.upper - question.lower) / 4
 
 
-CORNERS = "share of the records below and left of a corner of cells, mean error"
-SHORT = "records that bounds cover fewer than asked, mean"
-MISSED = "the records that may be fewer"
+CORNER_ERROR_LABEL = "share of the records below and left of a corner of cells, mean error"
+SHORTFALL_LABEL = "records that bounds cover fewer than asked, mean"
+MISSED_LABEL = "the records that may be fewer"
 NUMBER_REHEARSALS = 200
 """Answers that are simulated by default to forecast the error of a single number: its error varies most."""
 AREA_REHEARSALS = 60
@@ -262,7 +262,7 @@ def _make_number_forecast(question_type: type[Any], uninformative_width: Callabl
     )
 
 
-EACH_GROUP = "a group, on average"
+GROUP_LABEL = "a group, on average"
 AREA = "area under the curve, mean error"
 KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
     {
@@ -283,7 +283,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             measure_error=rehearsals.quantiles_error,
             error_label="share below a quantile, mean error",
             half_width=rehearsals.quantiles_half_width,
-            interval_label=OF_QUANTILE,
+            interval_label=QUANTILE_LABEL,
             uninformative_width=lambda question, size: _quarter_of_values(question.grid),
         ),
         curves.HistogramQuestion: ForecastKind(
@@ -302,9 +302,9 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             laws=RESIDUALS,
             fill_columns=_fill_unit_column,
             measure_error=rehearsals.bounds_error,
-            error_label=SHORT,
+            error_label=SHORTFALL_LABEL,
             half_width=rehearsals.missed_records,
-            interval_label=MISSED,
+            interval_label=MISSED_LABEL,
             uninformative_width=_quarter_of_records,
             rehearsals=AREA_REHEARSALS,
             width_rehearsals=WIDTH_REHEARSALS,
@@ -313,11 +313,11 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             laws=RESIDUALS,
             fill_columns=_fill_unit_columns,
             measure_error=rehearsals.plane_bounds_error,
-            error_label=SHORT,
+            error_label=SHORTFALL_LABEL,
             half_width=lambda bounds, population: (
                 (rehearsals.missed_records(bounds.x, population) + rehearsals.missed_records(bounds.y, population)) / 2
             ),
-            interval_label=MISSED,
+            interval_label=MISSED_LABEL,
             uninformative_width=_quarter_of_records,
             rehearsals=AREA_REHEARSALS,
             width_rehearsals=WIDTH_REHEARSALS,
@@ -359,7 +359,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             measure_error=rehearsals.calibration_error,
             error_label="share of positives of a group, mean error",
             half_width=rehearsals.interval_half_width,
-            interval_label=EACH_GROUP,
+            interval_label=GROUP_LABEL,
             uninformative_width=quarter_of_shares,
             trace_curve=rehearsals.trace_calibration,
             axis_labels=("mean score of a group", "share of positives"),
@@ -371,7 +371,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             measure_error=rehearsals.positives_error,
             error_label="positives of a group, mean error",
             half_width=rehearsals.interval_half_width,
-            interval_label=EACH_GROUP,
+            interval_label=GROUP_LABEL,
             uninformative_width=_quarter_of_records,
         ),
         curves.BinnedResidualsQuestion: ForecastKind(
@@ -421,13 +421,16 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             compute_truth=rehearsals.count_confirming_subsets,
         ),
         curves.Histogram2DQuestion: ForecastKind(
-            laws=POINTS, fill_columns=_fill_point_columns, measure_error=rehearsals.plane_error, error_label=CORNERS
+            laws=POINTS,
+            fill_columns=_fill_point_columns,
+            measure_error=rehearsals.plane_error,
+            error_label=CORNER_ERROR_LABEL,
         ),
         curves.ResidualPlotQuestion: ForecastKind(
             laws=RESIDUALS,
             fill_columns=_fill_residual_columns,
             measure_error=rehearsals.residual_plot_error,
-            error_label=CORNERS,
+            error_label=CORNER_ERROR_LABEL,
         ),
         **{
             question_type: _make_number_forecast(question_type, uninformative_width)
@@ -435,7 +438,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
         },
     }
 )
-BY = (
+BY_RULE = (
     "a forecast is made without by: leave it out, and forecast for the records of one category under add-remove, which "
     "is about what each category gets; under replace-one errors are about twice as large"
 )
@@ -461,7 +464,7 @@ def find_forecast_kind(question: Any) -> ForecastKind:
         if isinstance(question.by, UnlistedCategories):
             raise InvalidArgument("question", "only listed categories can be forecast: list them")
     elif getattr(question, "by", None) is not None:
-        raise InvalidArgument("question", BY)
+        raise InvalidArgument("question", BY_RULE)
     return kind
 
 
@@ -608,7 +611,7 @@ class Forecast:
         """
         widths = [expected.half_width for expected in self.expected_errors if not isnan(expected.half_width)]
         numbers = np.array(widths or [expected.error for expected in self.expected_errors])
-        is_share = self.error_label.startswith("share") and not (widths and self.interval_label == OF_QUANTILE)
+        is_share = self.error_label.startswith("share") and not (widths and self.interval_label == QUANTILE_LABEL)
         middle, low, high = (
             format_number(float(f"{100**is_share * number:.2g}"))
             for number in (float(np.median(numbers)), float(numbers.min()), float(numbers.max()))
