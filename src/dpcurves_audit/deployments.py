@@ -120,7 +120,7 @@ class StreamSampler:
 
 def _list_stream_targets() -> Iterator[AuditTarget]:
     """Yield one target for each mechanism of streams and each kind of loss."""
-    from dpcurves_streams import mechanisms as own
+    from dpcurves_streams import mechanisms
     from dpcurves_streams.queries import (
         TUPLE_REASONS,
         Forest,
@@ -133,24 +133,24 @@ def _list_stream_targets() -> Iterator[AuditTarget]:
     states, forest = (Categories("state", ("a",)),), Forest.from_json({"all": {"left": ["a", "b"], "right": ["c"]}})
     ticks = TickQuery(states, STREAM_STEPS)
     streams: list[tuple[str, Any, Any, tuple[PrivacyLoss, ...]]] = [
-        ("stream, each step", own.Perturber(), ticks, (ONE, HALF_RHO)),
-        ("stream, totals by a tree", own.TreeCounter(), ticks, (ONE, HALF_RHO)),
-        ("stream, totals by buffers", own.BufferedCounter(), ticks, (HALF_RHO,)),
+        ("stream, each step", mechanisms.Perturber(), ticks, (ONE, HALF_RHO)),
+        ("stream, totals by a tree", mechanisms.TreeCounter(), ticks, (ONE, HALF_RHO)),
+        ("stream, totals by buffers", mechanisms.BufferedCounter(), ticks, (HALF_RHO,)),
         (
             "stream, groups",
-            own.Pegasus(),
+            mechanisms.Pegasus(),
             GroupedTickQuery(states, STREAM_STEPS, deviation=Fraction(2)),
             (ONE, HALF_RHO),
         ),
         (
             "stream, hierarchy",
-            own.Hierarchy(),
+            mechanisms.Hierarchy(),
             HierarchyQuery.from_forest("state", forest, STREAM_STEPS),
             (ONE, HALF_RHO),
         ),
         (
             "stream, pruned hierarchy",
-            own.PrunedHierarchy(),
+            mechanisms.PrunedHierarchy(),
             PrunedQuery.from_forest("state", forest, STREAM_STEPS),
             (ONE, HALF_RHO),
         ),
@@ -161,7 +161,7 @@ def _list_stream_targets() -> Iterator[AuditTarget]:
             yield AuditTarget(f"{name}: {loss}", StreamSampler(name, mechanism, query, loss), family, loss, "mechanism")
     name, reasons = "stream, each step and what is not counted", len(TUPLE_REASONS)
     for loss in (ONE, HALF_RHO):
-        sampler = StreamSampler(name, own.WithUncountedTotals(own.Perturber()), ticks, loss, reasons)
+        sampler = StreamSampler(name, mechanisms.WithUncountedTotals(mechanisms.Perturber()), ticks, loss, reasons)
         yield AuditTarget(f"{name}: {loss}", sampler, family, loss, "mechanism")
 
 

@@ -26,8 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dpcurves as dp
-from dpcurves import mechanisms as own
-from dpcurves import queries as asking
+from dpcurves import mechanisms, queries
 from dpcurves.arguments import InvalidArgument
 from dpcurves.conversation import Release, Step
 from dpcurves.curves.result import CurveWarning
@@ -443,34 +442,34 @@ def list_targets() -> Iterator[AuditTarget]:
 def _list_noisy_sums() -> Iterator[tuple[str, Any, Any, Any]]:
     """Yield names, queries, mechanisms and family functions of noisy sums."""
     axis = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
-    cells, prefixes = asking.CountQuery(axis, CountUse.CELLS), asking.CountQuery(axis, CountUse.PREFIXES)
+    cells, prefixes = queries.CountQuery(axis, CountUse.CELLS), queries.CountQuery(axis, CountUse.PREFIXES)
     weights, order = Weights("weight", WEIGHT_CAP), tuple(range(GRID_CELLS))
     values, weighed, plane = families.values, WEIGHED, Grid(0, 1, cells=2)
-    yield "flat histogram", cells, own.FlatHistogram(), values
-    yield "tree of sums", prefixes, own.TreeSums(), values
-    yield "sums of values", asking.SumQuery(axis, 8), own.FlatHistogram(), values
+    yield "flat histogram", cells, mechanisms.FlatHistogram(), values
+    yield "tree of sums", prefixes, mechanisms.TreeSums(), values
+    yield "sums of values", queries.SumQuery(axis, 8), mechanisms.FlatHistogram(), values
     yield (
         "counts of two classes",
-        asking.CountQuery(_make_label_axes(), CountUse.PREFIXES),
-        own.TreeSums(),
+        queries.CountQuery(_make_label_axes(), CountUse.PREFIXES),
+        mechanisms.TreeSums(),
         families.scores,
     )
-    yield "Haar wavelets", prefixes, own.Haar(), values
-    yield "nested intervals", asking.PartitionQuery(axis, ((0, 2), order)), PartitionSums(), values
+    yield "Haar wavelets", prefixes, mechanisms.Haar(), values
+    yield "nested intervals", queries.PartitionQuery(axis, ((0, 2), order)), PartitionSums(), values
     regions = (Axis("x", plane), Axis("y", plane))
     yield (
         "regions",
-        asking.RegionQuery(regions, (0, 2, 1, 3), ((0, 2), order), CountUse.CELLS),
-        own.RegionSums(),
+        queries.RegionQuery(regions, (0, 2, 1, 3), ((0, 2), order), CountUse.CELLS),
+        mechanisms.RegionSums(),
         PLANE,
     )
-    yield "squares of values", asking.SquareQuery(axis, 8), own.FlatHistogram(), values
-    yield "weights", asking.WeightQuery(axis, weights, CountUse.CELLS), own.FlatHistogram(), weighed
-    yield "tree of weights", asking.WeightQuery(axis, weights, CountUse.PREFIXES), own.TreeSums(), weighed
-    yield "squares of weights", asking.SquaredWeightQuery(axis, weights), own.FlatHistogram(), weighed
-    yield "sums of weighted values", asking.WeightedSumQuery(axis, weights, 8), own.FlatHistogram(), weighed
-    yield "weighted squares", asking.WeightedSpreadQuery(axis, weights, 8, (2,)), own.FlatHistogram(), weighed
-    yield "square root", prefixes, own.SquareRoot(), values
+    yield "squares of values", queries.SquareQuery(axis, 8), mechanisms.FlatHistogram(), values
+    yield "weights", queries.WeightQuery(axis, weights, CountUse.CELLS), mechanisms.FlatHistogram(), weighed
+    yield "tree of weights", queries.WeightQuery(axis, weights, CountUse.PREFIXES), mechanisms.TreeSums(), weighed
+    yield "squares of weights", queries.SquaredWeightQuery(axis, weights), mechanisms.FlatHistogram(), weighed
+    yield "sums of weighted values", queries.WeightedSumQuery(axis, weights, 8), mechanisms.FlatHistogram(), weighed
+    yield "weighted squares", queries.WeightedSpreadQuery(axis, weights, 8, (2,)), mechanisms.FlatHistogram(), weighed
+    yield "square root", prefixes, mechanisms.SquareRoot(), values
 
 
 def _list_selection_mechanisms() -> Iterator[tuple[str, Any, Any, Any]]:
@@ -478,19 +477,19 @@ def _list_selection_mechanisms() -> Iterator[tuple[str, Any, Any, Any]]:
     sums.
     """
     axis, values = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),), families.values
-    bounds = asking.CoverageQuery((Axis(COLUMN, doubling_grid(0.125, 2)),), Fraction(9, 10))
-    boxes = asking.WorstBoxQuery(axis, (((0, 1),), ((1, 4),), ((0, 4),)), (0, 1, 1))
+    bounds = queries.CoverageQuery((Axis(COLUMN, doubling_grid(0.125, 2)),), Fraction(9, 10))
+    boxes = queries.WorstBoxQuery(axis, (((0, 1),), ((1, 4),), ((0, 4),)), (0, 1, 1))
     order = tuple(range(GRID_CELLS))
-    yield "quantile cuts", asking.QuantileCutsQuery(axis, 4), own.ExponentialQuantiles(), values
-    yield "noisy medians", asking.MedianQuery(axis, 3), own.NoisyMedians(), values
-    yield "buckets", asking.IntervalPartitionQuery(axis, range(GRID_CELLS)), own.ExponentialPartition(), values
-    yield "worst box", boxes, own.ExponentialWorstBox(), values
-    yield "PrivTree", asking.TreePartitionQuery(axis, (2,), 0), own.PrivTree(), values
-    yield "merged cells", asking.MergePartitionQuery(axis, 2), own.MergedCells(), values
-    yield "sparse vector", asking.ThresholdQuery(axis, _make_comparisons(), 1), own.SparseVector(), values
-    yield "found bounds", bounds, own.SparseVector(), values
-    yield "wavelets of boxes", asking.WaveletQuery(axis, order, (2, 2)), own.Privelet(), values
-    yield "noisy area", asking.AucQuery(_make_label_axes()), own.NoisyAuc(), families.scores
+    yield "quantile cuts", queries.QuantileCutsQuery(axis, 4), mechanisms.ExponentialQuantiles(), values
+    yield "noisy medians", queries.MedianQuery(axis, 3), mechanisms.NoisyMedians(), values
+    yield "buckets", queries.IntervalPartitionQuery(axis, range(GRID_CELLS)), mechanisms.ExponentialPartition(), values
+    yield "worst box", boxes, mechanisms.ExponentialWorstBox(), values
+    yield "PrivTree", queries.TreePartitionQuery(axis, (2,), 0), mechanisms.PrivTree(), values
+    yield "merged cells", queries.MergePartitionQuery(axis, 2), mechanisms.MergedCells(), values
+    yield "sparse vector", queries.ThresholdQuery(axis, _make_comparisons(), 1), mechanisms.SparseVector(), values
+    yield "found bounds", bounds, mechanisms.SparseVector(), values
+    yield "wavelets of boxes", queries.WaveletQuery(axis, order, (2, 2)), mechanisms.Privelet(), values
+    yield "noisy area", queries.AucQuery(_make_label_axes()), mechanisms.NoisyAuc(), families.scores
 
 
 def _make_label_axes() -> tuple[Any, Any]:
@@ -512,35 +511,35 @@ def _list_mechanism_targets() -> Iterator[AuditTarget]:
                 sampler = MechanismSampler(name, query, mechanism, loss, neighbours)
                 yield AuditTarget(f"{name}: {setting}", sampler, family(EDGES, adjacency=neighbours), loss, "mechanism")
             lazy = LazyTreeSampler(
-                "tree on demand", asking.PrefixQuery(axis, (3, 1, 2)), own.LazyTree(), loss, neighbours
+                "tree on demand", queries.PrefixQuery(axis, (3, 1, 2)), mechanisms.LazyTree(), loss, neighbours
             )
             values = families.values(EDGES, adjacency=neighbours)
             yield AuditTarget(f"tree on demand: {setting}", lazy, values, loss, "mechanism")
         sizes = NoiseSampler(
             "units by their records",
-            asking.UnitSizesQuery.from_column(UNIT),
-            own.FlatHistogram(),
+            queries.UnitSizesQuery.from_column(UNIT),
+            mechanisms.FlatHistogram(),
             ONE,
             neighbours,
             dp.Unit(UNIT, 1),
         )
         units = families.units(EDGES, 2, adjacency=neighbours)
         yield AuditTarget(f"units by their records: {neighbours.value}", sizes, units, ONE, "noise")
-        valued = asking.SizedUnitsQuery.from_column(UNIT, axis[0])
+        valued = queries.SizedUnitsQuery.from_column(UNIT, axis[0])
         valued_sizes = NoiseSampler(
-            "units by records and a value", valued, own.FlatHistogram(), ONE, neighbours, dp.Unit(UNIT, 1)
+            "units by records and a value", valued, mechanisms.FlatHistogram(), ONE, neighbours, dp.Unit(UNIT, 1)
         )
         yield AuditTarget(f"units by their records and a value: {neighbours.value}", valued_sizes, units, ONE, "noise")
         selection = MechanismSampler(
             "found names",
-            asking.PartitionSelectionQuery.from_column("name"),
+            queries.PartitionSelectionQuery.from_column("name"),
             ThresholdedCategories(),
             WITH_DELTA,
             neighbours,
         )
         name_family = make_name_datasets(EDGES, adjacency=neighbours)
         yield AuditTarget(f"found names: {neighbours.value}", selection, name_family, WITH_DELTA, "mechanism")
-        letters = asking.UniverseSelectionQuery((UnlistedCategories("name", universe=dp.TextUniverse("a-z", 5)),))
+        letters = queries.UniverseSelectionQuery((UnlistedCategories("name", universe=dp.TextUniverse("a-z", 5)),))
         ranked = MechanismSampler("names of a universe", letters, UniverseCategories(), ONE, neighbours)
         yield AuditTarget(f"names of a universe: {neighbours.value}", ranked, name_family, ONE, "mechanism")
 

@@ -174,15 +174,15 @@ def sql(
     Terms(source, price, promise, units, payer).answer(question, view, output)
 
 
-def plan(*, statement: STATEMENT, listed: GroupOptions, rehearsal: DryRunTerms) -> None:
+def plan(*, statement: STATEMENT, listed: GroupOptions, terms: DryRunTerms) -> None:
     """Ask a question by a statement of SQL.
 
     Its table is not opened, and may have any name.
 
     Example: dpcurves plan sql "SELECT dp_cdf(wage, 0, 500000, 1024) FROM people" --epsilon 1 --adjacency add-remove
     """
-    _, question = _parse_question(statement, listed, rehearsal.loss_options)
-    rehearsal.answer(question, SavedResultView.from_output(Output()), Output())
+    _, question = _parse_question(statement, listed, terms.loss_options)
+    terms.answer(question, SavedResultView.from_output(Output()), Output())
 
 
 PROVIDED = PackageCommands(

@@ -17,8 +17,7 @@ from dpcurves.expressions import (
 )
 from dpcurves.expressions.evaluation import LOWER_LETTERS, UPPER_LETTERS
 from dpcurves.records.engines.derived_columns import DerivedSchema
-from dpcurves.records.source import DATE as DAYS
-from dpcurves.records.source import Column, ColumnKind, find_column
+from dpcurves.records.source import DATE, Column, ColumnKind, find_column
 from dpcurves.records.value_names import ValueType as StoredType
 
 from .postgres_sql import APART, DECIMAL_BOUNDS, MOMENT, MOMENT_IN_ZONE, Table, double_literal
@@ -181,7 +180,7 @@ class PostgresDerivedColumns(DerivedSchema):
                     declared_value_type=StoredType.TRUTH, declared_type="boolean",
                 )  # fmt: skip
             case ValueType.DATE:
-                return Column(text, ColumnKind.TIMES, "NULL::float8", "{0}::text", elapsed_time="{0}", time=DAYS)
+                return Column(text, ColumnKind.TIMES, "NULL::float8", "{0}::text", elapsed_time="{0}", time=DATE)
         return Column(
             text, ColumnKind.NUMBERS, "{0}", "{0}::text",
             declared_value_type=StoredType.DOUBLE, declared_type="double precision",

@@ -21,8 +21,7 @@ from dpcurves.expressions import (
 )
 from dpcurves.expressions.evaluation import LOWER_LETTERS, UPPER_LETTERS
 from dpcurves.records.engines.derived_columns import DerivedSchema
-from dpcurves.records.source import DATE as DAYS
-from dpcurves.records.source import Column, ColumnKind, find_column
+from dpcurves.records.source import DATE, Column, ColumnKind, find_column
 
 from .spark_sql import double_literal, make_column, quote_identifier, text_literal
 
@@ -137,7 +136,7 @@ class SparkDerivedColumns(DerivedSchema):
     def describe_column(self, text: str, kind: ValueType) -> Column:
         """Return a derived column as Spark reads it."""
         if kind is ValueType.DATE:
-            return Column(text, ColumnKind.TIMES, "CAST(NULL AS DOUBLE)", "{0}", elapsed_time="{0}", time=DAYS)
+            return Column(text, ColumnKind.TIMES, "CAST(NULL AS DOUBLE)", "{0}", elapsed_time="{0}", time=DATE)
         return make_column(text, SQL_TYPES[kind].lower())
 
     def read_column(self, name: str, kind: ValueType) -> str:

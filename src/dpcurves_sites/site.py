@@ -45,7 +45,7 @@ from .secure_sum import (
     sign_list,
     unmask,
 )
-from .secure_sum import Step as Taken
+from .secure_sum import Step as SecureSumStep
 from .trust import SecureSum, derive_round
 
 # SECRET. Stored rounds of a site: each stage is computed once, and stored before its message is sent.
@@ -162,7 +162,7 @@ class RoundStore:
 
     def _take_step(
         self, connection: Connection, sum_round: SumRound, stage: int, state: bytes, previous_messages: Sequence[bytes]
-    ) -> Taken:
+    ) -> SecureSumStep:
         """SECRET: return the new state and the message of a stage. Raises `ProtocolError` if a message of another site
         is invalid.
         """

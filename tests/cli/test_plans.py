@@ -30,7 +30,7 @@ KINDS = {
 @pytest.fixture
 def without_forecast(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out the first sentence of a plan, which takes the longest and has tests of its own."""
-    monkeypatch.setattr("dpcurves.cli.studies._forecast_shortly", lambda *_: None)
+    monkeypatch.setattr("dpcurves.cli.studies._compute_short_forecast", lambda *_: None)
 
 
 @pytest.mark.usefixtures("without_forecast")

@@ -71,6 +71,10 @@ def test_a_study_says_how_far_columns_have_moved_since_an_earlier_one(run: Run, 
     assert "delays.json: alarms psi, ks, wasserstein, auc" in done.stdout.replace("\n", "")
     assert "alarm" in (tmp_path / "two" / "delays.drift.json").read_text()
     assert "Drift" in (tmp_path / "two" / "index.html").read_text()
+    rare = tmp_path / "rare.toml"
+    rare.write_text(later.read_text().replace("false_alarm_rate = 0.01", "false_alarm_rate = 1e-9"))
+    refused = run("study", rare, moved, "--adjacency", "add-remove", "--out", tmp_path / "three")
+    assert (refused.exit_code, (tmp_path / "three").exists()) == (2, False), refused.output
     later.write_text(later.read_text().replace("-60:240:20", "-60:240:21"))
     refused = run("study", later, moved, "--adjacency", "add-remove", "--out", tmp_path / "three")
     assert (refused.exit_code, (tmp_path / "three").exists()) == (2, False)

@@ -23,7 +23,7 @@ from .one_table import QUESTIONS
 from .options import NOTHING, Argument, Command, parameters_in, with_options
 from .released import RELEASED_COMMANDS
 from .status import COMPLETING, ExitStatus
-from .studies import STANDING, make_plan_commands
+from .studies import make_plan_commands
 from .terminal import ChargedFailure, Misuse, describe_error, print_to_stderr, print_to_stdout
 
 DEFAULTS: dict[signal.Signals, Callable[[int, FrameType | None], object] | signal.Handlers] = {
@@ -385,7 +385,7 @@ def build(typed: Sequence[str] = ()) -> Commands:
         selected_plans = _select_typed(further_words, plans) if first_word == PLAN else plans
         app.add_command(
             _make_group(
-                selected_plans, metavar_defaults=STANDING, help="Expected errors of a question; opens no data."
+                selected_plans, metavar_defaults=PLAN_DEFAULTS, help="Expected errors of a question; opens no data."
             ),
             PLAN,
         )
@@ -397,6 +397,8 @@ def build(typed: Sequence[str] = ()) -> Commands:
 VERSION = "--version"
 PLAN = "plan"
 """Name of the group of plans."""
+PLAN_DEFAULTS = MappingProxyType({"NAME": "", "U": "1", "P": "0.95", "public|disjoint|private": "public"})
+"""Defaults in a plan, by metavar, of options that a question requires but its plan does not depend on."""
 Named = TypeVar("Named", Command, Group)
 
 

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from ..privacy import PrivacyLoss
     from ..session import Session
 
-FORGETFUL = (
+UNRECORDED_NOTE = (
     "no --ledger was given, so this privacy loss is not recorded and not added to the loss of other"
     " calls; give --ledger URL to record it"
 )
-UNTYPED = (
+UNTYPED_CSV_NOTE = (
     "a CSV file declares no types: each line is a record, dates such as 2020-01-31 are days since 1970 (--measured-in "
     "date shows them as dates), and other text, such as $5, is missing"
 )
@@ -217,7 +217,7 @@ class Terms:
             rows = None if session.unit.is_bounded else self.guarantee.max_rows_per_unit()
             print_plan_notes(session, question, loss, rows)
             if is_untyped(question, self.source):
-                print_to_stderr(UNTYPED)
+                print_to_stderr(UNTYPED_CSV_NOTE)
             with show_pass_progress("counting"), suppress_curve_warnings():
                 curve = session.ask(question, loss, request, rows_per_unit=rows)
             with attach_receipt(request), run_all_parts() as part:
@@ -233,7 +233,7 @@ class Terms:
     def _print_balance(self, output: Output, session: Session, question: Question[Any], request: str) -> None:
         """Print the request id under which the question is free, and the remaining budget."""
         if self.paying_account.ledger is None:
-            print_to_stderr(FORGETFUL)
+            print_to_stderr(UNRECORDED_NOTE)
             return
         from ..curves.question import find_charged_query
         from .table_digest import find_change

@@ -8,17 +8,17 @@ from types import MappingProxyType
 from typing import Any
 
 from . import columns, options
-from . import scores as models
+from . import scores as score_options
 from .ask_file import LISTED, FieldQuestions, Terms, build_question, make_question_command
 from .options import Command
 from .output import BinnedResidualsView, HosmerLemeshowView, Output, ResultView, RocView
-from .studies import study
+from .studies import ask_study
 
 
 def scores(  # noqa: PLR0917
     scored: options.ScoreOptions,
     cells: options.AutoCells,
-    showing: models.ShowOptions,
+    showing: score_options.ShowOptions,
     row_filter: options.FilterOptions,
     terms: Terms,
     output: Output,
@@ -37,7 +37,7 @@ def scores(  # noqa: PLR0917
     )
     question = row_filter.apply(question)
     view = showing.view(output.interval_settings(), getattr(question, "grid", None))
-    terms.answer(question, models.GroupedScoresView(view) if question.by else view, output)
+    terms.answer(question, score_options.GroupedScoresView(view) if question.by else view, output)
 
 
 STATISTICS = columns.SummaryView, columns.SummariesView
@@ -158,8 +158,8 @@ COMMANDS = (
     ),
     make_question_command(
         "residuals", "ResidualPlotQuestion",
-        [models.ResidualPlotOptions, options.ORIGIN, options.COVERAGE, options.CELLS],
-        [models.ResidualPlotView],
+        [score_options.ResidualPlotOptions, options.ORIGIN, options.COVERAGE, options.CELLS],
+        [score_options.ResidualPlotView],
         title="Residuals against predictions.",
         example="fitted.parquet --predicted fare --residual error --unit-predicted 1 --unit-residual 1 --coverage 0.95 "
         "--model disjoint",
@@ -171,13 +171,13 @@ COMMANDS = (
         example="flights.csv --x dep_delay --y arr_delay --x-grid -60:240:64 --y-grid -60:240:64",
     ),
     make_question_command(
-        "verify", "VerifyQuestion", [models.ClaimOptions], [ResultView],
+        "verify", "VerifyQuestion", [score_options.ClaimOptions], [ResultView],
         title="Verify a claim about a regression coefficient: its sign, or an interval that contains it.",
         example="people.csv --outcome ill=0,1 --explained-by age=18:90 --coefficient age --above 0",
         more="Units are divided into disjoint subsets, a regression is fitted in each, and the subsets that confirm "
         "the claim are counted.",
     ),
-    study,
+    ask_study,
 )  # fmt: skip
 
 

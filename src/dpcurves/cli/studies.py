@@ -8,13 +8,12 @@ from functools import partial
 from math import isnan
 from pathlib import Path
 from textwrap import wrap
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 from . import options
 from .ask_file import (
-    FORGETFUL,
-    UNTYPED,
+    UNRECORDED_NOTE,
+    UNTYPED_CSV_NOTE,
     Terms,
     is_untyped,
     open_session,
@@ -42,19 +41,18 @@ if TYPE_CHECKING:
     from .output import View
 
 
-EVEN = (
+ADAPTIVE_NOTE = (
     "\nLater rounds depend on the noisy answers of earlier ones: the plan assumes that records are spread evenly, or, "
     "if their number is private, that all cells are counted. A curve is estimated from all rounds together."
 )
-BANDS = "\nFor half widths of bands and intervals: --forecast N; --plot FILE draws them."
-UNKNOWN_SHARE = "noise is the same for any filter; --share-of-rows 0.1 shows errors for rows of which a tenth passes"
-ASKED_OF = re.compile(r"(Example: dpcurves) (\S+) \S+[.](?:csv|parquet)")
+"""Line below the table of a plan whose later rounds depend on noisy answers."""
+FORECAST_HINT = "\nFor half widths of bands and intervals: --forecast N; --plot FILE draws them."
+FILTER_HINT = "noise is the same for any filter; --share-of-rows 0.1 shows errors for rows of which a tenth passes"
+EXAMPLE_LINE = re.compile(r"(Example: dpcurves) (\S+) \S+[.](?:csv|parquet)")
 """Example line of a question's help, from which the example of its plan is made."""
 ALPHA_RISK = 0.05
 """Probability, 5 %, that the error of an answer exceeds the alpha that `dpcurves plan` prints: the usual complement of
 a 95 % interval."""
-STANDING = MappingProxyType({"NAME": "", "U": "1", "P": "0.95", "public|disjoint|private": "public"})
-"""Defaults in a plan, by metavar, of options that a question requires but its plan does not depend on."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +113,7 @@ class ForecastOptions:
         the question can be forecast."""
         records = self._record_count(units)
         if records is None and self.like is None:
-            return _forecast_shortly(question, loss, guarantee, units, self.parse_row_share())
+            return _compute_short_forecast(question, loss, guarantee, units, self.parse_row_share())
         from ..curves.result import result_from_json
         from ..forecasts import forecast
         from ..forecasts.expected_errors import require_picture
@@ -157,10 +155,10 @@ class DryRunTerms:
         errors = self.forecast_options.compute(question, loss, self.guarantee, self.units)
         if errors is not None:
             print_to_console(make_console(), *wrap(errors.describe(), make_console().width))
-        footer, share = "" if self.forecast_options.is_asked else BANDS, self.forecast_options.parse_row_share()
+        footer, share = "" if self.forecast_options.is_asked else FORECAST_HINT, self.forecast_options.parse_row_share()
         plans = print_question_plan(question, loss, self.guarantee, self.units, footer, share=share)
         if getattr(question, "where", None) and share is None:
-            print_to_console(make_console(), f"note: {UNKNOWN_SHARE}")
+            print_to_console(make_console(), f"note: {FILTER_HINT}")
         for alpha in {plan.law.alpha(ALPHA_RISK) for plan in plans}:
             if not isnan(alpha):
                 print_to_console(make_console(), f"{ALPHA}: {alpha:.4g}")
@@ -168,7 +166,7 @@ class DryRunTerms:
             self.forecast_options.show(errors)
 
 
-def _forecast_shortly(
+def _compute_short_forecast(
     question: Question[Any],
     loss: PrivacyLoss,
     guarantee: options.GuaranteeOptions,
@@ -184,6 +182,9 @@ def _forecast_shortly(
     from ..arguments import InvalidArgument, WrongArgumentType
     from ..forecasts import forecast
 
+    # Nobody asked for this forecast, so a question that has none is planned without it: a question by category, of a
+    # model instead of a column, or with a filter and no --share-of-rows. An argument that is wrong in itself is refused
+    # by the plan, which follows.
     try:
         with show_late_progress_bar("forecast", 2.0) as progress:  # seconds before the bar appears
             return forecast(
@@ -238,14 +239,17 @@ def _make_plan_command(command: options.Command) -> options.Command:
     """Return the command that plans the question of `command` and does not ask it."""
     option_groups = {name: group for name, group in options.groups_of(command).items() if group not in (Terms, Output)}
 
-    def run_command(rehearsal: DryRunTerms, **groups: Any) -> None:
+    def run_command(terms: DryRunTerms, **groups: Any) -> None:
         """Print the plan of the question that the options describe."""
-        command(**groups, terms=rehearsal, output=Output())
+        command(**groups, terms=terms, output=Output())
 
     help_text = command.__doc__ or ""
     unit_count = " --units 100000" if "replace-one" in help_text else ""
-    run_command.__name__, run_command.__doc__ = command.__name__, ASKED_OF.sub(r"\1 plan \2" + unit_count, help_text)
-    run_command.__annotations__ = {**option_groups, "rehearsal": DryRunTerms}
+    run_command.__name__, run_command.__doc__ = (
+        command.__name__,
+        EXAMPLE_LINE.sub(r"\1 plan \2" + unit_count, help_text),
+    )
+    run_command.__annotations__ = {**option_groups, "terms": DryRunTerms}
     run_command.needs_grid = getattr(command, "needs_grid", False)  # type: ignore[attr-defined]
     return run_command
 
@@ -272,8 +276,11 @@ def print_question_plan(
     plans = plan_question(question, loss, adjacency)
     show_plans(question, loss, adjacency, plans, footer, share=share)
     records = getattr(adjacency, "units", None)
+    # Only questions of other packages have notes on their plans, as on another grid for two survival curves. To look
+    # for one imports the forecasts, which would slow down the plans of this package's own questions.
+    is_own_question = type(question).__module__.startswith("dpcurves.")
     is_known = records is not None and adjacency.unit == EACH_RECORD and getattr(question, "by", None) is not None
-    if is_known and not type(question).__module__.startswith("dpcurves."):  # only fields have plan notes
+    if is_known and not is_own_question:
         from ..forecasts.reference_laws import PLAN_NOTES, find_entry
 
         describe = find_entry(type(question), PLAN_NOTES)
@@ -301,7 +308,7 @@ def show_plans(
 
     units = getattr(adjacency, "units", None)
     is_adaptive = len(plans) > 1 and {type(plan.query).__name__ for plan in plans} == {"PartitionQuery"}
-    table = Table(caption=LEGEND + (EVEN if is_adaptive else "") + footer, caption_justify="left")
+    table = Table(caption=LEGEND + (ADAPTIVE_NOTE if is_adaptive else "") + footer, caption_justify="left")
     relative = "share of units" if share is None else f"share of {share:.3g} of units"
     for name in ("round", "released", "price", "error", relative, "mechanism"):
         table.add_column(name, justify="right" if name in ("round", "error", relative) else "left")
@@ -312,7 +319,7 @@ def show_plans(
         print_to_console(make_console(), f"note: {note}")
 
 
-def study(
+def ask_study(
     *,
     study: Annotated[str, Argument(metavar="STUDY", help="TOML or JSON file with epsilon or rho, and questions.")],
     source: options.FormattedSourceOptions,
@@ -365,6 +372,7 @@ def study(
         raise Misuse(
             "out", f"the folder {str(folder)!r} cannot be made ({error.strerror}); name a folder where you may write"
         ) from None
+    # All files are checked before the session is opened: a curve that cannot be written would still have been paid for.
     outputs = [
         Output(str(folder / f"{question.name}.json"), str(folder / f"{question.name}.svg"))
         for question in parsed_study.questions
@@ -381,25 +389,27 @@ def study(
                 session, question.question, parsed_study.question_loss(question), name=f"{question.name}: "
             )
         if any(is_untyped(question.question, source) for question in parsed_study.questions):
-            print_to_stderr(UNTYPED)
+            print_to_stderr(UNTYPED_CSV_NOTE)
         summaries = _answer_questions(parsed_study, session, outputs, drifts, model_card=model_card)
         default_title = "Model card" if model_card and parsed_study.title == TITLE else parsed_study.title
         _write_page(folder, summaries, session, title or default_title, parsed_study.text)
     print_to_console(make_console(), f"written: curve and plot of each question, and index.html, in {out!r}")
     if ledger is None:
-        print_to_stderr(FORGETFUL)
+        print_to_stderr(UNRECORDED_NOTE)
+
+
+# The name of the command. The parameter `study` is its argument STUDY, under which errors refer to it.
+ask_study.__name__ = "study"
 
 
 def _read_reference(question: StudyQuestion) -> Any:
     """Return the released curve that a column's drift is measured from. It is read before any budget is spent."""
-    from ..curves.column_drift import drift, require_window
+    from ..curves.column_drift import require_false_alarm_rate, require_window
     from ..curves.result import result_from_json
 
     reference: Any = result_from_json(read_text("since", str(question.since)))
     require_window(reference, question.question)
-    _ = drift(
-        reference, reference, false_alarm_rate=question.false_alarm_rate
-    ).shifts  # refuses alarm rates too low to simulate
+    require_false_alarm_rate(reference, question.false_alarm_rate)
     return reference
 
 

@@ -156,6 +156,14 @@ class Drift(CompositeResult):
     @cached_property
     def shifts(self) -> Mapping[tuple[str, str], Shift]:
         """The drift statistics by window and statistic."""
+        return self._compute_shifts()
+
+    def _compute_shifts(self) -> Mapping[tuple[str, str], Shift]:
+        """Return the drift statistics by window and statistic, with thresholds from simulated draws.
+
+        Raises:
+            ValueError: the false alarm rate needs more draws.
+        """
         shifts = {}
         # index of the first random stream of a drift; each window uses two. Other statistics use other indices.
         first_stream = 60
@@ -334,6 +342,16 @@ def require_window(reference: Any, question: Any) -> None:
             "since", "the cells of the question are needed, with outside='clipped': give an earlier curve on its grid"
         )
     require_independent(reference.privacy)
+
+
+def require_false_alarm_rate(reference: Curve, false_alarm_rate: float) -> None:
+    """Require a false alarm rate whose thresholds can be simulated, before a window is asked for: the reference is
+    compared with itself.
+
+    Raises:
+        ValueError: the rate is not between 0 and 1, or needs more draws.
+    """
+    Drift(reference, {"reference again": reference}, false_alarm_rate)._compute_shifts()
 
 
 def _require_same_cells(reference: Any, window: Any) -> None:

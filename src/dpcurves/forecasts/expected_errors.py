@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 VALUE = "value"
 """Axis label that is replaced by the name of the column."""
-OF_QUANTILE = "a quantile, on average"
+QUANTILE_LABEL = "a quantile, on average"
 """Interval of a quantile: in units of the column, although the error is a share of the records."""
 SECOND_CLASSES = {"neg_label": "pos_label", "censored_value": "event_value", "control_value": "treated_value"}
 """Fields of a second class that a question may leave out, each with the field of the first class."""
@@ -223,9 +223,9 @@ def _quarter_of_values(question: Any) -> float:
     return float(question.upper - question.lower) / 4
 
 
-CORNERS = "share of the records below and left of a corner of cells, mean error"
-SHORT = "records that bounds cover fewer than asked, mean"
-MISSED = "the records that may be fewer"
+CORNER_ERROR_LABEL = "share of the records below and left of a corner of cells, mean error"
+SHORTFALL_LABEL = "records that bounds cover fewer than asked, mean"
+MISSED_LABEL = "the records that may be fewer"
 NUMBER_REHEARSALS = 200
 """Answers that are simulated by default to forecast the error of a single number: its error varies most."""
 AREA_REHEARSALS = 60
@@ -234,7 +234,7 @@ SLOW_REHEARSALS = 16
 """Answers that are simulated by default where one answer takes long, as of a plane."""
 WIDTH_REHEARSALS = 16
 """Answers, out of those that are simulated, whose intervals are computed to forecast a width: widths vary little."""
-NUMBERS: Mapping[type[Any], Callable[[Any, int], float]] = {
+UNINFORMATIVE_WIDTHS: Mapping[type[Any], Callable[[Any, int], float]] = {
     curves.CountQuestion: _quarter_of_records,
     curves.SumQuestion: lambda question, size: size * _quarter_of_values(question),
     curves.MeanQuestion: lambda question, size: _quarter_of_values(question),
@@ -242,7 +242,27 @@ NUMBERS: Mapping[type[Any], Callable[[Any, int], float]] = {
     curves.VarianceQuestion: lambda question, size: _quarter_of_values(question) ** 2,
     curves.SummaryQuestion: lambda question, size: _quarter_of_values(question),
 }
-EACH_GROUP = "a group, on average"
+"""Half width from which the interval of a single number is uninformative, by type of question: a function of the
+question and the number of records."""
+
+
+def _make_number_forecast(question_type: type[Any], uninformative_width: Callable[[Any, int], float]) -> ForecastKind:
+    """Return the forecast of a single number between public bounds; the labels name the statistic."""
+    statistic = getattr(question_type, "STATISTIC", "count")
+    return ForecastKind(
+        laws=PLACES,
+        fill_columns=_fill_bounded_column,
+        measure_error=rehearsals.number_error,
+        error_label=f"{statistic}, mean error",
+        half_width=rehearsals.number_half_width,
+        interval_label=f"the {statistic}",
+        uninformative_width=uninformative_width,
+        rehearsals=NUMBER_REHEARSALS,
+        width_rehearsals=WIDTH_REHEARSALS,
+    )
+
+
+GROUP_LABEL = "a group, on average"
 AREA = "area under the curve, mean error"
 KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
     {
@@ -263,7 +283,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             measure_error=rehearsals.quantiles_error,
             error_label="share below a quantile, mean error",
             half_width=rehearsals.quantiles_half_width,
-            interval_label=OF_QUANTILE,
+            interval_label=QUANTILE_LABEL,
             uninformative_width=lambda question, size: _quarter_of_values(question.grid),
         ),
         curves.HistogramQuestion: ForecastKind(
@@ -282,9 +302,9 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             laws=RESIDUALS,
             fill_columns=_fill_unit_column,
             measure_error=rehearsals.bounds_error,
-            error_label=SHORT,
+            error_label=SHORTFALL_LABEL,
             half_width=rehearsals.missed_records,
-            interval_label=MISSED,
+            interval_label=MISSED_LABEL,
             uninformative_width=_quarter_of_records,
             rehearsals=AREA_REHEARSALS,
             width_rehearsals=WIDTH_REHEARSALS,
@@ -293,11 +313,11 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             laws=RESIDUALS,
             fill_columns=_fill_unit_columns,
             measure_error=rehearsals.plane_bounds_error,
-            error_label=SHORT,
-            half_width=lambda both, whom: (
-                (rehearsals.missed_records(both.x, whom) + rehearsals.missed_records(both.y, whom)) / 2
+            error_label=SHORTFALL_LABEL,
+            half_width=lambda bounds, population: (
+                (rehearsals.missed_records(bounds.x, population) + rehearsals.missed_records(bounds.y, population)) / 2
             ),
-            interval_label=MISSED,
+            interval_label=MISSED_LABEL,
             uninformative_width=_quarter_of_records,
             rehearsals=AREA_REHEARSALS,
             width_rehearsals=WIDTH_REHEARSALS,
@@ -339,7 +359,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             measure_error=rehearsals.calibration_error,
             error_label="share of positives of a group, mean error",
             half_width=rehearsals.interval_half_width,
-            interval_label=EACH_GROUP,
+            interval_label=GROUP_LABEL,
             uninformative_width=quarter_of_shares,
             trace_curve=rehearsals.trace_calibration,
             axis_labels=("mean score of a group", "share of positives"),
@@ -351,7 +371,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             measure_error=rehearsals.positives_error,
             error_label="positives of a group, mean error",
             half_width=rehearsals.interval_half_width,
-            interval_label=EACH_GROUP,
+            interval_label=GROUP_LABEL,
             uninformative_width=_quarter_of_records,
         ),
         curves.BinnedResidualsQuestion: ForecastKind(
@@ -401,32 +421,24 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             compute_truth=rehearsals.count_confirming_subsets,
         ),
         curves.Histogram2DQuestion: ForecastKind(
-            laws=POINTS, fill_columns=_fill_point_columns, measure_error=rehearsals.plane_error, error_label=CORNERS
+            laws=POINTS,
+            fill_columns=_fill_point_columns,
+            measure_error=rehearsals.plane_error,
+            error_label=CORNER_ERROR_LABEL,
         ),
         curves.ResidualPlotQuestion: ForecastKind(
             laws=RESIDUALS,
             fill_columns=_fill_residual_columns,
             measure_error=rehearsals.residual_plot_error,
-            error_label=CORNERS,
+            error_label=CORNER_ERROR_LABEL,
         ),
         **{
-            each: ForecastKind(
-                laws=PLACES,
-                fill_columns=_fill_bounded_column,
-                measure_error=rehearsals.number_error,
-                error_label=f"{name}, mean error",
-                half_width=rehearsals.number_half_width,
-                interval_label=f"the {name}",
-                uninformative_width=nothing,
-                rehearsals=NUMBER_REHEARSALS,
-                width_rehearsals=WIDTH_REHEARSALS,
-            )
-            for each, nothing in NUMBERS.items()
-            for name in [getattr(each, "STATISTIC", "count")]
+            question_type: _make_number_forecast(question_type, uninformative_width)
+            for question_type, uninformative_width in UNINFORMATIVE_WIDTHS.items()
         },
     }
 )
-BY = (
+BY_RULE = (
     "a forecast is made without by: leave it out, and forecast for the records of one category under add-remove, which "
     "is about what each category gets; under replace-one errors are about twice as large"
 )
@@ -452,7 +464,7 @@ def find_forecast_kind(question: Any) -> ForecastKind:
         if isinstance(question.by, UnlistedCategories):
             raise InvalidArgument("question", "only listed categories can be forecast: list them")
     elif getattr(question, "by", None) is not None:
-        raise InvalidArgument("question", BY)
+        raise InvalidArgument("question", BY_RULE)
     return kind
 
 
@@ -485,11 +497,11 @@ Progress = Callable[[int, int], object]
 MOST_TABLES = 4
 """Largest number of tables of synthetic records for each distribution of a forecast; each may be answered
 repeatedly."""
-SAYS_NOTHING = (
+UNINFORMATIVE = (
     "the interval would be as wide as half of all that is possible, or wider, for all these records: a release would "
     "be uninformative"
 )
-SOMETIMES_NOTHING = "for {} the interval would be as wide as half of all that is possible, or wider"
+PARTLY_UNINFORMATIVE = "for {} the interval would be as wide as half of all that is possible, or wider"
 MOST_SIMULATED_RECORDS = 1_000_000
 """Records. Largest number of simulated records: with more, relative errors hardly change."""
 GIVEN = "the given records"
@@ -576,8 +588,8 @@ class Forecast:
             if expected.half_width >= self.uninformative_width
         ]
         if len(uninformative) == len(self.expected_errors):
-            return (SAYS_NOTHING,)
-        return (SOMETIMES_NOTHING.format(", ".join(uninformative)),) if uninformative else ()
+            return (UNINFORMATIVE,)
+        return (PARTLY_UNINFORMATIVE.format(", ".join(uninformative)),) if uninformative else ()
 
     @property
     def low(self) -> float:
@@ -599,7 +611,7 @@ class Forecast:
         """
         widths = [expected.half_width for expected in self.expected_errors if not isnan(expected.half_width)]
         numbers = np.array(widths or [expected.error for expected in self.expected_errors])
-        is_share = self.error_label.startswith("share") and not (widths and self.interval_label == OF_QUANTILE)
+        is_share = self.error_label.startswith("share") and not (widths and self.interval_label == QUANTILE_LABEL)
         middle, low, high = (
             format_number(float(f"{100**is_share * number:.2g}"))
             for number in (float(np.median(numbers)), float(numbers.min()), float(numbers.max()))

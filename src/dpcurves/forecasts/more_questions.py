@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import sqrt
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -26,34 +27,54 @@ from .expected_errors import (
 from .reference_laws import CLASSES, PLACES, interpolate_grid
 
 
-def synthesise_weights(question: Any, size: int) -> FloatArray:
-    """Return simulated weights of `size` records, from a tenth to half of the cap, evenly spread."""
-    # weights are spread evenly from a tenth to half of the cap, by the golden ratio
-    # ratio: least simulated weight, as a fraction of the cap; weights are uniform and independent of values
-    least_weight_share = 0.1
-    return np.asarray(
-        question.weight_cap
-        * (least_weight_share + (0.5 - least_weight_share) * (np.arange(size) * 0.6180339887498949 % 1))
-    )
+class WeightedQuestion(Protocol):
+    """A question with survey weights, of this package or another one."""
+
+    @property
+    def weight(self) -> str:
+        """Column of weights."""
+
+    @property
+    def weight_cap(self) -> float:
+        """Public cap on the weight of a record."""
 
 
-def weight_steps(question: Any, records: rehearsals.Columns) -> FloatArray:
+WeightedCurveQuestion = curves.WeightedCdfQuestion | curves.WeightedQuantilesQuestion
+AutoRangeCurveQuestion = curves.AutoRangeCdfQuestion | curves.AutoRangeQuantilesQuestion
+AutoRangeNumberQuestion = (
+    curves.AutoRangeSumQuestion
+    | curves.AutoRangeMeanQuestion
+    | curves.AutoRangeVarianceQuestion
+    | curves.AutoRangeSummaryQuestion
+)
+
+
+def synthesise_weights(question: WeightedQuestion, size: int) -> FloatArray:
+    """Return simulated weights of `size` records, evenly spread from a tenth to half of the cap."""
+    # Multiples of the golden ratio, modulo 1, are spread evenly in any order of the records, so that weights do not
+    # depend on values.
+    golden_ratio = (sqrt(5) - 1) / 2
+    positions = np.arange(size) * golden_ratio % 1
+    return np.asarray(question.weight_cap * (0.1 + (0.5 - 0.1) * positions))
+
+
+def weight_steps(question: WeightedQuestion, records: rehearsals.Columns) -> FloatArray:
     """Return weights in the steps in which they are counted; 0 if missing."""
     weights = np.asarray(records[question.weight], dtype=np.float64)
     return np.maximum(Weights(question.weight, question.weight_cap).to_steps(weights), 0).astype(np.float64)
 
 
-def _weight_share_below(question: Any, edges: FloatArray, grid: Grid, records: rehearsals.Columns) -> FloatArray:
+def _weight_share_below(question: WeightedCurveQuestion, edges: FloatArray, records: rehearsals.Columns) -> FloatArray:
     """Return the exact share of the records' weight below each edge, (edges,)."""
-    values, steps = np.asarray(records[question.column], dtype=np.float64), weight_steps(question, records)
-    is_present = ~np.isnan(values)
+    grid, values = question.grid, np.asarray(records[question.column], dtype=np.float64)
+    is_present, steps = ~np.isnan(values), weight_steps(question, records)
     values, steps = np.clip(values[is_present], grid.lower, np.nextafter(grid.upper, -np.inf)), steps[is_present]
     order = np.argsort(values)
     below = np.append(0.0, np.cumsum(steps[order]))
     return np.asarray(below[np.searchsorted(values[order], edges)] / max(float(below[-1]), 1.0))
 
 
-def _fill_weighted_columns(question: Any, places: FloatArray) -> Table:
+def _fill_weighted_columns(question: WeightedCurveQuestion, places: FloatArray) -> Table:
     """Return the column of values at these positions of the grid, and the column of weights."""
     return {
         question.column: interpolate_grid(question.grid, places),
@@ -61,19 +82,21 @@ def _fill_weighted_columns(question: Any, places: FloatArray) -> Table:
     }
 
 
-def _weighted_error(question: Any, result: curves.CDF | curves.Quantiles, records: rehearsals.Columns) -> float:
+def _weighted_error(
+    question: WeightedCurveQuestion, result: curves.CDF | curves.Quantiles, records: rehearsals.Columns
+) -> float:
     """Return the root mean square error over edges of a curve, or the mean absolute error in share of quantiles."""
     if isinstance(result, curves.Quantiles):
         edges = np.unique(np.concatenate([result.cells.ravel(), result.x]))
         edges = edges[np.isfinite(edges)]
-        below = _weight_share_below(question, edges, question.grid, records)
+        below = _weight_share_below(question, edges, records)
         return float(np.mean(np.abs(np.interp(result.x, edges, below) - result.p)))
-    return rehearsals.root_mean_square_error(result.y, _weight_share_below(question, result.x, question.grid, records))
+    return rehearsals.root_mean_square_error(result.y, _weight_share_below(question, result.x, records))
 
 
-def largest_half_width(found: curves.CDF | curves.Quantiles, population: bool) -> float:
-    """Return half the largest width of a curve's band, or of the quantiles' intervals, at `LEVEL`, in shares."""
-    curve: Any = found.curve if isinstance(found, curves.Quantiles) else found
+def largest_half_width(result: curves.CDF | curves.Quantiles, population: bool) -> float:
+    """Return half the largest width of a curve's band at `LEVEL`, in shares; of quantiles, the band of their curve."""
+    curve = result.curve if isinstance(result, curves.Quantiles) else result
     return float(rehearsals.band_half_widths(curve, population).max())
 
 
@@ -88,7 +111,7 @@ WEIGHTED = ForecastKind(
 )
 
 
-def _fill_summed_columns(question: Any, places: FloatArray) -> Table:
+def _fill_summed_columns(question: curves.WeightedSummaryQuestion, places: FloatArray) -> Table:
     """Return the column of values at these positions between the bounds, and the column of weights."""
     bounds = Grid(question.lower, question.upper, cells=1)
     return {
@@ -97,7 +120,9 @@ def _fill_summed_columns(question: Any, places: FloatArray) -> Table:
     }
 
 
-def _weighted_number_error(question: Any, result: curves.WeightedSummary, records: rehearsals.Columns) -> float:
+def _weighted_number_error(
+    question: curves.WeightedSummaryQuestion, result: curves.WeightedSummary, records: rehearsals.Columns
+) -> float:
     """Return the absolute error of a weighted number; half the width of its interval if it is unknown."""
     values, steps = np.asarray(records[question.column], dtype=np.float64), weight_steps(question, records)
     is_present = ~np.isnan(values)
@@ -109,14 +134,14 @@ def _weighted_number_error(question: Any, result: curves.WeightedSummary, record
     return rehearsals.number_half_width(result, False) if np.isnan(error) else error
 
 
-def _uninformative_width(question: Any, size: int) -> float:
-    """Return the half width from which an interval is called uninformative: it then covers half of the possible range.
+def _uninformative_width(question: curves.WeightedSummaryQuestion, size: int) -> float:
+    """Return a quarter of the possible range of a weighted number: an interval of this half width covers half of it.
 
-    The range of a mean is the range of the values; of a weighted count or sum it is `size`, the number of records,
-    times the cap of a weight times as much.
+    A mean has the range of the values. A count reaches from 0 to the largest total weight, which is the number of
+    records times the cap; the range of a sum is the range of the values times this total.
     """
-    range_width = 1.0 if question.statistic == "count" else float(question.upper - question.lower)
-    return range_width / 4 * (1.0 if question.statistic == "mean" else size * question.weight_cap)
+    value_range, largest_total = float(question.upper - question.lower), size * question.weight_cap
+    return {"mean": value_range, "count": largest_total, "sum": value_range * largest_total}[question.statistic] / 4
 
 
 WEIGHTED_NUMBER = ForecastKind(
@@ -136,17 +161,21 @@ WEIGHTED_NUMBER = ForecastKind(
 
 
 DECILES = np.linspace(0.1, 0.9, 9)
-"""Levels at which errors of curves are measured."""
+"""Shares at which errors of curves are measured."""
 VALUE_RANGE = 999.0
-"""Units of the column. Range of the simulated values."""
+"""Difference between the largest and the smallest simulated value, 1000 and 1, in units of the column."""
 
 
-def _fill_unbounded_column(question: Any, places: FloatArray) -> Table:
+def _fill_unbounded_column(
+    question: AutoRangeCurveQuestion | curves.AutoRangeHistogramQuestion | AutoRangeNumberQuestion, places: FloatArray
+) -> Table:
     """Return the column of values from 1 to 1000 at these positions."""
     return {question.column: 1 + VALUE_RANGE * places}
 
 
-def _rank_error(question: Any, result: curves.CDF | curves.Quantiles, records: rehearsals.Columns) -> float:
+def _rank_error(
+    question: AutoRangeCurveQuestion, result: curves.CDF | curves.Quantiles, records: rehearsals.Columns
+) -> float:
     """Return the mean absolute error in rank of the requested quantiles, or of the deciles of a curve."""
     values = np.asarray(records[question.column], dtype=np.float64)
     ordered = np.sort(values[~np.isnan(values)])
@@ -170,23 +199,35 @@ UNBOUNDED = ForecastKind(
 UNBOUNDED_HISTOGRAM = ForecastKind(
     laws=PLACES,
     fill_columns=_fill_unbounded_column,
-    measure_error=lambda question, found, records: rehearsals.histogram_error(
-        question.with_grid(found.grid), found, records
+    measure_error=lambda question, histogram, records: rehearsals.histogram_error(
+        question.with_grid(histogram.grid), histogram, records
     ),
     error_label="records in a cell, root mean square",
     half_width=rehearsals.interval_half_width,
     interval_label="each cell, simultaneously",
     uninformative_width=lambda question, size: size / 4,
 )
-NUMBERS: Mapping[type[Any], Callable[[Any, int], float]] = {
-    curves.AutoRangeSumQuestion: lambda question, size: size * VALUE_RANGE / 4,
-    curves.AutoRangeMeanQuestion: lambda question, size: VALUE_RANGE / 4,
-    curves.AutoRangeVarianceQuestion: lambda question, size: (VALUE_RANGE / 4) ** 2,
-    curves.AutoRangeSummaryQuestion: lambda question, size: VALUE_RANGE / 4,
-}
+
+
+def _make_number_forecast(question_type: type[Any], uninformative_width: Callable[[Any, int], float]) -> ForecastKind:
+    """Return the forecast of a single number of a column without a range; the labels name the statistic."""
+    statistic = question_type.BOUNDED_QUESTION.STATISTIC
+    return ForecastKind(
+        laws=PLACES,
+        fill_columns=_fill_unbounded_column,
+        measure_error=rehearsals.number_error,
+        error_label=f"{statistic}, mean error",
+        half_width=rehearsals.number_half_width,
+        interval_label=f"the {statistic}",
+        uninformative_width=uninformative_width,
+        rehearsals=AREA_REHEARSALS,
+        width_rehearsals=WIDTH_REHEARSALS,
+    )
+
+
 UNBOUNDED_SCORES = ForecastKind(
     laws=CLASSES,
-    fill_columns=lambda question, drawn: fill_class_columns(question.with_grid(HUNDREDTHS), drawn),
+    fill_columns=lambda question, sample: fill_class_columns(question.with_grid(HUNDREDTHS), sample),
     measure_error=rehearsals.scores_error,
     error_label=AREA,
     half_width=rehearsals.area_half_width,
@@ -205,20 +246,18 @@ FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType(
         curves.AutoRangeQuantilesQuestion: UNBOUNDED,
         curves.AutoRangeScoresQuestion: UNBOUNDED_SCORES,
         curves.AutoRangeHistogramQuestion: UNBOUNDED_HISTOGRAM,
-        **{
-            kind: ForecastKind(
-                laws=PLACES,
-                fill_columns=_fill_unbounded_column,
-                measure_error=rehearsals.number_error,
-                error_label=f"{name}, mean error",
-                half_width=rehearsals.number_half_width,
-                interval_label=f"the {name}",
-                uninformative_width=nothing,
-                rehearsals=AREA_REHEARSALS,
-                width_rehearsals=WIDTH_REHEARSALS,
-            )
-            for kind, nothing in NUMBERS.items()
-            for name in [kind.BOUNDED_QUESTION.STATISTIC]
-        },
+        # The possible range of a variance goes from 0 to the square of half the range of the values.
+        curves.AutoRangeSumQuestion: _make_number_forecast(
+            curves.AutoRangeSumQuestion, lambda question, size: size * VALUE_RANGE / 4
+        ),
+        curves.AutoRangeMeanQuestion: _make_number_forecast(
+            curves.AutoRangeMeanQuestion, lambda question, size: VALUE_RANGE / 4
+        ),
+        curves.AutoRangeVarianceQuestion: _make_number_forecast(
+            curves.AutoRangeVarianceQuestion, lambda question, size: (VALUE_RANGE / 4) ** 2
+        ),
+        curves.AutoRangeSummaryQuestion: _make_number_forecast(
+            curves.AutoRangeSummaryQuestion, lambda question, size: VALUE_RANGE / 4
+        ),
     }
 )

@@ -1,10 +1,13 @@
-"""Estimate means over all pairs of people, with intervals, from a release about pairs; costs no loss."""
+"""Means over all pairs of people, with intervals, estimated from a release about pairs at no further privacy loss.
+
+Also called U-statistics of degree two (Hoeffding 1948). Zeta 1 and zeta 2 are the variance components of the mean:
+see `Overlaps.variance`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from math import sqrt
 from typing import NamedTuple
 
@@ -32,6 +35,20 @@ class Tuning:
 TUNING = Tuning()
 
 
+class _AnswerSums(NamedTuple):
+    """The integers that `PairAnswers` releases.
+
+    Attributes:
+        answers: Sum of the pairs' noisy answers.
+        squares: Sum of their squares.
+        products: Sum of the products of two answers, over unordered couples of pairs with one person in common.
+    """
+
+    answers: int
+    squares: int
+    products: int
+
+
 class _VarianceBounds(NamedTuple):
     """Bounds on the variance components of a mean over pairs.
 
@@ -46,12 +63,15 @@ class _VarianceBounds(NamedTuple):
     zeta2: float
 
     def list_corners(self) -> Iterator[tuple[float, float]]:
-        """Yield the corners at which a function linear in zeta 1 and zeta 2 is largest.
+        """Yield the values of zeta 1 and zeta 2 at the corners of the region that the bounds allow.
 
-        Zeta 2 is at least twice zeta 1.
+        A variance is linear in both, and is therefore largest at a corner. Zeta 2 is at least twice zeta 1, because the
+        kernel's variance is the sum of zeta 1 for each of two people and of the variance of their interaction
+        (Hoeffding's decomposition).
         """
-        for zeta1, zeta2 in product(self.zeta1, (0.0, self.zeta2)):
-            yield zeta1, max(zeta2, 2 * zeta1)
+        for zeta1 in self.zeta1:
+            yield zeta1, 2 * zeta1
+            yield zeta1, max(self.zeta2, 2 * zeta1)
 
 
 def require_pair_law(law: Law) -> PairLaw:
@@ -60,8 +80,10 @@ def require_pair_law(law: Law) -> PairLaw:
 
 
 def estimate_pair_mean(law: PairLaw, values: Sequence[int]) -> float:
-    """Return the unbiased estimate of the kernel's mean over all pairs of people, in its units; the middle of the
-    kernel's range if no pair answered.
+    """Return the unbiased estimate of the kernel's mean over all pairs of people, in its units.
+
+    The first of `values` is the sum of the pairs' values, with noise. If no pair answered, the middle of the kernel's
+    range is returned.
     """
     if not law.pairs:
         return float(law.step * (law.least + law.most) / 2)
@@ -71,52 +93,64 @@ def estimate_pair_mean(law: PairLaw, values: Sequence[int]) -> float:
 def find_pair_interval(law: PairLaw, values: Sequence[int], level: float, *, population: bool) -> tuple[float, float]:
     """Return an interval for the mean over all pairs of these people, with coverage of about `level`.
 
-    It accounts for noise and the choice of pairs; with `population`, also for people as an independent sample. A few
-    pseudo-observations at both ends of the range are added (Agresti and Coull 1998), so that the interval is not too
-    short if nearly all pairs agree. The covariance of pairs with a person in common is bounded from the products of
-    their answers, with `doubt_z`; without products the worst case is assumed. For the population, this is exact for a
-    kernel of two values if each person is in one pair.
+    It accounts for noise and the choice of pairs; with `population`, also for people as an independent sample. With z
+    the normal quantile of the level, z**2 pseudo-observations are added, half of them at each end of the range (Agresti
+    and Coull 1998), so that the interval is not too short if nearly all pairs agree. The covariance of pairs with a
+    person in common is bounded from the products of their answers, with `doubt_z`; without products the worst case is
+    assumed. For the population, this is exact for a kernel of two values if each person is in one pair.
     """
     if not law.pairs:
         return float(law.step * law.least), float(law.step * law.most)
-    pseudo_count = float(ndtri((1 + level) / 2)) ** 2
     if law.has_pair_answers:
-        centre, radius = _interval_from_answers(law.require_type(PairAnswers), values, pseudo_count, population)
+        sums = _AnswerSums(*values)
+        centre, radius = _interval_from_answers(law.require_type(PairAnswers), sums, level, population)
     else:
-        centre, radius = _interval_from_sum(law.require_type(PairSum), values[0], pseudo_count, level, population)
+        centre, radius = _interval_from_sum(law.require_type(PairSum), values[0], level, population)
     endpoints = (min(max(endpoint, law.least), law.most) for endpoint in (centre - radius, centre + radius))
     low, high = (float(law.step) * endpoint for endpoint in endpoints)
     return low, high
 
 
-def _interval_from_answers(
-    law: PairAnswers, values: Sequence[int], pseudo_count: float, population: bool
-) -> tuple[float, float]:
+def _interval_from_answers(law: PairAnswers, sums: _AnswerSums, level: float, population: bool) -> tuple[float, float]:
     """Return centre and half-width of the interval from sums of randomised answers, in the kernel's integers."""
-    gain, total_count = float(law.gain), law.pairs + pseudo_count
+    z_squared = _squared_normal_quantile(level)
+    total_count = law.pairs + z_squared
+    # Mean answers of pairs at both ends of the range. `gain` is the change of the mean answer per unit of the kernel.
     end_answers = [float(law.offset + law.gain * value) for value in (law.least, law.most)]
-    mean = (values[0] + pseudo_count / 2 * sum(end_answers)) / total_count
-    square = (values[1] + pseudo_count / 2 * (end_answers[0] ** 2 + end_answers[1] ** 2)) / total_count - mean**2
-    zeta2 = min(_bound_zeta2(law, law.debias(mean)) * gain**2, square)
-    bounds = _VarianceBounds(square / total_count, _bound_zeta1(law, values, square, zeta2), zeta2)
-    return law.debias(mean), sqrt(pseudo_count * _bound_variance(law, bounds, population)) / gain
+    mean = (sums.answers + z_squared / 2 * sum(end_answers)) / total_count
+    mean_square = (sums.squares + z_squared / 2 * (end_answers[0] ** 2 + end_answers[1] ** 2)) / total_count
+    variance, gain = mean_square - mean**2, float(law.gain)
+    zeta2 = min(_bound_zeta2(law, law.debias(mean)) * gain**2, variance)
+    bounds = _VarianceBounds(variance / total_count, _bound_zeta1(law, sums, variance, zeta2), zeta2)
+    return law.debias(mean), sqrt(z_squared * _bound_variance(law, bounds, population)) / gain
 
 
-def _bound_zeta1(law: PairLaw, values: Sequence[int], square: float, zeta2: float) -> tuple[float, float]:
-    """Return bounds on the variance of answers' conditional means given one person, from products of answers."""
+def _squared_normal_quantile(level: float) -> float:
+    """Return z**2, where a standard normal variable is within z of 0 with probability `level`. It is also the number of
+    pseudo-observations."""
+    return float(ndtri((1 + level) / 2)) ** 2
+
+
+def _bound_zeta1(law: PairLaw, sums: _AnswerSums, variance: float, zeta2: float) -> tuple[float, float]:
+    """Return bounds on the variance of answers' conditional means given one person, from products of answers.
+
+    `variance` is that of one answer. Zeta 1 is the covariance of two pairs with one person in common, and at most half
+    of zeta 2.
+    """
     if not law.one_shared:
         return 0.0, zeta2 / 2
-    couples = law.one_shared / 2
-    covariance, margin = values[2] / couples - (values[0] / law.pairs) ** 2, TUNING.doubt_z * square / sqrt(couples)
+    couple_count = law.one_shared / 2  # unordered couples of pairs with exactly one person in common
+    covariance = sums.products / couple_count - (sums.answers / law.pairs) ** 2
+    # Standard error of the mean product, as if the answers of different pairs were uncorrelated.
+    margin = TUNING.doubt_z * variance / sqrt(couple_count)
     return min(max(covariance - margin, 0.0), zeta2 / 2), min(max(covariance + margin, 0.0), zeta2 / 2)
 
 
-def _interval_from_sum(
-    law: PairSum, value: int, pseudo_count: float, level: float, population: bool
-) -> tuple[float, float]:
+def _interval_from_sum(law: PairSum, noisy_sum: int, level: float, population: bool) -> tuple[float, float]:
     """Return centre and half-width of the interval from one sum with Laplace noise, in the kernel's integers."""
-    total_count = law.pairs + pseudo_count
-    mean = (value + pseudo_count / 2 * (law.least + law.most)) / total_count
+    z_squared = _squared_normal_quantile(level)
+    total_count = law.pairs + z_squared
+    mean = (noisy_sum + z_squared / 2 * (law.least + law.most)) / total_count
     zeta2 = _bound_zeta2(law, mean)
     variance = _bound_variance(law, _VarianceBounds(zeta2 / total_count, (0.0, zeta2 / 2), zeta2), population)
     return mean, _absolute_quantile(1 / float(law.rate) / total_count, sqrt(variance), level)
@@ -142,6 +176,8 @@ def _bound_variance(law: PairLaw, bounds: _VarianceBounds, population: bool) -> 
 
 def _absolute_quantile(scale: float, deviation: float, level: float) -> float:
     """Return the quantile at `level` of the absolute sum of Laplace noise and a centred normal variable."""
+    # Laplace noise exceeds 40 scales with probability exp(-40), a normal variable 10 deviations with 1e-23: quantiles
+    # of all levels that differ from 1 as doubles lie below their sum.
     upper_bound = 40 * scale + 10 * deviation
     return float(
         brentq(
@@ -157,9 +193,11 @@ def _laplace_normal_cdf(reach: float, scale: float, deviation: float) -> float:
     """Return the probability that the sum of Laplace noise and a normal variable is below `reach`, which is not
     negative.
     """
-    if deviation < 1e-9 * scale:
+    if deviation < 1e-9 * scale:  # the normal part is negligible, and would be divided by below
         return 1 - float(np.exp(-reach / scale)) / 2
     z, tilt = reach / deviation, deviation / scale
+    # The normal distribution function plus half the difference of two products of an exponential and a normal tail: in
+    # logarithms, since an exponential may overflow where its tail underflows.
     tails = [sign * reach / scale + tilt**2 / 2 + log_ndtr(-sign * z - tilt) for sign in (1, -1)]
     return float(ndtr(z) + (np.exp(tails[0]) - np.exp(tails[1])) / 2)
 
@@ -201,7 +239,9 @@ def pair_statistic(release: Release) -> UStatistic:
 def estimate_auc(statistic: UStatistic, people: int, positives: int) -> UStatistic:
     """Return the area under the ROC curve from the mean of the kernel `AUC`, if the number of positives is public.
 
-    A fraction ``2 p (n - p) / (n (n - 1))`` of all pairs has two different classes; a tie of scores counts one half.
+    The kernel is 0 for two people of one class; otherwise 1 if the positive one has the higher score, -1 if the lower,
+    0 for a tie. A fraction ``2 p (n - p) / (n (n - 1))`` of all pairs has two different classes, so the area is one
+    half plus the mean divided by twice this fraction; a tie of scores counts one half.
 
     Raises:
         TypeError: `statistic` is not a U-statistic, or a number is not an integer.

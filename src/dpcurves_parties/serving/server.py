@@ -7,7 +7,7 @@ import gc
 import socket
 import ssl
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from concurrent.futures import TimeoutError as TooLong
+from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import IPv6Address, IPv6Network, ip_address
@@ -114,7 +114,7 @@ class PeerConnection:
         future = asyncio.run_coroutine_threadsafe(coming, self.loop)
         try:
             return future.result(PEER_SECONDS)
-        except TooLong:
+        except FutureTimeout:
             future.cancel()
             raise ProtocolError("peer", "the other server was silent for too long; ask again", 504) from None
         except (OSError, EOFError, RuntimeError):

@@ -11,7 +11,7 @@ from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
 from starlette.routing import BaseRoute
-from starlette.routing import Route as Routed
+from starlette.routing import Route as StarletteRoute
 
 from dpcurves.arguments import ArgumentError
 from dpcurves.display import headless_axes, svg_text
@@ -124,11 +124,11 @@ UPLOADS = (Upload("/manage/{dataset}/synthetic", account_pages.check_upload_righ
 
 def build_routes(site: Site, pages: Sequence[Page] = PAGES, uploads: Sequence[Upload] = UPLOADS) -> list[BaseRoute]:
     """Return the routes of these pages and uploads, and of the static files."""
-    routes: list[BaseRoute] = [Routed("/static/{name}", _serve_static, methods=["GET"])]
+    routes: list[BaseRoute] = [StarletteRoute("/static/{name}", _serve_static, methods=["GET"])]
     for page in pages:
-        routes.append(Routed(page.path, _page_endpoint(site, page), methods=[page.method]))
+        routes.append(StarletteRoute(page.path, _page_endpoint(site, page), methods=[page.method]))
     for upload in uploads:
-        routes.append(Routed(upload.path, _upload_endpoint(site, upload), methods=["POST"]))
+        routes.append(StarletteRoute(upload.path, _upload_endpoint(site, upload), methods=["POST"]))
     return routes
 
 

@@ -16,8 +16,8 @@ from ..arrays import FloatArray
 from ..conversation import ALL, CellWorkload, Evidence, Needs, PrivacyStatement, Setting, ask_workload
 from ..data import Categories
 from ..inference.bands import upper_quantile
-from ..inference.known_numbers import KNOWN_AT, known_number
-from ..inference.moments import KNOWN
+from ..inference.known_numbers import KNOWN_LEVEL, known_number
+from ..inference.moments import KNOWN_PROBABILITY
 from .pair_mean import SimulatedCounts, compute_basic_interval
 from .question import CATEGORIES, build_privacy_statement, require_independent
 from .result import EACH, IntervalResult, PlotArguments, notes_on_dependence
@@ -70,7 +70,7 @@ class Entropy(IntervalResult):
     @cached_property
     def entropy(self) -> float:
         """The entropy in bits, without the bias from noise; NaN where it is not known."""
-        return known_number(self._estimate, self.intervals(KNOWN_AT)[0], 0.0, self.maximum)
+        return known_number(self._estimate, self.intervals(KNOWN_LEVEL)[0], 0.0, self.maximum)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
         """Return the bounds of a confidence interval of the entropy, of shape ``(1, 2)``.
@@ -109,7 +109,7 @@ class Entropy(IntervalResult):
     @cached_property
     def _has_records(self) -> bool:
         """Whether there are more records than noise makes out of none."""
-        noise_of_sum = upper_quantile(np.abs(self._counts.noise.sum(axis=-1)), (1 + KNOWN) / 2)
+        noise_of_sum = upper_quantile(np.abs(self._counts.noise.sum(axis=-1)), (1 + KNOWN_PROBABILITY) / 2)
         return bool(self._counts.counts.sum() > max(noise_of_sum, LEAST_RECORDS))
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Axes:
