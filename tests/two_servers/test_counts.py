@@ -229,7 +229,7 @@ OF_TABLES = (
      "--score", "x", "--grid", "0:1:4"),
     ("predicted-observed", "both", "--predicted", "near", "--observed", "x", "--grid", "0:1:4", "--observed-grid",
      "0:1:4"),
-    ("interval-censored", "looks", "--last", "near", "--first", "x", "--grid", "0:1:4"),
+    ("interval-censored", "looks", "--last", "near", "--first", "x", "--grid", "0:1:4", "--missing-times", "excluded"),
     ("survival-model", "horizon", "--time", "near", "--event", "late", "--censored-value", "0", "--score", "x",
      "--times", "0:1:4", "--scores", "0:1:4", "--groups", "2"),
     ("quantile-forecasts", "error", "--errors", "x", "--quantiles", "0.5", "--grid", "0:1:4"),
@@ -310,6 +310,14 @@ def test_a_table_of_several_columns_answers_a_question_as_one_curator_does(
     assert form(servers) == form(curator)
     facts = servers.keys() - {"privacy", "evidence", "dpcurves"}
     assert {name: servers[name] for name in facts} == {name: curator[name] for name in facts}
+
+
+def test_a_table_without_missing_times_says_how_intervals_are_asked_of_it(pair: Federation) -> None:
+    ticket = ("--ticket", str(pair.file(pair.tasks["looks"], "analyst-1")))
+    words = ("--last", "near", "--first", "x", "--grid", "0:1:4")
+    result = RUN.invoke(APP, ["ask", "interval-censored", "--task", str(pair.folder / "looks.json"), *ticket, *words])
+    assert result.exit_code != 0
+    assert "missing-times: the task counts no record with a missing time; ask with" in result.stderr
 
 
 def test_survival_and_scores_of_each_category_are_read_from_a_table_of_three_columns(pair: Federation) -> None:

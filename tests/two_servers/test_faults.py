@@ -619,7 +619,7 @@ def test_reports_that_fail_between_checked_edges_are_counted_elsewhere_and_end_a
 def test_servers_and_those_who_ask_them_refuse_a_certificate_that_has_expired(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dpcurves_parties.serving.identity.DAYS", 0)
+    monkeypatch.setattr("dpcurves_parties.serving.identity.CERTIFICATE_DAYS", 0)
     made = Federation(tmp_path)
     task, log = made.task("late"), tmp_path / "said"
     made.listening = free_port(), made.ports[1]

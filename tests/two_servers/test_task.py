@@ -298,7 +298,7 @@ def test_reports_count_that_both_servers_have_with_the_same_public_half() -> Non
 
 
 def test_many_tickets_are_packed_and_change_nothing_of_a_task(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpcurves_parties.serving.task_document.MANY", 2)
+    monkeypatch.setattr("dpcurves_parties.serving.task_document.LEAST_PACKED", 2)
     tokens = [f"{number:064x}" for number in range(5)]
     names = [hash_token(token) for token in tokens]
     made = replace(PLAIN, tokens={Role.OWNER: (*names, names[0]), Role.ANALYST: (), Role.COORDINATOR: ()})

@@ -25,6 +25,9 @@ from dpcurves.ledger.chain import publish_file
 
 from .messages import ProtocolError
 
+CERTIFICATE_DAYS = 825
+"""Days for which a certificate is valid: the most that common TLS clients accept."""
+
 
 class FileAlreadyExists(ProtocolError):
     """The file exists and is not overwritten."""
@@ -87,17 +90,16 @@ class CertificatePair:
     @classmethod
     def generate(cls, host: str) -> CertificatePair:
         """Generate a P-256 key and a self-signed certificate for a host name or an IP address, valid from an hour ago
-        for 825 days.
+        for `CERTIFICATE_DAYS`.
         """
         proof = generate_private_key(SECP256R1())
         key_format, encryption = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         key = proof.private_bytes(serialization.Encoding.PEM, key_format, encryption).decode()
         name, now = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "dpcurves aggregator")]), datetime.now(UTC)
-        # 825 days: the longest lifetime of a certificate that common TLS clients accept
         builder = (
             x509.CertificateBuilder(name, name, proof.public_key(), x509.random_serial_number())
             .not_valid_before(now - timedelta(hours=1))
-            .not_valid_after(now + timedelta(days=825))
+            .not_valid_after(now + timedelta(days=CERTIFICATE_DAYS))
             .add_extension(x509.SubjectAlternativeName([_make_alternative_name(host)]), critical=False)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         )

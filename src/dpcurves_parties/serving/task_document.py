@@ -139,6 +139,8 @@ def _hash_pair(first: str, second: str) -> str:
     return sha256(f"dpcurves token\n{first}\n{second}".encode()).hexdigest()
 
 
+LEAST_PACKED = 10_000
+"""Hashes in a list from which they are packed: fewer take little memory as strings."""
 _HASH_SIZE = 32
 """Bytes of a hash."""
 _HASH = re.compile("[0-9a-f]{64}")
@@ -159,8 +161,7 @@ class PackedHashes(Sequence[str]):
         >>> PackedHashes.from_names(["ab", "no hash"])
         ('ab', 'no hash')
         """
-        # 10_000 hashes in a list from which they are packed: fewer take little memory as strings
-        if len(names) < 10_000 or any(type(name) is not str or not _HASH.fullmatch(name) for name in names):
+        if len(names) < LEAST_PACKED or any(type(name) is not str or not _HASH.fullmatch(name) for name in names):
             return tuple(names)
         packed = bytearray()
         for name in names:

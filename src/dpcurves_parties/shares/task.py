@@ -14,7 +14,7 @@ from dpcurves.arguments import InvalidArgument
 from dpcurves.codec import STORED
 from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.curves.prefixes import evenly_spaced_edges
-from dpcurves.data import Axis, Categories, Grid, Outside
+from dpcurves.data import Axis, Categories, Grid, OpenEndedAxis, Outside
 from dpcurves.expressions import parse_filter
 from dpcurves.laws import CountLaw, IntervalSums, PathSums
 from dpcurves.privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss
@@ -307,6 +307,12 @@ class Task(SharedTask):
             raise UnsupportedQuery("question", CELLS_ONLY if paid.is_dense else PREFIXES_ONLY)
         if not self.beside and _count_outside_apart(query.axes) == _count_outside_apart(self.axes):
             raise UnsupportedQuery("question", APART_ONLY if self.grid.outside is Outside.CLIPPED else CLIPPED_ONLY)
+        if any(isinstance(axis, OpenEndedAxis) for axis in query.axes):
+            raise UnsupportedQuery(
+                "missing_times",
+                'the task counts no record with a missing time; ask with missing_times="excluded" (--missing-times '
+                "excluded)",
+            )
         counted_axes, requested_axes = (" by ".join(map(_describe_axis, axes)) for axes in (self.axes, query.axes))
         if counted_axes == requested_axes:  # the same columns with other cells or labels
             counted_axes, requested_axes = (
