@@ -70,7 +70,7 @@ USAGE = [
     ((*DELAY, *ONE, "--by", "carrier", "--categories", "UA,,"), "categories: labels with commas between them"),
     ((*DELAY, *ONE, "--level", "95"), "level: a number between 0 and 1 is needed, as in 0.95, got '95'"),
     ((*DELAY, *ONE, "--level", "0.9999"), "level: must be at most 0.998, because noise is simulated 1000 times"),
-    ((*DELAY, *ONE, "--plot", "a.jpg"), "plot: a file that ends in .svg, .png, .pdf is needed, got 'a.jpg'"),
+    ((*DELAY, *ONE, "--plot", "a.jpg"), "plot: a file that ends in .svg, .png, .pdf, .json is needed, got 'a.jpg'"),
     ((*DELAY, *ONE, "--plot", "none/a.svg"), "plot: the folder of 'none/a.svg' is not there"),
     ((*DELAY, *ONE, "--plot", f"{LONG}.svg"), "plot: a file of this name cannot be written (File name too long)"),
     ((*DELAY, *ONE, "--json", "none/a.json"), "json: the folder of 'none/a.json' is not there"),

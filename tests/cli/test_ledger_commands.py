@@ -331,7 +331,7 @@ def test_a_command_that_is_told_to_end_removes_its_drafts_and_tells_its_request(
         draft.write_text("half a picture")
         signal.raise_signal(signal.SIGTERM)
 
-    monkeypatch.setattr("dpcurves.display.save_figure", end)
+    monkeypatch.setattr("dpcurves.display.save_picture", end)
     before = {path.name for path in tmp_path.iterdir()}
     ended = asked(run, parquet, ledger, "--epsilon", "1", "--plot", tmp_path / "a.svg", "--request-id", "monday")
     assert ended.exit_code == 143

@@ -98,7 +98,7 @@ def test_people_a_coordinator_and_an_analyst_need_a_command_each(town: Town) -> 
     assert "even if the partner and the aggregator collude" in told["assumed"][0]
     assert told["privacy"]["epsilon"] == 60
     (town.folder / "2.csv").write_text("rooms,cleanliness\n1,900003\n")
-    assert "must be entered with the same value as before" in town.pair(2).output
+    assert "was entered before with another value" in town.pair(2).output
 
 
 def test_what_is_wrong_is_told_in_one_line(town: Town) -> None:

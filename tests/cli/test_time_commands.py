@@ -99,7 +99,7 @@ def test_each_question_is_answered_written_and_drawn(
     ("more", "line"),
     [
         (("--show", "numbers"), "show: add the times"),
-        (("--show", "numbers", "--until", "400"), "until: a time on the grid"),
+        (("--show", "numbers", "--until", "400"), "until: a time from -100 to 300 is needed"),
         (("--show", "numbers", "--at", "100", "--since", "100"), "since: must be a time before"),
         (("--until", "100"), "show: --until, --at and --since need"),
         (("--show", "figure", "--theme", "sepia"), "theme: must be light or dark or print"),

@@ -89,9 +89,9 @@ def test_what_is_no_release_is_refused(given: tuple[Any, ...], words: str) -> No
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"total": 0}, "total: a whole number of at least 1"),
+        ({"total": 0}, "total: the public number of records is needed"),
         ({"total": 100}, "total: the exact counts add up to 7, not 100"),
-        ({"rows_per_unit": 0}, "rows_per_unit: a whole number of at least 1"),
+        ({"rows_per_unit": 0}, "rows_per_unit: the most records of one unit are needed"),
         ({"source": "a census\nepsilon 0"}, "source: a text of at most 200 printable characters"),
         ({"label": 3}, "label: a text is needed"),
     ],

@@ -129,7 +129,7 @@ def test_of_units_with_several_records_no_population_is_spoken_of() -> None:
     ("fields", "line"),
     [
         ((3, 3, None, "", 2), "bounds: two numbers are needed"),
-        ((0, 1, None, "", 3), "moments: must be 1, for"),
+        ((0, 1, None, "", 3), "moments: must be 1 .for the mean. or 2"),
         ((0, 1, 5), "by: Categ"),
     ],
 )

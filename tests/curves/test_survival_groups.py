@@ -91,8 +91,8 @@ def test_scores_of_a_group_without_records_change_nothing() -> None:
     [
         ({"trend": [1, 1, 1]}, "^trend: 3 different numbers are needed"),
         ({"trend": [1, 2]}, "^trend: 3 different numbers are needed"),
-        ({"until": 25}, "^until: must be a time on the grid"),
-        ({"until": 0}, "^until: must be a time on the grid"),
+        ({"until": 25}, "^until: must be a time above 0 and up to"),
+        ({"until": 0}, "^until: must be a time above 0 and up to"),
         ({"rho": -1}, "^rho: must be a number of at least 0"),
     ],
 )

@@ -152,7 +152,7 @@ def test_levels_outside_zero_and_one_are_refused(level: float) -> None:
 
 @pytest.mark.parametrize("units", [0, -3, float("inf"), float("nan")])
 def test_sampling_needs_units(units: float) -> None:
-    with pytest.raises(ValueError, match="units: the number of units must be above zero"):
+    with pytest.raises(ValueError, match="units: the number of units must be above 0"):
         dkw_bound(units, 0.9)
 
 

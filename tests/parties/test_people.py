@@ -222,7 +222,7 @@ def shares(town: Town) -> list[bytes]:
 
 def test_a_meeting_is_not_run_again_with_another_value_nor_beyond_what_was_agreed(town: Town) -> None:
     town.attend(0)
-    with pytest.raises(ProtocolError, match="^meeting: must be entered with the same value as before") as error:
+    with pytest.raises(ProtocolError, match="^meeting: was entered before with another value") as error:
         town.attend(0, (7,))
     assert "7" not in str(error.value)
     device = town.device(0)
