@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -214,7 +215,7 @@ def test_a_server_that_is_gone_and_a_key_that_is_no_stream_are_refused_before_th
 
 
 def test_eight_processes_that_begin_at_once_make_the_group_together(server: str, client: Any) -> None:
-    intake: Any = None  # nothing is read
+    intake: Any = SimpleNamespace(open_windows=lambda tick: None)  # nothing is read
 
     def begin(at: float) -> None:
         sources = [RedisStream(server, f"events{place}").windows(intake) for place in range(40)]
