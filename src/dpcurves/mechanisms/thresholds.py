@@ -89,14 +89,17 @@ class DifferenceSensitivity(NamedTuple):
     largest_distance: int
 
 
+MOST_KINDS = 1024
+"""Kinds of records: above this number pairs of kinds are bounded instead of enumerated: there are a million."""
+
+
 def difference_sensitivity(weights: NDArray[np.int64], adjacency: Adjacency) -> DifferenceSensitivity:
     """Compute the sensitivity over all kinds of records, including missing ones, that are added, removed or replaced.
 
     If there are too many kinds to try all pairs, a rise and a fall are each bounded by the range of some weights.
     """
     kinds = np.unique(np.pad(weights, ((0, 0), (0, 1))), axis=1)  # with a column of zeros: missing records
-    # With more than 1024 kinds of records, pairs of kinds are bounded instead of enumerated: there are a million pairs
-    if not isinstance(adjacency, AddRemove) and kinds.shape[1] > 1024:
+    if not isinstance(adjacency, AddRemove) and kinds.shape[1] > MOST_KINDS:
         range_ = int((kinds.max(axis=1) - kinds.min(axis=1)).max())
         return DifferenceSensitivity(range_, range_ if len(weights) == 1 else 2 * range_)
     origins = np.zeros((len(weights), 1), dtype=np.int64) if isinstance(adjacency, AddRemove) else kinds
