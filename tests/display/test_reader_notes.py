@@ -22,7 +22,8 @@ NOTED = ("dpcurves/curves", "dpcurves/strategies", "dpcurves/inference", "dpcurv
 """Folders whose code writes notes on results."""
 ADVISING = re.compile(
     r"\(--[a-z]|\bHint\.|\bOutside\.|[a-z_]=[\"'(]"  # options of the command line, and arguments
-    r"|[;:,] (?:or )?(?:ask|take|give|name|choose|try|compare|check|use) (?!the text that to_json wrote)"  # imperatives, but of errors
+    r"|[;:,] (?:or )?(?:ask|take|give|name|choose|try|compare|check|use) "  # imperatives
+    r"(?!the text that to_json wrote)"  # of errors
     r"|a larger (?:epsilon|loss|unit)|^(?:ask|take|give|choose|try|check) "
 )
 ADVICE_NAMES = {"advice", "NARROW", "hint"}

@@ -83,6 +83,7 @@ def questions() -> Iterator[Any]:
     yield from (dp.SurvivalQuestion(x, "y", GRID), dp.SurvivalQuestion(x, "y", GRID, by=BY))
     yield from (dp.WeightedCdfQuestion(x, GRID, "w", 2), dp.WeightedQuantilesQuestion(x, GRID, (0.5,), "w", 2))
     yield from (dp.WeightedSummaryQuestion("r", -2, 2, "w", 2), dp.WeightedSurvivalQuestion(x, "y", GRID, "w", 2))
+    yield from (dp.WeightedSummaryQuestion("r", -2, 2, "w", 2, by=BY),)
     yield from (dp.CompetingRisksQuestion(x, BY.column, GRID, LABELS[1:], censored_value=LABELS[0]),)
     yield from (dp.DelayedEntryQuestion("r", x, "y", GRID), dp.IntervalCensoredQuestion("r", x, GRID))
     yield from (dp.SurvivalModelQuestion(x, "r", "y", dp.Grid(0, 1, cells=2), GRID, groups=2),)
