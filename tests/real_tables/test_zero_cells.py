@@ -102,7 +102,7 @@ def test_values_beyond_a_split_end_are_noted_and_ordinary_ones_are_not() -> None
         below = ask(values - 30_000, GRID, 1)
         above = ask(values, dp.Grid(0, 40_000, cells=400), 1)
     share = np.mean(values < 30_000)
-    assert below.notes[0].startswith(f"{share:.0%} of the records lie below 0: ask with outside=")
+    assert below.notes[0].startswith(f"{share:.0%} of the records lie below 0; advice: ask with outside=")
     assert any("of the records lie above 40,000" in note for note in above.notes)
     assert below.intervals(0.95)[0, 0] == -np.inf
     assert ask(np.clip(values, 0, 40_000), dp.Grid(0, 40_000, cells=400), 1).notes == ()
