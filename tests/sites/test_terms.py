@@ -81,10 +81,10 @@ def test_a_site_with_another_schema_refuses_before_any_question() -> None:
     site(table, columns=SCHEMA).open()
     site(table, names={"years": "age", "years of age": "age"}, columns={"years": ColumnKind.NUMBER}).open()
     for columns, rule in (
-        ("height:number", "must contain 'height', a number, as the task says; here 'height' is not in the data"),
+        ("height:number", "must contain 'height', a number, as the task says, but 'height' is not in the data"),
         (
             "label:number",
-            "must contain 'label', a number, as the task says; here 'label' holds text, a number is needed",
+            "must contain 'label', a number, as the task says, but 'label' holds text, a number is needed",
         ),
     ):
         with pytest.raises(ValueError, match=rule):

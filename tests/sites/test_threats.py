@@ -113,7 +113,7 @@ def test_a_site_with_another_schema_stops_before_any_question_with_a_clear_line(
     assert process.exitcode not in (0, None)
     said = three.log("s2")[len(before) :].replace("\n", " ")
     assert (
-        "must contain 'height', a number, as the task says; here 'height' is not in the data, which has 'age', 'weight'"
+        "must contain 'height', a number, as the task says, but 'height' is not in the data, which has 'age', 'weight'"
         in said
     )
     assert "waiting for questions" not in said

@@ -112,7 +112,7 @@ def test_plain_readings_show_what_was_released() -> None:
     assert plain.estimate_next((-3, 4)).tolist() == [0, 4]
     assert [sums.estimate_next((count,))[0] for count in (1, 5, -9)] == [1, 6, 0]
     for reading, counts in ((plain, (1,)), (AdaptiveSmoother(1.0, 2), (1, 2, 3))):
-        with pytest.raises(ValueError, match="counts: must be 2 per step"):
+        with pytest.raises(ValueError, match="counts: must be 2 counts per step"):
             reading.estimate_next(counts)
     for width, wrong in pairwise((1, 0, -1)):
         assert width > wrong

@@ -91,7 +91,7 @@ COMMANDS = (
     make_question_command(
         "count", columns.count_question, [options.COUNTED_COLUMN, options.SplitOptions, options.WeightOptions],
         STATISTICS,
-        title="Number of records, or of those that have a value in a column; with --weight, of those they represent.",
+        title="Number of records, or of those that have a value in a column; with weights, of those they represent.",
         example="flights.csv --by carrier=UA,AA", adjacency="add-remove",
     ),
     make_question_command(
