@@ -20,7 +20,8 @@ SPECIAL = (
 )  # fmt: skip
 """Values that engines get wrong, besides edges: special, extreme and unrepresentable numbers."""
 SAMPLED_EDGES = 1000
-"""Edges sampled from each region of a fine grid, and values whose offsets are checked."""
+"""Edges of a fine grid whose cells are checked: this many from its start, from its end, and evenly between; and as many
+values whose offsets are checked. More take longer."""
 HALF_WIDTH_STEPS = (1, 2**20 + 1, 2**39)
 """Steps. Half widths of a cell for which offsets are checked: smallest, odd and large."""
 DECIMALS = (

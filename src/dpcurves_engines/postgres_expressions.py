@@ -233,7 +233,11 @@ class DerivingTable(Table):
         return "passes" if self.condition is not None and self.keeps_failing_rows else ""
 
     def scan_sql(self, places: Sequence[int], unit: int | None = None) -> str:
-        """Return a FROM clause of columns named by their indices, as of `Table`, with the filter applied."""
+        """Return a FROM clause of the columns ``c<index>`` at `places`, and of the column `unit` at this index.
+
+        Rows that fail the filter are left out; with `keeps_failing_rows` they stay, with NULL values and a column
+        ``passes``.
+        """
         condition = [] if self.condition is None else [self.condition]
         inputs = self.derived.find_inputs([*places, *condition])
         rows = super(DerivingTable, self).scan_sql(inputs or [0], unit)

@@ -103,8 +103,8 @@ def _make_prediction_columns(question: PredictedObservedQuestion, draw: Any) -> 
 
 
 def _make_class_labels(label: Categories, records: _SimulatedRecords) -> dict[str, Any]:
-    """Return synthetic labels of up to three classes: a quarter of the records of each of two classes moves to the
-    next one."""
+    """Return synthetic labels, by the name of the label's column: the record's class 0 or 1, and one more for each
+    fourth record, so that up to three classes occur."""
     kinds = np.minimum(records.classes + (records.group == 0), label.slots - 1)
     return {label.column: np.array(label.values)[kinds]}
 

@@ -326,7 +326,9 @@ class ServersScenario:
         return service
 
     def _request(self, party: int, label: str, handle: Callable[[], bytes]) -> bytes:
-        """Send a request to a server."""
+        """Send a request to the server `party`, where `handle` answers it; return the answer. `label` names it in the
+        trace. Raises `ProtocolError`: it was refused, lost, or took longer than `PATIENCE`.
+        """
         return self._network.request(f"server-{party}", label, handle, PATIENCE)
 
     def _repeat(self, party: int, label: str, handle: Callable[[], bytes]) -> bytes | None:

@@ -345,8 +345,8 @@ class ScoredRiskTables:
         return end_level(apart / spread if spread > 0 else inf, level)
 
     def _tie_order_shift(self, log_ratio: float, side: int) -> float:
-        """Return the largest shift of the weighted score, down (side 1) or up (side -1), over orders of events
-        inside cells; 0 if times are tied."""
+        """Return how far the weighted score may move if events inside a cell come in another order: down, at most 0
+        (side 1), or up, at least 0 (side -1); 0 if `tied`, when all events of a cell are simultaneous."""
         if self.tied:
             return 0.0
         between = self._sum_blocks(np.maximum(self.records - self.fewest_records, 0.0))

@@ -219,7 +219,9 @@ class _Comparison:
         return cls(released, noise, censored, censored_noise, np.stack(known), np.stack(inner))
 
     def add_noise(self) -> GroupCounts:
-        """Return the released counts with noise added once more, with a first axis of draws."""
+        """Return the released counts plus the simulated noise in `noise`, with a first axis of draws; equal at each
+        call.
+        """
         return GroupCounts(*(counts + noise for counts, noise in zip(self.released, self.noise, strict=True)))
 
     def estimate_bias(self, covariance: FloatArray, rho: float, tuning: Tuning) -> float:

@@ -252,7 +252,12 @@ class Terms:
 
 
 def open_session(terms: Terms, loss: PrivacyLoss) -> Session:
-    """Open a session on the table, charged to the ledger, or to an unrecorded budget in memory without one."""
+    """Open a session on the table. With a ledger its account pays, and `loss` is not used; without one the budget is
+    `loss`, in memory, and nothing is recorded.
+
+    Raises:
+        ValueError: an option needs a ledger, or the guarantee differs from that of the account.
+    """
     from ..session import Session
 
     ledger: Ledger | str

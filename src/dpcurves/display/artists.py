@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.backend_bases import RendererBase
 
 MOST_AXIS_TICKS = 6
-"""Ticks. The most ticks along x."""
+"""Ticks. The most along a linear x axis; a logarithmic axis has at most one more, or three times as many if its range
+is small."""
 TICK_STEPS = (1, 2, 2.5, 5, 10)
 """Multiples of powers of ten that are distances of ticks."""
 LEADING_DIGITS = (1.0, 2.0, 5.0)

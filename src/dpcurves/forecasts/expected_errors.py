@@ -830,7 +830,9 @@ def _choose_laws(question: Any, kind: ForecastKind, records: int | None, like: A
     """Return the number of records, and their laws by names."""
     if isinstance(like, Mapping):
         if records is not None:
-            raise InvalidArgument("records, like", "leave out records: public records are used as they are")
+            raise InvalidArgument(
+                "records, like", "leave out records: like gives public records, and all of them are used"
+            )
         return _require_size(like), {GIVEN: lambda draw, size: like}
     if like is None:
         if records is None:

@@ -551,7 +551,9 @@ def probability_interval(released: int, subsets: int, noise: Noise, level: float
 
 
 def _search_first(holds: Callable[[float], bool]) -> float:
-    """Return the smallest point of [0, 1] at which a monotone condition holds, by bisection; 1 if it never does."""
+    """Return the point of [0, 1] from which on an increasing condition holds, from below by bisection: at most 2**-50
+    too small; 0 if it holds at 0, and nearly 1 if it never holds.
+    """
     low, high = 0.0, 1.0
     if holds(0.0):
         return 0.0

@@ -113,7 +113,9 @@ class PathSums(CountLaw):
         return np.stack(sums, axis=1) if sums else np.zeros((draws, 0))
 
     def _count_present(self, values: Sequence[int]) -> float | None:
-        """Return the noisy number of all records with a value; None if the prefix of all cells was not counted."""
+        """Return the released count of all records with a value, that of the prefix of all cells; None if it was not
+        counted. `values` are the released counts in the order of `prefix_lengths`.
+        """
         return dict(zip(self.prefix_lengths, values, strict=False)).get(self.cells)
 
     @classmethod

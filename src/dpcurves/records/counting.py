@@ -468,7 +468,7 @@ class Records:
         engine = self._engine
         if not isinstance(engine, TellsReasons):
             raise InvalidArgument(
-                "data", "this engine cannot tell why records are missing; use another engine for this question"
+                "data", "this engine cannot tell why records are missing; give them as a file or a data frame"
             )
         return self._hide_failure(lambda: engine.missing_reasons(self._resolve_members(axes)))
 
@@ -615,7 +615,10 @@ class Records:
         return units_by_size
 
     def sized_units(self, axis: Axis | Categories, doublings: int) -> IntArray:
-        """Return the units in the cells of `unit_sizes`, each split by the cell of one of its records.
+        """Return the number of units by their size and by the cell of one of their records, size first.
+
+        Sizes are 1, 2, up to 4, ..., up to ``2**doublings`` rows, and more; the last entry counts units whose record
+        has no value: ``((doublings + 2) * slots + 1,)``.
 
         Formal guarantees: a unit is in one cell, which is a function of the unit's rows and a secret key.
 

@@ -868,7 +868,9 @@ class ArrowSource:
         return register_batches(connection, schema, convert_batches)
 
     def scan_whole(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
-        """Return a FROM clause as `scan`, with all columns and a column `whole` that encodes the row injectively."""
+        """Return a FROM clause of the columns at these positions, as `scan`, and of a column `whole`: an injective
+        encoding of all columns of the row.
+        """
         rows = self.scan(connection, range(len(self.columns)))
         return add_whole_row_column(rows, self.columns, positions)
 

@@ -319,7 +319,9 @@ class ParquetSource:
         return f"({' UNION ALL '.join(f'SELECT {columns} FROM {scan}' for scan in self.scans)})"
 
     def scan_whole(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
-        """Return a FROM clause as `scan`, with all columns and a column `whole` that encodes the row injectively."""
+        """Return a FROM clause of the columns at these positions, as `scan`, and of a column `whole`: an injective
+        encoding of all columns of the row.
+        """
         return sources.add_whole_row_column(self.scan(connection, range(len(self.columns))), self.columns, positions)
 
 

@@ -129,7 +129,8 @@ class Tuning:
     deviation.
     """
     far_above: float = 12.0
-    """Records per cell over the base noise's standard deviation."""
+    """Ratio of records per cell to the base noise's standard deviation above which `widespread_atom_share` replaces
+    `widespread_share`."""
     uneven_share: float = 0.35
     """Share of the cells. If more intervals have unclear splits, smoothing helps little."""
     tolerances: tuple[float, ...] = (4.0, 4.0, 1.0, 1.0)
@@ -172,7 +173,8 @@ class Tuning:
     even_probability: float = 0.5
     """Probability. Posterior probability of even records above which they are taken to be even."""
     coarsening: float = 1.6
-    """Factor by which a coarse interval may hold more leaves than equal steps give."""
+    """Factor on the leaves that an interval of a coarser tiling may hold, beside tilings whose numbers of intervals
+    grow by a constant ratio; larger means fewer and wider coarse intervals."""
     gaussian_coarsenings: tuple[float, ...] = (1.0, 1.3, 1.6, 2.0)
     """Factors. The candidates for `coarsening` in a last round with Gaussian noise."""
     most_tilings: int = 5
@@ -217,7 +219,8 @@ class Tuning:
     """Ratio. Records in an interval over the noise of its count, as `last_ratio`, but for rounds before the last;
     smaller means finer intervals."""
     most_quantiles: int = 3
-    """Quantiles. Largest number of quantiles that are searched for."""
+    """Quantiles. Largest number in a question for which a search is considered: the records that it needs grow with the
+    cube of the number. A question of more is answered by the general strategy."""
     least_search_cells: int = 16
     """Cells from which quantiles are searched for."""
     search_ratio: float = 300.0

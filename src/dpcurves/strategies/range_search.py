@@ -182,7 +182,8 @@ class Tuning:
     off_share: float = 0.05
     """Share of the records on single numbers that may lie off all multiples of a step."""
     step_powers: int = 4
-    """Number of powers of ten that are tried for a step."""
+    """Powers of ten, from that of the estimated spacing of values downward, among which their step (1, 2 or 5 times a
+    power) is sought."""
     most_counted: float = 0.5
     """Share of the records that must lie between counted multiples before cells are chosen by a step."""
     some_counted: float = 0.2

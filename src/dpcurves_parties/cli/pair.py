@@ -517,7 +517,9 @@ def _options_from_labels(task: Task, names: frozenset[str]) -> dict[str, Any]:
     label, beside = task.label, task.beside
     if not names & {"causes", "label", "event"}:
         if beside:
-            raise Misuse("task", "counts several columns together; ask a task that counts one column")
+            raise Misuse(
+                "task", "counts several columns together; ask a question that reads them, or name a task of one column"
+            )
         return _options_from_split(label, names)
     if not beside:
         return {**_options_from_classes(label, names), **_options_from_split(None, names)}

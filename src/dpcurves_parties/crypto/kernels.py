@@ -162,7 +162,9 @@ class AesEmitter:
         return self._shuffle_words(self.constant_vector(self.narrow, 0), words, indices)
 
     def extract_numbers(self, block: Any, place: int) -> Any:
-        """Return the number in each block: the 64-bit number at word `place`, or the only 128-bit number."""
+        """Emit code that takes one number from each 128-bit block of the register `block`: the word at `place` (0 low,
+        1 high) if numbers have one word, else the whole block, whatever `place` is.
+        """
         return self.extract_words(block, place) if self.words == 1 else self.builder.bitcast(block, self.numbers)
 
     def choose_side(self, right: Any, left_side: Any, right_side: Any) -> Any:

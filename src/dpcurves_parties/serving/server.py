@@ -418,7 +418,9 @@ class Listener:
 
 
 def open_listening_sockets(host: str, port: int) -> list[socket.socket]:
-    """Open sockets for all addresses of a host. Raises `OSError`: an address cannot be used."""
+    """Return non-blocking listening sockets, one for each address of a host, which the caller closes. Raises `OSError`:
+    an address cannot be used.
+    """
     addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     # 2048: connections that the system queues before they are accepted, at most
     sockets = [

@@ -700,7 +700,11 @@ class TaskService(SharedTaskService[Task]):
         return self._ensure_counting()
 
     def _confirm_with_peer(self, question: QuestionMessage) -> TaskStatus:
-        """Return the state of the closed task, after the other server confirmed the same reports and commitments."""
+        """Ask the other server whether it holds the same reports and commitments; return the state of the closed task.
+
+        Raises:
+            ProtocolError: the task is open, the other server cannot be reached, or it holds another set.
+        """
         status = self._require_closed()
         reply = question.parse_reply(self._post_to_peer("agree", question.to_json(**status.provenance)), "peer")
         require_report_set(reply, status.provenance, report_set.OTHER)

@@ -329,7 +329,8 @@ class Evaluation:
         return np.asarray((self.digests == digests).all(axis=1))
 
     def sum_accepted(self, accepted: NDArray[np.bool_], noise_key: NoiseKey) -> AcceptedSums:
-        """Return this server's sums over the accepted reports. Rejected ones are evaluated again and subtracted.
+        """SECRET: return this server's shares of the exact numbers of accepted reports, with the key from which noise
+        is derived later. Rejected reports are evaluated again and subtracted.
 
         Args:
             accepted: Mask of the accepted reports.

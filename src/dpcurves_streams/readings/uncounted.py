@@ -27,7 +27,7 @@ class Tuning:
     """When a note is made."""
 
     least_share: float = 0.05
-    """Share of the used tuples with a reason, above which a note is made."""
+    """Share of the used tuples: a note is made of a reason for which significantly more were left uncounted."""
     least_beyond: float = 0.25
     """Share of the used tuples from users beyond the cap, above which a note is made; larger, because a cap is meant to
     leave tuples out.
