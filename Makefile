@@ -53,7 +53,7 @@ checked: $(READY)
 	$(MAKE) --no-print-directory examples
 	$(MAKE) --no-print-directory docs
 	$(MAKE) --no-print-directory self-audit
-	$(MAKE) --no-print-directory simulate SCHEDULES=150
+	$(MAKE) --no-print-directory simulate SCHEDULES=45
 
 lint: $(READY)
 	$(BIN)/ruff check .

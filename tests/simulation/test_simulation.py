@@ -32,7 +32,7 @@ def test_each_planted_bug_was_found_and_the_page_says_so() -> None:
     assert format_table(KEPT) in PAGE.read_text()
 
 
-SHORT = 110
+SHORT = 60
 """Events of a schedule that the tests run each time; longer ones run in `make bench`."""
 
 
