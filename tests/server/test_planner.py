@@ -10,6 +10,7 @@ import tracemalloc
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from dpcurves.curves.question_json import question_from_json
 from dpcurves.data import Categories, Grid
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from dpcurves.session import plan_question
+from dpcurves_parties.serving import task_app
 from dpcurves_server import planner
 from dpcurves_server.planner import FEW_CELLS, MOST_WAITING, PlanJob, Planner, PlanPending, count_cells
 from dpcurves_server.queue import SHORT_QUESTION_CELLS, Queue, WorkerRole
@@ -140,6 +142,7 @@ def test_one_person_waits_for_few_plans_and_others_take_turns(scene: Scene, monk
 
 
 def test_a_person_has_so_many_large_plans_a_minute(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task_app, "time", SimpleNamespace(monotonic=lambda: 90.0))  # no new minute begins meanwhile
     monkeypatch.setattr(planner, "PLANS_PER_MINUTE", 1)
     monkeypatch.setattr(Planner, "_plan_apart", lambda self, job: InvalidArgument("question", "planned"))
     limited, other = Planner(), {**LARGE, "grid": "-60:600:70001"}
