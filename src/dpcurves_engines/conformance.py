@@ -105,7 +105,7 @@ def require_conformance(engine: CheckableEngine, bound: Sequence[BoundAxis]) -> 
 
 def _check_grid(engine: CheckableEngine, grid: Grid) -> Iterator[Finding]:
     """Yield the findings for one grid: cells of test numbers, and offsets if the grid is not too fine."""
-    # 2**22 cells: largest number of cells that are counted one by one; finer grids are counted by prefixes only
+    # At most 2**22 cells are counted one by one; finer grids are counted by prefixes only.
     if grid.cells > 2**22:
         grid = grid.merge_cells(_select_edges(grid.cells).tolist())  # prefixes are counted between a few edges
     values = collect_test_numbers(grid)

@@ -204,7 +204,8 @@ class CompetingRisks(IntervalResult):
         """
         released, noise = self._at_risk_with_noise
         error = simultaneous_errors([noise.records], require_probability("level", level))
-        ends = np.stack([released.records - error, released.records + error], axis=1)
+        records = np.maximum(released.records, 0.0)  # impossible numbers must not narrow the interval
+        ends = np.stack([records - error, records + error], axis=1)
         return np.asarray(np.maximum(np.concatenate([ends[:1], ends]), 0.0))
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
@@ -405,7 +406,7 @@ class CompetingRisks(IntervalResult):
             cause_shades = [shade.select_rows(slice(row * size, (row + 1) * size)) for shade in shades]
             words: Any = {"label": self.label, "upwards": "share with an event", "share": True}
             if row == 0:  # all causes have the same records at risk
-                error = np.diff(self.at_risk_intervals(PLOT_LEVEL), axis=1)[1:, 0] / 2 if shades else None
+                error = (self.at_risk_intervals(PLOT_LEVEL)[:, 1] - self.at_risk)[1:] if shades else None
                 words["at_risk"] = AtRiskRow(self.x, self.at_risk[1:], error)
                 words["at_risk_name"] = how["name"]
             plot_arguments: PlotArguments = {"privacy": how["privacy"], "ax": ax, "name": f"{before}{cause}"}

@@ -400,7 +400,8 @@ class Survival(IntervalResult):
             ValueError: `level` is not between 0 and 1.
         """
         error = simultaneous_errors([self._simulated_noise.at_risk.records], require_probability("level", level))
-        ends = np.stack([self._event_table.at_risk.records - error, self._event_table.at_risk.records + error], axis=1)
+        records = np.maximum(self._event_table.at_risk.records, 0.0)  # impossible numbers must not narrow the interval
+        ends = np.stack([records - error, records + error], axis=1)
         return np.asarray(np.maximum(np.concatenate([ends[:1], ends]), 0.0))
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
@@ -419,7 +420,7 @@ class Survival(IntervalResult):
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         """Draw the curve with its bands and, if bands are drawn, numbers at risk with 95 % intervals; return the
         axes."""
-        error = np.diff(self.at_risk_intervals(PLOT_LEVEL), axis=1)[1:, 0] / 2 if shades else None
+        error = (self.at_risk_intervals(PLOT_LEVEL)[:, 1] - self.at_risk)[1:] if shades else None
         risk = AtRiskRow(self.x, self.at_risk[1:], error)
         plot_arguments: Any = {"label": self.label, "at_risk": risk, "weighted": self.WEIGHTED}
         return draw_survival(self.x, self._mask_unknown("y", self.y), shades=shades, **plot_arguments, **how)

@@ -35,7 +35,8 @@ class AtRiskRow(NamedTuple):
     Attributes:
         edges: Edges of the grid, (cells + 1,).
         records: At risk in the cell that starts at each edge but the last, (cells,).
-        error: Half widths of confidence intervals, (cells,); None: no intervals.
+        error: Distances from the numbers to the upper ends of their intervals, (cells,); None: no intervals. Lower ends
+            are cut at 0, so half widths would be too small.
     """
 
     edges: FloatArray

@@ -851,7 +851,7 @@ def survival_figure(
     groups = []
     for key, curve in curves_by_name.items():
         require_type("curves", curve, Survival, A_CURVE)
-        error = np.diff(curve.at_risk_intervals(level), axis=1)[1:, 0] / 2
+        error = (curve.at_risk_intervals(level)[:, 1] - curve.at_risk)[1:]
         risk = AtRiskRow(curve.x, curve.at_risk[1:], error)
         groups.append(FigureGroup(named(key), curve.y, curve.band(level, population=population), risk))
     test = ""

@@ -121,7 +121,7 @@ class WeightedSurvival(Survival):
 
     @property
     def at_risk(self) -> FloatArray:
-        """Unbiased weight at risk in the cell that ends at each edge; at the first edge the total weight."""
+        """Weight at risk in the cell that ends at each edge, at least 0; at the first edge the total weight."""
         return super().at_risk * self._weight_per_record
 
     def at_risk_intervals(self, level: float) -> FloatArray:

@@ -266,3 +266,20 @@ def test_the_command_line_asks_weighted_results(tmp_path: Any) -> None:
         done = CliRunner().invoke(app, [*without, *more])
         assert done.exit_code != 0
         assert words in done.output + str(done.exception)
+
+
+def test_a_count_that_noise_makes_negative_is_not_known_to_be_zero() -> None:
+    """At epsilon 0.05 the noise is hundreds: counts of 10 records fall below 0 often."""
+    group = np.arange(30) % 3
+    table = {"x": np.linspace(-2, 2, 30), "w": np.ones(30), "g": group}
+    question = dp.WeightedSummaryQuestion("x", -2, 2, "w", 2, by=dp.Categories("g", (0, 1, 2)))
+    zeros = 0
+    for seed in range(8):
+        randomness = dp.Randomness.from_seed(seed)
+        loss = PrivacyLoss.pure("0.05")
+        with dp.Session(table, budget=loss, adjacency=dp.ADD_REMOVE, randomness=randomness) as session:
+            frame = session.ask(question, loss).to_frame(level=0.95)
+        counts = frame[frame["statistic"] == "count"]
+        zeros += int((counts["value"] == 0).sum())
+        assert (counts["upper"] > 10).all()
+    assert zeros > 0

@@ -124,7 +124,8 @@ def test_numbers_at_risk_lie_in_their_own_intervals_where_few_are_left(question:
         curve = ask(question, make_trial(300, seed), seed, "0.3")
         lower, upper = curve.at_risk_intervals(0.95).T
         assert (curve.at_risk >= lower).all(), seed
-        assert (curve.at_risk <= np.maximum(upper, 0.0)).all(), seed
+        assert (curve.at_risk <= upper).all(), seed
+        assert (upper > 0).all(), seed  # at epsilon 0.3 nobody knows that nobody is left
 
 
 def test_after_the_last_event_nothing_is_open() -> None:

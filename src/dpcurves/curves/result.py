@@ -1376,27 +1376,6 @@ class IntervalResult(SimulationCache, ReleasedResult):
         """Return whether noise may hide a number; subclasses may decide this without a simulation."""
         return True
 
-    def describe_picture(self, *, level: float = 0.95, population: bool = True) -> display.PictureDescription:
-        """Return the plot as numbers and texts: axes, lines, regions, points, names and the privacy statement.
-
-        Other programs draw it without computing a band of their own, as the R package does; `to_json` of the
-        description is what ``--plot FILE.json`` writes. Costs no budget; needs the extra ``plot``.
-
-        Args:
-            level: The confidence level of bands and intervals.
-            population: Whether intervals for the population are drawn.
-
-        >>> import dpcurves as dp
-        >>> ages = dp.histogram([3, 5, 8] * 1000, grid=dp.Grid(0, 10, cells=5), epsilon=99, adjacency=dp.REPLACE_ONE)
-        >>> picture = ages.describe_picture(population=False)
-        >>> picture.title, picture.panels[0].y.label
-        ('Histogram of value', 'records per cell')
-        >>> [mark.name for mark in picture.panels[0].marks if mark.name]
-        ['95% simultaneous intervals for these records']
-        """
-        axes = self.plot_headless(level=level, population=population)
-        return display.describe_picture(display.set_title(axes, self._title()))
-
     def to_json(self) -> str:
         """Return the result as JSON in the published format, with its releases, so that intervals can be recomputed."""
         known = self._mask_unknown_columns(self._arrays())

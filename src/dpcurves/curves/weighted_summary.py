@@ -331,7 +331,11 @@ def _find_center(rounds: tuple[Evidence, ...]) -> int:
 def _find_basic_interval(
     estimate: float, errors: FloatArray, level: float, lowest: float, highest: float
 ) -> tuple[float, float]:
-    """Return the basic interval of an estimate from draws of its error, cut at `lowest` and `highest`."""
+    """Return the basic interval of an estimate from draws of its error, cut at `lowest` and `highest`.
+
+    An estimate beyond a limit counts as the limit: an impossible one must not narrow the interval, to a point at worst.
+    """
+    estimate = min(max(estimate, lowest), highest)
     tail_level = (1 + level) / 2
     low, high = estimate - upper_quantile(errors, tail_level), estimate + upper_quantile(-errors, tail_level)
     return min(max(low, lowest), highest), max(min(high, highest), lowest)

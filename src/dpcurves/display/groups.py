@@ -153,7 +153,7 @@ def draw_category_bars(
         name: Name of the chart in the legend.
     """
     values = np.asarray(counts, dtype=float)
-    # 60 bars: largest number of categories in a picture; the ones with the largest counts are drawn
+    # A picture has at most 60 bars, of the categories with the largest counts.
     drawn = np.sort(np.argsort(-np.nan_to_num(values, nan=-1.0), kind="stable")[:60])
     longest_bar_label = 108  # characters: longer names of categories are shortened in the middle
     texts = distinguish_labels([names[index] for index in drawn], longest_bar_label)

@@ -233,8 +233,8 @@ def _simulate_fractional_parties(
     scale = float(noise.parameter)
     if noise.family is Family.GAUSSIAN:
         return _simulate_gaussian(parties * scale, shape, generator)
-    # 2**10 records: above this scale simulated sums of noise shares are rounded continuous draws, with a relative
-    # error of a probability of 2**-20
+    # Above a scale of 2**10 simulated sums of noise shares are rounded continuous draws: probabilities have a relative
+    # error of 2**-20.
     if scale > 2.0**10:
         return np.rint(scale * (generator.standard_gamma(parties, shape) - generator.standard_gamma(parties, shape)))
     cumulative = _cumulative_fractional_law(scale, parties)

@@ -163,7 +163,7 @@ class ThresholdSums(NoisySums):
         places, lengths = self.path.cells, self.path.prefix_lengths
         row_lengths = tuple(length for length in lengths if length <= places // self.rows)
         expected = (length + row * places // self.rows for row in range(self.rows) for length in row_lengths)
-        # 2**53 positions: largest number of positions: beyond it doubles are too imprecise to compute shared noise
+        # Beyond 2**53 positions doubles are too imprecise to compute shared noise.
         if not 0 < places <= 2**53 or not lengths or lengths != tuple(expected) or lengths[-1] != places:
             raise InvalidArgument(
                 "evidence",

@@ -62,7 +62,7 @@ def causal_convolution(
     """
     length, multipliers = len(weights), np.ones(1, dtype=np.int64) if factors is None else factors
     largest = int(weights.max()) * int(multipliers.max())
-    # 2**23 values: largest number of values: the primes have roots of unity for a transform of twice this length
+    # For more than 2**23 values the primes have no roots of unity for a transform of twice the length.
     if length > 2**23 or min(weights.min(), multipliers.min()) < 0 or largest > LARGEST_WEIGHT:
         raise InvalidArgument("weights", "give at most 2**23 weights, each from 0 to 2**36")
     if signal.dtype == np.object_:

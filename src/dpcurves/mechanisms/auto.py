@@ -168,7 +168,7 @@ def _is_rough(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency, tuning
 
     The cells are unlike their neighbours, or known to hold more records than noise on average.
     """
-    # 2**16 cells: largest number of cells for which `SquareRoot` is tried: its convolutions are quick up to this length
+    # `SquareRoot` is tried up to 2**16 cells: its convolutions are quick up to this length.
     if query.hint is Hint.SPREAD or loss.is_pure or loss.rho == 0 or query.rows > 1 or query.cells > 2**16:
         return False
     if query.use is CountUse.UNEVEN:

@@ -64,7 +64,7 @@ def calibrate_cauchy(epsilon: Fraction) -> CauchyCalibration:
     >>> round(float(calibrate_cauchy(Fraction(1, 10)).alpha), 4)
     0.0888
     """
-    # Fraction(1, 2**20) natural-log units: least epsilon per number; a smaller one is refused
+    # The least epsilon of a number is 2**-20; a smaller one is refused.
     if epsilon < Fraction(1, 2**20):
         raise UnsupportedQuery(
             "epsilon, rho",

@@ -354,12 +354,12 @@ def calibrate_noise_and_decay(parts: int, height: int, loss: PrivacyLoss, adjace
     else:  # rounded up
         squared = adjacency.squared_l2_sensitivity * (price + 1) ** 2 / (8 * loss.rho)
         scale = Fraction(isqrt(int(squared * 4**root_bits)) + 1, 2**root_bits)
-    # 2**40 records: largest scale of the noise of scores, so that scores plus noise fit into 64 bits
+    # The scale of the noise of scores is at most 2**40, so that scores plus noise fit into 64 bits.
     if scale > 2**40:
         raise UnsupportedQuery(
             "epsilon, rho", f"{loss} is too small to grow a partition; give a larger loss, or a grid of fewer cells"
         )
-    # 1 + Fraction(1, 2**50): factor that turns a rounded logarithm, wrong in its last bit, into an upper bound
+    # The factor turns a rounded logarithm, wrong in its last bit, into an upper bound.
     return Noise(Family.LAPLACE, scale), ceil(scale * Fraction(log(parts)) * (1 + Fraction(1, 2**50)))
 
 

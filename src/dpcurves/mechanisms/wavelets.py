@@ -124,7 +124,7 @@ def _haar_law(query: CountQuery, width: int, loss: PrivacyLoss, adjacency: Adjac
     """
     points, family = -(-query.cells // width), Family.from_loss(loss)
     lone = query.rows == 1 and points > 1 and adjacency.public_record_count is not None
-    # 1 / 3: mean square of the factors of the total of a row in prefixes, t / p for the t-th of p cells
+    # 1/3 is the mean square of the factors of the total of a row in prefixes, t / p for the t-th of p cells.
     path = _optimise_path_prices(points, 0.0 if lone else 1 / 3, family, adjacency)
     alone, moved = largest_prices([AxisPrices(points, path)], family)
     unit, missing = calibrate_prices(alone, max(moved, 2 * alone) if query.rows > 1 else moved, loss, adjacency)

@@ -129,7 +129,7 @@ def _require_whole(name: str, microseconds: Fraction) -> int:
     """Return whole microseconds. Raises `InvalidArgument` under this argument name for fractions and for more than
     about 36,500 years.
     """
-    # 2**60 microseconds: largest timestamp and span: about 36,500 years
+    # 2**60 microseconds, about 36,500 years, is the largest timestamp and span
     if microseconds.denominator != 1 or abs(microseconds) > 2**60:
         raise InvalidArgument(name, "must be whole microseconds, and less than about 36,500 years, such as 5m")
     return int(microseconds)

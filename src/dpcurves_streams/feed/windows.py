@@ -51,7 +51,7 @@ class Window:
                 raise InvalidArgument(
                     "source", f"a window must have {size} {label} of an integer type; pass an array of that length"
                 )
-            # 2**60 tuples: largest count of a window
+            # A window counts at most 2**60 tuples.
             checked.append(np.clip(exact, 0, 2**60).astype(np.int64))
         return np.concatenate(checked)
 
