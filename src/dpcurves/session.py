@@ -18,6 +18,7 @@ from .conversation.release import fingerprint
 from .curves import AutoRangeCdfQuestion, AutoRangeHistogramQuestion, AutoRangeQuantilesQuestion, Question
 from .curves.question import HasPlanNotes, describe_published_texts, find_charged_query
 from .curves.result import Result, check_source, warn_about_notes
+from .curves.view import define_view, parse_view_definitions, remove_view
 from .data import CsvFile, is_text_file
 from .display.numerals import UNITS
 from .ledger import LARGEST_AMOUNT, Account, Allotment, Currency, Grant, Member, QuestionBudget
@@ -47,6 +48,7 @@ from .strategies.contribution_bounds import (
 from .trust import Central, Curator, Planner, TrustModel, find_filter, run_conversation
 
 if TYPE_CHECKING:
+    from .curves import View
     from .data import UnlistedCategories
     from .display import BalanceReport
     from .ledger import Balance, Condition, Ledger, Statement
@@ -610,6 +612,43 @@ class Session:
             return self.adjacency
         unit = self._unit if rows_per_unit is None else Unit(self._unit.column, rows_per_unit)
         return self._neighbours.to_question_adjacency(unit, self._count_units())
+
+    @property
+    def views(self) -> dict[str, View]:
+        """The views that are stored with the account, by name: ``session.views["employed"].apply(question)``."""
+        return parse_view_definitions(self._ledger.view_definitions(self._dataset))
+
+    def define_view(self, view: View, *, may_replace: bool = False) -> None:
+        """Store a view with the account, where all sessions, studies and commands on it find it by name.
+
+        Only the text is stored. A question that the view is applied to is charged as its full text, so a view that is
+        replaced later changes no earlier answer.
+
+        Args:
+            view: The view; its base must be stored before.
+            may_replace: Whether a stored view of this name may be replaced. Views based on it then read its new text.
+
+        Raises:
+            ValueError: a view of this name has another text and `may_replace` is false, or the base is not stored.
+
+        >>> import dpcurves as dp
+        >>> session = dp.Session({"age": [30.0, 12.0]}, budget=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE)
+        >>> session.define_view(dp.View("adults", "age >= 18"))
+        >>> print(session.views["adults"].apply(dp.CountQuestion()))
+        count of records, where age >= 18
+        >>> session.remove_view("adults")
+        >>> session.views
+        {}
+        """
+        self._ledger.change_view(self._dataset, define_view(view, may_replace=may_replace))
+
+    def remove_view(self, name: str) -> None:
+        """Remove a view from the account. Answers to questions about it stay as they are.
+
+        Raises:
+            ValueError: the account has no such view, or another view is based on it.
+        """
+        self._ledger.change_view(self._dataset, remove_view(name))
 
     def plan(self, question: Question[Curve], loss: PrivacyLoss, *, rows_per_unit: int | None = None) -> Plans:
         """Return the plans of a question, made without data: loss and expected error of each round, and notes.

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from hashlib import sha256
 from math import ceil, floor
+from types import MappingProxyType
 from typing import Any
 
 from .arguments import (
@@ -116,7 +117,7 @@ class Study:
             )
 
     @classmethod
-    def from_text(cls, text: str) -> Study:
+    def from_text(cls, text: str, views: Mapping[str, View] = MappingProxyType({})) -> Study:
         """Return the study that a text in TOML or JSON describes.
 
         It has ``epsilon`` or ``rho``, optionally ``delta`` for partition selection, and a list ``question``. Each
@@ -126,6 +127,10 @@ class Study:
         of the report there are ``title``, ``text`` and ``source`` of the study, ``title`` and ``text`` of questions,
         ``labels`` of columns and their ``categories``; these do not change the request. A list ``view`` defines named
         filters and derived columns, which a question with ``view`` is about: see `View`.
+
+        Args:
+            text: The text.
+            views: Further views that it may name: those of the account that pays, `Session.views`.
 
         Raises:
             ValueError: the text is not a study; the message names the field.
@@ -176,7 +181,7 @@ class Study:
             str(column): _require_words("categories", labels_of_column)
             for column, labels_of_column in category_labels.items()
         }
-        questions = tuple(_parse_questions(entries, _parse_views(stored.get("view", []))))
+        questions = tuple(_parse_questions(entries, _parse_views(stored.get("view", []), views)))
         return cls(questions, loss.with_delta(delta), labels=labels, categories=categories, **words)
 
     def question_loss(self, question: StudyQuestion) -> PrivacyLoss:
@@ -259,9 +264,11 @@ def _billionths(loss: PrivacyLoss) -> Fraction:
     return (loss.rho if loss.epsilon is None else loss.epsilon) * BILLION
 
 
-def _parse_views(entries: object) -> dict[str, View]:
-    """Return the views of a study by name, each based on earlier ones alone. Raises `InvalidArgument` for others."""
-    views: dict[str, View] = {}
+def _parse_views(entries: object, stored: Mapping[str, View]) -> dict[str, View]:
+    """Return the views of a study and the stored ones by name, each based on earlier ones alone. Raises
+    `InvalidArgument` for others.
+    """
+    views = dict(stored)
     if not isinstance(entries, list) or not all(isinstance(entry, Mapping) for entry in entries):
         raise InvalidArgument("view", "a list of views is needed: [[view]] in TOML")
     for entry in entries:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from dpcurves.cli import options
 from dpcurves.cli.app import Group, PackageCommands
-from dpcurves.cli.ask_file import Terms
+from dpcurves.cli.ask_file import Terms, read_stored_views
 from dpcurves.cli.columns import QuartilesView
 from dpcurves.cli.options import Argument
 from dpcurves.cli.output import Output, ResultView
@@ -111,12 +111,21 @@ class NamedTable(options.FormattedSourceOptions):
         """Return the data source of a session. A DuckDB database is opened read-only, and closed with the process."""
         from .statement import find_table
 
-        path = Path(self.data)
         if not self.is_file:
             return find_table(self.data, self.name)
-        if path.suffix.lower() in DUCKDB:
-            return find_table(_open_database(path), self.name)
-        return find_table({Path(path.name.removesuffix(".gz").removesuffix(".zst")).stem: self.data}, self.name)
+        if not self.is_plain_file:
+            return find_table(_open_database(Path(self.data)), self.name)
+        return find_table({self.table_name: self.data}, self.name)
+
+    @property
+    def is_plain_file(self) -> bool:
+        """True if the data is a single table in a file, not a database."""
+        return self.is_file and Path(self.data).suffix.lower() not in DUCKDB
+
+    @property
+    def table_name(self) -> str:
+        """Name of the table in a plain file: that of the file without its endings."""
+        return Path(Path(self.data).name.removesuffix(".gz").removesuffix(".zst")).stem
 
 
 def _open_database(path: Path) -> Any:
@@ -159,7 +168,8 @@ def sql(
     Functions are dp_cdf, dp_quantile, dp_quantiles, dp_median, dp_histogram, dp_bar_chart, dp_count, dp_sum, dp_mean,
     dp_variance, dp_summary, dp_survival, dp_scores, dp_roc, dp_calibration and dp_hosmer_lemeshow. WHERE takes column
     = value and column IN (values), joined by AND; GROUP BY takes columns whose values are declared, there or by --by.
-    All else is refused before anything is charged; a query can be asked as a view.
+    All else is refused before anything is charged; a query can be asked as a view. FROM can also name a view of the
+    ledger's account if DATA is a CSV or Parquet file.
 
     Example: dpcurves sql people.duckdb "SELECT dp_cdf(wage, 0, 500000, 1024) FROM people" --unit person_id
     --rows-per-unit 1 --epsilon 1 --adjacency add-remove
@@ -167,6 +177,11 @@ def sql(
     sql_question, question = _parse_question(statement, listed, price)
     view: ResultView = SavedResultView.from_output(output)
     source = NamedTable(tables.data, tables.delimiter, name=sql_question.table)
+    if payer.view is None and payer.ledger is not None and source.is_plain_file:
+        from .statement import is_view_of_single_table
+
+        if is_view_of_single_table(source.name, (source.table_name,), read_stored_views(payer)):
+            source, payer = replace(source, name=(source.table_name,)), replace(payer, view=source.name[0])
     if sql_question.quantile_levels and getattr(question, "by", None) is not None:
         view = replace(QuartilesView.from_output(output), levels=sql_question.quantile_levels)
     # A quantile search on a grid too fine to lay out needs its confidence level in advance.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from math import inf, isfinite
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from dpcurves.arguments import InvalidArgument, MissingPackage
 from dpcurves.curves.question import By
 from dpcurves.curves.question_json import list_question_classes, question_from_json
+from dpcurves.curves.view import find_view, parse_view_definitions
 from dpcurves.data import ALL_RECORDS, Categories, UnlistedCategories
 from dpcurves.expressions import Call, ColumnName, Node, find_column_names, format_expression, parse_expression
 from dpcurves.expressions import Literal as LiteralNode
@@ -675,6 +676,7 @@ def sql(
     dataset: str = "data",
     request: str | None = None,
     randomness: Randomness | None = None,
+    view: str | None = None,
 ) -> Any:
     """Ask a question in SQL: ``SELECT dp_cdf(wage, 0, 500000, 1024) FROM people``.
 
@@ -697,6 +699,8 @@ def sql(
         dataset: The account, shared by all statements, tables and views on the same records.
         request: A request id; repeating the same request is free.
         randomness: Source of noise; sources other than the operating system are marked on the curve.
+        view: A view that is stored with the account: only its rows count, and its derived columns can be named. If
+            `connection` is a mapping with a single table, FROM can name the view.
 
     Returns:
         The result that `Session.ask` gives for the same question.
@@ -723,13 +727,25 @@ def sql(
     require_type("ledger", ledger, (str, Ledger), "a URL, as sqlite:///budget.db, or a Ledger")
     parsed = SqlQuestion.from_sql(statement)
     question = parsed.build_question({} if categories is None else categories, partition_selection=bool(loss.delta))
-    table = find_table(connection, parsed.table)
     open_ledger = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
+    has_account = any(account.dataset == dataset for account in open_ledger.accounts())
+    views = parse_view_definitions(open_ledger.view_definitions(dataset)) if has_account else {}
+    table_name = parsed.table
+    if view is None and isinstance(connection, Mapping) and is_view_of_single_table(table_name, connection, views):
+        view, table_name = table_name[0], tuple(connection)
+    if view is not None:
+        question = find_view(view, views).apply(question)
+    table = find_table(connection, table_name)
     with Session(
         table, budget=_choose_cap(budget, loss, open_ledger, dataset), adjacency=adjacency, unit=unit,
         rows_per_unit=rows_per_unit, ledger=open_ledger, dataset=dataset, units=units, randomness=randomness,
     ) as session:  # fmt: skip
         return session.ask(question, loss, request)
+
+
+def is_view_of_single_table(name: Sequence[str], tables: Collection[str], views: Collection[str]) -> bool:
+    """Return whether the name after FROM is that of a stored view, and not of the single table that there is."""
+    return len(name) == len(tables) == 1 and name[0] not in tables and name[0] in views
 
 
 def _choose_cap(budget: PrivacyLoss | None, loss: PrivacyLoss, ledger: Ledger, dataset: str) -> PrivacyLoss:

@@ -1,14 +1,19 @@
-"""Views: filters and columns written out in questions, in Python and in studies."""
+"""Views: filters and columns written out in questions, in Python, in studies and from an account."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
+from every_question import QUESTIONS
 
 import dpcurves as dp
 from dpcurves.arguments import InvalidArgument
+from dpcurves.curves.view import TEXTS, define_view
+from dpcurves.ledger import Ledger
+from dpcurves.models import Power, Term
 
 GRID = dp.Grid(0, 100, cells=10)
 ADULTS = dp.View("adults", "age >= 18", {"wage": "wage * 2", "decade": "floor(age / 10)"})
@@ -114,3 +119,83 @@ def test_a_wrong_view_is_refused_in_one_line(old: str, new: str, rule: str) -> N
     with pytest.raises((InvalidArgument, TypeError), match=rule) as caught:
         dp.Study.from_text(text)
     assert "\n" not in str(caught.value)
+
+
+def test_no_derived_column_stays_in_any_question() -> None:
+    derived = dp.View("derived", "z > 0", {name: f"{name}2 + 0" for name in "xryw"})
+    for question in QUESTIONS:
+        text = repr(derived.apply(question))
+        assert "where='z > 0'" in text
+        assert re.search("'[xryw]'", text) is None, question
+
+
+def test_no_text_of_a_question_is_taken_for_a_derived_column() -> None:
+    texts = [(type(each), name, getattr(each, name, None)) for each in QUESTIONS for name in TEXTS - {"where"}]
+    names = {text for *_, text in texts if isinstance(text, str) and text}
+    assert {"mean", "before"} & names
+    view = dp.View("texts", columns=dict.fromkeys(names, "z + 1"))
+    assert [view.apply(each) for each in QUESTIONS] == list(QUESTIONS)
+
+
+def test_a_model_that_reads_a_derived_column_is_refused() -> None:
+    age = dp.NumericColumn("age", 0, 90)
+    model = dp.Scorecard("risk", 0.0, (age,), (Term(1.0, (Power("age"),)),))
+    dp.View("adults", "age >= 18").apply(dp.RocQuestion("ill", model))
+    with pytest.raises(InvalidArgument, match="'age' is a derived column of 'older'"):
+        dp.View("older", columns={"age": "age + 1"}).apply(dp.RocQuestion("ill", model))
+
+
+def test_an_account_keeps_views_for_sessions_and_studies_and_what_was_paid_stays() -> None:
+    table, loss, ledger = make_table(), dp.PrivacyLoss.pure(10**6), Ledger.open("sqlite://")
+    terms: Any = {"budget": dp.PrivacyLoss.pure(6 * 10**6), "adjacency": dp.ADD_REMOVE, "ledger": ledger}
+    with dp.Session(table, **terms) as session, dp.Session(table, dataset="other", **terms) as other:
+        with pytest.raises(InvalidArgument, match=r"^base: this account has no view 'adults' of this text"):
+            session.define_view(EMPLOYED)
+        session.define_view(ADULTS)
+        session.define_view(EMPLOYED)
+        session.define_view(EMPLOYED)  # the same text again changes nothing
+        assert session.views == {"adults": ADULTS, "employed": EMPLOYED}
+        assert other.views == {}
+        question = dp.HistogramQuestion("hourly", GRID, where="hourly < 50")
+        bars = session.ask(session.views["employed"].apply(question), loss, "paid")
+        assert bars.unbiased_counts.tolist() == count_hourly(table)
+        named = STUDY.partition("[[view]]")[0] + "[[question]]" + STUDY.partition("[[question]]")[2]
+        assert dp.Study.from_text(named, session.views) == dp.Study.from_text(STUDY)
+
+        newer = dp.View("adults", "age >= 21", ADULTS.columns)
+        with pytest.raises(InvalidArgument, match=r"^name: there is a view 'adults' of another text"):
+            session.define_view(newer)
+        session.define_view(newer, may_replace=True)
+        assert "age >= 21" in session.views["employed"].apply(question).where
+        with pytest.raises(InvalidArgument, match=r"^request: 'paid' was used for another question"):
+            session.ask(session.views["employed"].apply(question), loss, "paid")
+        assert session.ask(EMPLOYED.apply(question), loss, "paid").to_json() == bars.to_json()
+
+        with pytest.raises(InvalidArgument, match=r"^base: 'adults' would be based on itself"):
+            session.define_view(dp.View("adults", base=session.views["employed"]), may_replace=True)
+        with pytest.raises(InvalidArgument, match=r"^name: 'employed' is based on 'adults'; remove 'employed' first"):
+            session.remove_view("adults")
+        session.remove_view("employed")
+        with pytest.raises(InvalidArgument, match=r"^view: 'employed' is not the name of a view; views: adults"):
+            session.remove_view("employed")
+        assert list(session.views) == ["adults"]
+        ledger.verify()
+
+
+def test_a_stored_view_that_was_changed_or_removed_without_the_key_is_found(tmp_path: Any) -> None:
+    from sqlalchemy import create_engine, text
+
+    url = f"sqlite:///{tmp_path / 'budget.db'}"
+    ledger = Ledger.open(url)
+    ledger.create(dp.Account("data", dp.ADD_REMOVE, dp.EACH_RECORD, dp.PrivacyLoss.pure(1)))
+    for limit in (18, 21):
+        ledger.change_view("data", define_view(dp.View("adults", f"age >= {limit}"), may_replace=True))
+    assert "21" in ledger.view_definitions("data")["adults"]
+    for change, rule in (
+        ("UPDATE dpcurves_views SET definition = replace(definition, '21', '12')", "changed without the key"),
+        ("DELETE FROM dpcurves_views WHERE definition LIKE '%12%'", "removed without the key"),
+    ):
+        with create_engine(url).begin() as connection:
+            connection.execute(text(change))
+        with pytest.raises(InvalidArgument, match=rule):
+            ledger.view_definitions("data")

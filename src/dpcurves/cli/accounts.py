@@ -19,7 +19,7 @@ from .options import (
     Option,
     parse_integer,
 )
-from .terminal import Misuse, make_console, print_to_console, translate_argument_errors
+from .terminal import Misuse, make_console, print_to_console, print_to_stderr, translate_argument_errors
 
 if TYPE_CHECKING:
     from ..ledger import Account, Ledger, Statement
@@ -151,6 +151,92 @@ def show_allowances(*, url: Url, dataset: OneOfSeveral = None) -> None:
 
 
 ALLOWANCE_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"set": allow, "show": show_allowances})
+
+
+def add_view(
+    *,
+    url: Url,
+    dataset: OneOfSeveral = None,
+    name: Annotated[str, Option(help="Name of the view, which questions give as --view.", metavar="NAME")],
+    where: Annotated[
+        str | None, Option(help='Condition of the rows, e.g. "hours > 0 AND age >= 18".', metavar="CONDITION")
+    ] = None,
+    column: Annotated[
+        list[str] | None,
+        Option(help='Derived column, e.g. "hourly=wage / hours"; may be repeated.', metavar="NAME=EXPRESSION"),
+    ] = None,
+    base: Annotated[
+        str | None, Option(help="View whose rows and derived columns this one starts from.", metavar="NAME")
+    ] = None,
+    may_replace: Annotated[bool, Option("--replace", help="Replace a view of this name.")] = False,
+) -> None:
+    """Define a view, a named filter with derived columns, for all questions to an account.
+
+    Only its text is stored. A question with --view is charged as its full text, so a view that is replaced later
+    changes no earlier answer.
+
+    Example: dpcurves ledger view add sqlite:///budget.db --name employed --where "hours > 0" --column
+    "hourly=wage / hours"
+    """
+    from ..curves.view import View, define_view, find_view, parse_view_definitions
+
+    ledger = open_ledger(url)
+    account = account_of(ledger, dataset).dataset
+    views = parse_view_definitions(ledger.view_definitions(account))
+    with translate_argument_errors("base", "view"):
+        base_view = None if base is None else find_view(base, views)
+    view = View(name, where, _parse_derived_columns(column or []), base_view)
+    ledger.change_view(account, define_view(view, may_replace=may_replace))
+    print_to_console(make_console(), *view.describe())
+    for note in view.notes:
+        print_to_stderr(note)
+
+
+def _parse_derived_columns(entries: list[str]) -> dict[str, str]:
+    """Return the expressions of --column NAME=EXPRESSION by name. Raises `Misuse` for another form."""
+    columns: dict[str, str] = {}
+    for entry in entries:
+        name, sign, expression = (part.strip() for part in entry.partition("="))
+        if not (name and sign and expression) or name in columns:
+            raise Misuse(
+                "column", f'a name and its expression are needed, once, as in "hourly=wage / hours", got {entry!r}'
+            )
+        columns[name] = expression
+    return columns
+
+
+def show_views(*, url: Url, dataset: OneOfSeveral = None) -> None:
+    """List the views of an account: their bases, filters and derived columns.
+
+    Example: dpcurves ledger view list sqlite:///budget.db
+    """
+    from ..curves.view import parse_view_definitions
+
+    ledger = open_ledger(url)
+    account = account_of(ledger, dataset).dataset
+    views = parse_view_definitions(ledger.view_definitions(account)).values()
+    lines = [line for view in views for line in view.describe()] or [f"there are no views in {account!r}"]
+    print_to_console(make_console(), *lines)
+
+
+def drop_view(
+    *, url: Url, dataset: OneOfSeveral = None, name: Annotated[str, Option(help="Name of the view.", metavar="NAME")]
+) -> None:
+    """Remove a view from an account. Earlier answers stay as they are.
+
+    Example: dpcurves ledger view remove sqlite:///budget.db --name employed
+    """
+    from ..curves.view import remove_view
+
+    ledger = open_ledger(url)
+    with translate_argument_errors("name", "view"):
+        ledger.change_view(account_of(ledger, dataset).dataset, remove_view(name))
+    print_to_console(make_console(), f"removed: {name}")
+
+
+VIEW_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
+    {"add": add_view, "list": show_views, "remove": drop_view}
+)
 
 
 def create(

@@ -17,7 +17,7 @@ from typing import Annotated, Any, NoReturn, TypeVar
 import click
 from click.exceptions import Exit
 
-from .accounts import ALLOWANCE_COMMANDS, LEDGER_COMMANDS
+from .accounts import ALLOWANCE_COMMANDS, LEDGER_COMMANDS, VIEW_COMMANDS
 from .example_tables import EXAMPLE_COMMANDS
 from .one_table import QUESTIONS
 from .options import NOTHING, Argument, Command, parameters_in, with_options
@@ -353,7 +353,8 @@ OWN = PackageCommands(
             "Privacy budgets and what was spent of them.",
             LEDGER_COMMANDS,
             groups={
-                "allowance": Group("Limits on what projects and analysts may spend of a budget.", ALLOWANCE_COMMANDS)
+                "allowance": Group("Limits on what projects and analysts may spend of a budget.", ALLOWANCE_COMMANDS),
+                "view": Group("Named filters and derived columns of a dataset.", VIEW_COMMANDS),
             },
         )
     },

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..curves import CDF, ByCategory, Question
+    from ..curves import View as CurveView
     from ..ledger import Account, Ledger
     from ..privacy import PrivacyLoss
     from ..session import Session
@@ -35,6 +36,7 @@ UNRECORDED_NOTE = (
     "no --ledger was given, so this privacy loss is not recorded and not added to the loss of other"
     " calls; give --ledger URL to record it"
 )
+NEEDS_LEDGER = "only questions that a ledger pays for take this option; name the ledger with --ledger URL"
 UNTYPED_CSV_NOTE = (
     "a CSV file declares no types: each line is a record, dates such as 2020-01-31 are days since 1970 (--measured-in "
     "date shows them as dates), and other text, such as $5, is missing"
@@ -204,6 +206,7 @@ class Terms:
         output.require_distinct_files(*source_files, *ledger_files)
         output.require_writable()
         loss, request = self.loss_options.loss(), self.paying_account.request_id or secrets.token_hex(8)
+        question = apply_stored_view(question, self.paying_account)
         options.require_matching_delta(question, loss)
         if loss.epsilon is not None and loss.epsilon > 10_000:  # above this epsilon the noise is almost always 0
             from ..privacy import format_loss
@@ -251,6 +254,28 @@ class Terms:
         )
 
 
+def apply_stored_view(question: Question[Any], payer: options.PayingAccountOptions) -> Question[Any]:
+    """Return the question on the account's view that --view names; the question itself without it. Raises `Misuse` if
+    no ledger is named, and `InvalidArgument` if the account has no such view.
+    """
+    if payer.view is None:
+        return question
+    from ..curves.view import find_view
+
+    applied: Question[Any] = find_view(payer.view, read_stored_views(payer)).apply(question)
+    return applied
+
+
+def read_stored_views(payer: options.PayingAccountOptions) -> dict[str, CurveView]:
+    """Return the views of the account that pays, by name. Raises `Misuse` if no ledger is named."""
+    from ..curves.view import parse_view_definitions
+
+    if payer.ledger is None:
+        raise Misuse("view", NEEDS_LEDGER)
+    ledger = open_ledger(payer.ledger)
+    return parse_view_definitions(ledger.view_definitions(account_of(ledger, payer.dataset).dataset))
+
+
 def open_session(terms: Terms, loss: PrivacyLoss) -> Session:
     """Open a session on the table. With a ledger its account pays, and `loss` is not used; without one the budget is
     `loss`, in memory, and nothing is recorded.
@@ -282,9 +307,7 @@ def _make_temporary_account(terms: Terms, loss: PrivacyLoss) -> Account:
 
     for option, value in (("dataset", terms.paying_account.dataset), ("request-id", terms.paying_account.request_id)):
         if value is not None:
-            raise Misuse(
-                option, "only questions that a ledger pays for take this option; name the ledger with --ledger URL"
-            )
+            raise Misuse(option, NEEDS_LEDGER)
     budget = Currency.from_loss(loss).smallest_cap(loss)
     return Account("data", terms.guarantee.neighbours(), terms.guarantee.privacy_unit(bound_required=False), budget)
 

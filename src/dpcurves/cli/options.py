@@ -550,6 +550,9 @@ class PayingAccountOptions:
     request_id: str | None = optional(
         "ID", "Name of this request. The same question under the same name costs nothing."
     )
+    view: str | None = optional(
+        "NAME", "View of the account: only its rows, with its derived columns. See dpcurves ledger view add."
+    )
 
 
 POSTGRES = ("postgresql://", "postgres://")

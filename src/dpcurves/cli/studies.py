@@ -18,6 +18,7 @@ from .ask_file import (
     is_untyped,
     open_session,
     print_plan_notes,
+    read_stored_views,
     report_failures_after_charge,
     suppress_curve_warnings,
 )
@@ -349,7 +350,8 @@ def ask_study(
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not a text file"
         raise Misuse("study", f"{study!r} cannot be read ({reason}); give the path of a study in TOML") from None
-    parsed_study = Study.from_text(text)
+    payer = options.PayingAccountOptions(ledger, dataset, None)
+    parsed_study = Study.from_text(text, {} if ledger is None else read_stored_views(payer))
     references = {
         question.name: _read_reference(question) for question in parsed_study.questions if question.since is not None
     }
@@ -364,7 +366,7 @@ def ask_study(
         loss_options = options.LossAndDeltaOptions(rho=str(parsed_study.loss.rho), delta=delta)
     else:
         loss_options = options.LossAndDeltaOptions(epsilon=str(parsed_study.loss.epsilon), delta=delta)
-    terms = Terms(source, loss_options, guarantee, units, options.PayingAccountOptions(ledger, dataset, None))
+    terms = Terms(source, loss_options, guarantee, units, payer)
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from ..arguments import InvalidArgument, describe_value, require_known_fields, require_type
-from ..data import LOOKS_LIKE_AN_EXPRESSION, Categories
-from ..expressions import Call, ColumnName, Expression, Node, format_expression, parse_expression, parse_filter
+from ..data import LOOKS_LIKE_AN_EXPRESSION, Predictor
+from ..expressions import (
+    Call,
+    ColumnName,
+    Expression,
+    Node,
+    describe_published_names,
+    format_expression,
+    parse_expression,
+    parse_filter,
+)
+from .question import TableQuestion
 
 TEXTS = frozenset({
     "pos_label", "neg_label", "event_value", "censored_value", "treated_value", "control_value", "measured_in",
-    "causes", "where", "coefficient",
+    "causes", "where", "level", "model", "statistic", "releases", "entry_ties", "missing_times",
 })  # fmt: skip
 """Fields of questions that hold texts other than names of columns."""
 
@@ -84,12 +95,36 @@ class View:
             ValueError: the text becomes too long for an expression.
         """
         where = " AND ".join(f"({text})" for text in (self._full_filter, self.expand(question.where)) if text)
-        columns = {
+        return replace(question, **self._expand_fields(question), where=where or None)
+
+    def _expand_fields(self, question: Any) -> dict[str, Any]:
+        """Return the fields of a question that may name columns, with the derived columns written out."""
+        return {
             member.name: self._expand_field(getattr(question, member.name))
             for member in fields(question)
             if member.init and member.name not in TEXTS
         }
-        return replace(question, **columns, where=where or None)
+
+    @property
+    def definition(self) -> str:
+        """The filter, the columns and the name of the base as a JSON text, which a ledger stores under the name."""
+        base = None if self.base is None else self.base.name
+        return json.dumps({"where": self.where, "columns": dict(self.columns), "base": base})
+
+    def describe(self) -> tuple[str, ...]:
+        """Return the view in words, one line each: name and base, filter, and derived columns.
+
+        >>> View("employed", "hours > 0", {"hourly": "wage / hours"}).describe()
+        ('employed', '  where hours > 0', '  hourly = wage / hours')
+        """
+        based = "" if self.base is None else f", on {self.base.name}"
+        where = (f"  where {self.where}",) if self.where else ()
+        return (f"{self.name}{based}", *where, *(f"  {name} = {text}" for name, text in self.columns.items()))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes on texts in the view that look like names of people: they are published with each result."""
+        return describe_published_names(text for text in (self.where, *self.columns.values()) if text)
 
     @property
     def _full_filter(self) -> str:
@@ -125,11 +160,25 @@ class View:
         if isinstance(value, str):
             is_derived = value in self._all_columns or LOOKS_LIKE_AN_EXPRESSION.search(value)
             return self._expand_column(value) if is_derived else value
-        if isinstance(value, Categories):
-            return replace(value, column=self._expand_field(value.column))
         if isinstance(value, tuple):
             return tuple(map(self._expand_field, value))
+        if isinstance(value, TableQuestion):  # one of a question of two columns
+            return replace(value, **self._expand_fields(value), where=self.expand(value.where) or None)
+        if isinstance(value, Predictor):
+            self._require_columns_of_table(value)
+        elif isinstance(getattr(value, "column", None), str):  # categories, or a column with a range
+            return replace(value, column=self._expand_field(value.column))
         return value
+
+    def _require_columns_of_table(self, model: Predictor) -> None:
+        """Raise `InvalidArgument` if a model reads a derived column: a model reads the table alone."""
+        for entry in model.inputs:
+            if str(entry.column) in self._all_columns:
+                raise InvalidArgument(
+                    "view",
+                    f"{str(entry.column)!r} is a derived column of {self.name!r}, and a model reads columns of the "
+                    "table: give the derived column another name, or ask without the view",
+                )
 
     def _expand_column(self, text: str) -> str:
         """Return a column or an expression in columns of the table; a text that is none is returned unchanged."""
@@ -141,10 +190,86 @@ class View:
             return text  # the name of a column, as in a:b, or all records
 
 
+# Views that are stored with an account: a mapping from names to definitions, in which bases are named.
+
+
+def parse_view_definitions(definitions: Mapping[str, str]) -> dict[str, View]:
+    """Return the views of stored definitions by name. A view is based on what its base is defined as now.
+
+    Raises:
+        ValueError: a definition is no text of `View.definition`, a base is missing, or views are based on each other.
+
+    >>> adults = View("adults", "age >= 18")
+    >>> stored = {view.name: view.definition for view in (View("old", "age > 65", base=adults), adults)}
+    >>> parse_view_definitions(stored)["old"] == View("old", "age > 65", base=adults)
+    True
+    """
+    views: dict[str, View] = {}
+
+    def parse_view(name: str, followers: tuple[str, ...]) -> View:
+        """Return the view of a name; `followers` are the views that are based on it."""
+        if name in followers:
+            raise InvalidArgument("base", f"{name!r} would be based on itself; name another base")
+        if name not in views:
+            stored = json.loads(definitions[name])
+            base = stored["base"]
+            if base is not None and base not in definitions:
+                raise InvalidArgument("base", f"{base!r} is not the name of a view; define it first")
+            based_on = None if base is None else parse_view(base, (*followers, name))
+            views[name] = View(name, stored["where"], stored["columns"], based_on)
+        return views[name]
+
+    return {name: parse_view(name, ()) for name in definitions}
+
+
+def define_view(view: View, *, may_replace: bool = False) -> Callable[[Mapping[str, str]], tuple[str, str]]:
+    """Return the change of stored definitions that adds a view or, with `may_replace`, replaces one of its name.
+
+    The change raises `InvalidArgument` if a view of this name has another text and `may_replace` is false, if the base
+    is not stored with its text, or if views would be based on each other.
+    """
+
+    def change(definitions: Mapping[str, str]) -> tuple[str, str]:
+        """Return the name and the definition of the view."""
+        stored = parse_view_definitions(definitions)
+        if view.base is not None and stored.get(view.base.name) != view.base:
+            raise InvalidArgument(
+                "base", f"this account has no view {view.base.name!r} of this text; define it there first"
+            )
+        if not may_replace and view.name in stored and stored[view.name] != view:
+            raise InvalidArgument(
+                "name",
+                f"there is a view {view.name!r} of another text; take another name, or replace it: --replace, or "
+                "may_replace=True",
+            )
+        parse_view_definitions({**definitions, view.name: view.definition})
+        return view.name, view.definition
+
+    return change
+
+
+def remove_view(name: str) -> Callable[[Mapping[str, str]], tuple[str, str]]:
+    """Return the change of stored definitions that removes a view.
+
+    The change raises `InvalidArgument` if there is no view of this name, or another one is based on it.
+    """
+
+    def change(definitions: Mapping[str, str]) -> tuple[str, str]:
+        """Return the name with an empty definition."""
+        stored = parse_view_definitions(definitions)
+        find_view(name, stored)
+        follower = next((view.name for view in stored.values() if view.base and view.base.name == name), None)
+        if follower is not None:
+            raise InvalidArgument("name", f"{follower!r} is based on {name!r}; remove {follower!r} first")
+        return name, ""
+
+    return change
+
+
 def find_view(name: object, views: Mapping[str, View]) -> View:
     """Return the view of this name. Raises `InvalidArgument` if there is none."""
     if not isinstance(name, str) or name not in views:
-        listed = ", ".join(views) or "none is declared before it"
+        listed = ", ".join(views) or "none is defined"
         raise InvalidArgument("view", f"{describe_value(name)} is not the name of a view; views: {listed}")
     return views[name]
 

@@ -351,6 +351,13 @@ EVENTS = _make_entry_table(
     sql.Index("dpcurves_events_of_dataset", "dataset", "entry"),
 )
 
+# Views of a dataset. The last entry of a name is valid; an empty definition removes the view.
+VIEWS = _make_entry_table(
+    "views",
+    *_text_columns("dataset", "name", "definition", "defined_at"),
+    sql.Index("dpcurves_views_of_dataset", "dataset", "entry"),
+)
+
 # SECRET: notes reveal less than the counts, but more than the answers.
 NOTES = _make_entry_table(
     "notes",
@@ -367,7 +374,7 @@ STATES = sql.Table(
     sql.Column("sealed", sql.Text, nullable=False),
 )
 
-ENTRIES = (ACCOUNTS, GRANTS, ANSWERS, NOTES, ALLOWANCES, PAYMENTS, EVENTS)
+ENTRIES = (ACCOUNTS, GRANTS, ANSWERS, NOTES, ALLOWANCES, PAYMENTS, EVENTS, VIEWS)
 SEALED_APART = frozenset({"spent", "seal", "previous", "mac"})
 """Columns outside an entry's seal: they change, or they are the seal."""
 

@@ -27,6 +27,7 @@ from .statement import (
     require_paid_by,
     statement_of,
 )
+from .stored_views import ViewChange, append_view, read_view_definitions
 from .stream_state import (
     StreamState,
     find_notes,
@@ -422,6 +423,35 @@ class Ledger:
             ValueError: a row was changed without the key.
         """
         return self._run_read(lambda chain: verification.events_of(chain, after, most, dataset))
+
+    def change_view(self, dataset: str, change: ViewChange) -> None:
+        """Store or remove the definition of one view of a dataset, durably, as an entry of the chain.
+
+        Arguments:
+            dataset: Dataset whose account the view belongs to.
+            change: Is called in the transaction, while no other process can write, with the stored definitions by
+                name; returns the name and the new definition, which is empty to remove the view. An exception that it
+                raises cancels the change. `Session.define_view` passes one.
+
+        Raises:
+            ValueError: the dataset has no account, the texts cannot be stored, or a row was changed without the key.
+
+        >>> from dpcurves.privacy import EACH_RECORD, Neighbours
+        >>> ledger = Ledger.open("sqlite://")
+        >>> ledger.create(Account("flights", Neighbours.ADD_REMOVE, EACH_RECORD, PrivacyLoss.pure(1)))
+        >>> ledger.change_view("flights", lambda stored: ("late", "delay > 0"))
+        >>> ledger.view_definitions("flights")
+        {'late': 'delay > 0'}
+        """
+        self._run_write(lambda chain: append_view(chain, dataset, change))
+
+    def view_definitions(self, dataset: str) -> dict[str, str]:
+        """Return the definitions of the views that are stored with a dataset's account, by name, as JSON texts.
+
+        Raises:
+            ValueError: the dataset has no account, or a row was changed without the key.
+        """
+        return self._run_read(lambda chain: read_view_definitions(chain, dataset))
 
     def dataset_key(self, dataset: str) -> bytes:
         """Return 32 secret bytes of one dataset. They depend on the dataset's name and the ledger's key alone."""
