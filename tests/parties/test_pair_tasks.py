@@ -7,14 +7,15 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import dpcurves as dp
 from dpcurves.conversation import UnsupportedQuery
 from dpcurves_parties.pairs import OwnChoice, PairTask, Permutations, Trust, WithoutRepetition
-from dpcurves_parties.pairs.mechanisms import NoisePlacement
+from dpcurves_parties.pairs.mechanisms import KERNELS, NoisePlacement, Unsigned
 from dpcurves_parties.pairs.queries import commit_to_seed
-from dpcurves_parties.pairs.task import read_seed, statement, write_seed
+from dpcurves_parties.pairs.task import read_seed, read_values, statement, write_seed
 from dpcurves_parties.serving.identity import Identity, Server
 from dpcurves_parties.serving.task_document import Role, Ticket, create_task
 
@@ -126,3 +127,47 @@ def test_the_seed_lies_beside_the_ticket_of_the_coordinator(servers: tuple[Serve
         assert octets.hex() not in str(error.value)
     with pytest.raises(ValueError, match="^seed: .* cannot be read"):
         read_seed(tmp_path / "tickets" / "owner-1", task)
+
+
+def test_a_filter_of_a_task_is_evaluated_by_owners_and_public(servers: tuple[Server, Server]) -> None:
+    """At epsilon 60 there is hardly any noise: the mean of all pairs, of which those that do not pass count 0."""
+    facts: dict[str, Any] = {
+        "columns": (("rooms * 1", 3), ("cleanliness", 3)), "trust": Trust.TWO_SERVERS, "servers": servers,
+        "reports_per_owner": 4,
+    }  # fmt: skip
+    task, unfiltered = (draft(servers, where=where, **facts) for where in ("sex = 'F' and rooms > 1", ""))
+    again = PairTask.from_json(task.to_json())
+    assert (again, again.where) == (task, "sex = 'F' AND rooms > 1")
+    assert (task.hash == unfiltered.hash, "where" in unfiltered.to_json()) == (False, False)
+    assert any("of whom both meet sex = 'F' AND rooms > 1" in line for line in statement(task))
+    assert task.encoding.size == 1
+    table = {"rooms": [1.0, 2.0, np.nan, 9.0], "cleanliness": [0, 7, 1, 1000], "sex": ["F", "F", "F", "M"]}
+    assert read_values(task, table).tolist() == [[0, 0, 0], [2, 7, 1], [0, 0, 0], [0, 0, 0]]
+    with pytest.raises(ValueError, match="^where: there is no column 'sex'; columns: rooms") as refused:
+        read_values(task, {name: column for name, column in table.items() if name != "sex"})
+    assert "\n" not in str(refused.value)
+
+    drawn = np.random.default_rng(1)
+    people = {"rooms": drawn.integers(0, 8, 400), "cleanliness": drawn.integers(0, 8, 400)}
+    passes = (people["rooms"] > 1) & (np.arange(400) % 3 > 0)
+    kernel = KERNELS["kendall"].with_columns(rooms=Unsigned(3), cleanliness=Unsigned(3)).with_filter("rooms > 1 AND p")
+    table = {**people, "p": np.arange(400) % 3 > 0}
+    on_sum: Any = {"noise": NoisePlacement.ON_SUM, "loss": dp.PrivacyLoss.pure(60)}
+    plan = dp.pairs.plan(kernel, people=400, pairs_per_person=64, **on_sum)
+    found = dp.pairs.simulate(kernel, table, plan, randomness=dp.Randomness.from_seed(3), seed=SEED)
+    one, other = np.triu_indices(400, 1)
+    signs = np.prod([np.sign(column[one] - column[other]) for column in people.values()], axis=0)
+    both = passes[one] & passes[other]
+    low, high = found.interval(0.9999)
+    assert low < (signs * both).mean() < high
+    assert found.privacy.where == "rooms > 1 AND p"
+    among = dp.pairs.estimate_among_passing(found, 400, int(passes.sum()))
+    low, high = among.interval(0.9999)
+    assert low < signs[both].mean() < high < low + 0.3
+    for people_count, passing, rule in ((400, 1, "^passing: "), (400, 401, "^passing: ")):
+        with pytest.raises(ValueError, match=rule):
+            dp.pairs.estimate_among_passing(found, people_count, passing)
+    with pytest.raises(ValueError, match="^where: the kernel has a filter; join both"):
+        kernel.with_filter("rooms < 3")
+    with pytest.raises(ValueError, match="^where: "):
+        draft(servers, where="rooms > random()")

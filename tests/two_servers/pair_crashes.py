@@ -78,12 +78,12 @@ class Couple:
 
     federation: Federation
 
-    def task(self, name: str, noise: NoisePlacement = NoisePlacement.ON_SUM) -> PairTask:
+    def task(self, name: str, noise: NoisePlacement = NoisePlacement.ON_SUM, where: str = "") -> PairTask:
         first, second = (each.public for each in self.federation.identities)
         columns = (("rooms", 3), ("cleanliness", 3))
         draft = PairTask(
             name, "kendall", columns, Permutations(2), PrivacyLoss.pure(50), Trust.TWO_SERVERS, noise,
-            commit_to_seed(SEED), (first, second), {}, PEOPLE,
+            commit_to_seed(SEED), (first, second), {}, PEOPLE, where,
         )  # fmt: skip
         numbers = {Role.OWNER: 3, Role.ANALYST: 2, Role.COORDINATOR: 1}
         folder = self.federation.folder

@@ -26,7 +26,8 @@ NAMES = ("sum", "each", "early", "killed0", "killed1", "killed2", "typed")
 def couple(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Couple]:
     made = Couple(Federation(tmp_path_factory.mktemp("couple")))
     for name in NAMES:
-        made.task(name, noise=NoisePlacement.EACH if name == "each" else NoisePlacement.ON_SUM)
+        noise = NoisePlacement.EACH if name == "each" else NoisePlacement.ON_SUM
+        made.task(name, noise, where="rooms > 2" if name == "typed" else "")
     try:
         for party in (0, 1):
             made.federation.start(party, program=mortal)
@@ -127,6 +128,7 @@ def test_shares_are_sent_and_the_answer_is_asked_for_at_the_terminal(couple: Cou
     assert any("the two servers do not collude" in line for line in said)
     told = json.loads((tmp_path / "out.json").read_text())
     assert told["value"] == couple.ask(task).value
+    assert told["privacy"]["where"] == "rooms > 2"
     (low, high), (least, most) = told["for_these_records"], told["for_the_population"]
     assert least <= low < told["value"] < high <= most
     assert (told["privacy"]["epsilon"], told["privacy"]["adjacency"]) == (50, "replace-one")

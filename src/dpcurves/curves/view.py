@@ -163,7 +163,9 @@ class View:
         if isinstance(value, tuple):
             return tuple(map(self._expand_field, value))
         if isinstance(value, TableQuestion):  # one of a question of two columns
-            return replace(value, **self._expand_fields(value), where=self.expand(value.where) or None)
+            return replace(
+                value, **self._expand_fields(value), where=self.expand(parse_filter("where", value.where)) or None
+            )
         if isinstance(value, Predictor):
             self._require_columns_of_table(value)
         elif isinstance(getattr(value, "column", None), str):  # categories, or a column with a range

@@ -287,9 +287,9 @@ class PairOptions:
             )
         return tuple(zip(names, sizes, strict=True))
 
-    def create_draft(self, price: LossOptions, parties: Parties, commitment: str) -> PairTask:
+    def create_draft(self, price: LossOptions, parties: Parties, commitment: str, where: str) -> PairTask:
         """Return the task of pairs without tokens, which tickets add later; `commitment` is the hash of the seed of the
-        pairs.
+        pairs, and `where` the condition that people must meet.
 
         Raises:
             Misuse: a required option is missing or invalid.
@@ -306,11 +306,11 @@ class PairOptions:
             parse_choice("pairing", self.pairing or "permutations", PAIRINGS)(parse_integer("pairs", self.pairs or "")),
             price.loss(), trust, parse_choice("noise", self.noise or default_noise, noises), commitment,
             parties.read_servers(trust.servers), {},
-            parse_integer("reports-per-owner", parties.reports_per_owner or "1"),
+            parse_integer("reports-per-owner", parties.reports_per_owner or "1"), where,
         )  # fmt: skip
 
 
-def create_pair_task(pair_options: PairOptions, price: LossOptions, parties: Parties) -> None:
+def create_pair_task(pair_options: PairOptions, price: LossOptions, parties: Parties, where: str) -> None:
     """Write the task document, the tickets, and the seed file, which the coordinator keeps secret until closing."""
     require_extra()
     from secrets import token_bytes
@@ -323,7 +323,8 @@ def create_pair_task(pair_options: PairOptions, price: LossOptions, parties: Par
     if parties.invitations:
         raise Misuse("invitations", "applies to counts; leave it out, because tickets of pairs are made in advance")
     seed = token_bytes(COMMITTED_SEED_SIZE)
-    task = parties.create_task(pair_options.create_draft(price, parties, commit_to_seed(seed)), min_owners=2)
+    draft = pair_options.create_draft(price, parties, commit_to_seed(seed), where)
+    task = parties.create_task(draft, min_owners=2)
     seed_file = write_seed(Path(parties.tickets) / "coordinator-1", seed)
     files = f"written: {parties.out}, tickets in {parties.tickets}, and the seed of pairs, secret until closing:"
     print_to_console(make_console(), *statement(task), f"{files} {seed_file}")

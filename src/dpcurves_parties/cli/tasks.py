@@ -141,7 +141,8 @@ class CountedColumn:
     measured_in: str = options.option("UNIT", "Unit of measurement, for plots.", "")
     where: str = options.option(
         "CONDITION",
-        'Count only records that meet an SQL condition, e.g. "age >= 65". Each owner evaluates it; it is public.',
+        'Count only records (with --pairs, pairs of people) that meet an SQL condition, e.g. "age >= 65". Each owner '
+        "evaluates it; it is public.",
         "",
     )
 
@@ -359,10 +360,13 @@ def create(counts: Counts, price: options.LossOptions, pair_options: PairOptions
     """
     require_extra()
     if pair_options.pairs is not None:
+        where, unfiltered = counts.counted_column.where, replace(counts.counted_column, where="")
         refuse_options(
-            "applies to counts; leave it out, because a task of pairs uses --columns", counts, Counts.create_default()
+            "applies to counts; leave it out, because a task of pairs uses --columns",
+            replace(counts, counted_column=unfiltered),
+            Counts.create_default(),
         )
-        create_pair_task(pair_options, price, parties)
+        create_pair_task(pair_options, price, parties, where)
         return
     refuse_options("applies to tasks of pairs; give the pairs of a person with --pairs", pair_options, PairOptions())
     from ..shares import Task

@@ -23,10 +23,11 @@ from dpcurves.arguments import (
 )
 from dpcurves.arrays import IntArray
 from dpcurves.conversation import Plan, UnsupportedQuery
+from dpcurves.expressions import Expression, format_expression, parse_expression, parse_filter
 from dpcurves.noise.exponential import LEAST_EPSILON, MOST_EPSILON
 from dpcurves.privacy import Adjacency, PrivacyLoss, ReplaceOne
 
-from ..crypto.circuits import Circuit, Record, SymbolicInteger, evaluate_circuit, sign, to_bristol, trace_circuit
+from ..crypto.circuits import Circuit, Record, SymbolicInteger, evaluate_circuit, mux, sign, to_bristol, trace_circuit
 from .noise_circuits import FiniteLaplace, Response, choose_response
 from .queries import KernelForm, Overlaps, PairAnswers, PairQuery, PairSum
 
@@ -53,6 +54,10 @@ class Unsigned:
             )
 
 
+PASSES = "passes_filter"
+"""Name, in a kernel's function, of the bit that says whether a person meets the kernel's condition."""
+
+
 class Kernel:
     """A symmetric function of two people's values, written in Python and traced into a circuit.
 
@@ -66,6 +71,7 @@ class Kernel:
         bits: Width of each value in bits, by its name in the function.
         columns: Names of these values in a table, in the same order.
         step: Unit of the integers that the function returns.
+        where: Condition that both people of a pair must meet, or its value is 0; empty: none. See `with_filter`.
         circuit: Circuit of the function, without noise; inputs are the first person's values, then the second person's.
 
     Raises:
@@ -78,6 +84,7 @@ class Kernel:
     """
 
     step: Fraction = Fraction(1)
+    where: str = ""
 
     def __init__(self, function: Callable[[Any, Any], Any], /, **values: Unsigned) -> None:
         if not callable(function):
@@ -129,6 +136,43 @@ class Kernel:
         kernel = copy(self)
         kernel.step = parse_positive_fraction("step", step)
         kernel.__dict__.pop("form", None)
+        return kernel
+
+    def with_filter(self, where: str | Expression | None) -> Self:
+        """Return the kernel that is 0 for a pair of which one person fails a condition. Each person, or each owner of
+        people's values, evaluates the condition; who passes is one more secret bit of each person.
+
+        So the mean is the share of pairs that pass times their mean kernel; `estimate_among_passing` divides by the
+        share if the number of people who pass is public. A person for whom the condition is NULL fails it.
+
+        Formal guarantees: a pair's answer is a function of both people's values, with values in a range that includes
+        0; sensitivity and loss follow from that range as for every kernel. All people take part, so who takes part
+        depends on no value.
+
+        Raises:
+            ValueError: the condition is no expression of the language, or the kernel has a filter already.
+
+        >>> women = GINI.with_columns(income=Unsigned(8)).with_filter("sex = 'F'")
+        >>> women.columns
+        ('income', "CASE WHEN sex = 'F' THEN 1 ELSE 0 END")
+        >>> passes = women.columns[1]
+        >>> women.evaluate({"income": [9, 9], passes: [1, 1]}, {"income": [2, 2], passes: [1, 0]}).tolist()
+        [7, 0]
+        """
+        text = parse_filter("where", where)
+        if not text:
+            return self
+        if self.where:
+            raise InvalidArgument("where", "the kernel has a filter; join both conditions with AND")
+
+        def compute_passing(first: Any, second: Any) -> SymbolicInteger:
+            """Return the kernel's value of two people who both pass; else 0."""
+            return mux(getattr(first, PASSES) & getattr(second, PASSES), self.function(first, second), 0)
+
+        widths = {name: Unsigned(bits) for name, bits in self.bits.items()}
+        kernel = type(self)(compute_passing, **widths, **{PASSES: Unsigned(1)})
+        indicator = format_expression(parse_expression(f"CASE WHEN {text} THEN 1 ELSE 0 END"))
+        kernel.columns, kernel.step, kernel.where = (*self.columns, indicator), self.step, text
         return kernel
 
     @cached_property

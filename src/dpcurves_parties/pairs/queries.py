@@ -331,9 +331,11 @@ class PairQuery(Query):
     seed_commitment: str = ""
 
     @classmethod
-    def from_kernel(cls, kernel: KernelForm, pairing: Pairing, seed_commitment: str = "") -> Self:
-        """Return the query of a kernel over pairs of a scheme, with one axis of ``2**bits`` cells per column."""
-        axes = (Axis(name, Grid(0, 1 << bits, cells=1 << bits)) for name, bits in kernel.columns)
+    def from_kernel(cls, kernel: KernelForm, pairing: Pairing, seed_commitment: str = "", where: str = "") -> Self:
+        """Return the query of a kernel over pairs of a scheme, with one axis of ``2**bits`` cells per column, and with
+        the condition of the kernel.
+        """
+        axes = (Axis(name, Grid(0, 1 << bits, cells=1 << bits), where=where) for name, bits in kernel.columns)
         return cls(tuple(axes), kernel, pairing, seed_commitment)
 
     @property

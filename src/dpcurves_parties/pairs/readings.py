@@ -236,6 +236,33 @@ def pair_statistic(release: Release) -> UStatistic:
     )
 
 
+def estimate_among_passing(statistic: UStatistic, people: int, passing: int) -> UStatistic:
+    """Return the mean of a kernel over the pairs that meet its condition, if the number of people who do is public.
+
+    A pair counts 0 if one person fails the condition (see `Kernel.with_filter`), and a fraction
+    ``m (m - 1) / (n (n - 1))`` of all pairs of n people are pairs of the m who pass.
+
+    Raises:
+        TypeError: `statistic` is not a U-statistic, or a number is not an integer.
+        ValueError: fewer than two people pass, more than all, or the kernel has no condition.
+    """
+    require_type("statistic", statistic, UStatistic, "a U-statistic")
+    people_count, passing_count = require_integer("people", people), require_integer("passing", passing)
+    if not statistic.privacy.where:
+        raise InvalidArgument("statistic", 'must be of a kernel with a condition, as kernel.with_filter("age >= 65")')
+    if not 2 <= passing_count <= people_count:
+        raise InvalidArgument("passing", "must be from 2 to the number of people; give the public number who pass")
+    scale = people_count * (people_count - 1) / (passing_count * (passing_count - 1))
+
+    def find_endpoints(level: float, population: bool) -> tuple[float, float]:
+        """Return the endpoints of the mean over pairs that pass, scaled from those of all pairs."""
+        low, high = statistic.interval_function(level, population)
+        return max(scale * low, statistic.least), min(scale * high, statistic.most)
+
+    value = min(max(scale * statistic.value, statistic.least), statistic.most)
+    return replace(statistic, value=value, interval_function=find_endpoints)
+
+
 def estimate_auc(statistic: UStatistic, people: int, positives: int) -> UStatistic:
     """Return the area under the ROC curve from the mean of the kernel `AUC`, if the number of positives is public.
 

@@ -11,6 +11,8 @@ import numpy as np
 from dpcurves.arguments import InvalidArgument
 from dpcurves.arrays import BoolArray, IntArray
 from dpcurves.conversation import Plan, Release
+from dpcurves.data import LOOKS_LIKE_AN_EXPRESSION
+from dpcurves.expressions import ValueType, evaluate_expression, parse_expression
 from dpcurves.ledger import Allotment
 from dpcurves.noise.randomness import Randomness
 from dpcurves.trust.base import require_charged
@@ -115,7 +117,7 @@ def simulate_release(plan: Plan, people: SimulatedPeople, allotment: Allotment, 
         ValueError: the table and the plan have different numbers of people, or a value does not fit its declared bits.
     """
     law, kernel = plan.law.require_type(PairLaw), people.kernel  # type: ignore[type-abstract]
-    columns = {name: np.asarray(people.table[name]) for name in kernel.columns}
+    columns = {name: _compute_column(people.table, name) for name in kernel.columns}
     if any(len(values) != law.people for values in columns.values()):
         raise InvalidArgument(
             "table", f"must have {law.people} rows, the people of the plan; plan again for the rows of the table"
@@ -135,6 +137,14 @@ def simulate_release(plan: Plan, people: SimulatedPeople, allotment: Allotment, 
     ]
     noisy = (_sum_exactly(kernel.evaluate(first, second) - law.least) + noise.compute_noise(draws)) % (1 << noise.width)
     return release_sum(plan, pairs, noisy, allotment, seeded=randomness.is_seeded)
+
+
+def _compute_column(table: Mapping[str, Any], name: str) -> Any:
+    """Return a column of a table, or the value of an expression of its columns; a missing value is 0."""
+    if name in table or not LOOKS_LIKE_AN_EXPRESSION.search(name):
+        return np.asarray(table[name])
+    values = evaluate_expression(parse_expression(name), table, ValueType.NUMBER)
+    return np.nan_to_num(values).astype(np.int64)
 
 
 def simulate_answers(

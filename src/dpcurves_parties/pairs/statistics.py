@@ -17,7 +17,7 @@ from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
 from . import mechanisms
 from .mechanisms import AUC, COLLISION, GINI, KENDALL, KERNELS, Kernel, NoisePlacement, Unsigned, Zetas
 from .queries import OwnChoice, Pairing, PairQuery, Permutations, WithoutRepetition, commit_to_seed
-from .readings import estimate_auc, pair_statistic
+from .readings import estimate_among_passing, estimate_auc, pair_statistic
 from .release import SimulatedPeople, simulate_release
 
 
@@ -63,7 +63,8 @@ def plan(
         if parse_choice("noise", noise, NoisePlacement) is NoisePlacement.EACH
         else mechanisms.plan_sum
     )
-    query = PairQuery.from_kernel(kernel.form, pairing(pairs_per_person), "" if seed is None else commit_to_seed(seed))
+    commitment = "" if seed is None else commit_to_seed(seed)
+    query = PairQuery.from_kernel(kernel.form, pairing(pairs_per_person), commitment, kernel.where)
     return plan_kernel(query, loss, ReplaceOne(EACH_RECORD, require_integer("people", people)), zetas)
 
 
@@ -102,7 +103,7 @@ def simulate(
 
     Args:
         kernel: Kernel of the plan.
-        table: Integers of all people, by column.
+        table: Integers of all people, by column; the columns of a condition may hold numbers, texts or dates.
         pair_plan: The plan.
         randomness: Source of random bits; None: the operating system.
         seed: Seed that pairs are drawn from; None: a random seed.
@@ -140,6 +141,7 @@ __all__ = [
     "Zetas",
     "best",
     "describe_response",
+    "estimate_among_passing",
     "estimate_auc",
     "pair_statistic",
     "plan",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +16,7 @@ from dpcurves.arguments import InvalidArgument, WrongArgumentType
 from dpcurves.arrays import IntArray
 from dpcurves.codec import STORED
 from dpcurves.conversation import Plan
+from dpcurves.expressions import describe_published_names, parse_filter
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from dpcurves.records import open_records
@@ -157,6 +158,8 @@ class PairTask(SharedTask):
         commitment: Commitment to the seed, which fixes the seed without revealing it.
         servers: The relay server that also opens answers; or party 0 and party 1.
         reports_per_owner: Most people that one ticket may report; 1 for people in pairs.
+        where: SQL condition that both people of a pair must meet, or the pair counts 0; empty: none. Each owner
+            evaluates it, and who meets it is as secret as values: see `Kernel.with_filter`.
 
     Raises:
         ValueError: the kernel is unknown or reads other columns, or the question cannot be answered.
@@ -179,8 +182,10 @@ class PairTask(SharedTask):
     servers: tuple[Server, ...]
     tokens: Mapping[Role, Sequence[str]]
     reports_per_owner: int = 1
+    where: str = ""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "where", parse_filter("where", self.where or None) or "")
         if not isinstance(self.name, str) or not all(isinstance(column, str) for column, _ in self.columns):
             raise WrongArgumentType("columns", "must have names that are texts, as in 'income'")
         if self.kernel_name not in KERNELS:
@@ -212,8 +217,9 @@ class PairTask(SharedTask):
 
     @cached_property
     def kernel(self) -> Kernel:
-        """The kernel that the task names, on the task's columns."""
-        return KERNELS[self.kernel_name].with_columns(**{column: Unsigned(bits) for column, bits in self.columns})
+        """The kernel that the task names, on the task's columns, with the task's condition."""
+        widths = {column: Unsigned(bits) for column, bits in self.columns}
+        return KERNELS[self.kernel_name].with_columns(**widths).with_filter(self.where or None)
 
     @property
     def people(self) -> int:
@@ -223,12 +229,14 @@ class PairTask(SharedTask):
     @property
     def query(self) -> PairQuery:
         """The question of the task: the mean of its kernel over pairs drawn from the committed seed."""
-        return PairQuery.from_kernel(self.kernel.form, self.pairing, self.commitment)
+        return PairQuery.from_kernel(self.kernel.form, self.pairing, self.commitment, self.where)
 
     @cached_property
     def encoding(self) -> PairEncoding:
-        """The encoding of people's values as XOR shares, with the declared bits of each column."""
-        return PairEncoding(tuple(bits for _, bits in self.columns))
+        """The encoding of people's values as XOR shares, with the declared bits of each column, and a bit of the
+        condition.
+        """
+        return PairEncoding(tuple(self.kernel.bits.values()))
 
     def plan(self, people: int) -> Plan:
         """Return the plan of the release for this public number of people."""
@@ -263,7 +271,7 @@ class PairTask(SharedTask):
             "kernel": {"name": self.kernel_name, "columns": columns, "circuit": self.kernel.form.circuit},
             "pairing": {"scheme": scheme, "each": self.pairing.pairs_per_person}, "noise": self.noise.name.lower(),
             "adjacency": Neighbours.REPLACE_ONE.value, "unit": "one person",
-            "reports_per_owner": self.reports_per_owner,
+            "reports_per_owner": self.reports_per_owner, **({"where": self.where} if self.where else {}),
         }  # fmt: skip
 
     @classmethod
@@ -275,8 +283,9 @@ class PairTask(SharedTask):
         columns = tuple((column, bits) for column, bits in kernel["columns"])
         pairing_scheme, noise = PAIRINGS[pairing["scheme"]](pairing["each"]), NoisePlacement[stored["noise"].upper()]
         task = STORED.decode_fields(
-            cls, stored, kernel_name=kernel["name"], columns=columns, pairing=pairing_scheme, noise=noise, tokens=tokens
-        )
+            cls, stored, kernel_name=kernel["name"], columns=columns, pairing=pairing_scheme, noise=noise,
+            tokens=tokens, where=stored.get("where", ""),
+        )  # fmt: skip
         if task.kernel.form.circuit != kernel["circuit"]:
             raise ProtocolError(
                 "task",
@@ -315,24 +324,32 @@ def statement(task: PairTask) -> tuple[str, ...]:
         SEES[task.trust].format(*(server.url for server in task.servers)),
         f"Guarantee: {task.loss} per person, for all pairs together, under replace-one; the number of people is"
         f" public, and a person is in at most {task.pairing.pairs_per_person} pairs",
+        *_describe_filter(task),
         f"Noise: {ADDED[task.noise]}; pairs are drawn from a seed with commitment {task.commitment[:16]}...",
         f"Standard error of the mean: at most about {plan.error:.4g}, if all {task.people} people take part",
         *ASSUMED[task.trust],
     )
 
 
-# SECRET. An owner's values, read from a table as the task declares them.
-def read_values(task: PairTask, table: Any, delimiter: str = ",", columns: Sequence[str] | None = None) -> IntArray:
-    """SECRET: return the integers of the people of a table, (people, columns). `columns` gives the table's own names.
+def _describe_filter(task: PairTask) -> tuple[str, ...]:
+    """Return a line on the task's condition, and notes on texts in it that look like names; empty without one."""
+    if not task.where:
+        return ()
+    line = f"Counted: pairs of people of whom both meet {task.where}; other pairs count 0; the guarantee covers who meets it"
+    return (line, *describe_published_names([task.where]))
 
-    Values are clipped to the declared bits; missing values are 0.
+
+# SECRET. An owner's values, read from a table as the task declares them.
+def read_values(task: PairTask, table: Any, delimiter: str = ",") -> IntArray:
+    """SECRET: return the integers of the people of a table, (people, columns), and last whether each meets the task's
+    condition, 1 or 0, if the task has one.
+
+    Values are clipped to the declared bits; missing values are 0, and so is all of a person who fails the condition.
 
     Raises:
         ValueError: a column is missing or of the wrong type; or there are no people, or more than the task takes.
     """
-    axes = [
-        replace(axis, column=name) for axis, name in zip(task.query.axes, columns or task.kernel.columns, strict=True)
-    ]
+    axes = task.query.axes
     with open_records(table, unit=EACH_RECORD, key=bytes(32), delimiter=delimiter) as records:
         slots = [records.places([axis]) for axis in axes]
     values = [np.where(slot == axis.slots, 0, slot) for slot, axis in zip(slots, axes, strict=True)]
