@@ -1,8 +1,9 @@
 """Random expressions on engines, compared with NumPy to the last bit: how many ran, and which disagree.
 
-`python benchmarks/random_expressions.py ENGINE [--count 100000] [--first-seed 0]`, where ENGINE is duckdb, sail, a URL
-of PostgreSQL or of Spark Connect. The rows and the generator are those of the tests; a disagreement is printed with its
-seed. An expression that an engine cannot plan, as very deep ones in Spark with Java, is counted apart.
+`python benchmarks/random_expressions.py ENGINE [--count 100000] [--first-seed 0] [--at-once 10]`, where ENGINE is
+duckdb, sail, a URL of PostgreSQL or of Spark Connect. The rows and the generator are those of the tests. One statement
+evaluates several expressions; if it fails or disagrees, its halves are tried, down to one expression, which is printed
+with its seed. An expression that an engine cannot plan, as very deep ones in Spark with Java, is counted apart.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -28,7 +30,7 @@ from dpcurves.expressions import Node, ValueType, check_expression, format_expre
 
 KINDS = (ValueType.NUMBER, ValueType.TRUTH, ValueType.TEXT, ValueType.DATE)
 Nodes = list[tuple[ValueType, Node]]
-AT_ONCE = 10  # expressions of a query
+AT_ONCE = 10  # expressions of a statement: the time to plan one grows faster than their number
 
 
 def open_engine(engine: str) -> Callable[[Nodes], None]:
@@ -99,35 +101,37 @@ def main() -> None:
     parser.add_argument("engine")
     parser.add_argument("--count", type=int, default=100_000)
     parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--at-once", type=int, default=AT_ONCE)
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # pyspark warns of pandas 3
     compare, outcomes = open_engine(options.engine), Counter[str]()
-    for seed in range(options.first_seed, options.first_seed + options.count // AT_ONCE):
+    for number in range(options.count // options.at_once):
+        seed = options.first_seed + number
         random = Random(seed)
-        nodes = [(kind, make_node(random, kind, random.randint(1, 4))) for kind in random.choices(KINDS, k=AT_ONCE)]
-        try:
-            compare(nodes)
-            outcomes["equal"] += len(nodes)
-        except Exception:
-            for pair in nodes:
-                outcomes[try_expression(compare, pair, seed)] += 1
-        if sum(outcomes.values()) % 1000 == 0:
-            print(dict(outcomes), flush=True)
-    print(dict(outcomes), flush=True)
+        kinds = random.choices(KINDS, k=options.at_once)
+        nodes = [(kind, make_node(random, kind, random.randint(1, 4))) for kind in kinds]
+        outcomes += compare_halves(compare, nodes, seed)
+        if number % 100 == 99:
+            print(dict(outcomes), f"{process_time():.0f} s of CPU here", flush=True)
+    print(dict(outcomes), f"{process_time():.0f} s of CPU here", flush=True)
+    print(dict(outcomes), f"{process_time():.0f} s of CPU here", flush=True)
     os._exit(0)  # Sail's threads would keep the process
 
 
-def try_expression(compare: Callable[[Nodes], None], pair: tuple[ValueType, Node], seed: int) -> str:
-    """Compare one expression; print it if it disagrees. Return the outcome."""
+def compare_halves(compare: Callable[[Nodes], None], nodes: Nodes, seed: int) -> Counter[str]:
+    """Compare expressions in one statement, or in the halves of one that fails. Return the number of each outcome, and
+    print single expressions that disagree or fail.
+    """
     try:
-        compare([pair])
-    except AssertionError as error:
-        print(f"seed {seed} differs: {error}"[:500])
-        return "different"
-    except Exception as error:
-        print(f"seed {seed} failed: {format_expression(pair[1])[:300]}: {str(error)[:200]}")
-        return "failed"
-    return "equal"
+        compare(nodes)
+        return Counter(equal=len(nodes))
+    except Exception as error:  # what an engine cannot plan has no common type
+        if len(nodes) > 1:
+            middle = len(nodes) // 2
+            return compare_halves(compare, nodes[:middle], seed) + compare_halves(compare, nodes[middle:], seed)
+        outcome = "different" if isinstance(error, AssertionError) else "failed"
+        print(f"seed {seed} {outcome}: {format_expression(nodes[0][1])[:300]}: {str(error)[:200]}", flush=True)
+        return Counter({outcome: 1})
 
 
 if __name__ == "__main__":

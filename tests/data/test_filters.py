@@ -8,16 +8,20 @@ from itertools import combinations_with_replacement, product
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from dpcurves.arguments import InvalidArgument
 from dpcurves.data import Axis, Categories, Grid, UnlistedCategories, Weights
 from dpcurves.privacy import EACH_RECORD, Unit
 from dpcurves.queries import CountQuery, CountUse, SubsetQuery, UnitSizesQuery, WeightQuery
 from dpcurves.records import Records, open_records, tabulate
-from dpcurves.records.source import Column, ColumnKind
+from dpcurves.records.source import LONGEST_TEXT, Column, ColumnKind
+from dpcurves.records.table_sources import open_source
 
 KEY = b"a secret key"
 GRID = Grid(0, 2, cells=2)
@@ -189,6 +193,46 @@ def test_a_filter_passes_the_same_rows_of_every_kind_of_table(tmp_path: Path) ->
             for where, passing in {**FILTERS, **dated}.items():
                 axis = Axis("hours", Grid(0, 10, cells=2), where=where)
                 assert int(records.counts([axis]).sum()) == passing, (source, where)
+
+
+TEXTS = (
+    b"north", b"north\xff", b"nor\xff", b"nor", b"nor?", "nor\ufffd".encode(), "n\u00f6rd".encode(),
+    b"\xed\xa0\x80", b"\xc0\x80", b"", None, b"a\0b", b"?", b"x" * LONGEST_TEXT, b"x" * (LONGEST_TEXT + 1),
+)  # fmt: skip
+"""Texts that are valid UTF-8, invalid in several ways, or of the greatest length and longer."""
+
+
+@pytest.mark.parametrize("is_arrow_installed", [True, False])
+def test_texts_that_only_a_filter_reads_are_decoded_in_duckdb_as_they_are_through_arrow(
+    is_arrow_installed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Invalid texts are missing, none makes a question fail, and each row keeps the texts of its own row."""
+    monkeypatch.setattr("dpcurves.records.source.has_pyarrow", lambda: is_arrow_installed)
+    generator = np.random.default_rng(4)
+    drawn = [TEXTS[index] for index in generator.choice(len(TEXTS) - 2, 3000)] + list(TEXTS[-2:])
+    values = pa.array(drawn, pa.binary())
+    texts = pa.Array.from_buffers(pa.string(), len(values), values.buffers(), values.null_count)
+    table = pa.table({"t": texts, "x": pa.array(generator.integers(0, 2, len(drawn)).astype(float))})
+    for number, rows in enumerate((table[:1700], table[1700:])):
+        parquet.write_table(rows, tmp_path / f"part{number}.parquet", row_group_size=400)
+    with duckdb.connect() as connection:
+        rows = open_source(str(tmp_path / "*.parquet"), ",").scan_decoded(connection, [0, 1], [0])
+        assert rows is not None
+        assert connection.execute(f"SELECT count(*) FROM {rows}").fetchone() == (len(drawn),)
+    for keeps in (False, True):
+        with (
+            open_records(table, unit=EACH_RECORD, key=KEY, keeps_failing_rows=keeps) as expected_records,
+            open_records(str(tmp_path / "*.parquet"), unit=EACH_RECORD, key=KEY, keeps_failing_rows=keeps) as records,
+        ):
+            for where in TEXT_FILTERS:
+                axes = [Axis("x", Grid(0, 2, cells=2), where=where)]
+                assert records.counts(axes).tolist() == expected_records.counts(axes).tolist(), where
+
+
+TEXT_FILTERS = (
+    "t = 'north'", "t <> 'north'", "t IN ('nor', 'nor?', '')", "t LIKE 'nor%'", "t = 'nor\ufffd' OR t = 'n\u00f6rd'",
+    "t IS NULL", "starts_with(t, 'xxx')", "upper(substr(t, 1, 1)) = 'N' AND x = 1", "NOT t = '?'",
+)  # fmt: skip
 
 
 def test_a_logarithm_counts_the_rows_by_its_edges(tmp_path: Path) -> None:

@@ -516,6 +516,18 @@ class Source(Protocol):
     def scan(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
         """Return a FROM clause for one query with the columns at these positions (at least one)."""
 
+    def row_count_sql(self, positions: Sequence[int]) -> str | None:
+        """Return a query of the number of rows that reads no column; None if DuckDB does not read the columns at these
+        positions from files itself.
+        """
+
+    def scan_decoded(
+        self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int], texts: Sequence[int]
+    ) -> str | None:
+        """Return a FROM clause as `scan` in which the columns `texts` are decoded: VARCHAR, and NULL for texts that are
+        not UTF-8 or exceed `LONGEST_TEXT` bytes. None if `scan` alone reads these columns.
+        """
+
     def scan_whole(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
         """Return a FROM clause as `scan`, with a column `whole`: an injective encoding of all columns of a row."""
 
@@ -855,6 +867,9 @@ class ArrowSource:
         nested = [position for position, data_type in enumerate(self.types) if _is_read_in_python(data_type)]
         return {} if not nested or has_pyarrow() else dict.fromkeys(nested, NESTED)
 
+    def row_count_sql(self, positions: Sequence[int]) -> None:
+        """Return None: batches are counted by reading them."""
+
     def scan(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
         """Register the columns at these positions with DuckDB as batches; return the table name for a FROM clause."""
         require_readable(self, positions)
@@ -866,6 +881,11 @@ class ArrowSource:
                 yield RecordBatch.from_arrays([*map(plain_array, batch)], schema=schema)
 
         return register_batches(connection, schema, convert_batches)
+
+    def scan_decoded(
+        self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int], texts: Sequence[int]
+    ) -> str | None:
+        """Return None: Arrow carries texts as bytes."""
 
     def scan_whole(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
         """Return a FROM clause of the columns at these positions, as `scan`, and of a column `whole`: an injective

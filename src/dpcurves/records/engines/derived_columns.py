@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import duckdb
@@ -136,18 +137,26 @@ class DerivedColumns(DerivedSchema):
     def scan(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int], *, whole: bool = False) -> str:
         """Return a FROM clause with the columns at these positions, as `Source.scan` or `Source.scan_whole`."""
         inputs = self.find_inputs(positions) or [0]
-        rows = self.source.scan_whole(connection, inputs) if whole else self.source.scan(connection, inputs)
         derived = self.find_derived(positions)
+        # Texts that only expressions read need not be bytes, which have values for invalid UTF-8, too.
+        texts = [
+            position
+            for position in inputs
+            if position not in positions and self.source.columns[position].kind is ColumnKind.TEXT
+        ]
+        decoded_rows = self.source.scan_decoded(connection, inputs, texts) if texts and not whole else None
+        rows = decoded_rows or (self.source.scan_whole if whole else self.source.scan)(connection, inputs)
         if not derived:
             return rows
-        rows = build_duckdb_sql(
-            rows, [(sql_name(position), checked) for position, checked in derived], self._read_column
-        )
+        read_column = partial(self._read_column, decoded=texts if decoded_rows else ())
+        rows = build_duckdb_sql(rows, [(sql_name(position), checked) for position, checked in derived], read_column)
         names = ", ".join([*map(sql_name, dict.fromkeys(positions)), *(["whole"] if whole else [])])
         return f"(SELECT {names} FROM {rows})"
 
-    def _read_column(self, name: str, kind: ExpressionType) -> str:  # noqa: PLR0911
-        """Return the SQL of a value of the source, NULL if it is missing."""
+    def _read_column(self, name: str, kind: ExpressionType, decoded: Sequence[int]) -> str:  # noqa: PLR0911
+        """Return the SQL of a value of the source, NULL if it is missing. Texts at the positions `decoded` are VARCHAR,
+        others bytes.
+        """
         position = find_column(name, self.source.columns)
         column = self.source.columns[position]
         value = sql_name(position)
@@ -166,7 +175,7 @@ class DerivedColumns(DerivedSchema):
                 return f"({column.moment or 'NULL'})".format(value)
             case ExpressionType.DATE if column.time == DATE:
                 return f"floor({column.elapsed_time or 'NULL'})".format(value)
-        text = f"TRY(decode({value}))"
+        text = value if position in decoded else f"TRY(decode({value}))"
         if kind is ExpressionType.TEXT:
             return text
         return (  # a field as in 2024-01-31
