@@ -159,7 +159,9 @@ class Reader:
             return text.replace(stripped, self.format_value(stripped))
         if text in plain:
             return plain[text]
-        candidates = (self._fill(message, text) for message in messages if message.constant in text)
+        fitting = [message for message in messages if message.constant in text]
+        # A message whose names are all words of the user fits better than a longer one, whose name has words of ours.
+        candidates = (self._fill(message, text, known=known) for known in (True, False) for message in fitting)
         translation = next(filter(None, candidates), None)
         if translation is None and stripped != text:
             inner = self._find_translation(stripped)
@@ -184,15 +186,17 @@ class Reader:
                 return None
         return "\n".join(translations)
 
-    def _fill(self, message: Message, text: str) -> str | None:
-        """Return the translation of a text by a message; None if it is no instance of the message."""
+    def _fill(self, message: Message, text: str, *, known: bool) -> str | None:
+        """Return the translation of a text by a message; None if it is no instance of the message. If `known`, all
+        names in it must be words of the user.
+        """
         for pattern in (message.pattern, message.longest):
             match = pattern.fullmatch(text)
             if match is None:
                 return None
             fields, kinds = match.groupdict().items(), message.kinds
             values = {name: self._translate_field(value, kinds[name]) for name, value in fields}
-            if message.letters < FEWEST_LETTERS:  # a name between few letters must be one of the user's
+            if known or message.letters < FEWEST_LETTERS:  # a name between few letters must be one of the user's
                 names = {name for name, value in fields if kinds[name] == "name" and not self._is_name(value)}
                 values.update(dict.fromkeys(names))
             if None not in values.values():
@@ -202,8 +206,11 @@ class Reader:
         return None
 
     def _is_name(self, text: str) -> bool:
-        """Return whether a text is a word of the user, or a number, as names of categories may be."""
-        return " ".join(text.split()) in self.names or re.fullmatch(NUMBER, text) is not None
+        """Return whether a text is a word of the user, several with commas, or a number, as names of categories may
+        be."""
+        words = [text, *text.split(", ")]
+        is_known = [" ".join(word.split()) in self.names or re.fullmatch(NUMBER, word) is not None for word in words]
+        return is_known[0] or all(is_known[1:])
 
     def _translate_field(self, value: str, kind: str) -> str | None:
         """Return the text of a field in this language; None for a phrase without a translation."""

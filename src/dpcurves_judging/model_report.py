@@ -9,12 +9,17 @@ from dpcurves import display
 from dpcurves.arguments import InvalidArgument, require_type
 from dpcurves.curves.result import ReleasedResult
 from dpcurves.ledger import Statement
+from dpcurves.translation import keep_names, translate
 
-INTRODUCTION = """All numbers and curves below were read from noisy counts; no number of a single record is shown.
-Readings of one release stand below each other, and cost what that release cost once."""
+INTRODUCTION = (
+    "All numbers and curves below were computed from noisy counts; no number of a single record is shown. "
+    "Curves and metrics of one release follow each other, and cost what that release cost once."
+)
+TITLE = "Model card"
+"""Title of a model card that was given none."""
 
 
-def model_card(results: Mapping[str, Any], statement: Statement | None = None, *, title: str = "Model card") -> str:
+def model_card(results: Mapping[str, Any], statement: Statement | None = None, *, title: str = TITLE) -> str:
     """Return an HTML page with all results about a model, each with its plot, its numbers and its privacy loss.
 
     Args:
@@ -41,6 +46,9 @@ def model_card(results: Mapping[str, Any], statement: Statement | None = None, *
         raise InvalidArgument("results", "at least one result is needed, as dp.scores gives one")
     for result in results.values():
         require_type("results", result, ReleasedResult, "results, as dp.scores gives one,")
-    sections = [reading._repr_html_() for result in results.values() for reading in result._model_card_results()]
+    readings = [reading for result in results.values() for reading in result._model_card_results()]
+    sections = [reading.render_html(display.svg_text(reading.plot_headless())) for reading in readings]
     balances = [] if statement is None else [display.BalanceReport.from_statement(statement)]
-    return display.render_report(title, INTRODUCTION, sections, balances)
+    with keep_names({word for reading in readings for word in reading._user_words()}):
+        shown = translate(title) if title == TITLE else title
+        return display.render_report(shown, translate(INTRODUCTION), sections, balances)

@@ -10,6 +10,8 @@ from time import process_time
 import click
 
 from dpcurves.arguments import ArgumentError, InvalidArgument
+from dpcurves.cli.status import ExitStatus
+from dpcurves.cli.terminal import UnreadOutput, print_to_stdout
 
 from .line_coverage import measure_lines
 from .runner import MODULES, minimise, run_schedule
@@ -20,9 +22,11 @@ SHARES = (("ledger", 0.8), ("sites", 0.1), ("servers", 0.1))
 
 
 def main() -> None:
-    """Run the command, and exit with status 1 if a schedule failed, with 2 if an argument is invalid."""
+    """Run the command, and exit with status 1 if a schedule failed, 2 for an invalid argument, 141 if nobody reads."""
     try:
         simulate()
+    except UnreadOutput:
+        sys.exit(ExitStatus.UNREAD)
     except ArgumentError as error:
         print(f"dpcurves-sim: {error}", file=sys.stderr)
         sys.exit(2)
@@ -71,7 +75,7 @@ def print_lines(scenario: str, run: Callable[[], object]) -> None:
     counts = measure_lines(scenario, run)
     counts["together"] = (sum(hit for hit, _ in counts.values()), sum(total for _, total in counts.values()))
     for module, (hit, total) in counts.items():
-        print(f"  {hit / total:4.0%} of {total:4d} lines in functions of {module}")
+        print_to_stdout(f"  {hit / total:4.0%} of {total:4d} lines in functions of {module}")
 
 
 def parse_numbers(text: str) -> frozenset[int]:
@@ -90,12 +94,11 @@ def run_many(scenario: str, first: int, schedules: int, events: int, is_minimise
         faults, total = faults + outcome.faults, total + outcome.events
         if outcome.violation:
             failures += 1
-            print(minimise(outcome) if is_minimised else outcome, flush=True)
+            print_to_stdout(str(minimise(outcome) if is_minimised else outcome))
     seconds = process_time() - start
-    print(
+    print_to_stdout(
         f"{scenario}: {schedules} schedules, {total:,} events, {sum(faults.values()):,} faults, {failures} failed,"
-        f" {seconds:.0f} CPU seconds",
-        flush=True,
+        f" {seconds:.0f} CPU seconds"
     )
     return failures
 
@@ -104,10 +107,12 @@ def replay(schedule: Schedule, is_minimised: bool) -> int:
     """Run one schedule, and print its last events. Return 1 if it failed."""
     outcome = run_schedule(schedule)
     if outcome.violation:
-        print(minimise(outcome) if is_minimised else outcome)
+        print_to_stdout(str(minimise(outcome) if is_minimised else outcome))
         return 1
-    print("\n".join(map(str, outcome.trace)))
-    print(f"{schedule.scenario}, seed {schedule.seed}: {outcome.events} events, {sum(outcome.faults.values())} faults")
+    print_to_stdout("\n".join(map(str, outcome.trace)))
+    print_to_stdout(
+        f"{schedule.scenario}, seed {schedule.seed}: {outcome.events} events, {sum(outcome.faults.values())} faults"
+    )
     return 0
 
 

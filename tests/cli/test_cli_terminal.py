@@ -74,6 +74,34 @@ def test_a_reader_who_has_gone_does_not_keep_the_files_from_being_written(tmp_pa
     assert (tmp_path / "a.svg").exists()
 
 
+PLAN = "plan cdf --column age --grid 0:100:10 --epsilon 1 --adjacency replace-one --units 3000"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variables"),
+    [(PLAN, {}), ("", {"_DPCURVES_COMPLETE": "bash_complete", "COMP_WORDS": "dpcurves c", "COMP_CWORD": "1"})],
+    ids=["plan", "completion"],
+)
+def test_a_command_whose_reader_ends_says_nothing(arguments: str, variables: dict[str, str]) -> None:
+    command = f"{{ '{sys.executable}' -m dpcurves.cli {arguments}; echo $? >&2; }} | head -c 0"
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE), **variables}
+    done = subprocess.run(["sh", "-c", command], env=environment, capture_output=True, text=True, check=False)
+    assert done.stderr == "141\n"
+
+
+def test_simulated_schedules_whose_reader_ends_did_not_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dpcurves_sim import cli
+
+    reading, writing = os.pipe()
+    os.close(reading)
+    monkeypatch.setattr(sys, "argv", ["dpcurves-sim", "ledger", "--schedules", "1", "--events", "1"])
+    with os.fdopen(writing, "w") as pipe:
+        monkeypatch.setattr(sys, "stdout", pipe)
+        with pytest.raises(SystemExit) as leaving:
+            cli.main()
+    assert leaving.value.code == 141
+
+
 def test_standard_output_that_is_closed_does_not_keep_the_files_from_being_written(tmp_path: Path) -> None:
     told = answered(tmp_path, ">&-", "--plot", "a.svg", "--json", "a.json")
     words = "dpcurves: output: standard output could not be written (it is closed)"
@@ -99,7 +127,7 @@ def test_a_closed_standard_error_and_a_terminal_without_accents_are_no_trouble(t
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
-@pytest.mark.parametrize("arguments", [["--help"], ["cdf", "--help"], ["--version"], []])
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"]])
 def test_help_that_cannot_be_written_is_told(arguments: list[str]) -> None:
     command = [sys.executable, "-m", "dpcurves.cli", *arguments]
     with open("/dev/full", "w") as full:

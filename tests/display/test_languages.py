@@ -55,7 +55,7 @@ def test_catalogues_have_the_same_messages_with_the_same_fields() -> None:
 
 
 ATTRIBUTES = {"TITLE", "SUMMARY", "COLUMN_WORDS", "KEY_WORDS", "INTERVAL_NAME"}
-SHOWING = {"_title", "_figure_title", "_summary", "_column_words", "_interval_name"}
+SHOWING = {"__str__", "_title", "_figure_title", "_summary", "_column_words", "_interval_name"}
 NOTED = ("dpcurves/curves", "dpcurves/display", "dpcurves_survival", "dpcurves_judging")
 PROBES = "7", "Zed", "records", "3 to 5"
 """Values of fields: a number, a word of the user, a phrase of ours, an interval."""
@@ -68,6 +68,8 @@ PARTS = {
     "have a first time with the event before the last time without it, which fit no survival curve",
     "or more leave before they enter and count as fewer than none at risk in between",
     "the interval of each group", "simultaneous interval", "simultaneous intervals",
+    ", no horizon given", ", no range given", "competing risks by {}", "distribution function",
+    "distribution function{}", "survival between {} and first look", "survival by {}", "survival by {} from {}",
 }  # fmt: skip
 """Parts of texts, which have messages with the words around them."""
 
@@ -81,7 +83,16 @@ def find_text(node: ast.AST) -> str | None:
     return None
 
 
-LABELLING = {"set_xlabel", "set_ylabel", "with_notes", "set_title", "label_axes", "add_legend_note", "translate"}
+LABELLING = {
+    "set_xlabel",
+    "set_ylabel",
+    "with_notes",
+    "set_title",
+    "label_axes",
+    "add_legend_note",
+    "translate",
+    "describe_question",
+}
 
 
 def list_shown_texts(tree: ast.Module) -> Iterator[str]:
@@ -340,6 +351,46 @@ def test_a_folder_is_published_in_a_language(curves: Mapping[str, Any], tmp_path
     assert not ENGLISH_WORDS.search(visible_text(page).replace("records", ""))
     assert not ENGLISH_WORDS.search(privacy.replace("records", ""))
     assert "enregistrements selon mean" in (tmp_path / "bars.svg").read_text(encoding="utf-8")
+
+
+STUDY = """
+epsilon = 1
+[[question]]
+ask = "cdf"
+column = "age"
+grid = "0:90:9"
+where = "age < 80"
+by = {column = "sex", categories = ["F", "M"]}
+"""
+
+
+def test_studies_and_model_cards_are_in_the_language_with_their_questions_and_budget(
+    curves: Mapping[str, Any], tmp_path: Path
+) -> None:
+    (tmp_path / "study.toml").write_text(STUDY)
+    (tmp_path / "people.csv").write_text("age,sex\n" + "".join(f"{age},{'FM'[age % 2]}\n" for age in range(90)))
+    words = ["study", str(tmp_path / "study.toml"), str(tmp_path / "people.csv"), "--adjacency", "add-remove"]
+    refused = CliRunner().invoke(build(), [*words, "--out", str(tmp_path / "out"), "--language", "it"])
+    assert refused.stderr.startswith("dpcurves: language: use one of en, de, fr, es")
+    done = CliRunner().invoke(build(), [*words, "--out", str(tmp_path / "out"), "--language", "fr"])
+    assert done.exit_code == 0, done.output
+    study = visible_text((tmp_path / "out" / "index.html").read_text(encoding="utf-8"))
+    with (
+        dp.Session(
+            {"age": [3]}, budget=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE, randomness=dp.Randomness.from_seed(1)
+        ) as session,
+        use_language("fr"),
+    ):
+        session.ask(dp.CountQuestion(), dp.PrivacyLoss.pure(1))
+        card = visible_text(dp.model_card({"bars": curves["bars"]}, session.statement))
+        budget = visible_text(session._repr_html_())
+    assert "fonction de répartition de age selon sex, où age < 80" in study
+    assert "nombre d'enregistrements" in card
+    assert "garantie" in budget
+    for text in (study, card.replace("records", ""), budget):
+        assert "epsilon 1" in text
+        assert not ENGLISH_WORDS.search(text)
+        assert not re.search("question:|Budget of|budget epsilon 1, spent|price|left|Study|card", text)
 
 
 def test_english_readers_need_no_catalogue() -> None:

@@ -24,7 +24,7 @@ from .options import NOTHING, Argument, Command, parameters_in, with_options
 from .released import RELEASED_COMMANDS
 from .status import COMPLETING, ExitStatus
 from .studies import make_plan_commands
-from .terminal import ChargedFailure, Misuse, describe_error, print_to_stderr, print_to_stdout
+from .terminal import ChargedFailure, Misuse, UnreadOutput, describe_error, print_to_stderr, print_to_stdout
 
 DEFAULTS: dict[signal.Signals, Callable[[int, FrameType | None], object] | signal.Handlers] = {
     signal.SIGINT: signal.default_int_handler,
@@ -182,7 +182,10 @@ class Commands(click.Group):
         sys.exit(self._run_command(sys.argv[1:] if args is None else list(args)))
 
     def _run_command(self, args: list[str]) -> int:
-        """Run a command; print an error as one line on standard error; return the exit status."""
+        """Run a command; print an error as one line on standard error; return the exit status.
+
+        A pipe whose reader has ended, as ``head`` does, is no error and prints nothing, unless a result was charged.
+        """
         status = 0
         with catch_signals() as stopped_by:
             try:
@@ -195,7 +198,7 @@ class Commands(click.Group):
             except Exception as error:
                 failure = _to_interrupt(error) if stopped_by() else error
                 line, status = describe_error(failure)
-                if not isinstance(failure, KeyboardInterrupt):
+                if not isinstance(failure, KeyboardInterrupt | UnreadOutput):
                     print_to_stderr(line)
             signal = stopped_by()
         return ExitStatus.SIGNALLED + signal if signal and status == ExitStatus.STOPPED else int(status)

@@ -11,7 +11,7 @@ from .status import COMPLETING, ExitStatus
 def main() -> None:
     """Run the command of `sys.argv` and exit with its status."""
     try:
-        from .terminal import prepare_streams
+        from .terminal import prepare_streams, silence_stream
 
         prepare_streams()
         from .app import build
@@ -21,3 +21,6 @@ def main() -> None:
         build(sys.argv[1:])()
     except KeyboardInterrupt:
         raise SystemExit(ExitStatus.STOPPED) from None
+    except BrokenPipeError:  # of completions, which click prints
+        silence_stream(sys.stdout)
+        raise SystemExit(ExitStatus.UNREAD) from None

@@ -8,7 +8,7 @@ from functools import partial
 from math import isnan
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from . import options
 from .ask_file import (
@@ -24,7 +24,7 @@ from .ask_file import (
 )
 from .columns import ALPHA
 from .options import Argument, Option
-from .output import Output, add_title, plot_headless, read_text
+from .output import Output, add_title, check_language, plot_headless, read_text
 from .terminal import Misuse, make_console, print_to_console, print_to_stderr, show_late_progress_bar, show_progress_bar
 
 if TYPE_CHECKING:
@@ -335,6 +335,9 @@ def ask_study(
     model_card: Annotated[
         bool, Option("--model-card", help="Write a model card, with curves and gaps computed from the scores.")
     ] = False,
+    language: Annotated[
+        str, Option(help="Language of the page and the plots: en, de, fr or es.", metavar="CODE")
+    ] = "en",
     dry_run: Annotated[bool, Option("--dry-run", help="Print losses and errors; open no data, spend nothing.")] = False,
 ) -> None:
     """Many questions under one budget, from a file.
@@ -344,7 +347,9 @@ def ask_study(
     Example: dpcurves study questions.toml flights.parquet --ledger sqlite:///budget.db --out answers
     """
     from ..study import TITLE, Study
+    from ..translation import translate, use_language
 
+    check_language(language)
     try:
         text = Path(study).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -376,11 +381,12 @@ def ask_study(
         ) from None
     # All files are checked before the session is opened: a curve that cannot be written would still have been paid for.
     outputs = [
-        Output(str(folder / f"{question.name}.json"), str(folder / f"{question.name}.svg"))
+        Output(str(folder / f"{question.name}.json"), str(folder / f"{question.name}.svg"), language=language)
         for question in parsed_study.questions
     ]
     drift_outputs = {
-        name: Output(str(folder / f"{name}.drift.json"), str(folder / f"{name}.drift.svg")) for name in references
+        name: Output(str(folder / f"{name}.drift.json"), str(folder / f"{name}.drift.svg"), language=language)
+        for name in references
     }
     for output in (*outputs, *drift_outputs.values()):
         output.require_writable()
@@ -392,9 +398,11 @@ def ask_study(
             )
         if any(is_untyped(question.question, source) for question in parsed_study.questions):
             print_to_stderr(UNTYPED_CSV_NOTE)
-        summaries = _answer_questions(parsed_study, session, outputs, drifts, model_card=model_card)
-        default_title = "Model card" if model_card and parsed_study.title == TITLE else parsed_study.title
-        _write_page(folder, summaries, session, title or default_title, parsed_study.text)
+        page_sections = _answer_questions(parsed_study, session, outputs, drifts, model_card=model_card)
+        with use_language(language):
+            default_title = translate("Model card" if model_card else TITLE)
+            shown_title = title or (default_title if parsed_study.title == TITLE else parsed_study.title)
+            _write_page(folder, page_sections, session, shown_title, parsed_study.text)
     print_to_console(make_console(), f"written: curve and plot of each question, and index.html, in {out!r}")
     if ledger is None:
         print_to_stderr(UNRECORDED_NOTE)
@@ -415,6 +423,18 @@ def _read_reference(question: StudyQuestion) -> Any:
     return reference
 
 
+class PageSections(NamedTuple):
+    """The sections of a study's page.
+
+    Attributes:
+        summaries: The results as HTML, in order.
+        names: Words of the user in them, which are not translated.
+    """
+
+    summaries: list[str]
+    names: set[str]
+
+
 def _answer_questions(
     study: Study,
     session: Session,
@@ -422,13 +442,12 @@ def _answer_questions(
     drifts: Mapping[str, tuple[Any, Output]],
     *,
     model_card: bool,
-) -> list[str]:
-    """Ask all questions of a study, write and print each curve and its drift; return the sections of the page as
-    HTML.
-    """
+) -> PageSections:
+    """Ask all questions of a study, write and print each curve and its drift; return the sections of the page."""
     from ..curves import drift
+    from ..translation import use_language
 
-    summaries: list[str] = []
+    page_sections = PageSections([], set())
     with show_progress_bar("questions", len(outputs)) as fill, suppress_curve_warnings():
         for output, (question, curve) in zip(outputs, study.ask(session), strict=True):
             output.write_json(curve.to_json)
@@ -436,8 +455,7 @@ def _answer_questions(
             print_to_console(
                 make_console(), f"{question.name}: {curve!r}", *(f"  note: {note}" for note in curve.notes)
             )
-            results = curve._model_card_results() if model_card else (curve,)
-            summaries += [_render_section(question, result, first=index == 0) for index, result in enumerate(results)]
+            results = [*(curve._model_card_results() if model_card else (curve,))]
             if question.name in drifts:
                 reference, drift_output = drifts[question.name]
                 drifts_found = drift(reference, {question.name: curve}, false_alarm_rate=question.false_alarm_rate)
@@ -445,9 +463,13 @@ def _answer_questions(
                 drift_output.write_plot(partial(_draw_with_title, drifts_found))
                 alarms = [word for (_, word), shift in drifts_found.shifts.items() if shift.alarm]
                 print_to_console(make_console(), f"  since {question.since}: alarms {', '.join(alarms) or 'none'}")
-                summaries.append(drifts_found._repr_html_())
+                results.append(drifts_found)
+            with use_language(output.language):
+                for result in results:
+                    page_sections.summaries.append(_render_section(question, result, first=result is results[0]))
+                    page_sections.names.update(result._user_words())
             fill(outputs.index(output) + 1)
-    return summaries
+    return page_sections
 
 
 def _draw_with_title(result: Any) -> Axes:
@@ -464,13 +486,15 @@ def _render_section(question: StudyQuestion, result: Any, *, first: bool) -> str
     return summary
 
 
-def _write_page(out: Path, summaries: Sequence[str], session: Session, title: str, text: str = "") -> None:
+def _write_page(out: Path, sections: PageSections, session: Session, title: str, text: str = "") -> None:
     """Write the page of a study into its folder. Raises `Misuse` if it cannot be written."""
     from .. import display
+    from ..translation import keep_names, translate
 
     balance = display.BalanceReport.from_statement(session.statement)
-    introduction = "Every curve below was computed from noisy counts; no value of a single record is shown."
-    page = display.render_report(title, "\n\n".join(filter(None, [text, introduction])), summaries, [balance])
+    with keep_names(sections.names):
+        introduction = "\n\n".join(filter(None, [text, translate(display.INTRODUCTION)]))
+        page = display.render_report(title, introduction, sections.summaries, [balance])
     try:
         (out / "index.html").write_text(page, encoding="utf-8")
     except OSError as error:

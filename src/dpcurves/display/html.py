@@ -219,9 +219,9 @@ def account_summary(balance: BalanceReport, guarantee: str) -> str:
         balance: The account.
         guarantee: Adjacency and privacy unit, as text.
     """
-    title = format_label(f"Budget of {balance.dataset}", 160)
+    title = format_label(translate(f"Budget of {balance.dataset}"), 160)
     name = escape(title)
-    rows = [("budget", balance.budget), ("spent", balance.spent), ("left", balance.remaining), ("promise", guarantee)]
+    rows = [("budget", balance.budget), ("spent", balance.spent), ("left", balance.remaining), ("guarantee", guarantee)]
     # the 20 latest charges
     paid = [(f"{charge.when}, {charge.price}", charge.question) for charge in balance.charges[-20:]]
     more = len(balance.charges) - len(paid)
@@ -238,25 +238,29 @@ def _format_accounts(balances: Sequence[BalanceReport]) -> str:
     if not balances:
         return ""
     accounts = "\n".join(_format_account(balance) for balance in balances)
-    return f'<section aria-label="Privacy budget"><h2>What was released, and its price</h2>\n{accounts}\n</section>'
+    label, heading = escape(translate("Privacy budget")), escape(translate("What was released, and its price"))
+    return f'<section aria-label="{label}"><h2>{heading}</h2>\n{accounts}\n</section>'
 
 
 def _format_account(balance: BalanceReport) -> str:
     """Return an account as HTML: its name and budget, and a table of its charges."""
-    name, label = _format_cell(balance.dataset), escape(format_label(balance.dataset, 400))
-    summary = _format_cell(f"budget {balance.budget}, spent {balance.spent}, left {balance.remaining}")
+    name, dataset = _format_cell(balance.dataset), format_label(balance.dataset, 400)
+    amounts = translate(f"budget {balance.budget}, spent {balance.spent}, left {balance.remaining}")
     rows = "\n".join(
-        f'<tr><th scope="row">{_format_cell(charge.question)}</th><td class="price">{_format_cell(charge.price)}</td>'
-        f'<td class="request">{_format_cell(charge.request)}</td><td>{_format_cell(charge.when)}</td></tr>'
+        f'<tr><th scope="row">{_format_cell(translate(charge.question))}</th>'
+        f'<td class="price">{_format_cell(translate(charge.price))}</td>'
+        f'<td class="request">{_format_cell(charge.request)}</td><td>{_format_cell(translate(charge.when))}</td></tr>'
         for charge in balance.charges
     )
-    heads = "".join(f'<th scope="col">{word}</th>' for word in ("question", "price", "request", "when (UTC)"))
+    titles = map(translate, ("question", "price", "request", "when (UTC)"))
+    heads = "".join(f'<th scope="col">{escape(title)}</th>' for title in titles)
     remaining_row = (
-        f'<tr><th scope="row">left</th><td class="price" colspan="3">{_format_cell(balance.remaining)}</td></tr>'
+        f'<tr><th scope="row">{escape(translate("left"))}</th>'
+        f'<td class="price" colspan="3">{_format_cell(translate(balance.remaining))}</td></tr>'
     )
     return (
-        f'<h3 class="budget">{name} <span>({summary})</span></h3>\n'
-        f'<div class="scroll" role="region" tabindex="0" aria-label="Account of {label}">\n'
+        f'<h3 class="budget">{name} <span>({_format_cell(amounts)})</span></h3>\n'
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(translate(f"Account of {dataset}"))}">\n'
         f'<table class="account">\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n'
         f"<tfoot>{remaining_row}</tfoot>\n</table>\n</div>"
     )
@@ -267,9 +271,11 @@ def _format_refusals(refusals: Sequence[RefusalRow]) -> str:
     if not refusals:
         return ""
     rows = "\n".join(
-        f"<dt>{_format_cell(refusal.question)}</dt><dd>{_format_cell(refusal.reason)}</dd>" for refusal in refusals
+        f"<dt>{_format_cell(translate(refusal.question))}</dt><dd>{_format_cell(refusal.reason)}</dd>"
+        for refusal in refusals
     )
-    return f'<section class="refused" aria-label="Refused questions"><h2>Refused</h2>\n<dl>\n{rows}\n</dl></section>'
+    heading = escape(translate("Refused questions"))
+    return f'<section class="refused" aria-label="{heading}"><h2>{heading}</h2>\n<dl>\n{rows}\n</dl></section>'
 
 
 def _format_cell(text: str) -> str:
