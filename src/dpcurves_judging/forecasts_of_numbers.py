@@ -74,13 +74,14 @@ class QuantileForecastsQuestion(TableQuestion):
     Attributes:
         errors: For each quantile, the column of outcome minus forecast; `Residual` computes it from a model in a file.
         quantiles: Increasing shares between 0 and 1, one for each column.
-        grid: Public cells of these errors, with an edge at 0: errors of exactly 0 count as above. Outside errors count
-            in the end cells, so pinball losses use clipped errors, rounded to the middle of their cells.
+        grid: Public cells of these errors, of which one begins at 0: errors of exactly 0 count as above. Errors outside
+            the grid have the sign of their side. Pinball losses use errors clipped to the grid, rounded to the middle
+            of their cells.
         model: A statement about the model, printed with the result.
 
     Raises:
-        ValueError: the numbers of columns and shares differ, shares do not increase from above 0 to below 1, or no cell
-            begins at 0.
+        ValueError: the numbers of columns and shares differ, shares do not increase from above 0 to below 1, no cell
+            begins at 0, or all declared values lie on one side of 0.
         TypeError: the grid is no `Grid`.
 
     >>> import dpcurves as dp
@@ -117,24 +118,31 @@ class QuantileForecastsQuestion(TableQuestion):
                 "errors", f"must have {len(self.quantiles)} columns, one for each quantile: give as many of both"
             )
         require_few_counts(self.shapes(), "grid")
-        if self.grid.values is None and 0.0 not in self.grid.edges:
+        if self.grid.values is None and 0.0 not in self.grid.edges[:-1]:
             raise InvalidArgument(
                 "grid",
-                "must have an edge at 0, between outcomes below and above the forecast, as in Grid(-10, 10, cells=20)",
+                "must have a cell that begins at 0, between outcomes below and above the forecast, as in"
+                " Grid(-10, 10, cells=20)",
             )
+        if self.grid.values is not None and not self.grid.lower <= 0 < self.grid.upper:
+            raise InvalidArgument("grid", "must have values on both sides of 0, as in Values(range(-10, 11))")
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Return the shape of each table: the cells of each column of errors."""
-        return ((self.grid.cells,),) * len(self.errors)
+        """Return the shape of each table: the cells of each column of errors, and one for errors on each side of
+        them."""
+        return ((self.grid.cells + 2,),) * len(self.errors)
 
     def grids(self) -> tuple[int, ...]:
-        """Return the number of last axes of each table that are grids, whose outside values are counted apart."""
-        return (1,) * len(self.errors)
+        """Return 0 for each table: `shapes` contains the cells of outside errors, whose signs are known, so that they
+        are not merged with the end cells."""
+        return (0,) * len(self.errors)
 
     def statistics(self) -> Mapping[str, Statistic]:
         """Return by name the shares below each quantile, coverage of central intervals, and pinball losses."""
         indexed, middles = list(enumerate(self.quantiles)), middles_of(self.grid)
-        is_below = middles < 0
+        is_below = np.concatenate([[True], middles < 0, [False]])
+        # at an end at 0, an outside error has the other sign than the end cell: it is clipped to the end
+        middles = np.concatenate([[min(middles[0], 0.0)], middles, [max(middles[-1], 0.0)]])
         statistics = {
             f"below {share:g}": Statistic(partial(_compute_share_below, at=index, under=is_below))
             for index, share in indexed

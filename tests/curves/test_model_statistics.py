@@ -291,6 +291,16 @@ def test_cells_are_joined_where_noise_is_large_and_two_releases_are_wider() -> N
     assert wide.upper - wide.lower > high - low
 
 
+@pytest.mark.parametrize("grid", [dp.Grid(0, 4, cells=8), dp.Values(range(3)), dp.Values((-1, 0)), ERRORS])
+def test_outcomes_below_a_forecast_are_counted_on_grids_that_end_at_0(grid: dp.Grid) -> None:
+    """Before, the share below 0 of a grid that begins there was 0, with an interval from 0 to 0."""
+    errors = np.array([-3.0, -3.0, 0.0, 2.0, 2.0, 2.0, 2.0, 9.0] * 50)
+    found = answer(dp.QuantileForecastsQuestion(("e",), (0.5,), grid), {"e": errors}, HUGE, both(len(errors))[0], 1)
+    assert found.value("below 0.5") == pytest.approx(0.25, abs=1e-3)
+    lower, upper = found.interval("below 0.5", 0.95, population=True)
+    assert 0.15 < lower < 0.25 < upper < 0.35  # 400 records: a standard error of 0.022
+
+
 @pytest.mark.parametrize(
     ("make", "line"),
     [
@@ -308,7 +318,15 @@ def test_cells_are_joined_where_noise_is_large_and_two_releases_are_wider() -> N
         (lambda: dp.UpliftQuestion("o", "o", "s"), "treatment: must differ"),
         (lambda: dp.QuantileForecastsQuestion(("e",), (0.1, 0.9), ERRORS), "errors: must have 2 columns"),
         (lambda: dp.QuantileForecastsQuestion(("e",), (0.0,), ERRORS), "quantiles: must be 1 to 50"),
-        (lambda: dp.QuantileForecastsQuestion(("e",), (0.5,), dp.Grid(-1, 2, cells=2)), "grid: must have an edge at 0"),
+        *(
+            (lambda grid=grid: dp.QuantileForecastsQuestion(("e",), (0.5,), grid), f"grid: must have {words}")
+            for grid, words in [
+                (dp.Grid(-1, 2, cells=2), "a cell that begins at 0"),
+                (dp.Grid(-4, 0, cells=8), "a cell that begins at 0"),
+                (dp.Values((1, 2)), "values on both sides"),
+                (dp.Values((-3, -2)), "values on both sides"),
+            ]
+        ),
         (lambda: dp.PredictedObservedQuestion("x", "x", ERRORS, ERRORS), "observed: must differ"),
     ],
 )
