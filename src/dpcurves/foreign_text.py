@@ -49,6 +49,8 @@ def escape_for_terminal(text: object, most: int = LONGEST_LINE) -> str:
     'xxxxxxxx... (1000000 characters)'
     """
     whole = str(text)
+    if len(whole) <= most and whole.isascii() and whole.isprintable():
+        return whole
     escaped = "".join(map(_escape_character, whole[:most]))
     return escaped if len(whole) <= most else f"{escaped[: max(most - 12, 1)]}... ({len(whole)} characters)"
 

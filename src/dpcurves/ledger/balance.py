@@ -158,7 +158,7 @@ def find_balance(chain: Chain, dataset: str) -> Balance | None:
     Raises:
         ValueError: the account was changed without the key.
     """
-    row = chain.read_first(ACCOUNTS, select(ACCOUNTS).where(ACCOUNTS.c.dataset == dataset))
+    row = chain.find_row(ACCOUNTS, dataset=dataset)
     return None if row is None else _parse_balance(chain, row)
 
 

@@ -561,6 +561,11 @@ def _dispose_without_closing(engine: weakref.ref[sql.Engine]) -> None:
 
 # The hash chain: its head, and entries authenticated together with their predecessor.
 
+_READ_BOOK = sql.select(BOOK)
+_LOCK_BOOK = _READ_BOOK.with_for_update()
+_WRITE_BOOK = sql.update(BOOK).where(BOOK.c.id == 1)
+"""Statements of every transaction, made once: making one takes as long as running it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Book:
@@ -598,7 +603,7 @@ class Book:
 
     def write(self, connection: sql.Connection, key: Key) -> None:
         """Overwrite the stored book with this book and its seal."""
-        connection.execute(sql.update(BOOK).where(BOOK.c.id == 1), {**self.facts(), "seal": self._seal(key)})
+        connection.execute(_WRITE_BOOK, {**self.facts(), "seal": self._seal(key)})
 
     def create(self, connection: sql.Connection, key: Key) -> None:
         """Create the tables of a ledger and store this book, with its seal, as the first one."""
@@ -616,7 +621,7 @@ def read_book(connection: sql.Connection, key: Key) -> Book:
     Raises:
         ValueError: the book is missing, under another key, or was changed.
     """
-    return _read_single_book(connection, sql.select(BOOK), key)
+    return _read_single_book(connection, _READ_BOOK, key)
 
 
 def lock_book(connection: sql.Connection, key: Key) -> Book:
@@ -627,7 +632,7 @@ def lock_book(connection: sql.Connection, key: Key) -> Book:
     """
     # On PostgreSQL a second writer waits here, and then reads what the first one wrote. SQLite ignores the clause:
     # BEGIN IMMEDIATE has locked the file already.
-    return _read_single_book(connection, sql.select(BOOK).with_for_update(), key)
+    return _read_single_book(connection, _LOCK_BOOK, key)
 
 
 def require_version(connection: sql.Connection) -> None:
@@ -688,6 +693,15 @@ def _read_single_book(connection: sql.Connection, query: sql.Select[tuple[object
 # changes; it is sealed separately, together with its owner.
 
 
+@lru_cache(maxsize=64)
+def _select_by_columns(table: sql.Table, names: tuple[str, ...]) -> sql.Select[Any]:
+    """Return the statement for the first row whose columns equal parameters of their names.
+
+    Each statement is made once per process: making one takes as long as running it.
+    """
+    return sql.select(table).where(*(table.c[name] == sql.bindparam(name) for name in names)).limit(1)
+
+
 class Chain:
     """Chain of one ledger inside one transaction. Appending requires that the transaction has locked the book."""
 
@@ -730,9 +744,15 @@ class Chain:
             self.require_sealed(table, row)
             yield row
 
-    def read_first(self, table: sql.Table, query: sql.Select[Any]) -> sql.RowMapping | None:
-        """Return the first entry, or None. Refuses an entry without a valid seal."""
-        row = self.connection.execute(query).mappings().first()
+    def find_row(self, table: sql.Table, **values: Fact) -> sql.RowMapping | None:
+        """Return the first entry whose columns have these values, or None. Refuses an entry without a valid seal."""
+        return self.read_first(table, _select_by_columns(table, tuple(values)), values)
+
+    def read_first(
+        self, table: sql.Table, query: sql.Select[Any], values: Mapping[str, Fact] = MappingProxyType({})
+    ) -> sql.RowMapping | None:  # fmt: skip
+        """Return the first entry of a query with these parameters, or None. Refuses an entry without a valid seal."""
+        row = self.connection.execute(query, dict(values)).mappings().first()
         if row is not None:
             self.require_sealed(table, row)
         return row

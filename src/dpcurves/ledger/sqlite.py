@@ -263,9 +263,7 @@ class FileStorage:
 
         The server must start child processes by spawning: a connection inherited by fork loses the file's locks.
         """
-        database = self._make_database(
-            self._path, lambda connect: sql.create_engine("sqlite://", creator=connect, **chain.POOL_SETTINGS)
-        )
+        database = self._make_database(self._path, _make_pooled_engine)
         for engine in (database.read_engine, database.write_engine):
             chain.require_same_file(engine, self._path)
         return chain.close_when_unused(replace(database, write_lock=WriterQueue(self._path).wait_turn))
@@ -351,6 +349,16 @@ def _make_engine(pool: sql.Pool) -> sql.Engine:
 def _make_unpooled_engine(connect: Connect) -> sql.Engine:
     """Make an engine that closes each connection after its transaction: inherited by fork it would lose file locks."""
     return _make_engine(sql.NullPool(connect, dialect=_shared_dialect().dialect))
+
+
+def _make_pooled_engine(connect: Connect) -> sql.Engine:
+    """Make an engine whose connections stay open."""
+    settings = chain.POOL_SETTINGS
+    pool = sql.QueuePool(
+        connect, pool_size=settings["pool_size"], max_overflow=settings["max_overflow"],
+        timeout=settings["pool_timeout"], dialect=_shared_dialect().dialect,
+    )  # fmt: skip
+    return _make_engine(pool)
 
 
 def _uri(path: Path) -> str:

@@ -65,7 +65,7 @@ def require_paid_by(chain: Chain, grant: Grant, member: Member) -> None:
     Raises:
         ValueError: another project or none has paid, or the row was changed without the key.
     """
-    row = chain.read_first(PAYMENTS, select(PAYMENTS).where(PAYMENTS.c.grant == grant.id))
+    row = chain.find_row(PAYMENTS, grant=grant.id)
     if row is None or row["project"] != member.project:
         raise InvalidArgument(
             "request", f"{grant.request!r} was not paid by project {member.project!r}; name a request of this project"

@@ -126,7 +126,7 @@ class Charge:
         Raises:
             ValueError: the request belongs to another question, or the grant was changed without the key.
         """
-        row = chain.read_first(GRANTS, select(GRANTS).where(GRANTS.c.request == self.request))
+        row = chain.find_row(GRANTS, request=self.request)
         if row is None:
             return None
         question = self.account.dataset, self.loss, self.binding
@@ -141,7 +141,7 @@ class Charge:
         Raises:
             ValueError: names both numbers, which are public.
         """
-        row = chain.read_first(GRANTS, select(GRANTS).where(GRANTS.c.dataset == self.account.dataset).limit(1))
+        row = chain.find_row(GRANTS, dataset=self.account.dataset)
         if row is not None and row["units"] != self.units:
             raise InvalidArgument(
                 "units",
@@ -199,7 +199,7 @@ def find_grant(chain: Chain, dataset: str, request: str) -> accounts.Grant | Non
     Raises:
         ValueError: the row was changed without the key.
     """
-    row = chain.read_first(GRANTS, select(GRANTS).where(GRANTS.c.request == request, GRANTS.c.dataset == dataset))
+    row = chain.find_row(GRANTS, request=request, dataset=dataset)
     return None if row is None else grant_of(row)
 
 
@@ -209,7 +209,7 @@ def require_grant(chain: Chain, grant: accounts.Grant) -> str:
     Raises:
         ValueError: the grant is not in the ledger, or was changed without the key.
     """
-    row = chain.read_first(GRANTS, select(GRANTS).where(GRANTS.c.entry == grant.id))
+    row = chain.find_row(GRANTS, entry=grant.id)
     if row is None or grant_of(row) != grant:
         raise InvalidArgument(
             "grant",
@@ -241,8 +241,7 @@ def find_answer(chain: Chain, grant: accounts.Grant, turn: int, part: int) -> st
         ValueError: this ledger did not give the grant, or the answer was changed without the key.
     """
     require_grant(chain, grant)
-    conditions = (ANSWERS.c.grant == grant.id, ANSWERS.c.turn == turn, ANSWERS.c.part == part)
-    row = chain.read_first(ANSWERS, select(ANSWERS).where(*conditions))
+    row = chain.find_row(ANSWERS, grant=grant.id, turn=turn, part=part)
     return None if row is None else str(row["answer"])
 
 
@@ -510,10 +509,13 @@ class _ChainWalk:
             raise make_tampering_error(f"row {self.here.entries} has another seal than when its head was stored")
 
 
+_COUNT_ENTRIES = select(*(select(func.count()).select_from(table).scalar_subquery() for table in ENTRIES))
+"""Statement that counts the rows of each table of entries."""
+
+
 def _count_entries(chain: Chain) -> int:
     """Return the number of entries in the tables, independently of their numbering."""
-    counts = (select(func.count()).select_from(table).scalar_subquery() for table in ENTRIES)
-    return sum(chain.connection.execute(select(*counts)).one())
+    return sum(chain.connection.execute(_COUNT_ENTRIES).one())
 
 
 def _read_in_order(chain: Chain, after: int) -> Iterator[_Entry]:

@@ -7,6 +7,7 @@ import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Protocol
@@ -311,6 +312,7 @@ class TaskType:
     create_service: Callable[[Any, Any], Any]
 
 
+@lru_cache  # reading the entry points of all installed packages takes 5 ms
 def load_task_type(name: str) -> TaskType:
     """Return the registered task type whose documents have this name in their first field.
 
