@@ -1,11 +1,12 @@
 """The default distribution function over the best of simple methods, on a public list of cells.
 
-`python benchmarks/simple_methods.py [--quick] [--known] [--only TEXT ...] [--releases N] [--json FILE]`. For each cell
-of `accuracy/public_cells.py`: mean errors of the default, over those of the best of flat counts, a clipped histogram,
-trees of degree 2, 4 and 16, 8 to 512 bins, Legendre polynomials, a straight line, and OpenDP's tree if it is installed.
-The best is chosen on one half of the releases and judged on the other, both ways round. Errors below .25 record or a
-tenth of the sampling error count as equal. Marks: median at most .9, 95 % of cells at most 1.15, no cell whose 99 %
-interval lies above 1.3, for each of KS, W1 and RMSE. The whole list takes an hour of one core, `--quick` minutes.
+`python benchmarks/simple_methods.py [--quick] [--known | --regimes] [--only TEXT ...] [--releases N] [--json FILE]`.
+For each cell of `accuracy/public_cells.py`: mean errors of the default, over those of the best of flat counts, a
+clipped histogram, trees of degree 2, 4 and 16, 8 to 512 bins, Legendre polynomials, a straight line, and OpenDP's tree
+if it is installed. The best is chosen on one half of the releases and judged on the other, both ways round. Errors
+below .25 record or a tenth of the sampling error count as equal. Marks: median at most .9, 95 % of cells at most 1.15,
+no cell whose 99 % interval lies above 1.3, for each of KS, W1 and RMSE. The whole list takes an hour of one core,
+`--quick` minutes. `--regimes` measures few shapes at 3,000 to 10**6 records on 64 to 4,096 cells, with means by size.
 Nothing is asserted.
 """
 
@@ -16,10 +17,11 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import process_time
+from zlib import crc32
 
 import numpy as np
 from accuracy.data import FloatArray, Sample
-from accuracy.public_cells import CELLS, KNOWN_CELLS, PublicCell
+from accuracy.public_cells import CELLS, KNOWN_CELLS, REGIME_CELLS, PublicCell
 from accuracy.rows import Ask, ours
 from accuracy.simple_methods import Task, list_methods
 from rich.console import Console
@@ -40,13 +42,15 @@ def measure_cell(cell: PublicCell, releases: int) -> dict[str, FloatArray]:
     """Return the errors of all methods, (releases, 3) each; two releases share one sample."""
     loss = PrivacyLoss.pure(cell.epsilon) if cell.is_pure else PrivacyLoss.zcdp(cell.epsilon**2 / 2)
     neighbours = Neighbours.REPLACE_ONE if cell.neighbours == "replace-one" else Neighbours.ADD_REMOVE
+    seed = crc32(cell.name.encode())  # no two cells share their noise: their errors would rise and fall together
     errors: dict[str, list[tuple[float, float, float]]] = {}
     for release in range(releases):
         sample = cell.sample(np.random.default_rng([len(cell.name), *cell.name.encode(), release // 2]))
-        errors.setdefault("dpcurves", []).append(measure_errors(ours(Ask(sample, loss, neighbours, release)), sample))
+        shares = ours(Ask(sample, loss, neighbours, seed + release))
+        errors.setdefault("dpcurves", []).append(measure_errors(shares, sample))
         task = Task(sample, cell.epsilon, cell.neighbours == "replace-one", cell.is_pure)
         for number, (name, method) in enumerate(list_methods(cell.cells, cell.is_pure).items()):
-            generator = np.random.default_rng([release, number])
+            generator = np.random.default_rng([seed, release, number])
             errors.setdefault(name, []).append(measure_errors(method(task, generator), sample))
     return {name: np.array(values) for name, values in errors.items()}
 
@@ -89,7 +93,8 @@ def compare_cell(errors: Mapping[str, FloatArray], least: FloatArray) -> tuple[F
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure all cells that are asked for, and print them, worst first, and the marks."""
     options = _parse_options(arguments)
-    cells = [cell for cell in CELLS if not options.only or any(text in cell.name for text in options.only)]
+    listed = REGIME_CELLS if options.regimes else CELLS
+    cells = [cell for cell in listed if not options.only or any(text in cell.name for text in options.only)]
     if options.known:
         cells = [cell for cell in cells if cell in KNOWN_CELLS]
     if options.quick:
@@ -101,6 +106,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         own = errors["dpcurves"].mean(axis=0)
         rows.append((cell, ratios, noise, names, own))
     _show(console, rows, options.rows)
+    if options.regimes:
+        _show_sizes(console, rows)
     console.print(f"{len(rows)} cells, {releases} releases of each, {process_time() - started:.0f} CPU s")
     if options.json:
         plain = [
@@ -135,10 +142,21 @@ def _show(console: Console, rows: Sequence[Row], most: int) -> None:
             )
 
 
+def _show_sizes(console: Console, rows: Sequence[Row]) -> None:
+    """Print the geometric means over shapes for each number of records and cells."""
+    table = Table("records", "cells", *(f"{metric} over best" for metric in METRICS), title="means over shapes")
+    for records, cells in dict.fromkeys((row[0].records, row[0].cells) for row in rows):
+        logarithms = [np.log(row[1]) for row in rows if (row[0].records, row[0].cells) == (records, cells)]
+        means = np.exp(np.mean(logarithms, axis=0))
+        table.add_row(f"{records:,}", f"{cells:,}", *(f"{mean:.2f}" for mean in means))
+    console.print(table)
+
+
 def _parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="every fifth cell, 8 releases, at most 16,384 cells")
     parser.add_argument("--known", action="store_true", help="only cells of the table of known regimes")
+    parser.add_argument("--regimes", action="store_true", help="few shapes at each number of records and cells")
     parser.add_argument("--only", nargs="+", default=[], help="cells whose names contain one of these", metavar="TEXT")
     parser.add_argument("--releases", type=int, default=0, help="releases of each cell; 24 unless given")
     parser.add_argument("--rows", type=int, default=400, help="cells that are printed, worst first")

@@ -52,6 +52,7 @@ def pure() -> None:
 def concentrated() -> None:
     print("\nThe same in 1 / mu**2, zero-concentrated (the square root remembers all counts):")
     print(f"{'ticks':>8} {'square root':>12} {'buffers':>8} {'here':>8} {'least':>7} {'ratio':>7} {'target':>7}")
+    endless = BufferedCounter().plan(totals(None), CONCENTRATED, ONE).law.require_type(BufferedPrefixes)
     for ticks, target in CONCENTRATED_TARGETS.items():
         weights = root_weights(ticks, 30) / 2.0**30
         root = float(np.cumsum(weights**2).mean() * np.sum(weights**2))
@@ -61,6 +62,12 @@ def concentrated() -> None:
         said = "met" if ours <= target else "MISSED"
         shown = f"{root:>12.2f} {buffers:>8} {ours:>8.2f} {least:>7.2f} {ours / least:>7.3f} {target:>7.2f} {said}"
         print(f"2^{log2(ticks):<6g} {shown}")
+    print(f"Without a horizon, by {len(endless.decays)} buffers, and times the error of a known horizon (target 1.5):")
+    for power in range(0, 25, 4):
+        known = BufferedCounter().plan(totals(2**power), CONCENTRATED, ONE).error ** 2
+        ours = endless.mean_variance(2**power)
+        last = endless.variance(2**power)
+        print(f"2^{power:<6} {ours:>8.2f} {ours / known:>7.3f}; the last total alone {last:.2f}")
 
 
 def windows() -> None:

@@ -241,3 +241,15 @@ def _list_cells() -> tuple[PublicCell, ...]:
 
 CELLS = _list_cells()
 """The public list: at most 400 cells."""
+
+
+_REGIME_SHAPES = (
+    "uniform", "trend .3", "normal", "log-normal", "two hills", "blocks", "heaps", "whole ages", "brackets",
+)  # fmt: skip
+REGIME_CELLS = tuple(
+    PublicCell(shape, records, 1, cells)
+    for records in (3_000, 10_000, 30_000, 100_000, 1_000_000)
+    for cells in (64, 256, 1_024, 4_096)
+    for shape in _REGIME_SHAPES
+)
+"""A second list, by size: few shapes at epsilon 1, under replace-one, from 3,000 to 10**6 records on each grid."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
 from itertools import accumulate
 from math import prod
 from types import MappingProxyType
@@ -20,7 +20,8 @@ from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.codec import STORED
 from dpcurves.laws.interval_sums import IntervalSums
 from dpcurves.laws.law import LEAST_VARIANCE, Family, Law, Noise, law_from_json
-from dpcurves.laws.toeplitz_sums import causal_product
+
+from .queries import MOST_TICKS
 
 __all__ = [
     "BufferedPrefixes",
@@ -330,35 +331,35 @@ class CountsAndUncountedTotals(TickLaw):
         )  # fmt: skip
 
 
-LATTICE_BITS = 20
-"""Bits. Values of buffered counters are integers in units of ``2**-20`` tuples."""
-MOST_BUFFERED = 2**20
-"""Steps. Longest horizon, up to which variances are computed."""
+LATTICE_BITS = 30
+"""Bits. Values of buffered counters are integers in units of ``2**-30`` tuples."""
 
 
 class WeightedSteps(NamedTuple):
-    """Consecutive steps whose counts have the same weight.
+    """Consecutive steps whose counts have the same weights.
 
     Attributes:
         steps: Number of steps.
-        weight: Weight of a count, in units of ``2**-LATTICE_BITS``.
+        weight: Weight of a count in the value of its step, in units of ``2**-LATTICE_BITS``.
+        inputs: Weight with which a count is added to each buffer, in the same units. Empty: `weight`.
     """
 
     steps: int
     weight: int
+    inputs: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class BufferedPrefixes(PrefixLaw):
     """Each step releases, per key, its weighted count plus fading weighted counts of earlier steps, with noise.
 
-    A weighted count of k steps before is multiplied by ``sum(weight * decay**k)`` over the buffers, in units of
-    ``2**-LATTICE_BITS``; that of the step itself by 1. Totals are computed by inverting both kinds of weights.
+    A count of k steps before is multiplied by ``sum(weight * input * decay**k)`` over the buffers, weights in units of
+    ``2**-LATTICE_BITS``; that of the step itself by the weight of its step. Totals are computed by inverting this.
 
     Attributes:
         keys: Number of counts of a step.
-        ticks: Public horizon in steps.
-        runs: Weights of the counts of all steps, from the first to the horizon.
+        ticks: Most steps: the public horizon, or that of endless streams.
+        runs: Weights of the counts of all steps, from the first to the last.
         decays: Factor by which each buffer decays per step.
         weights: Weight of each buffer, in units of the lattice.
         noise: Noise of each value, on the lattice.
@@ -383,9 +384,9 @@ class BufferedPrefixes(PrefixLaw):
         """The family of the noise of each value."""
         return self.noise.family
 
-    def step_weight(self, tick: int) -> int:
-        """Return the weight of the counts of step `tick`, in units of the lattice."""
-        return self.runs[bisect_left(_last_steps(self.runs), tick)].weight
+    def run_of_step(self, tick: int) -> WeightedSteps:
+        """Return the weights of the counts of step `tick`."""
+        return self.runs[bisect_left(_last_steps(self.runs), tick)]
 
     def estimator(self) -> BufferedEstimator:
         """Return the estimator of totals that inverts the weights, starting at the first step."""
@@ -395,25 +396,48 @@ class BufferedPrefixes(PrefixLaw):
         """Return the variance of the total after step `tick`, or of the sum over the last `window` steps, in squared
         tuples.
         """
-        covariances = _buffered_covariances(self.decays, self.weights, self.runs)
         if window is None or window >= tick:
-            return float(covariances.totals[tick - 1]) * self.value_variance
-        return covariances.window_variance(tick, window) * self.value_variance
+            return float(self._covariance(tick)[-1, -1]) * self.value_variance
+        before, inside = self._covariance(tick - window), self._moments(tick - window, tick)
+        change = inside.transition[-1] - np.eye(len(inside.transition))[-1]  # of the total, by errors before the window
+        return float(change @ before @ change + inside.covariance[-1, -1]) * self.value_variance
 
     def mean_variance(self, ticks: int) -> float:
         """Return the mean variance of the totals of the first steps."""
-        covariances = _buffered_covariances(self.decays, self.weights, self.runs)
-        return float(covariances.totals[:ticks].mean()) * self.value_variance
+        return self._moments(0, ticks).summed_variance / ticks * self.value_variance
 
     @property
     def value_variance(self) -> float:
         """Variance of one value, in squared tuples."""
         return self.noise.variance / 4.0**LATTICE_BITS
 
+    def _covariance(self, tick: int) -> FloatArray:
+        """Return the covariance of the estimator's errors after step `tick`: whole runs are cached."""
+        ends = _last_steps(self.runs)
+        whole = bisect_right(ends, tick)
+        covariance = _moments_of_runs(self.decays, self.weights, self.runs)[whole].covariance
+        rest = tick - (0, *ends)[whole]
+        pieces = _pieces_of_run(self.decays, self.weights, self.runs[whole], rest) if rest else []
+        for piece in pieces:
+            covariance = piece.transition @ covariance @ piece.transition.T + piece.covariance
+        return covariance
+
+    def _moments(self, first: int, last: int) -> BufferedMoments:
+        """Return the moments of the steps after `first` up to `last`."""
+        ends, moments = _last_steps(self.runs), BufferedMoments.of_no_step(len(self.decays))
+        while first < last:
+            number = bisect_right(ends, first)
+            end, run = min(last, ends[number]), self.runs[number]
+            moments = reduce(
+                BufferedMoments.followed_by, _pieces_of_run(self.decays, self.weights, run, end - first), moments
+            )
+            first = end
+        return moments
+
     def _fields_to_json(self) -> dict[str, Any]:
         """Return keys, horizon, weights of steps, buffers (decay as a fraction, weight) and noise as JSON."""
         buffers = [[str(decay), weight] for decay, weight in zip(self.decays, self.weights, strict=True)]
-        runs = [list(run) for run in self.runs]
+        runs = [[run.steps, run.weight, *([list(run.inputs)] if run.inputs else [])] for run in self.runs]
         return {
             "keys": self.keys, "ticks": self.ticks, "runs": runs, self.KEY: buffers, "noise": STORED.encode(self.noise)
         }  # fmt: skip
@@ -423,19 +447,26 @@ class BufferedPrefixes(PrefixLaw):
         """Return the law that `to_json` wrote.
 
         Raises:
-            InvalidArgument: its horizon is too long, or its weights of steps are not positive or do not cover it.
+            InvalidArgument: its weights of steps are not positive, or do not cover its horizon.
         """
         decays = tuple(Fraction(decay) for decay, _ in stored[cls.KEY])
-        weights = tuple(int(weight) for _, weight in stored[cls.KEY])
-        ticks, runs = int(stored["ticks"]), tuple(WeightedSteps(int(s), int(weight)) for s, weight in stored["runs"])
-        if not 0 < ticks <= MOST_BUFFERED:
-            raise InvalidArgument(
-                "evidence.ticks", f"must be from 1 to {MOST_BUFFERED}; use the text that to_json wrote"
-            )
-        if min(map(min, runs), default=0) < 1 or sum(run.steps for run in runs) != ticks:
+        weights, ticks = tuple(int(weight) for _, weight in stored[cls.KEY]), int(stored["ticks"])
+        runs = tuple(
+            WeightedSteps(int(steps), int(weight), tuple(int(one) for one in (inputs[0] if inputs else ())))
+            for steps, weight, *inputs in stored["runs"]
+        )
+        if not 0 < ticks <= MOST_TICKS:
+            raise InvalidArgument("evidence.ticks", f"must be from 1 to {MOST_TICKS}; use the text that to_json wrote")
+        if min((min(run.steps, run.weight, *run.inputs) for run in runs), default=0) < 1 or ticks != sum(
+            run.steps for run in runs
+        ):
             raise InvalidArgument(
                 "evidence.runs",
                 "must be positive, with steps that add up to evidence.ticks; use the text that to_json wrote",
+            )
+        if any(run.inputs and len(run.inputs) != len(decays) for run in runs):
+            raise InvalidArgument(
+                "evidence.runs", "must have one input for each buffer; use the text that to_json wrote"
             )
         return cls(int(stored["keys"]), ticks, runs, decays, weights, STORED.decode(Noise, stored["noise"]))
 
@@ -461,71 +492,93 @@ class BufferedEstimator:
     def estimate_next(self, values: FloatArray) -> FloatArray:
         """Return the totals after the values of the next step, (keys,)."""
         self._tick += 1
+        run = self._law.run_of_step(self._tick)
         decayed = self._buffers * self._decays
-        weighted = values / 2.0**LATTICE_BITS - decayed @ self._weights
-        self._buffers = decayed + weighted[:, None]
-        self._totals = self._totals + weighted * (2.0**LATTICE_BITS / self._law.step_weight(self._tick))
+        counts = (values - decayed @ self._weights * 2.0**LATTICE_BITS) / run.weight
+        self._buffers = decayed + counts[:, None] * _buffer_inputs(run) / 2.0**LATTICE_BITS
+        self._totals = self._totals + counts
         return self._totals
 
 
-class BufferedCovariances(NamedTuple):
-    """Second moments of the estimator's noise, if each value has noise of variance 1.
+def _buffer_inputs(run: WeightedSteps) -> FloatArray:
+    """Return the weights with which a count is added to the buffers: one for each, or one for all, (1,)."""
+    return np.array(run.inputs or (run.weight,), dtype=np.float64)
 
-    Let z be the noises of the values. The noise of a weighted count is ``e(t) = z(t) - sum(loads * mode(t - 1))`` with
-    modes that decay: ``mode(t) = rate * mode(t - 1) + z(t)``. A total has the noise ``T(t) = T(t - 1) + e(t) /
-    weight(t)``.
+
+class BufferedMoments(NamedTuple):
+    """What consecutive steps do to the estimator's errors, if each value has noise of variance 1.
+
+    The errors e are those of the buffers, and last that of the total. Step t decays the buffers, by the diagonal matrix
+    U. The decayed buffers' errors, weighted, and the value's noise z are the error of its count times g, the weight of
+    its step. So ``e(t) = (U - b c^T) e(t - 1) + b z``, with ``c = (U w, 0)``; b holds the inputs of the buffers over
+    g, and for the total 1 / g. Moments of steps are combined, so long runs take a logarithm of their length.
 
     Attributes:
-        rates: Factor by which each mode decays per step, (modes,).
-        loads: Weight of each mode in the noise of the next weighted count, (modes,).
-        inverse_weights: One over the weight of each step, (ticks,).
-        with_modes: Covariance of each mode with the total, after each step, (modes, ticks).
-        totals: Variances of the totals, (ticks,).
+        transition: Matrix by which the errors before the steps become errors after them.
+        covariance: Covariance of the errors after the steps, if there was none before.
+        observed: Sum over the steps of the outer products of the total's row of the transition until that step.
+        summed_variance: Sum over the steps of the variance of the total, if there was no error before.
     """
 
-    rates: FloatArray
-    loads: FloatArray
-    inverse_weights: FloatArray
-    with_modes: FloatArray
-    totals: FloatArray
+    transition: FloatArray
+    covariance: FloatArray
+    observed: FloatArray
+    summed_variance: float
 
-    def window_variance(self, tick: int, window: int) -> float:
-        """Return the variance of the sum over the last `window` steps until `tick`, fewer than all."""
-        before = tick - window
-        fading = self.rates[:, None] ** np.arange(window)
-        increments = -(self.loads * self.with_modes[:, before - 1]) @ fading  # covariances of later e(t) with T(before)
-        shared = self.totals[before - 1] + increments @ self.inverse_weights[before:tick]
-        return float(max(self.totals[tick - 1] + self.totals[before - 1] - 2 * shared, 0.0))
+    @classmethod
+    def of_no_step(cls, buffers: int) -> BufferedMoments:
+        """Return the moments of no step at all."""
+        zero = np.zeros((buffers + 1, buffers + 1))
+        return cls(np.eye(buffers + 1), zero, zero, 0.0)
+
+    @classmethod
+    def of_step(cls, decays: tuple[Fraction, ...], weights: tuple[int, ...], run: WeightedSteps) -> BufferedMoments:
+        """Return the moments of one step of a run."""
+        fading = np.append([float(decay) for decay in decays], 1.0)
+        loads = fading * np.append(weights, 0) / 2.0**LATTICE_BITS
+        gains = np.append(np.broadcast_to(_buffer_inputs(run), len(decays)), 2.0**LATTICE_BITS) / run.weight
+        transition = np.diag(fading) - np.outer(gains, loads)
+        return cls(transition, np.outer(gains, gains), np.outer(transition[-1], transition[-1]), float(gains[-1] ** 2))
+
+    def followed_by(self, later: BufferedMoments) -> BufferedMoments:
+        """Return the moments of these steps and of the steps after them."""
+        return BufferedMoments(
+            later.transition @ self.transition,
+            later.transition @ self.covariance @ later.transition.T + later.covariance,
+            self.observed + self.transition.T @ later.observed @ self.transition,
+            self.summed_variance + later.summed_variance + float(np.sum(self.covariance * later.observed)),
+        )
 
 
-@lru_cache(maxsize=4)  # a pure function of public facts
-def _buffered_covariances(
+@lru_cache(maxsize=16)  # a pure function of public facts
+def _moments_of_runs(
     decays: tuple[Fraction, ...], weights: tuple[int, ...], runs: tuple[WeightedSteps, ...]
-) -> BufferedCovariances:
-    """Return the second moments of the noise of the estimator of `BufferedPrefixes`.
+) -> list[BufferedMoments]:
+    """Return the moments of the first 0, 1, 2, ... runs."""
+    moments = [BufferedMoments.of_no_step(len(decays))]
+    for run in runs:
+        pieces = _pieces_of_run(decays, weights, run, run.steps)
+        moments.append(reduce(BufferedMoments.followed_by, pieces, moments[-1]))
+    return moments
 
-    The estimator decays its buffers b by U, subtracts ``sum(w * U * b)`` from the value, and adds the difference to
-    each of them: so ``b(t) = (U - 1 (U w)^T) b(t - 1) + z(t)``. Scaled by the roots s of ``U w`` this matrix is ``U - s
-    s^T``, symmetric: its eigenvalues are the rates, and the squared products of its eigenvectors with s are the loads.
-    """
-    slow = np.array([float(1 - decay) for decay in decays])  # 1 - u, exact near 1
-    roots = np.sqrt((1 - slow) * np.array(weights) / 2.0**LATTICE_BITS)
-    losses, vectors = np.linalg.eigh(np.diag(slow) + np.outer(roots, roots))
-    rates, loads = 1 - losses, np.square(vectors.T @ roots)
-    inverse_weights = np.concatenate([np.full(steps, 2.0**LATTICE_BITS / weight) for steps, weight in runs])
-    ticks = len(inverse_weights)
-    powers = rates[:, None] ** np.arange(ticks)
-    kernel = loads @ powers  # minus the coefficients of z(t - 1), z(t - 2), ... in e(t)
-    with_modes = np.empty((len(rates), ticks))
-    for mode, (rate, faded) in enumerate(zip(rates, powers, strict=True)):
-        with_next = np.ones(ticks)  # covariances of mode(t) with e(t)
-        with_next[1:] -= rate * np.cumsum(faded * kernel)[:-1]
-        with_modes[mode] = causal_product(faded, inverse_weights * with_next, ticks)
-    variances, with_total = np.ones(ticks), np.zeros(ticks)  # of e(t), and covariances of e(t) with T(t - 1)
-    variances[1:] += np.cumsum(np.square(kernel))[:-1]
-    with_total[1:] = -loads @ with_modes[:, :-1]
-    totals = np.cumsum(inverse_weights * (inverse_weights * variances + 2 * with_total))
-    return BufferedCovariances(rates, loads, inverse_weights, with_modes, totals)
+
+def _pieces_of_run(
+    decays: tuple[Fraction, ...], weights: tuple[int, ...], run: WeightedSteps, steps: int
+) -> list[BufferedMoments]:
+    """Return the moments of pieces of 1, 2, 4, ... steps that add up to so many steps of a run."""
+    doubled = _doubled_moments(decays, weights, run)
+    return [moments for moments, bit in zip(doubled, reversed(f"{steps:b}"), strict=False) if bit == "1"]
+
+
+@lru_cache(maxsize=1024)  # a pure function of public facts; a run of 2**k steps takes 6 k kilobytes
+def _doubled_moments(
+    decays: tuple[Fraction, ...], weights: tuple[int, ...], run: WeightedSteps
+) -> list[BufferedMoments]:
+    """Return the moments of 1, 2, 4, ... steps of a run, up to its length."""
+    doubled = [BufferedMoments.of_step(decays, weights, run)]
+    while 2 ** len(doubled) <= run.steps:
+        doubled.append(doubled[-1].followed_by(doubled[-1]))
+    return doubled
 
 
 WEIGHT_PARTS = 64

@@ -73,3 +73,19 @@ def test_best_is_chosen_on_one_half_and_judged_on_the_other(benchmark: SimpleNam
     assert ratios == pytest.approx(np.full(3, 1 / 3.25))
     assert names == ["lucky"] * 3
     assert (noise > 0).all()
+
+
+def test_cells_and_releases_have_noise_of_their_own(
+    benchmark: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # With common noise all ratios of a report rise and fall together, and a mean over cells averages nothing.
+    draws: list[float] = []
+
+    def method(task: object, generator: np.random.Generator) -> np.ndarray:
+        draws.append(generator.random())
+        return np.linspace(0, 1, 65)
+
+    monkeypatch.setattr(benchmark.command, "list_methods", lambda cells, is_pure: {"one": method, "other": method})
+    for cell in benchmark.cells.REGIME_CELLS[:2]:
+        benchmark.command.measure_cell(cell, releases=2)
+    assert len(set(draws)) == 8

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 from math import lcm
 from typing import Any
 from unittest.mock import patch
@@ -141,6 +141,21 @@ def test_tuples_that_move_within_six_ticks_move_buffers_no_more_than_is_claimed(
         ]
         assert claimed(loss) * Fraction(3, 10) < worst(np.array(shifts), laws) <= claimed(loss)
         assert told(BufferedCounter(), plan, stream, 5)[0] == [each + 5 for each in base]
+
+
+def test_the_bound_of_endless_buffers_holds_for_the_first_step_of_each_run() -> None:
+    """Squares of exact weights, as geometric series without an end, in fractions."""
+    buffers = choose_buffers(None)
+    runs, one = weigh_steps(buffers, None), 2**WORD_BITS
+    lengths = []
+    for run in runs:
+        sizes = [weight * added for weight, added in zip(buffers.weights, run.inputs, strict=True)]
+        series = list(zip(buffers.decays, sizes, strict=True))
+        products = ((decay * other, size * also) for (decay, size), (other, also) in product(series, repeat=2))
+        total = sum(size * Fraction(ratio, one**2 - ratio) for ratio, size in products)
+        lengths.append(run.weight**2 + total / 4**LATTICE_BITS)
+    assert 1 <= squared_sensitivity(buffers, runs) / max(lengths) < 1.001
+    assert min(lengths) > 0.99 * max(lengths)
 
 
 @pytest.mark.parametrize("length", [2**16, 2**18])

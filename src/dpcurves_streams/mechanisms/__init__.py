@@ -11,7 +11,6 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import CountUse
 
-from ..laws import MOST_BUFFERED
 from ..queries import TickQuery
 from .counters import BufferedCounter, TreeCounter
 from .hierarchy import Hierarchy, Perturber, PrunedHierarchy, TickMechanism
@@ -30,8 +29,7 @@ class StreamMechanismChoice(TickMechanism):
     """Chooses the mechanism of a question from the query and the loss.
 
     `Pegasus` groups steps, `Hierarchy` and `PrunedHierarchy` count forests, `Perturber` counts single steps. Running
-    totals are released by `BufferedCounter` under zero-concentrated privacy with a public horizon and no window, else
-    by `TreeCounter`.
+    totals are released by `BufferedCounter` under zero-concentrated privacy without windows, else by `TreeCounter`.
 
     Formal guarantees: as the chosen mechanism; the choice depends on query and loss only.
     """
@@ -43,8 +41,7 @@ class StreamMechanismChoice(TickMechanism):
                 return mechanism
         if query.read is CountUse.CELLS:
             return Perturber()
-        has_short_horizon = query.ticks is not None and query.ticks <= MOST_BUFFERED
-        return BufferedCounter() if has_short_horizon and not (loss.is_pure or query.windows) else TreeCounter()
+        return TreeCounter() if loss.is_pure or query.windows else BufferedCounter()
 
     def _plan(self, query: TickQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return the plan of the chosen mechanism; touches no data."""
