@@ -504,15 +504,8 @@ def _describe_error(error: SQLAlchemyError, default_message: str) -> str:
 
 IDLE_CONNECTIONS = 8
 """Connections to the ledger's database that stay open while nobody charges."""
-POOL_SETTINGS = MappingProxyType(
-    # at most 64 connections: more than a server has threads
-    {
-        "poolclass": sql.QueuePool,
-        "pool_size": IDLE_CONNECTIONS,
-        "max_overflow": 64 - IDLE_CONNECTIONS,
-        "pool_timeout": WAIT_SECONDS,
-    }
-)
+MOST_CONNECTIONS = 64
+"""Connections of one process to the ledger's database: more than a server has threads."""
 """Arguments of SQLAlchemy's `create_engine` for a ledger whose connections stay open."""
 
 

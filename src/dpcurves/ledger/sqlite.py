@@ -353,10 +353,9 @@ def _make_unpooled_engine(connect: Connect) -> sql.Engine:
 
 def _make_pooled_engine(connect: Connect) -> sql.Engine:
     """Make an engine whose connections stay open."""
-    settings = chain.POOL_SETTINGS
     pool = sql.QueuePool(
-        connect, pool_size=settings["pool_size"], max_overflow=settings["max_overflow"],
-        timeout=settings["pool_timeout"], dialect=_shared_dialect().dialect,
+        connect, pool_size=chain.IDLE_CONNECTIONS, max_overflow=chain.MOST_CONNECTIONS - chain.IDLE_CONNECTIONS,
+        timeout=chain.WAIT_SECONDS, dialect=_shared_dialect().dialect,
     )  # fmt: skip
     return _make_engine(pool)
 
@@ -456,7 +455,11 @@ class ServerStorage:
 
     def open_persistent(self) -> chain.Database:
         """Return the database with pooled connections, which are tested before use, for a server."""
-        return chain.close_when_unused(self._make_database({**chain.POOL_SETTINGS, "pool_pre_ping": True}))
+        settings = {
+            "poolclass": sql.QueuePool, "pool_size": chain.IDLE_CONNECTIONS, "pool_timeout": chain.WAIT_SECONDS,
+            "max_overflow": chain.MOST_CONNECTIONS - chain.IDLE_CONNECTIONS, "pool_pre_ping": True,
+        }  # fmt: skip
+        return chain.close_when_unused(self._make_database(settings))
 
     def _make_database(self, pool: Mapping[str, Any]) -> chain.Database:
         """Return the database with these pool settings, with an engine that reads snapshots and one that writes."""
