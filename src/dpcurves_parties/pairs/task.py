@@ -335,7 +335,7 @@ def _describe_filter(task: PairTask) -> tuple[str, ...]:
     """Return a line on the task's condition, and notes on texts in it that look like names; empty without one."""
     if not task.where:
         return ()
-    line = f"Counted: pairs of people of whom both meet {task.where}; other pairs count 0; the guarantee covers who meets it"
+    line = f"Counted: pairs of whom both people meet {task.where}; others count 0; the guarantee covers who meets it"
     return (line, *describe_published_names([task.where]))
 
 
