@@ -30,6 +30,8 @@ if TYPE_CHECKING:
         PlaneBoundsQuestion,
         Summary,
         SummaryByCategory,
+        WeightedBins,
+        WeightedCDF,
     )
     from ..histograms import TableEstimator
 
@@ -97,10 +99,24 @@ def count_question(**question_fields: Any) -> Any:
 
 
 def histogram_question(**question_fields: Any) -> Any:
-    """Build the question for counts in the given cells, or in automatic cells without a grid."""
+    """Build the question for counts in the given cells, or in automatic cells without a grid; with weights, for the
+    weighted distribution function, of which the view shows the bins. Raises `Misuse` for weighted groups.
+    """
     from ..curves import AutoRangeHistogramQuestion, HistogramQuestion
 
+    if "weight" in question_fields and question_fields.get("by") is not None:
+        raise Misuse("by", "weighted histograms have no groups: ask cdf with --weight and --by, or leave --by out")
+    if (weighted := build_weighted_question("WeightedCdfQuestion", question_fields)) is not None:
+        return weighted
+
     return (HistogramQuestion if "grid" in question_fields else AutoRangeHistogramQuestion)(**question_fields)
+
+
+def require_unsuppressed(question: Any, view: ResultView) -> Any:
+    """Return the question. Raises `Misuse` for --suppress with weights, because shares of weights are no counts."""
+    if view.settings.suppress is not None and hasattr(question, "weight"):
+        raise Misuse("suppress", NOT_WEIGHTED.format("suppress"))
+    return question
 
 
 def cdf_question(**question_fields: Any) -> Any:
@@ -146,10 +162,25 @@ class HistogramView(ResultView):
 
     SUPPRESSES = True
 
-    def tables(self, curve: Histogram) -> list[ViewTable]:
+    def compute_reading(self, curve: Histogram | WeightedCDF) -> Histogram | WeightedBins:
+        """Return the histogram: of a weighted distribution function, the bins between all edges."""
+        from ..curves import WeightedCDF
+
+        return curve.histogram(curve.x) if isinstance(curve, WeightedCDF) else curve
+
+    def draw(self, curve: Histogram | WeightedCDF) -> Axes:
+        """Return the axes of the histogram's plot with its intervals, drawn without opening a window."""
+        return super().draw(self.compute_reading(curve))
+
+    def tables(self, curve: Histogram | WeightedCDF) -> list[ViewTable]:
         """Return a table with a row for each cell, or for merged cells if there are many, with intervals where they are
         simulated.
         """
+        from ..curves import WeightedCDF
+
+        if isinstance(curve, WeightedCDF):
+            merged = curve.x[: -1 : -(-(len(curve.x) - 1) // MOST_BARS)]
+            return super().tables(curve.histogram([*merged, curve.x[-1]]))
         edge_indices = curve.group_edges(MOST_BARS)
         is_banded = len(curve.count) < MOST_BANDED
         table = curve._describe_merged_table(

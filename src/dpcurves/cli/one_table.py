@@ -69,11 +69,14 @@ COMMANDS = (
         ),
     ),
     make_question_command(
-        "histogram", columns.histogram_question, [options.ColumnOptions, options.AutoCells, options.SplitOptions],
+        "histogram", columns.histogram_question,
+        [options.ColumnOptions, options.AutoCells, options.SplitOptions, options.WeightOptions],
         [columns.HistogramView, columns.HistogramsView],
         title="Counts of records in cells.",
         example="flights.csv --column arr_delay --grid -60:180:16",
-        more="With --grid auto, part of the budget chooses the cells.",
+        more="With --grid auto, part of the budget chooses the cells. With --weight: shares and sums of weights, which "
+        "are bins of a weighted distribution function.",
+        complete_question=columns.require_unsuppressed,
     ),
     make_question_command(
         "bars", "BarChartQuestion", [columns.CategoryOptions, columns.BarOptions], [columns.BarChartView],

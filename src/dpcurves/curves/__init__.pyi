@@ -59,7 +59,7 @@ from .u_statistic import (
 )  # fmt: skip
 from .verification import Verification, VerifyQuestion
 from .view import View
-from .weighted import WeightedCDF, WeightedCdfQuestion, WeightedQuantiles, WeightedQuantilesQuestion
+from .weighted import WeightedBins, WeightedCDF, WeightedCdfQuestion, WeightedQuantiles, WeightedQuantilesQuestion
 from .weighted_summary import WeightedSummary, WeightedSummaryByCategory, WeightedSummaryQuestion
 
 __all__ = [
@@ -138,6 +138,7 @@ __all__ = [
     "Verification",
     "VerifyQuestion",
     "View",
+    "WeightedBins",
     "WeightedCDF",
     "WeightedCdfQuestion",
     "WeightedQuantiles",

@@ -173,13 +173,17 @@ class Bins(IntervalResult):
         shares = self._pad_measured_shares(self.prefixes.shares)
         counts = total * spans.sum_spans(self._pad_measured_shares(self.prefixes.unbiased_shares))
         scale, noises = estimate_scales(self._simulate_noise(generator))
-        errors = (
-            total * noise + spans.simulate_sampling_errors(shares, round(total), len(noise), rng) for noise in noises
-        )
+        errors = (total * noise + self._simulate_sampling_errors(shares, len(noise), rng) for noise in noises)
         limits = simultaneous_mean_ends(
             counts, (total * scale) ** 2, errors, total * spans.sum_spans(shares), total, level
         )
         return np.clip(_pair_inner_and_outer_limits(*limits) / total, 0.0, 1.0)
+
+    def _simulate_sampling_errors(self, shares: FloatArray, draws: int, generator: np.random.Generator) -> FloatArray:
+        """Return simulated sampling errors of the records in `_spans`, (draws, 2 * bins), from the shares below padded
+        measured edges.
+        """
+        return self._spans.simulate_sampling_errors(shares, round(self.total), draws, generator)
 
     @cached_property
     def _spans(self) -> Spans:

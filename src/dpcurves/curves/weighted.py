@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import isnan, nan, prod, sqrt
-from typing import Any, SupportsIndex, cast
+from typing import Any, SupportsIndex, Unpack, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,7 +25,15 @@ from .by_category import collect_by_category, describe_question, format_axis_lab
 from .cdf import CDF, Bins
 from .prefixes import NOTHING, PrefixShares
 from .quantiles import Quantiles, parse_shares
-from .question import By, TableQuestion, build_privacy_statement, parse_grouping, prepend_category_axes
+from .question import (
+    By,
+    TableQuestion,
+    build_privacy_statement,
+    grid_from_edges,
+    parse_grouping,
+    prepend_category_axes,
+)
+from .result import PlotArguments, warn_about_notes
 
 # Effective records: sums of weights, scaled so that sampling gives them the variance of counts of records.
 
@@ -256,6 +264,14 @@ class WeightedShares(PrefixShares):
         starts = np.array((*self.required_squared_weights.starts, self.grid.slots))
         return np.repeat(self.sampling_ratios.by_group, np.diff(starts))
 
+    @property
+    def squares_below_measured_edges(self) -> FloatArray:
+        """Sums of squared weights, in relative units, below no record, below each measured edge, and of all records."""
+        apart = int(self.grid.outside is Outside.APART)
+        cuts = np.concatenate([[0], np.flatnonzero(self.measured_edges) + apart, [self.grid.slots]])
+        below = np.append(0.0, self.shares_at_boundaries(self.shares)[1:])
+        return np.asarray(np.append(0.0, np.cumsum(np.diff(below) * self._scatter_by_slot))[cuts])
+
     def simulate_noise(self, draws: int, generator: np.random.Generator) -> Iterator[FloatArray]:
         """Yield blocks of simulated noise of the weight up to each bound of the law, in effective records, (draws,
         bounds)."""
@@ -317,7 +333,69 @@ class WeightedShares(PrefixShares):
         )
 
 
-NO_BINS = "a weighted curve keeps no bins: leave bins out, and read differences of its y, with its band"
+@dataclass(frozen=True, eq=False, repr=False)
+class WeightedBins(Bins):
+    """The share of the weight in each bin, and the sum of weights there: a weighted histogram.
+
+    Attributes:
+        x: Edges, of shape ``(bins + 1,)``: edges of the grid, since nothing was added up inside its cells.
+        share: The share of the weight of records with a value, of shape ``(bins,)``.
+        total: The effective number of records: see `WeightedShares`.
+        label: Label of the x axis.
+        privacy: The privacy statement, which every picture shows.
+        prefixes: The released sums from which the weighted curve was computed.
+
+    Intervals for these records account for noise; for the population also for sampling, by linearised variances of
+    ratios, with the squared weights inside and outside a bin. As a data frame: columns ``left``, ``right``, ``share``
+    and ``count``.
+    """
+
+    KIND = "weighted-bins"
+    TITLE = "Weighted histogram of {label}"
+    IS_WEIGHTED = True
+    COLUMN_WORDS = display.describe_columns(
+        left="{label}, from",
+        right="{label}, to",
+        share=("share of the weight", display.CellFormat.SHARE),
+        count="sum of weights",
+    )
+
+    prefixes: WeightedShares
+
+    @property
+    def count(self) -> FloatArray:
+        """Estimated sum of weights in each bin, of shape ``(bins,)``: the approximate number of people there."""
+        return self.share * self.prefixes.total_weight
+
+    def _simulate_sampling_errors(self, shares: FloatArray, draws: int, generator: np.random.Generator) -> FloatArray:
+        """Return simulated sampling errors of effective records in `_spans`, (draws, 2 * bins).
+
+        Those of records of equal weight are scaled: with the shares p of the weight and q of the squared weights in a
+        span, the excess ``sum w (1[in] - p)`` has the relative variance ``((1 - p)^2 q + p^2 (1 - q)) / (p (1 - p))``.
+        """
+        errors = super()._simulate_sampling_errors(shares, draws, generator)
+        p = np.clip(self._spans.sum_spans(shares), 1e-9, 1 - 1e-9)
+        below = self.prefixes.squares_below_measured_edges
+        q = np.clip(self._spans.sum_spans(below) / below[-1], 0.0, 1.0)
+        return np.asarray(errors * np.sqrt(((1 - p) ** 2 * q + p**2 * (1 - q)) / (p * (1 - p))))
+
+    def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        """Draw the shares as bars with their intervals; return the axes."""
+        return display.draw_bars(
+            self.x, self.share, upwards="share of the weight", label=self.label, shades=shades, **how
+        )
+
+    def _question(self) -> dict[str, object]:
+        """Return the JSON fields of `Bins`, and the fields of the squared weights."""
+        return {**super()._question(), **self.prefixes.required_squared_weights.to_json()}
+
+    @classmethod
+    def _from_json(cls, document: display.CurveDocument) -> WeightedBins:
+        """Return the bins from a parsed JSON document."""
+        question, releases = document.question, document.evidence["releases"]
+        prefixes = WeightedShares.from_json(releases, grid_from_edges(question), question)
+        bins = cls.from_prefixes(prefixes, document.arrays["x"], question["label"], document.privacy)
+        return cast("WeightedBins", bins)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -363,13 +441,25 @@ class WeightedCDF(CDF):
         """
         return self.prefixes.design_effect
 
-    def histogram(self, bins: SupportsIndex | ArrayLike) -> Bins:
-        """Raise an error: bins of weights are differences of the curve.
+    def histogram(self, bins: SupportsIndex | ArrayLike) -> WeightedBins:
+        """Return the share of the weight in each bin: a number of bins of about equal width, or bins between given
+        edges. Costs no budget.
+
+        Warns:
+            CurveWarning: edges were moved.
 
         Raises:
-            ValueError: always.
+            ValueError: as `CDF.histogram`.
+
+        >>> import dpcurves as dp
+        >>> given = {"weight": [1, 1, 4] * 500, "weight_cap": 4, "epsilon": 100, "adjacency": dp.REPLACE_ONE}
+        >>> curve = dp.cdf([1, 2, 6] * 500, grid=dp.Grid(0, 8, cells=256), **given)
+        >>> curve.histogram([0, 4, 8]).count.round(-1).tolist()
+        [1000.0, 2000.0]
         """
-        raise InvalidArgument("bins", NO_BINS)
+        histogram = WeightedBins.from_prefixes(self.prefixes, bins, self.label, self.privacy)
+        warn_about_notes(histogram, already_shown=self.notes)
+        return cast("WeightedBins", histogram)
 
     def _question(self) -> dict[str, object]:
         """Return the JSON fields of `CDF`, and the fields of the squared weights."""
