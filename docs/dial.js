@@ -7,7 +7,7 @@
     for (let ten = -3; ten < 7; ten++) for (const each of NICE) found.push(Number((each * 10 ** ten).toPrecision(2)));
     return found.filter((each) => each >= from && each <= to);
   };
-  const EPSILONS = steps(LEAST, MOST), RECORDS = steps(100, 1e6);
+  const EPSILONS = steps(LEAST, MOST), RECORDS = steps(100, 1e6), SHARES = steps(0.01, 1), CONDITION = ' --where "age >= 65"';
   const told = (number) => number.toLocaleString("en", { maximumSignificantDigits: 2 });
   const points = (width) => `${told(width)} percentage point${told(width) === "1" ? "" : "s"}`;
   const whole = (number) => Math.round(number).toLocaleString("en");
@@ -27,6 +27,11 @@
     return a > 0 && b > 0 ? Math.exp(Math.log(a) * (1 - part) + Math.log(b) * part) : a * (1 - part) + b * part;
   };
   const half = (line, product) => Math.min(between(line.products, line.half, product), 50);
+  // The least and the most half width of the rehearsed releases, in words; nothing where they print alike.
+  const range = (line, product) => {
+    const [low, high] = [line.low, line.high].map((values) => told(Math.min(between(line.products, values, product), 50)));
+    return low === high ? "" : `, in rehearsed releases ${low} to ${high}`;
+  };
   const bands = (line, product) => line.y.map((_, place) => line.bands.length
     ? Math.min(between(line.products, line.bands.map((each) => each[place]), product) / 1e4, 1)
     : half(line, product) / 100);
@@ -84,7 +89,7 @@
         parts.push(element("svg:line", { class: "rule", x1: left, x2: wide - right, y1: along(tick), y2: along(tick) }));
         text(left - 5, along(tick) + 4, `± ${told(tick)}`, "end");
       }
-      text(left, high + 14, "half width at each place on average, percentage points", "start");
+      text(left, high + 14, wide < 420 ? "mean half width, percentage points" : "half width at each place on average, percentage points", "start");
       const line0 = line.x.map((x, at) => `${at ? "L" : "M"}${across(x).toFixed(1)} ${along(100 * widths[at]).toFixed(1)}`).join("");
       parts.push(element("svg:path", { class: "band", d: `${line0}L${across(to)} ${from0}L${across(from)} ${from0}Z` }));
       parts.push(element("svg:path", { class: "curve", d: line0 }));
@@ -127,6 +132,7 @@
     choice("adjacency", "Adjacency");
     number("epsilon", "Epsilon", EPSILONS, 1, { min: LEAST, max: MOST });
     number("records", "Records", RECORDS, 3000, { min: 1, max: 1e7 });
+    number("share", "Share of rows that pass a filter", SHARES, 1, { min: 0.001, max: 1 });
     number("questions", "Questions like this one", [...Array(20).keys()].map((each) => each + 1), 1, { min: 1, max: 1000, step: 1 });
     number("budget", "Budget (epsilon)", steps(0.1, 10), 4, { min: 0.01, max: 100 });
     number("wanted", "Wanted half width (percentage points)", steps(0.1, 25), 1, { min: 0.01, max: 50 });
@@ -154,7 +160,7 @@
       options(control.cells, curve.cells.length ? curve.cells : [0], 256);
       options(control.shape, curve.shapes, curve.shapes[0]);
       const [cells, adjacency, shape] = [Number(control.cells.value), control.adjacency.value, control.shape.value];
-      const refused = ["epsilon", "records", "questions", "budget", "wanted"].filter((name) => {
+      const refused = ["epsilon", "records", "share", "questions", "budget", "wanted"].filter((name) => {
         const { value, min, max } = control[name], whole = ["records", "questions"].includes(name);
         const fits = value !== "" && Number(value) >= Number(min) && Number(value) <= Number(max) && (!whole || Number.isInteger(Number(value)));
         control[name].setAttribute("aria-invalid", String(!fits));
@@ -168,15 +174,17 @@
         svg.style.display = "none";
         return;
       }
-      const [epsilon, n, k, budget, wanted] = ["epsilon", "records", "questions", "budget", "wanted"].map((name) => Number(control[name].value));
+      const [epsilon, n, share, k, budget, wanted] = ["epsilon", "records", "share", "questions", "budget", "wanted"].map((name) => Number(control[name].value));
       const line = table.lines.find((each) => each.curve === control.curve.value && each.cells === cells
         && each.adjacency === adjacency && each.shape === shape);
-      const width = half(line, n * epsilon);
+      // Noise is the same for any filter, so half widths are those of a table of the rows that pass.
+      const passing = n * share, width = half(line, passing * epsilon);
+      const records = `${whole(n)} records${share < 1 ? `, of which ${whole(passing)} pass the filter,` : ""}`;
       said.textContent = width >= SILENT
-        ? `With ${whole(n)} records at epsilon ${epsilon} the interval is as wide as half of all that is possible, or wider: a release would say next to nothing.`
-        : `With ${whole(n)} records at epsilon ${epsilon}, ${curve.known} is known to within ± ${points(width)}.`;
+        ? `With ${records} at epsilon ${epsilon} the interval is as wide as half of all that is possible, or wider: a release would say next to nothing.`
+        : `With ${records} at epsilon ${epsilon}, ${curve.known} is known to within ± ${points(width)}${range(line, passing * epsilon)}.`;
       const enough = (list, of) => list.find((each) => half(line, of(each)) <= wanted);
-      const price = enough(EPSILONS, (each) => n * each), people = enough(RECORDS, (each) => each * epsilon);
+      const price = enough(EPSILONS, (each) => passing * each), people = enough(RECORDS, (each) => each * share * epsilon);
       const left = Number((budget - k * epsilon).toPrecision(6));
       const lines = [
         "The half width of the 95 % interval for these records, as a release prints it: the mean of rehearsed releases of such records.",
@@ -187,19 +195,21 @@
           : `${k} such question${k > 1 ? "s" : ""} would cost epsilon ${told(k * epsilon)}, more than ${budget}: the ledger answers ${Math.floor(budget / epsilon + 1e-9)}, and refuses the next.`,
       ];
       if (control.curve.value === "cdf")
-        lines.push(`Sampling comes on top: of ${whole(n)} records even the exact curve lies within ± ${points(135.8 / Math.sqrt(n))} of that of the population they were drawn from (95 %).`);
+        lines.push(`Sampling comes on top: of ${whole(passing)} records even the exact curve lies within ± ${points(135.8 / Math.sqrt(passing))} of that of the population they were drawn from (95 %).`);
       more.replaceChildren(...lines.map((each) => element("li", {}, each)));
       key.textContent = curve.joined ? "Solid line: the curve. Between the dashed lines: its 95 % band." : "Dots: the numbers. Bars: their 95 % intervals.";
       const units = adjacency === "replace-one" ? ` --units ${n}` : "";
       const facts = { cells, epsilon, records: n, adjacency, units, python: `dp.${adjacency.replace("-", "_").toUpperCase()}` };
       [curve.plan, curve.ask, curve.python].forEach((words, at) => {
         const filled = words.replace(/\{(\w+)\}/g, (_, name) => facts[name]);
-        code[at].textContent = filled.replace(/epsilon="(\d+)"/, "epsilon=$1");
+        const filter = share === 1 ? "" : CONDITION + (at === 0 ? ` --share-of-rows ${share}` : "");
+        code[at].textContent = filled.replace(/epsilon="(\d+)"/, "epsilon=$1") + filter;
       });
+      for (const part of [...place.querySelectorAll(".name, pre")].slice(4)) part.hidden = share < 1;  // Python's arrays have no filter
       svg.setAttribute("aria-label", `${curve.name}, records like ${shape}. ${said.textContent}`);
       const single = line.y.length === 1;  // a number has no curve
       svg.style.display = key.style.display = single ? "none" : "";
-      if (!single) draw(svg, curve, line, bands(line, n * epsilon));
+      if (!single) draw(svg, curve, line, bands(line, passing * epsilon));
     };
     form.addEventListener("input", show);
     form.addEventListener("submit", (event) => event.preventDefault());

@@ -18,7 +18,7 @@ import numpy as np
 
 import dpcurves as dp
 from dpcurves.arrays import FloatArray
-from dpcurves.forecasts.expected_errors import KINDS, MOST_TABLES, ForecastKind
+from dpcurves.forecasts.expected_errors import MOST_TABLES, ForecastKind, find_forecast_kind
 from dpcurves.forecasts.rehearsals import rehearse_answers, trace_band
 
 HERE = Path(__file__).parent
@@ -174,7 +174,7 @@ class Rehearsed(NamedTuple):
 def given(setting: Setting) -> tuple[Any, ForecastKind, dp.Neighbours]:
     """The question of a setting, how it is forecast, and the adjacency."""
     question = CURVES[setting.curve].question(setting.cells)
-    return question, KINDS[type(question)], ADJACENCIES[setting.adjacency]
+    return question, find_forecast_kind(question), ADJACENCIES[setting.adjacency]
 
 
 def seeded(setting: Setting, records: int, epsilon: str) -> np.random.Generator:

@@ -48,6 +48,8 @@ def test_every_setting_has_a_line_that_falls_with_the_product_and_a_band() -> No
     for line in LINES.values():
         assert line["products"] == sorted({*dial.PRODUCTS, *line["products"]})
         assert len(line["half"]) == len(line["bands"]) == len(line["products"])
+        assert (np.array(line["low"]) <= line["half"]).all()
+        assert (np.array(line["half"]) <= line["high"]).all()
         assert (np.array(line["half"][1:]) <= 1.05 * np.array(line["half"][:-1])).all()
         assert line["half"][-1] < 0.3 or line["curve"] == "roc"
         assert {len(line["x"]), len(line["y"])} == {len(band) for band in line["bands"]}
@@ -99,7 +101,7 @@ def test_its_commands_and_its_line_of_python_ask_what_it_shows(
     file, table = people
     told, adjacency = FOUND["curves"][curve], "replace-one" if curve < "d" else "add-remove"
     (_, *plan), (_, *ask) = (shlex.split(filled(told[name], adjacency)) for name in ("plan", "ask"))
-    planned = run(plan[:-2])
+    planned = run([*plan[:-2], "--where", "age >= 65", "--share-of-rows", "0.1"])  # as the dial writes a filter
     assert plan[-2:] == ["--forecast", str(RECORDS)]
     assert planned.exit_code == 0, planned.output
     asked = run([str(file) if each == file.name else each for each in ask] + ["--json", "-"])

@@ -224,6 +224,12 @@ def test_the_dial_is_turned_by_keyboard_and_says_what_its_table_says(visit: Visi
     code = " ".join(visit.page.eval_on_selector_all(".dial code", "all => all.map(each => each.textContent)"))
     assert f"--grid 0:120:64 --epsilon {epsilon:g} --adjacency add-remove --forecast 3000" in code
     assert f'cells=64), epsilon="{epsilon:g}", adjacency=dp.ADD_REMOVE)' in code
+    visit.page.fill(".dial input[name=records]", "30000")
+    visit.page.fill(".dial input[name=share]", "0.1")
+    assert _points(visit) == pytest.approx(dial.read(line, 3_000 * epsilon), rel=0.05)
+    assert "30,000 records, of which 3,000 pass the filter, at epsilon" in visit.page.evaluate(SAID)
+    code = " ".join(visit.page.eval_on_selector_all(".dial code", "all => all.map(each => each.textContent)"))
+    assert '--where "age >= 65" --share-of-rows 0.1' in code
     for curve in dial.CURVES:
         visit.page.select_option(".dial select[name=curve]", curve)
         assert visit.page.evaluate("document.documentElement.scrollWidth") <= NARROW
@@ -233,9 +239,13 @@ def test_the_dial_is_turned_by_keyboard_and_says_what_its_table_says(visit: Visi
 
 def _points(visit: Visit) -> float:
     said = re.fullmatch(
-        r".*, the whole curve is known to within ± ([\d.]+) percentage points?[.]", visit.page.evaluate(SAID)
+        r".*, the whole curve is known to within ± ([\d.]+) percentage points?"
+        r"(?:, in rehearsed releases ([\d.]+) to ([\d.]+))?[.]",
+        visit.page.evaluate(SAID),
     )
     assert said is not None
+    if said[2] is not None:
+        assert float(said[2]) <= float(said[1]) <= float(said[3])
     return float(said[1])
 
 
@@ -247,6 +257,7 @@ def test_the_dial_refuses_what_lies_outside_its_fields_and_names_the_range(visit
         ("epsilon", "", "Epsilon: enter a number from 0.01 to 3."),
         ("records", "0", "Records: enter a whole number from 1 to 10,000,000."),
         ("records", "2.5", "Records: enter a whole number from 1 to 10,000,000."),
+        ("share", "0", "Share of rows that pass a filter: enter a number from 0.001 to 1."),
     ):
         before = visit.page.input_value(f".dial input[name={name}]")
         visit.page.fill(f".dial input[name={name}]", value)

@@ -22,7 +22,7 @@ from dpcurves_parties.serving.messages import ProtocolError
 
 from .authentication import OF_PICTURES, Services
 from .datasets import Dataset
-from .planner import PlannedRound, respond_when_planned
+from .planner import PlannedRound, parse_row_share, respond_when_planned
 from .questions import AskedQuestion, QuestionPlan, loss_to_json, redact_question
 from .releases import DRAWN, Answer, StoredModel
 from .renderer import MADE, collect_file_inputs, wait_for_drawing, wait_until_drawn
@@ -99,7 +99,7 @@ def plan_to_json(who: Visitor, question_plan: QuestionPlan) -> dict[str, Any]:
     earlier = question_plan.earlier_question
     return {
         "id": question_plan.id, "purpose": str(question_plan.question), "loss": loss_to_json(question_plan.loss),
-        "price": question_plan.price,
+        "price": question_plan.price, "share_of_rows": question_plan.plans.row_share,
         "turns": list(map(_round_to_json, question_plan.plans.rounds)), "notes": list(question_plan.notes),
         "left": remaining_to_json(question_plan.remaining), "affordable": question_plan.is_affordable,
         "asked": None if earlier is None else asked_question_to_json(who, earlier),
@@ -138,6 +138,9 @@ def _round_to_json(planned: PlannedRound) -> dict[str, Any]:
     return {
         "query": planned.query, "loss": loss_to_json(planned.loss), "made_by": planned.made_by,
         "error": planned.error if isfinite(planned.error) else None,
+        "relative_error": (
+            None if planned.relative_error is None or not isfinite(planned.relative_error) else planned.relative_error
+        ),
     }  # fmt: skip
 
 
@@ -176,6 +179,18 @@ class QuestionMessage(Loss):
         """
         require_plain(self.question)
         return self.question
+
+
+class PlanMessage(QuestionMessage):
+    """A question, its price, and a guess of the share of rows that pass its filter."""
+
+    share_of_rows: Number = Field(
+        default=None, description="Your guess of the share of rows that pass `where`, above 0 and at most 1."
+    )
+
+    def row_share(self) -> float | None:
+        """Return the share as a number; None if none was sent. Raises `ValueError` for other values."""
+        return None if self.share_of_rows is None else parse_row_share(str(self.share_of_rows))
 
 
 class ModelMessage(BaseModel):
@@ -323,10 +338,13 @@ def get_remaining(project: str, who: Who, services: Open) -> dict[str, Any]:
 
 
 @ROUTER.post("/projects/{project}/plan")
-async def plan_question(project: str, message: QuestionMessage, who: Who, services: Open) -> dict[str, Any]:
+async def plan_question(project: str, message: PlanMessage, who: Who, services: Open) -> dict[str, Any]:
     """The cost of a question and its expected error. Nothing is charged, and no record is read."""
     return await respond_when_planned(
-        lambda: plan_to_json(who, services.questions.plan(who, project, message.checked_question(), message.loss()))
+        lambda: plan_to_json(
+            who,
+            services.questions.plan(who, project, message.checked_question(), message.loss(), message.row_share()),
+        )
     )
 
 

@@ -11,8 +11,8 @@ from dpcurves.arguments import ArgumentError
 from .form_inputs import EXPRESSION, RANGE_METAVARS, RANGES, name_field
 from .forms import Form, Given
 
-PRICES = frozenset({"amount", "epsilon", "rho", "loss"})
-"""Arguments of errors about the price."""
+PLAN_FIELDS = {**dict.fromkeys(("amount", "epsilon", "rho", "loss"), "amount"), "share_of_rows": "share_of_rows"}
+"""Fields of a form that are no part of its question, by the argument of an error: the price and the share of rows."""
 RANGE_PARTS = frozenset({"lower", "upper", "width", "cells"})
 """Arguments of errors about a part of a range."""
 OPTION = re.compile(r"--([a-z][a-z-]*)")
@@ -57,8 +57,8 @@ def _find_field(form: Form, error: ArgumentError, values: Given) -> str:
     names = {field.name for field in form.fields}
     argument = error.argument.replace("-", "_")
     name = argument.partition(".")[0]
-    if name in PRICES:
-        return "amount"
+    if name in PLAN_FIELDS:
+        return PLAN_FIELDS[name]
     given = error.given
     typed = [
         name

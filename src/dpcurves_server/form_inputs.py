@@ -67,6 +67,7 @@ NAMES: Mapping[str, str] = {
     "event_value": "Value of an event", "censored_value": "Value of a censored record", "pos_label": "Positive value",
     "neg_label": "Negative value", "treated_value": "Value of the treated", "control_value": "Value of the others",
     "grid": "Range and cells", "bounds": "Range", "times": "Times and cells", "by": "Split by", "where": "Which rows?",
+    "share_of_rows": "Share of rows that pass",
     "x": "Horizontal column", "y": "Vertical column", "x_grid": "Horizontal range and cells",
     "y_grid": "Vertical range and cells", "second_grid": "Range and cells of the second score",
     "observed_grid": "Range and cells of outcomes", "entry": "Start of observation", "last": "Last time without event",

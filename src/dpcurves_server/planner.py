@@ -18,7 +18,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, fields, is_dataclass, replace
 from difflib import get_close_matches
 from hashlib import sha256
-from math import prod
+from math import nan, prod
 from typing import IO, Any, TypeVar, cast
 
 from fastapi.concurrency import run_in_threadpool
@@ -59,6 +59,24 @@ BUSY = "too many plans wait; try again in a minute"
 UNPLANNED = "the plan took too long, or the planning process ended; use fewer cells, or try again in a minute"
 
 
+def parse_row_share(text: str) -> float:
+    """Return a typed share of rows that pass a filter. Nothing is taken from the table.
+
+    Raises:
+        ValueError: the text is no number above 0 and at most 1.
+
+    >>> parse_row_share("0.2")
+    0.2
+    """
+    try:
+        share = float(text)
+    except ValueError:
+        share = nan
+    if not 0 < share <= 1:
+        raise InvalidArgument("share_of_rows", f"must be a number above 0 and at most 1, as in 0.1, got {text[:40]!r}")
+    return share
+
+
 @dataclass(frozen=True, slots=True)
 class PlannedRound:
     """A planned round.
@@ -68,12 +86,14 @@ class PlannedRound:
         loss: The privacy loss.
         made_by: The mechanism.
         error: Standard deviation of the noise, in records.
+        relative_error: The error as a share of the units, or of the typed share of them; None: their number is private.
     """
 
     query: str
     loss: PrivacyLoss
     made_by: str
     error: float
+    relative_error: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +106,7 @@ class PlannedRounds:
         notes: Notes to read before paying.
         columns: The columns that are read, in order.
         cells: The largest number of cells of a round.
+        row_share: The typed share of rows that pass the filter; None: no share was typed.
     """
 
     rounds: tuple[PlannedRound, ...]
@@ -93,6 +114,7 @@ class PlannedRounds:
     notes: tuple[str, ...]
     columns: tuple[str, ...]
     cells: int
+    row_share: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +128,7 @@ class PlanJob:
         dataset: The name of the dataset.
         columns: The declared columns.
         units: The public number of units.
+        row_share: A guess of the share of rows that pass the filter, as the analyst typed it; None: no guess.
     """
 
     question_json: Any
@@ -114,12 +137,15 @@ class PlanJob:
     dataset: str
     columns: tuple[Declared, ...]
     units: int | None
+    row_share: float | None = None
 
     @classmethod
-    def from_question(cls, question: Any, loss: PrivacyLoss, dataset: Dataset) -> PlanJob:
+    def from_question(
+        cls, question: Any, loss: PrivacyLoss, dataset: Dataset, row_share: float | None = None
+    ) -> PlanJob:
         """Return the job of planning a question about a dataset."""
         return cls(
-            question_to_json(question), loss, dataset.adjacency, dataset.name, dataset.columns, dataset.units
+            question_to_json(question), loss, dataset.adjacency, dataset.name, dataset.columns, dataset.units, row_share
         )  # fmt: skip
 
     def plan(self) -> PlannedRounds:
@@ -130,13 +156,18 @@ class PlanJob:
         """
         plans = plan_question(question_from_json(self.question_json), self.loss, self.adjacency)
         require_declared(plans, self.dataset, self.columns)
+        units = self.units if self.units is None else self.units * (self.row_share or 1)
         names = (column for plan in plans for axis in plan.query.input_axes for column in find_input_columns(axis))
         return PlannedRounds(
             tuple(
-                PlannedRound(type(plan.query).__name__, plan.loss, plan.made_by, float(plan.error)) for plan in plans
+                PlannedRound(
+                    type(plan.query).__name__, plan.loss, plan.made_by, float(plan.error),
+                    float(plan.error / plan.query.per_record_sensitivity) / units if units else None,
+                )
+                for plan in plans
             ),
-            tuple(plan_lines(plans, self.units)), plans.notes, tuple(dict.fromkeys(names)),
-            max(prod(plan.query.shape) for plan in plans),
+            tuple(plan_lines(plans, units)), plans.notes, tuple(dict.fromkeys(names)),
+            max(prod(plan.query.shape) for plan in plans), self.row_share,
         )  # fmt: skip
 
 

@@ -174,7 +174,14 @@ class Questions:
         self._archive, self._datasets, self._projects, self._call = archive, datasets, projects, notify
         self.planner = Planner()
 
-    def plan(self, who: Visitor, project: str, question_json: Mapping[str, Any], loss: PrivacyLoss) -> QuestionPlan:
+    def plan(
+        self,
+        who: Visitor,
+        project: str,
+        question_json: Mapping[str, Any],
+        loss: PrivacyLoss,
+        row_share: float | None = None,
+    ) -> QuestionPlan:
         """Plan a question for a project: its cost and expected error. Reads no records.
 
         Arguments:
@@ -182,6 +189,7 @@ class Questions:
             project: The project that would pay.
             question_json: The question as plain objects, as in study files.
             loss: The privacy loss.
+            row_share: A guess of the share of rows that pass the filter, to which the plan's errors are related.
 
         Raises:
             PlanPending: The question is large, and its plan is being made.
@@ -194,7 +202,9 @@ class Questions:
         question = align_with_schema(question_from_json(question_json), dataset.name, dataset.columns)
         loss = loss.as_single_release()
         Currency.require_countable(loss, loss)
-        plans = self.planner.plan(who.name, payer.name, question, PlanJob.from_question(question, loss, dataset))
+        plans = self.planner.plan(
+            who.name, payer.name, question, PlanJob.from_question(question, loss, dataset, row_share)
+        )
         request = request_id(Member(payer.name, who.name), dataset, question, loss)
         id, remaining = question_id(request, question), self._projects.remaining(who, project)
         earlier, published_answers = self._archive.read_snapshot(

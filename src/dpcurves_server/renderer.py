@@ -13,7 +13,7 @@ from base64 import b64encode
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from io import BytesIO
 from traceback import extract_tb
@@ -25,14 +25,14 @@ import pyarrow as pa
 from fastapi.concurrency import run_in_threadpool
 from pyarrow import parquet
 
-from dpcurves.arguments import ArgumentError
-from dpcurves.curves.bar_chart import BarChartQuestion
+from dpcurves.arguments import ArgumentError, InvalidArgument
 from dpcurves.curves.comparison import MEASURES
 from dpcurves.curves.question_json import declared_columns_to_json, question_from_json, question_to_json
 from dpcurves.curves.result import CurveWarning, IntervalResult, result_from_json
 from dpcurves.display import LANDSCAPE, format_number, headless_axes, made_up_data, svg_text
 from dpcurves.display.office import render_png
-from dpcurves.forecasts.expected_errors import KINDS
+from dpcurves.forecasts.expected_errors import find_forecast_kind
+from dpcurves.forecasts.filtered_rows import PASSES
 from dpcurves.ledger import Currency
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Neighbours
@@ -90,7 +90,7 @@ def collect_sketch_inputs(question_plan: QuestionPlan) -> Facts:
         "cells": question_plan.plans.cells,
         "rows": count_trial_rows(dataset), "is_counted": dataset.units is not None, "currency": account.currency.value,
         "adjacency": account.neighbours.value, "unit": account.unit.column,
-        "rows_per_unit": account.unit.records or None,
+        "rows_per_unit": account.unit.records or None, "row_share": question_plan.plans.row_share,
     }  # fmt: skip
 
 
@@ -158,20 +158,25 @@ SKETCH_KEY = b"public key of the noise in sketches"
 def _draw_sketch(facts: Facts, table: Any | None) -> Drawing:
     """Draw the question's answer on a public table, with noise of the planned scale from a public key.
 
+    With a typed share of rows, that share of the table's rows passes the filter, whatever their values.
+
     Formal guarantees: none is needed, because the table is public. The picture is marked as one of made-up data.
     """
     loss, unit = loss_from_text(**facts["loss"]), facts["unit"]
+    trial, question = _build_trial_table(facts, table), question_from_json(facts["question"])
+    if facts["row_share"] is not None and hasattr(question, "where"):
+        trial, condition = _choose_passing_rows(trial, facts["row_share"])
+        question = replace(question, where=condition)
     with (
         catch_warnings(action="ignore", category=CurveWarning),
         Session(
-            _build_trial_table(facts, table), budget=Currency(facts["currency"]).smallest_cap(loss),
+            trial, budget=Currency(facts["currency"]).smallest_cap(loss),
             adjacency=Neighbours(facts["adjacency"]), unit=unit or None,
             rows_per_unit=facts["rows_per_unit"] if unit else None,
             # reloading a page shows the same sketch; a seed would mark it as a release that is not private
             randomness=Randomness.from_key(SKETCH_KEY, "sketch"),
         ) as session,
     ):  # fmt: skip
-        question = question_from_json(facts["question"])
         curve = session.ask(question, loss)
         with made_up_data():
             return Drawing(to_standalone_svg(_render_sketch(question, curve, facts["cells"])))
@@ -188,9 +193,11 @@ def _render_sketch(question: Any, curve: Any, cells: int) -> str:
 
 def _describe_half_width(question: Any, curve: Any) -> str:
     """Describe the half width of the sketch's band or intervals; "" if forecasts do not support the question."""
-    kind = KINDS.get(type(question))
-    has_groups = getattr(question, "by", None) is not None and not isinstance(question, BarChartQuestion)
-    if kind is None or kind.half_width is None or has_groups:
+    try:
+        kind = find_forecast_kind(question)
+    except InvalidArgument:
+        return ""
+    if kind.half_width is None:
         return ""
     half = kind.half_width(curve, False)
     return f"95% for these records: ± {format_number(half, half)}, {kind.interval_label}"
@@ -227,6 +234,15 @@ def _build_trial_table(facts: Facts, table: Any | None) -> Any:
     if not unit or unit in trial.column_names:
         return trial
     return trial.append_column(unit, pa.array(np.arange(trial.num_rows)))  # each row is a unit
+
+
+def _choose_passing_rows(trial: Any, share: float) -> tuple[Any, str]:
+    """Return the table with a column that is 1 for a share of its rows, evenly spread, and the condition that it is."""
+    name = PASSES
+    while name in trial.column_names:
+        name += "*"
+    ends = np.floor(np.arange(trial.num_rows + 1) * share)
+    return trial.append_column(name, pa.array(np.diff(ends))), f'"{name}" = 1'
 
 
 def _repeat_rows(table: Any, facts: Facts) -> Any:

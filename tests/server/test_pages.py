@@ -58,6 +58,7 @@ TYPED = {
 }
 PLAN = {"column": "delay", "grid": "-60:600:66", "amount": "0.25"}
 HERE = "/projects/delays/ask/histogram"
+SHARE = "Share of rows that pass: must be a number above 0 and at most 1, as in 0.1"
 
 
 class Browser:
@@ -199,6 +200,8 @@ def test_a_sketch_is_drawn_from_public_columns_and_says_that_it_is_of_made_up_da
     assert (status, text[:40]) == (200, '<svg xmlns="http://www.w3.org/2000/svg" ')
     assert ("made-up data" in text, "SEEDED" in text) == (True, False)
     assert re.search(r"95% for these records: ± [\d.]+, each cell, simultaneously", text)
+    survival = "/projects/delays/ask/survival/sketch.svg?time=delay&event=late&grid=0:600:60&amount=0.25"
+    assert "95% for these records: ± " in site.browser("ann").get(survival)[1]
 
 
 ASK = r'<button class="main" name="do" value="ask"( disabled)?>([^<]*)</button>'
@@ -470,9 +473,17 @@ def test_rows_are_chosen_and_columns_derived_in_each_form(site: Pages) -> None:
     status, sketch = ann.get(unescape(place))
     assert (status, "made-up data" in sketch) == (200, True)
     assert "where late = 1" in unescape(re.sub("<[^>]+>", "", sketch))
+    status, text, _ = ann.post(HERE, **{**typed, "share_of_rows": "0.25"})
+    relative = [re.findall(r'<td class="number">([\d.]+)%</td>', page) for page in (text, ann.post(HERE, **typed)[1])]
+    assert (status, float(relative[0][0])) == (200, pytest.approx(4 * float(relative[1][0]), abs=1e-3))
+    assert "Share of the rows that pass" in text
+    (place,) = re.findall(r'src="([^"]*sketch[.]svg[^"]*)"', text)
+    assert "passes the filter" in ann.get(unescape(place))[1]
     status, text, place = ann.post("/projects/delays/ask/cdf", **{"column.expression": "delay * 2", "amount": "0.25"})
     assert "distribution function of delay * 2" in unescape(text)
     for field, wrong, rule in (
+        ("share_of_rows", "1.5", f"{SHARE}, got '1.5'"),
+        ("share_of_rows", "a tenth", f"{SHARE}, got 'a tenth'"),
         ("where", "dely > 5", "Which rows?: 'flights' declares no column 'dely'; the nearest is 'delay'"),
         ("where", "late > 'x'", "Which rows?: late > 'x': "),
         ("where", "delay > 5 LIMIT 3", "Which rows?: "),

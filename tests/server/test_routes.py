@@ -144,6 +144,22 @@ def test_an_auditor_sees_what_was_asked_and_handed_in_and_not_by_whom(site: Site
         assert set(told["aud"]) == {None}
 
 
+def test_a_plan_relates_its_error_to_the_share_of_rows_that_was_typed(site: Site) -> None:
+    path, filtered = site.path("/projects/{project}/plan"), {**HISTOGRAM, "where": "late = 1"}
+    for share, passing in ((None, ROWS), ("0.1", ROWS / 10), (1, ROWS)):
+        message = {**ASKED, "question": filtered} | ({} if share is None else {"share_of_rows": share})
+        plan = site.ask("ann", "POST", path, message).json
+        assert plan["share_of_rows"] == (None if share is None else float(share))
+        (turn,) = plan["turns"]
+        assert turn["relative_error"] == pytest.approx(turn["error"] / passing)
+    for wrong in ("0", 1.5, "a tenth", "nan", ""):
+        answer = site.ask("ann", "POST", path, {**ASKED, "question": filtered, "share_of_rows": wrong})
+        assert answer.status == 400
+        assert answer.json["error"].startswith("share_of_rows: must be a number above 0 and at most 1, as in 0.1, got ")
+    asking = site.path("/projects/{project}/questions")
+    assert site.ask("ann", "POST", asking, {**ASKED, "share_of_rows": "0.1"}).status == 400  # for plans alone
+
+
 @pytest.mark.parametrize("ending", ["json", "svg", "csv", "html"])
 def test_a_release_is_there_in_each_form_under_a_policy_that_runs_nothing(site: Site, ending: str) -> None:
     heard = site.ask("ann", "GET", f"{PREFIX}/releases/{site.answer}.{ending}")

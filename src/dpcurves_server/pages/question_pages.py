@@ -21,6 +21,7 @@ from dpcurves_parties.serving.messages import ProtocolError
 from ..form_errors import FormError, describe_form_error
 from ..form_inputs import MOST_FORM_CELLS, build_inputs, complete_fields, split_ranges
 from ..forms import Form, Given
+from ..planner import parse_row_share
 from ..projects import Project
 from ..questions import AskedQuestion, QuestionPlan, State, redact_question
 from ..releases import DRAWN, Answer
@@ -43,6 +44,8 @@ AMOUNT = "amount"
 """The form field of the price."""
 DO = "do"
 """The form field of the pressed button."""
+SHARE = "share_of_rows"
+"""The form field of the guessed share of rows that pass the filter, on which plans and sketches depend."""
 SEEN = "seen"
 """The form field of the plan that the analyst saw."""
 OWN = frozenset({CSRF, DO, SEEN})
@@ -147,7 +150,8 @@ def submit_form(visit: Visit) -> Response:
     project, form = _find_project_and_form(visit)
     try:
         question_json, loss = _parse_form(visit, project, form, visit.form)
-        question_plan = visit.services.questions.plan(visit.visitor, project.name, question_json, loss)
+        row_share = _find_row_share(visit.form)
+        question_plan = visit.services.questions.plan(visit.visitor, project.name, question_json, loss, row_share)
         if visit.form_value(DO) == "ask" and visit.form_value(SEEN) in ("", _format_plan(question_plan)):
             question = visit.services.questions.ask(visit.visitor, project.name, question_json, loss)
             return redirect_to("questions", question.id)
@@ -165,7 +169,8 @@ def show_plan(visit: Visit) -> Response:
     question_plan, form_error = None, None
     try:
         question_json, loss = _parse_form(visit, project, form, visit.form)
-        question_plan = visit.services.questions.plan(visit.visitor, project.name, question_json, loss)
+        row_share = _find_row_share(visit.form)
+        question_plan = visit.services.questions.plan(visit.visitor, project.name, question_json, loss, row_share)
     except ProtocolError:
         raise
     except ArgumentError as error:
@@ -188,7 +193,8 @@ def show_sketch(visit: Visit) -> Response:
     """Picture of a question's sketch."""
     project, form = _find_project_and_form(visit)
     question_json, loss = _parse_form(visit, project, form, visit.query)
-    question_plan = visit.services.questions.plan(visit.visitor, project.name, question_json, loss)
+    row_share = _find_row_share(visit.query)
+    question_plan = visit.services.questions.plan(visit.visitor, project.name, question_json, loss, row_share)
     synthetic = visit.services.synthetic.find(visit.visitor, question_plan.dataset.name, question_plan.dataset.version)
     facts, studio = collect_sketch_inputs(question_plan), visit.services.studio
     drawing = studio.find(facts, synthetic)
@@ -224,6 +230,14 @@ def _parse_form(visit: Visit, project: Project, form: Form, values: Given) -> tu
         form.build_question(typed, visit.services.models.index_by_name(visit.visitor, project.name))
     )
     return question_json, parse_price(AMOUNT, dataset.account.currency, "".join(values.get(AMOUNT, ())).strip())
+
+
+def _find_row_share(values: Given) -> float | None:
+    """Return the typed share of rows that pass the filter; None if none was typed. Raises `ValueError` for other texts
+    than shares.
+    """
+    text = "".join(values.get(SHARE, ())).strip()
+    return parse_row_share(text) if text else None
 
 
 def _form_error(visit: Visit, form: Form, error: ArgumentError, values: Given) -> FormError:
@@ -295,7 +309,7 @@ def _plan_context(visit: Visit, question_plan: QuestionPlan, form: Form) -> dict
     )
     return {
         "words": _format_plan(question_plan), "notes": question_plan.notes, "free": tuple(free_answers.values()),
-        "turns": question_plan.plans.lines,
+        "turns": question_plan.plans.lines, "row_share": question_plan.plans.row_share,
         "too_much": _budget_message(question_plan),
         "price": question_plan.dataset.account.currency.price(question_plan.loss), "cost": _format_cost(question_plan),
         "sketch": f"/projects/{path}?{urlencode(fields, doseq=True)}",
