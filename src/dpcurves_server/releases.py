@@ -87,6 +87,11 @@ class Answer:
         return self.stored_svg or render_svg(self.load_curve())
 
     @property
+    def picture_text(self) -> str:
+        """The picture in words, for readers who cannot see it; empty until it is drawn."""
+        return display.read_alternative_text(self.stored_svg)
+
+    @property
     def csv(self) -> str:
         """The table with interval bounds, stored or computed now."""
         return self.stored_csv or render_csv(self.load_curve())

@@ -29,7 +29,7 @@ from dpcurves.arguments import ArgumentError, InvalidArgument
 from dpcurves.curves.comparison import MEASURES
 from dpcurves.curves.question_json import declared_columns_to_json, question_from_json, question_to_json
 from dpcurves.curves.result import CurveWarning, IntervalResult, result_from_json
-from dpcurves.display import LANDSCAPE, format_number, headless_axes, made_up_data, svg_text
+from dpcurves.display import LANDSCAPE, format_number, headless_axes, made_up_data, read_alternative_text, svg_text
 from dpcurves.display.office import render_png
 from dpcurves.forecasts.expected_errors import find_forecast_kind
 from dpcurves.forecasts.filtered_rows import PASSES
@@ -79,6 +79,11 @@ class Drawing:
     verdict: str = ""
     differs: bool | None = None
     file: str = ""
+
+    @property
+    def picture_text(self) -> str:
+        """The picture in words, for readers who cannot see it."""
+        return read_alternative_text(self.svg)
 
 
 def collect_sketch_inputs(question_plan: QuestionPlan) -> Facts:

@@ -1,4 +1,7 @@
-"""Twelve kinds of results show the same numbers in Python, CSV, workbook, terminal, HTML and the server's facts."""
+"""Twelve kinds of results show the same numbers in Python, CSV, workbook, terminal, HTML and the server's facts.
+
+Their pictures in a browser and the texts that replace these have the numbers of the description.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from io import BytesIO, StringIO
 from typing import Any
 from xml.etree import ElementTree
 
+import matplotlib as mpl
 import numpy as np
 import pytest
 
@@ -18,6 +22,7 @@ import dpcurves as dp
 from dpcurves import display
 from dpcurves.cli.output import IntervalSettings
 from dpcurves.cli.released import SavedResultView
+from dpcurves.display.layout import COLORBAR, STATEMENT
 
 RECORDS = 3000
 LOSS = dp.PrivacyLoss.pure(2)
@@ -177,6 +182,82 @@ def test_all_media_show_the_same_numbers(results: dict[str, Any], kind: str) -> 
             assert cell_texts == list(shown)
             require_shown(cell_texts, exact_cells, f"{kind}, page, {title}")
     assert len(main) == sum(bool(described.title) and not described.is_detail for described in tables)
+
+
+def read_panels(svg: str) -> list[list[tuple[float, float]]]:
+    """Points of the paths and markers of each panel of an SVG, in its pixels; the first are the panel's corners."""
+    root = ElementTree.fromstring(svg)
+    shapes = {path.get("id"): path.get("d", "") for path in root.iter("path") if path.get("id")}
+    panels = []
+    for group in root.iter("g"):
+        if not re.fullmatch(r"\S+-axes_\d+", group.get("id", "")):
+            continue
+        points: list[tuple[float, float]] = []
+        for element in group.iter():
+            x, y = float(element.get("x", 0)), float(element.get("y", 0))
+            outline = element.get("d", "") or shapes.get(element.get("href", "#")[1:], "")
+            points += [(x, y)] * (element.tag == "use")  # of a marker, which is drawn around the point
+            points += [(x + float(a), y + float(b)) for a, b in re.findall(r"[ML] (\S+) (\S+)", outline)]
+        panels.append(points)
+    return panels
+
+
+def list_described_points(mark: Any) -> np.ndarray:
+    """Points of a mark of a description, (points, 2)."""
+    rows = {name: np.array(values, dtype=float) for name, values in mark.columns.items()}
+    ends = [("x", "lower"), ("x", "upper")] if mark.type == "region" else [("x", "y")]
+    ends = ends[1:] if mark.type == "region" and len(set(mark.columns["lower"])) == 1 else ends  # not at each step
+    ends += [("x_end", "y_end")] if "x_end" in rows else []
+    points = np.concatenate([np.column_stack([rows[x], rows[y]]) for x, y in ends])
+    return points[np.isfinite(points).all(axis=1)]
+
+
+@pytest.mark.parametrize("kind", QUESTIONS)
+def test_a_browser_draws_and_a_text_says_the_numbers_of_the_description(results: dict[str, Any], kind: str) -> None:
+    axes = display.set_title(results[kind].plot_headless(), results[kind]._title())
+    picture = display.describe_picture(axes)
+    with mpl.rc_context({"path.simplify": False}):
+        svg = display.svg_text(axes)
+    shown = [ax.axison and ax.get_label() not in (COLORBAR, STATEMENT) for ax in axes.figure.axes]
+    drawn = [points for points, is_panel in zip(read_panels(svg), shown, strict=True) if is_panel]
+    pairs, described = [], 0
+    for panel, points in zip(picture.panels, drawn, strict=True):
+        corners = np.array(points[:4])
+        left, right, top, bottom = *np.sort(corners[:, 0])[[0, -1]], *np.sort(corners[:, 1])[[0, -1]]
+        for mark in panel.marks:
+            if mark.type in ("texts", "cells"):  # cells are an image
+                continue
+            numbers = list_described_points(mark)
+            (x0, x1), (y0, y1) = panel.x.limits, panel.y.limits
+            lowest, highest = np.sort([panel.x.limits, panel.y.limits]).T
+            inside = numbers[((numbers >= lowest) & (numbers <= highest)).all(axis=1)]
+            x = left + (inside[:, 0] - x0) / (x1 - x0) * (right - left)
+            y = bottom - (inside[:, 1] - y0) / (y1 - y0) * (bottom - top)
+            distances = np.abs(np.array(points)[None] - np.column_stack([x, y])[:, None]).max(axis=2).min(axis=1)
+            assert distances.max(initial=0.0) < 1e-3, (mark.type, mark.name)  # pixels
+            described += len(inside)
+            pairs.append(numbers)
+    assert described >= 10 or kind == "contingency"
+    # the text says points of the marks, to its last digit
+    text = unescape(re.match(r'<svg role="img" aria-label="([^"]*)"', svg)[1])  # type: ignore[index]
+    assert text == picture.to_text() == display.read_alternative_text(svg)
+    assert text.startswith(f"{results[kind]._title().rstrip('.')}.") or kind == "contingency"
+    said = re.findall(r"(?<![\w.])(-?[\d.,]+)(?: to (-?[\d.,]+))? at (-?[\d.,]*\d)(?=[;.]|$)", text)
+    assert len(said) > 5 or kind in ("contingency", "scores", "summary by ward")
+    every = np.concatenate(pairs) if pairs else np.zeros((0, 2))
+    for low, high, place in said:
+        ((at, step),) = numbers_in(place)
+        for (number, unit), *_ in (list(numbers_in(end)) for end in (low, high) if end):
+            near = np.abs(every - [at, number]) <= [step, unit]
+            flat = np.abs(every - [number, at]) <= [unit, step]
+            assert (near.all(axis=1) | flat.all(axis=1)).any(), (kind, low, high, place)
+
+
+def test_the_picture_of_a_workbook_has_its_text(results: dict[str, Any]) -> None:
+    axes = results["quantiles"].plot_headless()
+    with zipfile.ZipFile(BytesIO(results["quantiles"].to_workbook(axes))) as files:
+        drawing = unescape(files.read("xl/drawings/drawing1.xml").decode())
+    assert f'descr="{display.describe_picture(axes).to_text()}"' in drawing
 
 
 def test_results_by_group_list_their_numbers_by_group(results: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ from .canvas import (
     Shade,
     describe_interval,
     headless_axes,
+    read_alternative_text,
     save_axes,
     save_figure,
     set_legend_title,
@@ -89,7 +90,7 @@ from .office import (
     suppress_rows,
     unescape_formula,
 )
-from .picture_description import PictureDescription, describe_picture, save_picture
+from .picture_description import PictureDescription, describe_in_words, describe_picture, save_picture
 from .result_tables import (
     Bound,
     CellFormat,
@@ -188,6 +189,7 @@ __all__ = [
     "curve_schema",
     "curve_table",
     "describe_columns",
+    "describe_in_words",
     "describe_interval",
     "describe_mechanism",
     "describe_picture",
@@ -240,6 +242,7 @@ __all__ = [
     "mean_band_width",
     "name_label_columns",
     "parse_curve",
+    "read_alternative_text",
     "render_report",
     "render_table_summary",
     "require_workbooks",

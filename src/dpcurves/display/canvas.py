@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from hashlib import sha256
-from html import escape
+from html import escape, unescape
 from io import StringIO
 from math import floor
 from os import PathLike
@@ -627,8 +627,13 @@ def save_axes(ax: Axes, place: str | PathLike[str] | IO[bytes], ending: str, dot
 
 
 def svg_text(ax: Axes) -> str:
-    """Return the figure of `ax` as an inline SVG element: text stays text, and nothing is loaded from elsewhere."""
+    """Return the figure of `ax` as an inline SVG element: text stays text, and nothing is loaded from elsewhere.
+
+    Its alternative text is that of its description.
+    """
     from matplotlib import rc_context
+
+    from .picture_description import describe_in_words
 
     translate_figure(ax)
     buffer = StringIO()
@@ -639,9 +644,19 @@ def svg_text(ax: Axes) -> str:
     # Text of other scripts turns no text beside it.
     svg = _strip_preamble(buffer.getvalue()).replace("<text ", '<text unicode-bidi="isolate" ')
     svg = prefix_ids(svg, f"p{sha256(svg.encode()).hexdigest()[:8]}")
-    words = escape(f"{ax.get_ylabel()} {translate('against')} {ax.get_xlabel()}")
+    words = escape(" ".join(describe_in_words(ax).split()))
     facts = f'role="img" aria-label="{words}" style="stroke-linejoin: round; stroke-linecap: butt"'
     return svg.replace("<svg", f"<svg {facts}", 1)
+
+
+def read_alternative_text(svg: str) -> str:
+    """Return the alternative text of an SVG element that `svg_text` made; empty for another text.
+
+    >>> read_alternative_text('<svg role="img" aria-label="a &lt; b" width="1"/>')
+    'a < b'
+    """
+    match = re.match(r'<svg [^>]*?aria-label="([^"]*)"', svg)
+    return unescape(match[1]) if match else ""
 
 
 def prefix_ids(markup: str, prefix: str) -> str:

@@ -293,12 +293,13 @@ def _write_text(
 
 def _insert_picture(sheet: Any, row: int, width: float, picture: Axes) -> int:
     """Insert a plot as wide as the columns, at most 620 pixels; return the row below it."""
+    from .picture_description import describe_in_words
+
     inches = picture.figure.get_figure(root=True).get_size_inches()
     pixels = min(620.0, 7 * width)
     scale = pixels / (96 * inches[0])  # pixels per inch of a sheet
-    sheet.insert_image(
-        row, 0, "picture.png", {"image_data": BytesIO(render_png(picture)), "x_scale": scale, "y_scale": scale}
-    )
+    image = {"image_data": BytesIO(render_png(picture)), "x_scale": scale, "y_scale": scale}
+    sheet.insert_image(row, 0, "picture.png", {**image, "description": describe_in_words(picture)})
     return row + ceil(float(pixels * inches[1] / inches[0] / 20)) + 1  # pixels of a row
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from os import PathLike
 from pathlib import Path as FilePath
 from typing import Any, Literal, cast
@@ -27,10 +27,11 @@ from matplotlib.path import Path
 from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, ScalarFormatter
 
+from ..translation import current_reader, translate
 from .artists import DateFormatter, Footnote, PlainFormatter
-from .canvas import GREY, find_title, save_figure
+from .canvas import GREY, find_title, save_figure, translate_figure
 from .layout import COLORBAR
-from .numerals import IN_UTC
+from .numerals import IN_UTC, format_number
 
 VERSION = 1
 """Version number of the form of descriptions."""
@@ -139,18 +140,38 @@ class PictureDescription:
         """Return the description as JSON text with a version number; infinite numbers are null."""
         return json.dumps({"picture": VERSION, **_to_plain(asdict(self))}, allow_nan=False)
 
+    def to_text(self) -> str:
+        """Return the picture in words for readers who cannot see it: title, axes, and numbers of each curve and band.
+
+        A curve has its numbers at five of its points, a band at three, and other marks at their first six rows. The
+        statement is left out, because pages show it as text. The text is in the language of `use_language`.
+
+        >>> import dpcurves as dp
+        >>> sizes = dp.bar_chart(["a", "b"] * 500, categories=["a", "b"], epsilon=99, adjacency=dp.REPLACE_ONE)
+        >>> sizes.describe_picture(population=False).to_text().partition(" 95%")[0]
+        'Records by value. 500 at a; 500 at b; 0 at other.'
+        """
+        sentences, headings = [self.title], {"", self.title.casefold()}
+        for panel in self.panels:
+            axes = f" {translate('against')} ".join(filter(None, (panel.y.label, panel.x.label)))
+            if axes.casefold() in headings:  # as in the panels before, or in the title
+                axes = ""
+            headings.add(axes.casefold())
+            sentences += [panel.title, axes, *_describe_marks(panel, self.legend_title)]
+        return " ".join(f"{sentence.rstrip('.')}." for sentence in sentences if sentence)
+
     def list_curves(self) -> list[str]:
         """Return the names of the curves, in the order in which they are drawn."""
         return list(dict.fromkeys(mark.curve for panel in self.panels for mark in panel.marks if mark.curve))
 
 
 def describe_picture(ax: Axes) -> PictureDescription:
-    """Return the description of the picture that `ax` is a part of, without laying it out.
+    """Return the description of the picture that `ax` is a part of, in the reader's language, without laying it out.
 
     Raises:
         TypeError: the picture has an artist of a class that descriptions do not have.
     """
-    figure = ax.figure.get_figure(root=True)
+    figure = translate_figure(ax).figure.get_figure(root=True)
     drawn = [axes for axes in figure.axes if axes.get_label() != COLORBAR]
     footnotes = [note for note in map(Footnote.from_axes, drawn) if note is not None]
     panels = [axes for axes in drawn if _has_marks(axes)]
@@ -164,6 +185,149 @@ def describe_picture(ax: Axes) -> PictureDescription:
         next(filter(None, legend_titles), ""),
         tuple(dict.fromkeys(line for note in footnotes for line in note.list_statements())),
     )
+
+
+def describe_in_words(ax: Axes) -> str:
+    """Return the alternative text of the picture that `ax` is a part of: see `PictureDescription.to_text`.
+
+    Only the labels of the axes describe a picture with artists that this package does not draw.
+    """
+    try:
+        return describe_picture(ax).to_text()
+    except TypeError:
+        return f"{_join_lines(ax.get_ylabel())} {translate('against')} {_join_lines(ax.get_xlabel())}"
+
+
+MOST_MARKS = 8
+"""Marks of a panel that a text describes: more would not be listened to."""
+
+
+def _describe_marks(panel: PicturePanel, legend_title: str) -> Iterator[str]:
+    """Yield sentences with the numbers of the marks of a panel."""
+    for mark in _select_marks(panel)[:MOST_MARKS]:
+        numbers = "; ".join(_list_numbers(panel, mark))
+        curve = f"{legend_title} {mark.curve}" if legend_title and mark.curve else mark.curve
+        if numbers:
+            yield ": ".join(dict.fromkeys(filter(None, (curve, "" if mark.name == mark.curve else mark.name, numbers))))
+
+
+def _select_marks(panel: PicturePanel) -> list[PictureMark]:
+    """Return the marks that a text describes: curves, points and bars first, then bands with the names of the first
+    curve's; no reference lines, outlines, ends of intervals, or sizes of groups, which have a scale of their own."""
+    marks = [mark for mark in panel.marks if mark.color != GREY and mark.type != "texts"]
+    lines = [mark for mark in marks if mark.type == "line" and (mark.name or len(set(mark.columns["y"])) > 1)]
+    bars = [mark for mark in marks if mark.type == "rectangles" and not any(_get_base(panel, mark))]
+    cells = [mark for mark in marks if mark.type == "cells"]
+    drawn = [_list_points(mark) for mark in lines]
+    points = [
+        mark for mark in marks
+        if mark.type == "points" and not mark.style.endswith(("tick", "dash")) and (mark.name or not bars)
+        and not any(_list_points(mark) <= line for line in drawn)
+    ]  # fmt: skip
+    lowest = min((y for mark in (*lines, *points) for _, y in _list_points(mark)), default=0.0)
+    bands = [mark for mark in marks if mark.type in ("region", "intervals") and _is_band(mark, lowest)]
+    names = dict[str, list[str]]()
+    for number, mark in enumerate(bands):
+        names.setdefault(mark.curve, []).append(mark.name)
+        place, first = len(names[mark.curve]) - 1, next(iter(names.values()))
+        if not mark.name and place < len(first):
+            bands[number] = replace(mark, name=first[place])
+    return [*lines, *points, *bars, *cells, *bands]
+
+
+def _list_points(mark: PictureMark) -> set[tuple[Any, Any]]:
+    """Return the points of a line or of points that are not in a gap."""
+    pairs = zip(mark.columns["x"], mark.columns["y"], strict=True)
+    return {(x, y) for x, y in pairs if x is not None and y is not None and np.isfinite([x, y]).all()}
+
+
+def _is_band(mark: PictureMark, lowest: float) -> bool:
+    """Return whether a region or intervals are a band: they have a name or a curve, and are not all below everything
+    else, as sizes of groups are."""
+    if mark.type == "region":
+        return bool(mark.name or len(set(mark.columns["lower"])) > 1)
+    ends = np.array([mark.columns["y"], mark.columns["y_end"]], dtype=float)
+    return bool(mark.name or mark.curve) and not ends.max(initial=-np.inf) < min(lowest, 0.0)
+
+
+def _get_base(panel: PicturePanel, mark: PictureMark) -> Sequence[Any]:
+    """Return where bars begin, along the axis of their numbers."""
+    return mark.columns["x" if panel.y.values == "names" else "y"]
+
+
+def _list_numbers(panel: PicturePanel, mark: PictureMark) -> Iterator[str]:
+    """Yield numbers of a mark with their place: of a line at five positions, of a region at three, of other marks at
+    up to six rows."""
+    columns = {name: np.array([np.nan if value is None else value for value in values], dtype=float)
+               for name, values in mark.columns.items()}  # fmt: skip
+    if mark.type == "cells":
+        shown = columns["value"][np.isfinite(columns["value"])]
+        if len(shown):
+            yield translate(f"{len(shown):,} cells, from {format_number(shown.min())} to {format_number(shown.max())}")
+    elif mark.type == "line" and not panel.y.label and len(set(mark.columns["y"])) == 1:  # an interval of x
+        low, high = (_format_position(panel.x, end) for end in (np.nanmin(columns["x"]), np.nanmax(columns["x"])))
+        yield translate(f"{low} to {high}")
+    elif mark.type in ("line", "region"):
+        ends = ("lower", "upper") if mark.type == "region" else ("y",)
+        for row in _choose_rows(panel.x, columns["x"], columns[ends[-1]], 3 if mark.type == "region" else 5):
+            numbers = [_format_position(panel.y, columns[name][row]) for name in ends]
+            yield _place_numbers(numbers, _format_position(panel.x, columns["x"][row]))
+    else:
+        is_equal = {name: mark.columns[name] == mark.columns.get(f"{name}_end") for name in ("x", "y")}
+        is_upright = mark.type == "intervals" and is_equal["x"] and not is_equal["y"]
+        lies_across = _lies_across(panel) and not is_upright
+        places, numbers, place_axis, number_axis = ("y", "x", panel.y, panel.x) if lies_across else (
+            "x", "y", panel.x, panel.y
+        )  # fmt: skip
+        for row in range(min(len(columns["x"]), 6)):
+            place = np.mean([columns[name][row] for name in (places, f"{places}_end") if name in columns])
+            ends = [columns[name][row] for name in (numbers, f"{numbers}_end") if name in columns]
+            if mark.type == "rectangles":  # from the axis to the number
+                ends = ends[1:]
+            if np.isfinite([place, *ends]).all():
+                shown = [_format_position(number_axis, end) for end in ends]
+                yield _place_numbers(shown, _format_position(place_axis, float(place)))
+
+
+def _lies_across(panel: PicturePanel) -> bool:
+    """Return whether a panel has its numbers along x: beside names, or as intervals that lie flat."""
+    flat = [
+        mark.columns["y"] == mark.columns["y_end"] for mark in panel.marks
+        if mark.type == "intervals" and mark.columns["x"] != mark.columns["x_end"]
+    ]  # fmt: skip
+    return panel.y.values == "names" or (panel.x.values != "names" and bool(flat) and all(flat))
+
+
+def _choose_rows(axis: PictureAxis, x: Any, y: Any, positions: int) -> list[int]:
+    """Return rows of a line near positions that divide the visible part of an axis evenly, the last of equal `x`."""
+    low, high = sorted(axis.limits)
+    rows = np.flatnonzero(np.isfinite(y) & (x >= low) & (x <= high))
+    if not len(rows):
+        return []
+    scale = np.log if axis.scale == "log" else np.asarray
+    ends = scale(np.array([x[rows].min(), x[rows].max()]))
+    wanted = np.linspace(*ends, positions)
+    nearest = np.abs(scale(x[rows])[None, :] - wanted[:, None])
+    last = len(rows) - 1 - np.argmin(nearest[:, ::-1], axis=1)
+    return list(dict.fromkeys(rows[last].tolist()))
+
+
+def _place_numbers(numbers: Sequence[str], place: str) -> str:
+    """Return one number, or both ends of an interval, with the place where they are, in the reader's language."""
+    interval = " to ".join(dict.fromkeys(numbers))
+    return translate(f"{interval} at {place}")
+
+
+def _format_position(axis: PictureAxis, value: float) -> str:
+    """Return a position on an axis as its ticks would show it: a number in the unit of the label, a date, or a name."""
+    if axis.values == "names":
+        nearest = int(np.argmin(np.abs(np.asarray(axis.ticks) - value)))
+        return str(axis.names[nearest])
+    if axis.values in ("days", "seconds"):
+        seconds = value * (86_400 if axis.values == "days" else 1)
+        text = str(np.datetime64(round(seconds), "s")).replace("T", " ")
+        return text[:10] if axis.values == "days" else text[:16]
+    return format_number(value / axis.unit_factor)
 
 
 def save_picture(ax: Axes, path: str | PathLike[str]) -> None:
@@ -211,7 +375,9 @@ def _describe_axis(axis: Axis, label: str, limits: tuple[float, float]) -> Pictu
     if isinstance(axis.get_major_locator(), FixedLocator) and not isinstance(formatter, ScalarFormatter):
         ticks = [float(tick) for tick in axis.get_majorticklocs()]
         names = [_join_lines(text) for text in formatter.format_ticks(ticks)]
-        values = "numbers" if [f"{tick:g}" for tick in ticks] == names else "names"
+        reader = current_reader()
+        numbers = [f"{tick:g}" if reader is None else reader.format_value(f"{tick:g}") for tick in ticks]
+        values = "numbers" if numbers == names else "names"
     elif isinstance(formatter, DateFormatter):
         values = "seconds" if label.endswith(f"{IN_UTC})") else "days"
     factor = formatter.unit_factor if isinstance(formatter, PlainFormatter) else 1.0

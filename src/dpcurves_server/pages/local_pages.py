@@ -376,7 +376,8 @@ def _render_answer(visit: Visit, **facts: Any) -> Response:
     context: Mapping[str, Any] = {"published": "", "wrong": "", "folder": _usual_folder(visit), **facts}
     return visit.render(
         "try_release.html", 400 if context["wrong"] else 200, asked=answer.asked_question, facts=answer.facts,
-        drawn=answer.is_drawn, python=copies.write_python(), command=command, has_readings=bool(curves),
+        drawn=answer.is_drawn, picture_text=answer.picture_text,
+        python=copies.write_python(), command=command, has_readings=bool(curves),
         readings=readings, misread=misread, given=visit.query, **context,
     )  # fmt: skip
 

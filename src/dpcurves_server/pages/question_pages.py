@@ -374,7 +374,7 @@ def show_release(visit: Visit) -> Response:
         "release.html", asked=question, facts=answer.facts, published_at=answer.published_at, may_publish=can_publish,
         comparison=comparison, statement="" if synthetic is None else synthetic.statement,
         may_compare=NO_SYNTHETIC if can_compare else "", python=_python_example(question, visit.host),
-        drawn=answer.is_drawn,
+        drawn=answer.is_drawn, picture_text=answer.picture_text,
     )  # fmt: skip
 
 
@@ -386,6 +386,7 @@ def show_figure(visit: Visit) -> Response:
         asked=redact_question(visit.visitor, answer.asked_question),
         facts=answer.facts,
         drawn=answer.is_drawn,
+        picture_text=answer.picture_text,
     )
 
 
