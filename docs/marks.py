@@ -114,7 +114,7 @@ def count_pages() -> Iterator[Row]:
 
 def run_tests(measure: str, arguments: tuple[str, ...]) -> Iterator[Row]:
     """Yield the number of tests that failed, and for tables that were tried their clicks and seconds."""
-    command = [sys.executable, "-m", "pytest", "-q", "-s", "-m", "reproduction or not reproduction", *arguments]
+    command = [sys.executable, "-m", "pytest", "-s", "-m", "reproduction or not reproduction", *arguments]
     printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
     outcomes = {word: int(number) for number, word in OUTCOMES.findall(printed.splitlines()[-1] if printed else "")}
     passed, failed = outcomes.get("passed", 0), outcomes.get("failed", 0) + outcomes.get("error", 0)
