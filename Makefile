@@ -15,7 +15,7 @@ WANTED  := --constraint constraints.txt --editable '.[all]' --group dev
 # numba, BLAS and DuckDB take all cores as they are; pytest shares them between four workers, for some wait.
 PYTEST  := $(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder -m "not reproduction"
 
-.PHONY: checked simulate demo demo-federated demo-local demo-pairs demo-server demo-sites demo-stream demo-warehouse test lint types contracts docs site examples unit site-check flower nvflare dbt r-check screenshots house exercise versions package release tag pictures bench bench-accuracy expected-errors audit self-audit crash papers format constraints pins clean
+.PHONY: checked simulate demo demo-federated demo-local demo-pairs demo-server demo-sites demo-stream demo-warehouse test lint types contracts docs site examples unit site-check marks flower nvflare dbt r-check screenshots house exercise versions package release tag pictures bench bench-accuracy expected-errors audit self-audit crash papers format constraints pins clean
 
 demo: $(READY)
 	$(BIN)/python demo/flights.py
@@ -96,6 +96,11 @@ site-check: docs
 	$(BIN)/python docs/blocks.py
 	DPCURVES_SITE_MODES=all $(BIN)/pytest -s -rs tests/test_site.py tests/test_zensical.py
 	$(BIN)/pytest -s -rs -m reproduction tests/server/test_try_browser.py tests/server/test_try_command.py
+
+# What people see, each figure beside its mark: words, links, media, labels, searches, clicks and seconds of `dpcurves try`.
+# With QUICK=--quick no browser is opened.
+marks: docs
+	$(BIN)/python docs/marks.py $(QUICK)
 
 # Flower carries a federation of three sites, in an environment of its own: it needs other versions of packages.
 flower: $(READY)

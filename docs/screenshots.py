@@ -1,8 +1,8 @@
 """Pictures of ten pages, twelve pictures and six pages of a server, in light, dark and narrow: `make pictures`.
 
 They lie in `docs/images/shots`, and are no part of the site. The site is the one that `make docs` built; the server is
-that of the tests, with made-up flights; results are of made-up records, and seeded. Debian's Chromium shows the pages;
-where it is not installed, a line says so, and pictures alone are drawn.
+that of the tests, with made-up flights; results are of made-up records, as each picture says. Debian's Chromium shows
+the pages; where it is not installed, or with `--pictures`, pictures alone are drawn.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any, NamedTuple
 
+import matplotlib.pyplot as plt
 import numpy as np
 from PIL import Image
 
@@ -68,73 +69,78 @@ def names() -> list[str]:
     return [f"{kind}-{name}-{way.name}" for kind, own in groups.items() for name in own for way in WAYS]
 
 
-def keep(octets: bytes, name: str) -> None:
-    """Keep a picture, small."""
+def keep(octets: bytes, folder: Path, name: str) -> None:
+    """Write a picture into a folder, small."""
     picture = Image.open(BytesIO(octets)).convert("RGB")
     picture = picture.crop((0, 0, picture.width, min(picture.height, HIGHEST_OF.get(name, HIGHEST))))
     if picture.width > WIDEST:
         picture = picture.resize((WIDEST, round(picture.height * WIDEST / picture.width)), Image.Resampling.LANCZOS)
-    picture.save(SHOTS / f"{name}.webp", quality=QUALITY, method=6)
+    picture.save(folder / f"{name}.webp", quality=QUALITY, method=6)
 
 
 # Results of made-up records, as the library draws them.
 
 
-def results() -> dict[str, Any]:
-    """A result for each kind of picture."""
-    chance, one, curator = np.random.default_rng(5), dp.PrivacyLoss.pure(1), dp.REPLACE_ONE
-    terms: dict[str, Any] = {"epsilon": 1, "adjacency": curator, "randomness": dp.Randomness.from_seed(1)}
-    ages, groups = chance.gamma(9, 5, 6000), chance.choice(["north", "south", "east", "west"], 6000)
-    work = [f"occupation group {number:03d}" for number in range(12)]
-    home = [f"household region {number:03d}" for number in range(12)]
+def build_results() -> dict[str, Any]:
+    """Return a result for each kind of picture, with names of columns that say what is counted."""
+    generator, curator = np.random.default_rng(5), dp.REPLACE_ONE
+    noise = dp.Randomness.from_key(b"public key of the documentation!", "screenshots")  # all records are made up
+    ages, regions = generator.gamma(9, 5, 6000), generator.choice(["north", "south", "east", "west"], 6000)
+    occupations = tuple(f"occupation group {number:03d}" for number in range(12))
+    households = tuple(f"household region {number:03d}" for number in range(12))
     states = tuple(f"state {number:02d}" for number in range(1, 52))
+    scores, rare = generator.beta(2, 5, 6000), generator.beta(1, 30, 6000)
+    relapse, end = generator.exponential(40, 6000), generator.uniform(0, 100, 6000)
     table = {
-        "age": ages + np.where(groups == "north", 8, 0), "group": groups, "work": chance.choice(work, 6000),
-        "home": chance.choice(home, 6000), "state": chance.choice(states, 6000),
+        "age in years": ages + np.where(regions == "north", 8, 0), "region": regions,
+        "occupation": generator.choice(occupations, 6000), "household": generator.choice(households, 6000),
+        "state": generator.choice(states, 6000), "wage": generator.lognormal(10.3, 1, 6000),
+        "risk": scores, "ill": (generator.random(6000) < scores).astype(int),
+        "rare risk": rare, "rare disease": (generator.random(6000) < rare).astype(int),
+        "months": np.minimum(relapse, end), "relapse": (relapse <= end).astype(int),
     }  # fmt: skip
-    table["age"] += np.array([int(each[-2:]) for each in table["state"]]) / 4
-
-    def asked(question: Any) -> Any:
-        with dp.Session(table, budget=one, adjacency=curator, randomness=dp.Randomness.from_seed(1)) as session:
-            return session.ask(question, one)
-
-    grid, by = dp.Grid(0, 120, cells=60), dp.Categories("group", ("north", "south", "east", "west"))
-    score = chance.beta(2, 5, 6000)
-    label = (chance.random(6000) < score).astype(int)
-    rare = chance.beta(1, 30, 20_000)
-    late, left = chance.exponential(40, 6000), chance.uniform(0, 100, 6000)
-    months = dp.survival(np.minimum(late, left), late <= left, grid=dp.Grid(0, 100, cells=50), **terms)
-    curves = [dp.cdf(ages + more, grid=grid, label=name, **terms) for name, more in (("before", 0), ("after", 6))]
-    wages = chance.lognormal(10.3, 1, 6000)
-    return {
-        "distribution": dp.cdf(ages, grid=grid, label="age in years", **terms),
-        "distribution-by": asked(dp.CdfQuestion("age", grid, by=by)),
-        "quantiles": dp.quantiles(ages, grid=grid, label="age in years", **terms),
-        "histogram-by": asked(dp.HistogramQuestion("age", dp.Grid(0, 120, cells=30), by=by)),
-        "geometric": dp.cdf(wages, grid=dp.Grid.geometric(100, 3e6, cells=256), label="wage", **terms),
-        "survival": months,
-        "roc": dp.roc_curve(label, score, **terms),
-        "calibration": dp.calibration_curve((chance.random(20_000) < rare).astype(int), rare, **terms),
-        "decision": dp.scores(label, score, **terms).decision_curve(),
-        "table": asked(dp.ContingencyQuestion(dp.Categories("work", tuple(work)), dp.Categories("home", tuple(home)))),
-        "means": asked(dp.SummaryQuestion("age", 0, 120, by=dp.Categories("state", states))),
-        "quantile-quantile": curves[0].quantile_quantile(curves[1], [0.1, 0.25, 0.5, 0.75, 0.9]),
-    }  # fmt: skip
+    table["age in years"] += np.array([int(state[-2:]) for state in table["state"]]) / 4
+    terms: dict[str, Any] = {"budget": dp.PrivacyLoss.pure(20), "adjacency": curator, "randomness": noise}
+    grid, by = dp.Grid(0, 120, cells=60), dp.Categories("region", ("north", "south", "east", "west"))
+    questions = {
+        "distribution": dp.CdfQuestion("age in years", grid),
+        "distribution-by": dp.CdfQuestion("age in years", grid, by=by),
+        "quantiles": dp.QuantilesQuestion("age in years", grid, (0.25, 0.5, 0.75)),
+        "histogram-by": dp.HistogramQuestion("age in years", dp.Grid(0, 120, cells=30), by=by),
+        "geometric": dp.CdfQuestion("wage", dp.Grid.geometric(100, 3e6, cells=256)),
+        "survival": dp.SurvivalQuestion("months", "relapse", dp.Grid(0, 100, cells=50)),
+        "roc": dp.RocQuestion("ill", "risk"),
+        "calibration": dp.CalibrationQuestion("rare disease", "rare risk"),
+        "table": dp.ContingencyQuestion(
+            dp.Categories("occupation", occupations), dp.Categories("household", households)
+        ),
+        "means": dp.SummaryQuestion("age in years", 0, 120, by=dp.Categories("state", states)),
+    }
+    with dp.Session(table, **terms) as session:
+        results = {name: session.ask(question, dp.PrivacyLoss.pure(1)) for name, question in questions.items()}
+        results["decision"] = session.ask(dp.ScoresQuestion("ill", "risk"), dp.PrivacyLoss.pure(1)).decision_curve()
+    curves = [
+        dp.cdf(ages + shift, grid=grid, label=name, epsilon=1, adjacency=curator, randomness=noise)
+        for name, shift in (("age before", 0), ("age after", 6))
+    ]
+    results["quantile-quantile"] = curves[0].quantile_quantile(curves[1], [0.1, 0.25, 0.5, 0.75, 0.9])
+    return {name: results[name] for name in DRAWN}
 
 
-def draw() -> None:
-    """Draw all of them in all ways."""
-    with warnings.catch_warnings():
+def draw(folder: Path) -> None:
+    """Draw all results in all ways into a folder."""
+    with warnings.catch_warnings(), display.made_up_data():
         warnings.simplefilter("ignore", dp.CurveWarning)
-        for name, result in results().items():
+        for name, result in build_results().items():
             for way in WAYS:
                 wide, high = getattr(result, "SIZE", display.LANDSCAPE)
                 size = None if way.inches is None else (way.inches, 1 + way.inches * high / wide)
                 ax = None if size is None else display.headless_axes(size)
-                axes = result.plot(ax=ax, style=way.style)
+                figure = result.plot(ax=ax, style=way.style).figure
                 made = BytesIO()
-                axes.figure.savefig(made, format="png", dpi=110)
-                keep(made.getvalue(), f"picture-{name}-{way.name}")
+                figure.savefig(made, format="png", dpi=110)
+                plt.close(figure)
+                keep(made.getvalue(), folder, f"picture-{name}-{way.name}")
 
 
 # Pages in a browser.
@@ -156,8 +162,10 @@ def served(site: Path) -> Iterator[str]:
         server.shutdown()
 
 
-def see(browser: Any, way: Way, places: Mapping[str, str], cookie: Mapping[str, Any] | None = None) -> None:
-    """Take pages from their tops, by their names and addresses."""
+def see(
+    browser: Any, folder: Path, way: Way, places: Mapping[str, str], cookie: Mapping[str, Any] | None = None
+) -> None:
+    """Take pages from their tops into a folder, by their names and addresses."""
     size: Any = {"width": way.width, "height": 900}
     context = browser.new_context(viewport=size, color_scheme=way.scheme, ignore_https_errors=True)
     if cookie is not None:
@@ -172,12 +180,12 @@ def see(browser: Any, way: Way, places: Mapping[str, str], cookie: Mapping[str, 
         page.evaluate(
             "() => Promise.all([...document.images].map(i => (i.loading = 'eager', i.decode().catch(() => 0))))"
         )
-        keep(page.screenshot(animations="disabled"), f"{name}-{way.name}")
+        keep(page.screenshot(animations="disabled"), folder, f"{name}-{way.name}")
         page.set_viewport_size(size)
     context.close()
 
 
-def see_server(browser: Any) -> None:
+def see_server(browser: Any, target: Path) -> None:
     """Ask two questions of a server as an analyst, and take its pages."""
     sys.path[:0] = [str(ROOT / "tests" / place) for place in ("server", "processes")]
     from running import Running
@@ -188,17 +196,16 @@ def see_server(browser: Any) -> None:
         server = Running(scene)
         server.start()
         try:
-            _see_pages(browser, scene, f"https://127.0.0.1:{server.port}")
+            _see_pages(browser, target, scene, f"https://127.0.0.1:{server.port}")
         finally:
             server.stop()
             scene.gate.studio.stop()
 
 
-def _see_pages(browser: Any, scene: Any, url: str) -> None:
+def _see_pages(browser: Any, target: Path, scene: Any, url: str) -> None:
     def cookie(name: str) -> dict[str, Any]:
-        return {
-            "name": "__Host-dpcurves", "value": scene.gate.sessions.begin(name).cookie, "url": url, "secure": True
-        }  # fmt: skip
+        value = scene.gate.sessions.begin_session(name).cookie
+        return {"name": "__Host-dpcurves", "value": value, "url": url, "secure": True}
 
     context = browser.new_context(ignore_https_errors=True)
     context.add_cookies([cookie("ann")])
@@ -222,12 +229,12 @@ def _see_pages(browser: Any, scene: Any, url: str) -> None:
         "release": last, "together": f"{url}/projects/delays/together?{ids}",
     }  # fmt: skip
     for way in WAYS:
-        see(browser, way, {f"server-{name}": place for name, place in places.items()}, cookie("ann"))
-        see(browser, way, {"server-manage": f"{url}/manage/flights"}, cookie("stu"))
-        _see_form(browser, way, f"{url}/projects/delays/ask/histogram?{ask}", cookie("ann"))
+        see(browser, target, way, {f"server-{name}": place for name, place in places.items()}, cookie("ann"))
+        see(browser, target, way, {"server-manage": f"{url}/manage/flights"}, cookie("stu"))
+        _see_form(browser, target, way, f"{url}/projects/delays/ask/histogram?{ask}", cookie("ann"))
 
 
-def _see_form(browser: Any, way: Way, place: str, cookie: Any) -> None:
+def _see_form(browser: Any, target: Path, way: Way, place: str, cookie: Any) -> None:
     """Take a form with its plan and its sketch."""
     size: Any = {"width": way.width, "height": 900}
     context = browser.new_context(viewport=size, color_scheme=way.scheme, ignore_https_errors=True)
@@ -240,29 +247,40 @@ def _see_form(browser: Any, way: Way, place: str, cookie: Any) -> None:
     page.wait_for_selector("#plan img")
     page.wait_for_selector(".htmx-request", state="detached")
     page.evaluate("() => Promise.all([...document.images].map(i => (i.loading = 'eager', i.decode())))")
-    keep(page.screenshot(animations="disabled", full_page=True), f"server-question-{way.name}")
+    keep(page.screenshot(animations="disabled", full_page=True), target, f"server-question-{way.name}")
     context.close()
 
 
 def main() -> None:
-    """Take them all."""
-    shutil.rmtree(SHOTS, ignore_errors=True)
-    SHOTS.mkdir(parents=True)
-    draw()
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        print("no pictures of pages: chromium is not installed")
-        return
+    """Take them all; those that lie there are replaced when all are taken, or the pictures alone without a browser."""
+    with TemporaryDirectory() as folder:
+        taken = Path(folder)
+        draw(taken)
+        chromium = shutil.which("chromium")
+        if chromium is not None and "--pictures" not in sys.argv:
+            see_all(chromium, taken)
+        else:
+            print("no pictures of pages: chromium is not installed, or --pictures was given")
+        SHOTS.mkdir(parents=True, exist_ok=True)
+        for path in (*SHOTS.iterdir(), *taken.iterdir()):
+            if path.stem not in names():
+                path.unlink()
+            elif path.parent == taken:
+                shutil.copy(path, SHOTS / path.name)
+    octets = sum(path.stat().st_size for path in SHOTS.iterdir())
+    print(f"{len(names())} pictures, {octets / 2**20:.1f} MB, in {SHOTS.relative_to(ROOT)}")
+
+
+def see_all(chromium: str, folder: Path) -> None:
+    """Take the pages of the site and of a server into a folder."""
     from playwright.sync_api import sync_playwright
 
     with served(ROOT / "site") as url, sync_playwright() as play:
         browser = play.chromium.launch(executable_path=chromium, args=FLAGS)
         for way in WAYS:
-            see(browser, way, {f"page-{name}": f"{url}/{place}" for name, place in PAGES.items()})
-        see_server(browser)
+            see(browser, folder, way, {f"page-{name}": f"{url}/{place}" for name, place in PAGES.items()})
+        see_server(browser, folder)
         browser.close()
-    octets = sum(each.stat().st_size for each in SHOTS.iterdir())
-    print(f"{len(names())} pictures, {octets / 2**20:.1f} MB, in {SHOTS.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from pathlib import Path
 import api_pages
 import blocks
 import command_pages
+import marks
 import pytest
 import screenshots
 import words
@@ -116,6 +117,18 @@ def test_what_a_newcomer_may_read_is_counted_and_pictures_of_pages_are_kept(
     kept = sorted(path.stem for path in screenshots.SHOTS.iterdir())
     assert kept == sorted(screenshots.names())
     assert len(kept) == 3 * (10 + 12 + 6)
+
+
+def test_broken_links_of_a_site_are_counted_beside_the_other_marks(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    whole = '<a href="a/">1</a><a href="a/#here">2</a><a href="#top" id="top">3</a><a href="https://a.org/x">4</a>'
+    (tmp_path / "index.html").write_text(whole, "utf-8")
+    (tmp_path / "a" / "index.html").write_text('<p id="here"><img src="../b.png">', "utf-8")
+    assert marks.find_broken_links(tmp_path) == (4, ["a/index.html: ../b.png"])
+    (tmp_path / "b.png").write_bytes(b"")
+    (tmp_path / "a" / "index.html").write_text('<p id="there"><img src="../b.png">', "utf-8")
+    marks.read_links.cache_clear()
+    assert marks.find_broken_links(tmp_path) == (4, ["index.html: a/#here"])
 
 
 def test_no_page_names_a_download_host() -> None:

@@ -135,6 +135,8 @@ CELLS = {
     "hosmer-lemeshow": "4096", "binned-residuals": "4096", "interval-censored": "20",
 }  # fmt: skip
 """Default numbers of cells by question; for scores, the default of the question without a grid."""
+AFFIRMING = frozenset({"1", "yes", "y", "true", "t", "ja", "j", "oui", "sí", "si", "dead", "died", "positive"})
+"""Categories in lower case of which a question about two classes takes the one for the event or the positive class."""
 USUAL_CELLS = "60"
 """Default number of cells of other questions."""
 EXPRESSION = ".expression"
@@ -177,6 +179,8 @@ class Input:
         has_cells: Whether a range has cells.
         is_filled: Whether a script fills in the declared range of the chosen column.
         takes_expression: Whether an expression can be typed instead of a column.
+        unlisted: Columns that would be options if their categories were declared.
+        finds_range: Whether the question finds a range that is not declared.
     """
 
     field: Field
@@ -189,6 +193,8 @@ class Input:
     has_cells: bool = False
     is_filled: bool = False
     takes_expression: bool = False
+    unlisted: tuple[str, ...] = ()
+    finds_range: bool = False
 
     @property
     def help(self) -> str:
@@ -245,10 +251,13 @@ def _is_main(form: Form, form_input: Input, columns: Sequence[Declared]) -> bool
     name = form_input.field.name
     if form_input.is_required or name in ("above", "below", "where") or form_input.is_filled:
         return True
-    return name in OTHER_CLASSES and any(
-        isinstance(column, Categories) and len(column.values) > 2
-        for column in _label_columns(form, form_input.field, columns)
-    )
+    if name == "by" and form_input.options:
+        return True
+    classes = [column for column in _label_columns(form, form_input.field, columns) if isinstance(column, Categories)]
+    if name in OTHER_CLASSES:
+        return any(len(column.values) > 2 for column in classes)
+    # a class that was guessed from its spelling is shown
+    return any(find_declared(column, form_input.field.default or "") not in column.values for column in classes)
 
 
 def _has_main_range(form: Form, field: Field) -> bool:
@@ -267,14 +276,17 @@ def _build_input(form: Form, field: Field, columns: Sequence[Declared], models: 
         is_main, has_cells = _has_main_range(form, field), "cells" in RANGE_METAVARS[field.metavar]
         cells = _default_cells(form, field) if has_cells else ""
         column_field = _find_column_field(form, field)
-        return Input(field, InputKind.RANGE, *named, (), column_field, cells, has_cells, is_main)
+        finds_range = form.command in AUTOMATIC and name in ("grid", "bounds")
+        return Input(
+            field, InputKind.RANGE, *named, (), column_field, cells, has_cells, is_main, finds_range=finds_range
+        )
     if field.choices or name in CHOICES:
         choices = CHOICES.get(name, ()) if field.metavar != "apart" else CHOICES["outside"][1:]
         plain = tuple(Option(item, item) for item in field.choices)
         return Input(field, InputKind.CHOICE, *named, tuple(Option(*item) for item in choices) or plain)
     if name in LABEL_FIELDS:
         label_columns = _label_columns(form, field, columns)
-        is_required = any(not _has_label(column, field.default) for column in label_columns)
+        is_required = any(_find_usual_label(column, field.default) is None for column in label_columns)
         options = _value_options(label_columns)
         return Input(field, InputKind.LABEL, named[0], is_required, options, _find_label_column(form, field))
     if name == "coefficient" or field.metavar in NAME_LISTS:
@@ -289,7 +301,13 @@ def _build_input(form: Form, field: Field, columns: Sequence[Declared], models: 
         if field.allows_model:
             options = (*(Option(f"{MODEL}{item}", f"model {item}") for item in models), *options)
         kind = InputKind.COLUMNS if field.is_repeatable else InputKind.COLUMN
-        return Input(field, kind, *named, options, takes_expression=_takes_expression(form, field))
+        needs_list = [
+            str(item.column)
+            for item in columns
+            if has_unknown_categories(item) and item not in fitting and _is_allowed(form, field, _ANY_CLASSES)
+        ]
+        takes_expression = _takes_expression(form, field)
+        return Input(field, kind, *named, options, takes_expression=takes_expression, unlisted=tuple(needs_list))
     return Input(field, InputKind.NUMBER if field.metavar in ("N", "X", "W", "T", "P") else InputKind.TEXT, *named)
 
 
@@ -350,9 +368,24 @@ def _label_columns(form: Form, field: Field, columns: Sequence[Declared]) -> lis
     return [column for column in columns if column_field is not None and _is_allowed(form, column_field, column)]
 
 
-def _has_label(column: Declared, default: str | None) -> bool:
-    """Return True if a column declares the default label, or if the label has no default."""
-    return default is None or not isinstance(column, Categories) or find_declared(column, default) in column.values
+_ANY_CLASSES = Categories("", ("a", "b"))
+"""A column of two classes of text."""
+
+
+def _find_usual_label(column: Declared | None, default: str | None) -> Category | None:
+    """Return the label that a question takes if none is chosen: the default, where the schema declares it, or of two
+    declared categories the one that affirms. None if the schema does not tell; empty if the label has no default.
+
+    >>> [_find_usual_label(Categories("died", pair), "1") for pair in ((0, 1), ("No", "Yes"), ("early", "late"))]
+    [1, 'Yes', None]
+    """
+    if default is None:
+        return ""
+    label = find_declared(column, default)
+    if not isinstance(column, Categories) or label in column.values:
+        return label
+    affirming = [value for value in column.values if str(value).casefold() in AFFIRMING]
+    return affirming[0] if len(affirming) == 1 and len(column.values) == 2 else None
 
 
 def _is_allowed(form: Form, field: Field, column: Declared) -> bool:
@@ -513,10 +546,15 @@ def _complete_label(form: Form, field: Field, values: Given, declared: Mapping[s
         ValueError: The column does not declare this label, or the second class is not clear.
     """
     column = declared.get(_field_text(values, _find_label_column(form, field)))
-    text = _field_text(values, field.name) or (field.default or "")
+    text = _field_text(values, field.name)
     if column is None:
         return list(values.get(field.name, ()))
     choice = f"choose a value of {column.column!r}"
+    if not text and field.default:
+        usual = _find_usual_label(column, field.default)
+        if usual is None:
+            raise InvalidArgument(field.name, f"{choice}; its values do not tell which one is meant")
+        return [_format_label(usual)]
     if text:
         label = find_declared(column, text)
         if isinstance(column, Categories) and label not in column.values:
@@ -533,7 +571,9 @@ def _complete_label_of(form: Form, name: str, values: Given, declared: Mapping[s
     """Return the label of another field of the form, as the schema declares it."""
     field = next(member for member in form.fields if member.name == name)
     column = declared.get(_field_text(values, _find_label_column(form, field)))
-    return find_declared(column, _field_text(values, name) or (field.default or ""))
+    typed = _field_text(values, name)
+    usual = None if typed else _find_usual_label(column, field.default)
+    return find_declared(column, typed or (field.default or "")) if usual is None else usual
 
 
 def _format_label(value: Category) -> str:

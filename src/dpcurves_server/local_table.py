@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from dpcurves.arguments import InvalidArgument
 from dpcurves.data import CsvFile, is_text_file, list_files, strip_compression
+from dpcurves.expressions.checked import NO_HEADER, is_no_name
 from dpcurves.ledger import Account
 from dpcurves.privacy import Neighbours, PrivacyLoss, Unit
 
@@ -75,6 +76,7 @@ class ProposedColumn:
         values: The categories, as typed, with commas between them; empty if nothing is proposed.
         has_numbers: Whether the schema declares numbers; None if it declares no type, as in CSV files.
         uses: The uses that the declared type allows.
+        spellings: Lists of categories that the form offers, as typed; empty if nothing is offered.
     """
 
     name: str
@@ -84,6 +86,7 @@ class ProposedColumn:
     values: str = ""
     has_numbers: bool | None = None
     uses: tuple[ColumnUse, ...] = ANY_USE
+    spellings: tuple[str, ...] = ()
 
 
 RANGES_BY_WORD: Mapping[str, tuple[str, str]] = MappingProxyType({
@@ -101,11 +104,18 @@ NUMBER_WORDS = frozenset({
 FLAG_WORDS = frozenset({
     "churn", "dead", "death", "default", "died", "event", "label", "outcome", "target", "treated", "treatment",
 })  # fmt: skip
-"""Words in the names of columns that usually hold 0 and 1."""
+"""Words in the names of columns of two classes, such as 0 and 1, or no and yes."""
+SPELLINGS = ("0,1", "no,yes", "No,Yes", "NO,YES", "N,Y", "n,y", "false,true", "False,True", "FALSE,TRUE", "F,T")
+"""Usual spellings of two classes. The user chooses one: a header does not tell which of them a file has."""
 DATE_WORDS = frozenset({"birthday", "birthdate", "date", "dob"})
 """Words in the names of columns of dates."""
 IDENTIFIER_WORDS = frozenset({"code", "id", "identifier", "key", "uuid", "zip"})
 """Words in the names of columns whose numbers count nothing."""
+PERSON_WORDS = frozenset({
+    "applicant", "client", "customer", "employee", "member", "patient", "person", "pid", "pupil", "respondent",
+    "student", "subject", "user",
+})  # fmt: skip
+"""Words in the names of columns that identify people, alone or beside a word of `IDENTIFIER_WORDS`."""
 CATEGORY_WORDS = frozenset({
     "carrier", "category", "city", "class", "country", "department", "district", "gender", "grade", "group", "kind",
     "level", "region", "sex", "site", "state", "status", "type", "ward",
@@ -118,19 +128,37 @@ def propose_column(name: str, has_numbers: bool | None) -> ProposedColumn:
 
     >>> propose_column("patient_age", None).upper, propose_column("died", True).values
     ('120', '0,1')
+    >>> propose_column("died", None).values, propose_column("died", None).spellings[:2]
+    ('', ('0,1', 'no,yes'))
     >>> [propose_column(name, True).use.value for name in ("x", "patientId")], propose_column("x", None).use.value
     (['numbers', 'none'], 'none')
     """
     words = _split_name(name)
     bounds = next((RANGES_BY_WORD[word] for word in words if word in RANGES_BY_WORD), ("", ""))
     if FLAG_WORDS & set(words):
-        return ProposedColumn(name, ColumnUse.CATEGORIES, values="0,1", has_numbers=has_numbers)
+        values, spellings = ("0,1", ()) if has_numbers else ("", SPELLINGS)
+        return ProposedColumn(name, ColumnUse.CATEGORIES, "", "", values, has_numbers, ANY_USE, spellings)
     is_number = bool(bounds[0] or NUMBER_WORDS & set(words))
     if has_numbers is not False and (is_number or (has_numbers and not IDENTIFIER_WORDS & set(words))):
         return ProposedColumn(name, ColumnUse.NUMBERS, *bounds, has_numbers=has_numbers)
     if has_numbers is not True and CATEGORY_WORDS & set(words):
         return ProposedColumn(name, ColumnUse.CATEGORIES, has_numbers=has_numbers)
     return ProposedColumn(name, has_numbers=has_numbers)
+
+
+def find_person_column(names: Sequence[str]) -> str:
+    """Return the first of the columns whose name says that it identifies people; empty if none does.
+
+    The name alone does not tell whether a person has several rows, so the form asks.
+
+    >>> find_person_column(["age", "patient_id"]), find_person_column(["patient_age", "zip_code"])
+    ('patient_id', '')
+    """
+    for name in names:
+        words = set(_split_name(name))
+        if words & PERSON_WORDS and words <= PERSON_WORDS | IDENTIFIER_WORDS | {"no", "nr", "number"}:
+            return name
+    return ""
 
 
 def _split_name(name: str) -> list[str]:
@@ -213,9 +241,12 @@ def _read_columns(source: Source) -> tuple[Column, ...]:
     """Return the columns of a schema. Raises `InvalidArgument` if the records cannot be opened, or two columns have
     the same name.
     """
+    from dpcurves.records.source import ColumnKind
     from dpcurves.records.table_sources import open_source
 
     columns = open_source(source.records(), source.delimiter).columns
+    if all(column.kind is ColumnKind.FIELDS and is_no_name(column.name) for column in columns):
+        raise InvalidArgument("data", NO_HEADER)
     names = [column.name for column in columns]
     if not names or not all(names) or len(set(names)) < len(names):
         raise InvalidArgument("data", "each column needs a name of its own; correct the header line")

@@ -16,6 +16,7 @@ import pytest
 from every_source import EVERY_SOURCE
 
 from dpcurves.data import Axis, Categories, Grid
+from dpcurves.expressions.checked import NO_HEADER
 from dpcurves.privacy import EACH_RECORD, Unit
 from dpcurves.records import Records, open_records
 
@@ -58,6 +59,15 @@ def test_a_column_that_is_not_there_is_refused_with_those_that_are(source: str, 
     with opened(EVERY_SOURCE[source](columns, tmp_path), columns=["x", "name"]) as records:
         said = refusal(lambda: records.check([Axis("y", GRID)]))
         assert said == "column: 'y' is not in the data, which has 'name', 'x'"
+
+
+@pytest.mark.parametrize("first", ["secret,52", "2024-01-31", "-0.5,61"])
+def test_a_file_without_a_header_shows_no_record(first: str, tmp_path: Path) -> None:
+    path = file(tmp_path, "bare.csv", f"{first}\n{first}\n".encode())
+    said = refusal(lambda: opened(str(path), columns=["age"]))
+    assert said == f"column: 'age' is no column; {NO_HEADER}"
+    with opened(str(path)) as records, pytest.raises(ValueError, match=f"'age' is no column; {NO_HEADER}$"):
+        records.check([Axis("age / 2", GRID)])
 
 
 AS_OBJECTS = {"arrays"}

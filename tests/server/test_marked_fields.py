@@ -103,14 +103,21 @@ def test_every_question_is_answered_from_the_fields_that_are_marked(word: str, s
 
 
 @pytest.mark.parametrize("word", ["survival", "roc", "uplift"])
-def test_classes_of_text_are_marked_as_needed_and_the_second_one_is_the_other(word: str) -> None:
-    form, columns = FORMS[word], (NumericColumn("a", 0, 1), Categories("late", ("no", "yes")))
-    typed = {**fill_needed(form, columns), "treatment": ["late"]}
-    assert "yes" in {"".join(values) for name, values in typed.items() if name.endswith(("value", "label"))}
+@pytest.mark.parametrize(
+    ("values", "first", "is_marked"),
+    [(("early", "late"), "late", True), (("Yes", "No"), "Yes", False), (("F", "T"), "T", False)],
+)
+def test_classes_of_text_are_marked_unless_one_affirms_and_the_second_one_is_the_other(
+    word: str, values: tuple[str, str], first: str, is_marked: bool
+) -> None:
+    form, columns = FORMS[word], (NumericColumn("a", 0, 1), Categories("class", values))
+    typed = {**fill_needed(form, columns), "treatment": ["class"]}
+    firsts, others = {"event_value", "pos_label", "treated_value"}, {"censored_value", "neg_label", "control_value"}
+    assert bool(firsts & typed.keys()) is is_marked
+    assert firsts & {form_input.field.name for form_input in build_inputs(form, columns, ())[0]}
     completed = complete_fields(form, typed, columns)
-    others = {"censored_value", "neg_label", "control_value"} & completed.keys()
-    assert others
-    assert all(completed[name] == ["no"] for name in others)
+    assert {"".join(completed[name]) for name in firsts & completed.keys()} == {first}
+    assert {"".join(completed[name]) for name in others & completed.keys()} == {*values} - {first}
 
 
 def test_a_question_of_a_program_gets_its_second_class_and_types_from_the_schema(sessions: list[dp.Session]) -> None:

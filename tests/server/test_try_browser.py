@@ -218,6 +218,7 @@ def test_tables_of_ten_kinds_are_published_in_eight_clicks(browser: Any, tmp_pat
     """The names of columns say nothing, and no range is known: at most the schema proposes a use."""
     seed = int(time.time()) // 86400  # other names each day; the numbers are not asserted
     asked = make(TableMaker(tmp_path, seed))
+    started = time.monotonic()
     with open_table(asked.path) as address, browser.new_context() as context:
         newcomer = Visitor(context.new_page(), address)
         page = newcomer.page
@@ -242,6 +243,8 @@ def test_tables_of_ten_kinds_are_published_in_eight_clicks(browser: Any, tmp_pat
         page.wait_for_url("**/releases/*")
         newcomer.click("button.main >> text=Publish")
         page.wait_for_selector("text=Published in the folder")
+        kind = make.__name__.removeprefix("make_").replace("_", " ")
+        print(f"\nmark: {kind}: {newcomer.clicks} clicks, {time.monotonic() - started:.0f} s")
         assert newcomer.clicks <= MOST_CLICKS
         assert newcomer.wrong == []
     (folder,) = (entry for entry in tmp_path.iterdir() if (entry / "index.html").exists())

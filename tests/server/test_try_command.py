@@ -19,6 +19,7 @@ import pytest
 from opened_table import FORMS, Opened
 
 from dpcurves.cli.app import build
+from dpcurves.expressions.checked import NO_HEADER
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_server import MACHINE
 from dpcurves_server.form_inputs import AUTOMATIC, InputKind, build_inputs, complete_fields
@@ -245,6 +246,33 @@ def test_the_copies_of_an_answer_ask_the_same_question(tmp_path: Path, monkeypat
     assert [grant.loss for grant in grants] == [PrivacyLoss.pure("0.5")] * 4
 
 
+def test_the_form_asks_what_no_header_can_tell(tmp_path: Path) -> None:
+    """How two classes are spelled, and whether a person has several rows; each message stands at its field."""
+    path = tmp_path / "stays.csv"
+    path.write_text("ward,patientId,Died\n" + "x,1,yes\n" * 200)
+    opened = Opened(path)
+    page = opened.get("/").text
+    field = re.findall(r'<input id="values-2"[^>]*>', page)[0]
+    assert 'value=""' in field
+    assert 'list="spellings"' in field
+    assert {"0,1", "no,yes", "FALSE,TRUE", "N,Y"} <= {*re.findall(r'<option value="([^"]*,[^"]*)">', page)}
+    assert re.findall(r'<select id="unit"[^>]* required>', page)
+    died = {"Died": {"use": "categories", "values": "no,yes"}}
+    for unit, amount, name in (("", "1", "unit"), ("patientId", "", "amount"), ("one row", "x", "amount")):
+        refused = opened.declare(died, amount, unit=unit)
+        assert refused.status == 400
+        assert f'id="{name}-wrong"' in refused.text
+        assert not unit or f'<option value="{unit}" selected>' in refused.text
+    died["ward"] = {"use": "categories", "values": ""}
+    assert opened.declare(died, "1", unit="one row").status == 303
+    form = opened.get("/projects/stays/ask/contingency").text
+    assert form.count("Not offered, because its categories are not listed: ward.") == 2
+    assert "Not offered" not in opened.get("/projects/stays/ask/cdf").text
+    answer = opened.ask("bars", {"column": "Died", "amount": "1"})
+    assert "protects each record" in answer.text
+    assert "unit" not in re.findall(r'<code id="python">(.*?)</code>', answer.text, re.S)[0]
+
+
 def test_medians_and_shares_are_read_off_an_answer(opened: Opened) -> None:
     """Age is uniform on [0, 100]: at epsilon 100 its quantiles and shares are those of the sample, within 10 of 100."""
     answer = opened.ask("cdf", {"column": "age", "grid.cells": "50", "by": ["sex"], "amount": "100"})
@@ -299,6 +327,7 @@ REFUSED_FILES = {
     "missing.csv": (None, "there is no file 'missing.csv'; check the path"),
     "empty.csv": (b"", "the file 'empty.csv' is empty; give a file with a header and records"),
     "book.csv": (EXCEL, "'book.csv' is an Excel file (.xlsx); export it as CSV in UTF-8"),
+    "bare.csv": (b"52,2024-01-31\n61,2024-02-01\n", NO_HEADER),
     "twice.csv": (b"age,age\n1,2\n", "each column needs a name of its own; correct the header line"),
     "a.duckdb": (SQLITE, "'a.duckdb' is no DuckDB database, or another program has it open; close it there"),
     "what?.csv": (b"age\n", "the ledger stands beside the table: rename the path, without ? and control signs"),

@@ -115,6 +115,19 @@ def _describe_inverse(call: Call) -> str:
     return f"{format_expression(call.arguments[0])} itself with a number"
 
 
+NO_HEADER = "the first line of the file has numbers in the place of names; put a line of names above it, as in age,ward"
+"""Rule that a file of text breaks whose first line seems to be a record."""
+
+
+def is_no_name(name: str) -> bool:
+    """Return True if the name of a column has digits and no letters, as a value of a record has.
+
+    >>> [is_no_name(name) for name in ("52", "2024-01-31", "-0,5", "age", "x1", "")]
+    [True, True, True, False, False, False]
+    """
+    return any(map(str.isdigit, name)) and not any(map(str.isalpha, name))
+
+
 class _TypeChecker:
     """Finds the type of each node, from the leaves up; fields without a type take the type that is expected."""
 
@@ -172,6 +185,8 @@ class _TypeChecker:
         """
         declared = self.schema.get(node.name)
         if declared is None:
+            if any(kind is FIELD and is_no_name(name) for name, kind in self.schema.items()):
+                raise InvalidArgument(self.argument, f"{node.name!r} is no column; {NO_HEADER}")
             near = get_close_matches(node.name, self.schema, n=1, cutoff=0.5)
             nearest = f"; the nearest is {near[0]!r}" if near else ""
             listed = ", ".join(list(self.schema)[:40])

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from ..arguments import InvalidArgument, MissingPackage
 from ..arrays import FloatArray
+from ..expressions.checked import NO_HEADER, is_no_name
 from .value_names import ValueType, value_name
 
 if TYPE_CHECKING:
@@ -426,7 +427,8 @@ def find_column(name: object, columns: Sequence[Column], argument: str = "column
     """Return the position of the column with this name. (A model has no column: sources that cannot score refuse it.)
 
     Raises:
-        ValueError: the column is missing, or its name occurs twice.
+        ValueError: the column is missing, or its name occurs twice. If the first line of a file of text seems to be a
+            record, the message shows nothing of it.
     """
     positions = [position for position, column in enumerate(columns) if column.name == name]
     most_named_columns = 40  # column names that an error message lists
@@ -434,6 +436,9 @@ def find_column(name: object, columns: Sequence[Column], argument: str = "column
         names = [repr(column.name) for column in columns]
         omitted = [f"{len(names) - most_named_columns} more"] if len(names) > most_named_columns else []
         listed = ", ".join(names[:most_named_columns] + omitted) or "no columns"
+        if any(column.kind is ColumnKind.FIELDS and is_no_name(column.name) for column in columns):
+            # the names may be the values of a record
+            raise InvalidArgument(argument, f"{name!r} is no column; {NO_HEADER}", str(name))
         near = get_close_matches(str(name), [column.name for column in columns], n=1)
         nearest = f"; the nearest is {near[0]!r}" if near and len(names) > 1 else ""
         raise InvalidArgument(

@@ -36,7 +36,15 @@ from ..form_inputs import complete_fields
 from ..local_budget import find_budget, raise_budget
 from ..local_copies import AnswerCopies, AskedForm, find_form, store_form
 from ..local_readings import Reading, find_curves, read_quantiles, read_shares_above
-from ..local_table import ColumnUse, LocalTable, ProposedColumn, TableFacts, register_table, set_allowances
+from ..local_table import (
+    ColumnUse,
+    LocalTable,
+    ProposedColumn,
+    TableFacts,
+    find_person_column,
+    register_table,
+    set_allowances,
+)
 from ..releases import DRAWING, Answer
 from ..visitors import MACHINE, Visitor
 from . import question_pages
@@ -92,6 +100,10 @@ PICTURES = (
     QuestionPicture("calibration", "Calibration of a score", "calibration"),
 )  # fmt: skip
 """The questions that are offered as pictures, if there is a form of that word. The others are in a list below."""
+
+
+ONE_ROW = "one row"
+"""Option of the form for a table that has a column of persons: each row is a person nevertheless."""
 
 
 def _table(visit: Visit) -> LocalTable:
@@ -154,17 +166,30 @@ def _parse_facts(visit: Visit, table: LocalTable) -> TableFacts:
 
 
 def _parse_unit(visit: Visit, table: LocalTable) -> Unit:
-    """Return the privacy unit of the form. Raises `InvalidArgument` for a bound that is no whole number above 0."""
+    """Return the privacy unit of the form. Raises `InvalidArgument` for a bound that is no whole number above 0, and if
+    none was chosen of a table with a column of persons.
+    """
     column, bound = visit.form_value("unit"), visit.form_value("rows_per_unit")
-    if not column:
+    names = [proposal.name for proposal in table.columns]
+    if column == ONE_ROW and ONE_ROW not in names:
         return EACH_RECORD
-    if column not in [proposal.name for proposal in table.columns]:
-        raise InvalidArgument("unit", "choose a column of the table, or none")
+    if not column:
+        if _find_person_column(table):
+            raise InvalidArgument("unit", "choose whether a person is one row, or all rows of one value")
+        return EACH_RECORD
+    if column not in names:
+        raise InvalidArgument("unit", "choose a column of the table, or one row")
     if not bound:
         return Unit.with_unknown_bound(column)
     if not (bound.isascii() and bound.isdigit() and 0 < int(bound[:10]) < 10**9):
         raise InvalidArgument("rows_per_unit", "type a whole number above 0, or leave it empty to find it privately")
     return Unit(column, int(bound))
+
+
+def _find_person_column(table: LocalTable) -> str:
+    """Return the column that seems to identify people; empty for none, and if a column is named as the option is."""
+    names = [proposal.name for proposal in table.columns]
+    return "" if ONE_ROW in names else find_person_column(names)
 
 
 def _parse_columns(visit: Visit, table: LocalTable) -> tuple[Declared, ...]:
@@ -241,7 +266,8 @@ def _render_set_up(visit: Visit, error: ArgumentError | None = None, status: int
     columns = [_refill(visit, position, proposal) for position, proposal in enumerate(proposals)]
     return visit.render(
         "try_set_up.html", status, table=table, columns=columns, dataset=dataset,
-        decimal=visit.form_value("decimal") or decimal, given=visit.form,
+        decimal=visit.form_value("decimal") or decimal, given=visit.form, one_row=ONE_ROW,
+        person_column=_find_person_column(table),
         wrong=None if error is None else {"field": error.argument, "message": capitalize_rule(error)},
     )  # fmt: skip
 

@@ -28,13 +28,22 @@
     const chosen = target.selectedOptions[0];
     for (const range of ranges.filter((fieldset) => fieldset.dataset.of === target.name)) {
       for (const part of ["lower", "upper"]) {
-        range.querySelector(`[data-part=${part}]`).value = chosen.dataset[part] ?? "";
+        const field = range.querySelector(`[data-part=${part}]`);
+        field.value = chosen.dataset[part] ?? "";
+        field.placeholder = chosen.value === "" || chosen.dataset[part] ? "as declared" : range.dataset.undeclared;
       }
     }
     for (const list of document.querySelectorAll(`select[data-labels="${target.name}"]`)) list.value = "";
     narrow();
   }, true);
   narrow();
+  // A sketch takes seconds: say so until it is there.
+  document.addEventListener("htmx:afterSwap", () => {
+    const sketch = document.querySelector("#plan figure img");
+    if (!sketch || sketch.complete) return;
+    sketch.parentNode.classList.add("drawing");
+    for (const end of ["load", "error"]) sketch.addEventListener(end, () => sketch.parentNode.classList.remove("drawing"));
+  });
   // The plan comes while one types: mark the field that its message is about, and no other.
   document.addEventListener("htmx:afterSwap", () => {
     const wrong = document.querySelector("#plan [data-wrong]")?.dataset.wrong;
