@@ -128,10 +128,12 @@ def test_a_look_and_a_square_root_of_all_cells_lose_what_was_granted_together(ad
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
 @pytest.mark.parametrize("loss", LARGE.values(), ids=list(LARGE))
+@pytest.mark.parametrize("rule", ["has_atoms", "has_significant_atoms"])
 def test_a_look_for_full_cells_loses_what_was_granted_together(
-    adjacency: Adjacency, loss: PrivacyLoss, monkeypatch: pytest.MonkeyPatch
+    rule: str, adjacency: Adjacency, loss: PrivacyLoss, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, said in {"is_worth_pilot_query": False, "is_widespread": False, "has_atoms": True}.items():
+    rules = {"has_atoms": False, "has_significant_atoms": False, rule: True}
+    for name, said in {"is_worth_pilot_query": False, "is_widespread": False, **rules}.items():
         monkeypatch.setattr(prefixes, name, lambda *known, said=said: said)
     grid, granted, looks = GRIDS[1], loss.epsilon if loss.epsilon is not None else loss.rho, 0
     sets = data_sets(grid.slots + 1, 3)
@@ -142,6 +144,8 @@ def test_a_look_for_full_cells_loses_what_was_granted_together(
         assert len(laws) == len(plans)
         assert worst_loss(list(laws), sets, pairs) <= granted
         looks += len(laws) == 3 and len(laws[1].levels) == 1
+        if rule == "has_significant_atoms":
+            assert [len(level.starts) for level in laws[1].levels] == [grid.slots]
     assert looks > 0
 
 

@@ -11,7 +11,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis.strategies import integers, sampled_from
 
+from dpcurves.conversation import Evidence
 from dpcurves.data import Axis, Grid
+from dpcurves.estimation import JointEstimate
 from dpcurves.estimation.binary_tree import DyadicLayout, Measurements, merge_measurements
 from dpcurves.estimation.empirical_bayes import TreeEstimate, estimate_tree
 from dpcurves.laws import Family, IntervalSums, Noise, Tier
@@ -26,6 +28,7 @@ from dpcurves.strategies.prefixes import (
     find_atom_tilings,
     first_tilings,
     has_atoms,
+    has_significant_atoms,
     is_dense,
     is_nearly_exact,
     is_uneven,
@@ -160,6 +163,29 @@ def test_records_lie_in_atoms_where_one_half_has_nearly_all_or_that_is_still_lik
     assert not has_atoms(known([20.0, 25.0] * 32, 15.0))
     assert not has_atoms(known([0.0, 1.0, 0.0, 0.0] * 16, 0.0))  # so few lie apart by chance
     assert not has_atoms(known([0.0] * 64, 0.0))
+
+
+def pilot_estimate(cells: Sequence[float], seed: int) -> JointEstimate:
+    """The joint estimate of a first round whose counts of cells have noise with a standard deviation of 57 records."""
+    tilings, exact = first_tilings(DyadicLayout.from_cells_with_ends(len(cells))), np.asarray(cells)
+    levels = tuple(Tier(tiling, Noise(Family.LAPLACE, Fraction(40))) for tiling in tilings)
+    counts = np.concatenate([np.add.reduceat(exact, np.asarray(tiling)) for tiling in tilings])
+    noisy = np.rint(counts + np.random.default_rng(seed).laplace(0, 40, len(counts))).astype(np.int64)
+    law = IntervalSums(1, len(cells), levels, missing=None)
+    return JointEstimate((Evidence(law, tuple(noisy.tolist()), total=None),))
+
+
+def test_atoms_of_little_more_than_the_noise_are_significant_together() -> None:
+    # 3 seeds of each law; 15 smooth ones at 3 standard errors: a false alarm below 0.05. The seeds are fixed.
+    number = np.arange(1024)
+    ages = np.where(number % 9 == 4, 100.0, 0.0)
+    hill = 10_000 * np.exp(-(((number - 500) / 100) ** 2) / 2) / 250
+    peak = 10_000 * np.exp(-(((number - 500) / 4) ** 2) / 2) / 10
+    for seed in range(3):
+        assert has_significant_atoms(pilot_estimate(ages, seed))
+        for smooth in (np.full(1024, 11.0), hill, peak, np.zeros(1024), np.repeat([0.0, 40.0], 512)):
+            assert not has_significant_atoms(pilot_estimate(smooth, seed))
+    assert not has_atoms(pilot_estimate(ages, 0).tree_estimate)  # no single cell shows it
 
 
 def test_a_look_for_atoms_is_one_tiling_that_keeps_together_what_is_clear() -> None:

@@ -27,6 +27,7 @@ from ..data import MOST_STORED_EDGES, Axis
 from ..data.grid import split_at_round_numbers
 from ..estimation import JointEstimate, TreeEstimate, build_layout, least_squares_total
 from ..estimation.binary_tree import ROOT, DyadicLayout, Layout, find_leaves, first_cells_of_nodes, subtree_maxima
+from ..estimation.empirical_bayes import run_upward_pass
 from ..inference import Bracket, PathQuantile
 from ..laws import Family, IntervalSums, Noise, Tier, round_error
 from ..queries import CountQuery, CountUse, Hint, PartitionQuery, Places, PrefixQuery
@@ -35,7 +36,8 @@ from ..queries import CountQuery, CountUse, Hint, PartitionQuery, Places, Prefix
 # random.
 #
 # The usual conversation has three rounds, at 15, 10 and 75 % of the loss, or at 10, 10 and 80
-# (`choose_budget_fractions`). The first round has a fixed partition (`first_tilings`). If the records are known to be
+# (`choose_budget_fractions`). The first round has a fixed partition (`first_tilings`). If its counts show that most
+# records lie in single cells (`has_significant_atoms`), the second searches for them. If the records are known to be
 # few for the noise, it is coarse, gets 20 %, and is followed by the last round, after one of 15 % if intervals are
 # denser than their neighbours (`divide_outstanding_intervals`). The later rounds split intervals whose halves are not
 # known well enough (`refine_tilings`). If the second round would need many intervals, data are rough nearly everywhere:
@@ -154,6 +156,8 @@ class Tuning:
     """Tolerance in a search for atoms with one tiling, in which more splits add no noise."""
     atom_share: float = 0.5
     """Ratio. Squared difference of two halves over its maximum, above which single cells hold most records."""
+    atom_z: float = 3.0
+    """Standard errors by which the sum of squared differences of halves must exceed the noise to show atoms."""
     outstanding_margin: float = 1.25
     """Factor on the largest noise of pieces, which the excess of an interval must exceed: see
     `divide_outstanding_intervals`. Of 1 and 1.25, chosen on the atoms of `benchmarks/accuracy/public_cells.py`.
@@ -384,11 +388,42 @@ def refine_tilings(splits: TreeEstimate, base_noise: Noise) -> Tilings:
     return _coarsen_geometrically(splits.layout, leaves, tilings, TUNING.coarsening)
 
 
+def has_significant_atoms(joint: JointEstimate) -> bool:
+    """Return whether the finest counts show that most records lie in single cells, as whole ages do on a fine grid.
+
+    Then one half of a pair of neighbouring cells holds its records and the other half none, so the squared differences
+    of halves sum up to the squares of their parents, in the two finest halvings together. Both sums are estimated
+    without bias: the variances of the noise are subtracted, and one record of variance for each record. No single cell
+    need be significant: if each of 500 pairs has a full cell, the sum shows it from 0.7 standard deviations of the
+    noise of a cell. If splits alone do not show it (`has_atoms`), the second round counts every cell: the posterior of
+    each split may still call its neighbourhood smooth, and cells of one tiling add no noise to each other.
+
+    Formal guarantees: a pure function of released and other public numbers.
+    """
+    measurements = joint.measurements
+    layout, estimate = measurements.layout, run_upward_pass(measurements)
+    difference_squares = parent_squares = noise_square = 0.0
+    for parent, left, right, _ in layout.halvings[-2:]:
+        is_counted = (layout.width[left] > 0) & (layout.width[right] > 0)
+        is_counted &= (estimate.precision[left] > 0) & (estimate.precision[right] > 0)
+        left_precision, right_precision = (np.where(is_counted, estimate.precision[half], 1) for half in (left, right))
+        variance = 1 / left_precision + 1 / right_precision
+        difference, total = (sign * estimate.value[left] + estimate.value[right] for sign in (-1, 1))
+        excess = difference**2 - variance - joint.tree_estimate.counts[parent]
+        difference_squares += float(excess[is_counted].sum())
+        parent_squares += float((total**2 - variance)[is_counted].sum())
+        fourth_cumulant = estimate.fourth_cumulant[left] + estimate.fourth_cumulant[right]
+        noise_square += float((2 * variance**2 + fourth_cumulant)[is_counted].sum())
+    is_significant = difference_squares > TUNING.atom_z * sqrt(noise_square)
+    return is_significant and difference_squares > TUNING.atom_share * parent_squares
+
+
 def has_atoms(splits: TreeEstimate) -> bool:
     """Return whether records seem to lie in single cells with few records beside them.
 
     The expected squared differences of halves, in the two finest halvings and beyond Poisson variation, are then nearly
-    the squares of their parents. If cells merely differ from their neighbours, they are much smaller.
+    the squares of their parents. If cells merely differ from their neighbours, they are much smaller. With much noise
+    this is a statement of the prior alone: see `has_significant_atoms`.
     """
     difference_squares = parent_squares = 0.0
     for parent, left, right, _ in splits.layout.halvings[-2:]:
@@ -878,8 +913,8 @@ def refine_in_rounds(axis: Axis, setting: Setting) -> Strategy[TableCounts]:
 
     Two rounds are enough if records seem to lie evenly, or are known to be few and lie in no interval that is denser
     than its neighbours, or if nearly all splits are unclear or the last round has many intervals, and records do not
-    seem to lie in single cells. Under zero-concentrated privacy a
-    last round with many intervals counts all cells.
+    seem to lie in single cells; if they surely do, the second round searches for these cells. Under zero-concentrated
+    privacy a last round with many intervals counts all cells.
 
     Formal guarantees: each round has the price of a `PartitionQuery`, or of a `CountQuery` of all cells, for all
     earlier answers: its intervals are functions of earlier answers and of public facts. The budget fractions are public
@@ -903,9 +938,13 @@ def refine_in_rounds(axis: Axis, setting: Setting) -> Strategy[TableCounts]:
         tilings, final_tilings, joint.tree_estimate, joint.noise.family
     )
     is_rough = joint.tree_estimate.even_probability <= TUNING.even_probability
-    if not makes_pilot_query and thirds > 1 and is_rough and has_atoms(joint.tree_estimate):
+    are_atoms_significant = thirds > 1 and has_significant_atoms(joint)
+    may_have_atoms = are_atoms_significant or (not makes_pilot_query and thirds > 1 and is_rough)
+    if may_have_atoms and has_atoms(joint.tree_estimate):
         makes_pilot_query = True
         tilings = _choose_next_tilings(joint, pilot_fraction / first_fraction, find_atom_tilings)
+    elif are_atoms_significant:  # together alone: no interval is known to be clear
+        makes_pilot_query, tilings = True, (range(axis.slots),)
     if thirds == 1:
         pilot_noise = Noise(base_noise.family, base_noise.parameter / pilot_fraction)
         outstanding = divide_outstanding_intervals(joint.tree_estimate, pilot_noise, first_tilings(layout, 1)[0])
