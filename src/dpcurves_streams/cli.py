@@ -295,12 +295,12 @@ class DriftOptions:
         for step in readings:
             reading = step.reading
             if step.step == since and isinstance(reading, TickReading):
-                watch = DriftWatch(options.parse_watched(), reading, **settings)  # type: ignore[arg-type]
+                watch = DriftWatch(options.parse_watched(), reading, uncounted=step.uncounted, **settings)  # type: ignore[arg-type]
             is_closed = step.step > since and (step.step - since) % width == 0
             if watch is None or not is_closed or not isinstance(reading, TickReading):
                 yield step
             else:
-                yield replace(step, drift=watch.compare_window(reading).to_dicts())
+                yield replace(step, drift=watch.compare_window(reading, step.uncounted).to_dicts())
 
 
 ENDS = ("low", "high")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache, reduce
@@ -866,12 +866,14 @@ class RunningTotalEstimator:
     Args:
         law: Law of the counts.
         states: Number of states of a step, without aggregations.
+        longest_span: Longest span, in steps, whose variance is asked for.
     """
 
-    __slots__ = ("_estimator", "_law", "_nodes", "_roots", "_states", "_total", "_variances", "tick")
+    __slots__ = ("_estimator", "_law", "_longest_span", "_nodes", "_roots", "_states", "_total", "_variances", "tick")
 
-    def __init__(self, law: Law, states: int) -> None:
+    def __init__(self, law: Law, states: int, longest_span: int = 64) -> None:
         self._law, self._states, self.tick, self._total = law, states, 0, 0.0
+        self._longest_span = longest_span
         self._estimator = law.estimator() if isinstance(law, PrefixLaw) else None
         self._nodes = None
         if isinstance(law, HierarchyCounts):
@@ -888,8 +890,8 @@ class RunningTotalEstimator:
             return self._total
         number, variance = self._estimate_tick(values)
         self._total += number
-        # at least the longest span that is tested
-        self._variances = [*self._variances[-64:], self._variances[-1] + variance]
+        self._variances.append(self._variances[-1] + variance)
+        del self._variances[: -self._longest_span - 1]
         return self._total
 
     def variance(self, width: int | None) -> float:
@@ -897,6 +899,14 @@ class RunningTotalEstimator:
         if isinstance(self._law, PrefixLaw):
             return self._states * self._law.variance(self.tick, width)
         return self._variances[-1] - (0.0 if width is None else self._variances[-1 - width])
+
+    def defer_variance(self, width: int | None) -> Callable[[], float]:
+        """Return a function that computes `variance` after this step, also when later steps were estimated."""
+        if isinstance(self._law, PrefixLaw):
+            law, states, tick = self._law, self._states, self.tick
+            return lambda: states * law.variance(tick, width)
+        variance = self.variance(width)
+        return lambda: variance
 
     def _estimate_tick(self, values: Sequence[int]) -> tuple[float, float]:
         """Return the unbiased number of counted tuples of one step, over all states, and its noise variance."""

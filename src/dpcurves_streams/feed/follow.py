@@ -76,7 +76,7 @@ class FollowedStream:
         """
         stream, law = self._stream, self.plan.law.require_type(CountsAndUncountedTotals)
         reader = stream.question.reader(replace(self.plan, law=law.counts))
-        uncounted_reader = UncountedReader(self.plan, stream.facts)
+        uncounted_reader = UncountedReader(self.plan, stream.facts, getattr(stream.question, "windows", ()))
         states, warned, latest = stream.question.state_labels, dict[Any, str](), None
         privacy = stream.privacy
         self._warn({note: note for note in privacy.notes}, warned)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, exp, floor, log, log1p, sqrt
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -28,11 +28,17 @@ from dpcurves.inference.two_samples import ReleasedSample
 from dpcurves.laws import Family
 from dpcurves.summaries.two_classes import project_to_simplex
 
+from ..queries import TUPLE_REASONS, UncountedReason
 from .counts import TickReading
 from .question import NoisyValues
+from .uncounted import UncountedReading, UncountedWindow
 
 FIRST_GENERATOR = 70
-"""Index of the first of the three numbered generators that are used here."""
+"""Index of the first of the four numbered generators that are used here."""
+UNCOUNTED: Mapping[UncountedReason, str] = MappingProxyType(
+    {reason: f"uncounted: {reason.value}" for reason in TUPLE_REASONS}
+)
+"""Names of the statistics of uncounted tuples, by reason."""
 Thresholds: TypeAlias = tuple[DriftCells, Mapping[str, tuple[float, FloatArray]]]
 """The reference and an unchanged window; and for each statistic its threshold and its simulated null values."""
 
@@ -63,8 +69,8 @@ class WindowDrift:
 
     Attributes:
         tick: Step that closes the window.
-        shifts: By statistic (psi, ks, wasserstein, auc; of categories psi, chi_squared, tv): value, threshold and
-            p-value under no drift.
+        shifts: By statistic (psi, ks, wasserstein, auc; of categories psi, chi_squared, tv; and the changes of the
+            shares of uncounted tuples): value, threshold and p-value under no drift.
     """
 
     tick: int
@@ -98,6 +104,9 @@ class DriftWatch:
     reference and a window of equal size are drawn from the estimated distribution of the reference, with the noise of
     both. Tuples are assumed independent.
 
+    With readings of uncounted tuples, the share of each of `UNCOUNTED` among all used tuples is watched too: tuples
+    without a value, or in a state that nobody listed, are "uncounted: other state".
+
     Formal guarantees: everything is computed from released numbers, so it costs no loss.
 
     Args:
@@ -107,11 +116,13 @@ class DriftWatch:
         false_alarm_rate: Probability of a false alarm in a year, for each statistic.
         width: Steps of a window: 1, or the width of a window of the question.
         reference_width: Steps of the reference.
+        uncounted: Reading of uncounted tuples at the end of the reference; None: they are not watched.
         tuning: Numbers that steer the simulation of thresholds.
 
     Raises:
-        ValueError: values outside the grid are counted separately; the reading lacks the window, or has other cells; or
+        ValueError: values outside the grid are counted separately; a reading lacks the window, or has other cells; or
             `false_alarm_rate` is not between 0 and 1, or too small to be simulated.
+        TypeError: `uncounted` is no reading of uncounted tuples.
 
     >>> from dpcurves.laws import Family
     >>> def counted(tick, counts):
@@ -133,6 +144,7 @@ class DriftWatch:
         false_alarm_rate: float = 0.05,
         width: int = 1,
         reference_width: int = 1,
+        uncounted: UncountedReading | None = None,
         tuning: Tuning = TUNING,
     ) -> None:
         self._tuning = tuning
@@ -145,12 +157,18 @@ class DriftWatch:
         noise = _sample_noise(noisy, reference_width, self._draws, numbered_generator(FIRST_GENERATOR))
         self._before = ReleasedSample(noisy.values, project_to_simplex(noisy.values, total), noise)
         self._thresholds: dict[int, Thresholds] = {}
+        self._uncounted_before = None if uncounted is None else _find_uncounted_window(uncounted, reference_width)
 
-    def compare_window(self, reading: TickReading) -> WindowDrift:
+    def compare_window(self, reading: TickReading, uncounted: UncountedReading | None = None) -> WindowDrift:
         """Return the drift of the window that ends with this reading.
 
+        Args:
+            reading: Reading of the counts.
+            uncounted: Reading of the uncounted tuples of the same step; needed if they are watched.
+
         Raises:
-            ValueError: the reading lacks the window, or has other cells.
+            ValueError: a reading lacks the window, or has other cells.
+            TypeError: `uncounted` is missing, or no reading of uncounted tuples.
         """
         noisy, size = self._noisy_window(reading, self._width)
         group = floor(log(size) / self._tuning.size_step)
@@ -160,6 +178,8 @@ class DriftWatch:
         for statistic, (threshold, null_values) in thresholds.items():
             value = float(self._statistics[statistic](self._before.cells, noisy.values, cells))
             shifts[statistic] = Shift(value, threshold, monte_carlo_p_value(value, null_values))
+        if self._uncounted_before is not None:
+            shifts |= self._compare_uncounted(self._uncounted_before, _find_uncounted_window(uncounted, self._width))
         return WindowDrift(reading.tick, MappingProxyType(shifts))
 
     def _simulate_thresholds(self, noisy: NoisyValues, size: float) -> Thresholds:
@@ -177,6 +197,37 @@ class DriftWatch:
             statistic: (upper_quantile(values, self._level), values) for statistic, values in null_values.items()
         }
 
+    def _compare_uncounted(self, before: UncountedWindow, window: UncountedWindow) -> Mapping[str, Shift]:
+        """Return the change of the share of each reason since the reference, with its threshold.
+
+        Without a change both numbers of tuples are binomial with the share of the reference. Both windows read one tree
+        of running totals, so their noises may be correlated: the standard deviations of both shares are added, not
+        their variances.
+        """
+        generator, shifts = numbered_generator(FIRST_GENERATOR + 3), {}
+        sizes = [_count_used_tuples(side) for side in (before, window)]
+        # noise of the numbers of used tuples, which is that of all counts and reasons
+        drawn_sizes = [
+            np.maximum(size.tuples + size.deviation * generator.standard_normal(self._draws), 1.0) for size in sizes
+        ]
+        is_laplace = before.noisy.family is Family.LAPLACE
+        for index, reason in enumerate(TUPLE_REASONS):
+            counts = [float(side.noisy.values[index]) for side in (before, window)]
+            share = min(max(counts[0] / sizes[0].tuples, 0.0), 1.0)
+            drawn_counts = [generator.binomial(round(size.tuples), share, self._draws) for size in sizes]
+            noise = (
+                generator.laplace(0, sqrt(0.5), self._draws) if is_laplace else generator.standard_normal(self._draws)
+            )
+            deviations = [float(np.asarray(side.noisy.deviations)[index]) for side in (before, window)]
+            null_values = np.abs(
+                (drawn_counts[1] + deviations[1] * noise) / drawn_sizes[1]
+                - (drawn_counts[0] - deviations[0] * noise) / drawn_sizes[0]
+            )
+            value = abs(counts[1] / sizes[1].tuples - counts[0] / sizes[0].tuples)
+            threshold = upper_quantile(null_values, self._level)
+            shifts[UNCOUNTED[reason]] = Shift(value, threshold, monte_carlo_p_value(value, null_values))
+        return shifts
+
     def _noisy_window(self, reading: TickReading, width: int) -> tuple[NoisyValues, float]:
         """Return the noisy counts of a window and their estimated total."""
         require_type("reading", reading, TickReading, "a reading of counts")
@@ -191,6 +242,34 @@ class DriftWatch:
                 f" it has {self._slots}; use the grid, or the categories, of the stream",
             )
         return noisy, max(float(noisy.values.sum()), 1.0)
+
+
+class UsedTuples(NamedTuple):
+    """Number of used tuples of a window, counted or not, at least 1, and the standard deviation of its noise."""
+
+    tuples: float
+    deviation: float
+
+
+def _count_used_tuples(window: UncountedWindow) -> UsedTuples:
+    """Return the number of used tuples of a window: counted tuples, and uncounted ones of each reason but users beyond
+    the cap."""
+    reasons = slice(len(TUPLE_REASONS))
+    deviations = np.asarray(window.noisy.deviations)[reasons]
+    return UsedTuples(
+        max(window.counted_tuples + float(window.noisy.values[reasons].sum()), 1.0),
+        sqrt(window.counted_deviation**2 + float(deviations @ deviations)),
+    )
+
+
+def _find_uncounted_window(reading: UncountedReading | None, width: int) -> UncountedWindow:
+    """Return the numbers of uncounted tuples of the last `width` steps. Raises `InvalidArgument` if the reading lacks
+    the window."""
+    require_type("uncounted", reading, UncountedReading, "the reading of uncounted tuples of the step")
+    assert isinstance(reading, UncountedReading)  # noqa: S101
+    if width not in reading.windows:
+        raise InvalidArgument("width", f"must be 1 or a window of the question, {sorted(reading.windows)}; got {width}")
+    return reading.windows[width]
 
 
 def alarm_level_and_draws(

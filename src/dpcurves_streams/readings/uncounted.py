@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import log, pi, sqrt
 from statistics import NormalDist
 from typing import Any, NamedTuple
@@ -63,6 +63,46 @@ class NoteFacts(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class UncountedWindow:
+    """Unbiased numbers of a window of steps.
+
+    Attributes:
+        counted_tuples: Number of counted tuples.
+        counted_deviation: Standard deviation of its noise.
+        noisy: Number of uncounted tuples with each reason, with the standard deviations of their noise, (reasons,).
+    """
+
+    counted_tuples: float
+    counted_deviation: float
+    noisy: NoisyValues
+
+
+class UncountedWindows(Mapping[int, UncountedWindow]):
+    """Numbers of several windows by their width in steps, computed when they are read: few steps close a window.
+
+    Args:
+        estimators: For each width a function that returns the numbers.
+    """
+
+    __slots__ = ("_estimators",)
+
+    def __init__(self, estimators: Mapping[int, Callable[[], UncountedWindow]]) -> None:
+        self._estimators = estimators
+
+    def __getitem__(self, width: int) -> UncountedWindow:
+        """Return the numbers of the last `width` steps."""
+        return self._estimators[width]()
+
+    def __iter__(self) -> Iterator[int]:
+        """Iterate over the widths."""
+        return iter(self._estimators)
+
+    def __len__(self) -> int:
+        """Return the number of windows."""
+        return len(self._estimators)
+
+
+@dataclass(frozen=True, slots=True)
 class UncountedReading:
     """Running totals of uncounted tuples after a time step.
 
@@ -74,6 +114,7 @@ class UncountedReading:
         counted_tuples: Unbiased number of counted tuples so far.
         notes: Notes by reason, from released numbers only, that should be read with the counts.
         notes_so_far: Notes on all steps so far, in case the stream is left here.
+        windows: Unbiased numbers of the last steps, by their number: 1, and the windows of the question.
     """
 
     tick: int
@@ -83,6 +124,7 @@ class UncountedReading:
     counted_tuples: float
     notes: Mapping[UncountedReason, str]
     notes_so_far: Mapping[UncountedReason, str]
+    windows: Mapping[int, UncountedWindow] = field(default_factory=dict)
 
     def interval(self, level: float) -> Interval:
         """Return confidence intervals of the totals, for these records: lower and upper bounds, (reasons,) each.
@@ -125,21 +167,25 @@ class UncountedReader:
     Args:
         plan: Plan of the stream.
         facts: Public facts that notes mention.
+        windows: Widths, in steps, of the windows of the question.
         tuning: When a note is made.
     """
 
     __slots__ = (
-        "_counted", "_facts", "_law", "_past", "_query", "_reasons", "_shown", "_tuning", "_variances_known", "tick",
+        "_counted", "_facts", "_law", "_past", "_query", "_reasons", "_shown", "_tuning", "_variances_known", "_widths",
+        "tick",
     )  # fmt: skip
 
-    def __init__(self, plan: Plan, facts: NoteFacts, tuning: Tuning = TUNING) -> None:
+    def __init__(self, plan: Plan, facts: NoteFacts, windows: Sequence[int] = (), tuning: Tuning = TUNING) -> None:
         self._law, self._facts, self._tuning = plan.law.require_type(CountsAndUncountedTotals), facts, tuning
         query: Any = plan.query
         self._query = query
         self._reasons = released_reasons(self._law.users_beyond_cap is not None)
-        self._counted = RunningTotalEstimator(self._law.counts, query.keys)
+        self._widths = sorted({1, *windows})
+        longest_span = max(self._tuning.recent_ticks, self._widths[-1])
+        self._counted = RunningTotalEstimator(self._law.counts, query.keys, longest_span)
         self._shown = MonotoneTotals([-1] * len(self._reasons))
-        self._past: deque[tuple[float, FloatArray]] = deque(maxlen=self._tuning.recent_ticks + 1)
+        self._past: deque[tuple[float, FloatArray]] = deque(maxlen=longest_span + 1)
         self._variances_known: dict[int | None, FloatArray] = {}  # cache for the current step
         self.tick = 0
 
@@ -152,14 +198,31 @@ class UncountedReader:
         self._past.append((so_far.counted_tuples, totals))
         deviations = np.sqrt(self._cached_variances(None))
         noisy = NoisyValues(self._law.uncounted.family, totals, deviations)
+        recent = self._recent_span()
         notes = self._note_excesses(
-            self._recent_span(), self._test_level(self.tick), f" of the last {len(self._past) - 1} steps"
+            recent, self._test_level(self.tick), "" if recent is None else f" of the last {recent.width} steps"
         )
         last = self._notes_at_marks(so_far)
         return UncountedReading(
             self.tick, self._reasons, self._shown.estimate_next(totals, deviations), noisy, so_far.counted_tuples,
             {**notes, **last}, last or self._note_excesses(so_far, self._test_level(1), " so far"),
+            UncountedWindows({width: self._defer_window(width) for width in self._widths}),
         )  # fmt: skip
+
+    def _defer_window(self, width: int) -> Callable[[], UncountedWindow]:
+        """Return a function of the numbers of the last `width` steps, or of all steps so far if there were fewer."""
+        is_whole, tick = width >= self.tick, self.tick
+        counted_before, totals_before = (0.0, 0.0) if is_whole else self._past[-1 - width]
+        counted, totals = self._past[-1]
+        counted_variance = self._counted.defer_variance(None if is_whole else width)
+
+        def estimate_window() -> UncountedWindow:
+            """Return the numbers with the standard deviations of their noise."""
+            deviations = np.sqrt(self._compute_variances(None if is_whole else width, tick))
+            noisy = NoisyValues(self._law.uncounted.family, totals - totals_before, deviations)
+            return UncountedWindow(counted - counted_before, sqrt(counted_variance()), noisy)
+
+        return estimate_window
 
     def _notes_at_marks(self, so_far: TickSpan) -> dict[UncountedReason, str]:
         """Return notes on all steps so far: after the last step or, without end, after 1, 2, 4, 8, ... steps."""
@@ -174,10 +237,10 @@ class UncountedReader:
 
     def _recent_span(self) -> TickSpan | None:
         """Return the numbers of the newest steps, at most `recent_ticks`; None before the second step."""
-        width = len(self._past) - 1
+        width = min(len(self._past) - 1, self._tuning.recent_ticks)
         if width < 1:
             return None
-        (first, before), (last, after) = self._past[0], self._past[-1]
+        (first, before), (last, after) = self._past[-1 - width], self._past[-1]
         return TickSpan(last - first, after - before, width)
 
     def _cached_variances(self, width: int | None) -> FloatArray:
@@ -185,15 +248,16 @@ class UncountedReader:
         cached.
         """
         if width not in self._variances_known:
-            self._variances_known[width] = self._compute_variances(width)
+            self._variances_known[width] = self._compute_variances(width, self.tick)
         return self._variances_known[width]
 
-    def _compute_variances(self, width: int | None) -> FloatArray:
-        """Compute the noise variance of each reason's total over the last `width` steps (None: all), (reasons,)."""
+    def _compute_variances(self, width: int | None, tick: int) -> FloatArray:
+        """Compute the noise variance of each reason's total over the `width` steps up to step `tick` (None: all),
+        (reasons,)."""
         laws = [self._law.uncounted] * len(TUPLE_REASONS) + (
             [] if self._law.users_beyond_cap is None else [self._law.users_beyond_cap]
         )
-        variances = {id(law): law.variance(self.tick, width) for law in laws}
+        variances = {id(law): law.variance(tick, width) for law in laws}
         return np.array([variances[id(law)] for law in laws])
 
     def _note_excesses(self, span: TickSpan | None, level: float, when: str) -> dict[UncountedReason, str]:
