@@ -87,7 +87,9 @@ _ADD = (
     # If one is below 2**900, the sum rounds to a finite number. Else quarters of both are exact, and so is their sum's
     # rounding, four times smaller.
     f"CASE WHEN abs({{0}}) = {INFINITE} OR abs({{1}}) = {INFINITE} THEN NULL "
-    f"WHEN least(abs({{0}}), abs({{1}})) < {_power(900)} THEN {{0}} %s {{1}} "
+    # PostgreSQL computes parts of literals while it plans, in all branches up to one that is always taken: for a small
+    # literal this one is, so that a quarter of it, which may round to 0, is not computed.
+    f"WHEN abs({{0}}) < {_power(900)} OR abs({{1}}) < {_power(900)} THEN {{0}} %s {{1}} "
     f"WHEN abs({{0}} * 0.25::float8 %s {{1}} * 0.25::float8) < {_power(1022)} THEN {{0}} %s {{1}} END"
 )
 _MULTIPLY = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,6 +21,7 @@ from dpcurves.data.axis import Axis
 from dpcurves.expressions import (
     Call,
     ColumnName,
+    Literal,
     Node,
     ValueType,
     check_expression,
@@ -174,10 +176,19 @@ def test_no_double_overflows_or_rounds_to_zero_with_an_error(connection: Any, po
     nodes: list[tuple[ValueType, Node]] = [(NUMBER, Call(name, (x, y))) for name in ("add", "sub", "mul", "div")]
     nodes += [(NUMBER, Call(name, (x,))) for name in ("neg", "abs", "floor", "ceil", "round", "sqrt")]
     nodes += [(NUMBER, parse_expression("CAST(w AS DOUBLE)"))]
-    for text in ("x * 1e308", "5e-324 * x", "x / 5e-324", "1e308 / x", "x + 1e308 * 10", "x - 1e308", "1 / (x - x)"):
+    for text in ("x + 1e308 * 10", "1 / (x - x)"):
         nodes.append((NUMBER, parse_expression(text)))
     nodes.append((TRUTH, parse_expression("CASE WHEN x > 0 THEN 1e308 * 10 ELSE 1 / 0 END > 1")))
     compare(postgres_url, "edge_rows", table, nodes)
+    # PostgreSQL computes parts of literals while it plans, even in branches that no row takes.
+    create_table(connection, "literal_rows", {"x": np.array(EDGES)})
+    literals = [Literal(value) for value in sorted({abs(value) for value in EDGES if np.isfinite(value)})]
+    nodes = [
+        (NUMBER, Call(name, arguments))
+        for name, literal in product(("add", "sub", "mul", "div"), literals)
+        for arguments in ((x, literal), (literal, x))
+    ]
+    compare(postgres_url, "literal_rows", {"x": np.array(EDGES)}, nodes)
 
 
 ROWS = 400
