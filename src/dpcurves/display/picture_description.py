@@ -261,17 +261,18 @@ def _list_numbers(panel: PicturePanel, mark: PictureMark) -> Iterator[str]:
     columns = {name: np.array([np.nan if value is None else value for value in values], dtype=float)
                for name, values in mark.columns.items()}  # fmt: skip
     if mark.type == "cells":
-        shown = columns["value"][np.isfinite(columns["value"])]
-        if len(shown):
-            yield translate(f"{len(shown):,} cells, from {format_number(shown.min())} to {format_number(shown.max())}")
+        values = columns["value"][np.isfinite(columns["value"])]
+        if len(values):
+            lowest, highest = format_number(values.min()), format_number(values.max())
+            yield translate(f"{len(values):,} cells, from {lowest} to {highest}")
     elif mark.type == "line" and not panel.y.label and len(set(mark.columns["y"])) == 1:  # an interval of x
         low, high = (_format_position(panel.x, end) for end in (np.nanmin(columns["x"]), np.nanmax(columns["x"])))
         yield translate(f"{low} to {high}")
     elif mark.type in ("line", "region"):
-        ends = ("lower", "upper") if mark.type == "region" else ("y",)
-        for row in _choose_rows(panel.x, columns["x"], columns[ends[-1]], 3 if mark.type == "region" else 5):
-            numbers = [_format_position(panel.y, columns[name][row]) for name in ends]
-            yield _place_numbers(numbers, _format_position(panel.x, columns["x"][row]))
+        names = ("lower", "upper") if mark.type == "region" else ("y",)
+        for row in _choose_rows(panel.x, columns["x"], columns[names[-1]], 3 if mark.type == "region" else 5):
+            shown = [_format_position(panel.y, columns[name][row]) for name in names]
+            yield _place_numbers(shown, _format_position(panel.x, columns["x"][row]))
     else:
         is_equal = {name: mark.columns[name] == mark.columns.get(f"{name}_end") for name in ("x", "y")}
         is_upright = mark.type == "intervals" and is_equal["x"] and not is_equal["y"]
@@ -304,10 +305,9 @@ def _choose_rows(axis: PictureAxis, x: Any, y: Any, positions: int) -> list[int]
     rows = np.flatnonzero(np.isfinite(y) & (x >= low) & (x <= high))
     if not len(rows):
         return []
-    scale = np.log if axis.scale == "log" else np.asarray
-    ends = scale(np.array([x[rows].min(), x[rows].max()]))
-    wanted = np.linspace(*ends, positions)
-    nearest = np.abs(scale(x[rows])[None, :] - wanted[:, None])
+    places = np.log(x[rows]) if axis.scale == "log" else x[rows]
+    wanted = np.linspace(places.min(), places.max(), positions)
+    nearest = np.abs(places[None, :] - wanted[:, None])
     last = len(rows) - 1 - np.argmin(nearest[:, ::-1], axis=1)
     return list(dict.fromkeys(rows[last].tolist()))
 
