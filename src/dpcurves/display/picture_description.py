@@ -10,11 +10,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
+from html import escape
+from io import StringIO
 from os import PathLike
 from pathlib import Path as FilePath
 from typing import Any, Literal, cast
 
 import numpy as np
+from matplotlib import rc_context
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
@@ -29,7 +33,7 @@ from matplotlib.ticker import FixedLocator, ScalarFormatter
 
 from ..translation import current_reader, translate
 from .artists import DateFormatter, Footnote, PlainFormatter
-from .canvas import GREY, find_title, save_figure, translate_figure
+from .canvas import GREY, SALT, SILENT, find_title, prefix_ids, save_figure, strip_preamble, translate_figure
 from .layout import COLORBAR
 from .numerals import IN_UTC, format_number
 
@@ -328,6 +332,25 @@ def _format_position(axis: PictureAxis, value: float) -> str:
         text = str(np.datetime64(round(seconds), "s")).replace("T", " ")
         return text[:10] if axis.values == "days" else text[:16]
     return format_number(value / axis.unit_factor)
+
+
+def svg_text(ax: Axes) -> str:
+    """Return the figure of `ax` as an inline SVG element: text stays text, and nothing is loaded from elsewhere.
+
+    Its alternative text is that of its description.
+    """
+    translate_figure(ax)
+    buffer = StringIO()
+    with rc_context({"svg.hashsalt": SALT, "svg.fonttype": "none"}):
+        ax.figure.canvas.figure.savefig(
+            buffer, format="svg", metadata=SILENT[".svg"], bbox_inches="tight", pad_inches=0.05
+        )
+    # Text of other scripts turns no text beside it.
+    svg = strip_preamble(buffer.getvalue()).replace("<text ", '<text unicode-bidi="isolate" ')
+    svg = prefix_ids(svg, f"p{sha256(svg.encode()).hexdigest()[:8]}")
+    words = escape(" ".join(describe_in_words(ax).split()))
+    facts = f'role="img" aria-label="{words}" style="stroke-linejoin: round; stroke-linecap: butt"'
+    return svg.replace("<svg", f"<svg {facts}", 1)
 
 
 def save_picture(ax: Axes, path: str | PathLike[str]) -> None:
