@@ -21,6 +21,7 @@ from dpcurves.display import (
     Shade,
     draw_alarms,
     draw_bars,
+    draw_calibration,
     draw_cdf,
     draw_contingency,
     draw_means,
@@ -64,6 +65,7 @@ SETS: dict[str, list[str]] = {
     "empty": ["", " ", "\u200b", "none"],
     "mathematics": ["$x_{", "10 % of $5", "a_b^c", "\\frac{1}{2}"],
     "hidden": ["_nolegend_", "_a", "-", "..."],
+    "sixty letters": [f"{LONG[:58]} {number}" for number in range(4)],
     "long and short": [LONG, "b", f"{LONG}, aged 65 and more", "d"],
 }
 STYLES = "paper", "slides", "dark", "narrow"
@@ -97,6 +99,16 @@ def lines_apart(ax: Axes, names: list[str]) -> Axes:
 def roc(ax: Axes, names: list[str]) -> Axes:
     for name in names:
         draw_roc(Y**2, Y, 0.7, PRIVACY, ax=ax, name=name)
+    return ax
+
+
+def calibrations(ax: Axes, names: list[str]) -> Axes:
+    places = np.linspace(0.1, 0.9, 6)
+    shade = Shade(places - 0.05, places + 0.05, "98.3% individual interval for these records")
+    for number, name in enumerate(names):
+        counts = np.full(6, 400.0 + number)
+        draw_calibration(places, places, counts, PRIVACY, shades=[shade], ax=ax, name=name)
+    set_legend_title(ax, "category; a band or interval of each of the 4 groups: all hold together at 0.95")
     return ax
 
 
@@ -139,6 +151,7 @@ KINDS: dict[str, Callable[[Axes, list[str]], Axes]] = {
         survival,
         lines_apart,
         roc,
+        calibrations,
         small_multiples,
         means,
         contingency,
@@ -207,7 +220,8 @@ def check(kind: str, names: list[str], style: str) -> None:
         words = [text.get_text() for text in legend.get_texts()]
         assert len(set(words)) == len(words), (said, words)
         assert ax is None or not covers_data(ax, box), said
-    assert area <= (TUNING.legend_share + 0.01) * figure.bbox.width * figure.bbox.height, said
+    drawn = figure.get_tightbbox()  # what a file shows
+    assert area <= (TUNING.legend_share + 0.01) * drawn.width * drawn.height * figure.dpi**2, said
     for ax in figure.axes:
         for labels in (ax.get_xticklabels(), ax.get_yticklabels()):
             words = [text.get_text() for text in labels if text.get_text()]
@@ -219,6 +233,8 @@ EVERY = list(product(KINDS, SETS, STYLES))
 SAMPLE = [
     *(("lines_apart", "short", style) for style in ("slides", "dark", "narrow")),
     *(EVERY[number] for number in np.random.default_rng(5).permutation(len(EVERY))[:12]),
+    ("calibrations", "short", "dark"),  # a plot of equal scales is narrower than its legend
+    ("roc", "sixty letters", "narrow"),
     ("survival", "right to left", "paper"),  # letters of the statement are wider than the estimate
     ("group_curves", "equal beginnings and ends", "slides"),  # the legend needs more than the largest height
 ]

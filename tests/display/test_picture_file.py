@@ -112,4 +112,4 @@ def test_names_are_escaped_in_svg_and_shown_as_they_are() -> None:
 def test_inline_svg_is_described_for_those_who_cannot_see_it() -> None:
     (_, facts), *_ = Tags(svg_text(picture())).seen
     assert facts["role"] == "img"
-    assert facts["aria-label"].startswith("share of records below against delay (minutes). 0 at ")
+    assert str(facts["aria-label"]).startswith("share of records below against delay (minutes). 0 at ")

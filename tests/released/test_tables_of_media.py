@@ -202,7 +202,7 @@ def read_panels(svg: str) -> list[list[tuple[float, float]]]:
     return panels
 
 
-def list_described_points(mark: Any) -> np.ndarray:
+def list_described_points(mark: Any) -> Any:
     """Points of a mark of a description, (points, 2)."""
     rows = {name: np.array(values, dtype=float) for name, values in mark.columns.items()}
     ends = [("x", "lower"), ("x", "upper")] if mark.type == "region" else [("x", "y")]

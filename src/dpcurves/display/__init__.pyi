@@ -11,7 +11,6 @@ from .canvas import (
     save_figure,
     set_legend_title,
     set_title,
-    svg_text,
     translate_figure,
 )
 from .columns import (
@@ -90,7 +89,7 @@ from .office import (
     suppress_rows,
     unescape_formula,
 )
-from .picture_description import PictureDescription, describe_in_words, describe_picture, save_picture
+from .picture_description import PictureDescription, describe_in_words, describe_picture, save_picture, svg_text
 from .result_tables import (
     Bound,
     CellFormat,

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from hashlib import sha256
-from html import escape, unescape
-from io import StringIO
+from html import unescape
 from math import floor
 from os import PathLike
 from pathlib import Path
@@ -626,29 +624,6 @@ def save_axes(ax: Axes, place: str | PathLike[str] | IO[bytes], ending: str, dot
         )
 
 
-def svg_text(ax: Axes) -> str:
-    """Return the figure of `ax` as an inline SVG element: text stays text, and nothing is loaded from elsewhere.
-
-    Its alternative text is that of its description.
-    """
-    from matplotlib import rc_context
-
-    from .picture_description import describe_in_words
-
-    translate_figure(ax)
-    buffer = StringIO()
-    with rc_context({"svg.hashsalt": SALT, "svg.fonttype": "none"}):
-        ax.figure.canvas.figure.savefig(
-            buffer, format="svg", metadata=SILENT[".svg"], bbox_inches="tight", pad_inches=0.05
-        )
-    # Text of other scripts turns no text beside it.
-    svg = _strip_preamble(buffer.getvalue()).replace("<text ", '<text unicode-bidi="isolate" ')
-    svg = prefix_ids(svg, f"p{sha256(svg.encode()).hexdigest()[:8]}")
-    words = escape(" ".join(describe_in_words(ax).split()))
-    facts = f'role="img" aria-label="{words}" style="stroke-linejoin: round; stroke-linecap: butt"'
-    return svg.replace("<svg", f"<svg {facts}", 1)
-
-
 def read_alternative_text(svg: str) -> str:
     """Return the alternative text of an SVG element that `svg_text` made; empty for another text.
 
@@ -668,7 +643,7 @@ def prefix_ids(markup: str, prefix: str) -> str:
     return _replace_in_tags(markup, r'(\sid="|href="#|url\(#)', rf"\g<1>{prefix}-")
 
 
-def _strip_preamble(svg: str) -> str:
+def strip_preamble(svg: str) -> str:
     """Remove the XML declaration, the namespaces (implied in HTML) and the style sheet, which would apply to the whole
     page."""
     svg = svg[svg.index("<svg") :]

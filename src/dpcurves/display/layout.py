@@ -434,7 +434,15 @@ class FittedLayout(ConstrainedLayoutEngine):
         highest = self._tuning.largest_growth * high
         grown[0] = max(grown[0], min(needed / highest, self._tuning.largest_growth * wide))
         grown[1] = max(grown[1], needed / grown[0])
-        if needed > 1.001 * grown[0] * highest and self._shorten_entries():  # the figure can grow no more
+        if needed > 0.5 * width * height:  # a plot with equal scales leaves room at its sides, which files leave out
+            drawn = fig.get_tightbbox(renderer)
+            lacking = needed - drawn.width * drawn.height  # square inches
+            if drawn.height > 0.95 * height:  # else the plot is as wide as it can be, and more height stays empty
+                grown[1] = max(grown[1], height + lacking / drawn.width)
+            else:
+                grown[0] = max(grown[0], width + lacking / drawn.height)
+        is_highest = grown[1] > 1.001 * highest and height >= 0.999 * highest  # the figure can grow no more
+        if (is_highest or needed > 1.001 * grown[0] * highest) and self._shorten_entries():
             return True
         if grown[0] - width < 0.02 and grown[1] - height < 0.02:  # inches
             return False

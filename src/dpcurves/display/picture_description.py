@@ -10,11 +10,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
+from html import escape
+from io import StringIO
 from os import PathLike
 from pathlib import Path as FilePath
 from typing import Any, Literal, cast
 
 import numpy as np
+from matplotlib import rc_context
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
@@ -29,7 +33,7 @@ from matplotlib.ticker import FixedLocator, ScalarFormatter
 
 from ..translation import current_reader, translate
 from .artists import DateFormatter, Footnote, PlainFormatter
-from .canvas import GREY, find_title, save_figure, translate_figure
+from .canvas import GREY, SALT, SILENT, find_title, prefix_ids, save_figure, strip_preamble, translate_figure
 from .layout import COLORBAR
 from .numerals import IN_UTC, format_number
 
@@ -261,17 +265,18 @@ def _list_numbers(panel: PicturePanel, mark: PictureMark) -> Iterator[str]:
     columns = {name: np.array([np.nan if value is None else value for value in values], dtype=float)
                for name, values in mark.columns.items()}  # fmt: skip
     if mark.type == "cells":
-        shown = columns["value"][np.isfinite(columns["value"])]
-        if len(shown):
-            yield translate(f"{len(shown):,} cells, from {format_number(shown.min())} to {format_number(shown.max())}")
+        values = columns["value"][np.isfinite(columns["value"])]
+        if len(values):
+            lowest, highest = format_number(values.min()), format_number(values.max())
+            yield translate(f"{len(values):,} cells, from {lowest} to {highest}")
     elif mark.type == "line" and not panel.y.label and len(set(mark.columns["y"])) == 1:  # an interval of x
         low, high = (_format_position(panel.x, end) for end in (np.nanmin(columns["x"]), np.nanmax(columns["x"])))
         yield translate(f"{low} to {high}")
     elif mark.type in ("line", "region"):
-        ends = ("lower", "upper") if mark.type == "region" else ("y",)
-        for row in _choose_rows(panel.x, columns["x"], columns[ends[-1]], 3 if mark.type == "region" else 5):
-            numbers = [_format_position(panel.y, columns[name][row]) for name in ends]
-            yield _place_numbers(numbers, _format_position(panel.x, columns["x"][row]))
+        names = ("lower", "upper") if mark.type == "region" else ("y",)
+        for row in _choose_rows(panel.x, columns["x"], columns[names[-1]], 3 if mark.type == "region" else 5):
+            shown = [_format_position(panel.y, columns[name][row]) for name in names]
+            yield _place_numbers(shown, _format_position(panel.x, columns["x"][row]))
     else:
         is_equal = {name: mark.columns[name] == mark.columns.get(f"{name}_end") for name in ("x", "y")}
         is_upright = mark.type == "intervals" and is_equal["x"] and not is_equal["y"]
@@ -304,10 +309,9 @@ def _choose_rows(axis: PictureAxis, x: Any, y: Any, positions: int) -> list[int]
     rows = np.flatnonzero(np.isfinite(y) & (x >= low) & (x <= high))
     if not len(rows):
         return []
-    scale = np.log if axis.scale == "log" else np.asarray
-    ends = scale(np.array([x[rows].min(), x[rows].max()]))
-    wanted = np.linspace(*ends, positions)
-    nearest = np.abs(scale(x[rows])[None, :] - wanted[:, None])
+    places = np.log(x[rows]) if axis.scale == "log" else x[rows]
+    wanted = np.linspace(places.min(), places.max(), positions)
+    nearest = np.abs(places[None, :] - wanted[:, None])
     last = len(rows) - 1 - np.argmin(nearest[:, ::-1], axis=1)
     return list(dict.fromkeys(rows[last].tolist()))
 
@@ -328,6 +332,25 @@ def _format_position(axis: PictureAxis, value: float) -> str:
         text = str(np.datetime64(round(seconds), "s")).replace("T", " ")
         return text[:10] if axis.values == "days" else text[:16]
     return format_number(value / axis.unit_factor)
+
+
+def svg_text(ax: Axes) -> str:
+    """Return the figure of `ax` as an inline SVG element: text stays text, and nothing is loaded from elsewhere.
+
+    Its alternative text is that of its description.
+    """
+    translate_figure(ax)
+    buffer = StringIO()
+    with rc_context({"svg.hashsalt": SALT, "svg.fonttype": "none"}):
+        ax.figure.canvas.figure.savefig(
+            buffer, format="svg", metadata=SILENT[".svg"], bbox_inches="tight", pad_inches=0.05
+        )
+    # Text of other scripts turns no text beside it.
+    svg = strip_preamble(buffer.getvalue()).replace("<text ", '<text unicode-bidi="isolate" ')
+    svg = prefix_ids(svg, f"p{sha256(svg.encode()).hexdigest()[:8]}")
+    words = escape(" ".join(describe_in_words(ax).split()))
+    facts = f'role="img" aria-label="{words}" style="stroke-linejoin: round; stroke-linecap: butt"'
+    return svg.replace("<svg", f"<svg {facts}", 1)
 
 
 def save_picture(ax: Axes, path: str | PathLike[str]) -> None:

@@ -20,6 +20,7 @@ from .canvas import (
     POPULATION,
     SHARE_LIMITS,
     SQUARE,
+    UNNAMED,
     DrawingOptions,
     Picture,
     Place,
@@ -333,15 +334,18 @@ def draw_calibration(
     for shade in picture.shades:
         known &= (np.asarray(shade.lower) > 0) | (np.asarray(shade.upper) < 1)
     picture.draw_points(predicted[known], observed[known], picture.style.dash, linewidth=1.4)
-    _draw_observed(picture, predicted, observed)
+    sizes = np.zeros(0) if count is None else np.asarray(count, dtype=float)
+    largest = float(np.fmax.reduce(sizes, initial=1.0))
+    # a named curve among others has one entry, because an entry for its bars as well would make the legend too large
+    with_sizes = f"observed, up to {largest:,.0f} records per group"
+    _draw_observed(picture, predicted, observed, "observed" if count is None or picture.name is None else with_sizes)
     if not known.all():
         hollow: Any = {"markerfacecolor": ax.get_facecolor(), "label": deduplicate_label(ax, UNKNOWN)}
         picture.draw_points(predicted[~known], observed[~known], markersize=4.5, zorder=4, **hollow)
     if count is not None:
-        sizes = np.asarray(count, dtype=float)
-        largest = np.fmax.reduce(sizes, initial=1.0)
         tops = COUNT_FLOOR + TALLEST_COUNT_BAR * np.clip(sizes, 0, None) / largest
-        words, width = f"records per group, up to {largest:,.0f}", _bar_width(predicted / top)
+        words = f"records per group, up to {largest:,.0f}" if picture.name is None else UNNAMED
+        width = _bar_width(predicted / top)
         ax.vlines(predicted, COUNT_FLOOR * top, tops * top, color=color, alpha=0.35, linewidth=width, label=words)
     return picture.label_axes(place="above", plainly=False).add_statement()
 
@@ -365,15 +369,16 @@ def _axis_limit(predicted: FloatArray, observed: FloatArray, picture: Picture) -
     return float(next(step * decade for step in (1, 1.25, 1.5, 2, 2.5, 5, 10) if step * decade >= 1.02 * largest))
 
 
-def _draw_observed(picture: Picture, x: FloatArray, y: FloatArray) -> None:
-    """Draw observed shares with their intervals; intervals for the population are thin and capped."""
-    for lower, upper, words in picture.shades:
-        width, alpha = _bar_style(words)
-        label, color = deduplicate_label(picture.ax, words), picture.style.color
+def _draw_observed(picture: Picture, x: FloatArray, y: FloatArray, words: str = "observed") -> None:
+    """Draw observed shares with their intervals, and the legend entry `words`; intervals for the population are thin
+    and capped."""
+    for lower, upper, kind in picture.shades:
+        width, alpha = _bar_style(kind)
+        label, color = deduplicate_label(picture.ax, kind), picture.style.color
         picture.ax.vlines(x, lower, upper, color=color, linewidth=width, alpha=alpha, label=label)
-        for end in (lower, upper) if POPULATION in words else ():
+        for end in (lower, upper) if POPULATION in kind else ():
             picture.draw_points(x, end, "_", markersize=6)
-    picture.draw_points(x, y, markersize=4.5, label=picture.legend_label("observed"), zorder=3)
+    picture.draw_points(x, y, markersize=4.5, label=picture.legend_label(words), zorder=3)
 
 
 def draw_hosmer_lemeshow(
@@ -441,7 +446,7 @@ def draw_binned_residuals(
         for bound, label in ((upper, picture.legend_label(words)), (lower, "")):
             # A single bin gives a line of length zero, so a marker is drawn.
             picture.draw_points(across, bound, style.dash, linewidth=0.9, marker="_", alpha=0.7, label=label)
-    fractions = np.clip(sizes, 0, None) / np.fmax.reduce(sizes, initial=1.0)
+    fractions = np.clip(sizes, 0, None) / float(np.fmax.reduce(sizes, initial=1.0))
     smallest_mark = 10.0  # square points: smallest area of a point
     areas = smallest_mark + (90.0 - smallest_mark) * fractions  # square points
     ax.scatter(
