@@ -94,7 +94,7 @@ simulate: $(READY)
 # Every page of the site in Chromium, read by axe in light and dark, wide and narrow: half an hour of one core.
 site-check: docs
 	$(BIN)/python docs/blocks.py
-	DPCURVES_SITE_MODES=all $(BIN)/pytest -s -rs tests/test_site.py tests/test_zensical.py
+	DPCURVES_SITE_MODES=all $(BIN)/pytest -o faulthandler_timeout=0 -s -rs tests/test_site.py tests/test_zensical.py
 	$(BIN)/pytest -s -rs -m reproduction tests/server/test_try_browser.py tests/server/test_try_command.py
 
 # What people see, each figure beside its mark: words, links, media, labels, searches, clicks and seconds of `dpcurves try`.

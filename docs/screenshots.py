@@ -102,7 +102,7 @@ def build_results() -> dict[str, Any]:
     table["age in years"] += np.array([int(state[-2:]) for state in table["state"]]) / 4
     terms: dict[str, Any] = {"budget": dp.PrivacyLoss.pure(20), "adjacency": curator, "randomness": noise}
     grid, by = dp.Grid(0, 120, cells=60), dp.Categories("region", ("north", "south", "east", "west"))
-    questions = {
+    questions: dict[str, Any] = {
         "distribution": dp.CdfQuestion("age in years", grid),
         "distribution-by": dp.CdfQuestion("age in years", grid, by=by),
         "quantiles": dp.QuantilesQuestion("age in years", grid, (0.25, 0.5, 0.75)),
@@ -117,7 +117,9 @@ def build_results() -> dict[str, Any]:
         "means": dp.SummaryQuestion("age in years", 0, 120, by=dp.Categories("state", states)),
     }
     with dp.Session(table, **terms) as session:
-        results = {name: session.ask(question, dp.PrivacyLoss.pure(1)) for name, question in questions.items()}
+        results: dict[str, Any] = {
+            name: session.ask(question, dp.PrivacyLoss.pure(1)) for name, question in questions.items()
+        }
         results["decision"] = session.ask(dp.ScoresQuestion("ill", "risk"), dp.PrivacyLoss.pure(1)).decision_curve()
     curves = [
         dp.cdf(ages + shift, grid=grid, label=name, epsilon=1, adjacency=curator, randomness=noise)

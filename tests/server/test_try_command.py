@@ -10,13 +10,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import StringIO
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from opened_table import FORMS, Opened
+from rich.console import Console
 
 from dpcurves.cli.app import build
 from dpcurves.expressions.checked import NO_HEADER
@@ -156,6 +158,8 @@ def test_the_token_is_no_argument_of_the_browser(tmp_path: Path, monkeypatch: py
         def __init__(self, target: Any, args: Any, daemon: bool) -> None:
             self.start = lambda: target(*args)
 
+    terminal = Console(file=StringIO(), force_terminal=True, highlight=False, width=200)
+    monkeypatch.setattr("dpcurves_server.cli.try_command.make_console", lambda: terminal)
     monkeypatch.setattr("webbrowser.open", opened.append)
     monkeypatch.setattr("threading.Thread", Direct)
     monkeypatch.setattr("dpcurves_server.local_app.serve_local_table", look)
@@ -163,6 +167,7 @@ def test_the_token_is_no_argument_of_the_browser(tmp_path: Path, monkeypatch: py
     with pytest.raises(SystemExit) as ending:
         build(words).main(words)
     assert (ending.value.code, len(lines)) == (0, 1)
+    assert cast("StringIO", terminal.file).getvalue().startswith("Opening people.csv ...\n")
     assert not list(tmp_path.glob("*.html"))
 
 

@@ -45,6 +45,9 @@ def try_table(table: LocalTableOptions, browser: BrowserOptions) -> None:
     Example: dpcurves try people.csv
     """
     require_extra()
+    console, opening_pages = make_console(), list[Path]()
+    if console.is_terminal:  # the libraries of a server take seconds to load
+        print_to_console(console, f"Opening {Path(table.data[0]).name} ...")
     from dpcurves.cli.one_table import QUESTIONS
 
     from ..local_app import LocalAccess, serve_local_table, write_opening_page
@@ -54,7 +57,6 @@ def try_table(table: LocalTableOptions, browser: BrowserOptions) -> None:
     if len(table.data) > 1:
         raise Misuse("data", "several files are one table under one pattern; write it in quotes, as 'visits-*.csv'")
     local = open_local_table(table.data[0], table.table or "", table.delimiter or "", table.encoding or "")
-    console, opening_pages = make_console(), list[Path]()
 
     def announce(access: LocalAccess) -> None:
         """Print the address with its token, and open the browser."""
