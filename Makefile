@@ -89,7 +89,7 @@ unit: $(READY)
 # Servers, sites, ledgers and streams in simulated worlds whose disks, power and network fail; SCHEDULES=100000 takes hours.
 # With LINES=--lines it prints which part of the protocols was executed, with FIRST=SEED it begins elsewhere.
 simulate: $(READY)
-	$(BIN)/python -m dpcurves_sim.cli --schedules $(or $(SCHEDULES),2000) --first $(or $(FIRST),0) $(LINES)
+	$(BIN)/python -m dpcurves_sim.cli --schedules $(or $(SCHEDULES),2000) --first $(or $(FIRST),0) --workers $$(nproc) $(LINES)
 
 # Every page of the site in Chromium, read by axe in light and dark, wide and narrow: half an hour of one core.
 site-check: docs

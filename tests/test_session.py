@@ -97,6 +97,20 @@ def test_a_request_belongs_to_one_question_one_loss_and_one_dataset() -> None:
     assert opened.remaining.epsilon == dp.PrivacyLoss.pure("1.5").epsilon
 
 
+def test_a_question_on_another_declared_version_of_a_table_is_another_request(tmp_path: Path) -> None:
+    """Records that change under one request of several thresholds would lose more than its price."""
+    versions = [
+        session({"x": X}, ledger=f"sqlite:///{tmp_path}/budget.db", dataset="visits", source=f"visits@{version}")
+        for version in (12, 13)
+    ]
+    curve = versions[0].ask(QUESTION, dp.PrivacyLoss.pure("0.5"), "a")
+    again = versions[0].ask(QUESTION, dp.PrivacyLoss.pure("0.5"), "a")
+    assert again.to_json() == curve.to_json()
+    with pytest.raises(ValueError, match=r"^request: 'a' was used for another question; give a new one"):
+        versions[1].ask(QUESTION, dp.PrivacyLoss.pure("0.5"), "a")
+    assert versions[1].remaining.epsilon == dp.PrivacyLoss.pure("1.5").epsilon
+
+
 def test_beyond_the_budget_nothing_is_asked() -> None:
     opened = session({"x": X}, budget=1)
     opened.ask(QUESTION, dp.PrivacyLoss.pure(0.7))

@@ -675,7 +675,8 @@ class Session:
         Args:
             question: The question.
             loss: The loss to charge.
-            request: Name of this request, for repeating it. None: a random name.
+            request: Name of this request, for repeating it. None: a random name. A question on another `source`, such
+                as a later version of the table, is another request.
             rows_per_unit: Contribution bound, if the session has none: a public number, such as
                 ``curve.privacy.rows_per_unit`` of an earlier answer. None: a sixth of the loss finds one.
 
@@ -699,7 +700,8 @@ class Session:
         plans = self.plan(question, loss, rows_per_unit=rows_per_unit)
         adjacency = self._question_adjacency(rows_per_unit)
         self.check_plans(plans)
-        binding = hash_request(question, loss, adjacency, self._dataset)
+        # Records may differ between versions: their answers must not be mixed under one request.
+        binding = hash_request(question, loss, adjacency, self._dataset, self._source or "")
         grant = self._ledger.charge(
             self._dataset, loss, purpose=str(question), request=request, binding=binding,
             units=self._public_units,

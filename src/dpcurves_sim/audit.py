@@ -61,10 +61,23 @@ class LedgerAudit:
                 raise Violation(f"{dataset}: {spent} billionths are spent, and grants add up to another amount")
             if spent > cap:
                 raise Violation(f"{dataset}: more is spent than the cap")
+        self._check_allowances()
         for request, amount in self.charges.items():
             if amounts.get(request) != amount:
                 raise Violation(f"the acknowledged charge of {request!r} is missing")
         self._check_answers({entry: request for request, _, _, entry in grants})
+
+    def _check_allowances(self) -> None:
+        """Compare what each project and each analyst has spent with the payments. Raises `Violation`."""
+        query = (
+            "SELECT a.project, a.analyst, a.most, a.spent, (SELECT coalesce(sum(p.amount), 0) FROM dpcurves_payments p"
+            "  WHERE p.dataset = a.dataset AND p.project = a.project AND a.analyst IN ('', p.analyst))"
+            " FROM dpcurves_allowances a WHERE a.entry = (SELECT max(b.entry) FROM dpcurves_allowances b"
+            "  WHERE (b.dataset, b.project, b.analyst) = (a.dataset, a.project, a.analyst))"
+        )
+        for project, analyst, most, spent, paid in self._read(query):
+            if spent != paid or spent > most:
+                raise Violation(f"{analyst or project} has spent {spent} of {most} billionths, and payments are {paid}")
 
     def _check_answers(self, names: dict[int, str]) -> None:
         """Compare stored answers with the model, given the requests by grant. Raises `Violation`."""

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
+from functools import partial
+from multiprocessing import get_context
 from time import process_time
+from typing import NamedTuple
 
 import click
 
@@ -14,10 +18,10 @@ from dpcurves.cli.status import ExitStatus
 from dpcurves.cli.terminal import UnreadOutput, print_to_stdout
 
 from .line_coverage import measure_lines
-from .runner import MODULES, minimise, run_schedule
-from .world import Schedule
+from .runner import MODULES, Outcome, minimise, run_schedule
+from .world import ProcessEvent, Schedule
 
-SHARES = (("ledger", 0.8), ("sites", 0.1), ("servers", 0.1))
+SHARES = (("ledger", 0.9), ("sites", 0.05), ("servers", 0.05))
 """Fraction of the schedules of each scenario."""
 
 
@@ -36,9 +40,11 @@ def main() -> None:
 @click.argument("scenario", type=click.Choice([*MODULES, "all"]), default="all")
 @click.option("--seed", type=int, help="Run this seed alone, and print its last events.")
 @click.option("--events", default=150, show_default=True, help="Events after which no fault strikes.")
-@click.option("--skip", default="", help="Numbers of events without their fault, as in 12,40.")
+@click.option("--skip", default="", help="Events without their fault, as in analyst-1:12,session:4.")
+@click.option("--cut", default="", help="Events after which a process ends for good, as in analyst-1:0.")
 @click.option("--schedules", default=2000, show_default=True, help="Number of schedules.")
 @click.option("--first", default=0, show_default=True, help="Seed of the first schedule.")
+@click.option("--workers", default=1, show_default=True, help="Processes that share the schedules.")
 @click.option("--minimise", "is_minimised", is_flag=True, help="Shorten failing schedules before they are printed.")
 @click.option("--lines", "has_lines", is_flag=True, help="Print which part of protocol modules was executed.")
 def simulate(
@@ -47,8 +53,10 @@ def simulate(
     seed: int | None,
     events: int,
     skip: str,
+    cut: str,
     schedules: int,
     first: int,
+    workers: int,
     is_minimised: bool,
     has_lines: bool,
 ) -> None:
@@ -56,17 +64,21 @@ def simulate(
     if seed is not None:
         if scenario == "all":
             raise InvalidArgument("scenario", "must be named with --seed, as in dpcurves-sim ledger --seed 7")
-        sys.exit(replay(Schedule(scenario, seed, events, parse_numbers(skip)), is_minimised))
-    if schedules < 1:
-        raise InvalidArgument("schedules", f"must be at least 1, got {schedules}")
+        sys.exit(
+            replay(Schedule(scenario, seed, events, parse_events("skip", skip), parse_events("cut", cut)), is_minimised)
+        )
+    for name, value in (("schedules", schedules), ("workers", workers)):
+        if value < 1:
+            raise InvalidArgument(name, f"must be at least 1, got {value}")
     shares = SHARES if scenario == "all" else ((scenario, 1.0),)
     failures: list[int] = []
     for name, share in shares:
         number = max(1, round(share * schedules))
+        run = partial(run_many, name, range(first, first + number), events=events, is_minimised=is_minimised)
         if has_lines:
-            print_lines(name, lambda: failures.append(run_many(name, first, number, events, is_minimised)))  # noqa: B023
+            print_lines(name, lambda: failures.append(run(workers=1)))  # noqa: B023
         else:
-            failures.append(run_many(name, first, number, events, is_minimised))
+            failures.append(run(workers=workers))
     sys.exit(int(any(failures)))
 
 
@@ -78,26 +90,58 @@ def print_lines(scenario: str, run: Callable[[], object]) -> None:
         print_to_stdout(f"  {hit / total:4.0%} of {total:4d} lines in functions of {module}")
 
 
-def parse_numbers(text: str) -> frozenset[int]:
-    """Return the numbers of events in a text such as 12,40. Raises `InvalidArgument` for another text."""
+def parse_events(option: str, text: str) -> frozenset[ProcessEvent]:
+    """Return the events of processes in a text such as analyst-1:12. Raises `InvalidArgument` for another text."""
     try:
-        return frozenset(int(number) for number in text.split(",") if number)
+        events = (event.rsplit(":", 1) for event in text.split(",") if event)
+        return frozenset((name, int(number)) for name, number in events)
     except ValueError:
-        raise InvalidArgument("skip", "must be numbers of events, as in 12,40") from None
+        raise InvalidArgument(option, "must be events of processes, as in analyst-1:12,session:4") from None
 
 
-def run_many(scenario: str, first: int, schedules: int, events: int, is_minimised: bool) -> int:
-    """Run schedules with successive seeds, print each that fails and a line at the end, and return how many failed."""
-    start, faults, total, failures = process_time(), Counter[str](), 0, 0
-    for seed in range(first, first + schedules):
-        outcome = run_schedule(Schedule(scenario, seed, events))
-        faults, total = faults + outcome.faults, total + outcome.events
-        if outcome.violation:
-            failures += 1
-            print_to_stdout(str(minimise(outcome) if is_minimised else outcome))
-    seconds = process_time() - start
+class Summary(NamedTuple):
+    """What came of some schedules: those that failed, numbers of events and of faults, and CPU seconds."""
+
+    failures: list[Outcome]
+    events: int
+    faults: int
+    seconds: float
+
+
+def run_seeds(scenario: str, events: int, seeds: range) -> Summary:
+    """Run schedules with successive seeds, in this process."""
+    start = process_time()
+    outcomes = [run_schedule(Schedule(scenario, seed, events)) for seed in seeds]
+    return Summary(
+        [outcome for outcome in outcomes if outcome.violation],
+        sum(outcome.events for outcome in outcomes),
+        sum(sum(outcome.faults.values()) for outcome in outcomes),
+        process_time() - start,
+    )
+
+
+def run_many(scenario: str, seeds: range, *, events: int, is_minimised: bool, workers: int) -> int:
+    """Run schedules with successive seeds, print each that fails and a line at the end, and return how many failed.
+
+    Worlds are independent, so workers share the seeds.
+    """
+    # 50: schedules that a worker runs at a time; few enough to print failures soon
+    parts = [seeds[start : start + 50] for start in range(0, len(seeds), 50)]
+    work = partial(run_seeds, scenario, events)
+    failures, total, faults, seconds = 0, 0, 0, 0.0
+    with ExitStack() as stack:
+        if workers > 1:
+            pool = stack.enter_context(ProcessPoolExecutor(workers, get_context("spawn")))
+            summaries: Iterable[Summary] = pool.map(work, parts)
+        else:
+            summaries = map(work, parts)
+        for summary in summaries:
+            for outcome in summary.failures:
+                print_to_stdout(str(minimise(outcome) if is_minimised else outcome))
+            failures, total = failures + len(summary.failures), total + summary.events
+            faults, seconds = faults + summary.faults, seconds + summary.seconds
     print_to_stdout(
-        f"{scenario}: {schedules} schedules, {total:,} events, {sum(faults.values()):,} faults, {failures} failed,"
+        f"{scenario}: {len(seeds)} schedules, {total:,} events, {faults:,} faults, {failures} failed,"
         f" {seconds:.0f} CPU seconds"
     )
     return failures

@@ -286,6 +286,53 @@ def make_database_error(name: str) -> sqlite3.OperationalError:
     return error
 
 
+class _ReusedConnection(chain.FileConnection):
+    """A connection to a simulated disk that is given out again after it was closed: opening one costs a millisecond."""
+
+    idle: list[_ReusedConnection] | None = None
+
+    def close(self) -> None:
+        """Roll back, and wait for the next transaction; a connection to a draft ends."""
+        if self.idle is None:
+            super().close()
+            return
+        if self.in_transaction:
+            self.rollback()
+        self.idle.append(self)
+
+
+class _Databases:
+    """The module `sqlite3` as code on a simulated disk sees it: connections to the same file are used again."""
+
+    def __init__(self) -> None:
+        self._idle: dict[tuple[str, int], list[_ReusedConnection]] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        """Return any other name of `sqlite3` unchanged."""
+        return getattr(sqlite3, name)
+
+    def connect(self, address: str, **options: Any) -> sqlite3.Connection:
+        """Return an idle connection to the file that now has this address, or a new one. Raises `sqlite3.Error`."""
+        path = address.removeprefix("file://").partition("?")[0]
+        if drafts.MARK in path or not os.path.exists(path):
+            draft: sqlite3.Connection = sqlite3.connect(address, **options)
+            return draft
+        idle = self._idle.setdefault((address, os.stat(path).st_ino), [])
+        if idle:
+            return idle.pop()
+        connection: _ReusedConnection = sqlite3.connect(address, **{**options, "factory": _ReusedConnection})
+        connection.idle = idle
+        return connection
+
+    def close(self) -> None:
+        """Close the idle connections; connections in use end when they are closed."""
+        for connections in self._idle.values():
+            while connections:
+                connection = connections.pop()
+                connection.idle = None
+                connection.close()
+
+
 class _SystemCalls:
     """The module `os` as code on a simulated disk sees it: names, flushes and new files are events."""
 
@@ -335,7 +382,7 @@ def simulate_disk(world: World) -> Iterator[SimulatedDisk]:
     """Yield the disk of a world. Ledgers, keys, drafts and heads of product code lie on it until the context ends."""
     memory = Path("/dev/shm")
     folder = tempfile.mkdtemp(prefix="dpcurves-sim-", dir=memory if os.access(memory, os.W_OK) else None)
-    disk = SimulatedDisk(world, Path(folder))
+    disk, databases = SimulatedDisk(world, Path(folder)), _Databases()
     calls, dialect = _SystemCalls(world, disk), type(sqlite._shared_dialect().dialect)
     commit, rollback = dialect.do_commit, dialect.do_rollback
 
@@ -360,9 +407,9 @@ def simulate_disk(world: World) -> Iterator[SimulatedDisk]:
         return engine
 
     def sleep(seconds: float) -> None:
-        """Let other processes run."""
+        """Let other processes run: product code sleeps between two looks at files of others."""
         if world.is_running:
-            world.sleep(seconds)
+            world.poll(seconds)
 
     @contextmanager
     def wait_turn(self: Any) -> Iterator[None]:
@@ -382,10 +429,12 @@ def simulate_disk(world: World) -> Iterator[SimulatedDisk]:
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         stack.callback(disk.close)
+        stack.callback(databases.close)
         stack.enter_context(
             replace_attributes(
                 *((module, "os", calls) for module in (chain, drafts, head_copy)),
                 *((module, "secrets", secrets) for module in (chain, drafts)),
+                (sqlite, "sqlite3", databases),
                 (sqlite, "_begin_with", begin_with),
                 (sqlite, "sleep", sleep),
                 (sqlite.WriterQueue, "wait_turn", wait_turn),

@@ -89,7 +89,7 @@ class SimulatedNetwork:
             self._deliver(process, label, handle, world.draw("delay of a copy") * self.longest_delay)
         deadline = world.now + patience
         while not answer.is_there and world.now < deadline:
-            world.sleep(0.05)  # seconds between two looks for an answer
+            world.poll(0.05, deadline)  # seconds between two looks for an answer
         if world.step(f"hear {label}", KILL, POWER, NO_ANSWER) == NO_ANSWER or answer.is_lost:
             raise _make_unreachable("was lost", 503)
         if answer.error is not None:

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from dpcurves.arguments import ArgumentError
 from dpcurves.curves.result import CurveWarning
 
 from .disk import SimulatedDisk, simulate_disk
-from .world import Event, Schedule, Violation, World
+from .world import Event, ProcessEvent, Schedule, Violation, World
 
 
 class Scenario(Protocol):
-    """A cast of processes, with what must hold at the end."""
+    """A cast of processes, with what must hold at the end.
+
+    Attributes:
+        INDEPENDENT: Beginnings of the names of processes that no other process waits for.
+    """
+
+    INDEPENDENT: ClassVar[tuple[str, ...]]
 
     def start(self) -> None:
         """Start the processes."""
@@ -50,7 +57,8 @@ class Outcome:
         schedule: The schedule.
         violation: The invariant that does not hold; empty if all held.
         trace: The last ten events.
-        struck: Numbers of the events at which faults were drawn.
+        struck: Events at which a fault was drawn.
+        processes: Names of the processes, each with the number of its events.
         events: Number of events.
         faults: Number of faults by kind.
     """
@@ -58,7 +66,8 @@ class Outcome:
     schedule: Schedule
     violation: str
     trace: tuple[Event, ...]
-    struck: tuple[int, ...]
+    struck: tuple[ProcessEvent, ...]
+    processes: tuple[ProcessEvent, ...]
     events: int
     faults: Counter[str]
 
@@ -86,42 +95,94 @@ def run_schedule(schedule: Schedule) -> Outcome:
             close = getattr(scenario, "close", None)
             if close is not None:
                 close()
-    return Outcome(schedule, violation, tuple(world.trace), tuple(world.struck), world.event, world.fault_counts)
+    return Outcome(
+        schedule, violation, tuple(world.trace), tuple(world.struck), world.count_events(), world.event,
+        world.fault_counts,
+    )  # fmt: skip
 
 
-def minimise(outcome: Outcome, most_runs: int = 200) -> Outcome:
-    """Return a failing schedule with fewer events under faults, and fewer faults.
+def minimise(outcome: Outcome, most_runs: int = 300) -> Outcome:
+    """Return a schedule that violates the same invariant with fewer events and faults.
 
-    The number of events is halved while the schedule still fails; then faults are left out, many at a time and then one
-    by one (Zeller and Hildebrandt 2002). A shortened schedule may fail by another invariant.
+    Three steps repeat until none of them helps: faults end as early as possible; faults are left out by delta debugging
+    (Zeller and Hildebrandt 2002), until each that remains is needed; and processes that nobody waits for are cut off
+    after as few of their events as possible.
     """
-    runs = 0
+    search = _Search(outcome, most_runs)
+    while True:
+        before = search.outcome.schedule
+        search.end_faults_early()
+        search.leave_out_faults()
+        search.cut_processes()
+        if search.outcome.schedule == before or search.runs >= most_runs:
+            return search.outcome
 
-    def fails(schedule: Schedule) -> Outcome | None:
-        """Return the outcome of a schedule that fails; None if it passes, or too many were run."""
-        nonlocal runs
-        runs += 1
-        if runs > most_runs:
-            return None
-        candidate = run_schedule(schedule)
-        return candidate if candidate.violation else None
 
-    low, high = 0, min(outcome.schedule.events, outcome.events)
-    while low < high:
-        middle = (low + high) // 2
-        shorter = fails(replace(outcome.schedule, events=middle))
-        if shorter is None:
-            low = middle + 1
-        else:
-            outcome, high = shorter, middle
-    size = max(1, len(outcome.struck))
-    while size:
-        active = [number for number in outcome.struck if number not in outcome.schedule.skipped]
-        for start in range(0, len(active), size):
-            fewer = fails(
-                replace(outcome.schedule, skipped=outcome.schedule.skipped | set(active[start : start + size]))
-            )
-            if fewer is not None:
-                outcome = fewer
-        size //= 2
-    return outcome
+class _Search:
+    """A failing schedule that becomes shorter.
+
+    Arguments:
+        outcome: What came of the schedule.
+        most_runs: Number of schedules that may be run.
+    """
+
+    def __init__(self, outcome: Outcome, most_runs: int) -> None:
+        self.outcome, self.runs = outcome, 0
+        self._most_runs = most_runs
+        self._invariant = name_invariant(outcome.violation)
+        self._independent = find_scenario(outcome.schedule.scenario).INDEPENDENT  # type: ignore[attr-defined]
+
+    def fails(self, **changes: Any) -> bool:
+        """Run the schedule with some changes. If it fails by the same invariant, it becomes the shortest one."""
+        if self.runs >= self._most_runs:
+            return False
+        self.runs += 1
+        candidate = run_schedule(replace(self.outcome.schedule, **changes))
+        if name_invariant(candidate.violation) != self._invariant:
+            return False
+        self.outcome = candidate
+        return True
+
+    def _find_least(self, most: int, fails: Callable[[int], bool]) -> None:
+        """Try numbers below `most`: 0, then growing ones until one fails, then those below it by halves."""
+        low, high = 0, 1
+        if fails(0):
+            return
+        while high < most and not fails(high):
+            low, high = high, 2 * high
+        high = min(high, most)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if fails(middle) else (middle, high)
+
+    def end_faults_early(self) -> None:
+        """Find the first event after which no fault needs to strike."""
+        self._find_least(
+            min(self.outcome.schedule.events, self.outcome.events), lambda events: self.fails(events=events)
+        )
+
+    def leave_out_faults(self) -> None:
+        """Leave faults out until each that remains is needed."""
+        parts = 2
+        while active := [event for event in self.outcome.struck if event not in self.outcome.schedule.skipped]:
+            size = -(-len(active) // parts)
+            for start in range(0, len(active), size):
+                if self.fails(skipped=self.outcome.schedule.skipped | set(active[start : start + size])):
+                    parts = max(parts - 1, 2)
+                    break
+            else:
+                if size == 1:
+                    return
+                parts = min(2 * parts, len(active))
+
+    def cut_processes(self) -> None:
+        """Cut off each process that nobody waits for after as few events as possible."""
+        for name, number in self.outcome.processes:
+            if name.startswith(self._independent) and (name, 0) not in self.outcome.schedule.cut:
+                others = frozenset(event for event in self.outcome.schedule.cut if event[0] != name)
+                self._find_least(number, lambda events: self.fails(cut=others | {(name, events)}))  # noqa: B023
+
+
+def name_invariant(violation: str) -> str:
+    """Return a violation without numbers, quoted names and details: the same for all seeds that find one bug."""
+    return re.sub(r"[0-9]+|'[^']*'", "", violation.partition(":")[0])

@@ -29,7 +29,7 @@ from dpcurves_parties.shares.task import CountKind, Task
 from .audit import LedgerAudit
 from .disk import SimulatedDisk
 from .network import SimulatedNetwork
-from .world import SimulatedLock, Violation, World, replace_attributes
+from .world import KILL, POWER, SimulatedLock, Violation, World, replace_attributes
 
 OWNERS = (3, 2)
 """Records of each owner, all in one cell of its own."""
@@ -125,7 +125,7 @@ class SimulatedCondition:
         """Wait until the condition holds, or for some seconds."""
         end = self.world.now + timeout
         while not holds() and self.world.now < end:
-            self.world.sleep(0.01)
+            self.world.poll(0.01, end)  # seconds between two looks
 
 
 class SimulatedExecutor:
@@ -162,7 +162,7 @@ class SimulatedExecutor:
 class ServersScenario:
     """Two servers, two owners, a coordinator who closes the task, and an analyst who asks twice."""
 
-    name = "servers"
+    INDEPENDENT = ()
 
     def __init__(self, world: World, disk: SimulatedDisk) -> None:
         self._world, self._disk, self._network = world, disk, SimulatedNetwork(world)
@@ -247,15 +247,14 @@ class ServersScenario:
                 service = server.create_services()[pair.task.hash]
             except ArgumentError as error:
                 world.note(f"does not start: {error.rule[:60]}")
-                if "is gone" in error.rule and not self._audits[party].charges:
-                    self._paths[party].with_name("reports.db.key").unlink(missing_ok=True)
                 world.sleep(1.0)  # seconds until the operator tries again
             else:
                 service._lock = SimulatedLock(world)  # type: ignore[assignment]
                 service.closing._leading = SimulatedLock(world)  # type: ignore[assignment]
                 self._services[party] = service
         while True:
-            world.sleep(5.0)
+            world.sleep(1.5)  # seconds between two moments at which an idle server may be killed
+            world.step("idle", KILL, POWER)
 
     def _run_owner(self, owner: int) -> None:
         """Send a batch to server 0, then to server 1, until each has accepted it or the task is closed."""

@@ -85,7 +85,7 @@ def open_table(number: int) -> Any:
 class SitesScenario:
     """Sites with ledgers, a coordinator, and an analyst who asks under new request ids until there is an answer."""
 
-    name = "sites"
+    INDEPENDENT = ()
 
     def __init__(self, world: World, disk: SimulatedDisk) -> None:
         self._world, self._disk, self._network = world, disk, SimulatedNetwork(world)
@@ -179,7 +179,7 @@ class SitesScenario:
         """Answer rounds until the process is killed; after a refusal of the disk, begin anew."""
         federation, world = self._federation, self._world
         while True:
-            noise = Randomness(world.random_bytes(f"site {number} {world.event}"), is_seeded=False)
+            noise = Randomness(world.random_bytes(f"site {number}"), is_seeded=False)
             try:
                 ledger = Ledger.open(f"sqlite:///{self._ledger_path(number)}")
                 holder = Site(
@@ -193,8 +193,6 @@ class SitesScenario:
                 agent.run()
             except ArgumentError as error:
                 world.note(f"stopped: {error.rule[:60]}")
-                if "is gone" in error.rule:
-                    self._ledger_path(number).with_name("site.db.key").unlink(missing_ok=True)
             world.sleep(1.0)  # seconds until the operator starts the site again
 
     def _hear(self, line: str) -> None:
@@ -304,7 +302,7 @@ class SitesScenario:
         """Return what `look` finds, or nothing after the time of a long poll."""
         end = self._world.now + relay.POLL_SECONDS
         while not (octets := look()) and self._world.now < end:
-            self._world.sleep(relay.GRACE_SECONDS / 2)
+            self._world.poll(relay.GRACE_SECONDS / 2, end)
         return octets
 
     # Invariants

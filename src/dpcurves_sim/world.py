@@ -1,8 +1,9 @@
 """A simulated world: processes that take turns in one thread, a clock, faults, and a trace, all decided by one seed.
 
 Product code runs unchanged. Where it waits, sends or stores, the world counts an *event*: it lets other processes run,
-checks the invariants, and decides whether a fault strikes. A decision is a function of the seed, the number of the
-event and its purpose alone, so that leaving out one fault leaves the decisions at earlier events as they were.
+checks the invariants, and decides whether a fault strikes. A decision is a function of the seed, the process, the
+number of its event and the purpose alone, so that leaving out a fault or a process leaves the decisions of others as
+they were.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
+from math import inf
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -33,6 +35,7 @@ class Tuning:
 
     fault: float = 0.05  # probability that a fault strikes at an event that names some
     longest_step: float = 0.02  # seconds between two events of a process at most, without a fault
+    longest_poll: float = 0.5  # seconds between two looks of a process that waits while nobody else does anything
     stall: float = 0.02  # probability that a process sleeps long before an event, as a stopped one
     longest_stall: float = 8.0  # seconds; longer than the patience of waiting writers
     longest_restart: float = 2.0  # seconds until an operator starts a killed process again, at most
@@ -55,6 +58,10 @@ class Violation(BaseException):
     """An invariant does not hold. Product code that reports any error must not hide it."""
 
 
+ProcessEvent = tuple[str, int]
+"""A process, and the number of one of its events."""
+
+
 @dataclass(frozen=True)
 class Schedule:
     """What decides a run.
@@ -63,7 +70,8 @@ class Schedule:
         scenario: The name of the scenario.
         seed: From 0 to 2**64 - 1.
         events: Number of events after which no fault strikes any more.
-        skipped: Numbers of events whose fault is left out.
+        skipped: Events whose fault is left out, each a process and the number of its event.
+        cut: Events after which a process ends for good; with number 0 it does not begin.
 
     Raises:
         ValueError: The seed does not fit 8 bytes, or `events` is negative.
@@ -72,7 +80,8 @@ class Schedule:
     scenario: str
     seed: int
     events: int = 150
-    skipped: frozenset[int] = frozenset()
+    skipped: frozenset[ProcessEvent] = frozenset()
+    cut: frozenset[ProcessEvent] = frozenset()
 
     def __post_init__(self) -> None:
         if not 0 <= self.seed <= LARGEST_SEED:
@@ -84,7 +93,9 @@ class Schedule:
     def command(self) -> str:
         """The command that replays this schedule."""
         text = f"dpcurves-sim {self.scenario} --seed {self.seed} --events {self.events}"
-        return text + (f" --skip {','.join(map(str, sorted(self.skipped)))}" if self.skipped else "")
+        for option, events in (("skip", self.skipped), ("cut", self.cut)):
+            text += f" --{option} {','.join(f'{name}:{number}' for name, number in sorted(events))}" if events else ""
+        return text
 
 
 @dataclass(frozen=True)
@@ -123,6 +134,8 @@ class Process:
         starts_again: Whether it starts again after it was killed.
         is_dead: True from a kill to the next start.
         is_done: True after `main` has returned.
+        starts: Number of starts.
+        events: Number of its events.
     """
 
     name: str
@@ -134,6 +147,8 @@ class Process:
     is_dead: bool = False
     is_done: bool = False
     starts: int = 0
+    events: int = 0
+    draws: Counter[str] = field(default_factory=Counter, repr=False)
     _greenlet: greenlet | None = field(default=None, repr=False)
 
 
@@ -150,26 +165,32 @@ class World:
         self.now, self.event, self.trouble = 0.0, 0, -1.0
         self.patience = tuning.patience
         self.trace: deque[Event] = deque(maxlen=10)
-        self.struck: list[int] = []
+        self.struck: list[ProcessEvent] = []
         self.fault_counts: Counter[str] = Counter()
         self.invariants: list[Callable[[], None]] = []
         self.on_kill: list[Callable[[str, str], Callable[[], None]]] = []
         self._processes: list[Process] = []
         self._agenda: list[tuple[float, int, Process]] = []
-        self._orders, self._draws, self._calm_since = count(), count(), 0.0
+        self._polling: set[Process] = set()
+        self._orders, self._calm_since = count(), 0.0
+        self._outside = Process("world", "", lambda: None, "")  # decides while no process runs
+        self._cause = self._outside
         self._current: Process | None = None
         self._hub: greenlet | None = None
-        self._loss: tuple[str, str, list[Process]] | None = None
+        self._loss: tuple[str, str, Sequence[Process]] | None = None
 
     # Decisions
 
     def draw(self, purpose: str) -> float:
-        """Return a number from 0 to below 1 that the seed, the event and the purpose decide."""
+        """Return a number from 0 to below 1 that seed, process, event and purpose decide."""
         return self.draw_word(purpose) / WORD
 
     def draw_word(self, purpose: str) -> int:
-        """Return a 64-bit number that the seed, the event, the purpose and earlier draws at the event decide."""
-        mixed = (self.schedule.seed ^ (crc32(purpose.encode()) << 32) ^ (self.event << 8)) + next(self._draws)
+        """Return a 64-bit number that seed, process, event and purpose decide, and how often it was drawn there."""
+        process = self._current or self._cause
+        key = crc32(f"{process.name} {process.events} {process.draws[purpose]} {purpose}".encode())
+        process.draws[purpose] += 1
+        mixed = self.schedule.seed ^ (key << 32) ^ key
         for factor in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB):  # SplitMix64 (Steele, Lea, Flood 2014)
             mixed = (mixed + 0x9E3779B97F4A7C15) % WORD
             mixed = ((mixed ^ (mixed >> 30)) * factor) % WORD
@@ -194,6 +215,9 @@ class World:
         """Start a process, which begins after a random time."""
         process = Process(name, machine, main, group or name, is_daemon, starts_again)
         self._processes.append(process)
+        if (name, 0) in self.schedule.cut:
+            process.is_done = True
+            return process
         self._schedule(process, self.draw(f"start of {name}") * self.tuning.longest_step)
         return process
 
@@ -226,6 +250,7 @@ class World:
         if process._greenlet is None:
             process.is_dead, process.starts = False, process.starts + 1
             process._greenlet = greenlet(self._run_process)
+        self._polling.discard(process)
         self._current = process
         process._greenlet.switch(process)
         self._current = None
@@ -241,8 +266,9 @@ class World:
         for finish in undo:
             finish()
         for victim in lost:
-            if victim.starts_again:
+            if victim.starts_again and not victim.is_done:
                 self._schedule(victim, self.draw(f"restart of {victim.name}") * self.tuning.longest_restart)
+        self._cause = self._outside
         self._forget_ended()
 
     def _forget_ended(self) -> None:
@@ -285,6 +311,10 @@ class World:
         """Put a process on the agenda, some seconds from now."""
         heapq.heappush(self._agenda, (self.now + delay, next(self._orders), process))
 
+    def count_events(self) -> tuple[ProcessEvent, ...]:
+        """Return the names of the processes that start again, each with the number of its events."""
+        return tuple((process.name, process.events) for process in self._processes if process.starts_again)
+
     # What simulated code calls
 
     @property
@@ -310,10 +340,22 @@ class World:
         if process.is_dead:
             raise Killed
 
+    def poll(self, seconds: float, deadline: float = inf) -> None:
+        """Sleep between two looks at what others do: some seconds, longer while all others wait or are stopped.
+
+        Looks in between would find nothing new. A process that polls wakes up at its deadline, and at the latest after
+        `Tuning.longest_poll`, since what it waits for may be the time.
+        """
+        active = (time for time, _, process in self._agenda if process not in self._polling)
+        latest = min(self.now + self.tuning.longest_poll, deadline)
+        wake_up = max(self.now + seconds, min(min(active, default=latest), latest))
+        self._polling.add(self.current)
+        self.sleep(wake_up - self.now)
+
     def wait_until(self, holds: Callable[[], bool], pause: float = 0.05) -> None:
-        """Wait until a condition holds, looking at it every `pause` seconds."""
+        """Wait until a condition holds, looking at it every `pause` seconds while others do something."""
         while not holds():
-            self.sleep(pause)
+            self.poll(pause)
 
     def step(self, action: str, *faults: str, probability: float | None = None) -> str:
         """Count an event before `action`, and return the fault among `faults` that strikes, or "".
@@ -321,24 +363,32 @@ class World:
         A fault strikes with the given probability; default: the world's. Other processes may run first. A process
         that is killed does not return.
         """
-        delay = self.draw(f"delay {action}") * self.tuning.longest_step
-        if not self.is_calm and self.draw("stall") < self.tuning.stall:
+        process = self.current
+        process.events += 1
+        process.draws.clear()
+        delay = self.draw("delay") * self.tuning.longest_step
+        if self.draw("stall") < self.tuning.stall and self._can_strike(process):
             delay += self.draw("stall time") * self.tuning.longest_stall
             self.trouble = max(self.trouble, self.now + delay)
         self.sleep(delay)
-        self.event, self._draws = self.event + 1, count()
-        fault = self._choose_fault(action, faults, probability)
-        process = self.current
+        self.event += 1
+        fault = self._choose_fault(process, faults, probability)
         self.trace.append(Event(self.event, self.now, process.name, action, fault))
         self.check()
+        if (process.name, process.events) in self.schedule.cut:
+            process.is_done, self.trouble = True, self.now
+            self._lose(process, KILL, [process])
         if fault in (KILL, POWER):
             running = self._list_running(process.machine)
-            group = running if fault == POWER else [one for one in running if one.group == process.group]
-            self._loss = process.machine, fault, group
-            process.is_dead = True
-            assert self._hub is not None  # noqa: S101
-            self._hub.switch()  # the hub unwinds this process by an exception
+            self._lose(process, fault, running if fault == POWER else [v for v in running if v.group == process.group])
         return fault
+
+    def _lose(self, process: Process, fault: str, victims: Sequence[Process]) -> None:
+        """Let the hub end some processes, among them the one that runs: it does not return."""
+        self._loss, self._cause = (process.machine, fault, victims), process
+        process.is_dead = True
+        assert self._hub is not None  # noqa: S101
+        self._hub.switch()  # the hub unwinds this process by an exception
 
     def _list_running(self, machine: str) -> list[Process]:
         """Return the processes of a machine that have not ended."""
@@ -346,18 +396,24 @@ class World:
 
     def stop_machine(self, machine: str) -> None:
         """Kill all processes of another machine; they start again later."""
-        self._loss = machine, KILL, self._list_running(machine)
+        self._loss, self._cause = (machine, KILL, self._list_running(machine)), self.current
         self.sleep(0.0)
 
-    def _choose_fault(self, action: str, faults: Sequence[str], probability: float | None) -> str:
-        """Return the fault that strikes at this event, or "". It is drawn even if it is skipped."""
-        strikes = self.draw(f"fault {action}") < (self.tuning.fault if probability is None else probability)
-        if not faults or not strikes or self.is_calm:
+    def _can_strike(self, process: Process) -> bool:
+        """Count a fault or a stop that was drawn for the present event; return False if it must be left out."""
+        if self.is_calm:
+            return False
+        event = process.name, process.events
+        if event not in self.struck[-1:]:
+            self.struck.append(event)
+        return event not in self.schedule.skipped
+
+    def _choose_fault(self, process: Process, faults: Sequence[str], probability: float | None) -> str:
+        """Return the fault that strikes at this event, or ""."""
+        strikes = self.draw("fault") < (self.tuning.fault if probability is None else probability)
+        if not (faults and strikes and self._can_strike(process)):
             return ""
-        self.struck.append(self.event)
-        if self.event in self.schedule.skipped:
-            return ""
-        fault = str(self.choose("fault", faults))
+        fault = str(self.choose("kind of fault", faults))
         self.fault_counts[fault] += 1
         self.trouble = max(self.trouble, self.now)
         return fault
@@ -392,7 +448,7 @@ class SimulatedLock:
         if not blocking and self._held:
             return False
         while self._held:
-            self._world.sleep(0.01)  # seconds between two looks at a lock
+            self._world.poll(0.01)  # seconds between two looks at a lock
         self._held = True
         return True
 

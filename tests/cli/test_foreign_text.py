@@ -44,6 +44,19 @@ NAMES = (
 """Names that must survive: Hebrew, Persian with a zero-width non-joiner, a joined emoji, Latin with a diaeresis."""
 
 
+PAGE = Path(__file__).parents[2] / "docs" / "simulation.md"
+
+
+def format_sweep() -> str:
+    """Return the table of docs/simulation.md: each text as a terminal shows it. As a program, this prints it."""
+    rows = [f"| {name} | `{escape_for_terminal(text, most=40)}` |\n" for name, text in HOSTILE.items()]
+    return "| text | as a terminal shows it |\n|---|---|\n" + "".join(rows)
+
+
+def test_the_table_of_the_sweep_is_that_of_the_page() -> None:
+    assert format_sweep() in PAGE.read_text()
+
+
 def assert_is_plain(output: str, lines: int | None = None) -> None:
     """Every character of the output is visible, and no line is longer than a screen."""
     assert [character for character in output if character != "\n" and is_hidden(character)] == []
@@ -281,3 +294,7 @@ def test_names_of_all_scripts_survive_in_files_and_are_isolated_on_pages_and_in_
 def test_an_escape_shows_which_characters_were_hidden() -> None:
     assert escape_for_terminal("a\x1b[0m\r\x07\u202e\u200b\nb") == "a\\x1b[0m\\r\\x07\\u202e\\u200b\\nb"
     assert escape_for_terminal("C:\\new \u4e09\u3000Zo\u00eb") == "C:\\new \u4e09 Zo\u00eb"
+
+
+if __name__ == "__main__":
+    print(format_sweep(), end="")

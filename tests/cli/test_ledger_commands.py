@@ -247,7 +247,7 @@ def test_a_corrupt_ledger_is_refused_before_the_data_is_opened(run: Run, ledger:
 def test_a_ledger_that_is_gone_is_not_begun_again_beside_its_key(
     *, run: Run, parquet: Path, ledger: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
-    monkeypatch.setattr("dpcurves.ledger.sqlite.FOUNDING_SECONDS", 0)
+    monkeypatch.setattr("dpcurves.ledger.sqlite.MISSING_SECONDS", 0)
     (tmp_path / "budget.db").unlink()
     if command == "cdf":
         refused = asked(run, parquet, ledger, "--epsilon", "1")

@@ -16,7 +16,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from dpcurves.ledger import Account, Ledger, sqlite
-from dpcurves.ledger.chain import Key
+from dpcurves.ledger.chain import UNUSED, Key, is_key_unused
 
 pytestmark = pytest.mark.usefixtures("no_environment_key")
 
@@ -124,7 +124,7 @@ def test_a_ledger_whose_key_file_is_gone_gets_no_new_key(tmp_path: Path) -> None
 def test_a_ledger_that_is_gone_is_not_begun_again_beside_its_key(
     tmp_path: Path, flights: Account, monkeypatch: pytest.MonkeyPatch, key: bytes | None
 ) -> None:
-    monkeypatch.setattr(sqlite, "FOUNDING_SECONDS", 0)
+    monkeypatch.setattr(sqlite, "MISSING_SECONDS", 0)
     url = f"sqlite:///{tmp_path}/budget.db"
     Ledger.open(url).create(flights)
     for file in tmp_path.glob("budget.db*"):
@@ -142,21 +142,42 @@ def test_a_ledger_that_is_gone_is_not_begun_again_beside_its_key(
 
 
 @pytest.mark.parametrize("stage", ["_fill_draft", "link_draft", "write_key"])
-def test_a_ledger_that_cannot_be_made_leaves_no_key(
+def test_a_ledger_that_cannot_be_made_leaves_at_most_a_key_that_the_next_start_uses(
     tmp_path: Path, flights: Account, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
     def fill_up(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     url = f"sqlite:///{tmp_path}/budget.db"
+    key_file = tmp_path / "budget.db.key"
     with monkeypatch.context() as full:
         full.setattr(sqlite.FileStorage if stage == "_fill_draft" else sqlite, stage, fill_up)
         assert refusal(url) == (
             f"ledger: '{tmp_path}/budget.db': cannot be created (No space left on device); name a file in a folder"
             " where you may write"
         )
-    assert list(tmp_path.iterdir()) == []
+    assert set(tmp_path.iterdir()) <= {key_file}
+    digits = key_file.read_text()[:64] if key_file.exists() else ""
     Ledger.open(url).create(flights)
+    assert key_file.read_text().startswith(digits)
+    assert len(key_file.read_text()) == 65  # digits and a line end: the ledger was opened, so the key is used
+
+
+def test_a_start_after_a_kill_between_key_and_ledger_goes_on_and_a_charged_ledger_is_never_begun_again(
+    tmp_path: Path, flights: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "MISSING_SECONDS", 0)
+    url, killed = f"sqlite:///{tmp_path}/budget.db", sqlite.FileStorage(f"{tmp_path}/budget.db")
+    sqlite.write_key(tmp_path / "budget.db.key", f"{killed._digits}\n{UNUSED}")
+    killed.create(killed.key())  # goes on under the key; killed again before it opens the ledger
+    assert is_key_unused(tmp_path / "budget.db.key")
+    Ledger.open(url, bytes.fromhex(killed._digits)).create(flights)  # also with a key from elsewhere
+    assert not is_key_unused(tmp_path / "budget.db.key")
+    assert Ledger.open(url).accounts() == (flights,)
+    for file in tmp_path.glob("budget.db*"):
+        if file.suffix != ".key":
+            file.unlink()
+    assert "the ledger is gone, and its key is still there" in refusal(url)
 
 
 def test_a_ledger_that_another_process_makes_between_two_looks_opens_under_its_key(

@@ -209,7 +209,40 @@ def read_key(path: Path) -> Key:
         raise InvalidArgument(
             "key", f"{str(path)!r} cannot be read ({error.strerror}); give the file that holds the ledger's key"
         ) from None
-    return Key.from_hex(text, repr(str(path)))
+    return Key.from_hex(text.strip().removesuffix(UNUSED), repr(str(path)))
+
+
+UNUSED = "no ledger was opened under this key yet"
+"""Last line of the key file of a new ledger until the ledger has its name on disk and is opened."""
+
+
+def is_key_unused(path: Path) -> bool:
+    """Return True if a key file says that no ledger was opened under it yet."""
+    try:
+        return path.read_bytes().strip().endswith(UNUSED.encode())
+    except OSError:
+        return False
+
+
+def mark_key_used(path: Path) -> None:
+    """Remove the line `UNUSED` from a key file, durably.
+
+    Raises:
+        ValueError: the folder accepts no file.
+    """
+    try:
+        digits = path.read_text().strip().removesuffix(UNUSED).strip()
+        with hold_draft(path, 0o600) as draft:
+            draft.write_text(digits + "\n")
+            _sync(draft, os.O_RDWR)
+            os.replace(draft, path)
+        if os.name == "posix":
+            _sync(path.parent, os.O_RDONLY)
+    except OSError as error:
+        raise InvalidArgument(
+            "key",
+            f"{str(path)!r} cannot be written ({error.strerror}); let the key lie in a folder where you may write",
+        ) from None
 
 
 def make_key(path: Path) -> Key:
@@ -506,7 +539,6 @@ IDLE_CONNECTIONS = 8
 """Connections to the ledger's database that stay open while nobody charges."""
 MOST_CONNECTIONS = 64
 """Connections of one process to the ledger's database: more than a server has threads."""
-"""Arguments of SQLAlchemy's `create_engine` for a ledger whose connections stay open."""
 
 
 class FileConnection(sqlite3.Connection):

@@ -157,10 +157,8 @@ class _QueuePosition:
         os.pwrite(self._file, _NUMBER.pack(number), offset)
 
 
-FOUNDING_SECONDS = 10
-"""Seconds that a key may exist before its ledger. A creating process has both ready and only names them; but a disk may
-be slow to store a name, and the process may pause between the two.
-"""
+MISSING_SECONDS = 10
+"""Seconds that a ledger may be missing beside its used key, as while somebody puts a copy back."""
 _AT_ONE_MOMENT = "BEGIN"
 # IMMEDIATE takes the write lock before the first read. A transaction that reads first and then writes is aborted if
 # another process wrote in between, for any timeout.
@@ -197,13 +195,14 @@ class FileStorage:
         return os.path.exists(self._path)
 
     def key(self) -> chain.Key:
-        """Return the key beside an existing ledger, or a new key for a new ledger."""
-        return chain.read_key(self._key_path) if self.exists() else self._new
+        """Return the key beside the ledger, or a new key for a new ledger."""
+        is_there = self.exists() or chain.is_key_unused(self._key_path)
+        return chain.read_key(self._key_path) if is_there else self._new
 
     def require_not_lost(self) -> None:
-        """Refuse a key without its ledger. Waits in case another process is just creating both."""
-        deadline = monotonic() + FOUNDING_SECONDS
-        while os.path.lexists(self._key_path) and not self.exists():
+        """Refuse a used key without its ledger. Waits in case somebody is just putting the ledger back."""
+        deadline = monotonic() + MISSING_SECONDS
+        while os.path.lexists(self._key_path) and not self.exists() and not chain.is_key_unused(self._key_path):
             if monotonic() > deadline:
                 raise InvalidArgument(
                     "ledger",
@@ -215,14 +214,25 @@ class FileStorage:
     def create(self, key: chain.Key) -> None:
         """Create the file atomically, and its key if it is new. If another process was first, its files stay.
 
+        The key is named first, with a line that says that it is unused. A process that finds such a key without a
+        ledger, because its creator was killed or is still at work, goes on under the same key: only one of them can
+        name the ledger. The line is removed durably each time that a ledger is opened (`open_database`), so before
+        any charge.
+
+        Formal guarantees: a ledger that was charged and is lost is never replaced, because its key is used.
+
         Raises:
-            ValueError: a key exists without a ledger, or the folder accepts no file. No new key is left behind.
+            ValueError: a used key exists without a ledger, or the folder accepts no file.
         """
         self.require_not_lost()
         try:
+            if key is self._new:
+                write_key(self._key_path, f"{self._digits}\n{chain.UNUSED}")
+                key = chain.read_key(self._key_path)
+                self.require_not_lost()  # another process may have named a key meanwhile
             if not self.exists():
                 with chain.write_draft(self._path, lambda draft: self._fill_draft(draft, key)) as draft:
-                    self._link_files(draft, key)
+                    link_draft(draft, self._path)
         except (OSError, sqlite3.Error) as error:
             reason = getattr(error, "strerror", type(error).__name__)
         else:
@@ -231,29 +241,10 @@ class FileStorage:
             "ledger", f"{self._label}: cannot be created ({reason}); name a file in a folder where you may write"
         )
 
-    def _link_files(self, draft: Path, key: chain.Key) -> None:
-        """Name the key file and then the ledger. A key whose ledger could not be created is removed again."""
-        if key is not self._new:
-            link_draft(draft, self._path)
-            return
-        try:
-            if not write_key(self._key_path, self._digits):
-                self.require_not_lost()
-            elif not link_draft(draft, self._path):
-                self._remove_key()
-        except BaseException:
-            if not self.exists():
-                self._remove_key()
-            raise
-
-    def _remove_key(self) -> None:
-        """Remove the key file if it holds the key of this process."""
-        with suppress(OSError):
-            if self._key_path.read_text().strip() == self._digits:  # not the key of another process
-                self._key_path.unlink()
-
     def open_database(self) -> chain.Database:
         """Return the database, with a new connection for each transaction; writers queue."""
+        if self.exists() and chain.is_key_unused(self._key_path):
+            chain.mark_key_used(self._key_path)
         return replace(
             self._make_database(self._path, _make_unpooled_engine), write_lock=WriterQueue(self._path).wait_turn
         )
