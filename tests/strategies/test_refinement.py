@@ -184,6 +184,7 @@ def test_atoms_of_little_more_than_the_noise_are_significant_together() -> None:
     assert all(has_significant_atoms(pilot_estimate(ages, seed)) for seed in range(3))
     for smooth in (np.full(1024, 11.0), hill, peak, np.zeros(1024), np.repeat([0.0, 40.0], 512)):
         assert not has_significant_atoms(pilot_estimate(smooth, 0))
+    assert not has_significant_atoms(pilot_estimate(100 * ages, 0))  # each is clear by itself
     assert not has_atoms(pilot_estimate(ages, 0).tree_estimate)  # no single cell shows it
 
 
