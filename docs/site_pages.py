@@ -98,6 +98,7 @@ def version_line() -> str:
 
 NOT_SEARCHED = frozenset(
     {
+        "accuracy.md",
         "api/mechanisms-and-laws-of-streams.md",
         "audit_peers.md",
         "comparison_functions.md",

@@ -20,8 +20,8 @@ REFERENCE = ("api.md", "api/", "commands/", "errors.md", "notation.md", "trust_q
 PAPERS = ("papers.md", "papers/")
 ERRATA = ("errata.md",)
 PROOFS = (
-    "audit_peers.md", "comparison_functions.md", "wire.md", "intervals.md", "coverage.md", "expected_errors.md",
-    "simulation.md", "exercises/",
+    "accuracy.md", "audit_peers.md", "comparison_functions.md", "wire.md", "intervals.md", "coverage.md",
+    "expected_errors.md", "simulation.md", "exercises/",
 )  # fmt: skip
 DECISIONS = ("decisions/",)
 """Records for maintainers, which no user is asked to read."""
