@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache, reduce
 from itertools import accumulate
 from math import prod
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, cast
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.codec import STORED
 from dpcurves.laws.interval_sums import IntervalSums
 from dpcurves.laws.law import LEAST_VARIANCE, Family, Law, Noise, law_from_json
+from dpcurves.laws.p_identity import PIdentityStrategy, find_p_identity_strategy
 
 from .queries import MOST_TICKS
 
@@ -29,6 +30,7 @@ __all__ = [
     "GroupedCounts",
     "HierarchyCounts",
     "NodeEstimates",
+    "PIdentityPrefixes",
     "PrefixLaw",
     "PrunedCounts",
     "RunningTotalEstimator",
@@ -579,6 +581,81 @@ def _doubled_moments(
     while 2 ** len(doubled) <= run.steps:
         doubled.append(doubled[-1].followed_by(doubled[-1]))
     return doubled
+
+
+@dataclass(frozen=True, slots=True)
+class PIdentityPrefixes(PrefixLaw):
+    """Each step releases, per key, the running total plus noise of a p-Identity strategy, rounded to an integer.
+
+    Attributes:
+        keys: Number of counts of a step.
+        ticks: Public horizon in steps.
+        digest: Hash of the strategy for this horizon (`PIdentityStrategy.digest`).
+        noise: Noise that a lone count would have.
+    """
+
+    KEY = "p-identity"
+    FIELDS = MappingProxyType({"keys": "keys", "ticks": "ticks", KEY: "digest", "noise": "noise"})
+
+    keys: int
+    ticks: int
+    digest: str
+    noise: Noise
+
+    def __post_init__(self) -> None:
+        strategy = find_p_identity_strategy(self.ticks)
+        if strategy is None or strategy.digest != self.digest:
+            raise InvalidArgument(
+                "evidence.p-identity", "names a strategy of another version; read it with the version that wrote it"
+            )
+
+    @property
+    def strategy(self) -> PIdentityStrategy:
+        """The strategy for the horizon."""
+        return cast("PIdentityStrategy", find_p_identity_strategy(self.ticks))
+
+    @property
+    def size(self) -> int:
+        """Number of values of a step: one running total per key."""
+        return self.keys
+
+    @property
+    def family(self) -> Family:
+        """The family of the noise of cells and rows."""
+        return self.noise.family
+
+    def estimator(self) -> IdentityEstimator:
+        """Return the identity: released values are the totals."""
+        return IdentityEstimator()
+
+    def variance(self, tick: int, window: int | None = None) -> float:
+        """Return the variance of the total after step `tick`, or of the sum over the last `window` steps, in squared
+        tuples.
+        """
+        first = tick - window if window is not None and window < tick else 0
+        if first == 0:
+            return float(_p_identity_variances(self.ticks, self.noise)[tick - 1]) + ROUNDING_VARIANCE
+        groups = zip(
+            self.strategy.weigh_noise(first, tick), _p_identity_noise_variances(self.ticks, self.noise), strict=True
+        )
+        return sum(float(np.square(weights) @ variances) for weights, variances in groups) + 2 * ROUNDING_VARIANCE
+
+    def mean_variance(self, ticks: int) -> float:
+        """Return the mean variance of the totals after each of the first `ticks` steps, in squared tuples."""
+        return float(_p_identity_variances(self.ticks, self.noise)[:ticks].mean()) + ROUNDING_VARIANCE
+
+
+@lru_cache(maxsize=16)  # a pure function of public facts
+def _p_identity_variances(ticks: int, noise: Noise) -> FloatArray:
+    """Return the variance of each prefix until the horizon, before rounding, (ticks,)."""
+    return cast("PIdentityStrategy", find_p_identity_strategy(ticks)).prefix_variances(noise)
+
+
+@lru_cache(maxsize=16)  # a pure function of public facts
+def _p_identity_noise_variances(ticks: int, noise: Noise) -> tuple[FloatArray, FloatArray]:
+    """Return the variances of the noises of all cells, and of all rows."""
+    cells, rows = cast("PIdentityStrategy", find_p_identity_strategy(ticks)).noises(noise)
+    return np.array([cell.variance for cell in cells]), np.array([row.variance for row in rows])
 
 
 WEIGHT_PARTS = 64

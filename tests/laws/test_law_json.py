@@ -31,6 +31,7 @@ from dpcurves_streams.laws import (
     Epoch,
     GroupedCounts,
     HierarchyCounts,
+    PIdentityPrefixes,
     PrefixTree,
     PrunedCounts,
     TreeCounts,
@@ -51,10 +52,16 @@ LAWS: list[Law] = [
     HaarTensorSums((2, 3), (LAPLACE, GAUSSIAN) * 3, None, LAPLACE),
     HaarTensorSums((1,), (LAPLACE,), GAUSSIAN, LAPLACE),
     BufferedPrefixes(
-        2, 9, (WeightedSteps(4, 500), WeightedSteps(5, 2**20)), (Fraction(1, 3), Fraction(3, 4)), (7, 9), GAUSSIAN
+        2,
+        9,
+        (WeightedSteps(4, 500), WeightedSteps(5, 2**20, (3, 4))),
+        (Fraction(1, 3), Fraction(3, 4)),
+        (7, 9),
+        GAUSSIAN,
     ),
     GroupedCounts(2, LAPLACE, LAPLACE, LAPLACE, 40),
     HierarchyCounts((-1, 0, 0), (None, LAPLACE, LAPLACE)),
+    PIdentityPrefixes(2, 64, "fbbdcc01820e78ce", LAPLACE),
     PrunedCounts((-1, 0, 0), 1, LAPLACE),
     TreeCounts(2, (Epoch(3, PrefixTree((4, 1), (LAPLACE, GAUSSIAN))), Epoch(1, PrefixTree((1,), (LAPLACE,))))),
 ]

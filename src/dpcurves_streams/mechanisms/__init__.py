@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpcurves.conversation import Plan
+from dpcurves.laws.p_identity import LEAST_CELLS, most_cells
 from dpcurves.mechanisms import ExactTable
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
@@ -14,13 +15,14 @@ from dpcurves.queries import CountUse
 from ..queries import TickQuery
 from .counters import BufferedCounter, TreeCounter
 from .hierarchy import Hierarchy, Perturber, PrunedHierarchy, TickMechanism
+from .p_identity import PIdentityCounter
 from .pegasus import Pegasus
 from .sequential import Sequential, State
 from .with_uncounted import WithUncountedTotals
 
 __all__ = [
-    "STREAMS", "BufferedCounter", "Hierarchy", "Pegasus", "Perturber", "PrunedHierarchy", "Sequential", "State",
-    "StreamMechanismChoice", "TreeCounter", "WithUncountedTotals",
+    "STREAMS", "BufferedCounter", "Hierarchy", "PIdentityCounter", "Pegasus", "Perturber", "PrunedHierarchy",
+    "Sequential", "State", "StreamMechanismChoice", "TreeCounter", "WithUncountedTotals",
 ]  # fmt: skip
 
 
@@ -29,7 +31,8 @@ class StreamMechanismChoice(TickMechanism):
     """Chooses the mechanism of a question from the query and the loss.
 
     `Pegasus` groups steps, `Hierarchy` and `PrunedHierarchy` count forests, `Perturber` counts single steps. Running
-    totals are released by `BufferedCounter` under zero-concentrated privacy without windows, else by `TreeCounter`.
+    totals without windows are released by `BufferedCounter` under zero-concentrated privacy, and under pure privacy by
+    `PIdentityCounter` until a horizon for which a strategy is stored; all others by `TreeCounter`.
 
     Formal guarantees: as the chosen mechanism; the choice depends on query and loss only.
     """
@@ -41,7 +44,12 @@ class StreamMechanismChoice(TickMechanism):
                 return mechanism
         if query.read is CountUse.CELLS:
             return Perturber()
-        return TreeCounter() if loss.is_pure or query.windows else BufferedCounter()
+        if query.windows:
+            return TreeCounter()
+        if not loss.is_pure:
+            return BufferedCounter()
+        has_strategy = query.ticks is not None and LEAST_CELLS <= query.ticks <= most_cells()
+        return PIdentityCounter() if has_strategy else TreeCounter()
 
     def _plan(self, query: TickQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return the plan of the chosen mechanism; touches no data."""

@@ -1,0 +1,125 @@
+"""Running totals of a stream with a public horizon, by strategies that were found by descent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from dpcurves.conversation import Plan, UnsupportedQuery
+from dpcurves.laws import Noise
+from dpcurves.laws.law import round_error
+from dpcurves.laws.p_identity import PIdentityStrategy, find_p_identity_strategy
+from dpcurves.mechanisms import ExactTable
+from dpcurves.mechanisms.linear import calibrate_noise, sample_noise
+from dpcurves.noise.randomness import Randomness
+from dpcurves.privacy import Adjacency, PrivacyLoss
+
+from ..laws import PIdentityPrefixes
+from ..queries import TickQuery
+from .hierarchy import TickMechanism, add_noise
+from .sequential import decode_state, encode_state, require_next
+
+KIND = "p-identity counter"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PIdentityCounterState:
+    """SECRET: running totals, and the secret of all noise.
+
+    Attributes:
+        tick: Last step that was released.
+        counts: Exact running total of each key.
+        secret: Seed of the noise, which is drawn again after a restart; empty before the first step.
+        noise: Noise of all prefixes, (steps, keys), over a power of two: a cache that is not serialised.
+    """
+
+    tick: int
+    counts: tuple[int, ...]
+    secret: bytes
+    noise: Any = field(default=None, compare=False)
+
+    def to_bytes(self) -> bytes:
+        """SECRET: return the state as bytes, without the cached noise; numbers are in hexadecimal."""
+        counts = [f"{number:x}" for number in self.counts]
+        return encode_state(KIND, {"tick": self.tick, "secret": self.secret.hex(), "counts": counts})
+
+
+@dataclass(frozen=True, slots=True)
+class PIdentityCounter(TickMechanism):
+    """Running totals until a public horizon: the exact total plus noise of a p-Identity strategy, by least squares.
+
+    At epsilon 1 the mean squared error of a total is 28, 54 and 92 for 64, 256 and 1,024 steps, where the best tree has
+    34, 70 and 118.
+
+    Formal guarantees: pure. Let x be the counts of all steps, A the lower triangle of ones, Q the weights of the
+    strategy's rows, and z the independent integer noises of cells and rows. The release at step t is ``(A x + L z)_t``,
+    rounded, with the L of `PIdentityStrategy.prefix_noise`: ``L (x, Q x) = A x`` exactly, whatever its gains are. So
+    releases are a function of noisy cells and rows, which lose what `PIdentityStrategy` proves, although the release at
+    step t uses noises of later cells and of rows that are not complete.
+
+    *Proof, including streams chosen after releases*, as for `TreeCounter`. Let the stream's chooser add a tuple at step
+    s or not, and choose s from earlier releases. Compare z without the tuple to ``z' = z - (e_s, Q e_s)`` with it.
+    Before s nothing differs, as ``(A e_s)_t = 0``: the same releases, so the same s. From s on the exact total is 1
+    larger and the noise 1 smaller: the same releases, hence the same later counts. So z to z' is a bijection of all
+    noises that preserves all releases. It shifts the noise of cell s by 1, and those of the rows by their weights: the
+    probability of z' is at most ``exp(1 / scale)`` times that of z, for any s. A unit moves at most
+    ``adjacency.l1_sensitivity`` tuples, for which the scale is calibrated. *End of proof.*
+
+    All noise is drawn from a secret (`Randomness.from_key`), independent to a computationally bounded observer, like
+    all output of the operating system's generator.
+    """
+
+    def _plan(self, query: TickQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """Return a plan of running totals; its error is the root mean variance over the steps. Raises
+        `UnsupportedQuery` for a loss that is not pure, and for a horizon without a stored strategy.
+        """
+        if not loss.is_pure:
+            raise UnsupportedQuery("rho", "weighted rows have Laplace noise; give a loss in epsilon")
+        strategy = None if query.ticks is None else find_p_identity_strategy(query.ticks)
+        if strategy is None:
+            raise UnsupportedQuery("ticks", "no strategy is stored for this number of steps; use TreeCounter")
+        law = PIdentityPrefixes(query.keys, strategy.cells, strategy.digest, calibrate_noise(query, loss, adjacency))
+        error = round_error(sqrt(law.mean_variance(strategy.cells)))
+        return Plan(query, loss, adjacency, f"cells and {len(strategy.weights)} weighted sums of them", law, error)
+
+    def begin(self, plan: Plan) -> PIdentityCounterState:
+        """Return the state before the first step: zero totals, and no secret yet."""
+        return PIdentityCounterState(0, (0,) * plan.law.require_type(PIdentityPrefixes).keys, b"")
+
+    def step(
+        self, table: ExactTable, tick: int, state: PIdentityCounterState, plan: Plan, randomness: Randomness
+    ) -> tuple[tuple[int, ...], PIdentityCounterState]:
+        """Return running totals, each plus the noise of its prefix, rounded. Raises `UnsupportedQuery` after the
+        horizon.
+        """
+        require_next(tick, state)
+        law = plan.law.require_type(PIdentityPrefixes)
+        if tick > law.ticks:
+            raise UnsupportedQuery(
+                "tick", f"this stream was planned for {law.ticks} steps, which are released; begin a new stream"
+            )
+        secret = state.secret or randomness.random_bytes(32)
+        noise = sample_prefix_noise(law.strategy, law.noise, law.keys, secret) if state.noise is None else state.noise
+        counts = add_noise(table, list(state.counts))
+        half, bits = 1 << law.strategy.prefix_bits - 1, law.strategy.prefix_bits
+        rounded = [int(number) + half >> bits for number in noise[tick - 1]]  # halves up
+        return add_noise(np.array(counts, dtype=object), rounded), PIdentityCounterState(tick, counts, secret, noise)
+
+    def restore_state(self, state_bytes: bytes, plan: Plan) -> PIdentityCounterState:
+        """Parse the serialised state; the noise is drawn again when it is needed."""
+        facts = decode_state(KIND, state_bytes)
+        counts = tuple(int(digits, 16) for digits in facts["counts"])
+        return PIdentityCounterState(int(facts["tick"]), counts, bytes.fromhex(facts["secret"]))
+
+
+def sample_prefix_noise(strategy: PIdentityStrategy, whole: Noise, keys: int, secret: bytes) -> Any:
+    """SECRET: draw the noise of all prefixes for each key, (steps, keys), over ``2**strategy.prefix_bits``."""
+    stream = Randomness.from_key(secret, KIND)
+    cells, rows = (
+        np.array([sample_noise(noise, keys, stream) for noise in group]).astype(np.object_)
+        for group in strategy.noises(whole)
+    )
+    return strategy.prefix_noise(cells, rows)
