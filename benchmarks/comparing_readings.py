@@ -47,6 +47,7 @@ from rich.progress import track
 from rich.table import Table
 from scipy.special import expit, ndtr
 from scipy.stats import ks_2samp, mannwhitneyu
+from threadpoolctl import threadpool_limits
 
 sys.path += [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1] / "tests" / "curves")]
 
@@ -300,14 +301,39 @@ def weighted_curve(columns: Mapping[str, FloatArray], setting: Setting, arm: int
         return dp.survival(time, event, grid=setting.grid, weight=weight, weight_cap=2.0, **paid)
 
 
+@lru_cache(maxsize=256)  # those of a population are the same for all its releases
+def point_of(read: Callable[[Any, Any], Any], one: Any, two: Any) -> float:
+    """A reading of two curves without noise: its estimate alone, without the interval that decides what is known."""
+    return float(read(one, two).point)
+
+
+def share_of_two(one: Any, two: Any) -> Any:
+    """The difference of shares, second minus first."""
+    return dp.survival_difference(two, one, AT)
+
+
+def ratio_of_two(one: Any, two: Any) -> Any:
+    """The hazard ratio, second over first."""
+    return dp.hazard_ratio(two, one)
+
+
+def incidence_of_two(one: Any, two: Any) -> Any:
+    """The difference of incidences of cause 1, second minus first."""
+    return two.incidence_difference(one, 1, UNTIL)
+
+
+def cause_ratio_of_two(one: Any, two: Any) -> Any:
+    """The hazard ratio of cause 1, second over first."""
+    return two.hazard_ratio(one, 1)
+
+
 def of_two_curves(release: Release, word: str, curves: Any) -> Iterator[Reading]:
     """Readings of two curves; truths are those of the same question without noise."""
     for name, read, scale in (
-        ("difference of shares", lambda one, two: dp.survival_difference(two, one, AT), np.asarray),
-        ("hazard ratio", lambda one, two: dp.hazard_ratio(two, one), np.log),
+        ("difference of shares", share_of_two, np.asarray),
+        ("hazard ratio", ratio_of_two, np.log),
     ):
-        estimate, *truths = (read(*pair) for pair in curves)
-        exact = truths[0].value, truths[1].value
+        estimate, exact = read(*curves[0]), (point_of(read, *curves[1]), point_of(read, *curves[2]))
         yield from release.interval(f"{word}: {name}", estimate.value, estimate.interval, exact, scale)
 
 
@@ -324,16 +350,12 @@ def competing(release: Release) -> Iterator[Reading]:
     sample = release.sample(people_of_a_trial(setting, setting.effect))
     arms, exact = release.answer(question, sample), noiseless(question, sample)
     whole = noiseless_of_population(question, setting._replace(records=0), people_of_a_trial)
-    apart = [found[1].incidence_difference(found[0], 1, UNTIL) for found in (arms, exact, whole)]
-    truths = apart[1].value, apart[2].value
-    yield from release.interval(
-        "competing risks: difference of incidences", apart[0].value, apart[0].interval, truths
-    )  # fmt: skip
-    ratios = [found[1].hazard_ratio(found[0], 1) for found in (arms, exact, whole)]
-    truths = ratios[1].value, ratios[2].value
-    yield from release.interval(
-        "competing risks: hazard ratio", ratios[0].value, ratios[0].interval, truths, np.log
-    )  # fmt: skip
+    for name, read, scale in (
+        ("difference of incidences", incidence_of_two, np.asarray), ("hazard ratio", cause_ratio_of_two, np.log),
+    ):  # fmt: skip
+        estimate = read(arms[0], arms[1])
+        truths = point_of(read, exact[0], exact[1]), point_of(read, whole[0], whole[1])
+        yield from release.interval(f"competing risks: {name}", estimate.value, estimate.interval, truths, scale)
 
 
 @lru_cache
@@ -684,7 +706,7 @@ def measure(
     """A row for each reading and setting."""
     jobs = [Release(setting, first + seed) for setting in settings for seed in range(releases)]
     rows = list[Row]()
-    with ProcessPoolExecutor(workers) as pool:
+    with ProcessPoolExecutor(workers, initializer=threadpool_limits, initargs=(1, "blas")) as pool:
         console = Console(stderr=True)
         answers = [pool.submit(read_release, families, job) for job in jobs]
         found = [one.result() for one in track(answers, "releases", console=console)]

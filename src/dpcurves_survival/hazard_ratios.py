@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from math import exp, inf
 from statistics import NormalDist
 from typing import NamedTuple
@@ -52,6 +52,8 @@ class Tuning:
     """Log ratio: the largest absolute value at which weights are computed; a ratio of 55."""
     rounds: int = 3
     """Recomputations of the weights, each at the ratio that the weights before gave."""
+    endpoint_tolerance: float = 1e-7
+    """Log ratio: error of the search for an endpoint, far below the Monte Carlo error of the draws."""
 
 
 TUNING = Tuning()
@@ -79,7 +81,10 @@ def split_events(log_ratio: float, died: FloatArray, at_risk: FloatArray) -> Flo
     for _ in range(10):
         alive = at_risk * np.exp(-ratios * hazard)
         slope = np.maximum((ratios * alive).sum(axis=0), TUNING.least_event_variance)
-        hazard = hazard + np.maximum(died - (at_risk - alive).sum(axis=0), 0.0) / slope
+        growth = np.maximum(died - (at_risk - alive).sum(axis=0), 0.0) / slope
+        hazard = hazard + growth
+        if growth.max(initial=0.0) < 1e-14:  # of a hazard: a few rounding errors
+            break
     return np.asarray(at_risk * -np.expm1(-ratios * hazard))
 
 
@@ -226,6 +231,11 @@ class ScoredRiskTables:
         """Return the value of each block for each of its cells, along the last axis: (..., blocks) to (..., cells)."""
         return np.asarray(np.repeat(blocks, np.diff(np.append(self.block_starts, self.records.shape[1])), axis=-1))
 
+    @cached_property
+    def _noise_of_block_events(self) -> FloatArray:
+        """Noise variance of the events of both groups in each block, (blocks,)."""
+        return np.asarray(self._sum_blocks(self.noise_of_events.sum(axis=0)).var(axis=0))
+
     def expected_events(self, log_ratio: float) -> FloatArray:
         """Return the expected events of both groups at this ratio, (2, cells).
 
@@ -239,7 +249,7 @@ class ScoredRiskTables:
         usual = max(
             float(events.sum()) / max(float(exposed.sum()), TUNING.least_event_variance), TUNING.least_event_variance
         )
-        noise = self._sum_blocks(self.noise_of_events.sum(axis=0)).var(axis=0)
+        noise = self._noise_of_block_events
         likely = (self.tuning.spread * usual * exposed) ** 2
         weight = likely / np.maximum(likely + noise, TUNING.least_event_variance)
         hazard = usual + weight * (events / np.maximum(exposed, TUNING.least_event_variance) - usual)
@@ -255,6 +265,8 @@ class ScoredRiskTables:
             if step and abs(excess - before) > TUNING.least_event_variance:
                 move = excess * (second - first) / (excess - before)
                 first, second = second, second - min(max(move, -1.0), 1.0)
+                if abs(move) < 1e-12:  # of a log ratio: a few rounding errors
+                    break
         return events
 
     def score_blocks(self, log_ratio: float, events: FloatArray, at_risk: FloatArray) -> FloatArray:
@@ -267,10 +279,11 @@ class ScoredRiskTables:
         """
         return self._sum_blocks(events[0] - events.sum(axis=0) * first_group_fraction(log_ratio, at_risk))
 
-    def simulate_errors(self, log_ratio: float) -> ScoreErrors:
+    def simulate_errors(self, log_ratio: float, expected: FloatArray | None = None) -> ScoreErrors:
         """Return the errors of the block scores by noise, by sampling and by a changing ratio, if the true log ratio
-        is `log_ratio`."""
-        expected = self.expected_events(log_ratio)
+        is `log_ratio`. `expected`: the `expected_events` there, if they are known."""
+        if expected is None:
+            expected = self.expected_events(log_ratio)
         share = first_group_fraction(log_ratio, self.at_risk)
         noisy = self.score_blocks(log_ratio, expected[:, None] + self.noise_of_events, self._noisy_at_risk)
         mean = self.score_blocks(log_ratio, expected, self.at_risk)
@@ -296,14 +309,16 @@ class ScoredRiskTables:
         """Return the weighted sum of the released block scores at this ratio, in events."""
         return float(self.score_blocks(log_ratio, self.events, self.at_risk) @ weights)
 
-    def _find_root(self, falling: Callable[[float], float]) -> float:
-        """Return the root of a decreasing function; infinite if it lies beyond the search range."""
+    def _find_root(self, decreasing: Callable[[float], float], tolerance: float = 1e-10) -> float:
+        """Return the root of a decreasing function, a log ratio, within `tolerance`; infinite if it lies beyond the
+        search range."""
         low, high = -self.tuning.largest, self.tuning.largest
+        falling = cache(decreasing)  # the solver starts at both ends, where it is known
         if falling(low) <= 0:
             return -inf
         if falling(high) >= 0:
             return inf
-        return float(brentq(falling, low, high, xtol=1e-10))  # of a log ratio
+        return float(brentq(falling, low, high, xtol=tolerance))
 
     @cached_property
     def log_ratio(self) -> float:
@@ -326,33 +341,40 @@ class ScoredRiskTables:
         def excess_over_endpoint(log_ratio: float, side: int) -> float:
             """Return the weighted score minus the error quantile of this side (1: lower endpoint, -1: upper),
             shifted by the least favourable order inside cells; its root is the endpoint."""
-            errors = self.simulate_errors(log_ratio).simulate_score(self.block_weights, population=population)
-            reach = side * upper_quantile(side * errors, each)
-            return self._score_total(log_ratio, self.block_weights) - reach + self._tie_order_shift(log_ratio, side)
+            expected = self.expected_events(log_ratio)
+            errors = self.simulate_errors(log_ratio, expected)
+            scores = errors.simulate_score(self.block_weights, population=population)
+            reach = side * upper_quantile(side * scores, each)
+            shift = self._tie_order_shift(log_ratio, side, expected)
+            return self._score_total(log_ratio, self.block_weights) - reach + shift
 
-        return self._find_root(lambda at: excess_over_endpoint(at, 1)), self._find_root(
-            lambda at: excess_over_endpoint(at, -1)
+        lower, upper = (
+            self._find_root(partial(excess_over_endpoint, side=side), self.tuning.endpoint_tolerance)
+            for side in (1, -1)
         )
+        return lower, upper
 
     def _endpoint_level(self, level: float, *, population: bool) -> float:
         """Return the confidence level of each endpoint, adjusted for unknown orders inside cells."""
         at = min(max(self.log_ratio, -self.tuning.pilot), self.tuning.pilot)
-        apart = self._tie_order_shift(at, -1) - self._tie_order_shift(at, 1)
+        expected = self.expected_events(at)
+        apart = self._tie_order_shift(at, -1, expected) - self._tie_order_shift(at, 1, expected)
         if apart <= 0:
             return end_level(0.0, level)
-        errors = self.simulate_errors(at).simulate_score(self.block_weights, population=population)
+        errors = self.simulate_errors(at, expected).simulate_score(self.block_weights, population=population)
         spread = float(np.ptp(np.quantile(errors, (0.25, 0.75)))) / (2 * NormalDist().inv_cdf(0.75))
         return end_level(apart / spread if spread > 0 else inf, level)
 
-    def _tie_order_shift(self, log_ratio: float, side: int) -> float:
+    def _tie_order_shift(self, log_ratio: float, side: int, expected: FloatArray) -> float:
         """Return how far the weighted score may move if events inside a cell come in another order: down, at most 0
-        (side 1), or up, at least 0 (side -1); 0 if `tied`, when all events of a cell are simultaneous."""
+        (side 1), or up, at least 0 (side -1); 0 if `tied`, when all events of a cell are simultaneous. `expected`: the
+        `expected_events` at this ratio."""
         if self.tied:
             return 0.0
         between = self._sum_blocks(np.maximum(self.records - self.fewest_records, 0.0))
         share = between / np.maximum(self._sum_blocks(self.at_risk), TUNING.least_event_variance)
         fewest = self.at_risk * (1 - np.minimum(self._repeat_over_cells(share), 1.0))
-        orders = [expected_first_group_events(log_ratio, self.expected_events(log_ratio), self.at_risk, fewest, at)
+        orders = [expected_first_group_events(log_ratio, expected, self.at_risk, fewest, at)
                   for at in (0, -side)]  # fmt: skip
         return float(self._sum_blocks(orders[0] - orders[1]) @ self.block_weights)
 

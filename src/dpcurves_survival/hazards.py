@@ -154,13 +154,14 @@ def estimate_shrunken_hazards(
     beyond = records.counts - sum(block.counts.sum() for block in blocks)
     noise_beyond = records.noise - sum(block_counts.noise.sum(axis=1) for block_counts in blocks)
     observed = np.concatenate([*(block_counts.counts for block_counts in blocks), [beyond]])
-    noise = np.cov(np.column_stack([*(block_counts.noise for block_counts in blocks), noise_beyond]), rowvar=False)
+    noise_draws = np.column_stack([*(block_counts.noise for block_counts in blocks), noise_beyond])
     spread = float(np.std(records.noise))
     first = max(float(records.counts), spread, 1.0)
-    model = _CountModel(observed, noise, first, min(2 * spread / first, 1.0))
     draws_per_prior = 16  # in antithetic pairs
     draws = generator.standard_normal((draws_per_prior // 2, len(observed) * 3))
     with threadpool_limits(1, user_api="blas"):  # BLAS threads cost more than they save on matrices of this size
+        noise = np.cov(noise_draws, rowvar=False)
+        model = _CountModel(observed, noise, first, min(2 * spread / first, 1.0))
         fitted = list(_fit_priors(model, np.concatenate([draws, -draws])))
     if not fitted:
         return None

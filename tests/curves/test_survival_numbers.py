@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from math import inf, sqrt
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from test_survival import GRID, HUGE, columns
 import dpcurves as dp
 from dpcurves.privacy import AddRemove, PrivacyLoss, Unit
 from dpcurves_survival import kaplan_meier as leaving
+from dpcurves_survival.hazard_ratios import ScoredRiskTables, Tuning
 
 QUARTERS = dp.SurvivalQuestion("t", "e", dp.Grid(0, 40, cells=20), by=dp.Categories("g", (0, 1)))
 VALUES = dp.SurvivalQuestion("t", "e", dp.Values(range(41)), by=dp.Categories("g", (0, 1)))
@@ -229,3 +231,16 @@ def test_what_cannot_be_read_is_refused() -> None:
         dp.survival_numbers(curve)
     with pytest.raises(ValueError, match="^theme: must be one of"):
         dp.survival_figure(curve, theme="sepia")
+
+
+def test_the_search_for_a_hazard_ratio_computes_no_ratio_twice() -> None:
+    """Each ratio costs a simulation of all draws; before, both ends of the search range were computed twice."""
+    asked, tables = list[float](), SimpleNamespace(tuning=Tuning())
+
+    def falling(at: float) -> float:
+        asked.append(at)
+        return 0.3 - at
+
+    root = ScoredRiskTables._find_root(tables, falling)  # type: ignore[arg-type]
+    assert root == pytest.approx(0.3, abs=1e-9)
+    assert len(set(asked)) == len(asked)
