@@ -139,7 +139,7 @@ def test_a_filter_of_a_task_is_evaluated_by_owners_and_public(servers: tuple[Ser
     again = PairTask.from_json(task.to_json())
     assert (again, again.where) == (task, "sex = 'F' AND rooms > 1")
     assert (task.hash == unfiltered.hash, "where" in unfiltered.to_json()) == (False, False)
-    assert any("of whom both people meet sex = 'F' AND rooms > 1" in line for line in statement(task))
+    assert any("of people who both meet sex = 'F' AND rooms > 1" in line for line in statement(task))
     assert task.encoding.size == 1
     table = {"rooms": [1.0, 2.0, np.nan, 9.0], "cleanliness": [0, 7, 1, 1000], "sex": ["F", "F", "F", "M"]}
     assert read_values(task, table).tolist() == [[0, 0, 0], [2, 7, 1], [0, 0, 0], [0, 0, 0]]
