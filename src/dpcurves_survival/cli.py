@@ -69,15 +69,26 @@ class SurvivalView(ResultView):
 
 
 class GroupedSurvivalView(ResultView):
-    """View with a row per category: records, and median survival time."""
+    """View with a row per category: records, and median survival time; and the curves of few categories."""
+
+    HIDDEN = SurvivalView.HIDDEN
 
     def tables(self, curves: ByCategory[Survival]) -> list[ViewTable]:
-        """Return one table with a row for each category: released number of records, and median survival time with
-        its intervals; above it the log-rank test."""
+        """Return a table with a row for each category, released number of records and median survival time with its
+        intervals, below the log-rank test; then the curve of each of up to six categories."""
         table = curves.describe_groups(level=self.settings.level, population=self.settings.population)
         if table is None:
             return []
-        return [ViewTable.from_table(describe_log_rank_test(curves, self.settings), table, max(len(curves), 2))]
+        groups = ViewTable.from_table(describe_log_rank_test(curves, self.settings), table, max(len(curves), 2))
+        shown = curves.items() if len(curves) <= 6 else ()  # more curves would fill several screens
+        return [
+            groups,
+            *(
+                view_table._replace(headline=f"{curves.format_category(name)}: {view_table.headline}".rstrip(": "))
+                for name, curve in shown
+                for view_table in ResultView.tables(self, curve)
+            ),
+        ]
 
 
 def _describe_median(curve: Survival, level: float) -> str:
