@@ -11,6 +11,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis.strategies import integers, sampled_from
 
+from dpcurves.arrays import FloatArray
 from dpcurves.conversation import Evidence
 from dpcurves.data import Axis, Grid
 from dpcurves.estimation import JointEstimate
@@ -165,13 +166,13 @@ def test_records_lie_in_atoms_where_one_half_has_nearly_all_or_that_is_still_lik
     assert not has_atoms(known([0.0] * 64, 0.0))
 
 
-def pilot_estimate(cells: Sequence[float], seed: int) -> JointEstimate:
+def pilot_estimate(exact: FloatArray, seed: int) -> JointEstimate:
     """The joint estimate of a first round whose counts of cells have noise with a standard deviation of 57 records."""
-    tilings, exact = first_tilings(DyadicLayout.from_cells_with_ends(len(cells))), np.asarray(cells)
+    tilings = first_tilings(DyadicLayout.from_cells_with_ends(len(exact)))
     levels = tuple(Tier(tiling, Noise(Family.LAPLACE, Fraction(40))) for tiling in tilings)
     counts = np.concatenate([np.add.reduceat(exact, np.asarray(tiling)) for tiling in tilings])
     noisy = np.rint(counts + np.random.default_rng(seed).laplace(0, 40, len(counts))).astype(np.int64)
-    law = IntervalSums(1, len(cells), levels, missing=None)
+    law = IntervalSums(1, len(exact), levels, missing=None)
     return JointEstimate((Evidence(law, tuple(noisy.tolist()), total=None),))
 
 
