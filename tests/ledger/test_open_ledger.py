@@ -16,7 +16,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from dpcurves.ledger import Account, Ledger, sqlite
-from dpcurves.ledger.chain import UNUSED, Key, is_key_unused
+from dpcurves.ledger.chain import UNUSED, Key, is_key_unused, write_key
 
 pytestmark = pytest.mark.usefixtures("no_environment_key")
 
@@ -168,7 +168,7 @@ def test_a_start_after_a_kill_between_key_and_ledger_goes_on_and_a_charged_ledge
 ) -> None:
     monkeypatch.setattr(sqlite, "MISSING_SECONDS", 0)
     url, killed = f"sqlite:///{tmp_path}/budget.db", sqlite.FileStorage(f"{tmp_path}/budget.db")
-    sqlite.write_key(tmp_path / "budget.db.key", f"{killed._digits}\n{UNUSED}")
+    write_key(tmp_path / "budget.db.key", f"{killed._digits}\n{UNUSED}")
     killed.create(killed.key())  # goes on under the key; killed again before it opens the ledger
     assert is_key_unused(tmp_path / "budget.db.key")
     Ledger.open(url, bytes.fromhex(killed._digits)).create(flights)  # also with a key from elsewhere
