@@ -33,9 +33,9 @@ from .search import MOST_SAMPLES, Search
 FALSE_REPORT_PROBABILITY = 1e-4
 """Probability with which a comparison reports a release whose noise is fresh at every call."""
 COMPARED_CALLS = 24
-"""Pairs of calls in a comparison."""
+"""Pairs of calls in a comparison, which looks for releases whose noise is equal in two calls."""
 FEW_COMPARED_CALLS = 14
-"""Pairs of calls in a comparison of a slow release."""
+"""Pairs of calls in a comparison if a release is slow, instead of `COMPARED_CALLS`."""
 
 
 def has_excess_coincidences(

@@ -426,7 +426,8 @@ def _list_two_server_targets() -> Iterator[AuditTarget]:
 
 
 def ask_federation(data: Any) -> Mapping[str, Any]:
-    """Return a histogram of new sites, each with a part of these records and a ledger, by the whole protocol."""
+    """Divide records among newly made sites with a ledger each, run the whole protocol of secure sums, and return the
+    released histogram as a JSON object."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from dpcurves_sites.secure_sum import Signer
@@ -449,11 +450,11 @@ def ask_federation(data: Any) -> Mapping[str, Any]:
 
 
 SITES = 3
-"""Sites of a federation."""
+"""Sites of the federation that is audited."""
 
 
 def _list_site_targets() -> Iterator[AuditTarget]:
-    """Yield the federation of sites."""
+    """Yield the audit target of secure sums: a histogram by a federation of sites."""
     edges = np.linspace(0, 1, STREAM_STEPS + 1)
     family = families.values(edges, adjacency=ADD_REMOVE)
     yield AuditTarget(

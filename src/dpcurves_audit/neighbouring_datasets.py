@@ -289,7 +289,7 @@ def categories(names: Sequence[str], *, adjacency: Neighbours) -> NeighbouringDa
     other_texts = ["", "?", f"{labels[0]} ", labels[0].upper(), "\u200b", "nan"]
 
     def make_table(rows: Sequence[str]) -> NDArray[Any]:
-        """Return texts as one column."""
+        """Return a data set of one text column, one text a record."""
         return np.array(rows, dtype=np.str_)
 
     some_labels = [*labels[:2], *labels[-1:]]

@@ -276,7 +276,8 @@ def _sum_numbers(sample: Sample) -> Floats:
 
 
 def _reduce_numbers(sample: Sample, by: Callable[..., Any]) -> Floats:
-    """Return a function of each outcome's numbers, such as the largest; NaN if it has none."""
+    """Return one number for each outcome: `by` (a NumPy reduction such as `np.nanmax`) of its numbers, or NaN if it has
+    none."""
     empty = np.isnan(sample.numbers).all(axis=1)
     reduced = np.full(len(sample), np.nan)
     if not empty.all():
@@ -342,7 +343,11 @@ def _fit_likelihood_score(
     left: Sample, right: Sample, columns: NDArray[np.int64], label: str,
     view: Callable[[Sample, NDArray[np.int64]], Floats],
 ) -> Score:  # fmt: skip
-    """Return the sum over columns of the log-ratio of bin frequencies, as if columns were independent."""
+    """Return a score fitted to both samples: the sum over columns of the log-ratio of bin frequencies, as if columns
+    were independent (naive Bayes).
+
+    `view` maps a sample and column indices to the numbers that are binned, (outcomes, columns).
+    """
     a, b = view(left, columns), view(right, columns)
     tables: list[tuple[Floats, Floats]] = []
     bins = int(np.clip(min(len(a), len(b)) / 60, 4, 16))

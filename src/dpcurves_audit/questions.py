@@ -78,7 +78,7 @@ def find_column_types(rows: Sequence[Record]) -> list[Any]:
 
 
 def make_table(columns: Sequence[str], kinds: Sequence[Any], rows: Sequence[Record]) -> Mapping[str, Any]:
-    """Return records as columns."""
+    """Return records as columns by name: `kinds` are the NumPy types of the columns."""
     return {
         name: np.array([record[index] for record in rows], dtype=kinds[index]) for index, name in enumerate(columns)
     }

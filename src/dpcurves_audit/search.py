@@ -25,7 +25,7 @@ from .report import PairResult, Report, ScoreHistogram
 from .samplers import Sampler
 
 MOST_SAMPLES = 2_000_000
-"""Samples of each data set of a finalist: the default largest number."""
+"""Samples. Default largest number per data set for confirming an event (a finalist of the search)."""
 
 
 @dataclass(frozen=True)

@@ -690,14 +690,16 @@ def run_target_checks(*, quick: bool = False) -> Iterator[tuple[str, list[Findin
 
 
 def confirm_findings(check: Callable[[], list[Finding]]) -> list[Finding]:
-    """Return findings whose flags are confirmed on other calls, since two calls may agree by chance."""
+    """Return the findings of `check`, without flagged ones that a second call of `check` does not flag: two calls of a
+    release may agree by chance."""
     findings = check()
     confirmed = {finding.name for finding in check()} if any(finding.is_flagged for finding in findings) else set[str]()
     return [finding for finding in findings if not finding.is_flagged or finding.name in confirmed]
 
 
 def check_reopened_ledger(pair: NeighbourPair, calls: int = 12) -> list[Finding]:
-    """Findings on another request for the same count, after the ledger was closed and opened again: other noise."""
+    """Return findings on another request for the same count, after the ledger was closed and opened again: its noise
+    must differ."""
     reader = OutcomeParser()
     rows: tuple[list[Any], list[Any]] = [], []
     for _ in range(calls):

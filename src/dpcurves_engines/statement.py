@@ -428,11 +428,12 @@ class _StatementReader:
     # Each method below records the words that it reads, in order.
 
     def _write_down(self, *words: str) -> None:
-        """Record words of the text as interpreted."""
+        """Append words of the SQL text, in order, to the words that were interpreted."""
         self.read += words
 
     def _iterate_list(self, expressions: Sequence[Any]) -> Iterator[Any]:
-        """Yield the expressions, and record the commas between them."""
+        """Yield the expressions of a SQL list. Each comma between two of them is recorded by `_write_down` as
+        interpreted."""
         for index, expression in enumerate(expressions):
             if index:
                 self._write_down(",")

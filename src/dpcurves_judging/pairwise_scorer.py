@@ -249,7 +249,8 @@ class PairwiseScorerQuestion(TableQuestion):
         object.__setattr__(self, "neg_label", negative if self.neg_label is not None else None)
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Return the shape of held-out scores (classes, folds, cells), then the shapes of counts and sums."""
+        """Return the shape of each counted table: held-out scores (classes, folds, cells), then records, and sums of
+        each feature and of each product of two features (classes, folds)."""
         rows = 2, self.folds
         features = len(self.features)
         return ((*rows, HELD_OUT_SCORES.cells), *[rows] * (1 + features + features * (features + 1) // 2))

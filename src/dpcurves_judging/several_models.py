@@ -362,5 +362,6 @@ def _compute_mean_area(tables: Tables, places: list[tuple[int, int | None]]) -> 
 def _subtract_areas(
     tables: Tables, first: Callable[[Tables], FloatArray], second: Callable[[Tables], FloatArray]
 ) -> FloatArray:
-    """Return the difference of two areas, (...)."""
+    """Return the area that `first` computes from the tables minus the area that `second` computes, (...): one
+    difference for each leading index of the tables, such as draws."""
     return np.asarray(first(tables) - second(tables))

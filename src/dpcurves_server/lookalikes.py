@@ -102,8 +102,10 @@ def main() -> None:
 
 
 def _compare(source: Source, columns: Sequence[Declared], packed: bytes, length: int, digest: str) -> Resemblance:
-    """SENSITIVE: return how an upload of this length and SHA-256 digest resembles the registered table; unclear for
-    tables in an engine, and if the columns have too few combinations of values to tell copies from chance.
+    """SENSITIVE: return how an uploaded file resembles the registered table; unclear for tables in an engine, and if
+    the columns have too few combinations of values to tell copies from chance.
+
+    `packed` is the upload as Parquet; `length` (bytes) and `digest` (SHA-256) are of the upload as it was sent.
     """
     path = Path(source.data)
     if source.table or not path.is_file():  # in an engine, where its rows stay

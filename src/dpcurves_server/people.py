@@ -608,7 +608,8 @@ class Tokens:
         }  # fmt: skip
 
         def insert_token(connection: Connection) -> None:
-            """Store the token's hash. Raises `ProtocolError` if the account has too many tokens."""
+            """Store the new token's hash in a transaction. Raises `ProtocolError` if the account has too many
+            tokens."""
             most_tokens = 100  # tokens per account
             if len(_find_tokens(connection, who.name)) >= most_tokens:
                 raise ProtocolError("token", f"an account has at most {most_tokens} tokens; revoke one first", 409)

@@ -149,7 +149,7 @@ class PlanJob:
         )  # fmt: skip
 
     def plan(self) -> PlannedRounds:
-        """Plan the question.
+        """Return the rounds that the question would ask, planned from public facts, with no records.
 
         Raises:
             ValueError: The question reads an undeclared column or category, or no mechanism can answer it.
@@ -452,7 +452,7 @@ def _is_declared(value: Category, declared: Declared) -> bool:
 
 # The process that plans: it reads jobs, and writes outcomes, until its standard input closes.
 def main() -> None:
-    """Plan until standard input closes."""
+    """Read planning jobs from standard input, and write the outcome of each, until the input closes."""
     import resource
 
     disable_core_dumps()

@@ -343,7 +343,7 @@ class Renderer:
                 del self._waiting[person]
 
     def _forget_last(self, person: str, done: Future[Drawing]) -> None:
-        """Forget the person's last request if it is this one."""
+        """Remove a finished request from the last requests of people, unless the person has sent another one since."""
         if self._last.get(person) is done:
             self._last.pop(person, None)
 

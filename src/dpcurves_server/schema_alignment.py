@@ -89,7 +89,8 @@ def find_declared(declared: Declared | None, label: Category) -> Category:
 
 
 def _align_label(label: Any, declared: Declared | None) -> Any:
-    """Return a label, several labels, or None, as the schema declares them."""
+    """Return a class label, or each of a tuple of labels, as the category that the schema declares for it; None for
+    None."""
     if isinstance(label, tuple):
         return tuple(find_declared(declared, one_label) for one_label in label)
     return None if label is None else find_declared(declared, label)

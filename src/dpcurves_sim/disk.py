@@ -218,7 +218,7 @@ class SimulatedDisk:
             self._flush_names(path.parent)
 
     def rollback(self, connection: Any, rollback: Callable[[Any], None]) -> None:
-        """Roll a transaction back, and let other processes write."""
+        """Roll a transaction back by the product's `rollback`, and let other processes write."""
         with suppress(sqlite3.ProgrammingError):
             rollback(connection)
         self.release(connection)

@@ -86,7 +86,7 @@ class LedgerScenario:
         self._stack = ExitStack()
 
     def start(self) -> None:
-        """Start the processes."""
+        """Start analysts, and at random followers of a stream, a session, a steward and an operator."""
         world = self._world
         if not self._is_created_under_faults:
             for name, content in make_empty_ledger():
@@ -106,7 +106,7 @@ class LedgerScenario:
             world.start("operator", "office", self._put_copy_back)
 
     def close(self) -> None:
-        """Put product code back."""
+        """Restore the product function that `start` replaced: the one that opens records."""
         self._stack.close()
 
     def finish(self) -> None:
@@ -143,7 +143,7 @@ class LedgerScenario:
             self._world.sleep(0.5)  # seconds until somebody tries again
 
     def _report(self, error: ArgumentError) -> None:
-        """Note a refusal."""
+        """Write the rule of a refused call to the trace."""
         self._world.note(f"refused: {error.rule.split(': ', 1)[-1][:60]}")
 
     def _open(self) -> Ledger:

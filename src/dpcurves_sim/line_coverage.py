@@ -26,19 +26,21 @@ PROTOCOLS = {
 
 
 def measure_lines(scenario: str, run: Callable[[], object]) -> dict[str, tuple[int, int]]:
-    """Run a function; return the numbers of executed and of all lines inside functions, by protocol module."""
+    """Call `run`; return the numbers of executed and of all lines inside functions, by protocol module of the
+    scenario."""
     files = {module: str(getattr(find_spec(module), "origin", "")) for module in PROTOCOLS[scenario]}
     lines = {file: set(list_function_lines(Path(file))) for file in files.values()}
     executed: dict[str, set[int]] = {file: set() for file in lines}
 
     def trace_line(frame: FrameType, event: str, _: Any) -> Any:
-        """Record a line."""
+        """Record the line that a frame executes: the local trace function of `sys.settrace`."""
         if event == "line":
             executed[frame.f_code.co_filename].add(frame.f_lineno)
         return trace_line
 
     def trace_call(frame: FrameType, event: str, _: Any) -> Any:
-        """Trace the lines of functions of the modules alone."""
+        """Return the function that traces the lines of a call, or None outside of the protocol modules: the global
+        trace function of `sys.settrace`."""
         return trace_line if frame.f_code.co_filename in executed else None
 
     sys.settrace(trace_call)

@@ -28,7 +28,7 @@ class Scenario(Protocol):
     INDEPENDENT: ClassVar[tuple[str, ...]]
 
     def start(self) -> None:
-        """Start the processes."""
+        """Start the scenario's processes in its world; they run once the world runs."""
 
     def finish(self) -> None:
         """Check the final state. Raises `Violation`."""

@@ -147,7 +147,7 @@ class SimulatedExecutor:
         future, process = SimulatedFuture(), self.world.current
 
         def run() -> None:
-            """Do the work."""
+            """Call the submitted function, and store its result or its error in the future."""
             try:
                 future.set_result(work(*arguments))
             except ArgumentError as error:
@@ -194,11 +194,11 @@ class ServersScenario:
                 return cls()
 
             def post(self, path: str, body: bytes, token: str = "", content_type: str = "") -> bytes:
-                """Send a question."""
+                """Send a question to server 0 and return both answer shares, as `Channel.post` does over HTTPS."""
                 return scenario._request(0, "ask", partial(scenario._answer, body, token))
 
             def close(self) -> None:
-                """Do nothing."""
+                """Do nothing: a simulated connection holds no socket."""
 
         for kind in (SimulatedExecutor, SimulatedCondition, SimulatedFuture):
             kind.world = world
@@ -225,7 +225,7 @@ class ServersScenario:
         world.start("analyst", "analyst", self._run_analyst)
 
     def close(self) -> None:
-        """Put product code back."""
+        """Restore the product classes and functions that `start` replaced by simulated ones."""
         self._stack.close()
 
     def finish(self) -> None:
@@ -331,7 +331,8 @@ class ServersScenario:
         return self._network.request(f"server-{party}", label, handle, PATIENCE)
 
     def _repeat(self, party: int, label: str, handle: Callable[[], bytes]) -> bytes | None:
-        """Repeat a request until it is answered; return None once the server refuses it."""
+        """Repeat a request, which `handle` answers in the server's process, every second until it is answered. Return
+        the answer; None once the server refuses because the task is closed."""
         while True:
             try:
                 return self._request(party, label, handle)
@@ -395,4 +396,4 @@ class _PeerLine:
         return self._scenario._request(self._peer, name, handle)
 
     def close(self) -> None:
-        """Do nothing."""
+        """Do nothing: a simulated connection holds no socket."""

@@ -117,11 +117,12 @@ class SitesScenario:
                 return cls()
 
             def post(self, path: str, body: bytes, token: str = "", content_type: str = "") -> bytes:
-                """Send a request."""
+                """Send a request to the simulated coordinator and return its answer, as `Channel.post` does over
+                HTTPS."""
                 return scenario._post(path, body, token)
 
             def close(self) -> None:
-                """Do nothing."""
+                """Do nothing: a simulated connection holds no socket."""
 
         def build_release(plan: Any, sum_round: SumRound, messages: Any, allotment: Any) -> Any:
             """Unmask a sum, and compare it with the exact model."""
@@ -146,7 +147,7 @@ class SitesScenario:
         world.start("analyst", "analyst", self._run_analyst)
 
     def close(self) -> None:
-        """Put product code back."""
+        """Restore the product functions that `start` replaced by simulated ones."""
         self._stack.close()
 
     def finish(self) -> None:

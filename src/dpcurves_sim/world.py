@@ -198,7 +198,7 @@ class World:
         return mixed ^ (mixed >> 31)
 
     def choose(self, purpose: str, options: Sequence[Any]) -> Any:
-        """Return one of the options."""
+        """Return one of the options, with equal probabilities, drawn from the seed under the name `purpose`."""
         return options[self.draw_word(purpose) % len(options)]
 
     @property

@@ -85,7 +85,7 @@ class PrefixLaw(TickLaw):
     @property
     @abstractmethod
     def family(self) -> Family:
-        """Family of the draws that the noise is a sum of."""
+        """Family (discrete Laplace or Gaussian) of the independent draws whose sum is the noise of a total."""
 
     @abstractmethod
     def estimator(self) -> Estimator:

@@ -32,7 +32,7 @@ CREATE = "make one with: dpcurves ledger create URL --dataset NAME --epsilon CAP
 
 
 def open_ledger(url: str) -> Ledger:
-    """Open an existing ledger.
+    """Return the ledger at a URL that a command was given. A missing ledger is not created.
 
     Raises:
         Misuse: the URL has no ledger, or is no URL of a persistent ledger.

@@ -111,7 +111,10 @@ def deliver_with_notes(
 
 
 def write_files(part: Part, output: Output, encoders: Mapping[str, Callable[[], bytes]]) -> list[str]:
-    """Encode and write the files of these options, each as a separate part. Returns the files that were written."""
+    """Encode and write files, each as a separate part of the output. Returns the names of the files that were written.
+
+    `encoders` maps the option that names a file, such as ``--json``, to the function that makes the file's bytes.
+    """
     written: list[str] = []
     for argument, encode in encoders.items():
         with part():

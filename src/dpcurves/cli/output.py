@@ -291,7 +291,12 @@ def _require_writable_path(argument: str, path: Path) -> None:
 
 
 def _write_atomically(argument: str, path: Path, fill: Callable[[Path], object]) -> None:
-    """Write a draft in the same folder and rename it to `path`. A device is written directly."""
+    """Call `fill` with the path of a draft in the same folder, then rename the draft to `path`. A device or pipe is
+    written directly.
+
+    Raises:
+        OutputError: the file cannot be written; the message names `argument`.
+    """
     try:
         if _is_device(path):
             fill(path)

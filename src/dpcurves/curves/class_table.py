@@ -453,8 +453,8 @@ class Metric(Enum):
 
 
 def _simulate_areas(table: ClassTable, noise: FloatArray) -> RankedClassCounts:
-    """Return the released counts in the order of scores, with their simulated noise, from which the interval of the
-    area is computed."""
+    """Return the counts by score that the interval of the area needs: released counts, estimated shares of each class,
+    and simulated noise of the counts, (draws, 2, cells)."""
     estimate = table.counts.likely_counts
     shares = estimate / np.maximum(estimate.sum(axis=1, keepdims=True), two_classes.LEAST_MASS)
     return RankedClassCounts(table.counts.unbiased_counts, shares, [noise], table.tied_cells)

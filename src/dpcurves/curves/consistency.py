@@ -189,7 +189,7 @@ class _Table(NamedTuple):
 
     @property
     def groups(self) -> list[tuple[Any, ...]]:
-        """The categories of each member."""
+        """The categories that identify each member, a tuple for each, in the order of the members."""
         keys = self.keys[:: self.slots]
         return list(keys) if self.grid is None else [key[:-1] for key in keys]
 

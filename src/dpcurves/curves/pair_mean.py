@@ -329,7 +329,8 @@ def _build_u_statistic(
     compute_interval: Callable[[float, bool], tuple[float, float]],
 ) -> UStatistic:
     """Return the statistic with a bound on its rounding error: the mean deviation of the kernel inside cells (Bell
-    and others 2019, Remark 3)."""
+    and others 2019, Remark 3). `compute_interval` maps a level, and whether the interval is for the population, to the
+    interval's endpoints."""
     shares = likely_counts / max(float(likely_counts.sum()), 1.0)
     lowest = float(np.min(kernel.mean - kernel.max_deviation))
     highest = float(np.max(kernel.mean + kernel.max_deviation))

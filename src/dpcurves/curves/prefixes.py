@@ -184,7 +184,7 @@ class PrefixShares:
 
     @property
     def scale(self) -> float:
-        """The released amount per record: 1, unless weights are summed."""
+        """Released amount per record, by which sums are divided to give records: 1, unless weights are summed."""
         return 1.0
 
     def simulate_noise(self, draws: int, generator: np.random.Generator) -> Iterator[FloatArray]:

@@ -70,7 +70,8 @@ class Tuning:
     few_cells: int = 5
     """Cells: a note warns that the grid is too wide if nearly all records lie in at most this many."""
     few_cells_z: float = 100.0
-    """Records, in standard deviations of the noise of a count, from which that check is made."""
+    """Records, in standard deviations of the noise of a count: with fewer, no note says that records lie in few
+    cells."""
     missing_z: int = 8
     """Least z-score of a count of missing records that is noted."""
     noted_share: float = 0.01

@@ -277,7 +277,7 @@ class ROC(ClassTableResult):
         return RocBand(*(ends.copy() for ends in band))
 
     def _band(self, level: float, population: bool, generator: np.random.Generator | None) -> RocBand:
-        """Return the band, computed anew."""
+        """Return the band without looking into the cache of `band`."""
         require_independent(self.privacy, population)
         rates = np.stack([self.fpr, self.tpr])
         return CountsAbove(self.evidence).band(rates, level, population=population, generator=generator)

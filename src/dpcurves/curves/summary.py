@@ -510,7 +510,7 @@ class SummaryByCategory(ByCategory[Summary]):
     def report_tables(
         self, *, level: float = 0.95, population: bool = True, suppress: float | None = None
     ) -> list[display.ResultTable]:
-        """Return the table of the statistics of each category, with intervals of the requested one."""
+        """Return a table with a row for each category: all its statistics, and intervals of the requested statistic."""
         table = self.describe_groups(level=level, population=population, suppress=suppress)
         return [] if table is None else [table]
 

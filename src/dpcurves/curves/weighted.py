@@ -364,7 +364,8 @@ class WeightedBins(Bins):
 
     @property
     def count(self) -> FloatArray:
-        """Estimated sum of weights in each bin, of shape ``(bins,)``: the approximate number of people there."""
+        """Estimated sum of survey weights in each bin, of shape ``(bins,)``: about the number of people of the
+        population that the records in the bin stand for."""
         return self.share * self.prefixes.total_weight
 
     def _simulate_sampling_errors(self, shares: FloatArray, draws: int, generator: np.random.Generator) -> FloatArray:

@@ -105,7 +105,7 @@ MOST_STORED_EDGES = 2**20
 """Edges. Largest number of edges that are kept in memory at once; the edges of finer grids stay a formula."""
 
 CELLS_PER_VALUE = 1000
-"""Cells per value below which looking up all edges is faster than bisection."""
+"""Cells per value. Up to this ratio, values are placed by a table of all edges, which is faster than bisection."""
 WIDTH = "width="
 FORMS = "lower:upper:cells, as in 0:100:1024, or lower:upper:width=W, as in 0:120:width=5"
 

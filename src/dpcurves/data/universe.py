@@ -10,7 +10,7 @@ from re import finditer
 from ..arguments import InvalidArgument, WrongArgumentType, convert_to_integers, require_type
 
 LONGEST_NAME_BYTES = 200
-"""Bytes of UTF-8 that a name may have."""
+"""Largest length of a category name, in bytes of UTF-8."""
 FALSE_NAMES = Fraction(1, 10)
 """Names. Upper bound on the expected number of released names that no record has; partition selection splits it evenly
 over the ranks."""

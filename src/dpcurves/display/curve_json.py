@@ -397,7 +397,7 @@ def encode_curves(curves: Mapping[str, str], privacy: PrivacyStatement, evidence
 
 
 def parse_curve(text: str, kind: str) -> CurveDocument:
-    """Parse the curve in `text`.
+    """Parse a released curve of the class `kind` from its JSON text.
 
     Raises:
         ValueError: the text is not a curve of this kind, or is damaged; the message has the path.
@@ -439,7 +439,7 @@ def encode_privacy(privacy: PrivacyStatement) -> dict[str, object]:
 
 
 def _parse_json(text: str) -> dict[str, Any]:
-    """Return a JSON object.
+    """Return the JSON object that a text contains, as a dictionary.
 
     Raises:
         InvalidArgument: the text is not JSON (line and column of a syntax error are named), it is not an object, or its

@@ -351,7 +351,8 @@ def draw_calibration(
 
 
 def _bar_width(places: FloatArray) -> float:
-    """Return the width of bars, in points, at these positions of an axis of length 1: narrower if they are dense."""
+    """Return the width of bars, in points, for bars at positions from 0 to 1 along an axis: narrower if they are
+    dense."""
     gaps = np.diff(np.sort(places[np.isfinite(places)]))
     typical = float(np.median(gaps)) if len(gaps) else 1.0
     # a bar has 0.7 of the distance between bars; the axis is about 250 points long

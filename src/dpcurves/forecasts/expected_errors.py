@@ -91,7 +91,7 @@ class ForecastKind(NamedTuple):
 
 
 def _fill_grid_column(question: Any, places: FloatArray) -> Table:
-    """Return the column of a question with values at these positions of its grid."""
+    """Return the question's column, filled with values at positions from 0 to 1 along its grid."""
     return {question.column: interpolate_grid(question.grid, places)}
 
 
@@ -117,24 +117,26 @@ def _fill_label_column(question: Any, bits: Bits) -> Table:
 
 
 def _fill_bounded_column(question: Any, places: FloatArray) -> Table:
-    """Fill values between the bounds of a question; a count has no bounds, and any values serve."""
+    """Return the question's column, filled with values at positions from 0 to 1 between its bounds. A count has no
+    bounds: any values serve."""
     bounds = Grid(getattr(question, "lower", 0.0), getattr(question, "upper", 1.0), cells=1)
     return {question.column: interpolate_grid(bounds, places)}
 
 
 def _fill_category_columns(question: curves.ContingencyQuestion, samples: tuple[FloatArray, FloatArray]) -> Table:
-    """Return both columns of a contingency table, with categories at these positions."""
+    """Return both columns of a contingency table, filled with the categories at positions from 0 to 1 in their
+    lists."""
     sides = zip((question.rows, question.columns), samples, strict=True)
     return {side.column: _values_at_places(side, places) for side, places in sides}
 
 
 def _fill_bar_column(question: curves.BarChartQuestion, places: FloatArray) -> Table:
-    """Return the column of a bar chart, with categories at these positions."""
+    """Return the column of a bar chart, filled with the categories at positions from 0 to 1 in their list."""
     return {question.by.column: _values_at_places(question.by, places)}
 
 
 def _fill_point_columns(question: curves.Histogram2DQuestion, sample: tuple[FloatArray, FloatArray]) -> Table:
-    """Return both columns of a plane, with values at these positions of its grids."""
+    """Return both columns of a histogram in the plane, filled with values at positions from 0 to 1 along its grids."""
     across, upwards = sample
     return {
         question.x: interpolate_grid(question.x_grid, across),
@@ -143,7 +145,7 @@ def _fill_point_columns(question: curves.Histogram2DQuestion, sample: tuple[Floa
 
 
 def _fill_residual_columns(question: curves.ResidualPlotQuestion, sample: tuple[FloatArray, FloatArray]) -> Table:
-    """Return the columns of predictions and residuals, in the question's units."""
+    """Return both columns of a residual plot: the sampled predictions and residuals, times the question's units."""
     predicted, residual = sample
     return {
         require_column_name(question.predicted): predicted * question.unit_predicted,
@@ -152,13 +154,14 @@ def _fill_residual_columns(question: curves.ResidualPlotQuestion, sample: tuple[
 
 
 def _fill_unit_column(question: curves.BoundsQuestion, sample: tuple[FloatArray, FloatArray]) -> Table:
-    """Return the column of a question about bounds, in its unit; the first number of each pair is not used."""
+    """Return the column of a question about bounds: second numbers of the sampled pairs, times the question's unit. The
+    first numbers are not used."""
     _, values = sample
     return {question.column: values * question.unit}
 
 
 def _fill_unit_columns(question: curves.PlaneBoundsQuestion, samples: tuple[FloatArray, FloatArray]) -> Table:
-    """Return both columns of a question about bounds in a plane, in their units."""
+    """Return both columns of a question about bounds in a plane: sampled numbers times each column's unit."""
     axes = question.x, question.y
     return {axis.column: values * axis.unit for axis, values in zip(axes, samples, strict=True)}
 
@@ -190,7 +193,7 @@ def _fill_regression_columns(question: curves.VerifyQuestion, effect_data: Hidde
 
 
 def _values_at_places(column: NumericColumn | Categories, places: FloatArray) -> Any:
-    """Return numbers between a column's bounds, or its categories, at these positions from 0 to 1."""
+    """Return the values of a column at positions from 0 to 1: numbers between its bounds, or categories in its list."""
     if isinstance(column, NumericColumn):
         return column.lower + (column.upper - column.lower) * places
     return np.array(column.values)[np.minimum((places * column.slots).astype(np.int64), column.slots - 1)]
@@ -247,7 +250,10 @@ question and the number of records."""
 
 
 def _make_number_forecast(question_type: type[Any], uninformative_width: Callable[[Any, int], float]) -> ForecastKind:
-    """Return the forecast of a single number between public bounds; the labels name the statistic."""
+    """Return the forecast of a question about one number between public bounds. Its labels name the statistic.
+
+    `uninformative_width` maps a question and a number of records to the half width at which an interval says nothing.
+    """
     statistic = getattr(question_type, "STATISTIC", "count")
     return ForecastKind(
         laws=PLACES,

@@ -75,7 +75,7 @@ def _weight_share_below(question: WeightedCurveQuestion, edges: FloatArray, reco
 
 
 def _fill_weighted_columns(question: WeightedCurveQuestion, places: FloatArray) -> Table:
-    """Return the column of values at these positions of the grid, and the column of weights."""
+    """Return the column of values, at positions from 0 to 1 along the grid, and a column of made-up survey weights."""
     return {
         question.column: interpolate_grid(question.grid, places),
         question.weight: synthesise_weights(question, len(places)),
@@ -112,7 +112,8 @@ WEIGHTED = ForecastKind(
 
 
 def _fill_summed_columns(question: curves.WeightedSummaryQuestion, places: FloatArray) -> Table:
-    """Return the column of values at these positions between the bounds, and the column of weights."""
+    """Return the column of values, at positions from 0 to 1 between the bounds, and a column of made-up survey
+    weights."""
     bounds = Grid(question.lower, question.upper, cells=1)
     return {
         question.column: interpolate_grid(bounds, places),
@@ -169,7 +170,7 @@ VALUE_RANGE = 999.0
 def _fill_unbounded_column(
     question: AutoRangeCurveQuestion | curves.AutoRangeHistogramQuestion | AutoRangeNumberQuestion, places: FloatArray
 ) -> Table:
-    """Return the column of values from 1 to 1000 at these positions."""
+    """Return the column of values from 1 to 1000, for positions from 0 to 1."""
     return {question.column: 1 + VALUE_RANGE * places}
 
 
@@ -210,7 +211,10 @@ UNBOUNDED_HISTOGRAM = ForecastKind(
 
 
 def _make_number_forecast(question_type: type[Any], uninformative_width: Callable[[Any, int], float]) -> ForecastKind:
-    """Return the forecast of a single number of a column without a range; the labels name the statistic."""
+    """Return the forecast of a question about one number of a column without a range. Its labels name the statistic.
+
+    `uninformative_width` maps a question and a number of records to the half width at which an interval says nothing.
+    """
     statistic = question_type.BOUNDED_QUESTION.STATISTIC
     return ForecastKind(
         laws=PLACES,

@@ -135,7 +135,8 @@ POINTS: Mapping[str, Points] = MappingProxyType(
 
 
 def _residual_sampler(spread: Callable[[Generator, FloatArray], FloatArray]) -> Points:
-    """Return a sampler of predictions and residuals, in their units."""
+    """Return a sampler of normal predictions with standard deviation 3 and of residuals, which `spread` draws for given
+    predictions, in the question's units."""
 
     def sample_residuals(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
         """Draw normal predictions, and residuals around them."""
@@ -173,7 +174,7 @@ EFFECTS = MappingProxyType(
 
 
 def interpolate_grid(grid: Grid, places: FloatArray) -> FloatArray:
-    """Return values at these positions of a grid, interpolated by cell index, for any kind of grid."""
+    """Return values of a grid at positions from 0 (lower bound) to 1 (upper bound), interpolated by cell index."""
     position = np.clip(places, 0, 1) * grid.cells
     cell = np.minimum(position.astype(np.int64), grid.cells - 1)
     left, right = grid.edge(cell), grid.edge(cell + 1)

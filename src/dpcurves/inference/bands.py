@@ -43,7 +43,8 @@ class Tuning:
     """Variance of one record that is added to ``F * (1 - F)`` in the variance of a deviation: larger values make the
     width of the band more even."""
     least_units_beyond: float = 3.0
-    """Least expected number of units beyond each point: with this mean, no unit is observed with probability 5 %."""
+    """Units. Estimated shares of inner points are kept at least this many units away from 0 and 1: with a mean of 3, no
+    unit is observed with probability 5 % (``exp(-3)``)."""
 
 
 TUNING = Tuning()

@@ -159,8 +159,8 @@ def mean_intervals(counts: FloatArray, noise: FloatArray, normal: FloatArray, un
     coverage_each_side = (1 + level) / 2
 
     def excess(mean: FloatArray) -> FloatArray:
-        """Return by how much the distance of a mean from the released count exceeds the quantile of noise and
-        sampling."""
+        """Return the distance of a candidate mean from the released count, minus the quantile of the error that noise
+        and sampling make, at the coverage probability of one side: in records, positive outside of the interval."""
         errors = noise + _simulate_binomial(mean, np.clip(mean / units, 0.0, 1.0), normal)
         up, down = upper_quantiles(errors, coverage_each_side), upper_quantiles(-errors, coverage_each_side)
         return np.maximum(counts - mean - up, mean - counts - down) - 0.5  # records

@@ -395,7 +395,7 @@ class PathQuantile:
 
     def _bisect(self, side: int, margin: Callable[[int], float]) -> Bracket:
         """Return the bracket of the search for one end: the lower (side -1), the quantile itself (0) or the upper
-        (1)."""
+        (1). `margin` maps a threshold to the margin of its count, in records."""
         return bisect_bracket(self.law.cells, self._build_comparison(side, margin))
 
     @property
@@ -406,12 +406,11 @@ class PathQuantile:
         return self.counts[self.law.cells]
 
     def _build_comparison(self, side: int, margin: Callable[[int], float]) -> Callable[[int], bool | None]:
-        """Return a function from a threshold to whether its count reaches the quantile, for one side; None for a
-        count that was not asked."""
+        """Return the test that `bisect_bracket` asks at each threshold, for one side (see `_bisect`)."""
 
         def is_reached(threshold: int) -> bool | None:
-            """Return whether the count of this threshold reaches the quantile by the margin of the side; None if it
-            was not asked."""
+            """Return True if the records up to a threshold reach the quantile's rank plus `side` times the margin; None
+            if the count of this threshold was not asked."""
             if threshold not in self.counts:
                 return None
             excess = self.counts[threshold] - self.p * self.present_records

@@ -320,7 +320,7 @@ class RandomisedAnswers(Protocol):
 
     @property
     def deviation_of_missing(self) -> float:
-        """Approximate standard deviation of the number without a value, by noise, if this number is small."""
+        """Approximate noise standard deviation of the number of people without a value, if that number is small."""
 
     def mean(self, kernel: FloatArray) -> float:
         """Return the mean of a kernel, (cells, cells), over all pairs of different people with a value."""

@@ -170,7 +170,7 @@ def all_balances(chain: Chain) -> tuple[Balance, ...]:
 
 
 def require_balance(chain: Chain, dataset: str) -> Balance:
-    """Return the balance of `dataset`.
+    """Return the spent and remaining budget of a data set's account, authenticated by the key.
 
     Raises:
         ValueError: the dataset has no account, or the account was changed without the key.

@@ -641,7 +641,7 @@ class Book:
 
 
 def read_book(connection: sql.Connection, key: Key) -> Book:
-    """Read the current book.
+    """Return the ledger's book as it is stored: the sealed head of the hash chain.
 
     Raises:
         ValueError: the book is missing, under another key, or was changed.

@@ -94,7 +94,7 @@ class Ledger:
 
     @classmethod
     def open_existing(cls, url: str, key: bytes | None = None) -> Ledger:
-        """Open an existing ledger.
+        """Open the ledger at a URL; in contrast to `open`, create none if it is missing.
 
         Raises:
             ValueError: as `open`, or no ledger exists at the URL.

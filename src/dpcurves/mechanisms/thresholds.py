@@ -90,7 +90,8 @@ class DifferenceSensitivity(NamedTuple):
 
 
 MOST_KINDS = 1024
-"""Kinds of records: above this number pairs of kinds are bounded instead of enumerated: there are a million."""
+"""Kinds of records. With more kinds the sensitivity is bounded instead of enumerated over the pairs of kinds, a million
+at this number."""
 
 
 def difference_sensitivity(weights: NDArray[np.int64], adjacency: Adjacency) -> DifferenceSensitivity:

@@ -220,7 +220,7 @@ class Trees(Predictor):
 
     @property
     def linear(self) -> Trees:
-        """These trees without their link."""
+        """These trees without their link function: predictions on the scale of the sum."""
         return Trees(self.name, self.columns, self.trees, self.base, self.factor)
 
     def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:

@@ -593,7 +593,7 @@ class PrefixQuery(Query):
 
     @property
     def requested_slots(self) -> tuple[int, ...]:
-        """Lengths of the requested prefixes."""
+        """Lengths of the requested prefixes, in slots of the flattened table."""
         return self.prefix_lengths
 
 

@@ -208,7 +208,7 @@ class SplitRule:
 
     @property
     def whole_box(self) -> Boxes:
-        """The box of all cells."""
+        """The one box that holds all cells of the table, in the form of an array of boxes."""
         return Boxes(np.zeros((1, len(self.shape)), dtype=np.int64), np.array([self.shape], dtype=np.int64))
 
     @property

@@ -224,7 +224,8 @@ class CountsUnits(Protocol):
         """Return the number of units by number of rows. Rows without a unit are one unit together."""
 
     def sized_units(self, bound: engines.BoundAxis, doublings: int) -> IntArray:
-        """Return the number of units by size class and by the cell of one record, the unit's first in the ranking."""
+        """Return counts of units, (size classes, slots): by number of rows in doubling classes, and by the cell of one
+        row, the unit's first in the secret ranking."""
 
 
 @runtime_checkable

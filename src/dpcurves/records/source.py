@@ -240,7 +240,8 @@ def _give_schema(stream: int, target: int) -> int:
 
 
 def _give_next(stream: int, target: int) -> int:
-    """Write the stream's next batch to `target`, an empty struct at the end; return 0, or EIO after any error."""
+    """Write the stream's next batch to `target`, a released struct at the end; return 0, or EIO after any error (the
+    C interface of Arrow streams)."""
     try:
         _, batches, _ = _open[_Stream.from_address(stream).private_data]
         batch = next(batches, None)
@@ -254,7 +255,8 @@ def _give_next(stream: int, target: int) -> int:
 
 
 def _say_last_error(_: int) -> int:
-    """Return the address of a fixed message: the true one may quote a record."""
+    """Return the address of a fixed error message: the true one may quote a record (the C interface of Arrow
+    streams)."""
     return ctypes.addressof(_failure)
 
 

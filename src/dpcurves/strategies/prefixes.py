@@ -134,7 +134,7 @@ class Tuning:
     """Ratio of records per cell to the base noise's standard deviation above which `widespread_atom_share` replaces
     `widespread_share`."""
     uneven_share: float = 0.35
-    """Share of the cells. If more intervals have unclear splits, smoothing helps little."""
+    """Share of the cells. With unclear splits in more intervals than this share, smoothing would improve little."""
     tolerances: tuple[float, ...] = (4.0, 4.0, 1.0, 1.0)
     """Ratios, one per number of tilings of a round. Posterior variance that a split may keep, over the noise variance
     of a split.

@@ -409,7 +409,8 @@ class HadamardResponse(Randomiser):
 
     @property
     def index_count(self) -> int:
-        """Number of possible indices, K."""
+        """Number of columns of the Hadamard matrix, K: the least power of two that is at least the number of
+        answers."""
         return 1 << (self.answers - 1).bit_length()
 
     @cached_property

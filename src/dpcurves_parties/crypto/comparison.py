@@ -272,7 +272,8 @@ class CheckedValues:
         return np.asarray((self.digests == digests).all(axis=1))
 
     def sums(self, accepted: NDArray[np.bool_]) -> tuple[int, ...]:
-        """Return the share of the number of accepted cells at or below each threshold, modulo the ring's size."""
+        """Return this server's additive share of a count for each threshold, modulo the ring's size: the number of
+        accepted reports whose cell is at or below the threshold."""
         ring = self.keys.domain.ring
         return ring.to_integers(ring.sums(self.values[:, accepted]))
 

@@ -29,7 +29,7 @@ def draw_offset(randomness: RandomByteSource) -> Words:
 
 
 def require_offset(offset: Words) -> None:
-    """Refuse invalid offsets.
+    """Require an offset between the two labels of a wire (free XOR) whose lowest bit is 1.
 
     Raises:
         ValueError: the offset is even: both labels of a wire would have the same permute bit.

@@ -314,7 +314,7 @@ class MessageAuthenticator:
 
     @property
     def session(self) -> bytes:
-        """Name of the session."""
+        """Hash that names the session: it binds messages to the parties, the job and all mixed nonces."""
         return self._name
 
     @property

@@ -552,7 +552,7 @@ class TaskService(SharedTaskService[Task]):
 
     @property
     def askable(self) -> Task:
-        """The task itself, which checks the thresholds of a question."""
+        """The object whose methods check a question before it is charged: the task, which checks the thresholds."""
         return self.task
 
     def answer(self, message: bytes, analyst: int = 0) -> bytes:

@@ -139,7 +139,7 @@ class ProvedValues(Protocol):
 
     @property
     def size(self) -> int:
-        """Number of values."""
+        """Number of values that the answer has and the proof covers."""
 
     def compute_weights(self, coefficients: Words, slots: NDArray[np.int64]) -> Words:
         """Return the inner product of the coefficients with the contribution of a record in each of these slots.
@@ -214,7 +214,7 @@ class ProvedEdges(ProvedValues):
 
     @property
     def size(self) -> int:
-        """Number of proved edges."""
+        """Number of edges whose counts are proved."""
         return self.law.size
 
     def compute_weights(self, coefficients: Words, slots: NDArray[np.int64]) -> Words:

@@ -219,7 +219,7 @@ def _interval_bounds(readings: Sequence[StepReading], window: int | None) -> lis
 
 
 def _describe_quantity(first: StepReading, window: int | None) -> str:
-    """Return what the drawn numbers are, for the axis: tuples of a window, of a step, or so far."""
+    """Return the axis label of the plotted counts: tuples in a window, of a step, or of all steps so far."""
     if window is not None:
         return f"tuples in the last {window} steps"
     return first.reading.QUANTITY

@@ -186,7 +186,8 @@ def category_slot_sql(keys: Sequence[Sequence[str | float]], number: str, text: 
 
 
 def _lookup_sql(keys: Sequence[tuple[Key, int]], value: str, literal: Callable[[Key], str], slot: str) -> list[str]:
-    """Return SQL for the slot of the key that a value equals, in a list of at most one; empty without keys."""
+    """Return SQL for the slot of the key that a value equals (NULL if none does), in a list of one; an empty list
+    without keys. `value` is SQL of the value, `literal` writes a key as SQL, and `slot` is the SQL type of slots."""
     slot_list = ", ".join(f"{slot_number}::{slot}" for _, slot_number in keys)
     literals = ", ".join(literal(key) for key, _ in keys)
     return [f"list_extract([{slot_list}], list_position([{literals}], {value}))"] if keys else []

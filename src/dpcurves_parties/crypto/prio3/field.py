@@ -22,7 +22,7 @@ MODULUS = (ODD_COFACTOR << ROOT_ORDER_BITS) + 1
 GENERATOR = pow(7, ODD_COFACTOR, MODULUS)
 """Generator of the roots of unity of order 2**66."""
 ELEMENT_SIZE = 16
-"""Bytes of an element, little-endian."""
+"""Bytes of an encoded element of Field128, little-endian (VDAF draft)."""
 XOF_SEED_SIZE = 32
 """Bytes of a seed of XofTurboShake128."""
 _UPPER = np.uint64(MODULUS >> 64)  # upper word of the modulus; its lower word is 1

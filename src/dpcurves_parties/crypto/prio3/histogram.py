@@ -155,7 +155,7 @@ class Prio3Histogram:
 
     @property
     def proof_length(self) -> int:
-        """Elements of a proof."""
+        """Number of field elements of a proof."""
         return 2 * self.chunk_length + 2 * self.points - 1
 
     @property

@@ -47,7 +47,7 @@ class BernoulliSampler:
 
     @property
     def probability(self) -> Fraction:
-        """Probability of True."""
+        """Probability that the sampler gives True: `numerator` over 2 to the power of `width`."""
         return Fraction(self.numerator, 1 << self.width)
 
 

@@ -205,7 +205,8 @@ class Closing:
                 return
 
     def _request_listings(self, bits: int, prefixes: Sequence[int]) -> dict[int, bytes]:
-        """Request server 1's listings of these parts."""
+        """Return server 1's listing of the reports in each part. A part is the set of report ids with one prefix of
+        `bits` bits."""
         message = json.dumps({"bits": bits, "parts": list(prefixes)}).encode()
         listings = report_set.parse_listings(self.post("listed", message))
         if listings.keys() != set(prefixes):

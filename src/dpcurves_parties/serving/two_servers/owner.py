@@ -64,7 +64,8 @@ def _post_batch(path: str, token: str, server: Channel, message: bytes) -> Uploa
 
 
 def _post_to_second(first_outcome: Future[UploadOutcome], post: Callable[[], UploadOutcome]) -> UploadOutcome:
-    """Send a batch to the second server after the first has accepted it, and return its outcome at both."""
+    """Wait for the first server's outcome, then call `post`, which sends the batch to the second server. Return the
+    outcome at both: a report is new if it was new at either."""
     outcome = first_outcome.result()
     return UploadOutcome(outcome.reports, max(outcome.new, post().new))
 
