@@ -1,4 +1,4 @@
-"""Drafts of files: written beside the file, renamed when whole, and swept by the next writer after a killed one.
+"""Atomic writes of files: a draft beside the file, renamed when complete; the next writer deletes stale drafts.
 
 A draft is locked while its writer lives (``flock``), so a sweep removes drafts of ended processes alone, also of other
 machines' process numbers. Where the system lacks ``flock``, nothing is swept.

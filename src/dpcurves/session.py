@@ -1,4 +1,4 @@
-"""A session asks questions of one data set: plan, charge to the ledger, release and curve. Planning needs no data."""
+"""Sessions, which ask questions of one data set: plan, charge to the ledger, release, curve. Plans need no data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The auditor: a release and its neighbours in, a report out."""
+"""The auditor: `audit` tests a release on neighbouring data sets and returns a report."""
 
 from __future__ import annotations
 

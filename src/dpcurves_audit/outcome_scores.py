@@ -1,6 +1,4 @@
-"""Outcomes of releases as rows of numbers with a kind, and scores of outcomes: numbers, differences, atoms, learned
-scores.
-"""
+"""Outcomes of releases as rows of numbers with a kind, and their scores: numbers, differences, atoms, learned ones."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Targets in the core: noise, mechanisms, rounds of questions, public functions. `list_deployment_targets` has the
-others.
+"""Audit targets in the core: noise, mechanisms, rounds of questions, public functions; `deployments` has the others.
 
 A call of a public function costs some 100 ms of processor time, the rounds of a question some milliseconds, a mechanism
 less, and drawn noise a fraction of a microsecond per count. `list_targets` audits each target with the cheapest sampler

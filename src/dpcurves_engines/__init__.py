@@ -1,5 +1,7 @@
-"""SENSITIVE: exact counts pass here. PostgreSQL and Spark count records in place; each session first checks on public
-numbers that they assign the same cells as DuckDB."""
+"""SENSITIVE. Engines for PostgreSQL and Spark, which count records where they are stored.
+
+Exact counts pass here. Each session first checks on public numbers that an engine assigns the same cells as DuckDB.
+"""
 
 from lazy_loader import attach_stub
 

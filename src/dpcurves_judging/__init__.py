@@ -1,4 +1,4 @@
-"""Models judged in full: pairs of models, several classes, groups, uplift, forecasts of numbers, and model cards."""
+"""Evaluation of predictive models: pairs, several classes, groups, uplift, forecasts of numbers, and model cards."""
 
 from lazy_loader import attach_stub
 

@@ -1,4 +1,4 @@
-"""The local model, deployed: tasks, the code of a person's device, and the aggregator. No party needs to be trusted."""
+"""The local model of differential privacy: tasks, the code of a person's device, the aggregator. Nobody is trusted."""
 
 from typing import Any
 

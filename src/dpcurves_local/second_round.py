@@ -1,6 +1,4 @@
-"""ROC areas in two rounds: the first class reports scores, the second class a random bit drawn from the published
-curve.
-"""
+"""ROC areas in two rounds: the first class reports scores, the second a random bit drawn from the published curve."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The local model: each person randomises an answer about a level of a tree at home, and no other party sees a
-record.
-"""
+"""The local model: each person randomises an answer about a level of a tree; no other party sees a record."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Parties who compute together on what none of them shows: counts of two servers, and pairs of people.
+"""Computation by parties who show each other no record: counts by two servers, and means over pairs of people.
 
-Rooms, each above those before it: `crypto` (circuits, secret shares, transfers), `serving` (servers, tasks, tickets and
-encrypted connections, for other packages too), and side by side `shares` (counts of two servers) and `pairs`.
+Packages, each above those before it: `crypto` (circuits, secret shares, transfers), `serving` (servers, tasks, tickets
+and encrypted connections, for other packages too), and side by side `shares` (counts of two servers) and `pairs`.
 """

@@ -1,4 +1,4 @@
-"""A comparison of a synthetic table with the confidential one: is it the wrong file?
+"""A comparison of an uploaded synthetic table with the confidential one, which detects that the wrong file was sent.
 
 A steward who picks the wrong file would publish all records. So an upload is compared with the registered table, in a
 process of its own, because the serving process opens no records. It says one of four words, and never a number.

@@ -1,4 +1,4 @@
-"""Plans of questions: made in a process with limits, in turns of people, and cached for each project.
+"""Plans of questions: made in a process with limits, for people in turn, and cached for each project.
 
 Planning is free and may take a second of work and a gigabyte. So it happens in the serving process for small questions
 alone; others wait in a queue that holds none of the threads which answer requests.

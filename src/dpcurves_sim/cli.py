@@ -1,4 +1,4 @@
-"""The command `dpcurves-sim`: many schedules, or one again."""
+"""The command `dpcurves-sim`: it runs many simulated schedules, or repeats one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams: questions, releases step by step, plots, and estimates from noisy counts."""
+"""Streams under differential privacy: questions, a release at every time step, plots, and estimates of counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The time until an event: survival curves, their readings and tests, competing risks, late entry, looks, models."""
+"""Survival analysis: curves of the time until an event, their statistics and tests, competing risks, models judged."""
 
 from lazy_loader import attach_stub
 

@@ -1,4 +1,4 @@
-"""A warning to the holder of a table that it differs from the table of the account's last question.
+"""A warning that a table differs from the table of the account's last question.
 
 The digest is compared on the holder's terminal alone, after the charge: a refusal would reveal to analysts exactly,
 without a charge, that a record came or went. It is sealed with a separate key, which is stored beside it and not in the

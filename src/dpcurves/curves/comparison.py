@@ -1,6 +1,4 @@
-"""Comparison of released curves: distances, two-sample tests, and a private curve beside the curve of a public
-table.
-"""
+"""Comparison of released curves: distances, two-sample tests, and a private curve beside the one of a public table."""
 
 from __future__ import annotations
 

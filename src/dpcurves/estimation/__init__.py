@@ -1,4 +1,4 @@
-"""Estimation: from noisy counts to the counts that curves are read from."""
+"""Estimation of counts from noisy counts; curves are computed from the estimates."""
 
 from lazy_loader import attach_stub
 

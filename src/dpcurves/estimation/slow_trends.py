@@ -1,4 +1,4 @@
-"""Estimate counts of nearly even records, from noisy counts of intervals: even ones plus a slow trend of unknown size.
+"""Estimate counts of nearly uniform records from noisy counts of intervals: uniform plus a slow trend of unknown size.
 
 Birthdays, times of day and identifiers are nearly even: no split of an interval differs from an even one by much, yet
 all together follow a trend. The density is ``1 + sum_k a_k sqrt(2) cos(pi k x)`` with Gaussian coefficients, which is

@@ -1,6 +1,4 @@
-"""Estimates from noisy counts of positives and negatives in cells of scores: smoothed counts, and shares of
-positives (the calibration curve).
-"""
+"""Estimates from noisy counts of two classes by score: smoothed counts, and shares of positives (calibration)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expressions of columns: a closed, typed and total language for filters and derived columns."""
+"""Expressions for filters and derived columns: a closed, typed language in which no row can raise an error."""
 
 from lazy_loader import attach_stub
 

@@ -1,4 +1,4 @@
-"""Parser of expressions in SQL: a closed grammar, in which each word of the text has its place or is refused."""
+"""Parser of SQL expressions by a closed grammar: each word of the text is interpreted, or the text is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forecasts of errors: a question rehearsed on public records that are made up, or that are given."""
+"""Forecasts of errors: a question is simulated on public records, which are synthetic or given by the user."""
 
 from .expected_errors import ExpectedCurve as ExpectedCurve
 from .expected_errors import ExpectedError as ExpectedError

@@ -1,6 +1,4 @@
-"""Table estimators on blocks of cells: single cells, equal blocks, hierarchies, wavelets, adaptive and refined
-grids.
-"""
+"""Table estimators on blocks of cells: cells, equal blocks, hierarchies, wavelets, adaptive and refined grids."""
 
 from __future__ import annotations
 

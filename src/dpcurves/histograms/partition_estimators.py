@@ -1,6 +1,4 @@
-"""Table estimators on private partitions: clusters of counts (AHP), DAWA, PrivTree, and multiplicative weights
-(MWEM).
-"""
+"""Table estimators on private partitions: clusters of counts (AHP), DAWA, PrivTree, multiplicative weights (MWEM)."""
 
 from __future__ import annotations
 

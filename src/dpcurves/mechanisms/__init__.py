@@ -1,4 +1,4 @@
-"""Mechanisms: exact tables become noisy integers; and the chooser among them."""
+"""Mechanisms, which turn exact tables into noisy integers, and the choice among them."""
 
 from lazy_loader import attach_stub
 

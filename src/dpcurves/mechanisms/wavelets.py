@@ -1,6 +1,4 @@
-"""Noisy sums with signed or fractional weights: Haar wavelets, tensor wavelets (Privelet), square root of prefix
-sums.
-"""
+"""Noisy sums with signed or fractional weights: Haar and tensor wavelets (Privelet), square root of prefix sums."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Scorecards: linear predictors over clipped columns and declared categories, imported from scikit-learn and
-statsmodels."""
+"""Scorecards: linear predictors over columns and declared categories, imported from scikit-learn and statsmodels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The source of all secret randomness, and stored noisy sums that must be neither redrawn nor lost. SECRET."""
+"""SECRET. The source of all secret randomness, and stored noisy sums that must be neither redrawn nor lost."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Queries on regions of a table: nested tilings, private partitions, and boxes of cells that are divided
-recursively.
-"""
+"""Queries on regions of a table: nested tilings, private partitions, and recursively divided boxes of cells."""
 
 from __future__ import annotations
 

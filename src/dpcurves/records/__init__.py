@@ -1,4 +1,4 @@
-"""SENSITIVE. All that opens records. Trust models and the session reach this room; what reads answers never does."""
+"""SENSITIVE. All code that opens records. Trust models and sessions import it; code that processes answers must not."""
 
 from lazy_loader import attach_stub
 

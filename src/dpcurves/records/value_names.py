@@ -1,4 +1,4 @@
-"""Value names: the text by which a value of a column is selected, counted, compared and hashed, on every engine.
+"""Value names: the text under which every engine selects, counts, compares and hashes a value of a column.
 
 Each engine implements this specification in its own SQL (`engines/duckdb.py`, and `postgres_sql.py` and `spark_sql.py`
 of `dpcurves_engines`); `tests/engines/test_value_names.py` compares all of them with `value_name`.

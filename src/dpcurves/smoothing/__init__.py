@@ -1,4 +1,4 @@
-"""Monotone smoothing: the least change of noises that makes a curve rise."""
+"""Monotone smoothing: the smallest change of the noise in released counts that makes a curve non-decreasing."""
 
 from lazy_loader import attach_stub
 

@@ -1,6 +1,4 @@
-"""Isotonic projection of noisy curves: the least change of noises, in squares or absolute values, to a monotone
-curve.
-"""
+"""Isotonic projection: the monotone curve that is nearest to a noisy one, in squares or absolute values of noises."""
 
 from __future__ import annotations
 

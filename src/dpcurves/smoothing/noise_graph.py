@@ -1,4 +1,4 @@
-"""The graph of noises and steps of a curve, and linear equations on it, solved in two sweeps in linear time."""
+"""The graph of a curve's noise draws and steps, and linear equations on it, solved in linear time by two sweeps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Strategies: from workloads to queries, their order and their shares, by public facts and earlier answers."""
+"""Strategies: which queries answer a workload, in which order and with which budget fractions."""
 
 from lazy_loader import attach_stub
 

@@ -1,4 +1,4 @@
-"""Summaries of given counts: areas, distances, curve points and pair statistics."""
+"""Summaries of counts, exact or estimated: areas, distances, curve points and pair statistics."""
 
 from lazy_loader import attach_stub
 

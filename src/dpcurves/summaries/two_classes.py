@@ -1,6 +1,4 @@
-"""Shape constraints and interpolation of curves, and summaries of two classes along scores: points, areas,
-distances.
-"""
+"""Shape constraints and interpolation of curves; summaries of two classes along scores: points, areas, distances."""
 
 from __future__ import annotations
 

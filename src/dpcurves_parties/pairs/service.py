@@ -1,7 +1,4 @@
-"""SECRET.
-
-One server's service and storage for a task of pairs: it takes people's shares and computes one noisy answer.
-"""
+"""SECRET. Service and storage of one server for a task of pairs: it takes people's shares, and computes one answer."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""SECRET. Upload of reports by clients of the DAP draft: to the leader, which forwards the helper's parts in an
-aggregation job.
-"""
+"""SECRET. Upload of reports by DAP clients to the leader, which forwards the helper's parts in an aggregation job."""
 
 from __future__ import annotations
 

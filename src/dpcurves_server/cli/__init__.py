@@ -1,4 +1,4 @@
-"""Commands of the verification server: for its operator, and for analysts who send it questions."""
+"""Commands of the verification server, for its operator and for analysts who send it questions."""
 
 from dpcurves.cli.app import Group, PackageCommands
 from dpcurves.cli.one_table import commands_for_terms

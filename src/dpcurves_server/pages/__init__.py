@@ -1,1 +1,1 @@
-"""The pages of the verification server: made here, readable without scripts, asking no other host."""
+"""The pages of the verification server: HTML that works without scripts and loads nothing from other hosts."""

@@ -1,7 +1,4 @@
-"""SENSITIVE.
-
-Sources of tuples: finished files and tables, pipes and live iterables; and a synthetic day of a campus.
-"""
+"""SENSITIVE. Sources of tuples: complete files and tables, pipes, live iterables, and a synthetic day of a campus."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SENSITIVE. Engines that count where records lie: exact integers of a plan's table leave them, and nothing else."""
+"""SENSITIVE. Counting engines: they count records where they are stored, and return the exact integers of a plan."""
 
 from lazy_loader import attach_stub
 
