@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 LARGEST_SCORE = 1.7e308
-"""Absolute value at which infinite numbers are cut."""
+"""Largest absolute value of a parsed number, just below the largest double; infinite numbers are clipped to it."""
 NOT_A_NUMBER = -1.75e308
-"""Code of a published NaN; NaN itself marks an absent number."""
+"""Number that stands for a NaN in an outcome, outside of the clipped range; NaN itself marks an absent number."""
 MOST_NUMBERS = 4096
-"""Numbers of an outcome that are parsed."""
+"""Largest count of numbers that are parsed from an outcome; further numbers are dropped."""
 PSEUDOCOUNT = 0.5
-"""Samples that are added to the count of every atom and bin in a log-ratio, so that none is infinite."""
+"""Outcomes that are added to the count of every atom and bin in a log-ratio, so that no log-ratio is infinite."""
 
 
 class Failure:
@@ -85,8 +85,8 @@ class OutcomeParser:
     kind_numbers: dict[str, int] = field(default_factory=dict)
 
     def parse_outcomes(self, outcomes: object) -> Sample:
-        """Return outcomes of many calls as a sample: from an array with a row per call, or a sequence of any
-        objects.
+        """Return outcomes of many calls as a sample: from an array of numbers with a row for each call, or from a
+        sequence of any objects, which need not have the same structure.
         """
         if isinstance(outcomes, np.ndarray) and outcomes.dtype.kind in "biuf" and outcomes.ndim:
             numbers = _replace_non_finite(outcomes.reshape(len(outcomes), -1).astype(np.float64))
@@ -99,9 +99,9 @@ class OutcomeParser:
             numbers[index, : len(row)] = row
         return Sample(np.array([kind for kind, _ in rows], dtype=np.int64), numbers)
 
-    def _number_kind(self, words: str) -> int:
+    def _number_kind(self, description: str) -> int:
         """Return the index of a kind by its description; a new kind gets the next index."""
-        return self.kind_numbers.setdefault(words, len(self.kind_numbers))
+        return self.kind_numbers.setdefault(description, len(self.kind_numbers))
 
     def _parse_outcome(self, outcome: object) -> tuple[int, list[float]]:
         """Return the index of an outcome's kind, and its numbers."""
@@ -147,7 +147,8 @@ def _describe_structure(outcome: object, into: list[float], depth: int) -> str:
 
 
 def _describe_leaf(outcome: object, into: list[float]) -> str | None:
-    """Describe a number, an array of numbers, a text or None; return None for other outcomes."""
+    """Return the description of a number, an array of numbers, a text or None, and append its numbers to `into`; return
+    None for other outcomes."""
     if isinstance(outcome, bool | int | float | np.number | np.bool_):
         into.append(_convert_number(outcome))
         return "#"
@@ -156,13 +157,13 @@ def _describe_leaf(outcome: object, into: list[float]) -> str | None:
         return f"#{outcome.shape}"
     if isinstance(outcome, str | bytes):
         text = outcome if isinstance(outcome, bytes) else outcome.encode(errors="replace")
-        into.extend((float(len(text)), float(crc32(text))))
+        into.extend((float(len(text)), float(crc32(text))))  # equal texts give equal numbers, and length is a score
         return "text"
     return "None" if outcome is None else None
 
 
 def _unwrap_object(outcome: Any) -> object:
-    """Return an object as a number, or its fields, or its text."""
+    """Return an object of an unknown class as a number, else as the mapping of its fields, else as its text."""
     conversions: tuple[Callable[[Any], object], ...] = (float, vars, str)
     for convert in conversions:
         try:
@@ -178,7 +179,7 @@ def _sort_keys(keys: Iterable[Any]) -> list[Any]:
 
 
 def _convert_number(value: Any) -> float:
-    """Return a number as a finite double: NaN and numbers that are too large are replaced."""
+    """Return a number as a finite double: `NOT_A_NUMBER` for NaN, otherwise clipped to `LARGEST_SCORE`."""
     try:
         number = float(value)
     except OverflowError:  # an integer larger than any float
@@ -190,12 +191,12 @@ def _convert_number(value: Any) -> float:
 
 @dataclass(frozen=True)
 class Score:
-    """A number of each outcome.
+    """A statistic of outcomes: one number for each outcome, whose distribution may differ between two data sets.
 
     Attributes:
         name: Description of the number.
-        compute: Computes it for each row of a sample; NaN if an outcome has none.
-        is_learned: Whether it was fitted to samples.
+        compute: Maps a sample to the number of each outcome, (outcomes,); NaN if an outcome has none.
+        is_learned: True if the score was fitted to samples; a finding is then confirmed on fresh ones.
     """
 
     name: str
@@ -226,7 +227,7 @@ def fit_scores(left: Sample, right: Sample, *, learn: bool = False) -> Iterator[
         for column in columns:
             if column + 1 < width:
                 yield Score(f"number {column + 2} minus number {column + 1}", _make_step_score(column))
-    for column in columns[:8]:
+    for column in columns[:8]:  # at most 8: floating-point noise is usually alike in all columns
         values = both.numbers[:, column]
         if np.any(values[np.isfinite(values)] % 1):
             yield Score(f"lowest bit of number {column + 1}", _make_lowest_bit_score(column))
@@ -243,7 +244,7 @@ def fit_scores(left: Sample, right: Sample, *, learn: bool = False) -> Iterator[
 
 
 def _select_columns(sample: Sample, columns: NDArray[np.int64]) -> Floats:
-    """Return these columns of a sample's numbers; NaN where an outcome has fewer."""
+    """Return the numbers of a sample in `columns`, (outcomes, columns); NaN where an outcome has fewer numbers."""
     width = int(columns.max()) + 1 if len(columns) else 0
     return (
         _pad_columns(sample.numbers, width)[:, columns]
@@ -253,17 +254,17 @@ def _select_columns(sample: Sample, columns: NDArray[np.int64]) -> Floats:
 
 
 def _compute_steps(sample: Sample, columns: NDArray[np.int64]) -> Floats:
-    """Return the differences of neighbouring columns among these."""
+    """Return differences of successive numbers in `columns`, (outcomes, columns - 1)."""
     return np.diff(_select_columns(sample, columns), axis=1)
 
 
 def _make_column_score(column: int) -> Callable[[Sample], Floats]:
-    """Return the function that computes the number in this column."""
+    """Return the function that maps a sample to its numbers in one column."""
     return lambda sample: _select_columns(sample, np.array([column]))[:, 0]
 
 
 def _make_step_score(column: int) -> Callable[[Sample], Floats]:
-    """Return the function that computes the next column's number minus this column's."""
+    """Return the function that maps a sample to its numbers in the next column minus those in one column."""
     return lambda sample: _compute_steps(sample, np.array([column, column + 1]))[:, 0]
 
 
@@ -284,24 +285,27 @@ def _reduce_numbers(sample: Sample, by: Callable[..., Any]) -> Floats:
 
 
 def find_lowest_bits(values: Floats) -> Floats:
-    """Return the exponent of the lowest bit of each nonzero number; NaN elsewhere.
+    """Return the exponent of the lowest set bit of each nonzero number; NaN for zeros and absent numbers.
+
+    Noise that is computed in floating point leaves traces there (Mironov 2012).
 
     >>> find_lowest_bits(np.array([0.75, 8.0, 0.0])).tolist()
     [-2.0, 3.0, nan]
     """
     mantissa, exponent = np.frexp(np.where(np.isfinite(values), values, 0.0))
-    whole = np.abs(mantissa * 2.0**53).astype(np.int64)
-    lowest = np.log2(np.maximum(whole & -whole, 1).astype(np.float64))
+    significand = np.abs(mantissa * 2.0**53).astype(np.int64)  # 53: bits of a double's significand
+    lowest = np.log2(np.maximum(significand & -significand, 1).astype(np.float64))
     return np.where(np.isnan(values) | (values == 0), np.nan, exponent - 53 + lowest)
 
 
 def _make_lowest_bit_score(column: int) -> Callable[[Sample], Floats]:
-    """Return the function that computes the exponent of the lowest bit of this column's number."""
+    """Return the function that maps a sample to the exponents of the lowest bits of its numbers in one column."""
     return lambda sample: find_lowest_bits(_make_column_score(column)(sample))
 
 
 def _choose_columns(left: Sample, right: Sample) -> NDArray[np.int64]:
-    """Return the at most 64 columns that differ most between both samples, in their order."""
+    """Return the indices of the columns whose mean ranks differ most between both samples, in increasing order: all
+    columns, or 64 of more."""
     width = max(left.numbers.shape[1], right.numbers.shape[1])
     a, b = _pad_columns(left.numbers, width), _pad_columns(right.numbers, width)
     most_scored_columns = 64  # numbers of an outcome for which scores are fitted
@@ -324,7 +328,8 @@ def _fit_kind_score(left: Sample, right: Sample) -> Score:
 
 
 def _compute_log_ratios(left: Floats, right: Floats) -> tuple[Floats, Floats]:
-    """Return the occurring values, and the smoothed log-ratio of their frequencies."""
+    """Return the distinct values of both samples, increasing, and the smoothed log-ratio of their frequencies, left
+    over right."""
     distinct, indices = np.unique(np.concatenate([left, right]), return_inverse=True)
     a = np.bincount(indices[: len(left)], minlength=len(distinct)) + PSEUDOCOUNT
     b = np.bincount(indices[len(left) :], minlength=len(distinct)) + PSEUDOCOUNT
@@ -332,7 +337,7 @@ def _compute_log_ratios(left: Floats, right: Floats) -> tuple[Floats, Floats]:
 
 
 def _look_up_ratios(values: Floats, distinct: Floats, log_ratios: Floats) -> Floats:
-    """Return the log-ratio of each value; 0 for values that did not occur."""
+    """Return the log-ratio of each value by the table of `_compute_log_ratios`; 0 for values that it lacks."""
     indices = np.minimum(np.searchsorted(distinct, values), len(distinct) - 1)
     return np.where(distinct[indices] == values, log_ratios[indices], 0.0)
 
@@ -348,7 +353,7 @@ def _fit_likelihood_score(
     """
     a, b = view(left, columns), view(right, columns)
     tables: list[tuple[Floats, Floats]] = []
-    bins = int(np.clip(min(len(a), len(b)) / 60, 4, 16))
+    bins = int(np.clip(min(len(a), len(b)) / 60, 4, 16))  # about 60 outcomes a bin keep chance small
     for left_values, right_values in zip(a.T, b.T, strict=True):
         values = np.concatenate([left_values, right_values])
         values = values[~np.isnan(values)]
@@ -369,7 +374,7 @@ def _fit_likelihood_score(
 
 
 def _assign_bins(values: Floats, edges: Floats) -> NDArray[np.int64]:
-    """Return the bin of each value between these edges; NaN gets a separate bin, the last."""
+    """Return the index of each value's bin between inner edges; NaN gets a separate bin, the last."""
     return np.where(np.isnan(values), len(edges) + 1, np.searchsorted(edges, values, side="right"))
 
 
@@ -386,16 +391,19 @@ def _fit_linear_discriminant(left: Sample, right: Sample, columns: NDArray[np.in
     both = np.concatenate([a, b])
     with np.errstate(all="ignore"), catch_warnings(action="ignore", category=RuntimeWarning):  # from empty columns
         centre = np.nan_to_num(np.nanmedian(both, axis=0))
+        # 0.84, 0.16: a normal distribution has two standard deviations between these quantiles; tails have no effect
         scale = np.nan_to_num(np.nanquantile(both, 0.84, axis=0) - np.nanquantile(both, 0.16, axis=0))
     scale = np.where((scale > 0) & (scale < LARGEST_SCORE), scale, 1.0)
 
     def scale_rows(rows: Floats) -> Floats:
-        """Return rows of standardised numbers, clipped to 20 standard deviations; 0 for absent ones."""
+        """Return standardised numbers, clipped to 20 units of `scale` so that outliers do not decide; 0 for absent
+        ones."""
         with np.errstate(over="ignore"):
             return np.asarray(np.clip(np.nan_to_num((rows - centre) / scale), -20, 20))
 
     x, y = scale_rows(a), scale_rows(b)
     covariance = np.cov(np.concatenate([x - x.mean(axis=0), y - y.mean(axis=0)]).T)
+    # 1e-3: share of the mean variance that is added to each variance, so that the matrix can be inverted
     ridge = 1e-3 * (np.trace(np.atleast_2d(covariance)) / len(columns) + 1e-12) * np.eye(len(columns))
     try:
         weights = np.linalg.solve(np.atleast_2d(covariance) + ridge, x.mean(axis=0) - y.mean(axis=0))
@@ -409,7 +417,8 @@ def _fit_linear_discriminant(left: Sample, right: Sample, columns: NDArray[np.in
 
 
 def _fit_outcome_score(left: Sample, right: Sample) -> Score | None:
-    """Return the log-ratio of frequencies of complete outcomes, kind and numbers, if these are few; else None."""
+    """Return the score of complete outcomes, kind and numbers: the log-ratio of their frequencies in both samples.
+    Return None if most outcomes are distinct."""
     a, b = hash_outcomes(left), hash_outcomes(right)
     if len(np.unique(np.concatenate([a, b]))) > 0.5 * (len(a) + len(b)):
         return None
@@ -431,16 +440,17 @@ def hash_outcomes(sample: Sample) -> Floats:
     hashes = sample.kinds.astype(np.uint64)
     with np.errstate(over="ignore"):
         for column in sample.numbers.T:
-            bits = (column + 0.0).view(np.uint64)
+            bits = (column + 0.0).view(np.uint64)  # adding 0 makes -0.0 equal to 0.0
+            # multiply and shift (Fibonacci hashing): the constant is 2**64 over the golden ratio
             mixed = (hashes ^ bits ^ (bits >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
-            hashes = np.where(
-                np.isnan(column), hashes, mixed ^ (mixed >> np.uint64(32))
-            )  # absent numbers have no effect
-    return (hashes >> np.uint64(12)).astype(np.float64)
+            # absent numbers have no effect
+            hashes = np.where(np.isnan(column), hashes, mixed ^ (mixed >> np.uint64(32)))
+    return (hashes >> np.uint64(12)).astype(np.float64)  # the upper 52 bits, which a double holds exactly
 
 
 def _fit_boosted_trees(left: Sample, right: Sample, columns: NDArray[np.int64]) -> Iterator[Score]:
-    """Yield the log-odds of boosted trees, if scikit-learn is installed."""
+    """Yield the score of boosted trees, their log-odds that an outcome is of the left sample; none without
+    scikit-learn."""
     try:
         from sklearn.ensemble import HistGradientBoostingClassifier
     except ImportError:

@@ -50,7 +50,13 @@ UNFILTERED = (
     "a second round counts people who fail a filter as tied with all scores; leave the filter out, and invite only the "
     "people who are meant"
 )
-# Candidate numbers of cells for a kernel over pairs: more cells reduce the discretisation error and add noise.
+VERSION = 1
+"""Version of the task document and of the format of reports."""
+MOST_PEOPLE = 2**31
+"""People. Largest number of people of a task."""
+KEY = re.compile("[0-9a-f]{64}")  # an inviter's public key (Ed25519) in hexadecimal digits
+_FIELDS = "local_task", "people", "loss", "question", "aim", "coins", "rounding", "invitations"
+_LOSSES = {"epsilon": PrivacyLoss.pure, "rho": PrivacyLoss.zcdp}
 
 
 def choose_grid(kernel: Function, lower: float, upper: float, *, people: int, loss: PrivacyLoss) -> Grid:
@@ -79,12 +85,14 @@ def choose_grid(kernel: Function, lower: float, upper: float, *, people: int, lo
 
 
 def predict_error(kernel: Function, grid: Grid, people: int, loss: PrivacyLoss) -> float:
-    """Return the root mean square error of noise, sampling and discretisation, for evenly spread values."""
+    """Return the root mean square error of a kernel's mean over pairs, by noise, sampling and discretisation, for
+    evenly spread values."""
     cells, on_cells = grid.cells, MidpointKernel(kernel)(grid.edges)
     randomiser = choose_randomiser(cells + 1, convert_to_epsilon(loss))
     debiased = LevelReports(range(cells), people, randomiser.NAME, *randomiser.support).debias_tallies(
         np.zeros(cells + 1)
     )
+    # the variance depends on the true counts: equal ones, and nobody without a value
     debiased = replace(debiased, counts=np.append(np.full(cells, people / cells), 0.0))
     noise = (
         debiased.make_centred_form(on_cells.mean, debiased.mean(on_cells.mean)).find_deviation(population=True)
@@ -94,7 +102,8 @@ def predict_error(kernel: Function, grid: Grid, people: int, loss: PrivacyLoss) 
 
 
 def _list_candidate_grids(lower: float, upper: float) -> Iterator[Grid]:
-    """Yield grids of 2, 4, ..., 1,024 cells of equal width."""
+    """Yield grids of 2, 4, ..., 1,024 cells of equal width. More cells reduce the discretisation error and add
+    noise."""
     cells = 2
     # 2**10: cells of the finest candidate grid; the kernel is a table of cells by cells
     while cells <= 2**10:
@@ -125,8 +134,8 @@ class PublicCoinResponses:
     plan: Plan
 
     def randomize_slots(self, names: Octets, slots: IntArray, randomness: Randomness) -> Reports:
-        """SECRET: return the randomised bits of these people, a byte each, at the level and index of
-        their pseudonyms.
+        """SECRET: return the randomised bit of each person, (people, 1), at the level and index of the person's
+        pseudonym. `names` are pseudonyms, (people, 8); `slots` are the slots of the values, (people,).
         """
         law, source = self.plan.law.require_type(AggregatedReports), randomness.expand()
         levels, numbers = self._derive_coins(names)
@@ -154,13 +163,13 @@ class PublicCoinResponses:
         return messages
 
     def _derive_coins(self, names: Octets) -> tuple[IntArray, IntArray]:
-        """Return the level of each name, and a number whose lowest bits are its index."""
+        """Return the level of each pseudonym, (people,), and a number whose lowest bits are its index, (people,)."""
         words = np.ascontiguousarray(names).view("<u8").reshape(-1).astype(np.uint64, copy=False)
         law = self.plan.law.require_type(AggregatedReports)
         ends = np.cumsum([level.reports for level in law.levels])
         half_word = 32  # bits of each half of a pseudonym: the upper one decides the level, the lower one the index
-        places = (words >> np.uint64(half_word)) * np.uint64(law.people) >> np.uint64(half_word)
-        levels = np.searchsorted(ends, places.astype(np.int64), side="right")
+        ranks = (words >> np.uint64(half_word)) * np.uint64(law.people) >> np.uint64(half_word)  # 0 to people - 1
+        levels = np.searchsorted(ends, ranks.astype(np.int64), side="right")
         return levels, (words & np.uint64((1 << half_word) - 1)).astype(np.int64)
 
     @property
@@ -168,13 +177,6 @@ class PublicCoinResponses:
         """The Hadamard response of each level."""
         randomisers = find_randomisers(self.plan.law.require_type(AggregatedReports), self.plan.loss)
         return [randomiser for randomiser in randomisers if isinstance(randomiser, HadamardResponse)]
-
-
-VERSION = 1
-"""Version of the task document and of the format of reports."""
-MOST_PEOPLE = 2**31
-"""People of a task at most."""
-KEY = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -195,8 +197,7 @@ class Task(Document):
         coins: `Coins.PUBLIC`: a report is one bit, of a Hadamard response whose level and index follow from the task
             and the person's name. `Coins.PRIVATE`: the device draws and sends them; other randomisers may err less.
         rounding: `Rounding.RANDOMIZED`: the device rounds a number randomly to the middle of a neighbouring cell,
-            without
-            bias, for means over pairs that are computed from a histogram. See `StochasticRounding`.
+            without bias, for means over pairs that are computed from a histogram. See `StochasticRounding`.
         invitations: Public key that must have signed the name of a report, in 64 hexadecimal digits, as
             `Inviter.public_key`. None: any name may report.
 
@@ -240,7 +241,7 @@ class Task(Document):
                 "invitations",
                 "must be the public key of the inviter, in 64 hexadecimal digits; leave it out if anybody may report",
             )
-        _ = self.plan, self._stochastic_rounding
+        _ = self.plan, self._stochastic_rounding  # refuse an impossible task now, before people report
         find_slot(self.axes, {})  # refuses a grid that does not fit a logarithm, before any value is known
 
     @cached_property
@@ -293,7 +294,7 @@ class Task(Document):
         """Return the curve of the task's question, estimated from the aggregated reports.
 
         Args:
-            reply: Returns the aggregated reports.
+            reply: Maps the question's only step to the release of the aggregated reports.
             repeated_people: In a second round, the number of people of the first round who reported again and were
                 left out; None if unknown.
         """
@@ -310,8 +311,8 @@ class Task(Document):
         )
 
     def randomize_slots(self, names: Octets, slots: IntArray, source: Randomness) -> Octets:
-        """SECRET: return the randomised messages of these people, ``(people, octets)``, for the slots of
-        their values.
+        """SECRET: return the randomised message of each person, ``(people, octets)``. `names` are pseudonyms,
+        ``(people, 8)``; `slots` are the slots of the values, ``(people,)``.
         """
         answers = self._draw_answers(slots, source)
         if self._public_coins is None:
@@ -319,7 +320,8 @@ class Task(Document):
         return self._public_coins.randomize_slots(names, answers, source)
 
     def expand_messages(self, records: ReportBatch) -> Octets:
-        """Return the messages in full, with the level and index that follow from public coins."""
+        """Return the complete messages of a batch of reports, with the level and index that follow from public
+        coins."""
         return (
             records.messages
             if self._public_coins is None
@@ -409,6 +411,7 @@ class Task(Document):
         `ValueError` if a column is missing or of another type.
         """
         axes = self.axes if column is None else self._rename_axis(column)
+        # the key ranks the rows of a unit; here each record is a unit, so any key serves
         with open_records(table, unit=EACH_RECORD, key=bytes(32), delimiter=delimiter) as records:
             return records.places(axes)
 
@@ -458,11 +461,11 @@ class Task(Document):
     def hash_name(self, person: str) -> bytes:
         """Return the public pseudonym of a person in this task. It can be computed by anyone who knows the name.
 
-        It is a hash of the folded name, salted with the account, so rounds that share an account share pseudonyms.
+        The pseudonym is a hash of the normalised name and of a salt: rounds with one salt share pseudonyms.
 
         Raises:
             TypeError: `person` is not a string.
-            ValueError: it is empty, or not valid Unicode.
+            ValueError: `person` is empty, or not valid Unicode.
         """
         require_type("person", person, str, "the name of a person")
         try:
@@ -478,7 +481,7 @@ class Task(Document):
 
     @property
     def _salt(self) -> str:
-        """The account under which names are hashed: the task's own."""
+        """Text that is hashed together with names: the task's hash, so other tasks have other pseudonyms."""
         return self.hash
 
     @classmethod
@@ -514,7 +517,7 @@ class Task(Document):
         )  # fmt: skip
 
     def to_json(self) -> str:
-        """Return the document; its bytes decide its hash."""
+        """Return the document as JSON with sorted keys; its bytes decide the task's hash."""
         aim = {} if self.aim is None else {"aim": self.aim.name.lower()}
         fields = {
             "local_task": VERSION,
@@ -530,7 +533,3 @@ def _parse_aim(word: object) -> CountUse | None:
     if word not in (None, CountUse.AREA.name.lower()):
         raise InvalidArgument("aim", "must be area, or left out")
     return None if word is None else CountUse.AREA
-
-
-_FIELDS = "local_task", "people", "loss", "question", "aim", "coins", "rounding", "invitations"
-_LOSSES = {"epsilon": PrivacyLoss.pure, "rho": PrivacyLoss.zcdp}

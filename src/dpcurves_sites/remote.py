@@ -1,4 +1,4 @@
-"""A site as a process, approval of questions by its officer, and the federation as an analyst's client."""
+"""A site as a process, the approval of questions by its officer, and an analyst's client of the federation."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ class ApprovalRequest(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ApprovedQuestion:
-    """An approved question.
+    """An entry of the officer's file: a question, and up to which loss it may be asked.
 
     Attributes:
-        fingerprint: The fingerprint of the question.
+        fingerprint: SHA-256 of the question's JSON, in 64 hexadecimal digits.
         max_loss: The largest loss of each request.
     """
 
@@ -100,7 +100,8 @@ class ApprovedQuestion:
         return cls(entry[name].lower(), max_loss)
 
     def allows(self, request: ApprovalRequest) -> bool:
-        """Return True for this question at up to the approved loss. An approved rho admits epsilon, too."""
+        """Return True if a request is for the approved question at up to the approved loss. An approved rho admits
+        epsilon, too."""
         if self.max_loss.epsilon is None:
             is_affordable = request.loss.rho <= self.max_loss.rho
         else:
@@ -123,7 +124,7 @@ class ApprovedList:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._load()
+        self._load()  # refuses an invalid file before a question arrives
 
     def __call__(self, request: ApprovalRequest) -> bool:
         """Return True if a question is approved. Raises `ValueError` if the file is invalid."""
@@ -145,10 +146,10 @@ class ApprovedList:
 
 Curve = TypeVar("Curve")
 FIRST_PAUSE = 0.1
-"""Seconds before the first retry of a request to the coordinator."""
+"""Seconds before the first retry of a request to the coordinator. Each later pause is 1.5 times as long."""
 LONGEST_PAUSE = 2.0
 """Seconds between two retries at most."""
-LEFT_OUT = "left out because their vectors did not arrive in time: "
+LEFT_OUT = "left out because their vectors did not arrive in time: "  # begins a note of a release; sites follow
 GONE_STATUSES = frozenset({404, 409, 410})
 """HTTP statuses of a round that is over, unknown to the coordinator, or continues without this site."""
 RETRIED_STATUSES = frozenset({429, 500, 502, 503, 504})
@@ -172,7 +173,7 @@ class SiteAgent:
         self, task: FederationTask, site: Site, key: Ed25519PrivateKey, ticket: Ticket, *,
         approve: Callable[[ApprovalRequest], bool] = lambda question: True,
         tell: Callable[[str], object] = lambda line: None,
-        timeout: float = 600.0,  # seconds that a site waits in a round for the other sites
+        timeout: float = 600.0,
     ) -> None:  # fmt: skip
         self._task, self._site, self._key = task, site, key
         self._approve, self._tell = approve, tell
@@ -217,27 +218,27 @@ class SiteAgent:
 
     def _answer_request(self, octets: bytes) -> None:
         """Answer one request stage by stage, or refuse it: the coordinator gets a line without facts of the records."""
-        name = sha256(octets).hexdigest()
+        round_name = sha256(octets).hexdigest()
         try:
             request = RoundRequest.from_signed_bytes(octets, self._task)
             plans = self._task.terms.plan_question(request.question, request.loss)
-            if not request.answers:
+            if not request.answers:  # the first round
                 self._site.require_answerable(plans, request.request)
             plan, allotment = request.plan_round(self._task)
             self._require_approval(request, plan)
             previous: Sequence[bytes] = ()
             for stage in (KEYS, SHARES, MASKED, SIGNED, OPENED):
                 message = self._site.answer(plan, allotment, stage, previous)
-                self._line.post(f"turns/{name}/{stage}", message)
-                previous = self._line.collect_messages(name, stage) if stage < OPENED else ()
+                self._line.post(f"turns/{round_name}/{stage}", message)
+                previous = self._line.collect_messages(round_name, stage) if stage < OPENED else ()
             self._report(f"answered: {request.question}, {plan.made_by}")
         except RoundOver as error:  # in the words of a peer, which must not pass as this site's own
             self._report(f"round over; the coordinator says: {error}")
             sleep(FIRST_PAUSE)
         except ArgumentError as error:  # refusals quote no records
-            self._refuse_request(name, *redact_refusal(error))
+            self._refuse_request(round_name, *redact_refusal(error))
         except Exception as error:  # message and type may depend on records
-            self._refuse_request(name, f"it failed ({type(error).__name__})", "site: internal error")
+            self._refuse_request(round_name, f"it failed ({type(error).__name__})", "site: internal error")
 
     def _require_approval(self, round_request: RoundRequest, plan: Plan) -> None:
         """Show each round to the officer, and ask for approval once per question.
@@ -263,11 +264,11 @@ class SiteAgent:
         """Pass one line to the site's log, in which every character of a peer is visible."""
         self._tell(escape_for_terminal(line))
 
-    def _refuse_request(self, name: str, internal_line: str, public_line: str) -> None:
+    def _refuse_request(self, round_name: str, internal_line: str, public_line: str) -> None:
         """Log the reason of a refusal, and send its public line to the coordinator if that is reachable."""
         self._report(f"refused: {internal_line}")
         with suppress(ProtocolError):
-            self._line.post(f"turns/{name}/refused", public_line.encode())
+            self._line.post(f"turns/{round_name}/refused", public_line.encode())
 
 
 def redact_refusal(error: ArgumentError) -> tuple[str, str]:
@@ -301,7 +302,14 @@ class Transport(Protocol):
 
 
 class _CoordinatorConnection:
-    """A connection to a coordinator that retries while the coordinator is down."""
+    """A connection to a coordinator that retries while the coordinator is down.
+
+    Args:
+        task: The task, which names the coordinator.
+        ticket: Credential of a site or an analyst.
+        timeout: Seconds that the coordinator may be down. None: no limit.
+        round_timeout: Seconds to wait for the messages of a stage. None: until the coordinator ends the round.
+    """
 
     def __init__(
         self, task: FederationTask, ticket: Ticket, timeout: float | None = None, round_timeout: float | None = None
@@ -309,8 +317,8 @@ class _CoordinatorConnection:
         self._channel: Transport = Channel.from_certificate(
             task.coordinator.url, task.coordinator.certificate, ANSWER_SECONDS
         )
-        self._path, self._token, self._patience = f"/tasks/{task.hash}", ticket.derive_bearer_token(0), timeout
-        self._turn = round_timeout
+        self._path, self._token = f"/tasks/{task.hash}", ticket.derive_bearer_token(0)
+        self._down_timeout, self._round_timeout = timeout, round_timeout
 
     def use_transport(self, transport: Transport) -> None:
         """Close the current transport and send later messages through another one."""
@@ -331,23 +339,27 @@ class _CoordinatorConnection:
                 if error.status in GONE_STATUSES:
                     raise RoundOver(error.argument, error.rule, error.status) from None
                 is_down = error.status in RETRIED_STATUSES and not error.rule.startswith(IMPOSTOR)
-                if not is_down or (self._patience is not None and waited > self._patience):
+                if not is_down or (self._down_timeout is not None and waited > self._down_timeout):
                     raise
             sleep(pause)
             waited += pause
             pause = min(1.5 * pause, LONGEST_PAUSE)
 
-    def collect_messages(self, name: str, stage: int) -> list[bytes]:
-        """Wait for the messages of a stage and return them.
+    def collect_messages(self, round_name: str, stage: int) -> list[bytes]:
+        """Wait for all sites' messages of a stage of a round, and return them.
+
+        `round_name` is the SHA-256 of the analyst's signed request, in hexadecimal digits.
 
         Raises:
             RoundOver: They did not arrive within the timeout.
         """
         start_time = monotonic()
-        while not (octets := self.post(f"turns/{name}/{stage}/all", b"")):
-            if self._turn is not None and monotonic() - start_time > self._turn:
+        while not (octets := self.post(f"turns/{round_name}/{stage}/all", b"")):
+            if self._round_timeout is not None and monotonic() - start_time > self._round_timeout:
                 raise RoundOver(
-                    "round", f"{STAGES[stage]} of other sites did not arrive within {self._turn:g} seconds", 408
+                    "round",
+                    f"{STAGES[stage]} of other sites did not arrive within {self._round_timeout:g} seconds",
+                    408,
                 )
         return unpack_messages(octets)
 
@@ -396,10 +408,10 @@ class RemoteFederation:
             UnsupportedQuery: Secure sums cannot answer it; nothing was charged.
             ProtocolError: A site refused or did not answer, or a message was altered.
         """
-        self.plan(question, loss)
+        self.plan(question, loss)  # refuses an unanswerable question before anything is sent
         terms, loss = self._task.terms, loss.as_single_release()
         name = request if request is not None else secrets.token_hex(16)
-        answers: list[tuple[int, ...]] = []
+        answers: list[tuple[int, ...]] = []  # released numbers of earlier rounds, which each request states
 
         def reply(step: Step, allotment: Allotment) -> Release:
             """Let the sites answer one round; return the verified release, with a note of the sites that

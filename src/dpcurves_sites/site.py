@@ -48,7 +48,8 @@ from .secure_sum import (
 from .secure_sum import Step as SecureSumStep
 from .trust import SecureSum, derive_round
 
-# SECRET. Stored rounds of a site: each stage is computed once, and stored before its message is sent.
+# SECRET. Stored rounds of a site: each stage is computed once, and stored before its message is sent. In `STEPS`,
+# `turn` is the round's number, `place` its header (plan and roster), and `given` the digest of the messages answered.
 METADATA = MetaData()
 STEPS = Table(
     "dpcurves_sum_steps", METADATA, *text_key_columns("task", "turn"),
@@ -94,7 +95,7 @@ class RoundStore:
             stage: From `KEYS` to `OPENED`.
             previous_messages: The messages of all sites in the previous stage.
             vector: SECRET. Computes the site's summand; called once, in stage `MASKED`.
-            payment: The payment; its rounds may share noise.
+            payment: Request id of the charge in the site's ledger; rounds under one charge may share noise.
 
         Raises:
             ProtocolError: The stage was answered to other messages, or a message is invalid.
@@ -138,9 +139,8 @@ class RoundStore:
             )
         if stage in steps:
             _, answered_digest, _, message = steps[stage]
-            if (
-                stage != OPENED and answered_digest != messages_digest
-            ):  # a quorum may grow, and the revealed shares are the same
+            # in stage OPENED a quorum may have grown meanwhile; the revealed shares are the same
+            if stage != OPENED and answered_digest != messages_digest:
                 raise ProtocolError(
                     STAGES[stage],
                     "this site has answered this stage already, to other messages; ask again under a new request id",
@@ -204,8 +204,8 @@ def _round_conditions(table: Table, sum_round: SumRound) -> list[ColumnElement[b
 
 
 def _load_steps(connection: Connection, sum_round: SumRound) -> dict[int, tuple[str, str, bytes, bytes]]:
-    """SECRET: return the answered stages of a round: header, digest of the messages answered to, state and message of
-    each.
+    """SECRET: return the answered stages of a round by number: for each its header, the digest of the messages that it
+    answers, the site's state after it, and the message.
     """
     rows = connection.execute(select(STEPS).where(*_round_conditions(STEPS, sum_round)).order_by(STEPS.c.stage))
     return {row.stage: (row.place, row.given, row.state, row.message) for row in rows}
@@ -226,7 +226,7 @@ class FederationTerms:
         units: The public number of units of each site; empty under add-remove.
         budget: The total privacy loss of each site.
         columns: The columns that questions may use; empty allows any column.
-        max_rows: The promised bound on the records of a site; None if none was promised.
+        max_rows: The declared bound on the records of a site; None if none was declared.
 
     Raises:
         ValueError: The roster does not fit the model, or `units` does not fit `neighbours`.
@@ -317,11 +317,11 @@ class Site:
         self._randomness = randomness if randomness is not None else Randomness.from_system()
         self._records: Records | None = None
         ledger.create(Account(dataset, terms.neighbours, terms.unit, terms.budget))
-        self._kept = RoundStore(signer, ledger, self._randomness)
+        self._round_store = RoundStore(signer, ledger, self._randomness)
 
     @property
     def roster(self) -> Roster:
-        """The roster of the task."""
+        """The sites of the task, by their public keys."""
         return self._terms.roster
 
     def open(self) -> None:
@@ -329,12 +329,12 @@ class Site:
 
         Raises:
             ValueError: A column of the task is missing or has another type, or the number of units or records differs
-                from the promise.
+                from the task's.
         """
         self._open_records()
 
     def require_answerable(self, plans: Plans, request: str) -> None:
-        """Refuse a question before its first round if the site cannot pay for all rounds or lacks a column.
+        """Check before the first round of a question that the site can pay for all rounds and has all columns.
 
         Arguments:
             plans: The plans of all rounds, from a rehearsal.
@@ -377,12 +377,12 @@ class Site:
             )
         sum_round = derive_round(self.roster, own_plan, allotment)
         payment = self._build_request_id(allotment.request, allotment.part)
-        if stage == KEYS and not self._kept.has_answered(sum_round, KEYS):
+        if stage == KEYS and not self._round_store.has_answered(sum_round, KEYS):
             if self._ledger.find_grant(self._dataset, payment) is None:  # refuse before any site counts
                 balance = self._ledger.balance(self._dataset).remaining
-                self._require_budget(balance.currency.price(allotment.loss), balance, "this turn")
+                self._require_budget(balance.currency.price(allotment.loss), balance, "this round")
             self._open_records().check(own_plan.query.axes)
-        return self._kept.answer_stage(
+        return self._round_store.answer_stage(
             sum_round, stage, previous_messages, lambda: self._build_vector(own_plan, allotment), payment
         )
 
@@ -449,8 +449,8 @@ class Site:
         return self._records
 
     def _require_agreed_records(self, records: Records) -> None:
-        """Refuse records that lack a column of the task, or have other numbers of units or more records than were
-        promised. Raises `ValueError`.
+        """Refuse records that lack a column of the task, or have another number of units or more records than were
+        declared. Raises `ValueError`.
         """
         terms = self._terms
         require_task_columns(records, terms.columns)
@@ -468,7 +468,7 @@ class Site:
 
 
 class AnswerFunction(Protocol):
-    """Interface of functions that let the sites answer a plan."""
+    """Interface of functions that let all sites answer a plan in one round, and return the release of their sum."""
 
     def __call__(self, plan: Plan, allotment: Allotment) -> Release: ...
 
@@ -483,12 +483,12 @@ class Federation:
     """
 
     def __init__(self, terms: FederationTerms, answer: AnswerFunction, sites: Sequence[Site] = ()) -> None:
-        self._terms, self._asked, self._sites = terms, answer, sites
+        self._terms, self._answer, self._sites = terms, answer, sites
 
     @classmethod
     def from_sites(cls, terms: FederationTerms, sites: Sequence[Site]) -> Federation:
         """Return a federation of sites in this process, for tests and experiments."""
-        unused = Randomness.from_system()
+        unused = Randomness.from_system()  # the model draws nothing itself: each site draws its shares of the noise
         return cls(terms, lambda plan, allotment: terms.model.run(plan, sites, allotment, unused), sites)
 
     def plan(self, question: Question[Curve], loss: PrivacyLoss) -> Plans:
@@ -515,7 +515,7 @@ class Federation:
 
         def reply(step: Step, allotment: Allotment) -> Release:
             """Let the sites answer the query of one round."""
-            return self._asked(self._terms.plan_query(step.query, allotment.loss), allotment)
+            return self._answer(self._terms.plan_query(step.query, allotment.loss), allotment)
 
         curve = ask_with_budget(question, self._terms.adjacency, self._terms.model, budget, reply)
         warn_about_notes(curve)

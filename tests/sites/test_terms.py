@@ -50,7 +50,7 @@ def test_a_site_that_could_not_pay_for_all_turns_refuses_the_first_one() -> None
     assert len(plans) > 1
     own, poor = of.sites[1], replace(of.terms, budget=PrivacyLoss.pure("0.9"))
     of.ledgers[1] = Ledger.open("sqlite://")
-    of.sites[1] = Site(poor, own._kept._signer, of.tables[1], of.ledgers[1], "flights")
+    of.sites[1] = Site(poor, own._round_store._signer, of.tables[1], of.ledgers[1], "flights")
     assert sum((plan.loss.epsilon or Fraction(0) for plan in plans[:-1]), Fraction(0)) < Fraction(9, 10)
     with pytest.raises(BudgetExceeded, match="site 1 has epsilon 0.9 left, and this question needs epsilon 1"):
         of.federation.ask(TURNS, ONE)
@@ -72,7 +72,7 @@ def test_a_question_whose_second_turn_a_site_could_not_answer_is_refused_before_
 def site(table: dict[str, Any], unit: Unit = EACH_RECORD, names: dict[str, str] | None = None, **terms: Any) -> Site:
     of = made(SecureSum(3, 1), unit=unit)
     own = Ledger.open("sqlite://")
-    return Site(replace(of.terms, **terms), of.sites[0]._kept._signer, table, own, "flights", columns=names)
+    return Site(replace(of.terms, **terms), of.sites[0]._round_store._signer, table, own, "flights", columns=names)
 
 
 def test_a_site_with_another_schema_refuses_before_any_question() -> None:
@@ -127,7 +127,7 @@ def test_columns_that_a_site_calls_otherwise_are_mapped_there() -> None:
         answers = []
         for table, given in ((of.tables[1], {}), (renamed, names)):
             ledger = Ledger.open("sqlite://")
-            site = Site(of.terms, of.sites[1]._kept._signer, table, ledger, "flights", columns=given)
+            site = Site(of.terms, of.sites[1]._round_store._signer, table, ledger, "flights", columns=given)
             site._ledger.dataset_key = lambda dataset: bytes(32)  # type: ignore[method-assign]
             plan = of.terms.plan_question(question, ONE)[0]
             allotment = QuestionBudget.from_external_charge("r", ONE).pay(plan.query.charged_query, Fraction(1))
@@ -210,7 +210,7 @@ def test_a_task_says_its_columns_and_its_cap_and_is_read_back() -> None:
 def test_a_site_without_any_record_adds_noise_like_the_others() -> None:
     of = made(SecureSum(3, 1))
     empty = {name: np.asarray(column)[:0] for name, column in of.tables[1].items()}
-    of.sites[1] = Site(of.terms, of.sites[1]._kept._signer, empty, of.ledgers[1], "flights")
+    of.sites[1] = Site(of.terms, of.sites[1]._round_store._signer, empty, of.ledgers[1], "flights")
     curve = of.federation.ask(dp.HistogramQuestion("age", AGE), TEN)
     assert abs(curve.count.sum() - 800) < 60
     assert left(of) == ["epsilon 10"] * 3
@@ -223,7 +223,7 @@ def test_the_same_request_in_another_task_is_paid_for_again() -> None:
     roster = one.terms.model.build_roster(b"u" * 32, one.terms.roster.keys)
     terms = replace(one.terms, roster=roster)
     sites = [
-        Site(terms, site._kept._signer, one.tables[n], one.ledgers[n], "flights") for n, site in enumerate(one.sites)
+        Site(terms, site._round_store._signer, one.tables[n], one.ledgers[n], "flights") for n, site in enumerate(one.sites)
     ]
     second = Federation.from_sites(terms, sites).ask(question, ONE, "r")
     assert second.count.tolist() != first.count.tolist()
@@ -260,7 +260,7 @@ def test_a_site_waits_in_a_turn_as_long_as_it_has_patience(monkeypatch: pytest.M
     moments = iter([0.0, 20.0, 40.0, 61.0])
     monkeypatch.setattr("dpcurves_sites.remote.monotonic", lambda: next(moments))
     line = object.__new__(_CoordinatorConnection)
-    line._turn = 60
+    line._round_timeout = 60
     monkeypatch.setattr(_CoordinatorConnection, "post", lambda self, path, body: b"")
     with pytest.raises(RoundOver, match="keys of other sites did not arrive within 60 seconds"):
         line.collect_messages("name", KEYS)

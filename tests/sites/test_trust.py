@@ -345,7 +345,7 @@ def test_a_site_that_comes_back_sends_the_same_bytes_and_refuses_a_second_list(t
     allotment = QuestionBudget.from_external_charge("r", ONE).pay("it", Fraction(1))
     sent = list(stages(of, plan, allotment))
     released = build_release(plan, derive_round(of.terms.roster, plan, allotment), RoundMessages(*sent), allotment)
-    signer = of.sites[1]._kept._signer
+    signer = of.sites[1]._round_store._signer
     back = Site(of.terms, signer, {**of.tables[1], "age": of.tables[1]["age"] * 0}, of.ledgers[1], "flights")
     turn = derive_round(of.terms.roster, plan, allotment)
     for stage, given in ((KEYS, []), (SHARES, sent[0]), (MASKED, sent[1])):
