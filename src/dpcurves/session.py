@@ -855,9 +855,8 @@ class Session:
         if unit not in self._records:
             from .records import open_records
 
-            opened = (
-                None if self._rows is None else self._rows.with_unit(unit)
-            )  # all rounds read one snapshot of the rows
+            # all rounds read one snapshot of the rows
+            opened = None if self._rows is None else self._rows.with_unit(unit)
             if opened is None:
                 key = self._ledger.dataset_key(self._dataset)
                 opened = open_records(

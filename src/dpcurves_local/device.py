@@ -226,9 +226,8 @@ class StochasticRounding:
         """Return for each fine cell the cell whose middle lies below it, and the probability of the next cell, in units
         of ``1 / PARTS``.
         """
-        twice = (
-            2 * self._fine_cells_per_cell
-        )  # positions in half fine cells, so that the middles of fine cells are integers
+        # positions in half fine cells, so that the middles of fine cells are integers
+        twice = 2 * self._fine_cells_per_cell
         lower_cell, offset = np.divmod(2 * fine + 1 - self._fine_cells_per_cell, twice)
         inside = (lower_cell >= 0) & (lower_cell < self.axis.grid.cells - 1)
         return np.clip(lower_cell, 0, self.axis.grid.cells - 1), np.where(inside, offset * PARTS // twice, 0)

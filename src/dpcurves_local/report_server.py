@@ -129,9 +129,8 @@ class ReportStore:
             self._append_bytes(self._form.encode_reports_singly(names[is_new], messages[is_new]))
             self._seen.insert_run(run)
         except BaseException as error:
-            self._broken = not isinstance(
-                error, OSError
-            )  # otherwise the next process that opens the file reads it again
+            # otherwise the next process that opens the file reads it again
+            self._broken = not isinstance(error, OSError)
             raise
         ends = np.cumsum([len(offer.names) for offer in offers])[:-1]
         return [int(request.sum()) for request in np.split(is_new, ends)]

@@ -240,9 +240,8 @@ class SecondRound(Task):
         ratio = find_largest_ratio(Task.from_json(self.earlier).plan, self.plan, self.one_probabilities)
         fine = Context(prec=80)
         log_ratio = fine.ln(fine.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)))
-        above = fine.add(
-            log_ratio, Decimal("1e-60")
-        )  # a margin for the rounding errors of the quotient and its logarithm
+        # a margin for the rounding errors of the quotient and its logarithm
+        above = fine.add(log_ratio, Decimal("1e-60"))
         return PrivacyLoss.pure(Fraction(_SIX_DIGITS_UP.plus(above)))
 
     def compute_curve(

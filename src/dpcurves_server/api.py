@@ -175,7 +175,7 @@ class QuestionMessage(Loss):
         """Return the question as plain objects.
 
         Raises:
-            ProtocolError: It is nested too deeply, or has texts that a database cannot store.
+            ProtocolError: The question is nested too deeply, or has texts that a database cannot store.
         """
         require_plain(self.question)
         return self.question

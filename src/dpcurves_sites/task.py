@@ -136,7 +136,7 @@ class FederationTask(TaskDocument):
         """The facts on which all sites agree: model, roster, adjacency, unit, budget, columns and row bound.
 
         Raises:
-            ValueError: They are inconsistent.
+            ValueError: The facts are inconsistent.
         """
         roster = self.model.build_roster(bytes.fromhex(self.hash), [member.key for member in self.members])
         units = tuple(member.units for member in self.members if member.units is not None)

@@ -43,7 +43,7 @@ def unpack_parts(octets: bytes) -> list[bytes]:
     """Return the parts that `pack_parts` joined.
 
     Raises:
-        ValueError: It is truncated.
+        ValueError: The message is truncated.
 
     >>> unpack_parts(pack_parts([b"a", b""]))
     [b'a', b'']

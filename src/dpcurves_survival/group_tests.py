@@ -331,7 +331,7 @@ def median_follow_up(curve: Survival) -> Estimate:
         The median, in the unit of the times, with `interval`.
 
     Raises:
-        TypeError: it is not a survival curve.
+        TypeError: `curve` is not a survival curve.
         ValueError: records enter later, or are weighted.
 
     >>> import dpcurves as dp

@@ -177,9 +177,8 @@ class Survival(IntervalResult):
     REPR_FACTS = "{label}, median {median_text}"
     COLUMNS = ("x", "y", "cumulative_hazard", "at_risk")
     INTERVAL_NAME = "band"
-    POSSIBLE_RANGES = MappingProxyType(
-        {"y": (0.0, 1.0), "cumulative_hazard": (0.0, 1.0)}
-    )  # the hazard is known as far as survival is
+    # the hazard is known as far as survival is
+    POSSIBLE_RANGES = MappingProxyType({"y": (0.0, 1.0), "cumulative_hazard": (0.0, 1.0)})
     IS_CURVE = True
     WEIGHTED: ClassVar[bool] = False
     IS_ADDITIVE = True

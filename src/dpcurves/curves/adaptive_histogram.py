@@ -468,9 +468,8 @@ def choose_tail_points(
     """
     mirrored = pilot._replace(edges=-pilot.edges[::-1], records=pilot.records[::-1])
     below = _choose_upper_tail_points(mirrored, -high, -low, noise, rows)
-    above = _choose_upper_tail_points(
-        pilot, low, nextafter(high, inf), noise, rows
-    )  # records at the bound are not clipped
+    # records at the bound are not clipped
+    above = _choose_upper_tail_points(pilot, low, nextafter(high, inf), noise, rows)
     return TailPoints(-below.origin, tuple(-point for point in below.points), below.bound), above
 
 

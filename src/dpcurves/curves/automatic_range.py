@@ -152,9 +152,8 @@ class AutoRangeQuantilesQuestion(TableQuestion):
 def build_cdf_with_range_note(counts: TableCounts, label: str) -> CDF:
     """Return the distribution function along the cells that the range search chose, with a note on the range.
     `label` is the axis label."""
-    beyond = thresholds_without_notes(
-        *(getattr(axis, "column", "") for axis in counts.releases[-1].plan.query.axes)
-    )  # see `note_on_range`
+    # see `note_on_range`
+    beyond = thresholds_without_notes(*(getattr(axis, "column", "") for axis in counts.releases[-1].plan.query.axes))
     privacy: PrivacyStatement = build_privacy_statement(counts.releases, least=beyond)
     prefixes = PrefixShares(
         counts.counts,

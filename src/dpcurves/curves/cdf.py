@@ -543,9 +543,8 @@ class CDF(IntervalResult):
         levels = as_numbers("p", p)
         cells = self._find_cells(levels)
         found = choose_shown_values(cells, inverse_at(self.x, self.y, levels) if self.values is None else cells[..., 0])
-        if (
-            self.prefixes.pilot_queries
-        ):  # some cells hold a single double, and their upper edge belongs to the next cell
+        # some cells hold a single double, and their upper edge belongs to the next cell
+        if self.prefixes.pilot_queries:
             found = np.minimum(found, np.maximum(np.nextafter(cells[..., 1], -np.inf), cells[..., 0]))
         found = np.where(cells[..., 1] == np.nextafter(cells[..., 0], np.inf), cells[..., 0], found)
         return self.prefixes.round_to_step(found)[()]

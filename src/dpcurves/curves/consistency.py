@@ -570,7 +570,7 @@ def _check_tables(
         raise InvalidArgument(
             "results", "histograms of one column in the same cells are needed: ask for all on one grid"
         )
-    _ = _find_parts(list(converted.values()), tree)
+    _ = _find_parts(list(converted.values()), tree)  # refuses tables that do not fit together
     members = [f"{name}: {format_key(key)}" for name, item in converted.items() for key in item.groups]
     if len({*members, *converted}) < len(members) + len(converted):
         raise InvalidArgument(

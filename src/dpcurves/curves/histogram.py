@@ -502,9 +502,8 @@ class Histogram2DQuestion(TableQuestion):
         """Ask for estimates of all cells, by the estimator of the question."""
         axes = Axis(self.x, self.x_grid), Axis(self.y, self.y_grid)
         estimated = yield from ask_workload(TableWorkload(axes, estimator=self.estimator), ALL)
-        privacy = build_privacy_statement(
-            estimated.releases, least=thresholds_without_notes(self.x, self.y)
-        )  # `notes_on_plane` reports outside records of the plane as a whole
+        # `notes_on_plane` reports outside records of the plane as a whole
+        privacy = build_privacy_statement(estimated.releases, least=thresholds_without_notes(self.x, self.y))
         privacy = privacy.with_notes(*notes_on_plane(estimated, axes, setting))
         joined = (JOINED,) if estimated.has_shared_estimates else ()
         clipped = (CLIPPED,) if any(axis.grid.outside is Outside.CLIPPED for axis in axes) else ()

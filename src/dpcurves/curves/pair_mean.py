@@ -60,9 +60,8 @@ class UStatistic:
     pairs: int | None = None
 
     def __post_init__(self) -> None:
-        if isfinite(self.least) and isfinite(
-            self.most
-        ):  # without finite limits, a statistic that has a value also has an interval
+        # without finite limits, a statistic that has a value also has an interval
+        if isfinite(self.least) and isfinite(self.most):
             value = known_number(self.value, self.interval(KNOWN_LEVEL), self.least, self.most)
             object.__setattr__(self, "value", value)
 

@@ -416,9 +416,8 @@ class ResidualPlotQuestion(TableQuestion):
             conversation.TableWorkload(axes, self.estimator), budget.remaining_fraction
         )
         releases = (*budget.counting_releases, first.release, second.release, *estimated.releases)
-        outside_thresholds = thresholds_without_notes(
-            self.predicted, self.residual
-        )  # the bounds leave out a requested share
+        # the bounds leave out a requested share
+        outside_thresholds = thresholds_without_notes(self.predicted, self.residual)
         privacy = build_privacy_statement(releases, self.model.value, outside_thresholds)
         evidence = tuple(map(conversation.Evidence.from_release, releases))
         missed_records = (
@@ -696,6 +695,5 @@ class BinnedResidualsQuestion(TableQuestion):
 
 def find_min_records(setting: conversation.Setting) -> int:
     """Return the number of records of a bin with which noise moves its mean residual by about 0.05."""
-    return max(
-        1, ceil(count_noise_deviation(setting.loss * BIN_COUNTS_FRACTION, setting) / 0.05)
-    )  # a noise of 0.05 residuals
+    # a noise of 0.05 residuals
+    return max(1, ceil(count_noise_deviation(setting.loss * BIN_COUNTS_FRACTION, setting) / 0.05))

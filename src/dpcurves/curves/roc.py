@@ -90,10 +90,8 @@ class CountsAbove:
             population_roc_band(*arguments, sampling_generator(generator)) if population else roc_band(*arguments)
         )
         expanded = expand_band(measured_band, self.cells_above, rates.shape[1])
-        lower, upper = (
-            np.minimum(expanded[0::2], rates),
-            np.maximum(expanded[1::2], rates),
-        )  # the band must contain the curve
+        # the band must contain the curve
+        lower, upper = np.minimum(expanded[0::2], rates), np.maximum(expanded[1::2], rates)
         return RocBand(lower[0], upper[0], lower[1], upper[1])
 
 

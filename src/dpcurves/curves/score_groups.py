@@ -267,7 +267,7 @@ def check_group_number(groups: int, grid: Grid, *, name: str = "groups") -> int:
     """Return the number of groups if it is possible on this grid; the errors name the argument `name`.
 
     Raises:
-        ValueError: it is below 2 or above 1000, or the grid leaves [0, 1].
+        ValueError: the number is below 2 or above 1000, or the grid leaves [0, 1].
         TypeError: the grid is no `Grid`, or `groups` no integer.
     """
     require_type("grid", grid, Grid, "a Grid, as in Grid(0, 1, cells=64),")

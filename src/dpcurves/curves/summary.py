@@ -618,12 +618,12 @@ class CountQuestion(TableQuestion):
     by: By = None
 
     def __post_init__(self) -> None:
-        _ = self._axis, parse_grouping(self.by)
+        _ = self._axis, parse_grouping(self.by)  # refuse an invalid column or groups when the question is made
 
     @property
     def _axis(self) -> Axis:
         """The column with one cell, in which clipping puts every value."""
-        return Axis(self.column, Grid(0, 1, cells=1))  # clipping puts every value into the single cell
+        return Axis(self.column, Grid(0, 1, cells=1))
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for counts of one cell for each category."""

@@ -255,7 +255,7 @@ def area_between(negatives: CDF, positives: CDF) -> UStatistic:
 
     Raises:
         TypeError: `negatives` or `positives` is no `CDF`.
-        ValueError: they are on different grids.
+        ValueError: the distributions are on different grids.
 
     >>> import dpcurves as dp
     >>> grid, spent = dp.Grid(0, 10, cells=64), {"epsilon": 1, "adjacency": dp.REPLACE_ONE}

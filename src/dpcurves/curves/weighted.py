@@ -117,7 +117,7 @@ class SquaredWeights:
         slots of the grid.
 
         Raises:
-            ValueError: they do not fit together.
+            ValueError: the values and the release do not fit together.
         """
         starts, evidence = tuple(int(start) for start in stored["groups"]), Evidence.from_json(released)
         rises = all(low < high for low, high in zip(starts, (*starts[1:], slots), strict=True))
@@ -216,7 +216,7 @@ class WeightedShares(PrefixShares):
         """Return the shares from the stored releases of sums of weights and of squared weights.
 
         Raises:
-            ValueError: they do not fit together.
+            ValueError: the releases do not fit together.
         """
         released, squares = releases
         return cls(
@@ -538,6 +538,7 @@ class WeightedCdfQuestion(TableQuestion):
     by: By = None
 
     def __post_init__(self) -> None:
+        # refuse an invalid column or groups when the question is made
         _ = Axis(self.column, self.grid), parse_grouping(self.by)
         format_axis_label(self.column, self.measured_in)
         object.__setattr__(self, "weight_cap", Weights(self.weight, self.weight_cap).cap)

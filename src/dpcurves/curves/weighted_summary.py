@@ -289,7 +289,7 @@ def parse_statistic(statistic: object) -> str:
     """Return the name of a statistic if it is count, sum or mean.
 
     Raises:
-        ValueError: it is another word.
+        ValueError: `statistic` is another word.
     """
     if not isinstance(statistic, str) or statistic not in STATISTICS:
         raise InvalidArgument("statistic", f"must be one of {', '.join(STATISTICS)}")

@@ -68,7 +68,7 @@ class CsvFile:
             raise InvalidArgument(
                 "decimal", f"must be a point or a comma, '.' or ',', got {describe_value(self.decimal)}"
             )
-        _ = self.origin
+        _ = self.origin  # refuses an invalid day zero of dates
 
     @property
     def name(self) -> str:

@@ -446,9 +446,8 @@ def _decimals_of(values: NDArray[np.float64], widths: NDArray[np.float64] | None
         return max(count_decimals(finite, largest), least)
     by_width = max(-(floor(log10(width) + 1e-9) - 1), 0) if width else 0
     fewest, most = (decimals_for_figures(largest, figures) for figures in (3, SIGNIFICANT_DIGITS))
-    exact = max(
-        count_decimals(finite, largest), count_decimals(known, width)
-    )  # ends at edges of whole numbers are whole
+    # ends at edges of whole numbers are whole
+    exact = max(count_decimals(finite, largest), count_decimals(known, width))
     return max(min(max(by_width, fewest), most, exact), least)
 
 

@@ -251,9 +251,8 @@ def draw_numbers(values: Mapping[str, float], privacy: PrivacyStatement, **on: U
     if picture.is_first:
         picture.ax.set_yticks(rows, list(values), parse_math=False)
         limits = np.concatenate([list(values.values()), *(np.asarray(shade.upper, float) for shade in picture.shades)])
-        beyond = float(
-            limits[np.isfinite(limits)].max(initial=1.0)
-        )  # a log loss may exceed 1, and its interval may be unbounded
+        # a log loss may exceed 1, and its interval may be unbounded
+        beyond = float(limits[np.isfinite(limits)].max(initial=1.0))
         picture.ax.set(
             xlim=(SHARE_LIMITS[0], max(SHARE_LIMITS[1], beyond * SHARE_LIMITS[1])),
             ylim=(-1.0, len(values) - 1 + 0.36 * len(values)),  # share of the rows for the legend

@@ -274,9 +274,8 @@ def _column_law(column: str, weights: FloatArray, grid: Grid) -> Law:
     """Return the law of one column: cells by these weights, and uniform values within them (or the declared values)."""
     edges, values, chances = grid.edges, grid.values, normalise_weights(weights)
     cells = len(edges) - 1
-    chances = (
-        chances if len(chances) == cells else normalise_weights(chances[1 : 1 + cells])
-    )  # those outside are left out
+    # those outside are left out
+    chances = chances if len(chances) == cells else normalise_weights(chances[1 : 1 + cells])
 
     def sample_column(draw: Generator, size: int) -> Table:
         """Draw the column of `size` records."""

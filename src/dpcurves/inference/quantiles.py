@@ -169,10 +169,8 @@ def find_ends_by_tests(  # noqa: PLR0917
     )
     error = (1 - level) / (2 * len(p))
     rank = safe_rank(draws, 1 - error, BAND_TUNING.slack / (2 * len(p)))
-    may_be_below, may_be_above = (
-        draws_above < rank,
-        draws_below < rank,
-    )  # at least, and at most, the share p may lie below
+    # at least, and at most, the share p may lie below
+    may_be_below, may_be_above = draws_above < rank, draws_below < rank
     may_be_below[:, -1], may_be_above[:, 0] = True, True
     first_edge = np.maximum(np.argmax(may_be_below, axis=1) - 1, 0)
     last_edge = np.minimum(len(counts_below) - np.argmax(may_be_above[:, ::-1], axis=1), len(counts_below) - 1)

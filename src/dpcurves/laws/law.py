@@ -400,7 +400,7 @@ class Law(ABC):
         """Return this law if it is of type `kind`.
 
         Raises:
-            TypeError: it is of another type.
+            TypeError: the law is of another type.
         """
         if not isinstance(self, kind):
             raise WrongArgumentType(
@@ -792,7 +792,7 @@ def law_from_json(stored: Mapping[str, Any]) -> Law:
 
     Raises:
         KeyError: no law has this form.
-        ValueError: it is larger than any law of this package: a few bytes of JSON must not allocate all memory.
+        ValueError: the law is larger than any of this package: a few bytes of JSON must not allocate all memory.
     """
     laws = _find_laws(stored)
     most_stored_bits = 256  # bits or blocks. Largest `bits` and `blocks` of a stored law.

@@ -183,7 +183,7 @@ class WeightedSumQuery(WeightedQuery):
         largest = 2**20  # steps, so that products with weights fit 64 bits
         if not 1 <= self.half <= largest:
             raise InvalidArgument("half", f"a whole number from 1 to {largest} is needed, got {self.half}")
-        _ = self.grid
+        _ = self.grid  # refuses a last axis without numbers
 
     @property
     def per_record_sensitivity(self) -> int:
@@ -228,7 +228,7 @@ class WeightedSpreadQuery(WeightedQuery):
             raise InvalidArgument("half", f"a number from 1 to {largest} is needed, and centers from -half to half")
         if len(self.centers) != prod(axis.slots for axis in self.axes[:-1]):
             raise InvalidArgument("centers", "one center for each row of the table is needed")
-        _ = self.grid
+        _ = self.grid  # refuses a last axis without numbers
 
     @property
     def _outermost_center(self) -> int:

@@ -756,9 +756,8 @@ def search_brackets(workload: QuantileSearchWorkload, setting: Setting) -> Strat
             evidence, share, error_probability, independent=is_independent
         ).next_thresholds
     }:
-        new_evidence = Evidence.from_release(
-            (yield _prefix_step(axis, thresholds))
-        )  # counts of two rounds that read one tree
+        # counts of two rounds that read one tree
+        new_evidence = Evidence.from_release((yield _prefix_step(axis, thresholds)))
         law, stored = evidence.path_sums, len(evidence.path_sums.prefix_lengths)
         values = (
             *evidence.values[:stored],

@@ -120,9 +120,8 @@ def _describe_report(task: Task) -> str:
     from dpcurves.noise import Randomness
 
     query, source = task.plan.query, Randomness.from_system()
-    slots = np.full(
-        TIMED_REPORTS, query.rows * query.cells
-    )  # the slot of a missing value, which takes as long as any other
+    # the slot of a missing value, which takes as long as any other
+    slots = np.full(TIMED_REPORTS, query.rows * query.cells)
     pseudonyms = np.frombuffer(source.random_bytes(8 * TIMED_REPORTS), dtype=np.uint8).reshape(-1, 8)
     task.randomize_slots(pseudonyms[:16], slots[:16], source)  # compiles the loops before the clock runs
     start = process_time()

@@ -297,10 +297,10 @@ class Identity:
         return next((identity for identity in (self, *self.previous_identities) if identity.public == public), None)
 
     def require_valid(self) -> None:
-        """Refuse to serve with an expired certificate.
+        """Check that the certificate has not expired.
 
         Raises:
-            ProtocolError: it has expired.
+            ProtocolError: the certificate has expired.
         """
         require_valid_certificate(self.public.certificate, "make keys and a task anew")
 

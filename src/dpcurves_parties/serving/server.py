@@ -455,7 +455,7 @@ def make_standalone_context(certificate: Path, key: Path) -> ssl.SSLContext:
     """Return a TLS context for a server without a peer, from two files.
 
     Raises:
-        ValueError: they are not a certificate and its key, or it has expired.
+        ValueError: the files are not a certificate and its key, or the certificate has expired.
     """
     try:
         context = make_server_context(certificate, key, ())

@@ -79,7 +79,7 @@ async def read_body(request: Request, max_bytes: int, most_of_one: int = MOST_OF
     """Read the body of a request; `most_of_one` bodies of one bearer token may be on their way.
 
     Raises:
-        ProtocolError: it exceeds `max_bytes`, or arrives too slowly; or the bearer token has too many concurrent
+        ProtocolError: the body exceeds `max_bytes`, or arrives too slowly; or the bearer token has too many concurrent
             bodies.
     """
     seconds, bearer = BEGIN + max_bytes / SLOWEST, request.headers.get("authorization", "")

@@ -415,7 +415,7 @@ def create_task(
     Tickets contain the `proofs` of a role and number, from 0.
 
     Raises:
-        ValueError: one of these files exists, or a folder is not writable; or a role has no participant.
+        ValueError: a file of this name exists, or a folder is not writable; or a role has no participant.
     """
     if any(number < 1 for number in numbers.values()):
         raise InvalidArgument(

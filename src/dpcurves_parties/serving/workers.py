@@ -222,7 +222,7 @@ def parse_workers(text: str) -> Workers:
     """Parse the option for workers: the address of a Dask scheduler, a number of processes, or empty for this process.
 
     Raises:
-        ValueError: it is neither, or a package is missing.
+        ValueError: the text is neither, or a package is missing.
     """
     if "://" in text:
         _import_distributed()

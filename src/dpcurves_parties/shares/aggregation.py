@@ -129,7 +129,7 @@ def parse_answer_share(
     """Parse the other server's message with its sealed answer share.
 
     Raises:
-        ProtocolError: it answers another question, or from another report set, or with other reports dropped.
+        ProtocolError: the share is of another question, of another report set, or with other reports dropped.
     """
     reply = own.parse_reply(message, "peer")
     if any(reply.get(name) != value for name, value in provenance.items()):
@@ -409,7 +409,7 @@ class CheckedCounting:
         """Return the digests that the other server compares before the first answer.
 
         Raises:
-            ProtocolError: it names other thresholds than those at which reports are checked.
+            ProtocolError: the question names other thresholds than those at which reports are checked.
         """
         if asked.thresholds != self.task.checked_at:
             raise ProtocolError(

@@ -343,10 +343,10 @@ class Task(SharedTask):
         return (*range(size, self.slots, size), self.slots)
 
     def parse_thresholds(self, at: object) -> tuple[int, ...]:
-        """Validate and return the thresholds of a message.
+        """Return the thresholds of a message as numbers of slots, in its order, after checking them.
 
         Raises:
-            ProtocolError: they are not numbers of slots, or too many, or one occurs twice.
+            ProtocolError: the thresholds are not numbers of slots, or too many, or one occurs twice.
         """
         thresholds, limit = at if isinstance(at, list) else [], self.max_thresholds
         if limit == 0 and at == []:

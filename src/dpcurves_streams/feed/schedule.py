@@ -408,7 +408,7 @@ class Fields:
         if self.user is not None:
             require_type("user", self.user, str, "the name of a field")
             convert_to_integers(self, tuples_per_user="tuples_per_user")
-        _ = self.adjacency
+        _ = self.adjacency  # refuses an invalid number of tuples
 
     @property
     def adjacency(self) -> AddRemove:

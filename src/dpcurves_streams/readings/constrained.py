@@ -69,9 +69,8 @@ class MonotoneTotals:
         """Return by how many tuples the noisy total of each node must exceed its shown total, (nodes,)."""
         tuning = self._tuning
         lower_bounds = np.maximum(totals - tuning.largest_slack * deviations, 0.0)
-        pace = lower_bounds / (
-            self._tick * np.maximum(deviations, tuning.negligible)
-        )  # noise standard deviations per step
+        # noise standard deviations per step
+        pace = lower_bounds / (self._tick * np.maximum(deviations, tuning.negligible))
         with np.errstate(divide="ignore"):
             factor = np.minimum(tuning.slack_at_one / np.sqrt(pace), tuning.largest_slack)
         slack: FloatArray = factor * np.maximum(deviations - tuning.negligible, 0.0)
@@ -102,10 +101,8 @@ def allocate_integers(total: float, targets: FloatArray, upper_bounds: FloatArra
     [3.0, 2.0, 0.0]
     """
     upper = np.full(len(targets), float(total)) if upper_bounds is None else np.minimum(upper_bounds, float(total))
-    low, high = (
-        float((targets - upper).min()),
-        float(targets.max()),
-    )  # at `low` all shares are at their bound, at `high` all are 0
+    # at `low` all shares are at their bound, at `high` all are 0
+    low, high = float((targets - upper).min()), float(targets.max())
     for _ in range(64):  # bisection to the last bit
         middle = (low + high) / 2
         if np.clip(targets - middle, 0.0, upper).sum() > total:

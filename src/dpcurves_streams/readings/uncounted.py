@@ -268,9 +268,8 @@ class UncountedReader:
         reason_count, notes = len(TUPLE_REASONS), {}
         used = span.counted_tuples + float(span.uncounted_tuples[:reason_count].sum())
         for index, reason in enumerate(self._reasons):
-            weight = (
-                1.0 if index < reason_count else float(self._facts.tuples_per_user or 1)
-            )  # a user beyond the cap has at least this many tuples
+            # a user beyond the cap has at least this many tuples
+            weight = 1.0 if index < reason_count else float(self._facts.tuples_per_user or 1)
             least_share = self._tuning.least_share if index < reason_count else self._tuning.least_beyond
             excess = weight * float(span.uncounted_tuples[index]) - least_share * used
             if excess > 0 and excess > critical_z * sqrt(

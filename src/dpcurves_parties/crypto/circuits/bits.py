@@ -188,9 +188,8 @@ class SymbolicInteger:
         if narrow.low >= -1 and narrow.high <= 1:
             return narrow._multiply_ternary(wide)
         products = [a * b for a in (narrow.low, narrow.high) for b in (wide.low, wide.high)]
-        squared = narrow.wires == wide.wires and (narrow.low < 0) == (
-            wide.low < 0
-        )  # equal wires are equal numbers only if both are signed or both unsigned
+        # equal wires are equal numbers only if both are signed or both unsigned
+        squared = narrow.wires == wide.wires and (narrow.low < 0) == (wide.low < 0)
         low = max(0, min(products)) if squared else min(products)
         product_sum = total(narrow._partial_products(wide))
         return self._with_range(product_sum._extend_wires(bit_width(low, max(products))), low, max(products))

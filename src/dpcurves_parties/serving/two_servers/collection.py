@@ -548,7 +548,7 @@ class SharedTaskService(ABC, Generic[Of]):
         """Return the owner with this bearer token, which must belong to an enrolled token if owners enrol.
 
         Raises:
-            ProtocolError: it is invalid, or an invitation.
+            ProtocolError: the token is invalid, or an invitation.
         """
         if not self.task.enrols:
             return find_bearer(self.task, bearer_token, Role.OWNER, self.party)

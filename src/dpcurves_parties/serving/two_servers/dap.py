@@ -471,7 +471,7 @@ def parse_aggregate_share_request(message: bytes, task: str, reports: int, check
     """Return the collection job in an `AggregateShareReq` for this number of reports with this checksum.
 
     Raises:
-        ProtocolError: it is invalid, or for other reports.
+        ProtocolError: the message is invalid, or for other reports.
     """
     tail = encode_aggregate_share_request(
         CollectionJobRequest(b"", 0, b"", HpkeCiphertext(0, b"", b"")), task, reports, checksum

@@ -296,7 +296,7 @@ def close_task(
     The agreement is written to `agreed_file`, or must equal its content if it exists.
 
     Raises:
-        ProtocolError: they do not agree, or are unreachable. Repeating the call gives the same result.
+        ProtocolError: the servers do not agree, or are unreachable. Repeating the call gives the same result.
     """
     require_ticket_for(ticket, task)
     seed_message = b"" if seed is None else json.dumps({"seed": seed.hex()}).encode()

@@ -116,7 +116,7 @@ def parse_batch(message: bytes, task: str, party: int, size: int) -> Batch:
     """Parse a batch for this task and party, with sealed shares of `size` bytes.
 
     Raises:
-        ProtocolError: it is another message, or has the wrong length.
+        ProtocolError: the message is of another type, or has the wrong length.
     """
     if len(message) < _HEADER.size:
         raise ProtocolError("reports", "the batch is cut off; send it again")

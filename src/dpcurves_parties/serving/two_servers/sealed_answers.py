@@ -166,7 +166,7 @@ class SealedQuestion:
         """SECRET: open both answer shares of an answer.
 
         Raises:
-            ProtocolError: it does not match the question, or an answer share is invalid, or they differ in the report
+            ProtocolError: the answer does not match the question, or a share is invalid, or shares differ in the report
                 set or noise commitments.
         """
         sealed_shares = self.question.parse_reply(message, "server").get("halves")
@@ -218,7 +218,7 @@ class Envelope:
         """Open the letter that the other server forwards with a question.
 
         Raises:
-            ProtocolError: it is missing, or about another question, or for another server.
+            ProtocolError: the letter is missing, or about another question, or for another server.
         """
         sealed = _decode_base64(parse_envelope(stored))
         plaintext = report_set.open_share(sealed, identity.hpke_key, _encode_envelope_info(question, party))

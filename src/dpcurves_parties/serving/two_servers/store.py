@@ -393,7 +393,7 @@ class Store:
         """Return the flags of failed reports, of this many bytes; None if they were not checked yet.
 
         Raises:
-            ProtocolError: they were damaged.
+            ProtocolError: the stored flags were damaged.
         """
         return self._database.read_snapshot(lambda connection: _read_dropped_bits(connection, task, size))
 

@@ -80,7 +80,7 @@ class QuestionMessage:
         thresholds and nonce.
 
         Raises:
-            ProtocolError: it is invalid, or of another task or version, or its thresholds are not allowed.
+            ProtocolError: the message is invalid, or of another task or version, or its thresholds are not allowed.
         """
         stored = parse_object(message, "question")
         if stored.get("version") != VERSION:
@@ -113,7 +113,7 @@ class QuestionMessage:
         """Return the numbers in the answer of `who` to this question, and the report set and noise that they come from.
 
         Raises:
-            ProtocolError: it does not match the question. The error contains nothing of it.
+            ProtocolError: the answer does not match the question. The error contains nothing of the answer.
         """
         stored = self.parse_reply(message, who)
         numbers, name, reports = stored.get("numbers"), stored.get("set"), stored.get("reports")
@@ -169,7 +169,7 @@ def require_report_set(message: Mapping[str, Any], provenance: Mapping[str, obje
     """Refuse a response from another report set, or with other noise, than this server's.
 
     Raises:
-        ProtocolError: they differ; `rule` is its message.
+        ProtocolError: report set or noise differ; `rule` is the error's message.
     """
     if {name: message.get(name) for name in provenance} != provenance:
         raise ProtocolError("reports", rule, 409)
@@ -329,7 +329,7 @@ def read_task(path: str | Path) -> SharedTask:
     """Read the task of two servers in a file.
 
     Raises:
-        ValueError: it cannot be read, or is another document, or a task of people without servers.
+        ValueError: the file cannot be read, or is another document, or a task of people without servers.
     """
     text = read_document_text(path)
     task = load_task_type(parse_task_type(text)).document_class.from_json(text)
