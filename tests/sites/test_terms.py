@@ -223,7 +223,8 @@ def test_the_same_request_in_another_task_is_paid_for_again() -> None:
     roster = one.terms.model.build_roster(b"u" * 32, one.terms.roster.keys)
     terms = replace(one.terms, roster=roster)
     sites = [
-        Site(terms, site._round_store._signer, one.tables[n], one.ledgers[n], "flights") for n, site in enumerate(one.sites)
+        Site(terms, site._round_store._signer, one.tables[n], one.ledgers[n], "flights")
+        for n, site in enumerate(one.sites)
     ]
     second = Federation.from_sites(terms, sites).ask(question, ONE, "r")
     assert second.count.tolist() != first.count.tolist()
