@@ -14,7 +14,7 @@ from unicodedata import bidirectional, category
 LONGEST_LINE = 2_000
 """Characters of a terminal or log line: more than any line of this package has, and fewer than fill a screen twice."""
 LONGEST_REASON = 400
-"""Characters of another machine's reason, so that it cannot push the lines before it off the screen."""
+"""Characters of another machine's reason that are shown, so that it cannot push the lines before it off the screen."""
 IGNORABLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180e\u180f\u2800\u3164\uffa0") | frozenset(
     map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))
 )

@@ -26,7 +26,8 @@ from .translation import current_reader, keep_names, translate, use_language
 
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
 LONGEST_FILE_NAME = 100
-"""Characters of a file name before its suffix. File systems allow 255 bytes, encrypted file systems about 140."""
+"""Largest length of a file name before its suffix, in characters. File systems allow 255 bytes, encrypted file systems
+about 140."""
 RESERVED_STEMS = frozenset(
     {"con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "lpt") for number in range(10))}
 )

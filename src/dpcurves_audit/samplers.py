@@ -35,7 +35,7 @@ Many = Callable[[Any, int], Any]
 SAMPLER_SECONDS = 10.0
 """Seconds: timeout of a call; a timeout is an outcome."""
 LONGEST_MESSAGE = 2000
-"""Characters of a message or of printed output that belong to an outcome."""
+"""Characters of an error message or of printed output that are audited as part of an outcome; the rest is cut."""
 
 
 @runtime_checkable

@@ -33,7 +33,7 @@ class Tuning:
     """Numbers that steer a search. Bounds hold for any values: these only decide how soon a violation is found."""
 
     most_cuts: int = 200
-    """Thresholds of a score at which events begin or end."""
+    """Largest number of thresholds of a score at which events begin or end."""
     caution: float = 2.5
     """Standard errors subtracted from an estimated loss before events are compared, since small counts vary most."""
     cells: int = 8

@@ -133,7 +133,8 @@ class Buckets(NamedTuple):
 
 
 def find_buckets(grid: Grid) -> Buckets | None:
-    """Return buckets slightly below the cells of a linear grid; None if rounding might exceed the margin.
+    """Return arguments of SQL's ``width_bucket`` that find a value's cell of a linear grid or the cell above it; None
+    if rounding might exceed the margin. The buckets lie slightly below the cells.
 
     ``width_bucket`` is monotone, and its rounding error is far below the margin at each edge, in any order of
     operations.

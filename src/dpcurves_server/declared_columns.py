@@ -86,8 +86,8 @@ def columns_from_json(columns: Any) -> tuple[Declared, ...]:
 
 
 MOST_ROWS = 1_000_000
-"""Rows that an uploaded or trial table may have. The counting of a question then takes seconds, and the table fits into
-the memory of a worker."""
+"""Largest number of rows of an uploaded or trial table. The counting of a question then takes seconds, and the table
+fits into the memory of a worker."""
 USUAL_ROWS = 10_000
 """Rows of a dummy table if the number of units is private."""
 
@@ -132,7 +132,7 @@ def _sample_column(column: Declared, generator: np.random.Generator, rows: int) 
 
 
 LARGEST_TABLE_BYTES = 2**26
-"""Bytes of a compressed table."""
+"""Largest size of an uploaded table in bytes, as it is sent, and as the Parquet file that is made of it."""
 READING_SECONDS = 60
 """Seconds of time and of processor time for parsing a table."""
 REFUSED_STATUS = 3

@@ -142,7 +142,7 @@ USUAL_CELLS = "60"
 EXPRESSION = ".expression"
 """Suffix of the field in which an expression is typed in the place of a column."""
 MOST_FORM_CELLS = 1024
-"""Cells at the end of the slider."""
+"""Cells. Upper end of the form's slider of numbers of cells."""
 
 
 @dataclass(frozen=True, slots=True)

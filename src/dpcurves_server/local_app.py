@@ -125,7 +125,7 @@ class LocalGuard:
 
 
 def _go_on_to(address: str) -> str:
-    """Return a page that goes on to an address by itself."""
+    """Return an HTML page that redirects the browser to an address (by a refresh, and by a link)."""
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8"><title>dpcurves</title><link rel="icon" href="data:,">'
         f'<meta http-equiv="refresh" content="0; url={address}"><p><a href="{address}">Continue</a></p></html>\n'

@@ -47,7 +47,7 @@ Answer = TypeVar("Answer")
 FEW_CELLS = 2**12
 """Cells of a question that is planned in the serving process: some ten milliseconds."""
 MOST_WAITING = 4
-"""Plans of one person that wait."""
+"""Largest number of plans of one person that wait for the planning process."""
 PLANS_PER_MINUTE = 60
 """Plans per minute of one person that are made in the other process."""
 PLANNING_SECONDS = 60.0

@@ -263,7 +263,7 @@ def _repeat_rows(table: Any, facts: Facts) -> Any:
 
 
 MOST_OF_ONE = 4
-"""Files and comparisons of one person that wait."""
+"""Largest number of requests of one person, for files and comparisons, that wait for the drawing process."""
 MEMORY_BYTES = 4 * 2**30
 """Bytes of address space of the drawing process, libraries included."""
 NO_PICTURE = "the picture cannot be drawn now; try again later"

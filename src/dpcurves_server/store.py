@@ -135,7 +135,7 @@ class Archive(Transactions):
 
 
 MOST_EVENTS = 1000
-"""Events per page of the audit log."""
+"""Largest number of events on a page of the audit log."""
 
 
 class AuditLog:

@@ -38,7 +38,7 @@ QUESTION = HistogramQuestion("age", dp.Grid(0, 90, cells=3))
 PRICE = PrivacyLoss.pure(1)
 HUB = "coordinator"
 MOST_ATTEMPTS = 40
-"""Requests of one question until an analyst must have an answer."""
+"""Largest number of requests of one question; without an answer by then, the schedule fails."""
 LIES = ("drops a message", "reorders and repeats", "alters a message", "replays an old message", "shows another list")
 """What a lying coordinator does to the messages of a stage."""
 FRAUDS = ("alters its message", "sends another message", "repeats an old message")

@@ -53,11 +53,12 @@ GRACE_SECONDS = 0.5
 LARGEST_WITHOUT_VECTOR = 2**16
 """Bytes: the largest message of a site besides its vector. Shares for 100 sites take 20 KiB."""
 MOST_POLLS = 4
-"""Long polls of one ticket that wait: an honest guest has one, and another after a lost connection."""
+"""Largest number of long polls of one ticket that wait: an honest guest has one, and another after a lost
+connection."""
 MOST_ROUNDS_OF_ONE = 64
-"""Rounds of one analyst on the board; the oldest is dropped."""
+"""Largest number of rounds of one analyst on the message board; with more, the oldest is dropped."""
 MOST_BYTES = 2**32
-"""Bytes of all messages on disk; the oldest rounds are dropped."""
+"""Largest size of all messages on disk, in bytes; with more, the oldest rounds are dropped."""
 MOST_TURNS = 2**12
 """Rounds in memory at most; the oldest is dropped."""
 

@@ -43,7 +43,8 @@ class Tuning:
     """Standard deviation, over time, of the log hazard ratio that weights and intervals allow for: 0 would assume
     proportional hazards."""
     numbers: int = 2**17
-    """Largest product of cells and draws, which bounds memory; at least `draws` draws are made all the same."""
+    """Largest product of cells and draws, which bounds memory; at least `draws` draws are made even if they exceed
+    it."""
     draws: int = 1000
     """Least number of draws of noise."""
     largest: float = 8.0

@@ -20,7 +20,7 @@ from dpcurves.summaries.two_classes import isotonic_projection
 
 
 MEDIAN_SURVIVAL = 0.5
-"""Survival of the median."""
+"""Share of people who survive the median time."""
 
 
 @dataclass(frozen=True, slots=True)

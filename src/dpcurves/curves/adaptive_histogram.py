@@ -58,7 +58,7 @@ class PilotTuning:
     """Numbers that steer the choice of cells, clipping bounds and tail points from the pilot queries."""
 
     pilot_cells: int = 64
-    """Approximate number of cells that the pilot queries propose; the question does not count these."""
+    """Cells. Approximate size of the grid that the pilot queries propose; the question then chooses its own cells."""
     trimmed_z: float = 3.0
     """Standard deviations of pilot noise: records trimmed on each side, since noise would move bounds."""
     tail_share: float = 0.01

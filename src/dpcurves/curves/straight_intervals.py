@@ -64,7 +64,8 @@ def note_on_straight_interval(prefixes: PrefixShares) -> tuple[str, ...]:
 
 
 def _is_counted_inside(prefixes: PrefixShares, first: int, last: int, records: float) -> bool:
-    """Return whether an earlier round counted parts of these cells with little noise relative to `records`."""
+    """Return True if an earlier round divided the cells from `first` to `last` and counted the parts with little noise:
+    `records` exceed it significantly."""
     for evidence in prefixes.earlier_evidence:
         law = evidence.interval_sums
         for level in law.levels:

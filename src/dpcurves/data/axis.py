@@ -20,7 +20,7 @@ from .grid import Grid, Outside
 from .universe import HashUniverse, Universe, require_universe
 
 MOST_JSON = 2**24
-"""Characters of a model's JSON text; a longer one is refused."""
+"""Largest length of a model's JSON text, in characters; a longer text is refused."""
 
 
 class Input(NamedTuple):

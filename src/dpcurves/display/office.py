@@ -31,7 +31,7 @@ NO_XLSXWRITER = "XlsxWriter is needed for workbooks: pip install 'dpcurves[offic
 SHEET_ROWS = 2**20 - 1
 """Rows of an Excel sheet below the header."""
 LONGEST_TEXT = 32_767
-"""Characters that an Excel cell can hold."""
+"""Largest number of characters of an Excel cell (Excel specifications)."""
 CREATION_DATE = datetime(2000, 1, 1)
 """Date that all workbooks have as their creation date: a released result has no date, and equal results give equal
 bytes."""

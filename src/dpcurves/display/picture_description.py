@@ -317,7 +317,8 @@ def _choose_rows(axis: PictureAxis, x: Any, y: Any, positions: int) -> list[int]
 
 
 def _place_numbers(numbers: Sequence[str], place: str) -> str:
-    """Return one number, or both ends of an interval, with the place where they are, in the reader's language."""
+    """Return a text such as "0.2 to 0.4 at 30" in the reader's language: one number, or both endpoints of an interval,
+    and the position on the axis."""
     interval = " to ".join(dict.fromkeys(numbers))
     return translate(f"{interval} at {place}")
 

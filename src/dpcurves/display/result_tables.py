@@ -32,7 +32,7 @@ from .numerals import (
 )
 
 MOST_ROWS = 40
-"""Rows of a table that a terminal or a page shows; longer tables are shown at round steps."""
+"""Largest number of rows that a terminal or a page shows; longer tables are shown at round steps of their axis."""
 
 
 class CellFormat(Enum):

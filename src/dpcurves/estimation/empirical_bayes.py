@@ -141,7 +141,8 @@ def log_likelihood_of_shares(splits: NoisySplits, share: FloatArray, excess: flo
 
 
 def smooth_prior_variance(count: FloatArray, share: FloatArray) -> FloatArray:
-    """Return the prior variance of the deviation under each smooth kind, (SMOOTH, splits).
+    """Return the prior variance of a half's deviation from its expected count, under each smooth kind of split of the
+    mixture prior, in squared records, (SMOOTH, splits).
 
     Roughness is a change of the odds of the two halves; an uneven share reduces it like the binomial variance.
     """

@@ -34,7 +34,8 @@ class Tuning:
     prior_log_odds: float = 1.0
     """Log-odds. Prior log-odds of nearly even records over an estimate from splits."""
     largest_deviation: float = 0.4
-    """Share of the even density. If the expected density is farther from it anywhere, records are not nearly even."""
+    """Share of the even density. If the expected density differs from it by more anywhere, records are not nearly
+    even."""
     least_variance: float = 1e-6
     """Squared records per record. Lower limit of variances, below which nested counts are collinear."""
     positions: int = 129

@@ -68,7 +68,8 @@ class Tuning:
     overdispersions: tuple[float, ...] = (1.0, 2.0, 5.0, 15.0)
     """Ratios of the variance of records around the density to multinomial variance; the most likely one is used."""
     largest_overdispersion: float = 2.0
-    """Ratio of the same variances: above this the density fits the data badly and gets no weight."""
+    """Ratio of the variance of records around the density to multinomial variance, above which the density gets no
+    weight, because it fits the data badly."""
     least_gain: float = 4.0
     """Log-likelihood that the first fit must gain over even records; otherwise the fit stops there."""
     prior_log_odds: float = 2.0

@@ -205,9 +205,9 @@ class Tuning:
     line_deviation: float = 1.0
     """Log odds: prior standard deviation of the level of the line, and of its slope around 1."""
     least_probability: float = 0.02
-    """Probability of a class that binomial variances use at least, so that none is 0."""
+    """Smallest probability of a class in binomial variances, so that no variance is 0."""
     least_group: float = 1.0
-    """Records of a group that binomial variances use at least."""
+    """Records. Smallest group size in binomial variances; smaller groups are treated as this large."""
     fan: int = 4
     """Children of an interval, at most: where a measured interval has more, levels that join 4, 16, 64, ... of them are
     inserted, so that small shifts over long stretches remain visible when counts are shrunk."""

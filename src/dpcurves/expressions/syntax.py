@@ -15,7 +15,7 @@ from ..arguments import InvalidArgument
 MOST_NESTED_CALLS = 30
 """Nested calls of an expression: the largest number, which bounds the recursion."""
 LONGEST_EXPRESSION = 4_000
-"""Characters of the text of an expression."""
+"""Largest length of the text of an expression, in characters."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,7 +155,7 @@ def verification_error(question: curves.VerifyQuestion, verification: curves.Ver
 
 
 def roc_error(question: Any, curve: curves.ROC | curves.SmoothAuc, records: Columns) -> float:
-    """Return the absolute error of the exact area under the curve; half its interval if the area is unknown."""
+    """Return the absolute error of the area under the ROC curve; half the width of its interval if it is unknown."""
     score, positive = _scores_and_labels(question, records)
     if isinstance(curve, curves.ROC) and np.isnan(curve.auc):
         return mean_half_width(curve.auc_interval(LEVEL))
@@ -178,7 +178,7 @@ def binned_residuals_error(question: Any, curve: curves.BinnedResiduals, records
 
 
 def scores_error(question: Any, scores: curves.Scores, records: Columns) -> float:
-    """Return the absolute error of the exact area under the curve; half its interval if the area is unknown."""
+    """Return the absolute error of the area under the ROC curve; half the width of its interval if it is unknown."""
     score, positive = _scores_and_labels(question, records)
     area = scores.value(curves.Metric.AUC)
     return area_half_width(scores, False) if np.isnan(area) else abs(area - _exact_area(score, positive))

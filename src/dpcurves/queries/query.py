@@ -318,7 +318,8 @@ class CountQuery(Query):
 
 
 MOST_DOUBLINGS = 20
-"""Number of doublings of a unit's number of records that have separate cells; larger units share the last cell."""
+"""Largest number of doublings of a unit's number of records that have separate cells; larger units share the last
+cell."""
 
 
 @dataclass(frozen=True, slots=True)

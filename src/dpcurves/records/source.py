@@ -292,7 +292,8 @@ DELIMITERS = ",;\t|"
 """Delimiters that an error message suggests."""
 
 LONGEST_TEXT = 2**20
-"""Bytes of a text, and of a line of CSV. A longer one is missing: otherwise a single record could exhaust an engine."""
+"""Largest length of a text, and of a line of CSV, in bytes. A longer one counts as missing: otherwise a single record
+could exhaust an engine."""
 
 NUMBER = "CAST({0} AS DOUBLE)"
 

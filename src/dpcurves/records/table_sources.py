@@ -645,7 +645,8 @@ TAKEN = {
 TEXTS = {"varchar", "uuid", "blob"}
 TIMES = {"time with time zone", "interval"}
 LONGEST_OF_MANY = 2**31 // sources.ROWS_PER_BATCH - 1
-"""Bytes of a text, so that a batch of the usual number of rows fits into an Arrow array (2 GiB of text)."""
+"""Largest length of a text in bytes, so that a batch of the usual number of rows fits into an Arrow array (2 GiB of
+text)."""
 
 
 def source_of_relation(relation: duckdb.DuckDBPyRelation, longest: int | None = None) -> sources.ArrowSource:

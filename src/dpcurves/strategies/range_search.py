@@ -142,7 +142,8 @@ class Tuning:
     discount_z: float = 2.0
     """Standard deviations that are subtracted from estimated counts."""
     neighbour_weights: tuple[float, ...] = (0.25, 0.08, 0.03)
-    """Weights with which records of an interval add cells to those at a distance of 1, 2 and 3."""
+    """Fractions. Before shares of the cells are normalised, an interval gets at least these fractions of the shares of
+    intervals at a distance of 1, 2 and 3."""
     cells_per_ratio: float = 0.15
     """Cells of a later pilot query per unit of the signal-to-noise ratio of all records, within `pilot_cells`."""
     pilot_cells: tuple[int, int] = (32, 256)
@@ -187,8 +188,8 @@ class Tuning:
     most_counted: float = 0.5
     """Share of the records that must lie between counted multiples before cells are chosen by a step."""
     some_counted: float = 0.2
-    """Share of the records between counted multiples that replaces `most_counted` before quantiles are reported as
-    multiples.
+    """Share of the records that must lie between counted multiples before quantiles are reported as multiples; for the
+    choice of cells, `most_counted` applies.
     """
     uncertain_share: float = 0.3
     """Share of the records between counted multiples that may, with noise, lie off all multiples."""
@@ -203,9 +204,10 @@ class Tuning:
     few_multiples: int = 20
     """Multiples of a step in an interval up to which all become edges, if the interval is cut at all."""
     singleton_target: float = 0.5
-    """Allocated cells from which numbers in an interval, or at its ends, may get separate cells."""
+    """Cells. Single numbers in an interval, or at its ends, may get separate cells if at least this many cells are
+    allocated to it."""
     least_cells: float = 1.5
-    """Allocated cells from which an interval is cut."""
+    """Cells. An interval is cut if at least this many cells are allocated to it."""
     even_ratio: float = 2.6
     """Ratio of two endpoints up to which an interval is cut into cells of equal width, else evenly on a log scale."""
     rounds_alone: int = 3
@@ -419,7 +421,8 @@ class PilotCounts:
 
     @property
     def _cumulative_counts(self) -> tuple[FloatArray, FloatArray, float]:
-        """Endpoints of the intervals of the finest query, records below each from the first on, and count noise."""
+        """The finest query in cumulative form: endpoints of its intervals, (intervals + 1,), the unbiased number of
+        records from the first endpoint up to each, and the noise standard deviation of the count of an interval."""
         bounds = self._finest_rounds[-1].interval_sums.levels[0].bounds(len(self.edges) + 1)[1:-1]
         counts, noise = _average_rounds(self._finest_rounds)
         return np.array(self.edges)[bounds - 1], np.append(0.0, np.cumsum(counts)), noise

@@ -450,7 +450,8 @@ class LeaderUpload:
         return bytes.fromhex(self._task.servers[party].hpke_key)
 
     def _fetch_config_ids(self, leader: Channel) -> None:
-        """Fetch the configuration ids of both servers; a server may have several keys after rotation."""
+        """Fetch the HPKE configurations of both servers, and store in `config_ids` the id of the key that the task
+        names at each: after a rotation a server has several keys."""
         helper = self._task.servers[1]
         with Channel.from_certificate(helper.url, helper.certificate, leader.timeout) as helper_channel:
             lists = [channel.get("/hpke_config") for channel in (leader, helper_channel)]

@@ -128,7 +128,7 @@ def login(server: Server) -> None:
 
 
 def datasets(asking: ProjectOption) -> None:
-    """The datasets on the server.
+    """List the datasets on the server, with their caps and columns.
 
     Example: dpcurves remote datasets
     """
@@ -143,7 +143,7 @@ def datasets(asking: ProjectOption) -> None:
 
 
 def releases(asking: ProjectOption) -> None:
-    """The releases to the project.
+    """List the releases to the project, with their losses.
 
     Example: dpcurves remote releases
     """

@@ -230,7 +230,7 @@ def _find_balance(visit: Visit, dataset: Dataset, projects: list[Project]) -> Ba
 
 
 LOG_LINES = 200
-"""Log entries per page."""
+"""Number of entries of the audit log on a page."""
 UNKNOWN = "unknown action; go back to the page and use one of its buttons"
 
 

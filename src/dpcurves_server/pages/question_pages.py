@@ -339,7 +339,7 @@ def _budget_message(question_plan: QuestionPlan) -> str:
 ARTIST = {"svg": "image/svg+xml", **MADE}
 """Media types of drawings. Stored pictures are as workers drew them."""
 MOST_RELEASES_ON_A_PICTURE = 6
-"""Releases per joint picture."""
+"""Largest number of releases in one picture that compares them."""
 NO_SYNTHETIC = "This dataset has no synthetic table yet."
 
 

@@ -174,7 +174,7 @@ async def _read_async(tuples: AsyncIterable[Given], take: Callable[[Given], obje
 
 
 LONGEST_LINE = 2**20
-"""Characters or bytes of a line; longer lines count as unreadable."""
+"""Largest length of a line, in characters or bytes; longer lines count as unreadable tuples."""
 
 
 class CsvLines:

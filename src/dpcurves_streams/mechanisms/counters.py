@@ -292,7 +292,7 @@ LONGEST_MEMORY = 32
 WORD_BITS = 64
 """Bits. Buffers and decays are multiples of ``2**-64``."""
 FRACTION_BITS = 192
-"""Bits of intermediate fractions."""
+"""Binary digits after the point of fractions in intermediate results."""
 ENDLESS_MEMORY = 2**36
 """Steps. Longest memory of a buffer of streams without a horizon: the error of totals grows as a logarithm until then.
 """

@@ -323,7 +323,7 @@ class PrefixCounts:
 
 
 MOST_CHECKED = 2**24
-"""Cells of a grid whose formula is checked at every edge; a finer grid has no formula."""
+"""Largest number of cells of a grid whose formula is checked at every edge; a finer grid gets no formula."""
 
 
 class Formula(NamedTuple):
