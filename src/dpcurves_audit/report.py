@@ -46,9 +46,9 @@ class Finding:
     """A finding of the extra checks.
 
     Attributes:
-        name: Its name.
-        message: A sentence.
-        is_flagged: Whether it contradicts the claim.
+        name: Name of the check, such as "reopened ledger".
+        message: A sentence that says what was observed.
+        is_flagged: True if the observation contradicts the claimed guarantee.
     """
 
     name: str

@@ -689,8 +689,8 @@ def run_target_checks(*, quick: bool = False) -> Iterator[tuple[str, list[Findin
 
 
 def confirm_findings(check: Callable[[], list[Finding]]) -> list[Finding]:
-    """Return the findings of `check`, without flagged ones that a second call of `check` does not flag: two calls of a
-    release may agree by chance."""
+    """Return the findings of `check`, without flagged ones whose name a second call of `check` does not return: two
+    calls of a release may agree by chance."""
     findings = check()
     confirmed = {finding.name for finding in check()} if any(finding.is_flagged for finding in findings) else set[str]()
     return [finding for finding in findings if not finding.is_flagged or finding.name in confirmed]
@@ -715,4 +715,4 @@ def check_reopened_ledger(pair: NeighbourPair, calls: int = 12) -> list[Finding]
 
 
 FRESH = "followed stream of totals", "report with public coins, handed in: epsilon 1"
-"""Faces beside the core whose fresh noise is looked at."""
+"""Names of targets outside of the core that are checked for fresh noise at each call."""

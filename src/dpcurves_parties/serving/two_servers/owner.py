@@ -65,7 +65,7 @@ def _post_batch(path: str, token: str, server: Channel, message: bytes) -> Uploa
 
 def _post_to_second(first_outcome: Future[UploadOutcome], post: Callable[[], UploadOutcome]) -> UploadOutcome:
     """Wait for the first server's outcome, then call `post`, which sends the batch to the second server. Return the
-    outcome at both: a report is new if it was new at either."""
+    outcome at both: the first server's number of reports, and the larger number of new ones."""
     outcome = first_outcome.result()
     return UploadOutcome(outcome.reports, max(outcome.new, post().new))
 
