@@ -607,8 +607,8 @@ class PostgresEngine(CheckablePostgres):
         return {int(rows): int(units) for rows, units in sized_rows}
 
     def sized_units(self, bound: BoundAxis, doublings: int) -> IntArray:
-        """SENSITIVE: return the exact number of units by size class and by the cell of one record, the unit's first in
-        the secret ranking.
+        """SENSITIVE: return exact counts of units, (size classes, slots): by number of rows in doubling classes,
+        and by the cell of one row, the unit's first in the secret ranking.
         """
         statement, one_row = Statement(), replace(self._unit, records=1)
         slot = sql.slot_sql(bound, 0, statement)

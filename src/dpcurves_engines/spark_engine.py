@@ -478,8 +478,9 @@ class SparkEngine(CheckableSpark):
         return dict(zip(columns["n"].tolist(), columns["count"].tolist(), strict=True))
 
     def sized_units(self, bound: BoundAxis, doublings: int) -> IntArray:
-        """SENSITIVE: return the exact number of units by size class and by the cell of one record. Raises
-        `InvalidArgument` for grids of many cells.
+        """SENSITIVE: return exact counts of units, (size classes, slots): by number of rows in doubling classes,
+        and by the cell of one row, the unit's first in the secret ranking. Raises `InvalidArgument` for grids of many
+        cells.
         """
         slot = spark_sql.slot_sql(bound, 0)
         if slot is None:

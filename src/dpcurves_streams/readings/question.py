@@ -43,7 +43,7 @@ class NoisyValues:
     """Unbiased numbers with noise of a known law.
 
     Attributes:
-        family: Family of the draws that the noise is a sum of.
+        family: Family (discrete Laplace or Gaussian) of the independent draws whose sum is the noise.
         values: The numbers, (keys,).
         deviations: Standard deviations of their noise: one for all, or (keys,).
     """
@@ -99,7 +99,7 @@ class NoisySums:
     """Sliding sums of independent noisy numbers.
 
     Args:
-        family: Family of the draws that the noise is a sum of.
+        family: Family (discrete Laplace or Gaussian) of the independent draws whose sum is the noise.
         deviations: Noise standard deviations of one number: one for all, or (keys,).
         width: Steps of a window.
         keys: Number of counts of a step.

@@ -721,8 +721,8 @@ class DuckEngine:
         return {int(rows): int(units) for rows, units in self._engine.connection.execute(query).fetchall()}
 
     def sized_units(self, bound: engines.BoundAxis, doublings: int) -> IntArray:
-        """SENSITIVE: return the exact number of units by size class and by the cell of one record, the unit's first in
-        the secret ranking.
+        """SENSITIVE: return exact counts of units, (size classes, slots): by number of rows in doubling classes,
+        and by the cell of one row, the unit's first in the secret ranking.
         """
         engine, source = self._engine.connection, self._source
         unit = find_column(self._unit.column, source.columns)
