@@ -317,6 +317,18 @@ def test_a_table_is_sorted_by_its_headings(visit: Visit) -> None:
     assert visit.wrong == []
 
 
+def test_a_table_wider_than_a_phone_shows_by_a_shadow_that_more_of_it_can_be_scrolled_to(visit: Visit) -> None:
+    visit.page.set_viewport_size({"width": 390, "height": 844})
+    visit.see("unknown/")
+    table = visit.page.locator(".md-typeset__scrollwrap").first
+    table.wait_for()
+    assert table.evaluate("wrap => wrap.scrollWidth > wrap.clientWidth")
+    attachments = "wrap => getComputedStyle(wrap).backgroundAttachment.split(', ')"
+    assert table.evaluate(attachments) == ["local", "local", "scroll", "scroll"]
+    no_ground = "rgba(0, 0, 0, 0)"  # a ground of the table would hide the shadows
+    assert table.locator("table").evaluate("table => getComputedStyle(table).backgroundColor") == no_ground
+
+
 def test_the_picture_of_shared_links_has_the_size_that_is_said(site: Path) -> None:
     with Image.open(site / "images" / "card.png") as card:
         sides = [re.search(rf'og:image:{side}" content="(\d+)"', HEAD) for side in ("width", "height")]

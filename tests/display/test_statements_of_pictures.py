@@ -112,6 +112,28 @@ def test_a_band_of_shares_is_wide_by_its_mean_width_and_counts_are_no_shares() -
     assert mean_band_width(Shade([0.0], [900.0], "intervals")) == 0
 
 
+@pytest.mark.parametrize("style", ["paper", "slides"])
+def test_a_test_or_counts_above_a_plot_stand_below_its_title_in_lines_of_their_own(style: str) -> None:
+    wards, codes = np.tile(["north", "south"], 200), np.repeat([0, 1], 200)
+    settings: Any = {"epsilon": 9, "adjacency": dp.REPLACE_ONE, "randomness": dp.Randomness.from_seed(2)}
+    table = dp.contingency(
+        wards, codes, row_categories=["north", "south"], column_categories=[0, 1], labels=("ward", "sex"), **settings
+    )
+    scores = dp.scores(codes, np.linspace(0, 1, 400), grid=dp.Grid(0, 1, cells=20), **settings)
+    expected = (
+        (table, "Records by ward and sex", "chi-squared "),
+        (scores.confusion(0.5), "Confusion matrix at 0.5", ""),
+    )
+    for result, title, test in expected:
+        axes = result.plot(style=style)
+        axes.figure.canvas.draw()
+        lines = axes.get_title().splitlines()
+        assert lines[0] == title
+        assert lines[1].startswith(test)
+        assert len(lines) >= 3
+        assert "..." not in axes.get_title()
+
+
 def test_differences_have_an_axis_of_their_own_with_a_line_at_no_difference() -> None:
     panels = [ForestPanel("difference", ["AUC"], [0.05], [0], 0.0), ForestPanel("AUC", ["a", "b"], [0.8, 0.75], [1, 2])]
     shade = Shade([0.04, 0.78, 0.7], [0.06, 0.82, 0.8], "95% interval for these records")

@@ -71,7 +71,7 @@ class Contingency(IntervalResult):
 
     KIND = "contingency"
     SUPPRESSIBLE_COLUMNS = ("count", "row_share", "column_share")
-    TITLE = "{rows.column} by {columns.column}"
+    TITLE = "Records by {rows.column} and {columns.column}"
     COLUMN_WORDS = display.describe_columns(
         count=("records", display.CellFormat.COUNT),
         row_share=("share of the row", display.CellFormat.SHARE),

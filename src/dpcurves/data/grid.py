@@ -259,7 +259,24 @@ class Grid:
                 raise IndexError
         except (ValueError, IndexError):
             raise InvalidArgument("grid", f"write {FORMS}, not {describe_value(text)}") from None
+        cls._require_ordered_text(text, lower, upper, cells)
         return cls(lower, upper, width=width) if cells is None else cls.from_spacing(spacing, lower, upper, cells=cells)
+
+    @staticmethod
+    def _require_ordered_text(text: str, lower: float, upper: float, cells: int | None) -> None:
+        """Refuse a grid text whose bounds are infinite or not increasing, or that has no cell, in the form of the text:
+        whoever types an option knows no Python."""
+        if not (isfinite(lower) and isfinite(upper)):
+            raise InvalidArgument("grid", f"write finite bounds, as in 0:100:1024, not {describe_value(text)}")
+        if lower == upper:
+            rule = "write a lower bound below the upper, as in 0:100:1024"
+            raise InvalidArgument("grid", f"{rule}, not {describe_value(text)}")
+        if lower > upper:
+            *spacing, first, second, size = text.split(":")
+            swapped = describe_value(":".join([*spacing, second, first, size]))
+            raise InvalidArgument("grid", f"write the lower bound first, {swapped}, not {describe_value(text)}")
+        if cells is not None and cells < 1:
+            raise InvalidArgument("grid", f"write at least 1 cell, as in 0:100:64, not {describe_value(text)}")
 
     def _initialize(  # noqa: PLR0917
         self, lower: float, upper: float, cells: int, spacing: Spacing, explicit: tuple[float, ...], outside: Outside

@@ -544,16 +544,21 @@ def _translate_text(text: Any, reader: Reader) -> None:
 
 
 def set_title(ax: Axes, title: str) -> Axes:
-    """Set the title of a plot that has none, or the common title of several plots."""
+    """Set the title of a plot, above the lines that it has, or the common title of several plots. Once set, a title
+    stays."""
     figure = ax.figure.get_figure(root=True)
-    titled = sum(bool(axes.get_title()) for axes in figure.axes) if figure is not None else 1
-    if figure is None or titled == 1 or not title:
+    panels = [panel for panel in figure.axes if panel.get_title()] if figure is not None else []
+    if figure is None or not title:
         return ax
     words, style = format_for(ax, title), cast("Any", {"size": scale_font_size(10)})
     if figure.legends:
         figure.legends[0].set_title(words, prop=style)
         figure.legends[0].get_title().set_parse_math(False)
-    elif titled:
+    elif len(panels) == 1:  # a panel of one group, or results of a test that would be read as the title
+        lines = panels[0].get_title()
+        if lines.splitlines()[0] != words:
+            panels[0].title.set_text(f"{words}\n{lines}")  # with the size and distance of its own lines
+    elif panels:
         figure.suptitle(words, fontsize=style["size"], parse_math=False)
     else:
         ax.set_title(words, fontsize=style["size"], pad=12 if ax.images else 6, parse_math=False)  # above a colour bar

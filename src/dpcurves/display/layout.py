@@ -59,7 +59,7 @@ class Tuning:
     most_columns: int = 3
     """Columns of a legend above a plot."""
     label_lines: int = 3
-    """Lines of a title or an axis label; longer ones are cut in the middle."""
+    """Lines of a title or an axis label, beside those written below it; longer ones are cut in the middle."""
     turned: float = 40.0
     """Degrees by which category names below an axis are turned if they would overlap."""
     turned_letters: int = 40
@@ -216,7 +216,10 @@ class FittedLayout(ConstrainedLayoutEngine):
             last, whole = self._whole_texts.get(text, ("", ""))
             if text.get_text() != last:
                 whole = text.get_text()
-            lines = fit_text(text, whole, room - margin, self._tuning.label_lines, renderer)
+            most_lines = self._tuning.label_lines + whole.count(
+                "\n"
+            )  # cutting would join lines that were written apart
+            lines = fit_text(text, whole, room - margin, most_lines, renderer)
             changed |= lines != text.get_text()
             text.set_text(lines)
             self._whole_texts[text] = lines, whole
