@@ -142,9 +142,9 @@ class Reading(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """Tell whether all endpoints hold, or whether a test accepts."""
+        """Tell whether all endpoints hold, or whether a test does not reject, for it accepts or has no p-value."""
         if self.whom in TESTED:
-            return bool(self.value > 1 - LEVEL)
+            return not self.value <= 1 - LEVEL
         slack = CLOSE * np.maximum(1.0, np.abs(self.truth))
         return bool(np.all((self.lower <= self.truth + slack) & (self.truth <= self.upper + slack)))
 
@@ -692,7 +692,7 @@ def row_of(readings: list[Reading], setting: Any) -> Row:
 
 def share_of_exact(readings: list[Reading]) -> float:
     """How often the exact test accepts at the same level."""
-    return float(np.mean([reading.truth > 1 - LEVEL for reading in readings]))
+    return float(np.mean([not reading.truth <= 1 - LEVEL for reading in readings]))
 
 
 def read_release(families: tuple[str, ...], release: Release) -> list[Reading]:

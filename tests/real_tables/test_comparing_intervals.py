@@ -136,6 +136,13 @@ def test_a_row_fails_by_two_standard_errors(held: int, ratio: float, verdict: st
     assert Row("any", "records", comparing.design()[0], held, 100, ratio, 0.0).verdict == verdict
 
 
+def test_a_test_that_has_no_p_value_does_not_reject() -> None:
+    """Of 300 records with a small arm, a fifth of the log-rank tests say that nothing is known."""
+    for p_value, holds in ((float("nan"), True), (0.2, True), (0.05, False)):
+        numbers = map(np.asarray, (p_value, 0.0, 1.0, 0.5))
+        assert comparing.Reading("a test", comparing.ALIKE, *numbers).holds is holds
+
+
 def test_each_function_that_writes_a_note_has_a_row() -> None:
     sites = alarms_of_notes.SITES
     assert alarms_of_notes.note_sites() == set(sites)
