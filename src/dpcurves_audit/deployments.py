@@ -159,6 +159,9 @@ def _list_stream_targets() -> Iterator[AuditTarget]:
     for name, mechanism, query, losses in streams:
         for loss in losses:
             yield AuditTarget(f"{name}: {loss}", StreamSampler(name, mechanism, query, loss), family, loss, "mechanism")
+    weighted = StreamSampler("stream, weighted totals", mechanisms.PIdentityCounter(), TickQuery(states, 32), ONE)
+    steps = families.streams(32, adjacency=ADD_REMOVE)  # the shortest stream that has a stored strategy
+    yield AuditTarget(f"{weighted.name}: {ONE}", weighted, steps, ONE, "mechanism")
     name, reasons = "stream, each step and what is not counted", len(TUPLE_REASONS)
     for loss in (ONE, HALF_RHO):
         sampler = StreamSampler(name, mechanisms.WithUncountedTotals(mechanisms.Perturber()), ticks, loss, reasons)
