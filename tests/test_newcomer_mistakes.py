@@ -147,7 +147,7 @@ def test_a_study_has_words_for_its_readers_and_asks_the_same() -> None:
         (_, mean), (_, counts) = told.ask(session)
     assert list(mean) == ["Women", "M"]
     assert (mean.column, mean["Women"].label) == ("Sex", "Age in years")
-    assert counts._title() == "Sex by class"
+    assert counts._title() == "Records by Sex and class"
     assert counts.rows.values == ("Women", "M")
     assert mean.privacy.source.startswith("Ages, version 2 (release ")
     assert type(mean).from_json(mean.to_json()).to_json() == mean.to_json()

@@ -19,8 +19,8 @@ from dpcurves.privacy import PrivacyLoss
 
 KEY = bytes(range(32))
 COLUMNS = [(table.name, column.name) for table in METADATA.sorted_tables for column in table.columns]
-ENTRIES = 20
-KINDS = "accounts", "grants", "answers", "notes", "allowances", "payments", "events"
+ENTRIES = 21
+KINDS = "accounts", "grants", "answers", "notes", "allowances", "payments", "events", "views"
 TABLES = tuple(f"dpcurves_{kind}" for kind in KINDS)
 
 
@@ -33,7 +33,8 @@ def path(made: Path, tmp_path: Path) -> Path:
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory, flights: Account, patients: Account) -> Path:
     """A ledger of two accounts, four grants and answers, rows 1 to 10, notes, rows 11 to 13, ticks, rows 14 and 15,
-    two allowances, rows 16 and 17, a grant and its payment, rows 18 and 19, and what somebody did, row 20.
+    two allowances, rows 16 and 17, a grant and its payment, rows 18 and 19, what somebody did, row 20, and a view,
+    row 21.
     """
     path = tmp_path_factory.mktemp("made") / "budget.db"
     ledger = Ledger.open(f"sqlite:///{path}", KEY)
@@ -55,6 +56,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, flights: Account, patients: A
     paid = PrivacyLoss.zcdp("0.01")
     ledger.charge_for(Member("delays", "ann"), "patients", paid, purpose="a CDF 4", binding="4" * 64, units=7)
     ledger.record_event(Event("ann", "asked", "a CDF 4", "patients"), lambda _: None)
+    ledger.change_view("flights", lambda _: ("late", "delay > 0"))
     return path
 
 

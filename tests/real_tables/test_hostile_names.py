@@ -107,6 +107,7 @@ def results() -> dict[str, Any]:
     readings = "precision_recall", "cumulative_gain", "decision_curve", "calibration"
     found |= {name: getattr(scores, name)() for name in readings}
     found |= {"confusion": scores.confusion(0.5), "bins": cdf.histogram(2), "ranking": dp.ranking(counts)}
+    found["weighted bins"] = found["WeightedCdfQuestion"].histogram(2)
     found["quantiles against"] = curves[LABELS[0]].quantile_quantile(curves[LABELS[1]], [0.25, 0.5])
     found["drift"] = dp.drift(cdf, {LABELS[0]: cdf, LABELS[1]: cdf})
     found["consistent"] = dp.consistent({"parts": counts, LABELS[0]: found["CountQuestion"]})

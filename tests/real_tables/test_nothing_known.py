@@ -32,7 +32,8 @@ CHOSEN = [
 ]  # fmt: skip
 WITHOUT_RANGE = {
     "BarChart",
-    "Histogram", "Summary", "WeightedSummary", "Contingency", "HosmerLemeshow", "Bins", "Consistent", "Verification",
+    "Histogram", "Summary", "WeightedSummary", "Contingency", "HosmerLemeshow", "Bins", "WeightedBins",
+    "Consistent", "Verification",
     "CompetingRisks", "CountedNumbers", "Scores", "Confusion", "SurvivalNumbers", "Drift", "ReleasedResult",
     "IntervalResult",
     "CompositeResult", "ClassTableResult", "BandedTableResult", "GroupIntervalResult", "Ranking", "ByCategory",
