@@ -37,6 +37,13 @@ def executable() -> str | None:
     return str(inside) if inside is not None and inside.exists() else shutil.which("redis-server")
 
 
+def is_answering(url: str) -> bool:
+    try:
+        return bool(redis.Redis.from_url(url).ping())
+    except redis.exceptions.ConnectionError:
+        return False
+
+
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     """The URL of a server that lives as long as these tests."""
@@ -47,7 +54,7 @@ def server() -> Iterator[str]:
     options = ["--port", "0", "--unixsocket", str(folder / "s"), "--save", "", "--dir", str(folder)]
     with subprocess.Popen([program, *options], stdout=subprocess.DEVNULL) as running:
         end = time.monotonic() + 60
-        while not (folder / "s").exists():
+        while not is_answering(f"unix://{folder}/s"):  # the socket exists before the server listens
             assert time.monotonic() < end, "the server does not come up"
             time.sleep(0.02)
         yield f"unix://{folder}/s"
