@@ -352,7 +352,7 @@ SEARCHES = {
     "standard deviation": "api/means-and-variances/",
     "confusion matrix": "api/all-that-a-score-tells/",
     "chi-squared test": "api/contingency-tables-and-the-chi-squared-test/",
-    "heat map": "api/histograms-and-bar-charts/",
+    "heat map": "choose/",
     "postgres": "postgres/",
     "spark": "spark/",
     "two servers": "two_servers/",
