@@ -137,7 +137,7 @@ def test_a_row_fails_by_two_standard_errors(held: int, ratio: float, verdict: st
 
 
 def test_a_test_that_has_no_p_value_does_not_reject() -> None:
-    """Of 300 records with a small arm, a fifth of the log-rank tests say that nothing is known."""
+    """A log-rank test of 300 records with a small arm says in a fifth of the releases that nothing is known."""
     for p_value, holds in ((float("nan"), True), (0.2, True), (0.05, False)):
         numbers = map(np.asarray, (p_value, 0.0, 1.0, 0.5))
         assert comparing.Reading("a test", comparing.ALIKE, *numbers).holds is holds
