@@ -795,7 +795,8 @@ def to_page(stored: Mapping[str, Any], before: str) -> str:
         f"`python benchmarks/comparing_readings.py` at level {LEVEL}, epsilon {EPSILON}: {releases} releases "
         f"of each of 40 settings, commit {', '.join(commits)}. Effects are 0.4 and 2.5, arms 20/80 and 50/50, "
         "follow-up ends inside the grid and at its end, values are declared, tied and smooth. Each cell: share that "
-        "held / width over error; of tests the share that accepts at 0.1 / that of the exact test. The last columns "
+        "held / width over error; of tests the share that does not reject at 0.1 / that of the exact test. The last "
+        "columns "
         "count settings that fail: low is a share below 0.86, wide one above 0.95 where the width exceeds 1.3 times "
         "the error, both by more than two standard errors. Where values are not declared, the order of events inside "
         "cells is open: that is wide.",
