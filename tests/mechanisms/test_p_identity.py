@@ -18,7 +18,6 @@ from dpcurves.conversation import UnsupportedQuery
 from dpcurves.laws import Family, Noise
 from dpcurves.laws.p_identity import (
     LEAST_CELLS,
-    TABLES_HASH,
     WEIGHT_BITS,
     PIdentityStrategy,
     find_p_identity_strategy,
@@ -34,6 +33,8 @@ from dpcurves_streams.queries import TickQuery
 
 ONE, PURE = AddRemove(EACH_RECORD), PrivacyLoss.pure(1)
 LONE = Noise(Family.LAPLACE, Fraction(10**6))
+TABLES_HASH = "d9bc51a1356a465dae73959774ec24b469defc9b796dd535c0178fa90f1353ea"
+"""SHA-256 of the file of stored strategies: streams that have begun need the same ones."""
 
 
 def strategy_for(cells: int) -> PIdentityStrategy:

@@ -25,8 +25,6 @@ GAIN_BITS = 40
 """Bits. Weights of residuals in estimates are multiples of ``2**-40``, before they are summed over cells."""
 LEAST_CELLS = 32
 """Cells. Fewest cells for which a stored strategy is stretched; a flat histogram is nearly as good for fewer."""
-TABLES_HASH = "d9bc51a1356a465dae73959774ec24b469defc9b796dd535c0178fa90f1353ea"
-"""SHA-256 of the file of stored strategies, in hexadecimal."""
 
 Integers = NDArray[np.object_]
 """Python integers, which cannot overflow."""
