@@ -56,7 +56,7 @@ LAWS: dict[str, Any] = {
 @pytest.mark.reproduction
 @pytest.mark.parametrize("law", LAWS)
 def test_weighted_bins_hold_all_shares_at_once_and_no_oftener(law: str) -> None:
-    """Of 240 releases at level 0.9, for these records and the population: within 3 standard errors of 0.02."""
+    """Intervals of 240 releases hold in 0.9 within 3 standard errors of 0.02, for these records and the population."""
     edges, releases, held = np.linspace(0, 100, 9), 240, np.zeros(2)
 
     def sample(seed: int, size: int) -> tuple[Any, Any]:
