@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from importlib import import_module
 from importlib.util import find_spec, resolve_name
 from pathlib import Path
@@ -24,13 +26,20 @@ def test_every_anchor_occurs_once_in_todays_code(exercise: Exercise) -> None:
     assert sorted(texts) == exercise.edited_files
     for file, text in texts.items():
         if file.endswith(".py"):
-            compile(text, file, "exec")
+            assert find_undefined_names(text) == ""
+
+
+def find_undefined_names(text: str) -> str:
+    """The lint's lines about names that a module uses and nowhere defines, and about text that is no Python."""
+    command = [sys.executable, "-m", "ruff", "check", "--isolated", "--quiet", "--select", "F821", "-"]
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=False).stdout
 
 
 @pytest.mark.parametrize("exercise", EXERCISES.values(), ids=list(EXERCISES))
 def test_what_its_new_files_import_exists(exercise: Exercise) -> None:
     added = {name.removesuffix(".py").replace("/", ".") for name in exercise.new_files}
     for name in (name for name in exercise.new_files if name.endswith(".py")):
+        assert find_undefined_names((exercise.folder / name).read_text(encoding="utf-8")) == ""
         package = name.removesuffix(".py").replace("/", ".").rpartition(".")[0]
         for node in ast.walk(ast.parse((exercise.folder / name).read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom):

@@ -44,7 +44,7 @@ def round_up(probability: Fraction) -> int:
 
 
 def sample_bernoulli(parts: int, size: int, randomness: Randomness) -> BoolArray:
-    """Draw independent bits that are true with probability exactly ``parts / WHOLE``.
+    """Draw independent bits that are true with probability exactly ``parts / ONE_PROBABILITY``.
 
     A uniform integer of 64 bits is compared with `parts`. Its first eight bits decide unless they equal the first eight
     bits of `parts`; only then are the others drawn.
@@ -59,15 +59,15 @@ def sample_bernoulli(parts: int, size: int, randomness: Randomness) -> BoolArray
 
 
 def count_binary_places(parts: int) -> int:
-    """Return the number of binary digits of the probability ``parts / WHOLE``: 64 minus the trailing zeros; 0 for
-    probability 0.
+    """Return the number of binary digits of the probability ``parts / ONE_PROBABILITY``: 64 minus the trailing zeros;
+    0 for probability 0.
     """
     return PROBABILITY_BITS - ((parts & -parts).bit_length() - 1) if parts else 0
 
 
 def sample_bernoulli_rows(parts: int, size: int, octets: int, randomness: Randomness) -> Octets:
-    """Draw independent bits that are 1 with probability exactly ``parts / WHOLE``, packed eight to a byte, ``(size,
-    octets)``.
+    """Draw independent bits that are 1 with probability exactly ``parts / ONE_PROBABILITY``, packed eight to a byte,
+    ``(size, octets)``.
     """
     draw = _sample_by_places if count_binary_places(parts) <= FEW_BITS else _sample_by_octets
     return draw(parts, size * octets, randomness).reshape(size, octets)
@@ -133,7 +133,7 @@ class _OctetTable(NamedTuple):
 
 @lru_cache(maxsize=64)  # a pure function of public facts
 def _make_octet_table(numerator: int) -> _OctetTable:
-    """Return the table for probability ``numerator / WHOLE``, cached."""
+    """Return the table for probability ``numerator / ONE_PROBABILITY``, cached."""
     probabilities = [
         numerator**ones * (ONE_PROBABILITY - numerator) ** (_DRAWS_PER_LOOKUP - ones)
         for ones in map(int.bit_count, range(2**_DRAWS_PER_LOOKUP))
