@@ -42,12 +42,12 @@ from dpcurves_parties.serving.two_servers.owner import Contribution, close_task,
 
 OUT = OUTPUTS / "pairs"
 HOST = "127.0.0.1"
-PEOPLE, EPSILON = choose(2000, 100), Fraction(2)
+PEOPLE, EPSILON = choose(2000, 30), Fraction(2)
 KERNEL = KENDALL.with_columns(rooms=Unsigned(3), cleanliness=Unsigned(3))
 COLUMNS = tuple(KERNEL.form.columns)
 ROLES = {Role.OWNER: PEOPLE, Role.ANALYST: 1, Role.COORDINATOR: 1}
 SYSTEM = Randomness.from_system()
-BY_COMMAND, AT_ONCE, LOST = (0, 1), 8, 50
+BY_COMMAND, AT_ONCE, LOST = (0, 1), 8, choose(50, 10)
 STEPS = 5
 """Rounds of visits: a pair has four steps, and in each round every person takes at least one."""
 
