@@ -10,7 +10,10 @@ STARTED := click rich numpy scipy sqlalchemy narwhals cryptography matplotlib pa
 	sklearn joblib polars psycopg redis sqlglot pydantic fastapi starlette uvicorn anyio httptools python_multipart \
 	prometheus_client authlib joserfc argon2 requests urllib3 httpx2 pyhpke Cryptodome dp_accounting opentelemetry \
 	playwright markdown_it mdurl pygments yaml dateutil attr absl jsonschema referencing fastjsonschema \
-	charset_normalizer cffi psutil
+	charset_normalizer cffi psutil pyparsing mpl_toolkits packaging fontTools cycler lazy_loader threadpoolctl.py \
+	typing_extensions.py typing_inspection annotated_types pydantic_core platformdirs sortedcontainers iniconfig \
+	distributed dask fsspec toolz zict tblib cloudpickle msgpack idna pymdownx mkdocs_autorefs mkdocs_get_deps \
+	babel pathspec markupsafe more_itertools pycparser
 WANTED  := --constraint constraints.txt --editable '.[all]' --group dev
 # numba, BLAS and DuckDB take all cores as they are; pytest shares them between four workers, for some wait.
 PYTEST  := $(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder -m "not reproduction"
@@ -257,5 +260,5 @@ $(READY): pyproject.toml setup.py constraints.txt
 	@UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip install --quiet --python $(BIN)/python $(WANTED) || \
 		{ $(BIN)/python -m pip install --quiet 'pip>=25.1' && $(BIN)/python -m pip install --quiet $(WANTED); }
 	@# Compiled now, so that commands and kernels answer at once where Python may write no byte code later.
-	@$(BIN)/python -m compileall -q -j 0 -x '/site-packages/.*/tests?/' src tests docs papers/baselines $(patsubst %,.venv/lib/python3*/site-packages/%,$(STARTED))
+	@$(BIN)/python -m compileall -q -j 0 -x '/site-packages/.*/tests?/' src tests docs demo papers publish $(patsubst %,.venv/lib/python3*/site-packages/%,$(STARTED))
 	@touch $@

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 from size import OUT as OUTPUTS
+from size import choose
 from sqlalchemy import select
 
 import dpcurves as dp
@@ -48,10 +49,12 @@ from dpcurves_sites.trust import SecureSum
 
 OUT = OUTPUTS / "sites"
 PATIENCE = 120
-AIRLINES = ("UA", "B6", "EV", "DL", "AA")
+AIRLINES = choose(("UA", "B6", "EV", "DL", "AA"), ("UA", "B6", "EV"))
+NUMBER = choose("five", "three")
+"""Number of airlines, and of hospitals, in words."""
 AIRCRAFT = Unit("tailnum", 20)
-HOSPITALS = tuple(f"hospital {letter}" for letter in "ABCDE")
-MODEL = SecureSum(sites=5, collusion_threshold=1)
+HOSPITALS = tuple(f"hospital {letter}" for letter in "ABCDE"[: len(AIRLINES)])
+MODEL = SecureSum(sites=len(AIRLINES), collusion_threshold=1)
 LOSSES = {"cdf": "1.2", "quantiles": "0.6", "roc": "1", "calibration": "1"}
 ASKED_OF_AIRLINES: dict[str, Any] = {
     name: question for name, question in (DELAY_QUESTIONS | MODEL_QUESTIONS).items() if name in LOSSES
@@ -86,14 +89,14 @@ def main() -> None:
             tables = flights_of_airlines()
         budget = dp.PrivacyLoss.pure(4)
         airlines = stack.enter_context(running(Sites("airlines", tables, AIRCRAFT, budget)))
-        with console.status("five airlines and a coordinator come up"):
+        with console.status(f"{NUMBER} airlines and a coordinator come up"):
             airlines.wait_for_all()
-        console.print(f"Five airlines have signed one task: {MODEL}")
+        console.print(f"{NUMBER.capitalize()} airlines have signed one task: {MODEL}")
         found = asked_of_airlines(console, airlines)
         compare_flights(console, found, pd.concat(tables.values()))
         search(console, airlines, ASKED_OF_AIRLINES["cdf"], LOSSES["cdf"])
         if hospitals is not None and cohort is not None:
-            with console.status("five hospitals answer"), hospitals.analyst() as analyst:
+            with console.status(f"{NUMBER} hospitals answer"), hospitals.analyst() as analyst:
                 hospitals.wait_for_all()
                 arms = analyst.ask(SURVIVAL, dp.PrivacyLoss.pure(1), "survival")
             compare_survival(console, arms, cohort)
@@ -142,7 +145,7 @@ def cohort_of_hospitals() -> pd.DataFrame | None:
 
 @dataclass
 class Sites:
-    """Five sites and their coordinator, each a process with its own folder."""
+    """Sites and their coordinator, each a process with its own folder."""
 
     name: str
     tables: Mapping[str, pd.DataFrame]
@@ -286,7 +289,7 @@ def asked_of_airlines(console: Console, airlines: Sites) -> dict[str, Any]:
                 airlines.kill(KILLED)
                 console.print(f"{AIRLINES[KILLED]} was killed after its first turn, by SIGKILL; it is started again")
                 airlines.start(KILLED)
-            with console.status(f"five airlines answer: {question}"):
+            with console.status(f"{NUMBER} airlines answer: {question}"):
                 found[name] = coming.result()
             console.print(f"{name}: {time.monotonic() - start:.1f} s")
     table = Table("airline", "flights", "spent", "charges", title="Ledgers of the airlines", title_justify="left")
@@ -303,7 +306,7 @@ def pure(epsilon: str) -> dp.PrivacyLoss:
 
 
 def compare_flights(console: Console, found: dict[str, Any], records: pd.DataFrame) -> None:
-    """Compare with a curator who has the flights of all five airlines, at the same price."""
+    """Compare with a curator who has the flights of all airlines, at the same price."""
     for name, curve in found.items():
         (OUT / f"{name}.json").write_text(curve.to_json(), encoding="utf-8")
     with dp.Session(
@@ -311,7 +314,7 @@ def compare_flights(console: Console, found: dict[str, Any], records: pd.DataFra
     ) as session:
         curator = {name: session.ask(each, pure(LOSSES[name])) for name, each in ASKED_OF_AIRLINES.items()}
     draw_flights(found, curator)
-    for who, curves in (("five airlines", found), ("one curator", curator)):
+    for who, curves in ((f"{NUMBER} airlines", found), ("one curator", curator)):
         quartiles = ", ".join(f"{x:.0f}" for x in curves["quantiles"].x)
         late, area = 1 - curves["cdf"].cdf(LATE), curves["roc"]
         low, high = area.auc_interval(0.95)
@@ -354,7 +357,7 @@ def compare_survival(console: Console, arms: Any, cohort: pd.DataFrame) -> None:
         axes.plot(curator[value].x, curator[value].y, drawstyle="steps-post", **named)
     axes.legend()
     display.save_figure(axes, OUT / "survival.png")
-    for who, both in (("five hospitals", arms), ("one curator", curator)):
+    for who, both in ((f"{NUMBER} hospitals", arms), ("one curator", curator)):
         test = dp.log_rank_test(*(both[value] for value in CHAINS.values))
         ten = ", ".join(
             f"{np.interp(10, both[value].x, both[value].y):.1%} of those with {value} chains" for value in CHAINS.values
