@@ -25,6 +25,7 @@ from dpcurves.ledger import Allotment, QuestionBudget
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.session import ask_with_budget
 from dpcurves_parties.serving.channel import ANSWER_SECONDS, IMPOSTOR, Channel
+from dpcurves_parties.serving.messages import parse_object
 from dpcurves_parties.serving.task_document import Ticket
 
 from .relay import unpack_messages
@@ -447,7 +448,6 @@ def fetch_status(task: FederationTask) -> Mapping[str, Any]:
     """
     channel = Channel.from_certificate(task.coordinator.url, task.coordinator.certificate)
     try:
-        status: Mapping[str, Any] = json.loads(channel.get(f"/tasks/{task.hash}"))
+        return parse_object(channel.get(f"/tasks/{task.hash}"), "coordinator")
     finally:
         channel.close()
-    return status

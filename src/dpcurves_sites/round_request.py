@@ -9,7 +9,7 @@ from typing import Any
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from dpcurves.arguments import ProtocolError
+from dpcurves.arguments import ArgumentError, ProtocolError
 from dpcurves.codec import STORED
 from dpcurves.conversation import Plan, Release, Step
 from dpcurves.curves.question_json import question_from_json, question_to_json
@@ -76,7 +76,9 @@ class RoundRequest:
             raise ProtocolError(
                 "question", "the signature is invalid; ask again with the analyst's own key", 403
             ) from None
-        except (KeyError, TypeError, json.JSONDecodeError):
+        except ArgumentError:
+            raise
+        except (ValueError, LookupError, TypeError, OverflowError, RecursionError):
             raise ProtocolError(
                 "question", "the message is not a valid request; use the same version of dpcurves on all machines"
             ) from None

@@ -169,7 +169,12 @@ def test_a_start_after_a_kill_between_key_and_ledger_goes_on_and_a_charged_ledge
     monkeypatch.setattr(sqlite, "MISSING_SECONDS", 0)
     url, killed = f"sqlite:///{tmp_path}/budget.db", sqlite.FileStorage(f"{tmp_path}/budget.db")
     write_key(tmp_path / "budget.db.key", f"{killed._digits}\n{UNUSED}")
+    steps: list[str] = []
+    flush, link = sqlite.flush_names, sqlite.link_draft
+    monkeypatch.setattr(sqlite, "flush_names", lambda folder: (steps.append("flush"), flush(folder)))
+    monkeypatch.setattr(sqlite, "link_draft", lambda *paths: (steps.append("name"), link(*paths))[1])
     killed.create(killed.key())  # goes on under the key; killed again before it opens the ledger
+    assert steps == ["flush", "name"]  # else a loss of power could take the key's name and leave the ledger's
     assert is_key_unused(tmp_path / "budget.db.key")
     Ledger.open(url, bytes.fromhex(killed._digits)).create(flights)  # also with a key from elsewhere
     assert not is_key_unused(tmp_path / "budget.db.key")

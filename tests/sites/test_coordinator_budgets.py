@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+from dpcurves.arguments import ProtocolError
 from dpcurves.curves import CdfQuestion
 from dpcurves.data import Grid
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from dpcurves_parties.serving.identity import Identity
+from dpcurves_parties.serving.messages import parse_object, parse_refusal
 from dpcurves_parties.serving.task_document import Role, Ticket
 from dpcurves_sites import relay
 from dpcurves_sites.relay import LARGEST_WITHOUT_VECTOR, MOST_POLLS, MessageBoard, create_app
@@ -100,6 +103,19 @@ def test_polls_wait_without_a_thread_and_a_ticket_has_a_few(board: Board, monkey
         assert threading.active_count() <= threads + 8  # those of the event loop, not one for each of 124 polls
 
     asyncio.run(ask())
+
+
+@pytest.mark.parametrize("text", [
+    b"", b"\xff", b"[" * 10**5, b"[]", b"7", b'{"analyst": "x"}', b'{"analyst": 7}', b'{"analyst": "00"}',
+    b'{"analyst": "00", "task": 1}',
+])  # fmt: skip
+def test_a_message_that_is_no_request_is_refused_in_one_line(board: Board, text: bytes) -> None:
+    """Anybody with a ticket may post it, and sites must not take it for an error of their own."""
+    with pytest.raises(ProtocolError, match="^question: the (message|author) is not .*; (use|ask)"):
+        RoundRequest.from_signed_bytes(bytes(64) + text, board.task)
+    with suppress(ProtocolError):
+        assert parse_object(text, "analyst").keys() <= {"analyst", "task"}
+    assert parse_refusal(text, "none") == "none"
 
 
 def test_sizes_of_messages_follow_from_the_plan(board: Board) -> None:

@@ -67,10 +67,14 @@ def link_draft(draft: Path, path: Path) -> bool:
     except FileExistsError:
         return False
     finally:
-        if os.name == "posix":
-            # Flush the folder, too: without the file's name, a power failure would lose the spent amounts.
-            _sync(path.parent, os.O_RDONLY)
+        flush_names(path.parent)  # without the file's name, a power failure would lose the spent amounts
     return True
+
+
+def flush_names(folder: Path) -> None:
+    """Flush the names of a folder to disk, as far as the system can: a loss of power keeps them afterwards."""
+    if os.name == "posix":
+        _sync(folder, os.O_RDONLY)
 
 
 def _sync(path: Path, mode: int) -> None:
@@ -236,8 +240,7 @@ def mark_key_used(path: Path) -> None:
             draft.write_text(digits + "\n")
             _sync(draft, os.O_RDWR)
             os.replace(draft, path)
-        if os.name == "posix":
-            _sync(path.parent, os.O_RDONLY)
+        flush_names(path.parent)
     except OSError as error:
         raise InvalidArgument(
             "key",

@@ -20,7 +20,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from ..arguments import InvalidArgument
 from . import chain
-from .chain import link_draft, write_key
+from .chain import flush_names, link_draft, write_key
 
 # FIFO lock of the writers of an SQLite file.
 #
@@ -230,6 +230,10 @@ class FileStorage:
                 write_key(self._key_path, f"{self._digits}\n{chain.UNUSED}")
                 key = chain.read_key(self._key_path)
                 self.require_not_lost()  # another process may have named a key meanwhile
+            elif not self.exists() and os.path.lexists(self._key_path):
+                # The process that named this key may have been killed before it flushed the name. A loss of power that
+                # keeps the ledger's name and takes the key's would leave a ledger that nobody can open.
+                flush_names(self._path.parent)
             if not self.exists():
                 with chain.write_draft(self._path, lambda draft: self._fill_draft(draft, key)) as draft:
                     link_draft(draft, self._path)

@@ -47,7 +47,7 @@ def parse_object(message: bytes, who: str) -> Mapping[str, Any]:
     """
     try:
         stored = json.loads(message)
-    except ValueError:
+    except (ValueError, RecursionError):
         stored = None
     if not isinstance(stored, dict):
         raise ProtocolError(
@@ -60,7 +60,7 @@ def parse_refusal(message: bytes, default: str) -> str:
     """Return the text of the field `error` in another machine's refusal; `default` if the message has none."""
     try:
         error_line = json.loads(message)["error"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, LookupError, TypeError, RecursionError):
         error_line = None
     return error_line if isinstance(error_line, str) else default
 

@@ -115,7 +115,7 @@ def _parse_answer_share(party: int, message: bytes, numbers: Sequence[int]) -> A
         fits = type(facts["reports"]) is int and facts["reports"] > 0 and type(facts["dropped"]) is int
         hashes = tuple(facts["commitments"]), tuple(facts.get("bound", ()))
         answer = Answer(tuple(numbers), facts["set"], facts["reports"], facts["dropped"], *hashes)
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         fits = False
     if not fits or any(
         type(name) is not str for name in (answer.report_set, *answer.commitments, *answer.noise_hashes)
@@ -229,7 +229,7 @@ class Envelope:
         try:
             facts = json.loads(plaintext)
             nonce, token = facts["nonce"], facts["token"]
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             nonce = token = None
         if not isinstance(nonce, str) or not isinstance(token, str):
             raise ProtocolError("question", f"the letter to server {party} {UNLIKE}")
