@@ -94,7 +94,8 @@ unit: $(READY)
 simulate: $(READY)
 	$(BIN)/python -m dpcurves_sim.cli --schedules $(or $(SCHEDULES),2000) --first $(or $(FIRST),0) --workers $$(nproc) $(LINES)
 
-# Every page of the site in Chromium, read by axe in light and dark, wide and narrow: half an hour of one core.
+# Every page of the site in Chromium, read by axe in light and dark, wide and narrow, each with its verdict as it is read:
+# a quarter of an hour of two cores.
 site-check: docs
 	$(BIN)/python docs/blocks.py
 	DPCURVES_SITE_MODES=all $(BIN)/pytest -o faulthandler_timeout=0 -s -rs tests/test_site.py tests/test_zensical.py

@@ -10,12 +10,16 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache, partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from statistics import median
 from threading import Thread
-from typing import Any
+from time import perf_counter
+from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 from zlib import crc32
 
@@ -35,18 +39,23 @@ SITE = ROOT / "site"
 HEAD = (ROOT / "docs" / "theme" / "main.html").read_text(encoding="utf-8")
 SOURCES = "docs", "src", "examples", "mkdocs.yml"
 MODES_ASKED = os.environ.get("DPCURVES_SITE_MODES", "")
-"""`all` or `one`: axe reads every page in all modes, as in `make site-check`, or in the one that its name falls to."""
+"""`all` or `one`: axe reads every page in all modes, as in `make site-check`, or in the mode that its name falls to."""
 KINDS = (
     "", "404.html", "differential_privacy/", "epsilon/", "law/", "people_ask/", "first_curve/", "budgets/", "experts/",
     "choose/", "dial/", "tutorial/", "promise/", "judging/",
     "one_number/", "trust_models/",
     "examples/", "examples/roc_curve/", "api/", "api/roc-curves-and-auc/", "commands/", "commands/ledger/",
 )  # fmt: skip
-"""Pages that are read by axe each time: one of each kind. All others differ from them in words."""
+"""Pages that axe reads whole in all modes: one of each kind. On all others it reads the article alone."""
+SHELL = ".md-header", ".md-tabs", ".md-sidebar", ".md-footer", ".md-search"
+"""Parts around the article, which are alike on all pages: half of what axe reads."""
 RUN_AXE = (
-    "() => axe.run({resultTypes: ['violations']})"
-    ".then(found => found.violations.map(each => each.id + ' ' + each.nodes[0].html))"
+    "([exclude, rules]) => axe.run({include: [['html']], exclude: exclude.map(part => [part])},"
+    " {resultTypes: ['violations'], rules})"
+    ".then(results => results.violations.map(violation => violation.id + ' ' + violation.nodes[0].html))"
 )
+COLOUR_RULES = "color-contrast", "link-in-text-block"
+"""Rules of axe that depend on the scheme, and in an article not on the width; no other rule depends on the scheme."""
 WIDTH, NARROW = 1200, 360
 MODES = tuple((scheme, width) for scheme in ("light", "dark") for width in (WIDTH, NARROW))
 A4 = 794
@@ -93,7 +102,10 @@ class Visit:
         self.site, self.url = site, url
         self.asked: list[Any] = []
         self.wrong: list[str] = []
-        self.page = browser.new_context().new_page()
+        context = browser.new_context()
+        context.add_init_script(path=axe.AXE_FILE_PATH)
+        self.page = context.new_page()
+        self.page.set_default_timeout(300_000)
         self.page.on("request", lambda asked: self.asked.append(asked))  # noqa: PLW0108 - a method has no place for a mark
         self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
         self.page.on("console", lambda told: self.wrong.append(told.text) if told.type == "error" else None)
@@ -103,10 +115,13 @@ class Visit:
         self.wrong.clear()
         self.page.goto(f"{self.url}/{place}")
 
-    def read_by_axe(self) -> list[str]:
-        if not self.page.evaluate("typeof axe === 'object'"):
-            self.page.evaluate(Path(axe.AXE_FILE_PATH).read_text(encoding="utf-8"))
-        return [str(each) for each in self.page.evaluate(RUN_AXE)]
+    def run_axe(self, reading: Reading) -> list[str]:
+        """Return the violations on the page that is open."""
+        rules = {rule: {"enabled": False} for rule in reading.left_out}
+        if reading.only:
+            known = self.page.evaluate("axe.getRules().map(rule => rule.ruleId)")
+            rules = {rule: {"enabled": False} for rule in known if rule not in reading.only}
+        return [str(violation) for violation in self.page.evaluate(RUN_AXE, [list(reading.excluded), rules])]
 
     def weight(self) -> int:
         """The bytes of what was asked for, but pictures, as hosts of files send them."""
@@ -120,16 +135,28 @@ class Visit:
 
 
 @pytest.fixture(scope="module")
-def visit(site: Path) -> Iterator[Visit]:
+def address(site: Path) -> Iterator[str]:
+    """The address of the site on this machine."""
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site))) as server:
         Thread(target=server.serve_forever, daemon=True).start()
-        with sync_api.sync_playwright() as play:
-            browser = play.chromium.launch(executable_path=BROWSER, args=list(FLAGS))
-            visit = Visit(site, f"http://127.0.0.1:{server.server_address[1]}", browser)
-            visit.page.set_default_timeout(300_000)
-            yield visit
-            browser.close()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
         server.shutdown()
+
+
+@contextmanager
+def visiting(site: Path, address: str) -> Iterator[Visit]:
+    """A visit to the site in a browser of its own."""
+    with sync_api.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=BROWSER, args=list(FLAGS))
+        yield Visit(site, address, browser)
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def visit(site: Path, address: str) -> Iterator[Visit]:
+    """A visit that the tests of this file share."""
+    with visiting(site, address) as visit:
+        yield visit
 
 
 def places(site: Path) -> list[str]:
@@ -137,36 +164,90 @@ def places(site: Path) -> list[str]:
     return [page.removesuffix("index.html") for page in pages]
 
 
-def modes_of(place: str) -> tuple[tuple[str, int], ...]:
-    return MODES if MODES_ASKED == "all" else (MODES[crc32(place.encode()) % len(MODES)],)
+class Reading(NamedTuple):
+    """How axe reads a page: scheme and width of the window, parts and rules that are left out, or the only rules."""
+
+    scheme: str
+    width: int
+    excluded: tuple[str, ...] = SHELL
+    left_out: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+
+
+def list_readings(place: str) -> list[Reading]:
+    """Return how axe reads a page: whole in all modes, or its article, each rule in the modes that it depends on."""
+    if MODES_ASKED != "all":
+        return [Reading(*MODES[crc32(place.encode()) % len(MODES)])]
+    if place in KINDS:
+        return [Reading(*mode, excluded=()) for mode in MODES]
+    narrow = Reading("light", NARROW, left_out=COLOUR_RULES)
+    return [Reading("light", WIDTH), narrow, Reading("dark", WIDTH, only=COLOUR_RULES)]
+
+
+class Findings(NamedTuple):
+    """What is wrong with a page in a mode, the milliseconds until its first paint, and the seconds that it took."""
+
+    name: str
+    wrong: list[str]
+    painted: list[float]
+    seconds: float
+
+
+def read_page(visit: Visit, place: str) -> Iterator[Findings]:
+    """Yield what is wrong with a page, for each reading."""
+    for reading in list_readings(place):
+        begun = perf_counter()
+        visit.page.emulate_media(color_scheme=reading.scheme)
+        visit.page.set_viewport_size({"width": reading.width, "height": 900})
+        visit.see(place)
+        elsewhere = [
+            request.url for request in visit.asked if not request.url.startswith((visit.url, "data:", "blob:"))
+        ]
+        wrong = visit.wrong + elsewhere + visit.run_axe(reading)
+        painted = visit.page.evaluate(PAINTED)
+        visit.page.set_viewport_size({"width": NARROW, "height": 900})
+        if visit.page.evaluate("document.documentElement.scrollWidth") > NARROW:
+            wrong.append("wider than its window")
+        if visit.weight() > MOST_BYTES:
+            wrong.append(f"{visit.weight()} bytes")
+        yield Findings(f"{place or 'home'} {reading.scheme} {reading.width}", wrong, painted, perf_counter() - begun)
+
+
+def read_pages(site: Path, address: str, waiting: SimpleQueue[str]) -> list[Findings]:
+    """Read pages in a browser until none is waiting, and print what is wrong with each as soon as it is read."""
+    findings: list[Findings] = []
+    with visiting(site, address) as visit:
+        while True:
+            try:
+                place = waiting.get_nowait()
+            except Empty:
+                return findings
+            for finding in read_page(visit, place):
+                findings.append(finding)
+                verdict = "; ".join(finding.wrong) or "ok"
+                print(
+                    f"{waiting.qsize():>4} pages wait; {finding.name}, {finding.seconds:.1f} s: {verdict}", flush=True
+                )
 
 
 def test_the_pages_of_each_kind_are_there(site: Path) -> None:
     assert sorted(set(KINDS) - set(places(site))) == []
 
 
-@pytest.mark.skipif(not MODES_ASKED, reason="pages are all read by axe in `make site-check`: half an hour")
-def test_every_page_is_for_everybody_fits_its_window_is_light_and_asks_no_other_host(visit: Visit, site: Path) -> None:
-    found: dict[str, Any] = {}
-    painted: list[float] = []
-    for place in places(site):
-        for scheme, width in modes_of(place):
-            visit.page.emulate_media(color_scheme=scheme)
-            visit.page.set_viewport_size({"width": width, "height": 900})
-            visit.see(place)
-            elsewhere = [each.url for each in visit.asked if not each.url.startswith((visit.url, "data:", "blob:"))]
-            wrong = visit.wrong + elsewhere + (visit.read_by_axe() if MODES_ASKED or place in KINDS else [])
-            painted += visit.page.evaluate(PAINTED)
-            visit.page.set_viewport_size({"width": NARROW, "height": 900})
-            if visit.page.evaluate("document.documentElement.scrollWidth") > NARROW:
-                wrong.append("wider than its window")
-            if visit.weight() > MOST_BYTES:
-                wrong.append(f"{visit.weight()} bytes")
-            if wrong:
-                found[f"{place} {scheme} {width}"] = wrong
+@pytest.mark.skipif(not MODES_ASKED, reason="pages are all read by axe in `make site-check`: a quarter of an hour")
+def test_every_page_is_for_everybody_fits_its_window_is_light_and_asks_no_other_host(site: Path, address: str) -> None:
+    """Pages without a violation of axe, in as many browsers as there are cores."""
+    waiting = SimpleQueue[str]()
+    for place in sorted(places(site), key=lambda place: place not in KINDS):
+        waiting.put(place)
+    with ThreadPoolExecutor() as browsers:
+        started = [browsers.submit(read_pages, site, address, waiting) for _ in range(os.cpu_count() or 1)]
+        findings = [finding for browser in started for finding in browser.result()]
+    painted = [moment for finding in findings for moment in finding.painted]
     print(f"\nfirst contentful paint of {len(painted)}: median {median(painted):.0f} ms, at most {max(painted):.0f} ms")
-    assert len(painted) == sum(len(modes_of(place)) for place in places(site))
-    assert found == {}, "\n".join(f"{place}: {wrong}" for place, wrong in found.items())
+    assert len(painted) == sum(len(list_readings(place)) for place in places(site))
+    wrong = [f"{finding.name}: {finding.wrong}" for finding in findings if finding.wrong]
+    assert wrong == [], "\n".join(wrong)
 
 
 def test_a_printed_page_is_its_text_alone_and_fits_the_paper(visit: Visit) -> None:

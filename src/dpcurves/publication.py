@@ -145,7 +145,7 @@ def publish(
         summaries.append(result.render_html(display.svg_text(picture), links=links, **page_settings))
         files[f"{name}.json"] = (result.to_json() + "\n").encode()
         files[f"{name}.csv"] = result.to_csv_text(level=level, population=population, suppress=threshold).encode()
-        picture = display.set_title(picture, result._title())  # files stand alone; the page has headings
+        picture = result._add_title(picture)  # files stand alone; the page has headings
         for ending in PICTURES:
             buffer = BytesIO()
             display.save_axes(picture, buffer, ending, display.PRINT_RESOLUTION)

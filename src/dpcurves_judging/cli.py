@@ -9,7 +9,7 @@ from typing import Any
 
 from dpcurves.cli import options
 from dpcurves.cli.ask_file import FieldQuestions, make_question_command
-from dpcurves.cli.output import ResultView, ViewTable
+from dpcurves.cli.output import ResultView, ViewTable, interleave_groups
 from dpcurves.cli.terminal import Misuse
 
 MODEL = "What pictures and JSON say about the model."
@@ -200,15 +200,11 @@ class NumbersView(ResultView):
     """View of all numbers of a result, or of the results of several categories."""
 
     def tables(self, curve: Any) -> list[ViewTable]:
-        """Return a table with a row for each number; with categories, a table for each category."""
+        """Return a table with a row for each number, or with categories a row for each number and category."""
         if not hasattr(curve, "label_columns"):
-            return [
-                self.make_table(
-                    curve, curve._known_columns(), what=curve._interval_name(), max_rows=max(len(curve.names), 2)
-                )
-            ]
-        tables = [(curve.format_category(name), *self.tables(result)) for name, result in curve.items()]
-        return [table._replace(headline=f"{name}: {table.headline}") for name, table in tables]
+            columns = {**curve._known_columns(), "number": curve._number_titles()}
+            return [self.make_table(curve, columns, what=curve._interval_name(), max_rows=max(len(curve.names), 2))]
+        return [interleave_groups(curve, [NumbersView.tables(self, result)[0] for result in curve.values()])]
 
 
 class ScorerView(NumbersView):

@@ -261,9 +261,17 @@ class CountedNumbers(IntervalResult):
             panels.append(ForestPanel(self._axis_title(null_value), rows, values, numbers, null_value))
         return draw_forest(panels, shades=shades, **arguments)
 
+    def _number_titles(self) -> list[str]:
+        """Return the name of each number for readers, in tables of pages, of workbooks and of the terminal."""
+        return list(self._statistics)
+
     def _row_names(self) -> list[str]:
         """Return the name of each number in a picture."""
-        return list(self._statistics)
+        return self._number_titles()
+
+    def _build_table(self, columns: Mapping[str, Any], level: float) -> display.ResultTable:
+        """Return the table of these columns, with the names of numbers for readers."""
+        return super()._build_table({**columns, "number": self._number_titles()}, level)
 
     def _axis_title(self, null_value: float | None) -> str:
         """Return the label of the axis of the numbers with this null value."""

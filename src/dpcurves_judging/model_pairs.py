@@ -100,15 +100,19 @@ class ModelPair(CountedNumbers):
         """The area of the first model minus the area of the second."""
         return self.value("auc difference")
 
-    def _row_names(self) -> list[str]:
-        """Return the name of each number in a picture, with the name of its model; the axis names both of a
-        difference."""
-        names = []
+    def _number_titles(self) -> list[str]:
+        """Return the name of each number for readers, with the name of its model."""
+        titles = []
         for name in self._statistics:
-            reading, _, model = name.removesuffix(" difference").partition(", ")
-            words = READING_TITLES.get(reading, reading)
-            names.append(f"{words}, {getattr(self.question, model)}" if model else words)
-        return names
+            reading, _, model = name.partition(", ")
+            statistic = reading.removesuffix(" difference")
+            words = READING_TITLES.get(statistic, statistic) + reading.removeprefix(statistic)
+            titles.append(f"{words}, {getattr(self.question, model)}" if model else words)
+        return titles
+
+    def _row_names(self) -> list[str]:
+        """Return the name of each number in a picture, whose axis names the models of a difference."""
+        return [title.removesuffix(" difference") for title in self._number_titles()]
 
     def _axis_title(self, null_value: float | None) -> str:
         """Return the label of the axis: of both models, or of the difference."""

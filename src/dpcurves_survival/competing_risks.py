@@ -14,7 +14,7 @@ from dpcurves import display
 from dpcurves.arguments import InvalidArgument, require_probability, require_type
 from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.conversation import ALL, Evidence, Needs, PrefixWorkload, PrivacyStatement, Setting, ask_workload
-from dpcurves.curves.by_category import collect_by_category, describe_question, format_axis_label, split_rows
+from dpcurves.curves.by_category import collect_by_category, describe_grouping, format_axis_label, split_rows
 from dpcurves.curves.outside import thresholds_for_times
 from dpcurves.curves.question import (
     By,
@@ -568,4 +568,4 @@ class CompetingRisksQuestion(TableQuestion):
         )  # fmt: skip
 
     def __str__(self) -> str:
-        return describe_question(f"competing risks by {self.event}", self.time, self.by)
+        return f"competing risks of {self.event} over {self.time}{describe_grouping(self.by)}"

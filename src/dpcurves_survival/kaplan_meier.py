@@ -17,7 +17,7 @@ from dpcurves.arguments import InvalidArgument, require_probability, require_typ
 from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.conversation import ALL, Evidence, Needs, PrefixWorkload, PrivacyStatement, Release, Setting, ask_workload
 from dpcurves.conversation.notes import add_advice
-from dpcurves.curves.by_category import collect_by_category, describe_question, format_axis_label, split_rows
+from dpcurves.curves.by_category import collect_by_category, describe_grouping, format_axis_label, split_rows
 from dpcurves.curves.outside import thresholds_for_times
 from dpcurves.curves.question import (
     By,
@@ -565,7 +565,7 @@ class SurvivalQuestion(TableQuestion):
         return collect_by_category(self.by, curves)
 
     def __str__(self) -> str:
-        return describe_question(f"survival by {self.event}", self.time, self.by)
+        return f"survival over {self.time} until {self.event}{describe_grouping(self.by)}"
 
 
 class LogRankTest(NamedTuple):

@@ -29,7 +29,7 @@ from dpcurves.conversation import (
 )
 from dpcurves.conversation.notes import add_advice
 from dpcurves.curves.automatic_range import PILOT_FRACTION, add_empty_range_note, note_on_pilot_queries
-from dpcurves.curves.by_category import collect_by_category, describe_question, format_axis_label, split_rows
+from dpcurves.curves.by_category import collect_by_category, describe_grouping, format_axis_label, split_rows
 from dpcurves.curves.outside import Side, note_on_order, thresholds_for_late_entries, thresholds_for_times
 from dpcurves.curves.question import (
     By,
@@ -240,8 +240,7 @@ class WeightedSurvivalQuestion(TableQuestion):
         )._add_notes()
 
     def __str__(self) -> str:
-        words = describe_question(f"survival by {self.event}", self.time, None)
-        return f"{words}, {Weights(self.weight, self.weight_cap)}"
+        return f"survival over {self.time} until {self.event}, {Weights(self.weight, self.weight_cap)}"
 
 
 ENTRY_FRACTION = Fraction(1, 3)
@@ -469,7 +468,7 @@ class DelayedEntryQuestion(TableQuestion):
         return collect_by_category(self.by, curves)
 
     def __str__(self) -> str:
-        return describe_question(f"survival by {self.event} from {self.entry}", self.time, self.by)
+        return f"survival over {self.time} until {self.event}, entered at {self.entry}{describe_grouping(self.by)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -534,7 +533,7 @@ class AutoRangeSurvivalQuestion(TableQuestion):
         )
 
     def __str__(self) -> str:
-        return describe_question(f"survival by {self.event}", self.time, self.by) + ", no horizon given"
+        return f"survival over {self.time} until {self.event}{describe_grouping(self.by)}, no horizon given"
 
 
 # Turnbull's estimate from counts of pairs of cells: an event lies after the first cell and not after the second.
@@ -997,4 +996,4 @@ class IntervalCensoredQuestion(TableQuestion):
         )
 
     def __str__(self) -> str:
-        return describe_question(f"survival between {self.last} and first look", self.first, self.by)
+        return f"survival with the event between {self.last} and {self.first}{describe_grouping(self.by)}"

@@ -20,7 +20,7 @@ ONE = ("--epsilon", "1", "--adjacency", "replace-one")
     [
         (("pairwise-scorer", "--label", "late", "--features=score=0:1", "--features=delay=-100:300"), "coefficients"),
         (("model-pair", "--label", "late", "--first", "score", "--second", "delay", "--second-grid=-100:300:8",
-          "--cells", "4"), "auc difference"),
+          "--cells", "4"), "AUC, delay"),
         (("ordinal-classes", "--label", "carrier", "--classes", "UA,AA,DL", "--score", "score"), "volume"),
         (("uplift", "--outcome", "late", "--treatment", "carrier", "--treated-value", "UA", "--control-value", "AA",
           "--score", "score", "--grid", "0:1:8", "--show", "curves"), "qini area"),
@@ -45,11 +45,20 @@ def test_each_question_is_answered_written_and_drawn(
     assert "<svg" in picture.read_text()
 
 
-def test_bands_of_all_groups_hold_at_once_where_it_is_said(run: Run, parquet: Path, tmp_path: Path) -> None:
+def test_metrics_of_all_groups_share_a_table_and_bands_hold_at_once_where_it_is_said(
+    run: Run, parquet: Path, tmp_path: Path
+) -> None:
     asked = ("scores", parquet, "--label", "late", "--score", "score", "--by", "carrier=UA,AA", *ONE)
     shown = run(*asked, "--show", "roc", "--bands", "all", "--plot", tmp_path / "roc.svg")
     assert "roc, with simultaneous interval bounds at 0.95 for these records" in shown.stdout
     assert "each of the 2 groups: all hold together at 0.95" in (tmp_path / "roc.svg").read_text()
+    by_group = run(*asked, "--show", "calibration").stdout
+    metrics, *curves = by_group.split("carrier UA: calibration, ")
+    rows = [line.split("│")[1:3] for line in metrics.splitlines() if line.startswith("│")]
+    assert [[cell.strip() for cell in row] for row in rows[:3]] == [
+        ["auc", "UA"], ["auc", "AA"], ["average-precision", "UA"]
+    ]  # fmt: skip
+    assert "carrier AA: calibration, " in curves[0]
     refused = run(*asked, "--show", "confusion", "--bands", "all")
     assert (refused.exit_code, refused.stderr.startswith("dpcurves: bands: --bands all needs --by and --show")) == (
         2,

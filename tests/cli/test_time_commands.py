@@ -24,6 +24,7 @@ def test_readings_of_released_curves_are_shown_and_drawn(run: Run, parquet: Path
     numbers = run(*asked, "--show", "numbers", "--until", 200, "--at", "0,100", "--plot", picture).stdout
     assert all(words in numbers for words in ("log-rank, ", "restricted", "number needed", "hazard ratio"))
     assert "<svg" in picture.read_text()
+    assert numbers.startswith("survival over delay until late by carrier\n")
     hazards = run(*asked, "--show", "hazard").stdout
     assert hazards.count("cumulative") == 2
     assert hazards.count("95% band for") == 4  # these records and the population, in each group

@@ -301,3 +301,11 @@ def test_few_lines_that_end_apart_are_named_at_their_ends() -> None:
     assert legend is not None
     assert {text.get_text() for text in legend.get_texts()} == {*"abcde", "95% band"}
     assert not [text for text in ax.texts if text.get_text() in list("abcd")]
+
+
+def test_narrow_small_multiples_keep_the_size_of_their_texts() -> None:
+    """A narrow figure of small multiples stays narrow, with one panel above the other."""
+    figure = draw("small_multiples", ["north", "south", "east", "west"], "narrow")
+    assert figure.get_size_inches()[0] < 4.5
+    panels = [ax for ax in figure.axes if ax.get_title()]
+    assert len({round(ax.get_position().x0, 3) for ax in panels}) == 1

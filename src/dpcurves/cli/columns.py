@@ -602,14 +602,14 @@ class SummariesView(ResultView):
     def tables(self, curves: SummaryByCategory) -> list[ViewTable]:
         """Return a table with a row for each category: all statistics, and intervals of the requested statistic."""
         from ..curves.result import EACH
-        from ..display import format_number, join_columns
+        from ..display import format_numbers, join_columns
 
         summaries = list(curves.values())
         first, statistic = summaries[0], summaries[0].statistic
         index = list(first.statistics).index(statistic)
         columns: dict[str, ArrayLike]
         columns = {
-            words: [format_number(summary.statistics[name]) for summary in summaries]
+            words: format_numbers([summary.statistics[name] for summary in summaries])
             for name, words in first.names.items()
         }
         for name, population in self.select_scopes(first.privacy).items():

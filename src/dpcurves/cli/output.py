@@ -351,6 +351,26 @@ class ViewTable(NamedTuple):
         return cls(headline, shown.text_columns(), max(shown.rows, 2), table.rows)
 
 
+def interleave_groups(curves: Any, tables: Sequence[ViewTable]) -> ViewTable:
+    """Return one table of the tables of several categories, which have equal rows: each row for all categories in
+    turn, with the category behind the first column, so that categories are compared line by line.
+    """
+    import numpy as np
+
+    from ..display import join_columns
+
+    first, *others = ({name: np.asarray(column) for name, column in table.columns.items()} for table in tables)
+    columns = {
+        name: np.stack([column, *(other[name] for other in others)], axis=1).reshape(-1, *column.shape[1:])
+        for name, column in first.items()
+    }
+    row_name = next(iter(columns))
+    labels = [(column, texts * len(first[row_name])) for column, texts in curves.label_columns()]
+    rest = {name: column for name, column in columns.items() if name != row_name}
+    ordered = {row_name: columns[row_name], **join_columns(labels, rest, reserved=[row_name])}
+    return tables[0]._replace(columns=ordered, max_rows=max(len(columns[row_name]), 2))
+
+
 class View(Protocol[Curve]):
     """Interface of views, which print a result as tables and plot it."""
 
@@ -374,10 +394,8 @@ def plot_headless(curve: Any, size: tuple[float, float] | None = None, **level: 
 
 def add_title(axes: Axes, result: object) -> Axes:
     """Give a plot that stands alone in a file the title of its result, unless it has one; return the axes."""
-    from ..display import set_title
-
-    title = getattr(result, "_title", None)
-    return axes if title is None else set_title(axes, title())
+    add: Callable[[Axes], Axes] | None = getattr(result, "_add_title", None)
+    return axes if add is None else add(axes)
 
 
 class PlainView:

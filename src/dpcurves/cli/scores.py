@@ -23,7 +23,7 @@ from .options import (
     parse_numbers,
     read_score_source,
 )
-from .output import IntervalSettings, PlainView, ResultView, ViewTable, plot_headless
+from .output import IntervalSettings, PlainView, ResultView, ViewTable, interleave_groups, plot_headless
 from .terminal import Misuse
 
 if TYPE_CHECKING:
@@ -104,19 +104,27 @@ class ScoresView(ResultView):
 
     def tables(self, curve: Scores) -> list[ViewTable]:
         """Return a table of all metrics with intervals and, if a curve is selected, a table of it."""
+        return [self.make_metric_table(curve), *self.list_curve_tables(curve)]
+
+    def make_metric_table(self, curve: Scores) -> ViewTable:
+        """Return a table of all metrics with intervals."""
         from ..curves.result import EACH
-        from ..display import RECORDS, frame_columns
 
         columns = {
             "reading": [metric.key for metric in curve.metrics],
             "value": [curve.value(metric) for metric in curve.metrics],
         }  # fmt: skip
-        table = self.make_table(curve, columns, what=EACH)
+        return self.make_table(curve, columns, what=EACH)
+
+    def list_curve_tables(self, curve: Scores) -> list[ViewTable]:
+        """Return a table of the selected curve, or none if numbers are selected."""
+        from ..display import RECORDS, frame_columns
+
         if self.show == NUMBERS:
-            return [table]
+            return []
         frame = self.compute_reading(curve).to_frame(level=self.settings.level)
         caption = f"{self.show.replace('-', ' ')}, with interval bounds at {self.settings.level:g} {RECORDS}"
-        return [table, ViewTable(caption, frame_columns(frame))]
+        return [ViewTable(caption, frame_columns(frame))]
 
     def draw(self, curve: Scores) -> Axes:
         """Return the axes of a plot of the selected metric."""
@@ -137,7 +145,8 @@ class GroupedScoresView:
     view: ScoresView
 
     def tables(self, curves: ScoresByCategory) -> list[ViewTable]:
-        """Return the tables of each category, or the tables of gaps or simultaneous curves if selected."""
+        """Return a table of all metrics by category and the curve of each category, or the tables of gaps or
+        simultaneous curves if selected."""
         if self.view.show == GAPS:
             return self._gap_tables(curves)
         if self.view.simultaneous:
@@ -146,8 +155,15 @@ class GroupedScoresView:
             frame = self._simultaneous_curves(curves).to_frame(level=self.view.settings.level)
             caption = f"{self.view.show}, with simultaneous interval bounds at {self.view.settings.level:g} {RECORDS}"
             return [ViewTable(caption, frame_columns(frame))]
-        tables = [(name, table) for name, scores in curves.items() for table in self.view.tables(scores)]
-        return [table._replace(headline=f"{curves.format_category(name)}: {table.headline}") for name, table in tables]
+        metrics = interleave_groups(curves, [self.view.make_metric_table(scores) for scores in curves.values()])
+        return [
+            metrics,
+            *(
+                table._replace(headline=f"{curves.format_category(name)}: {table.headline}")
+                for name, scores in curves.items()
+                for table in self.view.list_curve_tables(scores)
+            ),
+        ]
 
     def draw(self, curves: ScoresByCategory) -> Axes:
         """Return the axes of a plot of the selected metric of each category."""

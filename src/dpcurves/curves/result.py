@@ -987,7 +987,7 @@ class ReleasedResult(Result, ABC):
         ['95% simultaneous intervals for these records']
         """
         axes = self.plot_headless(level=level, population=population)
-        return display.describe_picture(display.set_title(axes, self._title()))
+        return display.describe_picture(self._add_title(axes))
 
     def to_json(self) -> str:
         """Return the result as JSON in the published format, with its releases, so that intervals can be recomputed."""
@@ -1070,6 +1070,11 @@ class ReleasedResult(Result, ABC):
         shown = title or self._title()
         with self._keep_user_words([title] if title else []):
             return display.html_summary(shown, picture, rows, privacy, text, tables=tables, links=links)
+
+    def _add_title(self, axes: Axes) -> Axes:
+        """Give a plot of this result the title of the result, in the reader's language; return the axes."""
+        with self._keep_user_words():
+            return display.translate_figure(display.set_title(axes, self._title()))
 
     def _keep_user_words(self, words: Collection[str] = ()) -> AbstractContextManager[None]:
         """Leave the words of the user on this result, and further `words`, untranslated in what is written."""

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import FloatArray
 from ..conversation import PrivacyStatement
+from ..translation import current_reader, translate
 from .canvas import (
     GREY,
     LANDSCAPE,
@@ -246,13 +247,17 @@ def draw_small_multiples(
         draw: Draws one panel on given axes.
         privacy: The privacy statement below all panels.
         column: The column whose categories name the panels, written once above them until the figure has a title.
-        ax: Axes that the panels replace; None: a new figure.
+        ax: Axes that the panels replace; None: a new figure. A figure that is narrower than small multiples usually are
+            keeps its width, with fewer panels side by side, so that its texts stay as large.
     """
     from .artists import Footnote, add_statement
 
+    width = LEAST_SIZE[0] if ax is None else min(LEAST_SIZE[0], ax.figure.bbox.width / ax.figure.dpi)  # inches
     across = ceil(sqrt(len(draw)))
+    if width < LEAST_SIZE[0]:
+        across = min(across, max(int(width / PANEL_SIZE[0]), 1))
     down = ceil(len(draw) / across)
-    size = max(LEAST_SIZE[0], across * PANEL_SIZE[0]), max(LEAST_SIZE[1], down * PANEL_SIZE[1] + 1.0)
+    size = max(width, across * PANEL_SIZE[0]), max(LEAST_SIZE[1], down * PANEL_SIZE[1] + 1.0)
     whole = prepare_axes(ax, size)
     if len(whole.figure.axes) == 1:
         whole.figure.set_size_inches(*size)  # type: ignore[union-attr]
@@ -266,9 +271,15 @@ def draw_small_multiples(
     if small[0].get_aspect() != "auto" and len(figure.axes) == len(small) + 1:  # square plots need more height
         figure.set_size_inches(size[0] + 0.4 * across, 1.4 + down * (PANEL_SIZE[0] + 0.6))  # type: ignore[union-attr]
     shared = _find_shared_entries(small)
-    for panel, name in zip(small, wrap_labels(names), strict=True):
-        _format_panel(panel, name, [words for words in _legend_entries(panel) if words not in shared])
-    _add_shared_legend(small, shared)
+    facts = [[words for words in _legend_entries(panel) if words not in shared] for panel in small]
+    facts, note = _shorten_facts(facts)
+    titles = ["\n".join([name, *lines]) for name, lines in zip(wrap_labels(names), facts, strict=True)]
+    reader = current_reader()
+    if reader is not None:  # their parts are translated
+        reader.written |= {note, *titles}
+    for panel, title in zip(small, titles, strict=True):
+        _format_panel(panel, title)
+    _add_shared_legend(small, shared, note)
     set_title(small[0], column)
     add_statement(below, privacy, None)
     return small[0]
@@ -283,6 +294,27 @@ def _find_shared_entries(panels: Sequence[Axes]) -> list[str]:
     """Return the legend entries that at least two panels have, or the only panel."""
     entries = [words for panel in panels for words in dict.fromkeys(_legend_entries(panel))]
     return [words for words in dict.fromkeys(entries) if len(panels) == 1 or entries.count(words) > 1]
+
+
+def _shorten_facts(facts: Sequence[Sequence[str]]) -> tuple[list[list[str]], str]:
+    """Return the lines below the name of each panel, and the legend entry that explains them; empty without one.
+
+    Lines of a label and a value below the first line, with the same labels in all panels, become their values in
+    brackets: labels stand once in the legend, so that titles of panels stay short.
+
+    >>> _shorten_facts([["AUC 0.7\\nfor all: 0.6 to 0.8"], ["AUC 0.8\\nfor all: 0.7 to 0.9"]])
+    ([['AUC 0.7', '(0.6 to 0.8)'], ['AUC 0.8', '(0.7 to 0.9)']], 'in brackets: for all')
+    """
+    panels = [
+        [line for fact in panel for line in translate(fact).splitlines() if not line.startswith("_")] for panel in facts
+    ]
+    pairs = [[line.rpartition(": ")[::2] for line in lines[1:]] for lines in panels]
+    labels = [[label for label, _ in rows] for rows in pairs]
+    if not labels[0] or not all(labels[0]) or any(other != labels[0] for other in labels):
+        return panels, ""
+    values = ["; ".join(value for _, value in rows) for rows in pairs]
+    shortened = [[lines[0], f"({ends})"] for lines, ends in zip(panels, values, strict=True)]
+    return shortened, f"{translate('in brackets')}: " + f" {translate('and')}\n".join(labels[0])
 
 
 def _split_into_panels(whole: Axes, down: int, across: int, many: int) -> tuple[list[Axes], Axes]:
@@ -501,13 +533,11 @@ def _hide_axes(below: Axes) -> None:
     below.spines[:].set_visible(False)
 
 
-def _format_panel(ax: Axes, name: str, facts: Sequence[str]) -> None:
-    """Set the title of a panel, with the facts of this panel alone below it, small labels and few ticks; inner panels
-    have no axis labels."""
+def _format_panel(ax: Axes, title: str) -> None:
+    """Set the title of a panel, small labels and few ticks; inner panels have no axis labels."""
     from matplotlib.ticker import LogLocator, MaxNLocator
 
-    lines = [line for fact in facts for line in fact.splitlines() if not line.startswith("_")]
-    ax.set_title("\n".join([name, *lines]), fontsize=scale_font_size(TITLE_SIZE), parse_math=False)
+    ax.set_title(title, fontsize=scale_font_size(TITLE_SIZE), parse_math=False)
     tick_size = 7  # points: font size of the ticks and axis labels of a panel
     ax.tick_params(labelsize=scale_font_size(tick_size))
     if ax.get_xscale() == "log":
@@ -520,18 +550,28 @@ def _format_panel(ax: Axes, name: str, facts: Sequence[str]) -> None:
     ax.yaxis.label.set_visible(ax.yaxis.get_tick_params()["labelleft"])
 
 
-def _add_shared_legend(small: Sequence[Axes], shared: Sequence[str]) -> None:
-    """Replace the legends of all panels by one legend of the `shared` entries above the figure."""
+def _add_shared_legend(small: Sequence[Axes], shared: Sequence[str], note: str = "") -> None:
+    """Replace the legends of all panels by one legend of the `shared` entries, and of a `note` without a symbol, above
+    the figure."""
+    from matplotlib.lines import Line2D
+
+    from .layout import fitted_layout
+
     handles: dict[str, Any] = {}
     for panel in small:
-        legend = panel.get_legend()
-        if legend is not None:
+        layout, legend = fitted_layout(panel), panel.get_legend()
+        if layout is not None:
+            layout.remove_legend(panel)  # a translation would write it anew
+        elif legend is not None:
             legend.remove()
         for handle, words in zip(*panel.get_legend_handles_labels(), strict=True):
             handles.setdefault(words, handle)
+    if note:
+        handles, shared = {**handles, note: Line2D([], [], linestyle="")}, [*shared, note]
     if shared:
         figure, letters = small[0].figure, scale_font_size(TITLE_SIZE)
-        inches = letters / 72 * (0.56 * sum(sorted(map(len, shared))[-2:]) + 8)  # width of a letter over its height
+        longest = [max(map(len, words.splitlines())) for words in shared]  # characters
+        inches = letters / 72 * (0.56 * sum(sorted(longest)[-2:]) + 8)  # width of a letter over its height
         ncols = 2 if inches < figure.bbox.width / figure.dpi else 1
         legend = figure.legend(
             [handles[words] for words in shared], shared, loc="outside upper center", ncols=ncols, fontsize=letters,

@@ -153,6 +153,14 @@ class FittedLayout(ConstrainedLayoutEngine):
         """Return whether this layout places the legend of `ax`."""
         return ax in self._legends
 
+    def remove_legend(self, ax: Axes) -> None:
+        """Remove the legend of `ax`, which is then made no more."""
+        request, legend = self._legends.pop(ax, None), ax.get_legend()
+        if request is not None:
+            request.remove_line_labels()
+        if legend is not None:
+            legend.remove()
+
     def translate_legend(self, ax: Axes, reader: Reader) -> None:
         """Write the legend of `ax` anew, after its entries were translated, with a title in the reader's language."""
         request = self._legends[ax]
