@@ -59,12 +59,11 @@ def _find_field(form: Form, error: ArgumentError, values: Given) -> str:
     name = argument.partition(".")[0]
     if name in PLAN_FIELDS:
         return PLAN_FIELDS[name]
-    given = error.given
     typed = [
         name
         for field in form.fields
         for name in (field.name, f"{field.name}{EXPRESSION}")
-        if given is not None and _names_column(values, name, given)
+        if error.value is not None and _names_column(values, name, error.value)
     ]
     expressions = [field for field in typed if field.endswith(EXPRESSION)]
     if expressions:

@@ -350,20 +350,20 @@ GRANTS = _make_entry_table(
 
 ANSWERS = _make_entry_table(
     "answers",
-    *_integer_columns("grant", "turn", "part"),
+    *_integer_columns("grant", "round", "part"),
     *_text_columns("answer"),
-    sql.UniqueConstraint("grant", "turn", "part", name="dpcurves_first_answer_stays"),
+    sql.UniqueConstraint("grant", "round", "part", name="dpcurves_first_answer_stays"),
 )
 
 # The last entry for a dataset, project and analyst is the valid allowance. No analyst: the whole project.
 ALLOWANCES = _make_entry_table(
     "allowances",
     *_text_columns("dataset", "project", "analyst", "currency"),
-    *_integer_columns("most"),
-    *_text_columns("together", "set_at"),
+    *_integer_columns("cap"),
+    *_text_columns("rule", "set_at"),
     *_integer_columns("spent"),
     *_text_columns("seal"),
-    sql.CheckConstraint("spent >= 0 AND spent <= most", name="dpcurves_spent_within_allowance"),
+    sql.CheckConstraint("spent >= 0 AND spent <= cap", name="dpcurves_spent_within_allowance"),
     sql.Index("dpcurves_allowances_of_owner", "dataset", "project", "analyst"),
 )
 

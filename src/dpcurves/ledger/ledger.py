@@ -237,7 +237,7 @@ class Ledger:
         """
         return self._run_read(lambda chain: require_member_balance(chain, dataset, member))
 
-    def store_answer(self, grant: Grant, turn: int, part: int, answer: str) -> str:
+    def store_answer(self, grant: Grant, round_number: int, part: int, answer: str) -> str:
         """Store the answer to one round of a question, durably, unless one is stored: the first writer wins.
 
         Returns:
@@ -247,15 +247,15 @@ class Ledger:
             ValueError: this ledger did not give the grant, or a later row was removed or changed without the key, so
                 that a stored answer may be missing.
         """
-        return self._run_write(lambda chain: verification.store_answer(chain, grant, turn, part, answer))
+        return self._run_write(lambda chain: verification.store_answer(chain, grant, round_number, part, answer))
 
-    def find_answer(self, grant: Grant, turn: int, part: int) -> str | None:
+    def find_answer(self, grant: Grant, round_number: int, part: int) -> str | None:
         """Return the stored answer to one round of a question, or None.
 
         Raises:
             ValueError: this ledger did not give the grant, or the answer was changed without the key.
         """
-        return self._run_read(lambda chain: verification.find_answer(chain, grant, turn, part))
+        return self._run_read(lambda chain: verification.find_answer(chain, grant, round_number, part))
 
     def store_notes(self, grant: Grant, part: int, notes: Mapping[str, int]) -> dict[str, int]:
         """Store notes, durably and all together, unless stored under these names: the first writer wins.

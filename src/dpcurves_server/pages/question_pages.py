@@ -309,7 +309,7 @@ def _plan_context(visit: Visit, question_plan: QuestionPlan, form: Form) -> dict
     )
     return {
         "words": _format_plan(question_plan), "notes": question_plan.notes, "free": tuple(free_answers.values()),
-        "turns": question_plan.plans.lines, "row_share": question_plan.plans.row_share,
+        "rounds": question_plan.plans.lines, "row_share": question_plan.plans.row_share,
         "too_much": _budget_message(question_plan),
         "price": question_plan.dataset.account.currency.price(question_plan.loss), "cost": _format_cost(question_plan),
         "sketch": f"/projects/{path}?{urlencode(fields, doseq=True)}",
