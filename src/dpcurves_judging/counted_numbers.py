@@ -262,7 +262,7 @@ class CountedNumbers(IntervalResult):
         return draw_forest(panels, shades=shades, **arguments)
 
     def _row_names(self) -> list[str]:
-        """Return the name of each number in a picture."""
+        """Return the row labels of the plot: one name per counted number."""
         return list(self._statistics)
 
     def _axis_title(self, null_value: float | None) -> str:

@@ -103,13 +103,13 @@ class OpenRound:
 
     @property
     def stored_bytes(self) -> int:
-        """Bytes of all messages of the round."""
+        """Bytes on disk of all messages of the round, for the limits of the coordinator."""
         return self.signed_request.size + sum(
             message.size for stage in self.messages.values() for message in stage.values()
         )
 
     def delete(self) -> None:
-        """Delete the files of the round."""
+        """Delete the stored files of the analyst's request and of all messages of the round."""
         for message in (self.signed_request, *(item for stage in self.messages.values() for item in stage.values())):
             message.path.unlink(missing_ok=True)
 

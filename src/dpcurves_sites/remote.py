@@ -364,7 +364,7 @@ class _CoordinatorConnection:
         return unpack_messages(octets)
 
     def close(self) -> None:
-        """Close the transport."""
+        """Close the transport to the coordinator, which other calls then cannot use."""
         self._channel.close()
 
 

@@ -92,7 +92,7 @@ class SocketTransport:
         return body_received
 
     def close(self) -> None:
-        """Close and remove the socket."""
+        """Close the Unix socket and delete its file."""
         self._server.close()
         with suppress(FileNotFoundError):
             self._place.unlink()

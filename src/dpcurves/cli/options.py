@@ -645,7 +645,7 @@ class FilterOptions:
     )
 
     def apply(self, question: Any) -> Any:
-        """Return the question with the filter."""
+        """Return the question restricted to the records that pass the filter of --where; unchanged without a filter."""
         return question if self.where is None else replace(question, where=self.where)
 
 

@@ -77,7 +77,7 @@ class TrendPosterior(NamedTuple):
     log_occam_factor: float
 
     def node_law(self, layout: Layout) -> PriorLaw:
-        """Return the law of the nodes of a tree."""
+        """Return the prior of the counts of a tree's nodes: multinomial, with the trend's share of each node."""
         shares = self.cumulative_shares
         return PriorLaw(shares[layout.begin + layout.width] - shares[layout.begin], overdispersion=1.0)
 

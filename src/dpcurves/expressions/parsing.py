@@ -124,7 +124,7 @@ def parse_expression(text: str, argument: str = "expression") -> Node:
 
 
 def split_words(text: str) -> list[Word]:
-    """Return the words of a text."""
+    """Split the text of an expression into tokens, each with its position."""
     words, position = [], 0
     text = text.rstrip()
     while position < len(text):
@@ -152,7 +152,7 @@ class _Parser:
 
     @property
     def _next(self) -> Word:
-        """The next word."""
+        """The token at the parser's position."""
         return self.words[self.position] if self.position < len(self.words) else END
 
     def _refuse(self, word: Word, rule: str) -> NoReturn:

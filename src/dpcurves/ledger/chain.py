@@ -475,7 +475,7 @@ class Database:
     write_lock: Callable[[], AbstractContextManager[object]] = nullcontext
 
     def run_read(self, work: Callable[[sql.Connection], Result]) -> Result:
-        """Return the result of `work` on one snapshot of the database."""
+        """Call `work` in a read transaction, which sees one snapshot of the database, and return its result."""
         return self._run_transaction(self.read_engine, work, nullcontext)
 
     def run_write(self, work: Callable[[sql.Connection], Result]) -> Result:

@@ -524,7 +524,7 @@ class Ledger:
         """Do all of `work`, durably, or nothing, unless the ledger is an older copy. Its new head is kept elsewhere."""
 
         def work_on_latest(connection: Connection) -> tuple[Result, Book]:
-            """Return the result of `work`, and the book after it."""
+            """Call `work` on the locked chain; return its result and the head row after its entries."""
             chain = Chain(connection, self._key, lock_book(connection, self._key))
             if not may_be_older:
                 self._head_copy.require_not_older(chain)

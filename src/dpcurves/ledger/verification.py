@@ -44,7 +44,7 @@ class OpenReceipt(Receipt):
 
 
 def receipt_of(error: BaseException) -> Receipt | None:
-    """Return the receipt attached to an error, or None."""
+    """Return the receipt of a committed charge that `attach_receipt` added to an error, or None."""
     return next((attached for attached in getattr(error, "__notes__", ()) if isinstance(attached, Receipt)), None)
 
 

@@ -318,7 +318,9 @@ class ProofKeys:
         return tuple(hash_key(key) for key in self.keys)
 
     def to_ticket_secrets(self, owners: int) -> Mapping[tuple[Role, int], str]:
-        """Return the secret for the ticket of each owner, and the key for the ticket of each analyst."""
+        """Return ticket secrets by role and number: `secret` for each of the `owners`, and one of `keys` for each
+        analyst.
+        """
         of_owners = {(Role.OWNER, number): self.secret for number in range(owners)}
         return {**of_owners, **{(Role.ANALYST, number): key for number, key in enumerate(self.keys)}}
 
@@ -448,7 +450,9 @@ class ServerProver:
     seeds: Sequence[bytes]
 
     def prove_share(self, noise: Sequence[int], counts: NDArray[np.bool_] | None = None) -> ShareProof:
-        """SECRET: prove an answer share with this noise, of all reports, or of the accepted ones of `counts`."""
+        """SECRET: return this server's proof of its answer share: its noise, masked by the reports' seeds, and one sum
+        for each analyst. `counts` is True for each accepted report; None if all are accepted.
+        """
         size, analysts = len(noise), self.words.shape[1]
         total = np.zeros(size + analysts, np.uint64)
         for number, seed in enumerate(self.seeds):

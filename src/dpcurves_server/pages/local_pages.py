@@ -422,7 +422,7 @@ def _read_curves(visit: Visit, curves: Mapping[str, CDF]) -> tuple[list[Reading]
 
 
 def _copies_of(visit: Visit, answer: Answer) -> AnswerCopies:
-    """Return the code of an answer."""
+    """Return the answer's copies: Python code, shell command and notebook that repeat the question."""
     table, asked = _table(visit), answer.asked_question
     dataset = visit.services.datasets.get(visit.visitor, asked.dataset)  # of the account that pays now
     source = visit.services.datasets.source(MACHINE, asked.dataset, asked.version)

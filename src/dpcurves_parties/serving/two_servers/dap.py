@@ -337,7 +337,7 @@ class VerifyInit(NamedTuple):
 
     @property
     def report_metadata(self) -> ReportMetadata:
-        """Metadata of the report."""
+        """Report id, time and public extensions: the draft's `ReportMetadata`."""
         return self.report_share.report_metadata
 
     @classmethod

@@ -311,7 +311,9 @@ class Store:
         return status
 
     def hash_parts(self, task: str, bits: int) -> PartHashes:
-        """Return hashes of parts of all stored reports, partitioned by this many bits of their ids."""
+        """Return one hash per part of the stored reports of a task, so that two servers find the parts that differ.
+        Reports whose ids begin with the same `bits` bits form a part.
+        """
         return self._database.read_snapshot(
             lambda connection: PartHashes.from_reports(task, _iterate_digests(connection, task), bits)
         )
