@@ -269,6 +269,10 @@ def _has_main_range(form: Form, field: Field) -> bool:
     )
 
 
+_ANY_CLASSES = Categories("", ("a", "b"))
+"""A column of two classes of text."""
+
+
 def _build_input(form: Form, field: Field, columns: Sequence[Declared], models: Collection[str]) -> Input:
     """Return the input of a field: the columns, values or choices that fit it."""
     name, named = field.name, (name_field(form, field.name), field.is_required)
@@ -366,10 +370,6 @@ def _label_columns(form: Form, field: Field, columns: Sequence[Declared]) -> lis
     name = _find_label_column(form, field)
     column_field = next((member for member in form.fields if member.name == name), None)
     return [column for column in columns if column_field is not None and _is_allowed(form, column_field, column)]
-
-
-_ANY_CLASSES = Categories("", ("a", "b"))
-"""A column of two classes of text."""
 
 
 def _find_usual_label(column: Declared | None, default: str | None) -> Category | None:

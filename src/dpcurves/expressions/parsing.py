@@ -136,6 +136,14 @@ def split_words(text: str) -> list[Word]:
     return words
 
 
+_ARITHMETIC_NAMES = MappingProxyType({sign: name for name, sign in ARITHMETIC.items()})
+
+
+REMEDIES = MappingProxyType({
+    "log": "logarithms are ln(x), log2(x) and log10(x)", "round": "round takes one number; write round(x * 100) / 100",
+})  # fmt: skip
+
+
 class _Parser:
     """Recursive descent by precedence: OR, AND, NOT, comparisons, sums, products, signs."""
 
@@ -443,11 +451,7 @@ class _Parser:
         return self._parse_day(word, self._parse_text())
 
 
-_ARITHMETIC_NAMES = MappingProxyType({sign: name for name, sign in ARITHMETIC.items()})
 DATE_PARTS = ("year", "quarter", "month", "day", "isodow")
-REMEDIES = MappingProxyType({
-    "log": "logarithms are ln(x), log2(x) and log10(x)", "round": "round takes one number; write round(x * 100) / 100",
-})  # fmt: skip
 SPECIAL: Mapping[str, Callable[[_Parser], Node]] = MappingProxyType({
     "cast": _Parser._parse_cast_call, "try_cast": _Parser._parse_cast_call, "extract": _Parser._parse_extract,
     "date_diff": _Parser._parse_difference, "datediff": _Parser._parse_difference,

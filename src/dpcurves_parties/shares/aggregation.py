@@ -123,6 +123,12 @@ class AnswerShares(NamedTuple):
     sealed_peer_share: object
 
 
+OTHERS_DROPPED = (
+    "the other server dropped other reports in the check, and nothing is answered; ask "
+    "both operators whether a store was restored"
+)
+
+
 def parse_answer_share(
     own: QuestionMessage, message: bytes, provenance: Mapping[str, object], dropped_count: int
 ) -> Mapping[str, Any]:
@@ -299,10 +305,6 @@ NOT_CHECKED = (
 )
 UNCHECKED = "reports must be checked before the first answer; ask again"
 FAILING = "some reports fail the check at these edges, and none is dropped any more; ask at other edges"
-OTHERS_DROPPED = (
-    "the other server dropped other reports in the check, and nothing is answered; ask "
-    "both operators whether a store was restored"
-)
 
 
 @dataclass(repr=False)

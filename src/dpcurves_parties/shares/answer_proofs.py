@@ -158,6 +158,16 @@ class ProvedValues(Protocol):
         """
 
 
+FALSE_BLAME_PROBABILITY = 2.0**-40
+"""Probability that noise alone makes an honest server's value look impossible, for each comparison."""
+
+
+IMPOSSIBLE = (
+    "the proved counts are impossible for this number of reports with correctly drawn "
+    "noise; nothing is read. Tell both operators"
+)
+
+
 @dataclass(frozen=True)
 class ProvedCells(ProvedValues):
     """Counts of all cells as interval sums, then the number of records without a value minus its public total.
@@ -200,6 +210,12 @@ class ProvedCells(ProvedValues):
             if any(not -bound <= count <= reports + bound for count in counts[start : start + size]):
                 raise ProtocolError("servers", IMPOSSIBLE, 502)
             start += size
+
+
+NOT_BETWEEN = (
+    "a count is not between the proved counts at the adjacent edges: an answer share is "
+    "wrong, or unchecked reports are; nothing is read. Tell both operators"
+)
 
 
 @dataclass(frozen=True)
@@ -280,10 +296,6 @@ class ProvedEdges(ProvedValues):
             len(self.law.blocks_on_path(threshold)) for threshold in (one, other)
         ) - 2 * self.law.count_shared_noises(one, other)
         return tail_bound((WeightedNoise(noises, 1.0, self.law.noise),), FALSE_BLAME_PROBABILITY)
-
-
-FALSE_BLAME_PROBABILITY = 2.0**-40
-"""Probability that noise alone makes an honest server's value look impossible, for each comparison."""
 
 
 # Keys
@@ -507,16 +519,6 @@ OTHER_NOISE = (
 UNPROVED = (
     "the answer is not proved: an answer share omits or adds reports, or an owner sent a "
     "wrong proof word; nothing is read. Tell both operators"
-)
-
-
-NOT_BETWEEN = (
-    "a count is not between the proved counts at the adjacent edges: an answer share is "
-    "wrong, or unchecked reports are; nothing is read. Tell both operators"
-)
-IMPOSSIBLE = (
-    "the proved counts are impossible for this number of reports with correctly drawn "
-    "noise; nothing is read. Tell both operators"
 )
 
 

@@ -300,6 +300,9 @@ class ContributionRule:
     last_tick: int
 
 
+_UNCOUNTED = (DropReason.MALFORMED, DropReason.OUTSIDE, DropReason.UNKNOWN)
+
+
 class TupleTable:
     """Opened table of tuples. It shows nothing of them.
 
@@ -471,9 +474,6 @@ def _unbounded_timestamp_sql(column: Column, column_index: int) -> str:
     if column.kind is ColumnKind.NUMBERS:
         return _MICROSECONDS.format(number=column.number.format(sql_name(column_index)))
     return _MOMENT.format(text=column.text.format(sql_name(column_index)))
-
-
-_UNCOUNTED = (DropReason.MALFORMED, DropReason.OUTSIDE, DropReason.UNKNOWN)
 
 
 class TableWindows:

@@ -411,6 +411,10 @@ def parse_aggregation_job_response(message: bytes, report_ids: Sequence[bytes]) 
     return answers
 
 
+LEADER_SELECTED = 2
+"""Batch mode of the draft: the leader selects the reports of a batch."""
+
+
 @dataclass(frozen=True, slots=True)
 class CollectionJobRequest:
     """`CollectionJobReq` of an analyst: all reports of a closed task.
@@ -532,8 +536,6 @@ class Vdaf(Enum):
 
 TIME_PRECISION = 86_400
 """Time precision, in seconds: a day."""
-LEADER_SELECTED = 2
-"""Batch mode of the draft: the leader selects the reports of a batch."""
 INFO = b"dpcurves"
 
 
