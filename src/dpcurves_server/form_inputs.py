@@ -405,7 +405,7 @@ def _is_allowed(form: Form, field: Field, column: Declared) -> bool:
 
 
 def _count_classes(column: Declared) -> int:
-    """Return the number of declared classes; for a column of numbers, a larger number."""
+    """Return how many classes a column declares; 10**9 for a column of numbers, to sort it last."""
     return len(column.values) if isinstance(column, Categories) else 10**9
 
 
@@ -568,7 +568,9 @@ def _complete_label(form: Form, field: Field, values: FieldValues, declared: Map
 
 
 def _complete_label_of(form: Form, name: str, values: FieldValues, declared: Mapping[str, Declared]) -> Category:
-    """Return the label of another field of the form, as the schema declares it."""
+    """Return the class label of another field of the form: the typed text, or else the usual or default label, matched
+    to the categories that the schema declares.
+    """
     field = next(member for member in form.fields if member.name == name)
     column = declared.get(_field_text(values, _find_label_column(form, field)))
     typed = _field_text(values, name)

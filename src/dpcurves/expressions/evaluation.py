@@ -326,7 +326,7 @@ FUNCTIONS: Mapping[str, Callable[..., Array]] = MappingProxyType({
 
 
 def _map_texts(values: Array, function: Callable[[str], str]) -> Array:
-    """Return a function of each text; missing texts stay missing."""
+    """Apply `function` to each text and return the results; missing texts stay missing."""
     mapped = np.empty(len(values), dtype=object)
     mapped[:] = [None if value is None else function(value) for value in values]
     return mapped

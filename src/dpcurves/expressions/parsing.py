@@ -152,7 +152,7 @@ class _Parser:
         self.words, self.position, self.depth = split_words(text), 0, 0
 
     def parse(self) -> Node:
-        """Return the node of the whole text."""
+        """Parse the whole text as one expression and return its syntax node."""
         node = self._parse_or()
         if self._next is not END:
             self._refuse_next()
@@ -205,7 +205,7 @@ class _Parser:
         return node
 
     def _parse_or(self) -> Node:
-        """Return conditions joined by OR."""
+        """Parse one or more conditions joined by OR, and return their node."""
         node = self._parse_and()
         while self._take("OR"):
             node = Call("or", (node, self._parse_and()))
@@ -219,7 +219,7 @@ class _Parser:
         return node
 
     def _parse_not(self) -> Node:
-        """Return a condition, negated or not."""
+        """Parse a condition with any number of NOT before it, and return its node."""
         if self._take("NOT"):
             return Call("not", (self._deeper(self._parse_not),))
         return self._parse_comparison()

@@ -632,7 +632,8 @@ class Book:
 
     def create(self, connection: sql.Connection, key: Key) -> None:
         """Create the tables of a ledger and store this book, with its seal, as the first one."""
-        _make_missing(connection)
+        for statement in _creation_statements(connection.dialect):
+            connection.exec_driver_sql(statement)
         connection.execute(sql.insert(BOOK), {"id": 1, **self.facts(), "seal": self._seal(key)})
 
     def _seal(self, key: Key) -> str:
@@ -673,12 +674,6 @@ def require_version(connection: sql.Connection) -> None:
             f"the ledger has schema {version}, and this dpcurves reads schema {SCHEMA_VERSION}:"
             " upgrade dpcurves on this machine",
         )
-
-
-def _make_missing(connection: sql.Connection) -> None:
-    """Create the tables and indexes of a ledger that do not exist yet."""
-    for statement in _creation_statements(connection.dialect):
-        connection.exec_driver_sql(statement)
 
 
 @lru_cache(maxsize=2)

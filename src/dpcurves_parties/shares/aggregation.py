@@ -84,7 +84,7 @@ def parse_digests(told: Mapping[str, Any], reports: int, size: int = DIGEST_SIZE
 
 
 def pack_flags(dropped: NDArray[np.bool_]) -> bytes:
-    """Return one bit for each report, as bytes padded with zeros."""
+    """Return a bit for each report, 1 if it was dropped, packed into bytes and padded with zeros."""
     return np.packbits(dropped).tobytes()
 
 

@@ -273,7 +273,9 @@ def _render_set_up(visit: Visit, error: ArgumentError | None = None, status: int
 
 
 def _fill_declared(proposal: ProposedColumn, declared: Mapping[str, Declared]) -> ProposedColumn:
-    """Return a proposal with the declaration of its column; one that is not used, if the column is not declared."""
+    """Return the proposed column with the use and the range or categories that the data set declares for it; with
+    `ColumnUse.NONE` if the data set does not declare it.
+    """
     column = declared.get(proposal.name)
     if column is None:
         return replace(proposal, use=ColumnUse.NONE)
