@@ -27,7 +27,7 @@ HINTS = {
 Found = dict[str, Any]
 INTRODUCTION = """# Which error to expect
 
-How large is the error of a whole answer, after all turns and all estimation from them? That depends on records times
+How large is the error of a whole answer, after all rounds and all estimation from them? That depends on records times
 epsilon, and on the distribution of the records. The tables have the mean error of answers to simulated records, at
 epsilon {epsilon} under {adjacency}, {rehearsals} answers each, with a standard error. They say nothing about records of
 other kinds: `dp.forecast(question, loss, adjacency, like=records)` predicts the error for public records that are like

@@ -45,7 +45,7 @@ GIVEN: dict[str, Any] = {
 HEAD = """# Questions by trust model
 
 Made by `python docs/trust_models.py`, which rehearses each question with its defaults, on a grid of 64 cells where it
-has no other, under replace-one for 10,000 records at epsilon 1. The table says in how many turns (queries, of which
+has no other, under replace-one for 10,000 records at epsilon 1. The table says in how many rounds (queries, of which
 later ones depend on the noisy answers to earlier ones) a question is answered, or why it is refused; a refusal comes
 before anything is charged. A question has the same class under all trust models, and so has its result.
 [Two servers](two_servers.md) answer from one count of all cells of a task's grid, or from counts below thresholds where
@@ -80,11 +80,11 @@ def answered(question: Any, model: Any) -> str:
         plans = dp.plan_question(question, dp.PrivacyLoss.pure(1), adjacency, model)
     except UnsupportedQuery as refusal:
         return f"no: {refusal.rule}"
-    return "1 turn" if len(plans) == 1 else f"{len(plans)} turns"
+    return "1 round" if len(plans) == 1 else f"{len(plans)} rounds"
 
 
 def page(found: dict[str, list[str]]) -> str:
-    """The page with a table of these answers: numbers of turns, and letters of the rules that refuse."""
+    """The page with a table of these answers: numbers of rounds, and letters of the rules that refuse."""
     rules = list(dict.fromkeys(each for row in found.values() for each in row if each.startswith("no")))
     letters = {rule: f"no ({chr(ord('a') + place)})" for place, rule in enumerate(rules)}
     rows = [

@@ -300,6 +300,33 @@ def test_texts_name_options_and_functions_that_are_there() -> None:
     assert unknown == set()
 
 
+def list_late_constants(file: Path) -> Iterator[str]:
+    """Yield the module constants of a file that are assigned more than 60 lines after their first use, but for values
+    that need a function or class which the file defines after that use."""
+    module = nodes(file)[0]
+    assert isinstance(module, ast.Module)
+    assigned: dict[str, ast.Assign] = {}
+    defined: dict[str, int] = {}
+    for statement in module.body:
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            assigned.setdefault(statement.targets[0].id, statement)
+            defined.setdefault(statement.targets[0].id, statement.lineno)
+        elif isinstance(statement, ast.FunctionDef | ast.ClassDef):
+            defined[statement.name] = statement.lineno
+    first_uses: dict[str, int] = {}
+    for name in of_kind(file, ast.Name):
+        if name.id in assigned and isinstance(name.ctx, ast.Load):
+            first_uses[name.id] = min(first_uses.get(name.id, name.lineno), name.lineno)
+    for constant, use in first_uses.items():
+        needed = {name.id for name in ast.walk(assigned[constant].value) if isinstance(name, ast.Name)} - {"Tuning"}
+        if assigned[constant].lineno > use + 60 and not any(defined.get(name, 0) > use for name in needed):
+            yield f"{place(file)}: {constant}"
+
+
+def test_a_constant_stands_above_its_first_use_or_close_below_it() -> None:
+    assert [late for file in files() for late in list_late_constants(file)] == []
+
+
 def test_the_import_contracts_hold() -> None:
     lint = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports(no_cache=True, no_logo=True))"
     done = subprocess.run([sys.executable, "-c", lint], cwd=ROOT, capture_output=True, text=True, check=False)

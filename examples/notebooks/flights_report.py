@@ -54,12 +54,12 @@ session = dp.Session(
     ledger=f"sqlite:///{folder / 'budget.db'}", dataset="flights-2013",
 )  # fmt: skip
 delay = dp.CdfQuestion("arr_delay", dp.Grid(-100, 1300, cells=4096), measured_in="minutes")
-for turn in session.plan(delay, dp.PrivacyLoss.pure(1)):
-    print(f"{turn.made_by}: {turn.loss}, one reading is off by {turn.error:.0f} records, typically")
+for plan in session.plan(delay, dp.PrivacyLoss.pure(1)):
+    print(f"{plan.made_by}: {plan.loss}, one reading is off by {plan.error:.0f} records, typically")
 
 # %% [markdown]
-# A plan touches no data and costs nothing. What it calls an error is that of one turn alone. The whole curve is read
-# from all turns together, and is more exact than each of them.
+# A plan touches no data and costs nothing. What it calls an error is that of one round alone. The whole curve is read
+# from all rounds together, and is more exact than each of them.
 #
 # ## The curve of delays
 

@@ -50,19 +50,19 @@ class ArgumentError(Exception):
     Attributes:
         argument: Name of the rejected argument as the caller writes it; several names are separated by commas.
         rule: The rule that the argument violates, and the value that was passed unless it may come from a record.
-        given: The value that was passed, for callers that use another name for it, such as a column.
+        value: The value that was passed, for callers that name it differently, such as a column; None if it is unknown.
     """
 
-    def __init__(self, argument: str, rule: str, given: str | None = None) -> None:
-        super().__init__(argument, rule, given)
-        self.argument, self.rule, self.given = argument, rule, given
+    def __init__(self, argument: str, rule: str, value: str | None = None) -> None:
+        super().__init__(argument, rule, value)
+        self.argument, self.rule, self.value = argument, rule, value
 
     def __str__(self) -> str:
         return f"{self.argument}: {self.rule}"
 
     def with_argument(self, argument: str) -> Self:
         """Return the same error under another argument name."""
-        return type(self)(argument, self.rule, self.given)
+        return type(self)(argument, self.rule, self.value)
 
 
 class InvalidArgument(ArgumentError, ValueError):

@@ -193,7 +193,7 @@ def _ask_without_noise(question: Any, columns: Mapping[str, Any], neighbours: Ne
 
 
 def _ignore_curve_warnings() -> warnings.catch_warnings[None]:
-    """Return a context in which curve warnings are not shown."""
+    """Return a context manager that silences `CurveWarning`."""
     return warnings.catch_warnings(action="ignore", category=CurveWarning)
 
 

@@ -336,7 +336,7 @@ def ask_with_budget(
         raise InvalidArgument("by", "only a session with one curator supports unlisted categories: list them")
 
     def pay_and_reply(step: Step) -> Release:
-        """Pay for the query of a step and return its reply."""
+        """Return the release that answers a step, paid with the step's fraction of the question's budget."""
         _require_paid_query(question, step)
         return reply(step, budget.pay(step.query.charged_query, step.budget_fraction * budget_fraction))
 

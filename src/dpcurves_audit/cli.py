@@ -471,13 +471,13 @@ SECONDS = MappingProxyType({"noise": 3.0, "mechanism": 5.0, "transcript": 7.0, "
 QUICK_SECONDS = MappingProxyType({"noise": 0.22, "mechanism": 0.33, "transcript": 0.45, "json": 0.6, "ledger": 0.6})
 """Processor seconds of a search in a quick audit, by sampler."""
 QUICK_QUESTIONS = (
-    "cdf", "quantiles", "count", "bounds", "roc", "calibration", "verification", "weighted mean", "found groups",
+    "cdf", "quantiles", "count", "bounds", "roc", "calibration", "verification", "weighted mean", "partition selection",
     "curve of any range", "learned scorer", "competing risks",
 )  # fmt: skip
 """Questions whose rounds a quick audit covers, by the part of the target's name before the colon."""
 QUICK_PUBLIC_FUNCTIONS = (
     "cdf: add-remove", "histogram of units", "histogram of units without a bound: add-remove",
-    "weighted curve: replace-one", "found groups: add-remove", "federation of sites, histogram",
+    "weighted curve: replace-one", "partition selection: add-remove", "federation of sites, histogram",
     "followed stream of totals", "report with public coins, handed in: epsilon 1", "verification server, histogram",
 )  # fmt: skip
 """Public functions that a quick audit covers, by the whole name of the target. A test holds that all of them exist."""

@@ -227,7 +227,7 @@ def fit_scores(left: Sample, right: Sample, *, learn: bool = False) -> Iterator[
         for column in columns:
             if column + 1 < width:
                 yield Score(f"number {column + 2} minus number {column + 1}", _make_step_score(column))
-    for column in columns[:8]:  # at most 8: floating-point noise is usually alike in all columns
+    for column in columns[:8]:  # the first 8 columns, because each score costs time; not tuned
         values = both.numbers[:, column]
         if np.any(values[np.isfinite(values)] % 1):
             yield Score(f"lowest bit of number {column + 1}", _make_lowest_bit_score(column))
@@ -353,7 +353,7 @@ def _fit_likelihood_score(
     """
     a, b = view(left, columns), view(right, columns)
     tables: list[tuple[Floats, Floats]] = []
-    bins = int(np.clip(min(len(a), len(b)) / 60, 4, 16))  # about 60 outcomes a bin keep chance small
+    bins = int(np.clip(min(len(a), len(b)) / 60, 4, 16))  # bins of 60 outcomes on average, at least 4; not tuned
     for left_values, right_values in zip(a.T, b.T, strict=True):
         values = np.concatenate([left_values, right_values])
         values = values[~np.isnan(values)]

@@ -486,7 +486,7 @@ def _list_selection_mechanisms() -> Iterator[tuple[str, Any, Any, Any]]:
     yield "PrivTree", queries.TreePartitionQuery(axis, (2,), 0), mechanisms.PrivTree(), values
     yield "merged cells", queries.MergePartitionQuery(axis, 2), mechanisms.MergedCells(), values
     yield "sparse vector", queries.ThresholdQuery(axis, _make_comparisons(), 1), mechanisms.SparseVector(), values
-    yield "found bounds", bounds, mechanisms.SparseVector(), values
+    yield "private bounds", bounds, mechanisms.SparseVector(), values
     yield "wavelets of boxes", queries.WaveletQuery(axis, order, (2, 2)), mechanisms.Privelet(), values
     yield "noisy area", queries.AucQuery(_make_label_axes()), mechanisms.NoisyAuc(), families.scores
 
@@ -530,14 +530,14 @@ def _list_mechanism_targets() -> Iterator[AuditTarget]:
         )
         yield AuditTarget(f"units by their records and a value: {neighbours.value}", valued_sizes, units, ONE, "noise")
         selection = MechanismSampler(
-            "found names",
+            "name search",
             queries.PartitionSelectionQuery.from_column("name"),
             ThresholdedCategories(),
             WITH_DELTA,
             neighbours,
         )
         name_family = make_name_datasets(EDGES, adjacency=neighbours)
-        yield AuditTarget(f"found names: {neighbours.value}", selection, name_family, WITH_DELTA, "mechanism")
+        yield AuditTarget(f"name search: {neighbours.value}", selection, name_family, WITH_DELTA, "mechanism")
         letters = queries.UniverseSelectionQuery((UnlistedCategories("name", universe=dp.TextUniverse("a-z", 5)),))
         ranked = MechanismSampler("names of a universe", letters, UniverseCategories(), ONE, neighbours)
         yield AuditTarget(f"names of a universe: {neighbours.value}", ranked, name_family, ONE, "mechanism")
@@ -570,17 +570,19 @@ def _list_question_targets() -> Iterator[AuditTarget]:
             setting = f"{loss}, {neighbours.value}"
             questions = QUESTIONS if (loss is ONE) is (neighbours is REPLACE_ONE) else {**QUESTIONS, **OTHERS}
             for name, audited in questions.items():
-                sampler = RoundsSampler(f"turns of {name}", audited.question(grid), loss, neighbours)
+                sampler = RoundsSampler(f"rounds of {name}", audited.question(grid), loss, neighbours)
                 yield AuditTarget(
                     f"{name}: {setting}", sampler, audited.family(EDGES, adjacency=neighbours), loss, "transcript"
                 )
             sampler = RoundsSampler(
-                "turns of verification", _make_verify_question(), loss, neighbours, reopen_data=True
+                "rounds of verification", _make_verify_question(), loss, neighbours, reopen_data=True
             )
             yield AuditTarget(f"verification: {setting}", sampler, _make_line_datasets(neighbours), loss, "transcript")
-        sampler = RoundsSampler("turns of found groups", UNLISTED, WITH_DELTA, neighbours)
+        sampler = RoundsSampler("rounds of partition selection", UNLISTED, WITH_DELTA, neighbours)
         listed = make_name_datasets(EDGES, adjacency=neighbours)
-        yield AuditTarget(f"found groups: {WITH_DELTA}, {neighbours.value}", sampler, listed, WITH_DELTA, "transcript")
+        yield AuditTarget(
+            f"partition selection: {WITH_DELTA}, {neighbours.value}", sampler, listed, WITH_DELTA, "transcript"
+        )
 
 
 def _make_verify_question() -> Any:
@@ -611,27 +613,32 @@ def _list_public_targets() -> Iterator[AuditTarget]:
     grid = Grid(0, 1, cells=GRID_CELLS)
     for neighbours in (ADD_REMOVE, REPLACE_ONE):
         for name, each in {**QUESTIONS, **(OTHERS if neighbours is REPLACE_ONE else {})}.items():
-            sampler: Sampler = PublicFunctionSampler(f"face of {name}", each.question(grid), ONE, neighbours)
+            sampler: Sampler = PublicFunctionSampler(f"public call of {name}", each.question(grid), ONE, neighbours)
             yield AuditTarget(
                 f"{name}: {neighbours.value}", sampler, each.family(EDGES, adjacency=neighbours), ONE, "json"
             )
-        sampler = PublicFunctionSampler("face of found groups", UNLISTED, WITH_DELTA, neighbours)
+        sampler = PublicFunctionSampler("public call with partition selection", UNLISTED, WITH_DELTA, neighbours)
         listed = make_name_datasets(EDGES, adjacency=neighbours)
-        yield AuditTarget(f"found groups: {neighbours.value}", sampler, listed, WITH_DELTA, "json")
+        yield AuditTarget(f"partition selection: {neighbours.value}", sampler, listed, WITH_DELTA, "json")
         sampler = PublicFunctionSampler(
-            "face of a bound that is found", QUESTIONS["histogram"].question(grid), ONE, neighbours, UNIT, None
+            "public call with a private contribution bound",
+            QUESTIONS["histogram"].question(grid),
+            ONE,
+            neighbours,
+            UNIT,
+            None,
         )
         yield AuditTarget(
             f"histogram of units without a bound: {neighbours.value}", sampler,
             families.units(EDGES, 2, adjacency=neighbours), ONE, "json",
         )  # fmt: skip
-        sampler = PublicFunctionSampler("face of verification", _make_verify_question(), ONE, neighbours)
+        sampler = PublicFunctionSampler("public call of verification", _make_verify_question(), ONE, neighbours)
         yield AuditTarget(f"verification: {neighbours.value}", sampler, _make_line_datasets(neighbours), ONE, "json")
     cdf, count = QUESTIONS["cdf"].question(grid), QUESTIONS["count"].question(grid)
     values = families.values(EDGES, adjacency=ADD_REMOVE)
     units = families.units(EDGES, 2, adjacency=ADD_REMOVE)
     sampler = PublicFunctionSampler(
-        "face of histogram by unit", dp.HistogramQuestion(COLUMN, grid), ONE, ADD_REMOVE, UNIT, 2
+        "public call of histogram by unit", dp.HistogramQuestion(COLUMN, grid), ONE, ADD_REMOVE, UNIT, 2
     )
     yield AuditTarget("histogram of units", sampler, units, ONE, "json")
     half = PrivacyLoss.pure(Fraction(1, 2))
@@ -657,7 +664,7 @@ def ask_count(data: Any) -> Any:
 
 def _make_count_sampler() -> Sampler:
     """Return a sampler of a count by its public function."""
-    return PublicFunctionSampler("face of a count", dp.CountQuestion(COLUMN), ONE, ADD_REMOVE)
+    return PublicFunctionSampler("public call of a count", dp.CountQuestion(COLUMN), ONE, ADD_REMOVE)
 
 
 def run_target_checks(*, quick: bool = False) -> Iterator[tuple[str, list[Finding]]]:
@@ -666,7 +673,7 @@ def run_target_checks(*, quick: bool = False) -> Iterator[tuple[str, list[Findin
     pair = families.values(EDGES, adjacency=ADD_REMOVE).pairs[0]
     query = CountQuery((Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),), CountUse.CELLS)
     samplers: dict[str, tuple[Sampler, NeighbourPair]] = {
-        "face of a count": (_make_count_sampler(), pair),
+        "public call of a count": (_make_count_sampler(), pair),
         "noise of a histogram": (NoiseSampler("noise", query, FlatHistogram(), ONE, ADD_REMOVE), pair),
     }
     samplers |= {
@@ -679,7 +686,10 @@ def run_target_checks(*, quick: bool = False) -> Iterator[tuple[str, list[Findin
             *check_timing(sampler, neighbours, calls),
         ]
         findings += [] if fork_finding is None else [fork_finding]
-        yield name, findings if name == "face of a count" else [*findings, *check_lattice(sampler, neighbours, 100)]
+        yield (
+            name,
+            findings if name == "public call of a count" else [*findings, *check_lattice(sampler, neighbours, 100)],
+        )
     check_processes = partial(check_new_processes, f"{__name__}:{ask_count.__name__}", pair, calls)
     yield (
         "a count in new processes",

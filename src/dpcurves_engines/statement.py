@@ -551,7 +551,7 @@ class _StatementReader:
         return tuple(str(identifier.this) for identifier in names)
 
     def _read_groups(self, clause: exp.Expression) -> tuple[str, ...]:
-        """Return the columns of GROUP BY."""
+        """Return the names of the columns that a GROUP BY clause lists, none of them twice."""
         self._write_down("GROUP BY")
         columns = [
             self._read_column(column)

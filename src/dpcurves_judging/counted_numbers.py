@@ -266,7 +266,7 @@ class CountedNumbers(IntervalResult):
         return list(self._statistics)
 
     def _row_names(self) -> list[str]:
-        """Return the name of each number in a picture."""
+        """Return the row labels of the plot: one name per counted number."""
         return self._number_titles()
 
     def _build_table(self, columns: Mapping[str, Any], level: float) -> display.ResultTable:

@@ -61,7 +61,7 @@ class Folds(Predictor):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """The name in plots."""
+        """Number of folds, as plots and tables name it."""
         return f"{self.folds} folds"
 
     @property
@@ -125,7 +125,7 @@ class HeldOut(Predictor):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """The name in plots."""
+        """Text by which plots and tables name scores of held-out records."""
         return "held-out scores"
 
     @property

@@ -69,7 +69,7 @@ class SeveralModels(CountedNumbers):
 
     @property
     def models_text(self) -> str:
-        """The number of models, as text."""
+        """Number of models as printed in summaries."""
         return f"{len(self.question.scores)} models"
 
     @property

@@ -55,7 +55,9 @@ def find_slot(axes: Sequence[Axis | Categories], value: Any) -> int:
 
 
 def _split_value(axes: Sequence[Axis | Categories], value: Any) -> list[Any]:
-    """Return the value on each axis; None if it is missing."""
+    """Return one value per axis: of a mapping, the entry of each axis's column; any other value belongs to the last
+    axis. None where a value is missing.
+    """
     try:
         if isinstance(value, Mapping):
             return [_read_column(axis, value) for axis in axes]

@@ -36,6 +36,13 @@ def normalize_name(person: str) -> str:
     return " ".join(normalize("NFKC", normalize("NFKC", person).casefold()).split())
 
 
+PSEUDONYM_SIZE = 8
+"""Bytes of a pseudonym."""
+
+
+Octets = NDArray[np.uint8]
+
+
 def names_to_numbers(names: Octets) -> Numbers:
     """Return pseudonyms ``(people, 8)`` bytes as little-endian integers, in whose order sets list names."""
     return np.ascontiguousarray(names).view(f"<u{PSEUDONYM_SIZE}").reshape(-1).astype(np.uint64, copy=False)
@@ -119,8 +126,6 @@ def _insert_numbers(numbers: Numbers, table: Numbers, key: np.uint64, shift: np.
 
 MAGIC = b"DPLR"
 """First bytes of a header."""
-PSEUDONYM_SIZE = 8
-"""Bytes of a pseudonym."""
 COUNT_SIZE = 8
 """Bytes of the number of records in a header: 4, and 4 of its checksum."""
 CHECKSUM_SIZE = 4
@@ -129,7 +134,6 @@ MOST_AT_ONCE = 2**17
 """Records of a batch at most, which bounds memory."""
 SEARCHED_BYTES = 2**16
 """Bytes that are searched for the next header in one step after damage."""
-Octets = NDArray[np.uint8]
 
 
 class ReportBatch(NamedTuple):

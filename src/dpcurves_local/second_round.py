@@ -92,6 +92,10 @@ def _describe_losses(area: TwoRoundArea) -> str:
     )
 
 
+PROBABILITY_PARTS = 2**32
+"""Denominator of published probabilities: 32 random bits decide."""
+
+
 @dataclass(frozen=True)
 class SecondRound(Task):
     """The public task of the second round: the published curve of the first class, and the question to the second
@@ -422,10 +426,6 @@ def read_task(path: str | Path) -> Task:
     except (ValueError, RecursionError):
         stored = None
     return SecondRound.from_json(text) if isinstance(stored, dict) and KEY in stored else Task.from_json(text)
-
-
-PROBABILITY_PARTS = 2**32
-"""Denominator of published probabilities: 32 random bits decide."""
 
 
 class FirstClass(StrEnum):

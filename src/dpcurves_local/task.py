@@ -283,7 +283,7 @@ class Task(Document):
 
     @cached_property
     def _stochastic_rounding(self) -> StochasticRounding | None:
-        """The stochastic rounding of the task; None for simple rounding."""
+        """The law of randomised rounding of the values; None if the task rounds them deterministically."""
         return (
             StochasticRounding.from_question(self.question, self.plan.query.axes)
             if self.rounding is Rounding.RANDOMIZED

@@ -100,7 +100,7 @@ def plan_to_json(who: Visitor, question_plan: QuestionPlan) -> dict[str, Any]:
     return {
         "id": question_plan.id, "purpose": str(question_plan.question), "loss": loss_to_json(question_plan.loss),
         "price": question_plan.price, "share_of_rows": question_plan.plans.row_share,
-        "turns": list(map(_round_to_json, question_plan.plans.rounds)), "notes": list(question_plan.notes),
+        "rounds": list(map(_round_to_json, question_plan.plans.rounds)), "notes": list(question_plan.notes),
         "left": remaining_to_json(question_plan.remaining), "affordable": question_plan.is_affordable,
         "asked": None if earlier is None else asked_question_to_json(who, earlier),
         "published": [asked_question_to_json(who, answer) for answer in question_plan.published_answers],

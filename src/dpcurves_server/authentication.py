@@ -114,6 +114,9 @@ class SecurityMiddleware:
         await self._app(scope, _limit_body(receive, _body_limit(scope)), send_with_headers)
 
 
+SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
 def _find_refusal(scope: Scope) -> tuple[str, int] | None:
     """Return the refusal of a malformed or oversized request, before routing; None if the request is valid."""
     headers = Headers(scope=scope)  # type: ignore[arg-type]
@@ -185,7 +188,6 @@ def _content_policy(scope: Scope, kind: str) -> str:
 # Authentication of requests: bearer token, session cookie or anonymous; with rate limits.
 COOKIE = "__Host-dpcurves"
 CSRF_HEADER = "x-csrf-token"
-SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 REQUESTS_PER_MINUTE = 1200
 """Requests per minute of one account."""
 

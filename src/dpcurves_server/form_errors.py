@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from dpcurves.arguments import ArgumentError
 
 from .form_inputs import EXPRESSION, RANGE_METAVARS, RANGES, name_field
-from .forms import Form, Given
+from .forms import FieldValues, Form
 
 PLAN_FIELDS = {**dict.fromkeys(("amount", "epsilon", "rho", "loss"), "amount"), "share_of_rows": "share_of_rows"}
 """Fields of a form that are no part of its question, by the argument of an error: the price and the share of rows."""
@@ -36,7 +36,7 @@ class FormError:
     message: str
 
 
-def describe_form_error(form: Form, error: ArgumentError, values: Given, titles: Mapping[str, str]) -> FormError:
+def describe_form_error(form: Form, error: ArgumentError, values: FieldValues, titles: Mapping[str, str]) -> FormError:
     """Return an error of a question as the field that it concerns and a message in the words of the page.
 
     Arguments:
@@ -52,19 +52,18 @@ def describe_form_error(form: Form, error: ArgumentError, values: Given, titles:
     return FormError(field, f"{name_field(form, field)}: {rule}")
 
 
-def _find_field(form: Form, error: ArgumentError, values: Given) -> str:
+def _find_field(form: Form, error: ArgumentError, values: FieldValues) -> str:
     """Return the form field of an error, or a part of it; an empty text if no single field is wrong."""
     names = {field.name for field in form.fields}
     argument = error.argument.replace("-", "_")
     name = argument.partition(".")[0]
     if name in PLAN_FIELDS:
         return PLAN_FIELDS[name]
-    given = error.given
     typed = [
         name
         for field in form.fields
         for name in (field.name, f"{field.name}{EXPRESSION}")
-        if given is not None and _names_column(values, name, given)
+        if error.value is not None and _names_column(values, name, error.value)
     ]
     expressions = [field for field in typed if field.endswith(EXPRESSION)]
     if expressions:
@@ -81,7 +80,7 @@ def _find_field(form: Form, error: ArgumentError, values: Given) -> str:
     return alias if alias in names else ""
 
 
-def _names_column(values: Given, name: str, column: str) -> bool:
+def _names_column(values: FieldValues, name: str, column: str) -> bool:
     """Return True if a field names this column or expression, with or without categories."""
     return any(column in (text.strip(), text.partition("=")[0].strip()) for text in values.get(name, ()))
 
@@ -99,7 +98,7 @@ def _adapt_rule(form: Form, rule: str, titles: Mapping[str, str]) -> str:
         return f"{match[1]} “{name_field(form, match[2])}”" if match[2] in names else match[0]
 
     def title_question(match: re.Match[str]) -> str:
-        """Return the title of the question of a class."""
+        """Return the page title of the question class that the match names, as a replacement for `re.sub`."""
         command = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", match[1]).lower()
         return f"ask “{titles.get(command, command)}”"
 

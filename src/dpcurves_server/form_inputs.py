@@ -24,7 +24,7 @@ from .declared_columns import (
     has_unknown_categories,
     has_unknown_range,
 )
-from .forms import MODEL, Field, Form, Given
+from .forms import MODEL, Field, FieldValues, Form
 from .planner import has_numbers
 from .schema_alignment import LABEL_COLUMNS, OTHER_CLASSES, USUAL_LABELS, find_declared, find_other_class
 
@@ -269,6 +269,10 @@ def _has_main_range(form: Form, field: Field) -> bool:
     )
 
 
+_ANY_CLASSES = Categories("", ("a", "b"))
+"""A column of two classes of text."""
+
+
 def _build_input(form: Form, field: Field, columns: Sequence[Declared], models: Collection[str]) -> Input:
     """Return the input of a field: the columns, values or choices that fit it."""
     name, named = field.name, (name_field(form, field.name), field.is_required)
@@ -319,7 +323,7 @@ def _takes_expression(form: Form, field: Field) -> bool:
     return is_number and "=" not in field.metavar and field.name != "weight" and not _counts_categories(form)
 
 
-def _replace_columns(form: Form, values: Given) -> Given:
+def _replace_columns(form: Form, values: FieldValues) -> FieldValues:
     """Return the typed fields, with the typed expressions in the place of columns."""
     replaced = {name: texts for name, texts in values.items() if not name.endswith(EXPRESSION)}
     for field in form.fields:
@@ -368,10 +372,6 @@ def _label_columns(form: Form, field: Field, columns: Sequence[Declared]) -> lis
     return [column for column in columns if column_field is not None and _is_allowed(form, column_field, column)]
 
 
-_ANY_CLASSES = Categories("", ("a", "b"))
-"""A column of two classes of text."""
-
-
 def _find_usual_label(column: Declared | None, default: str | None) -> Category | None:
     """Return the label that a question takes if none is chosen: the default, where the schema declares it, or of two
     declared categories the one that affirms. None if the schema does not tell; empty if the label has no default.
@@ -405,7 +405,7 @@ def _is_allowed(form: Form, field: Field, column: Declared) -> bool:
 
 
 def _count_classes(column: Declared) -> int:
-    """Return the number of declared classes; for a column of numbers, a larger number."""
+    """Return how many classes a column declares; 10**9 for a column of numbers, to sort it last."""
     return len(column.values) if isinstance(column, Categories) else 10**9
 
 
@@ -418,7 +418,7 @@ def _is_label_column(form: Form, column: Declared) -> bool:
 
 
 def _column_option(column: Declared) -> Option:
-    """Return a column as an option, with its declared range."""
+    """Return the entry of a select list for a column, labelled with its name and its declared range."""
     if has_dates(column):
         return Option(str(column.column), f"{column.column} (dates or times)")
     if has_unknown_range(column):
@@ -464,7 +464,7 @@ def _coefficient_options(columns: Sequence[Declared]) -> list[Option]:
     return options
 
 
-def complete_fields(form: Form, values: Given, columns: Sequence[Declared]) -> Given:
+def complete_fields(form: Form, values: FieldValues, columns: Sequence[Declared]) -> FieldValues:
     """Complete typed fields with declared ranges, categories and bounds, in the form that the question parses.
 
     Raises:
@@ -493,7 +493,7 @@ def complete_fields(form: Form, values: Given, columns: Sequence[Declared]) -> G
     return completed
 
 
-def _fill_automatic_ranges(form: Form, values: Given, declared: Mapping[str, Declared]) -> Given:
+def _fill_automatic_ranges(form: Form, values: FieldValues, declared: Mapping[str, Declared]) -> FieldValues:
     """Return the typed fields, with ``auto`` as the range of an expression or of a column with an unknown range, if
     none is typed and the question can find one privately.
     """
@@ -517,7 +517,7 @@ def _fill_automatic_ranges(form: Form, values: Given, declared: Mapping[str, Dec
     return filled
 
 
-def _fill_universe(form: Form, values: Given, declared: Mapping[str, Declared]) -> Given:
+def _fill_universe(form: Form, values: FieldValues, declared: Mapping[str, Declared]) -> FieldValues:
     """Return the typed fields, with the universe of a column whose categories the question finds privately."""
     sources = ("by", "column") if _counts_categories(form) else ("by",)
     columns = [declared.get(name.strip()) for source in sources for name in values.get(source, ())]
@@ -527,7 +527,7 @@ def _fill_universe(form: Form, values: Given, declared: Mapping[str, Declared]) 
     return {**values, "universe": [NAME_UNIVERSE]} if is_unknown and has_field and not is_typed else values
 
 
-def _list_declared(form: Form, field: Field, values: Given, declared: Mapping[str, Declared]) -> list[str]:
+def _list_declared(form: Form, field: Field, values: FieldValues, declared: Mapping[str, Declared]) -> list[str]:
     """Return the declared values of another field's column, as one text, except the value of a third field."""
     source, without = DECLARED.get(field.name, ("column", ""))
     column = declared.get(_field_text(values, source))
@@ -538,7 +538,7 @@ def _list_declared(form: Form, field: Field, values: Given, declared: Mapping[st
     return [",".join(_format_label(value) for value in column.values if not without or value != excluded)]
 
 
-def _complete_label(form: Form, field: Field, values: Given, declared: Mapping[str, Declared]) -> list[str]:
+def _complete_label(form: Form, field: Field, values: FieldValues, declared: Mapping[str, Declared]) -> list[str]:
     """Return the typed label or the default, formatted as the schema declares it; of the second class of two, the other
     label.
 
@@ -567,8 +567,10 @@ def _complete_label(form: Form, field: Field, values: Given, declared: Mapping[s
     return [_format_label(other)]
 
 
-def _complete_label_of(form: Form, name: str, values: Given, declared: Mapping[str, Declared]) -> Category:
-    """Return the label of another field of the form, as the schema declares it."""
+def _complete_label_of(form: Form, name: str, values: FieldValues, declared: Mapping[str, Declared]) -> Category:
+    """Return the class label of another field of the form: the typed text, or else the usual or default label, matched
+    to the categories that the schema declares.
+    """
     field = next(member for member in form.fields if member.name == name)
     column = declared.get(_field_text(values, _find_label_column(form, field)))
     typed = _field_text(values, name)
@@ -584,12 +586,14 @@ def _format_label(value: Category) -> str:
     return value if is_plain else format_label(value)
 
 
-def _field_text(values: Given, name: str) -> str:
+def _field_text(values: FieldValues, name: str) -> str:
     """Return the typed text of a field, without surrounding spaces; empty if nothing was typed."""
     return "".join(values.get(name, ())).strip()
 
 
-def _complete_range(form: Form, field: Field, values: Given, declared: Mapping[str, Declared]) -> dict[str, list[str]]:
+def _complete_range(
+    form: Form, field: Field, values: FieldValues, declared: Mapping[str, Declared]
+) -> dict[str, list[str]]:
     """Join the parts of a range. Missing bounds are those declared for its column, missing cells the default.
 
     Raises:
@@ -623,7 +627,7 @@ def _is_usual_range(form: Form, field: Field, bounds: tuple[str, str] | None) ->
 
 
 def _declared_bounds(
-    form: Form, field: Field, values: Given, declared: Mapping[str, Declared]
+    form: Form, field: Field, values: FieldValues, declared: Mapping[str, Declared]
 ) -> tuple[str, str] | None:
     """Return the declared bounds of the columns of a range, as texts; None if one has no declared range."""
     typed = values.get(_find_column_field(form, field), ())
@@ -657,7 +661,7 @@ def _is_finite_number(text: str) -> bool:
         return False
 
 
-def split_ranges(form: Form, values: Given) -> Given:
+def split_ranges(form: Form, values: FieldValues) -> FieldValues:
     """Return the typed values with each range that is one text, such as ``0:120:60``, divided into its parts."""
     divided = dict(values)
     for field in form.fields:
@@ -669,7 +673,7 @@ def split_ranges(form: Form, values: Given) -> Given:
     return divided
 
 
-def _add_values(field: Field, text: str, declared: Mapping[str, Declared], values: Given) -> str:
+def _add_values(field: Field, text: str, declared: Mapping[str, Declared], values: FieldValues) -> str:
     """Append the declared categories or range to a column name."""
     column = declared.get(text.strip())
     if column is None or _field_text(values, "categories"):

@@ -17,7 +17,7 @@ NUMBERS = frozenset(
     {"column", "and_column", "time", "entry", "first", "last", "weight", "predicted", "residual", "observed", "score"}
 )
 """Fields that take a column of numbers."""
-Given = Mapping[str, Sequence[str]]
+FieldValues = Mapping[str, Sequence[str]]
 """The typed values of each field; repeatable fields have several."""
 
 
@@ -76,7 +76,7 @@ class Form:
     fields: tuple[Field, ...]
     parse: Callable[[Mapping[str, Any]], Any]
 
-    def build_question(self, values: Given, models: Mapping[str, Predictor]) -> Any:
+    def build_question(self, values: FieldValues, models: Mapping[str, Predictor]) -> Any:
         """Build the question from the typed values; empty fields are ignored.
 
         Arguments:

@@ -19,7 +19,7 @@ from dpcurves.curves.question_json import question_from_json
 
 from .datasets import DUCKDB_ENDINGS, Dataset, Source
 from .form_inputs import LABEL_FIELDS
-from .forms import Form, Given
+from .forms import FieldValues, Form
 from .questions import AskedQuestion
 from .store import ASKED_FORMS, Archive, has_row
 
@@ -34,7 +34,7 @@ class AskedForm:
     """
 
     word: str
-    fields: Given
+    fields: FieldValues
 
 
 def store_form(archive: Archive, id: str, form: AskedForm) -> None:
@@ -141,7 +141,7 @@ def _quote(text: str) -> str:
 
 
 def _notebook_cell(kind: str, text: str, number: int) -> dict[str, Any]:
-    """Return a cell of a notebook."""
+    """Return one cell of a Jupyter notebook (format 4) as JSON: its type, text and number."""
     code: dict[str, Any] = {"execution_count": None, "outputs": []} if kind == "code" else {}
     return {"cell_type": kind, "id": f"cell-{number}", "metadata": {}, "source": text.splitlines(keepends=True), **code}
 

@@ -349,7 +349,7 @@ class LedgerLock:
             ) from None
 
     def release(self) -> None:
-        """Release the lock."""
+        """Release the file lock, so that another process may open the ledger."""
         os.close(self._file)
 
 

@@ -261,7 +261,7 @@ class People:
         _require_assignable(role, dataset)
 
         def delete_role(connection: Connection) -> None:
-            """Delete the role of the account."""
+            """Delete the row that gives the account this role, in the transaction of `connection`."""
             _require_person(connection, name)
             connection.execute(delete(ROLES).filter_by(person=name, role=role.value, dataset=dataset))
 

@@ -315,7 +315,7 @@ def _question_to_text(question: Any) -> str:
 
 
 def _number_to_text(number: object) -> str | None:
-    """Return a number as text; None stays None."""
+    """Return a number as Python prints it; None stays None."""
     return None if number is None else str(number)
 
 

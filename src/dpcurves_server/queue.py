@@ -212,7 +212,9 @@ class Queue:
         return self._database.write(update_states)
 
     def return_leases(self, worker: str | None = None) -> None:
-        """Return the leases of a worker that has ended; None returns all leases."""
+        """Put the questions that a stopped worker had leased back into the queue; those of all workers if `worker` is
+        None.
+        """
         is_leased = QUESTIONS.c.worker.is_not(None) if worker is None else QUESTIONS.c.worker == worker
         self._database.write(
             lambda connection: connection.execute(update(QUESTIONS).where(is_leased).values(worker=None)).rowcount

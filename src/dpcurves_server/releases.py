@@ -196,7 +196,7 @@ def _find_answer(connection: Connection, id: str) -> Answer | None:
 
 
 def _answer_from_row(row: Row[Any]) -> Answer:
-    """Return the answer of a row."""
+    """Return the stored answer that a database row holds."""
     facts = json.loads(row.facts)
     return Answer(question_from_row(row), row.curve, row.svg, row.csv, facts, row.published_at, row.published_by)
 
@@ -350,7 +350,7 @@ def _select_by_name(project: str, name: str) -> Select[Any]:
 
 
 def _find_model(connection: Connection, project: str, digest: str) -> StoredModel | None:
-    """Return the model of this digest; None if the project has none."""
+    """Return the project's stored model with this SHA-256 digest, or None."""
     row = connection.execute(select(MODELS).filter_by(project=project, digest=digest)).first()
     return None if row is None else _model_from_row(row)
 
@@ -361,5 +361,5 @@ def _redact_owner(who: Visitor, model: StoredModel, subject: Subject) -> StoredM
 
 
 def _model_from_row(row: Row[Any]) -> StoredModel:
-    """Return the model of a row."""
+    """Return the stored model that a database row holds."""
     return StoredModel(row.digest, row.name, row.person, row.made_at, row.model)

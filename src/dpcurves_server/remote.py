@@ -74,7 +74,7 @@ class Remote:
         self.close()
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the HTTP connection to the server."""
         self._channel.close()
 
     @property

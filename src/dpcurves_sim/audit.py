@@ -70,22 +70,24 @@ class LedgerAudit:
     def _check_allowances(self) -> None:
         """Compare what each project and each analyst has spent with the payments. Raises `Violation`."""
         query = (
-            "SELECT a.project, a.analyst, a.most, a.spent, (SELECT coalesce(sum(p.amount), 0) FROM dpcurves_payments p"
+            "SELECT a.project, a.analyst, a.cap, a.spent, (SELECT coalesce(sum(p.amount), 0) FROM dpcurves_payments p"
             "  WHERE p.dataset = a.dataset AND p.project = a.project AND a.analyst IN ('', p.analyst))"
             " FROM dpcurves_allowances a WHERE a.entry = (SELECT max(b.entry) FROM dpcurves_allowances b"
             "  WHERE (b.dataset, b.project, b.analyst) = (a.dataset, a.project, a.analyst))"
         )
-        for project, analyst, most, spent, paid in self._read(query):
-            if spent != paid or spent > most:
-                raise Violation(f"{analyst or project} has spent {spent} of {most} billionths, and payments are {paid}")
+        for project, analyst, cap, spent, paid in self._read(query):
+            if spent != paid or spent > cap:
+                raise Violation(f"{analyst or project} has spent {spent} of {cap} billionths, and payments are {paid}")
 
     def _check_answers(self, names: dict[int, str]) -> None:
         """Compare stored answers with the model, given the requests by grant. Raises `Violation`."""
         stored = {}
-        for grant, turn, part, answer in self._read('SELECT "grant", turn, part, answer FROM dpcurves_answers'):
+        for grant, round_number, part, answer in self._read(
+            'SELECT "grant", round, part, answer FROM dpcurves_answers'
+        ):
             if grant not in names:
                 raise Violation("an answer is stored without a charge")
-            stored[names[grant], turn, part] = answer
+            stored[names[grant], round_number, part] = answer
         for key, answer in self.answers.items():
             if stored.get(key) != answer:
                 raise Violation(f"the acknowledged answer {key} is missing or was changed")
@@ -105,16 +107,16 @@ class LedgerAudit:
         if self.shown.setdefault(name, value) != value:
             raise Violation(f"{name} was shown twice, with different noise")
 
-    def acknowledge_answer(self, request: str, turn: int, part: int, answer: str) -> None:
+    def acknowledge_answer(self, request: str, round_number: int, part: int, answer: str) -> None:
         """Record that a process was told that this is the stored answer."""
-        if self.answers.setdefault((request, turn, part), answer) != answer:
-            raise Violation(f"answer {turn} of {request!r} was given twice, with different noise")
+        if self.answers.setdefault((request, round_number, part), answer) != answer:
+            raise Violation(f"answer {round_number} of {request!r} was given twice, with different noise")
         query = (
             'SELECT answer FROM dpcurves_answers a JOIN dpcurves_grants g ON a."grant" = g.entry'
-            " WHERE g.request = ? AND a.turn = ? AND a.part = ?"
+            " WHERE g.request = ? AND a.round = ? AND a.part = ?"
         )
-        if self._read(query, request, turn, part) != [(answer,)]:
-            raise Violation(f"answer {turn} of {request!r} was given before it was stored")
+        if self._read(query, request, round_number, part) != [(answer,)]:
+            raise Violation(f"answer {round_number} of {request!r} was given before it was stored")
 
     def count_entries(self) -> int:
         """Return the number of entries of the ledger."""

@@ -162,7 +162,9 @@ class _Search:
         )
 
     def leave_out_faults(self) -> None:
-        """Leave faults out until each that remains is needed."""
+        """Shrink the schedule: leave out groups of faults, then single ones, until leaving out any other fault makes
+        the violation vanish.
+        """
         parts = 2
         while active := [event for event in self.outcome.struck if event not in self.outcome.schedule.skipped]:
             size = -(-len(active) // parts)

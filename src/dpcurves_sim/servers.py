@@ -92,11 +92,11 @@ class SimulatedFuture:
         self._is_done, self._value, self._error = False, None, None
 
     def set_result(self, value: Any) -> None:
-        """End with a result."""
+        """Mark the future as done; `result` returns this value."""
         self._is_done, self._value = True, value
 
     def set_exception(self, error: Any) -> None:
-        """End with an error."""
+        """Mark the future as done; `result` raises this error."""
         self._is_done, self._error = True, error
 
     def result(self) -> Any:
@@ -318,7 +318,7 @@ class ServersScenario:
     # Requests
 
     def _service(self, party: int) -> Any:
-        """Return the service of a server that runs."""
+        """Return the running service of server `party`, 0 or 1. Raises `ProtocolError` 503 while it is down."""
         service = self._services[party]
         if service is None:
             raise ProtocolError("server", "is still starting; ask again in a few seconds", 503)

@@ -159,7 +159,7 @@ class SitesScenario:
                 Ledger.open(f"sqlite:///{path}").verify()
         if self._board is not None:
             files = len(list(self._board._folder.iterdir()))
-            messages = sum(1 + sum(map(len, one.messages.values())) for one in self._board._turns.values())
+            messages = sum(1 + sum(map(len, one.messages.values())) for one in self._board._rounds.values())
             if files > messages:
                 raise Violation(f"the coordinator stores {files} files for {messages} messages")
 
@@ -232,7 +232,7 @@ class SitesScenario:
         parts = path.split("/")[3:]
         label = "/".join("round" if len(part) == 64 else part for part in parts)  # names of rounds are hashes
         number = self._world.current.name.removeprefix("site-")
-        if parts[0] == "turns" and len(parts) == 3 and number == str(self._cheat):
+        if parts[0] == "rounds" and len(parts) == 3 and number == str(self._cheat):
             body = self._cheat_with(int(parts[2]), body) if parts[2] != "refused" else body
         return self._network.request(HUB, label, lambda: self._handle(parts, body, token), 30.0)
 
@@ -322,28 +322,28 @@ class SitesScenario:
         read = self._disk.read
         if not read(path, "SELECT name FROM sqlite_master WHERE name = 'dpcurves_sum_vectors'"):
             return
-        vectors = read(path, "SELECT turn, vector FROM dpcurves_sum_vectors")
+        vectors = read(path, "SELECT round, vector FROM dpcurves_sum_vectors")
         ((grants, amount),) = read(path, "SELECT count(*), coalesce(sum(amount), 0) FROM dpcurves_grants")
         spent = read(path, "SELECT spent, cap FROM dpcurves_accounts")
-        opened = read(path, "SELECT turn, place, message FROM dpcurves_sum_steps WHERE stage = ?", OPENED)
+        opened = read(path, "SELECT round, header, message FROM dpcurves_sum_steps WHERE stage = ?", OPENED)
         if len(vectors) > grants:
             raise Violation(f"site {number} has counted {len(vectors)} rounds, and {grants} are paid")
         if any(used != amount or used > cap for used, cap in spent):
             raise Violation(f"site {number} has spent {spent}, and its grants add up to {amount}")
-        for turn, vector in vectors:
-            if self._vectors.setdefault((number, turn), vector) != vector:
+        for round_name, vector in vectors:
+            if self._vectors.setdefault((number, round_name), vector) != vector:
                 raise Violation(f"site {number} has drawn the noise of a round twice")
-        stored = {turn for turn, _ in vectors}
-        if any(owner == number and turn not in stored for owner, turn in self._vectors):
+        stored = {round_name for round_name, _ in vectors}
+        if any(owner == number and round_name not in stored for owner, round_name in self._vectors):
             raise Violation(f"site {number} has lost a vector")
-        for turn, place, message in opened:
-            digest = message[len(bytes.fromhex(place)) + 3 :][:HASH_SIZE]
-            if self._opened.setdefault(turn, digest) != digest:
+        for round_name, header, message in opened:
+            digest = message[len(bytes.fromhex(header)) + 3 :][:HASH_SIZE]
+            if self._opened.setdefault(round_name, digest) != digest:
                 raise Violation("two lists of one round were opened")
 
     def _require_exact(self, sum_round: SumRound, messages: Any, values: tuple[int, ...]) -> None:
         """Compare a sum that an analyst has unmasked with the vectors that sites have stored. Raises `Violation`."""
-        turn, total = f"{sum_round.number:016x}", np.zeros(sum_round.vector_length, dtype=np.uint64)
+        round_name, total = f"{sum_round.number:016x}", np.zeros(sum_round.vector_length, dtype=np.uint64)
         sites = {
             parse_message(sum_round, MASKED, octets[: -8 * sum_round.vector_length]).site
             for octets in messages.masked_vectors
@@ -351,8 +351,8 @@ class SitesScenario:
         if len(sites) < self._model.sites - self._model.max_dropouts:
             raise Violation(f"a sum of {len(sites)} sites was opened")
         for number in sites:
-            total += np.frombuffer(self._vectors[number, turn], dtype="<u8")
+            total += np.frombuffer(self._vectors[number, round_name], dtype="<u8")
         if tuple(total.view(np.int64).tolist()) != values:
             raise Violation("a sum is not that of the vectors of its sites")
-        if self._summed.setdefault(turn, values) != values:
+        if self._summed.setdefault(round_name, values) != values:
             raise Violation("a round was summed twice, with different noise")

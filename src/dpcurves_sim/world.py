@@ -91,7 +91,9 @@ class Schedule:
 
     @property
     def command(self) -> str:
-        """The command that replays this schedule."""
+        """Shell command that replays this schedule: its scenario, seed, number of events, and the skipped and cut
+        events.
+        """
         text = f"dpcurves-sim {self.scenario} --seed {self.seed} --events {self.events}"
         for option, events in (("skip", self.skipped), ("cut", self.cut)):
             text += f" --{option} {','.join(f'{name}:{number}' for name, number in sorted(events))}" if events else ""
@@ -319,7 +321,7 @@ class World:
 
     @property
     def current(self) -> Process:
-        """The process that runs."""
+        """The simulated process that has the only thread at this moment."""
         if self._current is None:
             raise RuntimeError("no process runs")
         return self._current
@@ -453,7 +455,7 @@ class SimulatedLock:
         return True
 
     def release(self) -> None:
-        """Release the lock."""
+        """Release the lock, and let a waiting process continue at its next turn."""
         self._held = False
 
     def locked(self) -> bool:

@@ -59,7 +59,7 @@ MOST_ROUNDS_OF_ONE = 64
 """Largest number of rounds of one analyst on the message board; with more, the oldest is dropped."""
 MOST_BYTES = 2**32
 """Largest size of all messages on disk, in bytes; with more, the oldest rounds are dropped."""
-MOST_TURNS = 2**12
+MOST_ROUNDS = 2**12
 """Rounds in memory at most; the oldest is dropped."""
 
 
@@ -103,13 +103,13 @@ class OpenRound:
 
     @property
     def stored_bytes(self) -> int:
-        """Bytes of all messages of the round."""
+        """Bytes on disk of all messages of the round, for the limits of the coordinator."""
         return self.signed_request.size + sum(
             message.size for stage in self.messages.values() for message in stage.values()
         )
 
     def delete(self) -> None:
-        """Delete the files of the round."""
+        """Delete the stored files of the analyst's request and of all messages of the round."""
         for message in (self.signed_request, *(item for stage in self.messages.values() for item in stage.values())):
             message.path.unlink(missing_ok=True)
 
@@ -151,7 +151,7 @@ class MessageBoard:
 
     def __init__(self, task: FederationTask, timeout: float) -> None:
         self.task, self._patience = task, timeout
-        self._turns: dict[str, OpenRound] = {}
+        self._rounds: dict[str, OpenRound] = {}
         self._consents: dict[int, bytes] = {}
         self._left_out: dict[str, tuple[str, frozenset[int]]] = {}
         self._changed, self._planning = RLock(), Lock()
@@ -176,25 +176,25 @@ class MessageBoard:
             raise ProtocolError("task", "is not served here; ask the coordinator that the task document names", 404)
         with self._changed:
             names = [self.task.members[site].name for site in sorted(self._consents)]
-            facts = {"task": task, "signed": names, "sites": len(self.task.members), "turns": len(self._turns)}
+            facts = {"task": task, "signed": names, "sites": len(self.task.members), "rounds": len(self._rounds)}
         return json.dumps(facts).encode()
 
     def start_round(self, analyst: int, signed_request: bytes) -> bytes:
         """Open a round, unless it is open already, and return its name."""
         name = sha256(signed_request).hexdigest()
         with self._changed:
-            if name in self._turns and not self._turns[name].refusal:
+            if name in self._rounds and not self._rounds[name].refusal:
                 return name.encode()
         self._rate.count_requests(analyst)
         with self._planning:  # one at a time: planning is work that nobody has paid for
             vector_length = _plan_vector_length(signed_request, self.task)
         with self._changed:
-            if name in self._turns:
+            if name in self._rounds:
                 self._drop_round(name)
-            of_one = [other.name for other in self._turns.values() if other.analyst == analyst]
+            of_one = [other.name for other in self._rounds.values() if other.analyst == analyst]
             if len(of_one) >= MOST_ROUNDS_OF_ONE:
                 self._drop_round(of_one[0])
-            self._turns[name] = OpenRound(
+            self._rounds[name] = OpenRound(
                 name, StoredMessage.write(self._folder, signed_request), _parse_request_id(signed_request), analyst,
                 vector_length,
             )  # fmt: skip
@@ -204,16 +204,16 @@ class MessageBoard:
 
     def _drop_round(self, name: str) -> None:
         """Remove a round from the board, and delete its stored messages."""
-        self._turns.pop(name).delete()
+        self._rounds.pop(name).delete()
 
     def _drop_old_rounds(self, current: str) -> None:
         """Drop the oldest rounds, but for the current one, until the number of rounds and of bytes is small enough."""
-        total = sum(other.stored_bytes for other in self._turns.values())
-        while len(self._turns) > MOST_TURNS or total > MOST_BYTES:
-            oldest = next((name for name in self._turns if name != current), None)
+        total = sum(other.stored_bytes for other in self._rounds.values())
+        while len(self._rounds) > MOST_ROUNDS or total > MOST_BYTES:
+            oldest = next((name for name in self._rounds if name != current), None)
             if oldest is None:
                 return
-            total -= self._turns[oldest].stored_bytes
+            total -= self._rounds[oldest].stored_bytes
             self._drop_round(oldest)
 
     def find_waiting_round(self, site: int, signature: bytes) -> bytes:
@@ -224,7 +224,7 @@ class MessageBoard:
         if self._consents.get(site) != signature:
             self.add_consent(site, signature)
         with self._changed:
-            for open_round in self._turns.values():
+            for open_round in self._rounds.values():
                 if (
                     site not in self._find_excluded(open_round)
                     and not open_round.refusal
@@ -335,7 +335,7 @@ class MessageBoard:
     def _exclude_sites(self, open_round: OpenRound, sites: frozenset[int]) -> None:
         """Leave sites out of all later rounds of a request, once: the first sum of a request decides."""
         if sites and open_round.request_id not in self._left_out:
-            if len(self._left_out) >= MOST_TURNS:
+            if len(self._left_out) >= MOST_ROUNDS:
                 del self._left_out[next(iter(self._left_out))]
             self._left_out[open_round.request_id] = open_round.name, sites
 
@@ -348,10 +348,10 @@ class MessageBoard:
 
     def _find_round(self, name: str) -> OpenRound:
         """Return an open round. Raises `ProtocolError` if it is unknown or over."""
-        if name not in self._turns:
+        if name not in self._rounds:
             raise ProtocolError("round", "is unknown here; ask the question again", 404)
-        self._require_open(self._turns[name])
-        return self._turns[name]
+        self._require_open(self._rounds[name])
+        return self._rounds[name]
 
     def _require_open(self, open_round: OpenRound) -> None:
         """Refuse a round that is over. Raises `ProtocolError` with the reason."""
@@ -491,15 +491,15 @@ def create_app(board: MessageBoard) -> Starlette:
         "consents": build_handler(site, 64, board.add_consent),
         "asks": build_handler(Role.ANALYST, 2**27, board.start_round),
         "waiting": build_handler(site, 64, board.find_waiting_round, waits=True),
-        "turns/{name}/refused": build_handler(
+        "rounds/{name}/refused": build_handler(
             site, 2000, lambda number, line, name: board.refuse_round(name, number, line.decode(errors="replace"))
         ),
-        "turns/{name}/{stage}": build_handler(
+        "rounds/{name}/{stage}": build_handler(
             site,
             lambda name, stage: board.limit_message(name, _parse_stage(stage)),
             lambda number, message, name, stage: board.post_message(name, _parse_stage(stage), number, message),
         ),
-        "turns/{name}/{stage}/all": send_messages,
+        "rounds/{name}/{stage}/all": send_messages,
     }
     return create_task_app(send_status, handlers)
 

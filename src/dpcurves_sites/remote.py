@@ -230,7 +230,7 @@ class SiteAgent:
             previous: Sequence[bytes] = ()
             for stage in (KEYS, SHARES, MASKED, SIGNED, OPENED):
                 message = self._site.answer(plan, allotment, stage, previous)
-                self._line.post(f"turns/{round_name}/{stage}", message)
+                self._line.post(f"rounds/{round_name}/{stage}", message)
                 previous = self._line.collect_messages(round_name, stage) if stage < OPENED else ()
             self._report(f"answered: {request.question}, {plan.made_by}")
         except RoundOver as error:  # in the words of a peer, which must not pass as this site's own
@@ -269,7 +269,7 @@ class SiteAgent:
         """Log the reason of a refusal, and send its public line to the coordinator if that is reachable."""
         self._report(f"refused: {internal_line}")
         with suppress(ProtocolError):
-            self._line.post(f"turns/{round_name}/refused", public_line.encode())
+            self._line.post(f"rounds/{round_name}/refused", public_line.encode())
 
 
 def redact_refusal(error: ArgumentError) -> tuple[str, str]:
@@ -280,7 +280,7 @@ def redact_refusal(error: ArgumentError) -> tuple[str, str]:
         return str(error), "where: the filter cannot be evaluated at this site"
     if error.argument != "column":
         return str(error), str(error)
-    column = "one of them" if error.given is None else repr(error.given)
+    column = "a column of the question" if error.value is None else repr(error.value)
     return str(error), f"column: {column} cannot be counted at this site"
 
 
@@ -355,7 +355,7 @@ class _CoordinatorConnection:
             RoundOver: They did not arrive within the timeout.
         """
         start_time = monotonic()
-        while not (octets := self.post(f"turns/{round_name}/{stage}/all", b"")):
+        while not (octets := self.post(f"rounds/{round_name}/{stage}/all", b"")):
             if self._round_timeout is not None and monotonic() - start_time > self._round_timeout:
                 raise RoundOver(
                     "round",
@@ -365,7 +365,7 @@ class _CoordinatorConnection:
         return unpack_messages(octets)
 
     def close(self) -> None:
-        """Close the transport."""
+        """Close the transport to the coordinator, which other calls then cannot use."""
         self._channel.close()
 
 

@@ -48,16 +48,16 @@ from .secure_sum import (
 from .secure_sum import Step as SecureSumStep
 from .trust import SecureSum, derive_round
 
-# SECRET. Stored rounds of a site: each stage is computed once, and stored before its message is sent. In `STEPS`,
-# `turn` is the round's number, `place` its header (plan and roster), and `given` the digest of the messages answered.
+# SECRET. Stored rounds of a site: each stage is computed once, and stored before its message is sent. `header` is the
+# round's plan and roster, and `messages_digest` the hash of the messages of the previous stage.
 METADATA = MetaData()
 STEPS = Table(
-    "dpcurves_sum_steps", METADATA, *text_key_columns("task", "turn"),
-    Column("stage", Integer, primary_key=True, autoincrement=False), *text_columns("place", "given"),
+    "dpcurves_sum_steps", METADATA, *text_key_columns("task", "round"),
+    Column("stage", Integer, primary_key=True, autoincrement=False), *text_columns("header", "messages_digest"),
     *bytes_columns("state", "message"),
 )  # fmt: skip
-VECTORS = Table("dpcurves_sum_vectors", METADATA, *text_key_columns("task", "turn"), *bytes_columns("vector"))
-LISTS = Table("dpcurves_sum_lists", METADATA, *text_key_columns("task", "payment"), *text_columns("listed"))
+VECTORS = Table("dpcurves_sum_vectors", METADATA, *text_key_columns("task", "round"), *bytes_columns("vector"))
+LISTS = Table("dpcurves_sum_lists", METADATA, *text_key_columns("task", "payment"), *text_columns("sites"))
 
 
 class RoundStore:
@@ -156,7 +156,12 @@ class RoundStore:
         new_state, message = self._take_step(connection, sum_round, stage, state, previous_messages)
         if stage == SIGNED:
             _require_same_sites(connection, sum_round, payment, SiteState.from_bytes(new_state).signed_list[0])
-        row = {**_round_columns(sum_round), "stage": stage, "place": sum_round.header.hex(), "given": messages_digest}
+        row = {
+            **_round_columns(sum_round),
+            "stage": stage,
+            "header": sum_round.header.hex(),
+            "messages_digest": messages_digest,
+        }
         connection.execute(insert(STEPS).values(**row, state=new_state, message=message))
         return message
 
@@ -183,10 +188,10 @@ def _require_same_sites(connection: Connection, sum_round: SumRound, payment: st
     the first list. Raises `ProtocolError`.
     """
     task, sites_json = sum_round.roster.task.hex(), json.dumps(list(sites))
-    query = select(LISTS.c.listed).where(LISTS.c.task == task, LISTS.c.payment == payment)
+    query = select(LISTS.c.sites).where(LISTS.c.task == task, LISTS.c.payment == payment)
     earlier = connection.execute(query).scalar()
     if earlier is None:
-        connection.execute(insert(LISTS).values(task=task, payment=payment, listed=sites_json))
+        connection.execute(insert(LISTS).values(task=task, payment=payment, sites=sites_json))
     elif earlier != sites_json:
         raise ProtocolError(
             STAGES[SIGNED], "must list the sites of earlier sums under this payment; ask again under a new request id"
@@ -195,7 +200,7 @@ def _require_same_sites(connection: Connection, sum_round: SumRound, payment: st
 
 def _round_columns(sum_round: SumRound) -> dict[str, str]:
     """Return the key columns of a round in this site's tables."""
-    return {"task": sum_round.roster.task.hex(), "turn": f"{sum_round.number:016x}"}
+    return {"task": sum_round.roster.task.hex(), "round": f"{sum_round.number:016x}"}
 
 
 def _round_conditions(table: Table, sum_round: SumRound) -> list[ColumnElement[bool]]:
@@ -208,7 +213,7 @@ def _load_steps(connection: Connection, sum_round: SumRound) -> dict[int, tuple[
     answers, the site's state after it, and the message.
     """
     rows = connection.execute(select(STEPS).where(*_round_conditions(STEPS, sum_round)).order_by(STEPS.c.stage))
-    return {row.stage: (row.place, row.given, row.state, row.message) for row in rows}
+    return {row.stage: (row.header, row.messages_digest, row.state, row.message) for row in rows}
 
 
 Curve = TypeVar("Curve")

@@ -21,7 +21,7 @@ from dpcurves_parties.serving.messages import parse_refusal
 
 from .transport import OVER, SITE_SECONDS, pack_parts, receive_part, unpack_parts
 
-UNANSWERED = re.compile(r"/turns/[0-9a-f]+/([0-9]+|refused)$")
+UNANSWERED = re.compile(r"/rounds/[0-9a-f]+/([0-9]+|refused)$")
 """Requests whose answer is empty on success."""
 SILENT = "coordinator: refused without a reason"
 NEXT = "/waiting"
@@ -92,7 +92,7 @@ class SocketTransport:
         return body_received
 
     def close(self) -> None:
-        """Close and remove the socket."""
+        """Close the Unix socket and delete its file."""
         self._server.close()
         with suppress(FileNotFoundError):
             self._place.unlink()

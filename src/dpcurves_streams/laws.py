@@ -387,7 +387,7 @@ class BufferedPrefixes(PrefixLaw):
         return self.noise.family
 
     def run_of_step(self, tick: int) -> WeightedSteps:
-        """Return the weights of the counts of step `tick`."""
+        """Return the run that contains time step `tick`: its weight and buffer inputs apply to that step's counts."""
         return self.runs[bisect_left(_last_steps(self.runs), tick)]
 
     def estimator(self) -> BufferedEstimator:
@@ -475,7 +475,7 @@ class BufferedPrefixes(PrefixLaw):
 
 @lru_cache(maxsize=64)  # a pure function of public facts
 def _last_steps(runs: tuple[WeightedSteps, ...]) -> list[int]:
-    """Return the last step of each run."""
+    """Return the number of the last time step of each run, increasing."""
     return list(accumulate(run.steps for run in runs))
 
 
@@ -529,13 +529,13 @@ class BufferedMoments(NamedTuple):
 
     @classmethod
     def of_no_step(cls, buffers: int) -> BufferedMoments:
-        """Return the moments of no step at all."""
+        """Return the moments before the first step: nothing is transformed, and there is no noise."""
         zero = np.zeros((buffers + 1, buffers + 1))
         return cls(np.eye(buffers + 1), zero, zero, 0.0)
 
     @classmethod
     def of_step(cls, decays: tuple[Fraction, ...], weights: tuple[int, ...], run: WeightedSteps) -> BufferedMoments:
-        """Return the moments of one step of a run."""
+        """Return the moments of one time step with the weight and the inputs of `run`."""
         fading = np.append([float(decay) for decay in decays], 1.0)
         loads = fading * np.append(weights, 0) / 2.0**LATTICE_BITS
         gains = np.append(np.broadcast_to(_buffer_inputs(run), len(decays)), 2.0**LATTICE_BITS) / run.weight
@@ -543,7 +543,7 @@ class BufferedMoments(NamedTuple):
         return cls(transition, np.outer(gains, gains), np.outer(transition[-1], transition[-1]), float(gains[-1] ** 2))
 
     def followed_by(self, later: BufferedMoments) -> BufferedMoments:
-        """Return the moments of these steps and of the steps after them."""
+        """Return the moments of these time steps followed by the steps of `later`."""
         return BufferedMoments(
             later.transition @ self.transition,
             later.transition @ self.covariance @ later.transition.T + later.covariance,
@@ -556,7 +556,7 @@ class BufferedMoments(NamedTuple):
 def _moments_of_runs(
     decays: tuple[Fraction, ...], weights: tuple[int, ...], runs: tuple[WeightedSteps, ...]
 ) -> list[BufferedMoments]:
-    """Return the moments of the first 0, 1, 2, ... runs."""
+    """Return the moments of the buffers after the first 0, 1, 2, ... runs of steps: one element more than runs."""
     moments = [BufferedMoments.of_no_step(len(decays))]
     for run in runs:
         pieces = _pieces_of_run(decays, weights, run, run.steps)
@@ -933,7 +933,7 @@ def prefix_noise(tree: PrefixTree, noises: Sequence[Any]) -> tuple[Any, Any]:
 
 
 def prefix_denominator(tree: PrefixTree) -> int:
-    """Return the denominator of `prefix_noise` of prefixes."""
+    """Return the common denominator of the integer multiples of noise in `prefix_noise` under this tree."""
     return int(WEIGHT_PARTS ** len(tree.radices)) * prod(tree.radices)
 
 

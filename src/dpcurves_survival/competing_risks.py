@@ -126,7 +126,7 @@ class CompetingRisks(IntervalResult):
 
     @property
     def causes_text(self) -> str:
-        """The number of causes, as text."""
+        """Number of causes as printed in summaries."""
         return f"{len(self.causes)} causes"
 
     @cached_property

@@ -61,7 +61,7 @@ class HazardPrior(NamedTuple):
     straight: bool = False
 
     def mean_log_hazards(self, cells: int) -> FloatArray:
-        """Return prior means of log hazards, (cells,)."""
+        """Return prior means of the natural logarithm of the hazard per cell, (cells,)."""
         if self.straight:
             return np.asarray(-np.log(cells - np.arange(cells)))
         return np.full(cells, np.log(2 * np.log(2) / cells))

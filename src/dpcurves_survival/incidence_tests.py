@@ -159,7 +159,7 @@ class SubdistributionRisk(NamedTuple):
 
 
 def _shift(values: FloatArray, first: float) -> FloatArray:
-    """Return the value before each cell."""
+    """Return values shifted by one cell along the last axis: `first`, then all values but the last."""
     return np.concatenate([np.full((*values.shape[:-1], 1), first), values[..., :-1]], axis=-1)
 
 

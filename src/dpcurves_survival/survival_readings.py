@@ -271,7 +271,7 @@ def estimate_hazard_ratio(
 
 
 def _take_draws(curves: inference.Curves, draws: int) -> inference.Curves:
-    """Return curves with the first `draws` draws."""
+    """Return the simulated curves with only the first `draws` draws of each."""
     cut = {
         name: getattr(curves, name)[:draws]
         for name in ("survival", "incidence", "cumulative_hazard", "conditioning_survival")

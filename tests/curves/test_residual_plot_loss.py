@@ -165,6 +165,6 @@ def test_bounds_spare_records_where_their_number_is_public_and_large() -> None:
 @pytest.mark.parametrize("adjacency", EVERY, ids=repr)
 def test_a_plan_says_where_bounds_depend_on_a_count(adjacency: Adjacency) -> None:
     notes = plan_question(QUESTION, LOSSES["pure"], adjacency).notes
-    assert [note.startswith("turn 1 counts the records") for note in notes] == [True] * (
+    assert [note.startswith("round 1 counts the records") for note in notes] == [True] * (
         adjacency.public_record_count is None
     )

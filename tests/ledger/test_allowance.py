@@ -161,7 +161,7 @@ def test_allowances_are_kept_in_the_accounts_currency_rounded_down(patients: Acc
 
 
 EDITS = {
-    "most": "UPDATE dpcurves_allowances SET most = 900000000 WHERE analyst = 'ann'",
+    "cap": "UPDATE dpcurves_allowances SET cap = 900000000 WHERE analyst = 'ann'",
     "spent": "UPDATE dpcurves_allowances SET spent = 0",
     "owner": "UPDATE dpcurves_allowances SET analyst = 'ann' WHERE analyst = 'bob'",
     "seal": "UPDATE dpcurves_allowances SET seal = (SELECT seal FROM dpcurves_allowances WHERE analyst = 'bob')",

@@ -127,9 +127,9 @@ REMOVED = r"^ledger: (row \d+ was removed|rows were removed)"
     [
         (("DELETE FROM dpcurves_states",), MISSING + "|" + REMOVED),
         (("DELETE FROM dpcurves_states", "DELETE FROM dpcurves_answers"), REMOVED),
-        (("DELETE FROM dpcurves_answers WHERE turn = 3",), REMOVED + "|not of its last answer"),
+        (("DELETE FROM dpcurves_answers WHERE round = 3",), REMOVED + "|not of its last answer"),
         (("UPDATE dpcurves_states SET sealed = 'x'",), r"the state of a stream was changed without the key;"),
-        (("UPDATE dpcurves_answers SET answer = '[9]' WHERE turn = 2",), r"row 4 was changed without the key;"),
+        (("UPDATE dpcurves_answers SET answer = '[9]' WHERE round = 2",), r"row 4 was changed without the key;"),
     ],
 )
 def test_a_stream_that_was_cut_is_refused_and_never_begun_again(
@@ -161,7 +161,7 @@ def test_an_older_state_that_was_put_back_is_found(tmp_path: Path, flights: Acco
             refused()
     with pytest.raises(ValueError, match="a row that breaks the ledger's rules was refused"):
         ledger.advance(grant, {4: "[9]"}, b"drawn again")
-    edit(path, "DELETE FROM dpcurves_answers WHERE turn = 4")
+    edit(path, "DELETE FROM dpcurves_answers WHERE round = 4")
     with pytest.raises(ValueError, match=REMOVED):
         ledger.advance(grant, {4: "[9]"}, b"drawn again")
 

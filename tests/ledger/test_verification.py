@@ -159,7 +159,7 @@ def test_rows_that_changed_places_are_found(path: Path, first: int, second: int)
 def test_a_copied_row_is_found(path: Path) -> None:
     edit(
         path,
-        f"INSERT INTO dpcurves_answers SELECT {ENTRIES + 1}, \"grant\", turn + 1, part, answer, previous, mac"
+        f"INSERT INTO dpcurves_answers SELECT {ENTRIES + 1}, \"grant\", round + 1, part, answer, previous, mac"
         " FROM dpcurves_answers WHERE entry = 4",
     )  # fmt: skip
     assert trouble(path) == f"ledger: row {ENTRIES + 1} was changed without the key"
@@ -281,9 +281,9 @@ JUNK = "SELECT 4, 99, 0, 0, 'x', previous, mac FROM dpcurves_answers WHERE entry
         (["DELETE FROM dpcurves_answers"], f"rows were removed without the key: the book counts {ENTRIES}"),
         (["DELETE FROM dpcurves_answers WHERE entry = 4"],
          f"rows were removed without the key: the book counts {ENTRIES}"),
-        (["UPDATE dpcurves_answers SET turn = 70 WHERE entry = 4"], "row 4 was changed without the key"),
+        (["UPDATE dpcurves_answers SET round = 70 WHERE entry = 4"], "row 4 was changed without the key"),
         (["DELETE FROM dpcurves_answers WHERE entry = 4", f"INSERT INTO dpcurves_answers {JUNK}"], "row 4 was changed"),
-        (["UPDATE dpcurves_answers SET turn = 70 WHERE entry = 4",
+        (["UPDATE dpcurves_answers SET round = 70 WHERE entry = 4",
           "UPDATE dpcurves_book SET (entries, head, seal) = (SELECT entries, head, seal FROM early.dpcurves_book)"],
          "rows were removed without the key: the book counts 3"),
     ],

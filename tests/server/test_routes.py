@@ -150,8 +150,8 @@ def test_a_plan_relates_its_error_to_the_share_of_rows_that_was_typed(site: Site
         message = {**ASKED, "question": filtered} | ({} if share is None else {"share_of_rows": share})
         plan = site.ask("ann", "POST", path, message).json
         assert plan["share_of_rows"] == (None if share is None else float(share))
-        (turn,) = plan["turns"]
-        assert turn["relative_error"] == pytest.approx(turn["error"] / passing)
+        (row,) = plan["rounds"]
+        assert row["relative_error"] == pytest.approx(row["error"] / passing)
     for wrong in ("0", 1.5, "a tenth", "nan", ""):
         answer = site.ask("ann", "POST", path, {**ASKED, "question": filtered, "share_of_rows": wrong})
         assert answer.status == 400

@@ -163,7 +163,7 @@ def _let_coordinators_lie(file: Path, seen: Path) -> None:
             log.write(message)
         questions.append(message)
         if said() == "leaves out site 4":
-            self._turns.clear()
+            self._rounds.clear()
         return kept[2](self, analyst, message)
 
     def waiting(self: MessageBoard, site: int, signature: bytes) -> bytes:

@@ -126,10 +126,10 @@ def test_sizes_of_messages_follow_from_the_plan(board: Board) -> None:
             (KEYS, LARGEST_WITHOUT_VECTOR, 200), (KEYS, LARGEST_WITHOUT_VECTOR + 1, 413),
             (MASKED, vector, 200), (MASKED, 2 * vector + LARGEST_WITHOUT_VECTOR, 413), (MASKED, 60 * 2**20, 413),
         ):  # fmt: skip
-            answer = await board.post(f"owner-{1 + (status == 200)}", f"turns/{name}/{stage}", bytes(size))
+            answer = await board.post(f"owner-{1 + (status == 200)}", f"rounds/{name}/{stage}", bytes(size))
             assert answer.status_code == status, (stage, size)
         odd = (await board.post("analyst-1", "asks", bytes(2**21))).text
-        assert (await board.post("owner-1", f"turns/{odd}/{MASKED}", bytes(2**20))).status_code == 413
+        assert (await board.post("owner-1", f"rounds/{odd}/{MASKED}", bytes(2**20))).status_code == 413
 
     asyncio.run(ask())
 
@@ -143,13 +143,13 @@ def test_messages_lie_on_disk_and_old_rounds_go_by_number_and_size(
     async def ask() -> None:
         for number in range(5):
             await board.post("analyst-1", "asks", board.request(number))
-        assert len(list(folder.iterdir())) == len(board.board._turns) == 3
+        assert len(list(folder.iterdir())) == len(board.board._rounds) == 3
         assert (await board.post("analyst-2", "asks", bytes(2**20))).status_code == 200  # hers push out nobody else's
-        assert len(board.board._turns) == 4
+        assert len(board.board._rounds) == 4
         monkeypatch.setattr(relay, "MOST_BYTES", 2**20 + 2**19)
         assert (await board.post("analyst-2", "asks", b"1" + bytes(2**20))).status_code == 200
         assert sum(file.stat().st_size for file in folder.iterdir()) <= relay.MOST_BYTES
-        assert sum(open_round.stored_bytes for open_round in board.board._turns.values()) <= relay.MOST_BYTES
+        assert sum(open_round.stored_bytes for open_round in board.board._rounds.values()) <= relay.MOST_BYTES
 
     asyncio.run(ask())
 

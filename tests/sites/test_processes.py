@@ -58,13 +58,13 @@ def require_one_kind_of_mask_opened(federation: Federated) -> None:
     """Over all turns, whatever was tried: of each site one kind of mask was opened by all together."""
     kinds: dict[tuple[str, int], set[int]] = defaultdict(set)
     for number in range(federation.model.sites):
-        query = select(STEPS.c.turn, STEPS.c.message).where(STEPS.c.stage == OPENED)
+        query = select(STEPS.c.round, STEPS.c.message).where(STEPS.c.stage == OPENED)
         for row in ledger(federation, number).database.run_read(lambda connection: connection.execute(query).all()):  # noqa: B023
             body = row.message[PLACE + 3 + 32 : -64]  # behind place, stage, site and list; before the signature
             assert body
             assert len(body) % (3 + SHARE_SIZE) == 0
             for start in range(0, len(body), 3 + SHARE_SIZE):
-                kinds[row.turn, int.from_bytes(body[start : start + 2], "little")].add(body[start + 2])
+                kinds[row.round, int.from_bytes(body[start : start + 2], "little")].add(body[start + 2])
     assert kinds
     assert all(len(each) == 1 for each in kinds.values())
 
@@ -176,9 +176,9 @@ def kept_vectors(federation: Federated) -> dict[tuple[str, int], np.ndarray[Any,
     """SECRET: what each site added in each turn, as it lies beside its ledger."""
     found = {}
     for number in range(federation.model.sites):
-        query = select(VECTORS.c.turn, VECTORS.c.vector)
+        query = select(VECTORS.c.round, VECTORS.c.vector)
         for row in ledger(federation, number).database.run_read(lambda connection: connection.execute(query).all()):  # noqa: B023
-            found[row.turn, number] = np.frombuffer(row.vector, dtype="<i8")
+            found[row.round, number] = np.frombuffer(row.vector, dtype="<i8")
     return found
 
 

@@ -100,12 +100,12 @@ def test_an_answer_to_another_batch_changes_nothing(tmp_path: Path) -> None:
     place = tmp_path / "socket"
     site = SocketTransport(place, timeout=0.05)
     assert exchange_batch(str(place), b"") == b""
-    assert site.post("/tasks/t/turns/0a/1", b"keys", "token") == b""
-    coming = post_in_background(site, "/tasks/t/turns/0a/1/all")
+    assert site.post("/tasks/t/rounds/0a/1", b"keys", "token") == b""
+    coming = post_in_background(site, "/tasks/t/rounds/0a/1/all")
     while not (batch := exchange_batch(str(place), b"")):
         pass
     number, *said = unpack_parts(batch)
-    assert said == [b"token", b"/tasks/t/turns/0a/1", b"keys", b"/tasks/t/turns/0a/1/all", b""]
+    assert said == [b"token", b"/tasks/t/rounds/0a/1", b"keys", b"/tasks/t/rounds/0a/1/all", b""]
     other = str(int(number) - 1).encode()
     for answer in (pack_parts([other, b"200", b"0", b"x"]), OVER, b""):
         assert exchange_batch(str(place), answer) == batch
@@ -116,7 +116,7 @@ def test_an_answer_to_another_batch_changes_nothing(tmp_path: Path) -> None:
     assert exchange_batch(str(place), pack_parts([number, b"410", b"0", b'{"error": "turn: it is over"}'])) == b""
     with pytest.raises(ProtocolError, match="it is over"):
         coming.result(LONG)
-    assert site.post("/tasks/t/turns/0a/5", b"opened", "token") == b""
+    assert site.post("/tasks/t/rounds/0a/5", b"opened", "token") == b""
     coming = post_in_background(site, "/tasks/t/waiting")
     while not (batch := exchange_batch(str(place), b"")):
         pass

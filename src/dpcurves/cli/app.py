@@ -140,6 +140,9 @@ OPTION_SECTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType({
 """Sections of the options of a command with many options, by parameter names. Its own options come first."""
 
 
+NAME = "dpcurves"
+
+
 class Commands(click.Group):
     """Group of commands that reports errors without a traceback."""
 
@@ -202,6 +205,10 @@ class Commands(click.Group):
                     print_to_stderr(line)
             signal = stopped_by()
         return ExitStatus.SIGNALLED + signal if signal and status == ExitStatus.STOPPED else int(status)
+
+
+PLAN = "plan"
+"""Name of the group of plans."""
 
 
 class OneCommand(click.Command):
@@ -322,7 +329,6 @@ def _to_interrupt(error: Exception) -> BaseException:
     return type(error)(KeyboardInterrupt(), error.request) if isinstance(error, ChargedFailure) else KeyboardInterrupt()
 
 
-NAME = "dpcurves"
 SETTINGS = {"help_option_names": ["-h", "--help"]}
 EXIT_STATUS = (
     "Exit status: 0 done; 2 wrong usage; 3 budget exceeded; 4 unusable data or ledger; 5 not delivered; 6 flagged by "
@@ -399,8 +405,6 @@ def build(typed: Sequence[str] = ()) -> Commands:
 
 
 VERSION = "--version"
-PLAN = "plan"
-"""Name of the group of plans."""
 PLAN_DEFAULTS = MappingProxyType({"NAME": "", "U": "1", "P": "0.95", "public|disjoint|private": "public"})
 """Defaults in a plan, by metavar, of options that a question requires but its plan does not depend on."""
 Named = TypeVar("Named", Command, Group)

@@ -225,7 +225,7 @@ def _bind_terms(command: Command, kind: type[Any], plans: bool) -> Command:
     option_groups = {name: group for name, group in options.groups_of(command).items() if group not in own_groups}
 
     def run_command(terms: Any, **groups: Any) -> None:
-        """Run the command under the given terms."""
+        """Call `command` with these option groups and the privacy terms, as command-line parsing passes them."""
         command(**groups, terms=terms, **({"output": Output()} if plans else {}))
 
     run_command.__name__, run_command.__doc__ = (

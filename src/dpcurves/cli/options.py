@@ -71,6 +71,9 @@ def parse_positive_number(argument: str, text: str) -> float:
     return float(Fraction(check_positive_number(argument, text)))
 
 
+AUTO = "auto"
+
+
 def parse_magnitude(argument: str, text: str) -> float:
     """Parse a finite positive number, or ``auto`` if no magnitude is known."""
     if text != AUTO:
@@ -435,7 +438,6 @@ A_COLUMN = 'Numeric column, or an SQL expression of columns, e.g. "wage / hours"
 SIGN = "@"
 """Prefix that marks a model file where a column of scores is expected, as in ``@model.json``."""
 NEEDS_GRID = "give --grid lower:upper:cells (or --edges, or --values): --{} needs a grid"
-AUTO = "auto"
 STANDARD_INPUT = "-"
 NO_AUTO = (
     "auto is for cdf, quantiles, histogram, survival and scores of one table; here write public cells, as 0:100:256 "
@@ -645,7 +647,7 @@ class FilterOptions:
     )
 
     def apply(self, question: Any) -> Any:
-        """Return the question with the filter."""
+        """Return the question restricted to the records that pass the filter of --where; unchanged without a filter."""
         return question if self.where is None else replace(question, where=self.where)
 
 

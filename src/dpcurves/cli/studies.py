@@ -473,7 +473,7 @@ def _answer_questions(
 
 
 def _draw_with_title(result: Any) -> Axes:
-    """Return the axes of the plot of a result with its title, for a file."""
+    """Plot a result on new axes with its title above them, as files of pictures need, and return the axes."""
     return add_title(plot_headless(result), result)
 
 

@@ -133,12 +133,12 @@ def _option_of(error: ArgumentError, options: Mapping[str, object]) -> str | Non
     if error.argument == BOTH_LOSSES:
         losses = [name for name in ("epsilon", "rho") if name in options]
         return losses[0] if len(losses) == 1 else None
-    if error.argument != "column" or error.given is None:
+    if error.argument != "column" or error.value is None:
         return None
     for name in OF_COLUMNS[1:]:  # the value of an option is a column, or a column and its categories
         value_of_option = options.get(name)
         option_values = value_of_option if isinstance(value_of_option, list) else [value_of_option]
-        if any(value == error.given or str(value).partition("=")[0] == error.given for value in option_values):
+        if any(error.value in (text, str(text).partition("=")[0]) for text in option_values):
             return name
     return None
 

@@ -97,7 +97,7 @@ def _dataclass_to_plain(fact: Any) -> dict[str, Any]:
 
 
 def _is_empty_default(field: Field[Any], fact: Any) -> bool:
-    """Return whether a field has its default, and that is empty: None, "", (), 0 or False."""
+    """Return True if the value of a field equals its default, and that default is empty: None, "", (), 0 or False."""
     return field.default is not MISSING and not field.default and getattr(fact, field.name) == field.default
 
 

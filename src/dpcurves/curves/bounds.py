@@ -75,12 +75,12 @@ class Bounds(ReleasedResult):
 
     @property
     def lower(self) -> float:
-        """The lower bound."""
+        """The lower bound, in the unit of the column."""
         return -self.bound
 
     @property
     def upper(self) -> float:
-        """The upper bound."""
+        """The upper bound, in the unit of the column."""
         return self.bound
 
     @property

@@ -221,7 +221,7 @@ class Drift(CompositeResult):
         return f"alarm in {', '.join(windows)}{rest}" if windows else "no alarm"
 
     def _count_statistics(self, window: str) -> int:
-        """Return the number of statistics of a window."""
+        """Return how many statistics `shifts` has for this window."""
         return sum(name == window for name, _ in self.shifts)
 
     def _plot_at_level(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:

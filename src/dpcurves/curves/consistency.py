@@ -897,7 +897,9 @@ def _move_records(
 
 
 def _sum_by_group(values: FloatArray, groups: Sequence[IntArray]) -> FloatArray:
-    """Return the totals of parts, (..., parts) to (..., totals), for all groupings in order."""
+    """Return sums of `values` over the last axis, (..., parts) to (..., totals): for each grouping in turn, one total
+    per group number in `groups`.
+    """
     sums = []
     for group in groups:
         order = np.argsort(group, kind="stable")

@@ -186,7 +186,11 @@ def read_outside_counts(release: Release) -> tuple[OutsideCount, ...]:
     query = release.plan.query
     if release.allotment is None or not isinstance(query, CountQuery | PartitionQuery | PrefixQuery | WeightQuery):
         return ()
-    apart = [axis_index for axis_index, axis in enumerate(query.axes) if _has_outside_cells(axis)]
+    apart = [
+        axis_index
+        for axis_index, axis in enumerate(query.axes)
+        if isinstance(axis, Axis) and axis.grid.outside is Outside.APART
+    ]
     if not apart or not (query.is_weighted or query.input_axes == query.axes):
         return ()
     # the slots for outside values are counted singly in all rows or in none
@@ -196,16 +200,11 @@ def read_outside_counts(release: Release) -> tuple[OutsideCount, ...]:
     return tuple(count for axis_index in apart for count in _sum_outside_counts(query, evidence, axis_index))
 
 
-def _has_outside_cells(axis: object) -> bool:
-    """Return whether an axis has separate cells for values outside its grid."""
-    return isinstance(axis, Axis) and axis.grid.outside is Outside.APART
-
-
 def _sum_outside_counts(query: Query, evidence: Evidence, axis_index: int) -> Sequence[OutsideCount]:
     """Return the outside counts of the axis with this index, summed over all others; none if they were not counted
     singly."""
     law, axis, total_is_public = evidence.sums, query.axes[axis_index], evidence.total is not None
-    assert isinstance(axis, Axis)  # noqa: S101 (by `_has_outside_cells`)
+    assert isinstance(axis, Axis)  # noqa: S101 (checked above)
     measured = law.measured_edges
     is_last = axis_index == len(query.axes) - 1
     if is_last and not (measured[1] and measured[-2]):  # outside slots were counted together with their neighbours

@@ -231,7 +231,9 @@ class MergedCellCounts:
         return self._merge_slots(self.slots.simulate_counts(population))
 
     def _merge_slots(self, counts: FloatArray) -> FloatArray:
-        """Return counts of cells from counts of slots, in one array or in draws of it."""
+        """Add the slots outside the grid to the end cells if values are clipped, and drop them otherwise. Leading axes
+        of draws are kept.
+        """
         return merge_outside_slots(counts, self.shape, clips=self.clips)
 
 

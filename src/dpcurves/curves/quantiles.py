@@ -199,11 +199,11 @@ class QuantilesQuestion(TableQuestion):
         return None if self._search_level is None else build_all_edges_query(Axis(self.column, self.grid))
 
     def with_level_of_search(self, level: float) -> QuantilesQuestion:
-        """Return this question; if it searches, for intervals at this level."""
+        """Return the question with its search, if it has one, aimed at intervals of confidence level `level`."""
         return self if self.charged_query is None else self.with_search(level)
 
     def with_search(self, level: float) -> QuantilesQuestion:
-        """Return this question with a search for intervals at this level."""
+        """Return the question with a search by several rounds, aimed at intervals of confidence level `level`."""
         return replace(self, search=level)
 
     @property

@@ -81,14 +81,14 @@ class _Code:
 
     @property
     def line(self) -> str:
-        """The code on one line."""
+        """The call with all arguments, as one line of Python."""
         comma = "," if self.opening.endswith("=(") or self.opening == "(" else ""
         ending = comma if comma and len(self.parts) == 1 else ""  # a tuple of one element
         return f"{self.opening}{', '.join(map(_format_line, self.parts))}{ending}{self.closing}"
 
 
 def _format_line(part: str | _Code) -> str:
-    """Return a part of the code on one line."""
+    """Return a call as one line of Python; a text unchanged."""
     return part if isinstance(part, str) else part.line
 
 

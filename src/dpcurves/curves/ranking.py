@@ -67,7 +67,7 @@ class Ranking(SummaryByCategory):
         return display.to_frame(display.join_columns(self.label_columns(), columns, reserved=reserved))
 
     def _column_words(self) -> Mapping[str, display.ColumnWords]:
-        """Return the words of the number that ranks the categories."""
+        """Return title and cell format of the number that the categories are ranked by."""
         first = next(iter(self.values()))
         cell_format = display.CellFormat.COUNT if first.statistic == "count" else display.CellFormat.NUMBER
         return display.describe_columns(value=(first.plot_label, cell_format))

@@ -156,8 +156,8 @@ HARDLY_ANY = "nobody knows how many of them the bounds cover"
 """Text of the note if the bounds may leave out as many records as they should cover."""
 
 BOUNDS_OF_FEW = (
-    f"turn 1 counts the records; bounds are shown with {float(MOST_BOUND_FRACTION):.0%} of the budget each, as for few "
-    f"records, and get down to {float(LEAST_BOUND_FRACTION):.0%} each where it counts many"
+    f"round 1 counts the records; bounds are shown with {float(MOST_BOUND_FRACTION):.0%} of the budget each, as for "
+    f"few records, and get down to {float(LEAST_BOUND_FRACTION):.0%} each where it counts many"
 )
 """Text of a plan if the number of records is private."""
 

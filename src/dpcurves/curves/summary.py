@@ -182,7 +182,7 @@ class Summary(IntervalResult):
 
     @property
     def _bounds_text(self) -> str:
-        """The clipping bounds as text."""
+        """The clipping bounds of sum and mean as printed, "[lower, upper]"."""
         return f"[{format_number(self.lower)}, {format_number(self.upper)}]"
 
     @property

@@ -209,7 +209,9 @@ def parse_view_definitions(definitions: Mapping[str, str]) -> dict[str, View]:
     views: dict[str, View] = {}
 
     def parse_view(name: str, followers: tuple[str, ...]) -> View:
-        """Return the view of a name; `followers` are the views that are based on it."""
+        """Return the stored view of this name. `followers` are the views that are based on it, so that a circle is
+        refused.
+        """
         if name in followers:
             raise InvalidArgument("base", f"{name!r} would be based on itself; name another base")
         if name not in views:

@@ -213,7 +213,7 @@ class Footnote(Annotation):
 
     @classmethod
     def from_axes(cls, ax: Axes) -> Footnote | None:
-        """Return the footnote of `ax`, or None."""
+        """Return the footnote that was attached to `ax`, or None without one."""
         return next((text for text in ax.texts if isinstance(text, cls)), None)
 
     def add(self, privacy: PrivacyStatement, name: str | None) -> None:

@@ -618,7 +618,7 @@ def _covers_collection(collection: Collection, box: Bbox) -> bool:
 
 
 def _pixels_per_point(artist: Artist) -> float:
-    """Return the pixels of a point on the figure of an artist."""
+    """Return how many pixels one typographic point (1/72 inch) takes on the artist's figure."""
     figure = artist.get_figure(root=True)
     return 1.0 if figure is None else figure.dpi / 72
 

@@ -110,7 +110,9 @@ def find_wide_intervals(values: ArrayLike, lower: ArrayLike, upper: ArrayLike, s
 
 
 def suppress_rows(columns: Mapping[str, ArrayLike], names: Sequence[str], rows: BoolArray) -> dict[str, Any]:
-    """Return the columns with ``..`` in these rows of the named columns."""
+    """Return a copy of the columns in which the columns called `names` have the text ``..`` in the rows where `rows` is
+    True.
+    """
     suppressed: dict[str, Any] = dict(columns)
     for name in names:
         column = np.array(np.asarray(columns[name]).tolist(), dtype=object)

@@ -568,7 +568,7 @@ def _merge_rectangles(marks: Sequence[PictureMark]) -> Iterator[PictureMark]:
 def _make_mark(
     kind: MarkType, artist: Artist, names: Mapping[str, str], columns: Mapping[str, Any], style: str = ""
 ) -> PictureMark:
-    """Return a mark with the look of an artist."""
+    """Return a mark of this type, with colour, line style and legend label read from a matplotlib artist."""
     color = "" if kind == "cells" else _color_of(artist)
     alpha = artist.get_alpha()
     opacity = 1.0 if alpha is None else float(np.max(alpha))

@@ -582,7 +582,9 @@ def _is_monotone(values: NDArray[Any]) -> bool:
 
 
 def _find_round_rows(axis: NDArray[np.float64], most: int, heading: str) -> NDArray[np.int64]:
-    """Return the indices of the rows of an axis at the smallest round step with at most `most` rows."""
+    """Return the indices of at most `most` rows of an axis: those nearest to the multiples of the smallest sufficient
+    round step, and both ends.
+    """
     finite = np.flatnonzero(np.isfinite(axis))
     values = axis[finite]
     low, high = float(values.min()), float(values.max())

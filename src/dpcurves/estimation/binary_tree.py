@@ -257,7 +257,9 @@ class DyadicLayout(Layout):
 
 
 def _halve_level(size: int, cells: int, depth: int) -> Halving:
-    """Return the halvings of the nodes at one depth of a heap of `size` leaves over `cells` cells."""
+    """Return indices of the nodes at one depth of a binary heap of `size` leaves, of which the first `cells` are used,
+    and of their children.
+    """
     first = 1 << depth
     end = first - (-cells * first // size)
     return Halving(

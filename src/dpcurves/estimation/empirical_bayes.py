@@ -212,7 +212,9 @@ MeanAndSquares = tuple[FloatArray, FloatArray, FloatArray]
 
 
 def _moments_of_kinds(splits: NoisySplits) -> MeanAndSquares:
-    """Return the moments under each kind, (kinds, splits) each."""
+    """Return log-likelihood, mean and mean square of each split under each kind of prior (smooth, then one-sided),
+    (kinds, splits) each.
+    """
     variance, log_probability = _gaussian_parts(splits)
     prior = smooth_prior_variance(splits.count, splits.left_fraction)
     parts = [

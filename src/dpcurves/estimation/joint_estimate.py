@@ -114,7 +114,7 @@ def _scale_law(law: IntervalSums, scale: float) -> IntervalSums:
     unit = Fraction(scale)
 
     def scale_noise(noise: Noise) -> Noise:
-        """Return the noise divided by the scale."""
+        """Return the law of the noise after counts are divided by `unit`."""
         return replace(noise, parameter=noise.parameter / unit ** (1 if noise.family is Family.LAPLACE else 2))
 
     levels = tuple(replace(level, noise=scale_noise(level.noise)) for level in law.levels)

@@ -32,7 +32,7 @@ class Tuning:
     even_probability: float = 0.2
     """Probability. Prior probability of no trend, if records are nearly even; the amplitudes share the rest."""
     prior_log_odds: float = 1.0
-    """Log-odds. Prior log-odds of nearly even records over an estimate from splits."""
+    """Natural log-odds. Prior log-odds of a nearly even distribution, against the estimate from splits."""
     largest_deviation: float = 0.4
     """Share of the even density. If the expected density differs from it by more anywhere, records are not nearly
     even."""
@@ -77,7 +77,7 @@ class TrendPosterior(NamedTuple):
     log_occam_factor: float
 
     def node_law(self, layout: Layout) -> PriorLaw:
-        """Return the law of the nodes of a tree."""
+        """Return the prior of the counts of a tree's nodes: multinomial, with the trend's share of each node."""
         shares = self.cumulative_shares
         return PriorLaw(shares[layout.begin + layout.width] - shares[layout.begin], overdispersion=1.0)
 
@@ -137,5 +137,7 @@ def fit_slow_trend(intervals: CountedIntervals, cells: int, total: float) -> Tre
 
 
 def _integrate_waves(positions: FloatArray, number: IntArray) -> FloatArray:
-    """Return the integrals of all waves from 0 to each position, (positions, waves)."""
+    """Return the integral of each cosine wave ``sqrt(2) * cos(pi * k * x)`` from 0 to each position, (positions,
+    waves). `number` holds the frequencies k.
+    """
     return np.asarray(np.sqrt(2) * np.sin(np.pi * np.outer(positions, number)) / (np.pi * number))

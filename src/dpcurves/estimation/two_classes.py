@@ -34,6 +34,30 @@ def insert_levels(measurements: Sequence[LevelMeasurement]) -> Iterator[LevelMea
         parent = measurement.bounds
 
 
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer `smooth_shares`."""
+
+    amplitudes: tuple[float, ...] = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4)
+    """Shares: candidate standard deviations of a curve of shares from its line; the most likely one is used."""
+    reach: float = 0.2
+    """Normal scores: distance over which bends of a curve are correlated."""
+    line_deviation: float = 1.0
+    """Log odds: prior standard deviation of the level of the line, and of its slope around 1."""
+    least_probability: float = 0.02
+    """Smallest probability of a class in binomial variances, so that no variance is 0."""
+    least_group: float = 1.0
+    """Records. Smallest group size in binomial variances; smaller groups are treated as this large."""
+    fan: int = 4
+    """Children of an interval, at most: where a measured interval has more, levels that join 4, 16, 64, ... of them are
+    inserted, so that small shifts over long stretches remain visible when counts are shrunk."""
+    least_variance: float = 1e-6
+    """Squared records: lower limit of variances in the fit, far below the noise of any count."""
+
+
+TUNING = Tuning()
+
+
 def _join_siblings(parent: NDArray[np.int64], measurement: LevelMeasurement) -> Iterator[LevelMeasurement]:
     """Yield unmeasured levels whose intervals join ..., 64, 16, 4 siblings of a measurement, from coarse to fine."""
     first = np.searchsorted(measurement.bounds, parent)
@@ -192,30 +216,6 @@ def _project_monotone(cells: FloatArray) -> FloatArray:
     below, total = np.cumsum(cells)[:-1], max(float(cells.sum()), 0.0)
     inner = np.clip(isotonic_projection(below), 0, total) if len(below) else below
     return np.diff(inner, prepend=0.0, append=total)
-
-
-@dataclass(frozen=True, slots=True)
-class Tuning:
-    """Numbers that steer `smooth_shares`."""
-
-    amplitudes: tuple[float, ...] = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4)
-    """Shares: candidate standard deviations of a curve of shares from its line; the most likely one is used."""
-    reach: float = 0.2
-    """Normal scores: distance over which bends of a curve are correlated."""
-    line_deviation: float = 1.0
-    """Log odds: prior standard deviation of the level of the line, and of its slope around 1."""
-    least_probability: float = 0.02
-    """Smallest probability of a class in binomial variances, so that no variance is 0."""
-    least_group: float = 1.0
-    """Records. Smallest group size in binomial variances; smaller groups are treated as this large."""
-    fan: int = 4
-    """Children of an interval, at most: where a measured interval has more, levels that join 4, 16, 64, ... of them are
-    inserted, so that small shifts over long stretches remain visible when counts are shrunk."""
-    least_variance: float = 1e-6
-    """Squared records: lower limit of variances in the fit, far below the noise of any count."""
-
-
-TUNING = Tuning()
 
 
 def smooth_shares(scores: FloatArray, positive: FloatArray, negative: FloatArray, variance: float) -> FloatArray:

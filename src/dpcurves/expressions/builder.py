@@ -199,7 +199,7 @@ def when(condition: Expression, value: Operand, otherwise: Operand = None) -> Ex
 
 
 def _call(function: str, *operands: object) -> Expression:
-    """Return a call as an expression."""
+    """Return the expression that applies this SQL function or operator to operands, which may be Python literals."""
     nodes = tuple(map(_to_node, operands))
     if function == "neg" and isinstance(nodes[0], Literal) and isinstance(nodes[0].value, float):
         return Expression(Literal(-nodes[0].value))
@@ -207,7 +207,7 @@ def _call(function: str, *operands: object) -> Expression:
 
 
 def _to_node(operand: object) -> Node:
-    """Return the node of an operand."""
+    """Return the syntax node of an expression, or of a Python literal."""
     if isinstance(operand, Expression):
         return operand.node
     if hasattr(operand, "item") and not isinstance(operand, str):

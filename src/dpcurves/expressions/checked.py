@@ -45,7 +45,7 @@ class Checked:
 
     @property
     def number(self) -> float:
-        """Return the literal, which is a number."""
+        """Return the value of a numeric literal as a double."""
         return self.value if isinstance(self.value, float) else 1.0
 
 
@@ -135,7 +135,9 @@ class _TypeChecker:
         self.schema, self.argument = schema, argument
 
     def check(self, node: Node, expected: ValueType | None) -> Checked:
-        """Return a node with its type, converted to the expected one."""
+        """Return the typed node of a syntax node, cast to `expected` unless that is None. Raises `InvalidArgument` if
+        types do not match.
+        """
         checked = self._check(node, expected)
         if expected is None or checked.type is expected:
             return checked

@@ -166,7 +166,7 @@ class _Evaluation:
         return self.values[id(checked)][1]
 
     def read_column(self, checked: Checked) -> Array:
-        """Return the values of a column."""
+        """Return the values of the column that a checked node names, one per row of the batch."""
         return self.columns[str(checked.value)]
 
     def _evaluate(self, checked: Checked) -> Array:
@@ -268,7 +268,7 @@ FIELD_READERS: Mapping[ValueType, Callable[[Any], float | str | None]] = Mapping
 
 
 def _is_null(values: Array) -> Array:
-    """Return which values are missing."""
+    """Return booleans: True where a value is NULL."""
     if values.dtype == object:
         return np.array([value is None for value in values], dtype=bool)
     return np.isnan(values) if values.dtype.kind == "f" else values == NO_MOMENT
@@ -326,7 +326,7 @@ FUNCTIONS: Mapping[str, Callable[..., Array]] = MappingProxyType({
 
 
 def _map_texts(values: Array, function: Callable[[str], str]) -> Array:
-    """Return a function of each text; missing texts stay missing."""
+    """Apply `function` to each text and return the results; missing texts stay missing."""
     mapped = np.empty(len(values), dtype=object)
     mapped[:] = [None if value is None else function(value) for value in values]
     return mapped

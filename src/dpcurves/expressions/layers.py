@@ -55,7 +55,7 @@ class LayeredCompiler(ABC):
         return self._compiled[id(checked)][1:]
 
     def _name(self, layer: int, sql: str) -> str:
-        """Return the name of a part in a layer; equal parts have one name."""
+        """Return the SQL alias of an expression in a layer of the query; equal expressions share one alias."""
         if (layer, sql) not in self._names:
             while len(self.layers) <= layer:
                 self.layers.append([])

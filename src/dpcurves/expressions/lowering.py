@@ -137,7 +137,7 @@ def _days_from_civil(year: Checked, month: Checked) -> Checked:
 
 
 def _number(value: float) -> Checked:
-    """Return a number as a literal."""
+    """Return a typed numeric literal with this value."""
     return Checked("literal", NUMBER, value=float(value))
 
 

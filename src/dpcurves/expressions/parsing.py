@@ -124,7 +124,7 @@ def parse_expression(text: str, argument: str = "expression") -> Node:
 
 
 def split_words(text: str) -> list[Word]:
-    """Return the words of a text."""
+    """Split the text of an expression into tokens, each with its position."""
     words, position = [], 0
     text = text.rstrip()
     while position < len(text):
@@ -136,6 +136,14 @@ def split_words(text: str) -> list[Word]:
     return words
 
 
+_ARITHMETIC_NAMES = MappingProxyType({sign: name for name, sign in ARITHMETIC.items()})
+
+
+REMEDIES = MappingProxyType({
+    "log": "logarithms are ln(x), log2(x) and log10(x)", "round": "round takes one number; write round(x * 100) / 100",
+})  # fmt: skip
+
+
 class _Parser:
     """Recursive descent by precedence: OR, AND, NOT, comparisons, sums, products, signs."""
 
@@ -144,7 +152,7 @@ class _Parser:
         self.words, self.position, self.depth = split_words(text), 0, 0
 
     def parse(self) -> Node:
-        """Return the node of the whole text."""
+        """Parse the whole text as one expression and return its syntax node."""
         node = self._parse_or()
         if self._next is not END:
             self._refuse_next()
@@ -152,7 +160,7 @@ class _Parser:
 
     @property
     def _next(self) -> Word:
-        """The next word."""
+        """The token at the parser's position."""
         return self.words[self.position] if self.position < len(self.words) else END
 
     def _refuse(self, word: Word, rule: str) -> NoReturn:
@@ -197,7 +205,7 @@ class _Parser:
         return node
 
     def _parse_or(self) -> Node:
-        """Return conditions joined by OR."""
+        """Parse one or more conditions joined by OR, and return their node."""
         node = self._parse_and()
         while self._take("OR"):
             node = Call("or", (node, self._parse_and()))
@@ -211,7 +219,7 @@ class _Parser:
         return node
 
     def _parse_not(self) -> Node:
-        """Return a condition, negated or not."""
+        """Parse a condition with any number of NOT before it, and return its node."""
         if self._take("NOT"):
             return Call("not", (self._deeper(self._parse_not),))
         return self._parse_comparison()
@@ -443,11 +451,7 @@ class _Parser:
         return self._parse_day(word, self._parse_text())
 
 
-_ARITHMETIC_NAMES = MappingProxyType({sign: name for name, sign in ARITHMETIC.items()})
 DATE_PARTS = ("year", "quarter", "month", "day", "isodow")
-REMEDIES = MappingProxyType({
-    "log": "logarithms are ln(x), log2(x) and log10(x)", "round": "round takes one number; write round(x * 100) / 100",
-})  # fmt: skip
 SPECIAL: Mapping[str, Callable[[_Parser], Node]] = MappingProxyType({
     "cast": _Parser._parse_cast_call, "try_cast": _Parser._parse_cast_call, "extract": _Parser._parse_extract,
     "date_diff": _Parser._parse_difference, "datediff": _Parser._parse_difference,

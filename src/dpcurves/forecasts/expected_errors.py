@@ -211,18 +211,21 @@ def require_column_name(column: Any) -> str:
 
 
 def quarter_of_shares(question: Any, size: int) -> float:
-    """Return a quarter of the range of shares: intervals are uninformative from a width of one half."""
+    """Return 0.25: an interval of a share with this half-width spans half of all shares and is uninformative."""
     return 0.25
 
 
 def _quarter_of_records(question: Any, size: int) -> float:
-    """Return a quarter of the number of records, because an interval that covers half of the records is
-    uninformative."""
+    """Return a quarter of `size`: an interval of a count with this half-width spans half of the records and is
+    uninformative.
+    """
     return size / 4
 
 
 def _quarter_of_values(question: Any) -> float:
-    """Return a quarter of the range of values."""
+    """Return a quarter of the distance between the question's bounds: an interval with this half-width spans half of
+    the range and is uninformative. In the unit of the column.
+    """
     return float(question.upper - question.lower) / 4
 
 

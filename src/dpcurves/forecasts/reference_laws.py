@@ -56,10 +56,12 @@ PLACES: Mapping[str, Places] = MappingProxyType(
 
 
 def _pair_sampler(lean: float) -> Points:
-    """Return a sampler of two positions; `lean` is the weight of the first in the second."""
+    """Return a sampler of correlated pairs of positions in [0, 1]. The second is `lean` times the first plus 1 - `lean`
+    times a uniform number.
+    """
 
     def sample_pairs(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
-        """Draw two positions, the second of which depends on the first by the weight `lean`."""
+        """Return two arrays of `size` positions in [0, 1], drawn with `draw`."""
         first = draw.beta(1, 2, size)
         return first, lean * first + (1 - lean) * draw.random(size)
 

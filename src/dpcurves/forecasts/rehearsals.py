@@ -279,7 +279,7 @@ def residual_plot_error(question: Any, curve: curves.ResidualPlot, records: Colu
 
 
 def _column_values(records: Columns, column: str) -> FloatArray:
-    """Return a column as doubles."""
+    """Return the values of a column of simulated records as doubles, one per record."""
     return np.asarray(records[column], dtype=np.float64)
 
 

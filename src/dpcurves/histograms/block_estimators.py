@@ -335,7 +335,7 @@ class _BoxTreeTable:
 
     @classmethod
     def from_axes(cls, axes: tables.Axes) -> _BoxTreeTable:
-        """Return the table of these axes with its tree of boxes."""
+        """Return the table of these axes, with the tree of boxes over its cells."""
         extent = tables.Extent.from_axes(axes)
         tree = BoxTree.from_shape(extent.shape, len(extent.outside))
         return cls(axes, extent, tree, (*extent.inside[tree.order].tolist(), *extent.outside.tolist()))

@@ -165,6 +165,19 @@ def _area_ends(
     ), upper
 
 
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer intervals of an area under a ROC curve."""
+
+    least_class: float = 2.0
+    """Records; smaller classes count as this many when sampling variance is estimated."""
+    pair_tolerance: float = 1e-9
+    """Fraction of all pairs; tolerance for rounding of doubles where both sides are equal."""
+
+
+TUNING = Tuning()
+
+
 def _end_level(pair_bounds: Pairs, noise_effects: Pairs, spread: AreaSpread | None, level: float) -> float:
     """Return the one-sided level of each endpoint such that both endpoints hold with probability `level`.
 
@@ -259,19 +272,6 @@ def _largest_accepted_area(
         middle = (accepted + rejected) / 2
         accepted, rejected = (middle, rejected) if is_accepted(middle) else (accepted, middle)
     return float(rejected)
-
-
-@dataclass(frozen=True, slots=True)
-class Tuning:
-    """Numbers that steer intervals of an area under a ROC curve."""
-
-    least_class: float = 2.0
-    """Records; smaller classes count as this many when sampling variance is estimated."""
-    pair_tolerance: float = 1e-9
-    """Fraction of all pairs; tolerance for rounding of doubles where both sides are equal."""
-
-
-TUNING = Tuning()
 
 
 FEW_DRAWS = 100

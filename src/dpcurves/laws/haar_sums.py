@@ -153,7 +153,9 @@ def _split_values(
 
 
 def _split_nodes(counts: FloatArray, contrast: FloatArray, children: int) -> FloatArray:
-    """Split nodes (..., nodes) into their halves by contrasts; a last node without a right half is its left half."""
+    """Return the counts of the nodes below `counts`, (..., children). Each node's halves are (count + contrast) / 2 and
+    (count - contrast) / 2; a last node without a right half is passed down unchanged.
+    """
     split = contrast.shape[-1]
     halves = np.empty((*contrast.shape[:-1], children))
     halves[..., 0 : 2 * split : 2] = (counts[..., :split] + contrast) / 2

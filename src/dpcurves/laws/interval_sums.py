@@ -137,16 +137,11 @@ def _total_variance(law: NestedSums, variance: FloatArray, total_is_public: bool
 
 def _combined_variances(law: NestedSums) -> list[FloatArray]:
     """Return the variance of each interval's estimate from its own subtree, from coarse to fine."""
-    combined = [_own_variance(law.levels[-1])]
+    combined = [np.full(len(law.levels[-1].starts), max(law.levels[-1].noise.variance, _TINY))]
     for level, finer in reversed(list(pairwise(law.levels))):
         children_variance = np.add.reduceat(combined[0], _first_children(level, finer))
-        combined.insert(0, 1 / (1 / _own_variance(level) + 1 / children_variance))
+        combined.insert(0, 1 / (1 / max(level.noise.variance, _TINY) + 1 / children_variance))
     return combined
-
-
-def _own_variance(level: Tier) -> FloatArray:
-    """Return the noise variance of each interval's own value, (intervals,), in squared records."""
-    return np.full(len(level.starts), max(level.noise.variance, _TINY))
 
 
 def _first_children(level: Tier, finer: Tier) -> IntArray:

@@ -364,7 +364,7 @@ class Law(ABC):
 
     @abstractmethod
     def blank_values(self) -> tuple[int, ...]:
-        """Return values of the right number that carry no information, for plans."""
+        """Return placeholder values of the length of a release, for plans: no record is read and no noise drawn."""
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
         """Return the JSON object of a release of `values` under this law; `total` is the public number of records, or
@@ -869,7 +869,7 @@ class ChoiceLaw(Law):
         return None
 
     def blank_values(self) -> tuple[int, ...]:
-        """Return the example choices."""
+        """Return `example`, the choices that plans show in place of a release."""
         return self.example
 
     @classmethod

@@ -324,8 +324,8 @@ def set_allowance(chain: Chain, allowance: accounts.Allowance, rule: accounts.Al
         ALLOWANCES,
         **dict(zip(_COLUMNS, owner, strict=True)),
         currency=limit.currency.value,
-        most=limit.billionths,
-        together=rule.value,
+        cap=limit.billionths,
+        rule=rule.value,
         set_at=datetime.now(UTC).isoformat(timespec="seconds"),
         spent=spent,
         seal=chain.seal_spent(owner, spent),
@@ -392,6 +392,6 @@ def _parse_allowance(chain: Chain, row: RowMapping) -> AllowanceBalance:
     dataset, project, analyst = owner = tuple(row[name] for name in _COLUMNS)
     if not chain.has_valid_spending(owner, row):
         raise make_tampering_error(f"the spent amount of an allowance in {dataset!r} was changed without the key")
-    limit, spent = (accounts.Amount(accounts.Currency(row["currency"]), row[name]) for name in ("most", "spent"))
-    rule = accounts.AllowanceRule(row["together"])
+    limit, spent = (accounts.Amount(accounts.Currency(row["currency"]), row[name]) for name in ("cap", "spent"))
+    rule = accounts.AllowanceRule(row["rule"])
     return AllowanceBalance(dataset, project, analyst or None, limit, spent, rule, row["set_at"])

@@ -353,20 +353,20 @@ GRANTS = _make_entry_table(
 
 ANSWERS = _make_entry_table(
     "answers",
-    *_integer_columns("grant", "turn", "part"),
+    *_integer_columns("grant", "round", "part"),
     *_text_columns("answer"),
-    sql.UniqueConstraint("grant", "turn", "part", name="dpcurves_first_answer_stays"),
+    sql.UniqueConstraint("grant", "round", "part", name="dpcurves_first_answer_stays"),
 )
 
 # The last entry for a dataset, project and analyst is the valid allowance. No analyst: the whole project.
 ALLOWANCES = _make_entry_table(
     "allowances",
     *_text_columns("dataset", "project", "analyst", "currency"),
-    *_integer_columns("most"),
-    *_text_columns("together", "set_at"),
+    *_integer_columns("cap"),
+    *_text_columns("rule", "set_at"),
     *_integer_columns("spent"),
     *_text_columns("seal"),
-    sql.CheckConstraint("spent >= 0 AND spent <= most", name="dpcurves_spent_within_allowance"),
+    sql.CheckConstraint("spent >= 0 AND spent <= cap", name="dpcurves_spent_within_allowance"),
     sql.Index("dpcurves_allowances_of_owner", "dataset", "project", "analyst"),
 )
 
@@ -478,7 +478,7 @@ class Database:
     write_lock: Callable[[], AbstractContextManager[object]] = nullcontext
 
     def run_read(self, work: Callable[[sql.Connection], Result]) -> Result:
-        """Return the result of `work` on one snapshot of the database."""
+        """Call `work` in a read transaction, which sees one snapshot of the database, and return its result."""
         return self._run_transaction(self.read_engine, work, nullcontext)
 
     def run_write(self, work: Callable[[sql.Connection], Result]) -> Result:
@@ -635,7 +635,8 @@ class Book:
 
     def create(self, connection: sql.Connection, key: Key) -> None:
         """Create the tables of a ledger and store this book, with its seal, as the first one."""
-        _make_missing(connection)
+        for statement in _creation_statements(connection.dialect):
+            connection.exec_driver_sql(statement)
         connection.execute(sql.insert(BOOK), {"id": 1, **self.facts(), "seal": self._seal(key)})
 
     def _seal(self, key: Key) -> str:
@@ -676,12 +677,6 @@ def require_version(connection: sql.Connection) -> None:
             f"the ledger has schema {version}, and this dpcurves reads schema {SCHEMA_VERSION}:"
             " upgrade dpcurves on this machine",
         )
-
-
-def _make_missing(connection: sql.Connection) -> None:
-    """Create the tables and indexes of a ledger that do not exist yet."""
-    for statement in _creation_statements(connection.dialect):
-        connection.exec_driver_sql(statement)
 
 
 @lru_cache(maxsize=2)

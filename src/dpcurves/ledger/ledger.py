@@ -237,7 +237,7 @@ class Ledger:
         """
         return self._run_read(lambda chain: require_member_balance(chain, dataset, member))
 
-    def store_answer(self, grant: Grant, turn: int, part: int, answer: str) -> str:
+    def store_answer(self, grant: Grant, round_number: int, part: int, answer: str) -> str:
         """Store the answer to one round of a question, durably, unless one is stored: the first writer wins.
 
         Returns:
@@ -247,15 +247,15 @@ class Ledger:
             ValueError: this ledger did not give the grant, or a later row was removed or changed without the key, so
                 that a stored answer may be missing.
         """
-        return self._run_write(lambda chain: verification.store_answer(chain, grant, turn, part, answer))
+        return self._run_write(lambda chain: verification.store_answer(chain, grant, round_number, part, answer))
 
-    def find_answer(self, grant: Grant, turn: int, part: int) -> str | None:
+    def find_answer(self, grant: Grant, round_number: int, part: int) -> str | None:
         """Return the stored answer to one round of a question, or None.
 
         Raises:
             ValueError: this ledger did not give the grant, or the answer was changed without the key.
         """
-        return self._run_read(lambda chain: verification.find_answer(chain, grant, turn, part))
+        return self._run_read(lambda chain: verification.find_answer(chain, grant, round_number, part))
 
     def store_notes(self, grant: Grant, part: int, notes: Mapping[str, int]) -> dict[str, int]:
         """Store notes, durably and all together, unless stored under these names: the first writer wins.
@@ -524,7 +524,7 @@ class Ledger:
         """Do all of `work`, durably, or nothing, unless the ledger is an older copy. Its new head is kept elsewhere."""
 
         def work_on_latest(connection: Connection) -> tuple[Result, Book]:
-            """Return the result of `work`, and the book after it."""
+            """Call `work` on the locked chain; return its result and the head row after its entries."""
             chain = Chain(connection, self._key, lock_book(connection, self._key))
             if not may_be_older:
                 self._head_copy.require_not_older(chain)

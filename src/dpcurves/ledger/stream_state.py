@@ -79,7 +79,7 @@ def store_ticks(chain: Chain, grant: Grant, ticks: Mapping[int, str], state: byt
     else:
         require_path_to_end(chain, stored.end)
     columns: dict[str, Fact] = {"grant": grant.id, "part": TICK_PART}
-    chain.append_all(ANSWERS, [{**columns, "turn": tick, "answer": answer} for tick, answer in ticks.items()])
+    chain.append_all(ANSWERS, [{**columns, "round": tick, "answer": answer} for tick, answer in ticks.items()])
     _write_state(
         chain, grant, _SealedState(StreamState(first + len(ticks) - 1, state), head_of(chain)), is_new=stored is None
     )
@@ -175,7 +175,7 @@ def _write_state(chain: Chain, grant: Grant, stored: _SealedState, *, is_new: bo
 def _count_answers(chain: Chain, grant: Grant) -> tuple[int | None, int]:
     """Return the last answered tick and the number of answers."""
     conditions = (ANSWERS.c.grant == grant.id, ANSWERS.c.part == TICK_PART)
-    query = select(func.max(ANSWERS.c.turn), func.count()).where(*conditions)
+    query = select(func.max(ANSWERS.c.round), func.count()).where(*conditions)
     last, count = chain.connection.execute(query).one()
     return last, count
 
@@ -191,11 +191,11 @@ def _read_answers(chain: Chain, grant: Grant, ticks: range) -> dict[int, str]:
     """Return the stored answers to these ticks, in order. Raises `InvalidArgument` if one is missing or was changed."""
     conditions = (
         ANSWERS.c.grant == grant.id,
-        ANSWERS.c.turn.between(ticks.start, ticks.stop - 1),
+        ANSWERS.c.round.between(ticks.start, ticks.stop - 1),
         ANSWERS.c.part == TICK_PART,
     )
-    rows = chain.read_rows(ANSWERS, select(ANSWERS).where(*conditions).order_by(ANSWERS.c.turn))
-    answers = {row["turn"]: row["answer"] for row in rows}
+    rows = chain.read_rows(ANSWERS, select(ANSWERS).where(*conditions).order_by(ANSWERS.c.round))
+    answers = {row["round"]: row["answer"] for row in rows}
     if list(answers) != list(ticks):
         missing = next(tick for tick in ticks if tick not in answers)
         raise make_tampering_error(f"the answer to tick {missing} was removed without the key")

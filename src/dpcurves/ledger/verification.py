@@ -44,7 +44,7 @@ class OpenReceipt(Receipt):
 
 
 def receipt_of(error: BaseException) -> Receipt | None:
-    """Return the receipt attached to an error, or None."""
+    """Return the receipt of a committed charge that `attach_receipt` added to an error, or None."""
     return next((attached for attached in getattr(error, "__notes__", ()) if isinstance(attached, Receipt)), None)
 
 
@@ -234,18 +234,18 @@ def delta_spent(chain: Chain, dataset: str) -> Fraction:
     return sum((_parse_loss(row).delta for row in chain.read_rows(GRANTS, query)), start=Fraction(0))
 
 
-def find_answer(chain: Chain, grant: accounts.Grant, turn: int, part: int) -> str | None:
+def find_answer(chain: Chain, grant: accounts.Grant, round_number: int, part: int) -> str | None:
     """Return the stored answer of this round, or None.
 
     Raises:
         ValueError: this ledger did not give the grant, or the answer was changed without the key.
     """
     require_grant(chain, grant)
-    row = chain.find_row(ANSWERS, grant=grant.id, turn=turn, part=part)
+    row = chain.find_row(ANSWERS, grant=grant.id, round=round_number, part=part)
     return None if row is None else str(row["answer"])
 
 
-def store_answer(chain: Chain, grant: accounts.Grant, turn: int, part: int, answer: str) -> str:
+def store_answer(chain: Chain, grant: accounts.Grant, round_number: int, part: int, answer: str) -> str:
     """Store an answer unless one is stored. Returns the stored answer.
 
     Formal guarantees: a grant has one answer to a round. An answer is an entry after its grant. If no answer is stored,
@@ -256,13 +256,15 @@ def store_answer(chain: Chain, grant: accounts.Grant, turn: int, part: int, answ
             an entry after the grant was removed or changed without the key.
     """
     accounts.require_text("answer", answer)
-    if turn < 0 or part < 0:
-        raise InvalidArgument("turn, part", f"turns and parts are numbered from 0, got {turn} and {part}")
-    first = find_answer(chain, grant, turn, part)
+    if round_number < 0 or part < 0:
+        raise InvalidArgument(
+            "round_number, part", f"rounds and parts are numbered from 0, got {round_number} and {part}"
+        )
+    first = find_answer(chain, grant, round_number, part)
     if first is not None:
         return first
     require_unbroken(chain, Head(grant.id, require_grant(chain, grant)))
-    chain.append(ANSWERS, grant=grant.id, turn=turn, part=part, answer=answer)
+    chain.append(ANSWERS, grant=grant.id, round=round_number, part=part, answer=answer)
     return answer
 
 

@@ -79,6 +79,10 @@ class LinearChoice(LinearMechanism):
         return self.choose_mechanism(query, loss, adjacency).plan(query, loss, adjacency)
 
 
+LINEAR = LinearChoice()
+"""The choice among mechanisms that release noisy sums."""
+
+
 @dataclass(frozen=True, slots=True)
 class MechanismChoice:
     """The mechanism for a type of query: `LinearChoice` for noisy sums, or `SquareRoot` if it is more accurate.
@@ -177,8 +181,6 @@ def _is_rough(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency, tuning
     return total is not None and total / query.cells > tuning.dense * calibrate_noise(query, loss, adjacency).variance
 
 
-LINEAR = LinearChoice()
-"""The choice among mechanisms that release noisy sums."""
 AUTO = MechanismChoice()
 """The choice among all mechanisms: what a session uses if no mechanism is named."""
 

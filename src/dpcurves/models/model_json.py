@@ -44,7 +44,7 @@ class Residual(Predictor):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """Name in plots."""
+        """Name of the model's residual in axis labels and legends."""
         return f"{self.outcome} minus {self.model.name}"
 
     @property

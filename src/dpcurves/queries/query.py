@@ -429,7 +429,10 @@ class PartitionQuery(Query):
 
     def __post_init__(self) -> None:
         are_tilings = all(_is_tiling(tiling, self.cells) for tiling in self.tilings)
-        are_nested = all(_is_refinement(fine, coarse) for coarse, fine in pairwise(self.tilings))
+        are_nested = all(
+            all(map(fine.__contains__, coarse)) if isinstance(fine, range) else frozenset(fine).issuperset(coarse)
+            for coarse, fine in pairwise(self.tilings)
+        )
         if not (self.tilings and are_tilings and are_nested):
             raise InvalidArgument(
                 "tilings",
@@ -443,11 +446,6 @@ def _is_tiling(starts: range | tuple[int, ...], cells: int) -> bool:
     if isinstance(starts, range):  # without a loop, however long
         return len(starts) > 0 and starts[0] == 0 and starts.step > 0 and starts[-1] < cells
     return bool(starts) and starts[0] == 0 and all(map(lt, starts, (*starts[1:], cells)))
-
-
-def _is_refinement(fine: range | tuple[int, ...], coarse: range | tuple[int, ...]) -> bool:
-    """Return whether all interval starts of the coarse tiling are also starts of the fine tiling."""
-    return all(map(fine.__contains__, coarse)) if isinstance(fine, range) else frozenset(fine).issuperset(coarse)
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,7 +110,7 @@ class Tuning:
     records, if values depend on it.
     """
     residual_share: float = 0.001
-    """Share. Distance between the distributions of used and of excluded records that is assumed in any case."""
+    """Share. Least distance that is assumed between the distributions of used and of excluded records."""
     largest_log_odds: float = 500.0
     """Natural-log units. Limit of the log odds that values depend on the number of records."""
 

@@ -181,7 +181,7 @@ class Tuning:
     largest_scale: float = 2.2
     """Factor. Upper limit of the same square root; narrow intervals reach it."""
     enough_ratio: float = 250
-    """Records over the base noise's standard deviation above which `tolerances` apply."""
+    """Signal-to-noise ratio (all records over the base noise's standard deviation) above which `tolerances` apply."""
     even_probability: float = 0.5
     """Probability. Posterior probability of even records above which they are taken to be even."""
     coarsening: float = 1.6

@@ -664,7 +664,7 @@ def _is_contiguous(words: Words) -> bool:
 
 
 def _make_contiguous(words: Words) -> Words:
-    """Return the words as a contiguous array."""
+    """Return the words unchanged if their memory is contiguous, otherwise a contiguous copy."""
     return words if _is_contiguous(words) else np.ascontiguousarray(words)
 
 

@@ -190,7 +190,7 @@ def _describe_circuit(circuit: Circuit, owners: tuple[InputOwner, ...]) -> list[
 
 # SECRET: a party's inputs as bits, chunk by chunk, and labels for them.
 Bits = NDArray[np.bool_]
-Given = Sequence[NDArray[np.uint64] | None]
+PartyInputs = Sequence[NDArray[np.uint64] | None]
 """For each input the numbers of all instances; None for other parties' inputs and for random bits."""
 SEED_SIZE = 16  # bytes of the seed of the garbler's labels, an AES-128 key
 
@@ -212,7 +212,7 @@ class Inputs:
 
     widths: tuple[int, ...]
     owners: tuple[InputOwner, ...]
-    values: Given
+    values: PartyInputs
     role: InputOwner
     randomness: RandomByteSource
 
@@ -268,7 +268,9 @@ class LabelStream:
         return cls(Cipher(algorithms.AES128(bytes(seed)), modes.CTR(bytes(16))).encryptor())
 
     def next_labels(self, width: int, size: int) -> Words:
-        """Return the labels of the next wires, ``(width, size, 2)``."""
+        """Return wire labels of 128 bits that were not returned before, ``(width, size, 2)`` words: `width` wires of
+        `size` instances.
+        """
         octets = self._context.update(bytes(16 * width * size))
         return np.frombuffer(octets, dtype="<u8").astype(np.uint64, copy=False).reshape(width, size, 2)
 
@@ -354,7 +356,9 @@ class MessageAuthenticator:
         return AESGCM(self._name[:16]).encrypt(nonce, b"", body)
 
 
-def garble(job: Job, values: Given, randomness: RandomByteSource, final_values: Given = ()) -> Talk[list[Bits]]:
+def garble(
+    job: Job, values: PartyInputs, randomness: RandomByteSource, final_values: PartyInputs = ()
+) -> Talk[list[Bits]]:
     """Run the garbler; return its XOR shares of all output wires, or of the final step's.
 
     Formal guarantees: the evaluator sees labels that are indistinguishable from uniform, tables (see `GateEngine`), and
@@ -440,7 +444,12 @@ def _garble_each(job: Job, inputs: Inputs, side: _GarblingSide, frames: MessageA
 
 
 def _garble_sum(  # noqa: PLR0917
-    job: Job, final_step: FinalStep, inputs: Inputs, values: Given, side: _GarblingSide, frames: MessageAuthenticator
+    job: Job,
+    final_step: FinalStep,
+    inputs: Inputs,
+    values: PartyInputs,
+    side: _GarblingSide,
+    frames: MessageAuthenticator,
 ) -> Talk[list[Bits]]:
     """Garble all instances, their sum, and the final step on it; return the garbler's XOR shares of the final outputs'
     wires, one bit each.
@@ -462,7 +471,9 @@ def _garble_sum(  # noqa: PLR0917
     return [garbling.permute_bits(wire) for wire in wires]
 
 
-def evaluate(job: Job, values: Given, randomness: RandomByteSource, final_values: Given = ()) -> Talk[list[Bits]]:
+def evaluate(
+    job: Job, values: PartyInputs, randomness: RandomByteSource, final_values: PartyInputs = ()
+) -> Talk[list[Bits]]:
     """Run the evaluator; return its XOR shares of all output wires, or of the final step's. See `garble`.
 
     Raises:
@@ -536,7 +547,12 @@ def _evaluate_each(job: Job, inputs: Inputs, side: _EvaluatingSide, frames: Mess
 
 
 def _evaluate_sum(  # noqa: PLR0917
-    job: Job, final_step: FinalStep, inputs: Inputs, values: Given, side: _EvaluatingSide, frames: MessageAuthenticator
+    job: Job,
+    final_step: FinalStep,
+    inputs: Inputs,
+    values: PartyInputs,
+    side: _EvaluatingSide,
+    frames: MessageAuthenticator,
 ) -> Talk[list[Bits]]:
     """Evaluate all instances, their sum, and the final step on it; return the evaluator's XOR shares of the final
     outputs' wires, one bit each.
@@ -608,7 +624,7 @@ def _evaluate_part(
 _SINGLE_INSTANCE = slice(0, 1)  # the instances of a job that has a single one
 
 
-def garble_one(job: Job, values: Given, randomness: RandomByteSource) -> Talk[list[Bits]]:
+def garble_one(job: Job, values: PartyInputs, randomness: RandomByteSource) -> Talk[list[Bits]]:
     """Run the garbler for one instance; return its XOR shares of the output wires. It has the guarantees of `garble`,
     with base transfers only.
 
@@ -640,7 +656,7 @@ def garble_one(job: Job, values: Given, randomness: RandomByteSource) -> Talk[li
     return shares
 
 
-def evaluate_one(job: Job, values: Given, randomness: RandomByteSource) -> Talk[list[Bits]]:
+def evaluate_one(job: Job, values: PartyInputs, randomness: RandomByteSource) -> Talk[list[Bits]]:
     """Run the evaluator for one instance, as `evaluate` does for many, with base transfers only; return its XOR shares
     of the output wires.
 
@@ -677,7 +693,7 @@ def evaluate_one(job: Job, values: Given, randomness: RandomByteSource) -> Talk[
     return shares
 
 
-def _create_single_inputs(job: Job, values: Given, role: InputOwner, randomness: RandomByteSource) -> Inputs:
+def _create_single_inputs(job: Job, values: PartyInputs, role: InputOwner, randomness: RandomByteSource) -> Inputs:
     """Return this party's inputs of a job of one instance. Raises `ValueError` if the job has more, or a final step, or
     the values do not fit.
     """

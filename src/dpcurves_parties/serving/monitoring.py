@@ -97,6 +97,9 @@ class Monitoring:
 UNWATCHED = Monitoring()
 
 
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
 class ServerMetrics:
     """Metrics of one server, and its responses about them.
 
@@ -197,7 +200,6 @@ def _count_connections(connections: Callable[[], Mapping[str, int]], state: str)
     return connections()[state]
 
 
-METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 TEXT = "Content-Type", "text/plain; charset=utf-8"
 
 

@@ -84,7 +84,7 @@ def parse_digests(told: Mapping[str, Any], reports: int, size: int = DIGEST_SIZE
 
 
 def pack_flags(dropped: NDArray[np.bool_]) -> bytes:
-    """Return one bit for each report, as bytes padded with zeros."""
+    """Return a bit for each report, 1 if it was dropped, packed into bytes and padded with zeros."""
     return np.packbits(dropped).tobytes()
 
 
@@ -121,6 +121,12 @@ class AnswerShares(NamedTuple):
 
     own_share: AnswerShare
     sealed_peer_share: object
+
+
+OTHERS_DROPPED = (
+    "the other server dropped other reports in the check, and nothing is answered; ask "
+    "both operators whether a store was restored"
+)
 
 
 def parse_answer_share(
@@ -299,10 +305,6 @@ NOT_CHECKED = (
 )
 UNCHECKED = "reports must be checked before the first answer; ask again"
 FAILING = "some reports fail the check at these edges, and none is dropped any more; ask at other edges"
-OTHERS_DROPPED = (
-    "the other server dropped other reports in the check, and nothing is answered; ask "
-    "both operators whether a store was restored"
-)
 
 
 @dataclass(repr=False)

@@ -158,6 +158,16 @@ class ProvedValues(Protocol):
         """
 
 
+FALSE_BLAME_PROBABILITY = 2.0**-40
+"""Probability that noise alone makes an honest server's value look impossible, for each comparison."""
+
+
+IMPOSSIBLE = (
+    "the proved counts are impossible for this number of reports with correctly drawn "
+    "noise; nothing is read. Tell both operators"
+)
+
+
 @dataclass(frozen=True)
 class ProvedCells(ProvedValues):
     """Counts of all cells as interval sums, then the number of records without a value minus its public total.
@@ -200,6 +210,12 @@ class ProvedCells(ProvedValues):
             if any(not -bound <= count <= reports + bound for count in counts[start : start + size]):
                 raise ProtocolError("servers", IMPOSSIBLE, 502)
             start += size
+
+
+NOT_BETWEEN = (
+    "a count is not between the proved counts at the adjacent edges: an answer share is "
+    "wrong, or unchecked reports are; nothing is read. Tell both operators"
+)
 
 
 @dataclass(frozen=True)
@@ -282,10 +298,6 @@ class ProvedEdges(ProvedValues):
         return tail_bound((WeightedNoise(noises, 1.0, self.law.noise),), FALSE_BLAME_PROBABILITY)
 
 
-FALSE_BLAME_PROBABILITY = 2.0**-40
-"""Probability that noise alone makes an honest server's value look impossible, for each comparison."""
-
-
 # Keys
 
 
@@ -318,7 +330,9 @@ class ProofKeys:
         return tuple(hash_key(key) for key in self.keys)
 
     def to_ticket_secrets(self, owners: int) -> Mapping[tuple[Role, int], str]:
-        """Return the secret for the ticket of each owner, and the key for the ticket of each analyst."""
+        """Return ticket secrets by role and number: `secret` for each of the `owners`, and one of `keys` for each
+        analyst.
+        """
         of_owners = {(Role.OWNER, number): self.secret for number in range(owners)}
         return {**of_owners, **{(Role.ANALYST, number): key for number, key in enumerate(self.keys)}}
 
@@ -448,7 +462,9 @@ class ServerProver:
     seeds: Sequence[bytes]
 
     def prove_share(self, noise: Sequence[int], counts: NDArray[np.bool_] | None = None) -> ShareProof:
-        """SECRET: prove an answer share with this noise, of all reports, or of the accepted ones of `counts`."""
+        """SECRET: return this server's proof of its answer share: its noise, masked by the reports' seeds, and one sum
+        for each analyst. `counts` is True for each accepted report; None if all are accepted.
+        """
         size, analysts = len(noise), self.words.shape[1]
         total = np.zeros(size + analysts, np.uint64)
         for number, seed in enumerate(self.seeds):
@@ -503,16 +519,6 @@ OTHER_NOISE = (
 UNPROVED = (
     "the answer is not proved: an answer share omits or adds reports, or an owner sent a "
     "wrong proof word; nothing is read. Tell both operators"
-)
-
-
-NOT_BETWEEN = (
-    "a count is not between the proved counts at the adjacent edges: an answer share is "
-    "wrong, or unchecked reports are; nothing is read. Tell both operators"
-)
-IMPOSSIBLE = (
-    "the proved counts are impossible for this number of reports with correctly drawn "
-    "noise; nothing is read. Tell both operators"
 )
 
 

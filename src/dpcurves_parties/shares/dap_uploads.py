@@ -442,7 +442,7 @@ class LeaderUpload:
 
     @property
     def _task(self) -> Task:
-        """The task of the contribution."""
+        """The two-server task that the uploaded reports are for."""
         return cast(Task, self.contribution.task)
 
     def _hpke_key(self, party: int) -> bytes:

@@ -159,6 +159,14 @@ def _build_field(parameter: Parameter) -> Field:
     )  # fmt: skip
 
 
+require_extra = partial(
+    require_packages, "serve", "a server needs more packages; install dpcurves[server]",
+    "argon2", "authlib", "fastapi", "jinja2", "matplotlib", "prometheus_client", "python_multipart", "requests",
+    "uvicorn",
+)  # fmt: skip
+"""Refuse if the optional packages of the extra ``server`` are missing."""
+
+
 @dataclass(frozen=True)
 class StoreOption:
     """Option for the database of a verification server."""
@@ -255,14 +263,6 @@ class AllowanceOptions:
     may_exceed: bool = options.flag(
         "--may-exceed", "Allow the allowances of a dataset or project to exceed its limit in sum."
     )
-
-
-require_extra = partial(
-    require_packages, "serve", "a server needs more packages; install dpcurves[server]",
-    "argon2", "authlib", "fastapi", "jinja2", "matplotlib", "prometheus_client", "python_multipart", "requests",
-    "uvicorn",
-)  # fmt: skip
-"""Refuse if the optional packages of the extra ``server`` are missing."""
 
 
 def serve(store: StoreOption, listening: ListenOptions, authority: IssuerOptions, watching: MonitoringOptions) -> None:

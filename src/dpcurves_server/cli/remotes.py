@@ -80,9 +80,9 @@ class PlanTerms:
         with self.asking.open_remote() as remote:
             plans, remaining = remote.plan(question, self.price.loss()), remote.remaining
         print_to_console(make_console(), f"{question}: {self.price.loss()}; left: {remaining}")
-        for turn, plan in enumerate(plans, 1):
+        for round_number, plan in enumerate(plans, 1):
             print_to_console(
-                make_console(), f"turn {turn}: {plan.loss}, {plan.made_by}, standard error {plan.error:.4g}"
+                make_console(), f"round {round_number}: {plan.loss}, {plan.made_by}, standard error {plan.error:.4g}"
             )
         for note in plans.notes:
             print_to_console(make_console(), f"note: {note}")

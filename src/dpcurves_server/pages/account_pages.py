@@ -190,7 +190,7 @@ def show_project(visit: Visit, secret: str = "", wrong_model: str = "", error: s
 
 
 def add_model(visit: Visit) -> Response:
-    """Add a model to a project."""
+    """Store the uploaded model in the project, and redirect to the project's page. Refused forms are shown again."""
     text = visit.form_value("model")
     try:
         visit.services.models.add(visit.visitor, visit.path_params["project"], text)

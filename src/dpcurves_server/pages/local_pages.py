@@ -273,7 +273,9 @@ def _render_set_up(visit: Visit, error: ArgumentError | None = None, status: int
 
 
 def _fill_declared(proposal: ProposedColumn, declared: Mapping[str, Declared]) -> ProposedColumn:
-    """Return a proposal with the declaration of its column; one that is not used, if the column is not declared."""
+    """Return the proposed column with the use and the range or categories that the data set declares for it; with
+    `ColumnUse.NONE` if the data set does not declare it.
+    """
     column = declared.get(proposal.name)
     if column is None:
         return replace(proposal, use=ColumnUse.NONE)
@@ -422,7 +424,7 @@ def _read_curves(visit: Visit, curves: Mapping[str, CDF]) -> tuple[list[Reading]
 
 
 def _copies_of(visit: Visit, answer: Answer) -> AnswerCopies:
-    """Return the code of an answer."""
+    """Return the answer's copies: Python code, shell command and notebook that repeat the question."""
     table, asked = _table(visit), answer.asked_question
     dataset = visit.services.datasets.get(visit.visitor, asked.dataset)  # of the account that pays now
     source = visit.services.datasets.source(MACHINE, asked.dataset, asked.version)

@@ -35,7 +35,7 @@ from dpcurves_parties.serving.messages import ProtocolError
 
 from ..authentication import Authenticator, Services
 from ..declared_columns import Declared, has_dates, has_unknown_categories, has_unknown_range
-from ..forms import Form, Given
+from ..forms import FieldValues, Form
 from ..issuer import Issuer
 from ..people import BrowserSession
 from ..renderer import Drawing, wait_for_drawing
@@ -249,8 +249,8 @@ class Visit:
     site: Site
     path: str
     path_params: Mapping[str, str]
-    query: Given
-    form: Given
+    query: FieldValues
+    form: FieldValues
     session: BrowserSession | None
     address: str
     host: str
@@ -334,7 +334,7 @@ def redirect_to(*parts: str, message: str = "") -> Response:
 
 
 def download(text: str | bytes, media: str, name: str = "") -> Response:
-    """Return a file; with a name, as a download."""
+    """Return a response with this body and media type. With a `name`, browsers save it as a file."""
     headers = {"Content-Disposition": f'attachment; filename="{name}"'} if name else {}
     return Response(text, media_type=media, headers=headers)
 

@@ -20,7 +20,7 @@ from dpcurves_parties.serving.messages import ProtocolError
 
 from ..form_errors import FormError, describe_form_error
 from ..form_inputs import MOST_FORM_CELLS, build_inputs, complete_fields, split_ranges
-from ..forms import Form, Given
+from ..forms import FieldValues, Form
 from ..planner import parse_row_share
 from ..projects import Project
 from ..questions import AskedQuestion, QuestionPlan, State, redact_question
@@ -134,7 +134,7 @@ def list_question_groups(forms: Mapping[str, Form]) -> list[dict[str, Any]]:
 
 
 def show_question_types(visit: Visit) -> Response:
-    """Page of the question types."""
+    """Return the page that lists the types of questions of a dataset, by group."""
     project = visit.services.projects.get(visit.visitor, visit.path_params["project"])
     require(visit.visitor, Right.ASK, project.subject)
     return visit.render("kinds.html", project=project, groups=list_question_groups(visit.site.forms))
@@ -222,7 +222,9 @@ def _find_project_and_form(visit: Visit) -> tuple[Project, Form]:
     return project, form
 
 
-def _parse_form(visit: Visit, project: Project, form: Form, values: Given) -> tuple[Mapping[str, Any], PrivacyLoss]:
+def _parse_form(
+    visit: Visit, project: Project, form: Form, values: FieldValues
+) -> tuple[Mapping[str, Any], PrivacyLoss]:
     """Return the question as plain objects, and its price. Raises `ValueError` under the field that is wrong."""
     dataset = visit.services.datasets.get(visit.visitor, project.dataset)
     typed = complete_fields(form, values, dataset.columns)
@@ -232,7 +234,7 @@ def _parse_form(visit: Visit, project: Project, form: Form, values: Given) -> tu
     return question_json, parse_price(AMOUNT, dataset.account.currency, "".join(values.get(AMOUNT, ())).strip())
 
 
-def _find_row_share(values: Given) -> float | None:
+def _find_row_share(values: FieldValues) -> float | None:
     """Return the typed share of rows that pass the filter; None if none was typed. Raises `ValueError` for other texts
     than shares.
     """
@@ -240,7 +242,7 @@ def _find_row_share(values: Given) -> float | None:
     return parse_row_share(text) if text else None
 
 
-def _form_error(visit: Visit, form: Form, error: ArgumentError, values: Given) -> FormError:
+def _form_error(visit: Visit, form: Form, error: ArgumentError, values: FieldValues) -> FormError:
     """Return an error as the field that it concerns and a message in the words of the page."""
     return describe_form_error(
         form, error, values, {command: listed.title for command, listed in visit.site.forms.items()}
@@ -248,7 +250,7 @@ def _form_error(visit: Visit, form: Form, error: ArgumentError, values: Given) -
 
 
 def _render_form(
-    visit: Visit, values: Given, question_plan: QuestionPlan | None, error: FormError | None, status: int = 200
+    visit: Visit, values: FieldValues, question_plan: QuestionPlan | None, error: FormError | None, status: int = 200
 ) -> Response:
     """Return the page of a question's form with the typed values, the plan or the error."""
     project, form = _find_project_and_form(visit)
@@ -309,7 +311,7 @@ def _plan_context(visit: Visit, question_plan: QuestionPlan, form: Form) -> dict
     )
     return {
         "words": _format_plan(question_plan), "notes": question_plan.notes, "free": tuple(free_answers.values()),
-        "turns": question_plan.plans.lines, "row_share": question_plan.plans.row_share,
+        "rounds": question_plan.plans.lines, "row_share": question_plan.plans.row_share,
         "too_much": _budget_message(question_plan),
         "price": question_plan.dataset.account.currency.price(question_plan.loss), "cost": _format_cost(question_plan),
         "sketch": f"/projects/{path}?{urlencode(fields, doseq=True)}",
@@ -463,7 +465,7 @@ def _export_drawing(visit: Visit, releases: Sequence[Answer], form: str, name: s
     """Return a file that the renderer draws; the serving process itself does not draw."""
 
     def download_drawing(drawing: Drawing) -> Response:
-        """Return the drawing as a file."""
+        """Return a response with a rendered plot that browsers save as a file."""
         content = drawing.svg.encode() if form == "svg" else b64decode(drawing.file)
         return download(content, ARTIST[form], name)
 

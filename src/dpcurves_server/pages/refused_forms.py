@@ -8,7 +8,7 @@ from markupsafe import Markup, escape
 
 from dpcurves.arguments import ArgumentError
 
-from ..forms import Given
+from ..forms import FieldValues
 
 FORM = "form"
 """The hidden form field with the name of the form that was sent."""
@@ -37,7 +37,7 @@ class SentForm:
         message: The error; empty for none.
     """
 
-    values: Given = field(default_factory=dict)
+    values: FieldValues = field(default_factory=dict)
     field: str = ""
     message: str = ""
 

@@ -19,7 +19,7 @@ from dpcurves_parties.serving.messages import ProtocolError, ServerFault
 from dpcurves_parties.serving.task_app import read_body
 
 from ..authentication import LARGEST_FILE, client_address
-from ..forms import Given
+from ..forms import FieldValues
 from ..planner import respond_when_planned
 from ..renderer import wait_until_drawn
 from . import account_pages, question_pages
@@ -181,7 +181,7 @@ def _respond_to_upload(site: Site, page: Page, request: Request, body: bytes) ->
     return _respond(site, page, request, typed, file)
 
 
-def _parse_fields(text: str) -> Given:
+def _parse_fields(text: str) -> FieldValues:
     """Return URL-encoded fields. Raises `ProtocolError` if they are malformed, too many, or have null characters."""
     most_fields = 10_000  # fields of a form: four for each of 2,000 columns of a local table, and some more
     try:

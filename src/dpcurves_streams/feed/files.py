@@ -31,7 +31,7 @@ from ..queries import UncountedReason
 from .schedule import find_stream_filter, invert_axis
 from .windows import PLACE_OF, RELEASED, DropReason, OpenWindows, StreamSpec, Window, Windows
 
-Given = Mapping[str, Any] | None
+TupleFields = Mapping[str, Any] | None
 """A tuple as a mapping of field names to values; None if it could not be parsed."""
 _FAILED = "reading failed; check the file (the error is not shown, because it may quote a tuple)"
 
@@ -50,7 +50,7 @@ class LiveWindows:
 
     __slots__ = ("_intake", "_tuples")
 
-    def __init__(self, tuples: Iterable[Given] | AsyncIterable[Given], intake: StreamSpec) -> None:
+    def __init__(self, tuples: Iterable[TupleFields] | AsyncIterable[TupleFields], intake: StreamSpec) -> None:
         self._tuples, self._intake = tuples, intake
 
     def check(self) -> None:
@@ -92,11 +92,11 @@ class LiveWindows:
 class _Inbox:
     """SECRET. Bounded queue of tuples that a thread reads, with their arrival times."""
 
-    def __init__(self, tuples: Iterable[Given] | AsyncIterable[Given], intake: StreamSpec) -> None:
+    def __init__(self, tuples: Iterable[TupleFields] | AsyncIterable[TupleFields], intake: StreamSpec) -> None:
         self._intake = intake
         # 2**16: tuples in the queue before the reading thread blocks
-        self._queue: Queue[tuple[int, Given, bool]] = Queue(2**16)
-        self._first: tuple[int, Given, bool] | None = None
+        self._queue: Queue[tuple[int, TupleFields, bool]] = Queue(2**16)
+        self._first: tuple[int, TupleFields, bool] | None = None
         self._ended: int | None = None
         self._failed = False
         Thread(target=self._read_tuples, args=(tuples,), daemon=True).start()
@@ -108,7 +108,7 @@ class _Inbox:
         schedule = self._intake.schedule
         return self._ended is not None and schedule.end is None and schedule.start_time(tick + 1) > self._ended
 
-    def take_until(self, closing_time: int) -> Iterator[tuple[int, Given]]:
+    def take_until(self, closing_time: int) -> Iterator[tuple[int, TupleFields]]:
         """Yield the tuples that arrived before this time, once it has passed."""
         while (item := self._take_before(closing_time)) is not None:
             arrived, fields, is_end = item
@@ -117,16 +117,16 @@ class _Inbox:
             else:
                 yield arrived, fields
 
-    def _take_before(self, closing_time: int) -> tuple[int, Given, bool] | None:
+    def _take_before(self, closing_time: int) -> tuple[int, TupleFields, bool] | None:
         """Return the next tuple that arrived before this time; None if it has passed and the queue is empty."""
         item, self._first = self._first or self._wait_for_tuple(closing_time), None
         if item is not None and item[0] >= closing_time:
             item, self._first = None, item
         return item
 
-    def _wait_for_tuple(self, closing_time: int) -> tuple[int, Given, bool] | None:
-        """Return the next tuple with its arrival time, waiting until this closing time at most; None if it has
-        passed.
+    def _wait_for_tuple(self, closing_time: int) -> tuple[int, TupleFields, bool] | None:
+        """Return arrival time, fields and end mark (True after the last tuple) of the next item of the queue; wait
+        until `closing_time` at most, and return None if it passes.
         """
         while True:
             wait = (closing_time - self._intake.clock.now()) / 1e6
@@ -137,7 +137,7 @@ class _Inbox:
                 if wait <= 0:
                     return None
 
-    def _read_tuples(self, tuples: Iterable[Given] | AsyncIterable[Given]) -> None:
+    def _read_tuples(self, tuples: Iterable[TupleFields] | AsyncIterable[TupleFields]) -> None:
         """Put each tuple into the queue with its arrival time, then a mark of the end; runs in a thread."""
         now = self._intake.clock.now
         try:
@@ -147,7 +147,9 @@ class _Inbox:
         self._queue.put((now(), None, True))
 
 
-def _read_all(tuples: Iterable[Given] | AsyncIterable[Given], take: Callable[[Given], object]) -> None:
+def _read_all(
+    tuples: Iterable[TupleFields] | AsyncIterable[TupleFields], take: Callable[[TupleFields], object]
+) -> None:
     """Pass all tuples to `take`. Errors of the iterable are not shown, because they may quote a tuple."""
     try:
         if isinstance(tuples, AsyncIterable):
@@ -164,7 +166,7 @@ def _read_all(tuples: Iterable[Given] | AsyncIterable[Given], take: Callable[[Gi
     raise InvalidArgument("source", _FAILED)
 
 
-async def _read_async(tuples: AsyncIterable[Given], take: Callable[[Given], object]) -> None:
+async def _read_async(tuples: AsyncIterable[TupleFields], take: Callable[[TupleFields], object]) -> None:
     """Pass the tuples of an async iterable to `take`; pass None for an item that is no mapping."""
     async for fields in tuples:
         take(fields if isinstance(fields, Mapping) else None)
@@ -296,6 +298,9 @@ class ContributionRule:
     every: int
     ticks: int
     last_tick: int
+
+
+_UNCOUNTED = (DropReason.MALFORMED, DropReason.OUTSIDE, DropReason.UNKNOWN)
 
 
 class TupleTable:
@@ -469,9 +474,6 @@ def _unbounded_timestamp_sql(column: Column, column_index: int) -> str:
     if column.kind is ColumnKind.NUMBERS:
         return _MICROSECONDS.format(number=column.number.format(sql_name(column_index)))
     return _MOMENT.format(text=column.text.format(sql_name(column_index)))
-
-
-_UNCOUNTED = (DropReason.MALFORMED, DropReason.OUTSIDE, DropReason.UNKNOWN)
 
 
 class TableWindows:

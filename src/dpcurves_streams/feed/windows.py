@@ -374,7 +374,9 @@ class StreamSpec:
 
     @property
     def reasons(self) -> tuple[UncountedReason, ...]:
-        """Released reasons, in the order of `Window.uncounted`."""
+        """Reasons for which tuples of a window are not counted and whose numbers are released, in the order of
+        `Window.uncounted`.
+        """
         return released_reasons(self.fields.user is not None)
 
     @property

@@ -41,6 +41,14 @@ class _Derived(NamedTuple):
     column: Column
 
 
+ONE = Checked("literal", ExpressionType.NUMBER, value=1.0)
+"""The value of each record in the column of all records."""
+
+
+FALSE = Checked("literal", ExpressionType.TRUTH, value=False)
+"""The value of a condition that is NULL: as in SQL, the row does not pass."""
+
+
 class DerivedSchema:
     """Columns of a table and columns derived from them; derived columns come after the columns of the table and of
     its faults.
@@ -183,12 +191,6 @@ class DerivedColumns(DerivedSchema):
             f"AND NOT starts_with({text}, '0000') "
             f"THEN CAST(TRY_CAST({text} AS DATE) - DATE '1970-01-01' AS DOUBLE) END"
         )
-
-
-ONE = Checked("literal", ExpressionType.NUMBER, value=1.0)
-"""The value of each record in the column of all records."""
-FALSE = Checked("literal", ExpressionType.TRUTH, value=False)
-"""The value of a condition that is NULL: as in SQL, the row does not pass."""
 
 
 def _expression_type(column: Column) -> ExpressionType | None:

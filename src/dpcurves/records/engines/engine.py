@@ -103,9 +103,8 @@ class CountingEngine(Protocol):
         """Yield batches of rows: numbers for columns on a grid, slots for categories; NaN: missing."""
 
     def in_subsets(self, bound: Sequence[BoundAxis], subsets: int) -> Iterator[Sequence[FloatArray]]:
-        """Yield batches as `numbers`, followed by a column with the subset of each row.
-
-        Formal guarantees: the subset of a row is a function of a key and of the row's unit alone.
+        """Yield batches of rows as `numbers` does, one array per axis, and one more array with the number of the random
+        subset, below `subsets`, that each row's unit belongs to.
         """
 
     def places(self, bound: Sequence[BoundAxis]) -> IntArray:
@@ -402,7 +401,9 @@ class Keys(NamedTuple):
 
     @classmethod
     def from_keys(cls, keys: Sequence[Sequence[Key]]) -> Keys:
-        """Split the keys of all categories into texts and numbers. Earlier categories come first."""
+        """Return the comparison keys of all categories, texts and numbers apart, each with the slot of its category:
+        `keys` holds one sequence per category, in the order of slots.
+        """
         key_slots = [(key, slot) for slot, category_keys in enumerate(keys) for key in category_keys]
         texts = tuple((key, slot) for key, slot in key_slots if isinstance(key, str))
         return cls(texts, tuple((float(key), slot) for key, slot in key_slots if not isinstance(key, str)))

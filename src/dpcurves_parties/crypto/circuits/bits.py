@@ -286,7 +286,7 @@ class SymbolicInteger:
         return constant(self.builder, other)
 
     def _bit(self, wire: int) -> SymbolicInteger:
-        """Return the number 0 or 1 on one wire."""
+        """Return a symbolic integer of one bit whose value is carried by `wire`."""
         return SymbolicInteger(self.builder, (wire,), 0, 1)
 
     def _extend_wires(self, size: int) -> tuple[int, ...]:

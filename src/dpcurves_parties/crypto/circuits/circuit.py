@@ -103,7 +103,7 @@ class Circuit:
 
     @property
     def output_wires(self) -> tuple[int, ...]:
-        """Wires of all outputs, number by number."""
+        """Indices of the wires of all output numbers, in the order of the outputs."""
         return tuple(wire for number in self.outputs for wire in number.wires)
 
     @property

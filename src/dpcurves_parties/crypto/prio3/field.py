@@ -36,7 +36,7 @@ class DomainSeparationTag(NamedTuple):
     version: int = 18
 
     def to_bytes(self, usage: int) -> bytes:
-        """Return the tag of a stream for one usage, as bytes."""
+        """Return the domain separation tag that seeds the XOF stream for this usage."""
         numbers = bytes([self.version, 0]) + self.algorithm.to_bytes(4, "big") + usage.to_bytes(2, "big")
         dst = numbers + self.context
         return len(dst).to_bytes(2, "little") + dst

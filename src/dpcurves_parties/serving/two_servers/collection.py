@@ -107,6 +107,10 @@ NOBODY = None, None  # commitments of both servers before the decision
 CONFLICT = 409  # HTTP status of a conflict: the request is allowed, but not in this state of the task
 
 
+PARTS_AT_ONCE = 2**12
+"""Parts that are listed in one message at most: with 64 reports of 32 bytes each, about 8 MB."""
+
+
 @dataclass(repr=False)
 class Closing:
     """The closing of one task at one server, and the check whether it may answer afterwards.
@@ -350,10 +354,6 @@ class Closing:
                 "URLs in the task",
                 CONFLICT,
             )
-
-
-PARTS_AT_ONCE = 2**12
-"""Parts that are listed in one message at most: with 64 reports of 32 bytes each, about 8 MB."""
 
 
 def _parse_bits(facts: Mapping[str, Any]) -> int:

@@ -337,7 +337,7 @@ class VerifyInit(NamedTuple):
 
     @property
     def report_metadata(self) -> ReportMetadata:
-        """Metadata of the report."""
+        """Report id, time and public extensions: the draft's `ReportMetadata`."""
         return self.report_share.report_metadata
 
     @classmethod
@@ -409,6 +409,10 @@ def parse_aggregation_job_response(message: bytes, report_ids: Sequence[bytes]) 
             "peer", "the answer does not fit the aggregation job; use the same version of dpcurves at both servers", 502
         )
     return answers
+
+
+LEADER_SELECTED = 2
+"""Batch mode of the draft: the leader selects the reports of a batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -532,8 +536,6 @@ class Vdaf(Enum):
 
 TIME_PRECISION = 86_400
 """Time precision, in seconds: a day."""
-LEADER_SELECTED = 2
-"""Batch mode of the draft: the leader selects the reports of a batch."""
 INFO = b"dpcurves"
 
 

@@ -198,6 +198,27 @@ class NoMoreReports(ProtocolError):
         super().__init__("reports", "the task is closed and accepts no more; make a new task for further records", 409)
 
 
+DIGESTS_PER_PAGE = 4096
+"""Reports whose ids and digests are read from the database in one page."""
+
+
+# Statements for uploads, compiled once, because compilation takes longer than execution.
+_TASK_PARAMETER: sql.BindParameter[str] = sql.bindparam("of")
+_SELECT_STATE = (
+    select(TASKS.c.state).where(TASKS.c.task == _TASK_PARAMETER).with_for_update()
+)  # the row is locked, as by `lock_task`
+_SELECT_CONTRIBUTIONS = select(CONTRIBUTIONS.c.owner, CONTRIBUTIONS.c.contribution, CONTRIBUTIONS.c.reports).where(
+    CONTRIBUTIONS.c.task == _TASK_PARAMETER, CONTRIBUTIONS.c.owner.in_(sql.bindparam("owners", expanding=True))
+)
+_SELECT_KNOWN_REPORTS = select(REPORTS.c.id, REPORTS.c.owner).where(
+    REPORTS.c.task == _TASK_PARAMETER, REPORTS.c.id.in_(sql.bindparam("ids", expanding=True))
+)
+_INSERT_REPORTS, _INSERT_CONTRIBUTIONS = insert(REPORTS), insert(CONTRIBUTIONS)
+_ADD_TO_COUNT = (
+    update(TASKS).where(TASKS.c.task == _TASK_PARAMETER).values(reports=TASKS.c.reports + sql.bindparam("more"))
+)
+
+
 class Store:
     """Storage of the reports of all tasks of one server, in its ledger's database; `who` is its name in errors."""
 
@@ -247,7 +268,7 @@ class Store:
             """Store uploads task by task; those that may replace earlier reports are stored singly."""
             outcomes: list[int | Exception] = []
             for task, group in groupby(uploads, key=lambda outcome: outcome.task):
-                state = TaskState(connection.execute(_STATE, {"of": task}).scalar_one())
+                state = TaskState(connection.execute(_SELECT_STATE, {"of": task}).scalar_one())
                 for together in [list(alike) for _, alike in groupby(group, key=_group_key)]:
                     outcomes += _refuse_uploads(state, together) or _insert_uploads(connection, task, together)
             return outcomes
@@ -311,7 +332,9 @@ class Store:
         return status
 
     def hash_parts(self, task: str, bits: int) -> PartHashes:
-        """Return hashes of parts of all stored reports, partitioned by this many bits of their ids."""
+        """Return one hash per part of the stored reports of a task, so that two servers find the parts that differ.
+        Reports whose ids begin with the same `bits` bits form a part.
+        """
         return self._database.read_snapshot(
             lambda connection: PartHashes.from_reports(task, _iterate_digests(connection, task), bits)
         )
@@ -442,19 +465,6 @@ class Store:
         return {row.id: StoredShare(row.share, row.whole) for row in rows}
 
 
-# Statements for uploads, compiled once, because compilation takes longer than execution.
-_OF: sql.BindParameter[str] = sql.bindparam("of")
-_STATE = select(TASKS.c.state).where(TASKS.c.task == _OF).with_for_update()  # the row is locked, as by `lock_task`
-_BOUND = select(CONTRIBUTIONS.c.owner, CONTRIBUTIONS.c.contribution, CONTRIBUTIONS.c.reports).where(
-    CONTRIBUTIONS.c.task == _OF, CONTRIBUTIONS.c.owner.in_(sql.bindparam("owners", expanding=True))
-)
-_KNOWN = select(REPORTS.c.id, REPORTS.c.owner).where(
-    REPORTS.c.task == _OF, REPORTS.c.id.in_(sql.bindparam("ids", expanding=True))
-)
-_KEEP, _BIND = insert(REPORTS), insert(CONTRIBUTIONS)
-_MORE = update(TASKS).where(TASKS.c.task == _OF).values(reports=TASKS.c.reports + sql.bindparam("more"))
-
-
 def _analyze(connection: Connection) -> None:
     """Update PostgreSQL's statistics. (Otherwise it scans all reports of the task to find some by id.)"""
     if connection.dialect.name == "postgresql":
@@ -478,9 +488,9 @@ def _insert_uploads(connection: Connection, task: str, uploads: Sequence[Upload]
     """Insert uploads to a task that is locked and open, in a few statements for any number; return their outcomes."""
     owners = {upload.offer.owner for upload in uploads}
     ids = {one.id for upload in uploads for one in upload.offer.reports}
-    bound = connection.execute(_BOUND, {"of": task, "owners": list(owners)})
+    bound = connection.execute(_SELECT_CONTRIBUTIONS, {"of": task, "owners": list(owners)})
     uses_before = {owner: _TicketUse(contribution, reports) for owner, contribution, reports in bound}
-    stored_rows = connection.execute(_KNOWN, {"of": task, "ids": list(ids)})
+    stored_rows = connection.execute(_SELECT_KNOWN_REPORTS, {"of": task, "ids": list(ids)})
     owner_by_id, uses_after = {one: owner for one, owner in stored_rows}, dict(uses_before)
     outcomes, rows = list[int | Exception](), list[dict[str, object]]()
     for _, max_reports, offer in uploads:
@@ -531,10 +541,10 @@ def _write_contributions(
 ) -> None:
     """Insert reports, and store to which contributions tickets are bound."""
     if rows:
-        connection.execute(_KEEP, rows)
+        connection.execute(_INSERT_REPORTS, rows)
     new_rows = [{"task": task, "owner": owner, **after[owner]._asdict()} for owner in after.keys() - before.keys()]
     if new_rows:
-        connection.execute(_BIND, new_rows)
+        connection.execute(_INSERT_CONTRIBUTIONS, new_rows)
     changed = [owner for owner, was in before.items() if after[owner] != was]
     if changed:
         ours = CONTRIBUTIONS.c.task == task, CONTRIBUTIONS.c.owner == sql.bindparam("whose")
@@ -543,7 +553,7 @@ def _write_contributions(
         )
     added_count = sum(use.reports for use in after.values()) - sum(use.reports for use in before.values())
     if added_count:
-        connection.execute(_MORE, {"of": task, "more": added_count})
+        connection.execute(_ADD_TO_COUNT, {"of": task, "more": added_count})
 
 
 def _select_page(connection: Connection, task: str, last: bytes, size: int) -> Sequence[Any]:
@@ -551,10 +561,6 @@ def _select_page(connection: Connection, task: str, last: bytes, size: int) -> S
     columns = REPORTS.c.id, REPORTS.c.share, REPORTS.c.whole
     query = select(*columns).where(REPORTS.c.task == task, REPORTS.c.id > last)
     return connection.execute(query.order_by(REPORTS.c.id).limit(size)).all()
-
-
-DIGESTS_PER_PAGE = 4096
-"""Reports whose ids and digests are read from the database in one page."""
 
 
 def _iterate_digests(

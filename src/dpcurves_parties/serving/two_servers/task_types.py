@@ -261,7 +261,7 @@ class SharedTask(TaskDocument, ABC):
     @property
     @abstractmethod
     def query(self) -> Query:
-        """The query for which the task is charged."""
+        """The query that the release of the task answers, and that is charged."""
 
     @property
     @abstractmethod
