@@ -277,7 +277,7 @@ def test_small_multiples_have_one_legend_and_a_title_in_each_language() -> None:
     for language, title, note in (("en", "ROC curve", "in brackets: "), ("de", "ROC-Kurve", "in Klammern: ")):
         with use_language(language):
             figure = add_title(curves.plot_headless(), curves).figure
-            figure.draw_without_rendering()
+            figure.canvas.draw()
         panels = [ax for ax in figure.axes if ax.get_title()]
         assert [ax.get_legend() for ax in panels] == [None, None]
         assert [len(ax.get_title().splitlines()) for ax in panels] == [3, 3], [ax.get_title() for ax in panels]

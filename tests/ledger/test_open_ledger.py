@@ -16,7 +16,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from dpcurves.ledger import Account, Ledger, sqlite
-from dpcurves.ledger.chain import UNUSED, Key, is_key_unused, write_key
+from dpcurves.ledger.chain import UNUSED, Key, flush_names, is_key_unused, link_draft, write_key
 
 pytestmark = pytest.mark.usefixtures("no_environment_key")
 
@@ -170,9 +170,19 @@ def test_a_start_after_a_kill_between_key_and_ledger_goes_on_and_a_charged_ledge
     url, killed = f"sqlite:///{tmp_path}/budget.db", sqlite.FileStorage(f"{tmp_path}/budget.db")
     write_key(tmp_path / "budget.db.key", f"{killed._digits}\n{UNUSED}")
     steps: list[str] = []
-    flush, link = sqlite.flush_names, sqlite.link_draft
-    monkeypatch.setattr(sqlite, "flush_names", lambda folder: (steps.append("flush"), flush(folder)))
-    monkeypatch.setattr(sqlite, "link_draft", lambda *paths: (steps.append("name"), link(*paths))[1])
+
+    def flush_and_note(folder: Path) -> None:
+        """Flush names of a folder, and note the step."""
+        steps.append("flush")
+        flush_names(folder)
+
+    def link_and_note(draft: Path, path: Path) -> bool:
+        """Give a draft its name, and note the step."""
+        steps.append("name")
+        return link_draft(draft, path)
+
+    monkeypatch.setattr(sqlite, "flush_names", flush_and_note)
+    monkeypatch.setattr(sqlite, "link_draft", link_and_note)
     killed.create(killed.key())  # goes on under the key; killed again before it opens the ledger
     assert steps == ["flush", "name"]  # else a loss of power could take the key's name and leave the ledger's
     assert is_key_unused(tmp_path / "budget.db.key")

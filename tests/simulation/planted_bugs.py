@@ -152,7 +152,7 @@ def charge_nothing(self: Any, plan: Any, allotment: Any) -> Grant:
 
 
 def drop_name_alone(self: MessageBoard, name: str) -> None:
-    self._turns.pop(name)
+    self._rounds.pop(name)
 
 
 def do_nothing(*_: Any, **__: Any) -> None:

@@ -265,9 +265,9 @@ def draw_small_multiples(
     small, below = _split_into_panels(whole, down, across, len(draw))
     for panel, fill in zip(small, draw, strict=True):
         fill(panel)
-        note = Footnote.from_axes(panel)
-        if note is not None:
-            note.remove()
+        footnote = Footnote.from_axes(panel)
+        if footnote is not None:
+            footnote.remove()
     if small[0].get_aspect() != "auto" and len(figure.axes) == len(small) + 1:  # square plots need more height
         figure.set_size_inches(size[0] + 0.4 * across, 1.4 + down * (PANEL_SIZE[0] + 0.6))  # type: ignore[union-attr]
     shared = _find_shared_entries(small)
