@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,23 +15,40 @@ from dpcurves.mechanisms.linear import compute_exact_sums
 from dpcurves.privacy import Adjacency
 from dpcurves.queries import CountQuery, SumQuery
 
+PAIRS_AT_ONCE = 2**14
+"""Pairs whose shifts are computed together: few enough that their numbers stay in the processor's cache."""
+
+
+@lru_cache(maxsize=4)
+def data_sets_and_pairs(kinds_of_records: int, adjacency: Adjacency) -> tuple[IntArray, IntArray]:
+    """Return all data sets of up to 3 records, and the numbers of all pairs of neighbours, each pair in one order.
+
+    The second order has the opposite shift, and so the same loss.
+    """
+    sets = data_sets(kinds_of_records, 3)
+    pairs = neighbours(sets, adjacency)
+    return sets, pairs[pairs[:, 0] < pairs[:, 1]]
+
 
 def worst_loss(query: CountQuery | SumQuery, law: NoisySums, adjacency: Adjacency) -> Fraction:
-    """The largest loss over all pairs of neighbours with up to 3 records, exactly.
+    """Return the largest loss over all pairs of neighbours with up to 3 records, exactly.
 
     Of discrete Laplace noise the log ratio of two shifted laws has the supremum ``|shift| / scale``, of independent
     ones their sum; discrete Gaussian noise has rho ``shift**2 / (2 * variance)``.
     """
     contributions = kinds(query)
-    sets = data_sets(len(contributions), 3)
-    pairs = neighbours(sets, adjacency)
+    sets, pairs = data_sets_and_pairs(len(contributions), adjacency)
     noises = [noise for _, noise in compute_exact_sums(np.zeros(contributions.shape[1], dtype=np.int64), law)]
     released = [[part for part, _ in compute_exact_sums(table, law)] for table in sets @ contributions]
     parts = [np.array(part, dtype=np.int64) for part in zip(*released, strict=True)]
-    norms = np.stack([_norm(part, pairs, noise) for part, noise in zip(parts, noises, strict=True)], axis=1)
+    distinct_norms = set[tuple[int, ...]]()
+    for start in range(0, len(pairs), PAIRS_AT_ONCE):
+        block = pairs[start : start + PAIRS_AT_ONCE]
+        norms = [_norm(part, block, noise) for part, noise in zip(parts, noises, strict=True)]
+        distinct_norms |= set(zip(*(norm.tolist() for norm in norms), strict=True))
     return max(
-        sum((price(noise) * int(norm) for noise, norm in zip(noises, row, strict=True)), start=Fraction(0))
-        for row in set(map(tuple, norms.tolist()))
+        sum((price(noise) * norm for noise, norm in zip(noises, row, strict=True)), start=Fraction(0))
+        for row in distinct_norms
     )
 
 
@@ -47,10 +65,15 @@ def losses_of_pairs(tables: IntArray, law: NoisySums, pairs: IntArray) -> NDArra
 
 
 def _norm(part: IntArray, pairs: IntArray, noise: Noise) -> IntArray:
-    shift: Any = part[pairs[:, 0]] - part[pairs[:, 1]]
-    if abs(shift).max(initial=0) >= 2**29:  # squares are added up as Python integers
-        shift = shift.astype(object)
-    norms: IntArray = (abs(shift) if noise.family is Family.LAPLACE else shift**2).sum(axis=1)
+    """Return the L1 norm of the shift of each pair under Laplace noise, and else the squared L2 norm."""
+    # squares of large sums are added up as Python integers
+    sums: Any = part if abs(part).max(initial=0) < 2**28 else part.astype(object)
+    norm: Any = np.zeros(len(pairs), dtype=sums.dtype)
+    ours, theirs = pairs.T
+    for column in np.ascontiguousarray(sums.T):
+        shift = column[ours] - column[theirs]
+        norm += abs(shift) if noise.family is Family.LAPLACE else shift * shift
+    norms: IntArray = norm
     return norms
 
 
