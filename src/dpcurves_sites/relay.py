@@ -11,14 +11,16 @@ import json
 import secrets
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
+from math import inf
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
 from threading import Lock, RLock
-from time import monotonic
+from time import monotonic, thread_time
 from typing import cast
 from weakref import finalize
 
@@ -155,6 +157,7 @@ class MessageBoard:
         self._consents: dict[int, bytes] = {}
         self._left_out: dict[str, tuple[str, frozenset[int]]] = {}
         self._changed, self._planning = RLock(), Lock()
+        self._next_plans: dict[int, float] = {}
         self._folder = Path(mkdtemp(prefix="dpcurves-board-"))
         finalize(self, rmtree, self._folder, ignore_errors=True)
         asks_per_minute = 120  # new rounds of one analyst per minute
@@ -186,8 +189,7 @@ class MessageBoard:
             if name in self._rounds and not self._rounds[name].refusal:
                 return name.encode()
         self._rate.count_requests(analyst)
-        with self._planning:  # one at a time: planning is work that nobody has paid for
-            vector_length = _plan_vector_length(signed_request, self.task)
+        vector_length = self._plan_for(analyst, signed_request)
         with self._changed:
             if name in self._rounds:
                 self._drop_round(name)
@@ -201,6 +203,28 @@ class MessageBoard:
             self._drop_old_rounds(name)
             self.notify()
         return name.encode()
+
+    def _plan_for(self, analyst: int, signed_request: bytes) -> int:
+        """Return the integers per vector of an analyst's round. Planning is work that nobody has paid for, so an
+        analyst has one request at a time planned, and a quarter of the time. Raises `ProtocolError` with status 429.
+        """
+        with self._changed:
+            wait = self._next_plans.get(analyst, 0.0) - monotonic()
+            if wait > 0:
+                rule = "another question of yours is being planned" if wait == inf else "the last one took long to plan"
+                raise ProtocolError("question", f"{rule}; ask again in a few seconds", 429)
+            self._next_plans[analyst] = inf
+        seconds = 0.0
+        try:
+            with self._planning:  # one at a time, of all analysts
+                start = thread_time()
+                vector_length = _plan_vector_length(signed_request, self.task)
+                seconds = thread_time() - start
+                return vector_length
+        finally:
+            with self._changed:
+                # 3: an analyst's questions are planned for a quarter of the time at most; 0.1: seconds that are free
+                self._next_plans[analyst] = monotonic() + 3 * max(0.0, seconds - 0.1)
 
     def _drop_round(self, name: str) -> None:
         """Remove a round from the board, and delete its stored messages."""
@@ -438,6 +462,7 @@ class Polls:
 def create_app(board: MessageBoard) -> Starlette:
     """Return the app of a coordinator: it authenticates tickets and passes requests to the board."""
     polls = Polls(board)
+    planners = ThreadPoolExecutor(1, "planning")  # its own thread: sites that post and poll wait for no plan
 
     def authenticate_member(task: str, request: Request, role: Role) -> int:
         """Return the number of a site (role owner) or an analyst from the request's bearer token. Raises
@@ -448,11 +473,17 @@ def create_app(board: MessageBoard) -> Starlette:
         return authenticate_bearer(board.task, request, role)
 
     def build_handler(
-        role: Role, limit: int | Callable[..., int], respond: Callable[..., bytes], *, waits: bool = False
+        role: Role,
+        limit: int | Callable[..., int],
+        respond: Callable[..., bytes],
+        *,
+        waits: bool = False,
+        threads: ThreadPoolExecutor | None = None,
     ) -> Handler:
         """Return a handler of messages up to `limit` bytes, which may depend on the path.
 
-        `respond` gets sender number, message and path. A handler that `waits` asks it again until it returns something.
+        `respond` gets sender number, message and path, in one of `threads`. A handler that `waits` asks it again until
+        it returns something.
         """
 
         async def handle_message(task: str, *path: str | Request) -> Response:
@@ -464,7 +495,7 @@ def create_app(board: MessageBoard) -> Starlette:
             message = await read_body(cast("Request", request), most, most_bodies)
             if waits:
                 return await polls.wait_for((role, number), lambda: respond(number, message, *arguments))
-            return await respond_from_thread(lambda: respond(number, message, *arguments))
+            return await respond_from_thread(lambda: respond(number, message, *arguments), threads)
 
         return handle_message
 
@@ -489,7 +520,7 @@ def create_app(board: MessageBoard) -> Starlette:
     # 2**27 bytes of an analyst's request at most: question and answers of earlier rounds
     handlers: dict[str, Handler] = {
         "consents": build_handler(site, 64, board.add_consent),
-        "asks": build_handler(Role.ANALYST, 2**27, board.start_round),
+        "asks": build_handler(Role.ANALYST, 2**27, board.start_round, threads=planners),
         "waiting": build_handler(site, 64, board.find_waiting_round, waits=True),
         "rounds/{name}/refused": build_handler(
             site, 2000, lambda number, line, name: board.refuse_round(name, number, line.decode(errors="replace"))

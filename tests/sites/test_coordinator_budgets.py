@@ -154,6 +154,36 @@ def test_messages_lie_on_disk_and_old_rounds_go_by_number_and_size(
     asyncio.run(ask())
 
 
+def test_long_plans_of_one_analyst_keep_no_site_and_nobody_else_waiting_for_long(
+    board: Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A CDF of 2**20 cells is planned for seconds, and nobody has paid for it."""
+    begun, ends, clock = threading.Event(), threading.Event(), [0.0]
+    monkeypatch.setattr(relay, "thread_time", lambda: clock[0])
+
+    def plan(*_: object) -> int:
+        begun.set()
+        assert ends.wait(60)
+        clock[0] += 5.0  # seconds
+        return 1
+
+    monkeypatch.setattr(relay, "_plan_vector_length", plan)
+
+    async def ask() -> None:
+        first = asyncio.create_task(board.post("analyst-1", "asks", board.request(0)))
+        await asyncio.to_thread(begun.wait, 60)
+        others = [asyncio.create_task(board.post("analyst-1", "asks", board.request(n))) for n in range(1, 50)]
+        for site in (1, 2, 3):
+            assert (await board.post(f"owner-{site}", "consents", bytes(64))).status_code == 200
+        ends.set()
+        assert (await first).status_code == 200
+        assert {(await other).status_code for other in others} == {429}
+        assert (await board.post("analyst-1", "asks", board.request(50))).status_code == 429
+        assert (await board.post("analyst-2", "asks", b"another one's")).status_code == 200
+
+    asyncio.run(ask())
+
+
 def test_an_analyst_starts_so_many_rounds_a_minute(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(board.board._rate, "per_minute", 2)
 
