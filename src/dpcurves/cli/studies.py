@@ -79,6 +79,7 @@ class ForecastOptions:
         "Plot the forecast for the least favourable distribution, with its band, to a .svg, .png or .pdf file. "
         "Without --forecast or --like, for the number of records in --units.",
     )
+    language: str = options.option("CODE", "Language of the plot: en, de, fr or es.", "en")
 
     @property
     def is_asked(self) -> bool:
@@ -91,7 +92,7 @@ class ForecastOptions:
 
     def require_writable(self, units: options.UnitCountOptions) -> None:
         """Refuse a plot file that cannot be written, and a plot without a number of records."""
-        Output(plot=self.plot).require_writable()
+        Output(plot=self.plot, language=self.language).require_writable()
         if self.plot is not None and self._record_count(units) is None and self.like is None:
             raise Misuse("plot", "give the number of records, as --forecast N")
 
@@ -135,7 +136,8 @@ class ForecastOptions:
         print_to_console(make_console(), _forecast_table(errors))
         for note in errors.notes:
             print_to_console(make_console(), f"note: {note}")
-        for name in Output(plot=self.plot).write_plot(lambda: errors.plot(ax=headless_axes())):
+        output = Output(plot=self.plot, language=self.language)
+        for name in output.write_plot(lambda: errors.plot(ax=headless_axes())):
             print_to_console(make_console(), f"written: {name}")
 
 
