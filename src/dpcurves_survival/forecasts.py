@@ -235,7 +235,9 @@ OF_MODELS = ForecastKind(
 
 OF_EDGES = SURVIVAL_FORECAST._replace(half_width=interval_half_width)
 FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType({
-    SurvivalQuestion: SURVIVAL_FORECAST._replace(trace_curve=_trace_curve, axis_labels=("time", "share that survives")),
+    SurvivalQuestion: SURVIVAL_FORECAST._replace(
+        trace_curve=_trace_curve, axis_labels=("time", "share without an event")
+    ),
     variants.AutoRangeSurvivalQuestion: SURVIVAL_FORECAST._replace(fill_columns=_unbounded_columns),
     variants.WeightedSurvivalQuestion: SURVIVAL_FORECAST._replace(
         fill_columns=_weighted_columns, measure_error=_weighted_error,

@@ -89,6 +89,25 @@ def test_a_command_whose_reader_ends_says_nothing(arguments: str, variables: dic
     assert done.stderr == "141\n"
 
 
+def test_a_study_whose_reader_ends_writes_all_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Questions behind a line that nobody reads are answered, and the page is written."""
+    from dpcurves.cli.app import build
+
+    counts = "".join(f'[[question]]\nname = "{name}"\nask = "count"\n' for name in ("first", "second"))
+    (tmp_path / "study.toml").write_text(f"epsilon = 1\n{counts}")
+    (tmp_path / "people.csv").write_text("age\n3\n5\n")
+    words = ["study", "study.toml", "people.csv", "--adjacency", "add-remove", "--out", "out"]
+    monkeypatch.chdir(tmp_path)
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as pipe:
+        monkeypatch.setattr(sys, "stdout", pipe)
+        with pytest.raises(SystemExit) as leaving:
+            build().main(words)
+    assert leaving.value.code == 141
+    assert {path.name for path in (tmp_path / "out").iterdir()} >= {"first.json", "second.json", "index.html"}
+
+
 def test_simulated_schedules_whose_reader_ends_did_not_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     from dpcurves_sim import cli
 

@@ -18,7 +18,7 @@ from babel.messages.pofile import read_po
 from click.testing import CliRunner
 
 import dpcurves as dp
-from dpcurves import translation
+from dpcurves import display, translation
 from dpcurves.cli.app import build
 from dpcurves.curves.result import result_from_json
 from dpcurves.publication import describe_results_privacy, methods_paragraph
@@ -284,6 +284,29 @@ def test_small_multiples_have_one_legend_and_a_title_in_each_language() -> None:
         (legend,) = figure.legends
         assert legend.get_title().get_text().startswith(title)
         assert note in " ".join(text.get_text() for text in legend.get_texts())
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        dp.CdfQuestion("years", dp.Grid(0, 90, cells=9)),
+        dp.HistogramQuestion("years", dp.Grid(0, 90, cells=9)),
+        dp.BarChartQuestion(dp.Categories("ward", (1, 2))),
+        dp.CalibrationQuestion("ill", "risk"),
+        dp.SurvivalQuestion("years", "died", dp.Grid(0, 90, cells=9)),
+    ],
+    ids=lambda question: type(question).__name__,
+)
+def test_pictures_of_forecasts_are_in_the_language_with_all_distributions(
+    untranslated: dict[str, None], question: Any
+) -> None:
+    """Titles, axes and legends of each distribution of a forecast have messages; the column stays."""
+    forecast = dp.forecast(question, dp.PrivacyLoss.pure(1), dp.ADD_REMOVE, records=40, rehearsals=2)
+    with use_language("fr"):
+        display.translate_figure(forecast.plot(ax=display.headless_axes()))
+        for expected in forecast.expected_errors:
+            translate(expected.distribution)
+    assert set(untranslated) <= {"years"}
 
 
 def test_drawn_axes_keep_their_language_when_drawn_later_and_nothing_is_translated_twice(

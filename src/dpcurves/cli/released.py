@@ -35,6 +35,7 @@ def compare(
     plot: Annotated[
         str | None, Option(help="Plot both curves to a file that ends in .svg, .png or .pdf.", metavar="FILE")
     ] = None,
+    language: Annotated[str, Option(help="Language of the plot: en, de, fr or es.", metavar="CODE")] = "en",
 ) -> None:
     """Compare a released curve with the same curve of a public table.
 
@@ -45,7 +46,7 @@ def compare(
     from ..display import headless_axes
     from ..shortcuts import compare as compared
 
-    output = Output(plot=plot)
+    output = Output(plot=plot, language=check_language(language))
     _require_distinct_files(output, curve, public, question)
     released = _read_comparable(curve)
     comparison = compared(released, _read_question(question), public)

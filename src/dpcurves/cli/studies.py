@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from math import isnan
@@ -25,10 +26,18 @@ from .ask_file import (
 from .columns import ALPHA
 from .options import Argument, Option
 from .output import Output, add_title, check_language, plot_headless, read_text
-from .terminal import Misuse, make_console, print_to_console, print_to_stderr, show_late_progress_bar, show_progress_bar
+from .terminal import (
+    Misuse,
+    OutputError,
+    make_console,
+    print_to_console,
+    print_to_stderr,
+    show_late_progress_bar,
+    show_progress_bar,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from matplotlib.axes import Axes
     from rich.table import Table
@@ -79,6 +88,7 @@ class ForecastOptions:
         "Plot the forecast for the least favourable distribution, with its band, to a .svg, .png or .pdf file. "
         "Without --forecast or --like, for the number of records in --units.",
     )
+    language: str = options.option("CODE", "Language of the plot: en, de, fr or es.", "en")
 
     @property
     def is_asked(self) -> bool:
@@ -91,7 +101,7 @@ class ForecastOptions:
 
     def require_writable(self, units: options.UnitCountOptions) -> None:
         """Refuse a plot file that cannot be written, and a plot without a number of records."""
-        Output(plot=self.plot).require_writable()
+        Output(plot=self.plot, language=self.language).require_writable()
         if self.plot is not None and self._record_count(units) is None and self.like is None:
             raise Misuse("plot", "give the number of records, as --forecast N")
 
@@ -135,7 +145,8 @@ class ForecastOptions:
         print_to_console(make_console(), _forecast_table(errors))
         for note in errors.notes:
             print_to_console(make_console(), f"note: {note}")
-        for name in Output(plot=self.plot).write_plot(lambda: errors.plot(ax=headless_axes())):
+        output = Output(plot=self.plot, language=self.language)
+        for name in output.write_plot(lambda: errors.plot(ax=headless_axes())):
             print_to_console(make_console(), f"written: {name}")
 
 
@@ -391,14 +402,18 @@ def ask_study(
     for output in (*outputs, *drift_outputs.values()):
         output.require_writable()
     drifts = {name: (references[name], drift_outputs[name]) for name in references}
-    with open_session(terms, parsed_study.loss) as session, report_failures_after_charge(terms.paying_account):
+    with (
+        open_session(terms, parsed_study.loss) as session,
+        report_failures_after_charge(terms.paying_account),
+        _postpone_output_errors() as print_lines,
+    ):
         for question in parsed_study.questions:
             print_plan_notes(
                 session, question.question, parsed_study.question_loss(question), name=f"{question.name}: "
             )
         if any(is_untyped(question.question, source) for question in parsed_study.questions):
             print_to_stderr(UNTYPED_CSV_NOTE)
-        page_sections = _answer_questions(parsed_study, session, outputs, drifts, model_card=model_card)
+        page_sections = _answer_questions(parsed_study, session, outputs, drifts, print_lines, model_card=model_card)
         with use_language(language):
             default_title = translate("Model card" if model_card else TITLE)
             shown_title = title or (default_title if parsed_study.title == TITLE else parsed_study.title)
@@ -440,6 +455,7 @@ def _answer_questions(
     session: Session,
     outputs: Sequence[Output],
     drifts: Mapping[str, tuple[Any, Output]],
+    print_lines: Callable[..., None],
     *,
     model_card: bool,
 ) -> PageSections:
@@ -452,9 +468,7 @@ def _answer_questions(
         for output, (question, curve) in zip(outputs, study.ask(session), strict=True):
             output.write_json(curve.to_json)
             output.write_plot(partial(_draw_with_title, curve))
-            print_to_console(
-                make_console(), f"{question.name}: {curve!r}", *(f"  note: {note}" for note in curve.notes)
-            )
+            print_lines(f"{question.name}: {curve!r}", *(f"  note: {note}" for note in curve.notes))
             results = [*(curve._model_card_results() if model_card else (curve,))]
             if question.name in drifts:
                 reference, drift_output = drifts[question.name]
@@ -462,7 +476,7 @@ def _answer_questions(
                 drift_output.write_json(drifts_found.to_json)
                 drift_output.write_plot(partial(_draw_with_title, drifts_found))
                 alarms = [word for (_, word), shift in drifts_found.shifts.items() if shift.alarm]
-                print_to_console(make_console(), f"  since {question.since}: alarms {', '.join(alarms) or 'none'}")
+                print_lines(f"  since {question.since}: alarms {', '.join(alarms) or 'none'}")
                 results.append(drifts_found)
             with use_language(output.language):
                 for result in results:
@@ -470,6 +484,24 @@ def _answer_questions(
                     page_sections.names.update(result._user_words())
             fill(outputs.index(output) + 1)
     return page_sections
+
+
+@contextmanager
+def _postpone_output_errors() -> Iterator[Callable[..., None]]:
+    """Yield a function that prints lines. An error of standard output, as behind ``head``, is raised at the end of the
+    block only: a study writes all its files, whoever reads its lines."""
+    errors = list[Exception]()
+
+    def print_lines(*lines: str) -> None:
+        """Print lines, or note the error."""
+        try:
+            print_to_console(make_console(), *lines)
+        except OutputError as error:
+            errors.append(error)
+
+    yield print_lines
+    if errors:
+        raise errors[0]
 
 
 def _draw_with_title(result: Any) -> Axes:

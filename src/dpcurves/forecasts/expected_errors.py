@@ -284,7 +284,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             interval_label="the band, at its widest",
             uninformative_width=quarter_of_shares,
             trace_curve=rehearsals.trace_band,
-            axis_labels=(VALUE, "share of the records below"),
+            axis_labels=(VALUE, "share of records below"),
         ),
         curves.QuantilesQuestion: ForecastKind(
             laws=PLACES,
@@ -414,7 +414,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             interval_label="each category, simultaneously",
             uninformative_width=_quarter_of_records,
             trace_curve=rehearsals.trace_bars,
-            axis_labels=("category, by its position", "records of a category"),
+            axis_labels=("category, by its position", "records in a category"),
             is_joined=False,
         ),
         curves.VerifyQuestion: ForecastKind(
