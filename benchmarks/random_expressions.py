@@ -1,19 +1,23 @@
 """Random expressions on engines, compared with NumPy to the last bit: how many ran, and which disagree.
 
-`python benchmarks/random_expressions.py ENGINE [--count 100000] [--first-seed 0] [--at-once 10]`, where ENGINE is
-duckdb, sail, a URL of PostgreSQL or of Spark Connect. The rows and the generator are those of the tests. One statement
-evaluates several expressions; if it fails or disagrees, its halves are tried, down to one expression, which is printed
-with its seed. An expression that an engine cannot plan, as very deep ones in Spark with Java, is counted apart.
+`python benchmarks/random_expressions.py ENGINE [--count 100000] [--first-seed 0] [--at-once 200] [--keep]`, where
+ENGINE is duckdb, sail, a URL of PostgreSQL or of Spark Connect. The rows and the generator are those of the tests.
+A thousand expressions have one seed; statements evaluate up to 200 of about the same depth, because a planner takes
+time for each layer of subqueries times all columns in it. If a statement fails or disagrees, its halves are tried,
+down to one expression, which is printed with its seed. With `--keep` the numbers of outcomes are stored in
+`random_expressions.json` under the engine's name and version.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from importlib.metadata import version as find_version
 from pathlib import Path
 from random import Random
 from time import process_time
@@ -26,20 +30,36 @@ TESTS = Path(__file__).parents[1] / "tests"
 sys.path[:0] = [str(TESTS / "expressions"), str(TESTS / "engines")]
 from random_expressions import make_node, make_table  # noqa: E402
 
-from dpcurves.expressions import Node, ValueType, check_expression, format_expression  # noqa: E402
+from dpcurves.expressions import (  # noqa: E402
+    Checked,
+    LayeredCompiler,
+    Node,
+    ValueType,
+    check_expression,
+    format_expression,
+    lower_expression,
+)
 
 KINDS = (ValueType.NUMBER, ValueType.TRUTH, ValueType.TEXT, ValueType.DATE)
 Nodes = list[tuple[ValueType, Node]]
-AT_ONCE = 10  # expressions of a statement: the time to plan one grows faster than their number
+Compare = Callable[[Nodes], None]
+OF_A_SEED = 1000
+"""Expressions that are drawn from one seed and sorted by depth."""
+MOST_PARTS = 600
+"""Parts of the expressions of a statement: PostgreSQL has at most 1,664 columns in a subquery."""
+RESULTS = Path(__file__).with_suffix(".json")
 
 
-def open_engine(engine: str) -> Callable[[Nodes], None]:
-    """Return a function that raises `AssertionError` if an expression has another value in the engine than in NumPy."""
+def open_engine(engine: str) -> tuple[Compare, str]:
+    """Return a function that raises `AssertionError` if an expression has another value in the engine than in NumPy,
+    and the engine's name and version.
+    """
     if engine == "duckdb":
+        import duckdb
         import test_agreement
 
-        connection = test_agreement.open_table()
-        return lambda nodes: test_agreement.compare(connection, nodes)
+        held = test_agreement.open_table()
+        return lambda nodes: test_agreement.compare(held, nodes), f"DuckDB {duckdb.__version__}"
     import test_engine_expressions as engines
 
     if engine.startswith("postgres"):
@@ -48,12 +68,13 @@ def open_engine(engine: str) -> Callable[[Nodes], None]:
         with psycopg.connect(engine, autocommit=True) as connection:
             connection.execute("DROP TABLE IF EXISTS random_rows")
             table = engines.create_table(connection, "random_rows", make_table())
-        return lambda nodes: engines.compare(engine, "random_rows", table, nodes)
+            version = connection.execute("SHOW server_version").fetchone()[0].split()[0]
+        return lambda nodes: engines.compare(engine, "random_rows", table, nodes), f"PostgreSQL {version}"
     return open_spark(engine, engines)
 
 
-def open_spark(engine: str, engines: Any) -> Callable[[Nodes], None]:
-    """Return the function of `open_engine` for Spark Connect, or for Sail in this process."""
+def open_spark(engine: str, engines: Any) -> tuple[Compare, str]:
+    """Return the function and the version of `open_engine` for Spark Connect, or for Sail in this process."""
     from pyspark.sql import SparkSession
 
     from dpcurves_engines.spark_expressions import SparkDerivedColumns, add_expressions
@@ -73,11 +94,7 @@ def open_spark(engine: str, engines: Any) -> Callable[[Nodes], None]:
     fields = frame.schema.fields
     derived = SparkDerivedColumns([make_column(field.name, format_type(field)) for field in fields])
     rows = frame.selectExpr(*(f"`{field.name}` AS c{index}" for index, field in enumerate(fields)))
-    kinds = {"f": ValueType.NUMBER, "O": ValueType.TEXT, "b": ValueType.TRUTH}
-    schema = {
-        name: kinds.get(values.dtype.kind, ValueType.DATE if values.dtype == "datetime64[D]" else ValueType.MOMENT)
-        for name, values in table.items()
-    }
+    schema = read_schema(table)
 
     def compare(nodes: Nodes) -> None:
         """Compare the values of expressions in one query."""
@@ -86,7 +103,16 @@ def open_spark(engine: str, engines: Any) -> Callable[[Nodes], None]:
         evaluated = add_expressions(rows, checked, derived.read_column).toArrow().sort_by("c0")
         engines.compare_values(table, nodes, [evaluated.column(name).to_pylist() for name, _ in checked])
 
-    return compare
+    return compare, f"Spark {session.version}" if server is None else f"Sail {find_version('pysail')}"
+
+
+def read_schema(table: dict[str, Any]) -> dict[str, ValueType]:
+    """Return the types of columns by name."""
+    kinds = {"f": ValueType.NUMBER, "O": ValueType.TEXT, "b": ValueType.TRUTH}
+    return {
+        name: kinds.get(values.dtype.kind, ValueType.DATE if values.dtype == "datetime64[D]" else ValueType.MOMENT)
+        for name, values in table.items()
+    }
 
 
 def to_arrow(values: Any) -> pa.Array:
@@ -101,24 +127,54 @@ def main() -> None:
     parser.add_argument("engine")
     parser.add_argument("--count", type=int, default=100_000)
     parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--at-once", type=int, default=AT_ONCE)
+    parser.add_argument("--at-once", type=int, default=200)
+    parser.add_argument("--keep", action="store_true")
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # pyspark warns of pandas 3
-    compare, outcomes = open_engine(options.engine), Counter[str]()
-    for number in range(options.count // options.at_once):
-        seed = options.first_seed + number
-        random = Random(seed)
-        kinds = random.choices(KINDS, k=options.at_once)
-        nodes = [(kind, make_node(random, kind, random.randint(1, 4))) for kind in kinds]
-        outcomes += compare_halves(compare, nodes, seed)
-        if number % 100 == 99:
-            print(dict(outcomes), f"{process_time():.0f} s of CPU here", flush=True)
-    print(dict(outcomes), f"{process_time():.0f} s of CPU here", flush=True)
-    print(dict(outcomes), f"{process_time():.0f} s of CPU here", flush=True)
+    compare, version = open_engine(options.engine)
+    outcomes = Counter[str]()
+    for seed in range(options.first_seed, options.first_seed + options.count // OF_A_SEED):
+        for nodes in draw_statements(seed, OF_A_SEED, options.at_once):
+            outcomes += compare_halves(compare, nodes, seed)
+        print(dict(outcomes), f"{process_time():.0f} s of CPU here", flush=True)
+    if options.keep:
+        results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+        results[version] = {"first seed": options.first_seed, **dict(sorted(outcomes.items()))}
+        RESULTS.write_text(json.dumps(dict(sorted(results.items())), indent=1) + "\n")
     os._exit(0)  # Sail's threads would keep the process
 
 
-def compare_halves(compare: Callable[[Nodes], None], nodes: Nodes, seed: int) -> Counter[str]:
+def draw_statements(seed: int, number: int, at_once: int) -> Iterator[Nodes]:
+    """Yield expressions of a seed in groups of equal depth, as many as a statement evaluates."""
+    random = Random(seed)
+    nodes = [(kind, make_node(random, kind, random.randint(1, 4))) for kind in random.choices(KINDS, k=number)]
+    schema = read_schema(make_table())
+    sizes = []
+    for kind, node in nodes:
+        compiler = LayerCounter(lambda name, kind: name)
+        compiler.compile(lower_expression(check_expression(node, schema, kind)))
+        sizes.append((len(compiler.layers), sum(map(len, compiler.layers))))
+    statement, parts = Nodes(), 0
+    for index in sorted(range(number), key=sizes.__getitem__):
+        if statement and (len(statement) == at_once or parts + sizes[index][1] > MOST_PARTS):
+            yield statement
+            statement, parts = Nodes(), 0
+        statement.append(nodes[index])
+        parts += sizes[index][1]
+    yield statement
+
+
+class LayerCounter(LayeredCompiler):
+    """Compiles to no dialect: the layers and parts alone are of use, as if all operations mentioned arguments twice."""
+
+    def write_literal(self, checked: Checked) -> str:
+        return repr(checked.value)
+
+    def write_operation(self, checked: Checked, arguments: Sequence[str]) -> str:
+        return f"{checked.function}({', '.join([*arguments, *arguments])})"
+
+
+def compare_halves(compare: Compare, nodes: Nodes, seed: int) -> Counter[str]:
     """Compare expressions in one statement, or in the halves of one that fails. Return the number of each outcome, and
     print single expressions that disagree or fail.
     """
@@ -130,7 +186,7 @@ def compare_halves(compare: Callable[[Nodes], None], nodes: Nodes, seed: int) ->
             middle = len(nodes) // 2
             return compare_halves(compare, nodes[:middle], seed) + compare_halves(compare, nodes[middle:], seed)
         outcome = "different" if isinstance(error, AssertionError) else "failed"
-        print(f"seed {seed} {outcome}: {format_expression(nodes[0][1])[:300]}: {str(error)[:200]}", flush=True)
+        print(f"seed {seed} {outcome}: {format_expression(nodes[0][1])[:600]}: {str(error)[:200]}", flush=True)
         return Counter({outcome: 1})
 
 

@@ -134,6 +134,7 @@ TEMPLATES: Mapping[str, str] = MappingProxyType({
     }.items()},
     "sqrt": f"CASE WHEN {{0}} >= 0 AND {{0}} < {INFINITE} THEN sqrt({{0}}) END",
     "and": "({0} AND {1})", "or": "({0} OR {1})", "not": "(NOT {0})",
+    "whole_div": "floor({0} / {1})",
     "is_null": "({0} IS NULL)", "is_not_null": "({0} IS NOT NULL)",
     "between": "({0} BETWEEN {1} AND {2})",
     "starts_with": "starts_with({0}, {1})",

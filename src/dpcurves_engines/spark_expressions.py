@@ -113,6 +113,7 @@ TEMPLATES: Mapping[str, str] = MappingProxyType({
         "sqrt": f"sqrt(CASE WHEN {{0}} >= {double_literal(0.0)} THEN {{0}} END)",
     }.items()},
     "and": "({0} AND {1})", "or": "({0} OR {1})", "not": "(NOT {0})",
+    "whole_div": "CAST(floor({0} / {1}) AS DOUBLE)",
     "is_null": "({0} IS NULL)", "is_not_null": "({0} IS NOT NULL)",
     "between": "({0} BETWEEN {1} AND {2})",
     "starts_with": "startswith({0}, {1})",

@@ -191,6 +191,21 @@ def test_no_double_overflows_or_rounds_to_zero_with_an_error(connection: Any, po
     compare(postgres_url, "literal_rows", {"x": np.array(EDGES)}, nodes)
 
 
+def test_the_calendar_has_no_infinite_date(connection: Any, postgres_url: str) -> None:
+    connection.execute("CREATE TABLE infinite_days (place int8, day date)")
+    connection.execute("INSERT INTO infinite_days VALUES (0, 'infinity'), (1, '-infinity'), (2, '2024-02-29')")
+    texts = (
+        "year(day)", "month(day)", "day(day)", "quarter(day)", "isodow(day)",
+        "date_diff('day', DATE '2024-02-28', day)", "date_diff('week', DATE '2024-02-28', day)",
+        "date_diff('month', day, day)", "date_diff('day', day, day)",
+        "date_diff('day', DATE '1970-01-01', date_trunc('week', day))",
+        "date_diff('day', DATE '1970-01-01', date_trunc('quarter', day))",
+    )  # fmt: skip
+    nodes = [(NUMBER, parse_expression(text)) for text in texts]
+    days = np.array(["NaT", "NaT", "2024-02-29"], dtype="datetime64[D]")
+    compare(postgres_url, "infinite_days", {"day": days}, nodes)
+
+
 ROWS = 400
 PEOPLE = np.arange(ROWS) % 90
 FILTERS = (

@@ -68,6 +68,7 @@ NUMERIC: Mapping[str, str] = MappingProxyType({
 """Operations on doubles; a result that is not finite is NULL."""
 TEMPLATES: Mapping[str, str] = MappingProxyType({
     "and": "({0} AND {1})", "or": "({0} OR {1})", "not": "(NOT {0})",
+    "whole_div": "floor({0} / {1})",
     "is_null": "({0} IS NULL)", "is_not_null": "({0} IS NOT NULL)",
     "between": "({0} BETWEEN {1} AND {2})",
     "starts_with": "starts_with({0}, {1})",

@@ -1,31 +1,52 @@
-"""Compilation of expressions to SQL in layers: each part is a column of a subquery, and is computed once for a row."""
+"""Compilation of expressions to SQL in layers: a part that is used again is a column of a subquery, computed once."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import final
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple, final
 
 from .checked import Checked, ValueType
 from .syntax import COMPARISONS
 
 
-class LayeredCompiler(ABC):
-    """Names each part, and puts it into the first layer in which its arguments have names.
+class _Part(NamedTuple):
+    """SQL of a part of an expression.
 
-    Subclasses write the operations of a dialect of SQL; those that all dialects write alike are here.
+    Attributes:
+        sql: Its name, its literal, or its operation.
+        layer: First layer that can use it.
+        nesting: Number of operations inside each other; 0: a name or a literal.
+    """
+
+    sql: str
+    layer: int
+    nesting: int = 0
+
+
+class LayeredCompiler(ABC):
+    """Writes each part where it is used if it is used once, else names it in the first layer in which its arguments
+    have names.
+
+    So the SQL is no longer than a multiple of the expression, and planners, which take time for each layer, see few of
+    them. Subclasses write the operations of a dialect of SQL; those that all dialects write alike are here.
 
     Args:
         read_column: Function of a column name and a type that returns the SQL of the value: NULL if missing.
+        most_nested: Number of operations that are written inside each other; the next one gets a name.
 
     Attributes:
         layers: Names and SQL of the parts, from the innermost subquery out.
     """
 
-    def __init__(self, read_column: Callable[[str, ValueType], str]) -> None:
+    def __init__(self, read_column: Callable[[str, ValueType], str], most_nested: int = 6) -> None:
         self.read_column = read_column
         self.layers: list[list[tuple[str, str]]] = []
-        self._compiled: dict[int, tuple[Checked, str, int]] = {}
+        self._most_nested = most_nested
+        self._compiled: dict[int, tuple[Checked, _Part]] = {}
+        self._uses: Counter[int] = Counter()
         self._names: dict[tuple[int, str], str] = {}
 
     @abstractmethod
@@ -34,25 +55,49 @@ class LayeredCompiler(ABC):
 
     @abstractmethod
     def write_operation(self, checked: Checked, arguments: Sequence[str]) -> str:
-        """Return the SQL of an operation that dialects write differently, on names or literals."""
+        """Return the SQL of an operation that dialects write differently; arguments are names, literals, or operations
+        in brackets.
+        """
 
     @final
     def compile(self, checked: Checked) -> str:
-        """Return the name or literal of a part."""
-        return self._compile(checked)[0]
+        """Return the name or literal of an expression."""
+        self._count_uses(checked, set())
+        return self._name_part(self._compile(checked)).sql
 
-    def _compile(self, checked: Checked) -> tuple[str, int]:
-        """Return the name or literal of a part, and the first layer that can use it."""
+    def _count_uses(self, checked: Checked, seen: set[int]) -> None:
+        """Count how often each part below `checked` is an argument."""
+        if id(checked) not in seen:
+            seen.add(id(checked))
+            self._uses.update(map(id, checked.arguments))
+            for argument in checked.arguments:
+                self._count_uses(argument, seen)
+
+    def _compile(self, checked: Checked) -> _Part:
+        """Return the SQL of a part."""
         if id(checked) not in self._compiled:
-            if checked.function == "literal":
-                compiled = self.write_literal(checked), 0
-            else:
-                parts = [self._compile(argument) for argument in checked.arguments]
-                layer = max((part_layer for _, part_layer in parts), default=0)
-                sql = self._write(checked, [name for name, _ in parts])
-                compiled = self._name(layer, sql), layer + 1
-            self._compiled[id(checked)] = checked, *compiled
-        return self._compiled[id(checked)][1:]
+            part = _Part(self.write_literal(checked), 0) if checked.function == "literal" else self._nest(checked)
+            self._compiled[id(checked)] = checked, self._name_part(part) if self._uses[id(checked)] > 1 else part
+        return self._compiled[id(checked)][1]
+
+    def _nest(self, checked: Checked) -> _Part:
+        """Return an operation, with those arguments inside it that it mentions once."""
+        arguments = [self._compile(argument) for argument in checked.arguments]
+        slots = [f"argument{index}_" for index in range(len(arguments))]
+        outline = self._write(checked, slots)
+        parts = [
+            part if outline.count(slot) == 1 and part.nesting < self._most_nested else self._name_part(part)
+            for part, slot in zip(arguments, slots, strict=True)
+        ]
+        sql = self._write(checked, [f"({part.sql})" if part.nesting else part.sql for part in parts])
+        layer = max((part.layer for part in parts), default=0)
+        return _Part(sql, layer, 1 + max((part.nesting for part in parts), default=0))
+
+    def _name_part(self, part: _Part) -> _Part:
+        """Return the name of an operation, and the layer above the one in which it is computed; other parts as they
+        are.
+        """
+        return _Part(self._name(part.layer, part.sql), part.layer + 1) if part.nesting else part
 
     def _name(self, layer: int, sql: str) -> str:
         """Return the SQL alias of an expression in a layer of the query; equal expressions share one alias."""
@@ -68,8 +113,8 @@ class LayeredCompiler(ABC):
         name = checked.function
         if name == "column":
             return self.read_column(str(checked.value), checked.type)
-        if name in COMPARISONS:
-            return f"{arguments[0]} {COMPARISONS[name]} {arguments[1]}"
+        if name in SYMBOLS:
+            return f"{arguments[0]} {SYMBOLS[name]} {arguments[1]}"
         if name == "in":
             return f"{arguments[0]} IN ({', '.join(arguments[1:])})"
         if name == "case":
@@ -83,5 +128,7 @@ class LayeredCompiler(ABC):
         return self.write_operation(checked, arguments)
 
 
+SYMBOLS: Mapping[str, str] = MappingProxyType({**COMPARISONS, "whole_add": "+", "whole_sub": "-", "whole_mul": "*"})
+"""Comparisons, and arithmetic of whole numbers below ``2**53``: see `lower_expression`."""
 SHARED = frozenset({"coalesce", "least", "greatest", "substr"})
 """Functions that all dialects write as their name with arguments in brackets."""

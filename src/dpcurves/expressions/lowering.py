@@ -20,7 +20,8 @@ def lower_expression(checked: Checked) -> Checked:
     """Return an equal expression in which dates are days since 1970-01-01, and calendar functions are arithmetic.
 
     Dates are of the proleptic Gregorian calendar, without limits of years. Parts that several functions need are the
-    same object, so that an engine computes them once.
+    same object, so that an engine computes them once. The arithmetic of days (``whole_add`` and its like) is of whole
+    numbers below ``2**53``: exact, always finite, and so without a check of its result.
 
     Sources: Hinnant (2013), chrono-compatible low-level date algorithms: ``civil_from_days``, ``days_from_civil``.
     """
@@ -52,7 +53,8 @@ class _Lowering:
         prefix, _, unit = name.partition("_")
         if prefix == "diff":
             earlier, later = arguments
-            return _sub(self._count_periods(unit, later), self._count_periods(unit, earlier))
+            difference = "sub" if unit == "day" else "whole_sub"  # of two dates, which may be infinite
+            return Checked(difference, NUMBER, (self._count_periods(unit, later), self._count_periods(unit, earlier)))
         if prefix == "trunc":
             return self._truncate(unit, *arguments)
         if name == "to_date" and checked.arguments[0].type is ValueType.MOMENT:
@@ -63,7 +65,7 @@ class _Lowering:
             return _floor_div(_add(self._civil(*arguments)[1], 2), 3)
         if name == "isodow":
             (day,) = arguments
-            return _add(_modulo(_add(day, 3), 7), 1)  # 1970-01-01 was a Thursday
+            return _add(_modulo(_shift(day, 3), 7), 1)  # 1970-01-01 was a Thursday
         kind = NUMBER if checked.type is ValueType.DATE and name != "column" else checked.type
         return Checked(name, kind, arguments, value)
 
@@ -74,7 +76,7 @@ class _Lowering:
         if unit == "day":
             return time
         if unit == "week":
-            return _floor_div(_add(time, 3), 7)
+            return _floor_div(_shift(time, 3), 7)
         year, month, _ = self._civil(time)
         if unit == "year":
             return year
@@ -86,7 +88,7 @@ class _Lowering:
         if unit == "day":
             return day
         if unit == "week":
-            return _add(_mul(_floor_div(_add(day, 3), 7), 7), -3)
+            return _add(_mul(_floor_div(_shift(day, 3), 7), 7), -3)
         year, month, _ = self._civil(day)
         if unit == "year":
             month = _add(_mul(month, 0), 1)  # 1, but missing where the month is missing
@@ -103,7 +105,7 @@ class _Lowering:
 
 def _civil_from_days(day: Checked) -> tuple[Checked, Checked, Checked]:
     """Return year, month and day of the month. Years begin in March, so that leap days are last."""
-    shifted = _add(day, 719_468)  # days since 0000-03-01
+    shifted = _shift(day, 719_468)  # days since 0000-03-01
     era = _floor_div(shifted, 146_097)  # days of 400 years
     day_of_era = _sub(shifted, _mul(era, 146_097))
     year_of_era = _floor_div(
@@ -141,29 +143,34 @@ def _number(value: float) -> Checked:
     return Checked("literal", NUMBER, value=float(value))
 
 
+def _shift(day: Checked, number: float) -> Checked:
+    """Return the sum of a day and a public number: NULL for an infinite date, so that all that follows is finite."""
+    return Checked("add", NUMBER, (day, _number(number)))
+
+
 def _add_nodes(left: Checked, right: Checked) -> Checked:
-    """Return a sum of two values."""
-    return Checked("add", NUMBER, (left, right))
+    """Return a sum of two whole numbers."""
+    return Checked("whole_add", NUMBER, (left, right))
 
 
 def _add(left: Checked, number: float) -> Checked:
-    """Return the sum of a value and a number."""
+    """Return the sum of a whole number and a public one."""
     return _add_nodes(left, _number(number))
 
 
 def _sub(left: Checked, right: Checked) -> Checked:
-    """Return a difference of two values."""
-    return Checked("sub", NUMBER, (left, right))
+    """Return a difference of two whole numbers."""
+    return Checked("whole_sub", NUMBER, (left, right))
 
 
 def _mul(left: Checked, number: float) -> Checked:
-    """Return the product of a value and a number."""
-    return Checked("mul", NUMBER, (left, _number(number)))
+    """Return the product of a whole number and a public one."""
+    return Checked("whole_mul", NUMBER, (left, _number(number)))
 
 
 def _floor_div(left: Checked, number: float) -> Checked:
     """Return the whole quotient, exactly: numerators are below ``2**45``, so no quotient rounds up to a whole one."""
-    return Checked("floor", NUMBER, (Checked("div", NUMBER, (left, _number(number))),))
+    return Checked("whole_div", NUMBER, (left, _number(number)))
 
 
 def _modulo(left: Checked, number: float) -> Checked:
