@@ -28,7 +28,7 @@ from ..summaries.kernels import (  # fmt: skip
     same_cell_kernel,
 )
 from .cdf import CDF
-from .comparison import counts_between, require_same_grid, thin_edges
+from .comparison import counts_between, find_common_bounds, require_same_grid, thin_edges
 from .histogram import Histogram
 from .pair_mean import ROUNDED, TUNING, UStatistic, compute_basic_interval, estimate_pair_mean
 from .question import require_independent
@@ -147,7 +147,8 @@ def gini_coefficient(curve: CDF) -> UStatistic:
             "curve", "a Gini coefficient needs values of at least 0: ask on a grid that begins at 0 or above"
         )
     middles, kernel = (high + low) / 2, mean_difference_kernel(cells.edges)
-    floor = float(middles[0]) or float(middles[:2].sum() or 1.0) / max(float(cells.likely_counts.sum()), 1.0)
+    first_positive = float(middles[middles > 0][0]) if middles[-1] > 0 else 1.0
+    floor = float(middles[0]) or first_positive / max(float(cells.likely_counts.sum()), 1.0)
 
     def compute_gini(counts: FloatArray) -> FloatArray:
         """Return the Gini coefficient of counts (..., cells), with the mean kept at or above `floor`."""
@@ -318,8 +319,8 @@ class _MeasuredCells:
     def from_curves(cls, first: CDF, second: CDF) -> tuple[_MeasuredCells, _MeasuredCells]:
         """Return the counted intervals of two curves, between the edges that both counted, with separate random
         streams."""
-        bounds = np.intersect1d(first.prefixes.evidence.sums.bounds, second.prefixes.evidence.sums.bounds)
-        return cls._from_edges(first, bounds, 1), cls._from_edges(second, bounds, 2)
+        (_, first_bounds), (_, second_bounds) = find_common_bounds(first, second)
+        return cls._from_edges(first, first_bounds, 1), cls._from_edges(second, second_bounds, 2)
 
     @classmethod
     def _from_edges(cls, curve: CDF, bounds: IntArray, place: int) -> _MeasuredCells:
@@ -329,13 +330,24 @@ class _MeasuredCells:
 
     @property
     def edges(self) -> FloatArray:
-        """The ends of the intervals; for declared values, the first and the last value in each, (intervals, 2)."""
-        grid = self.curve.prefixes.grid
+        """The ends of the intervals; for declared values, the first and the last value in each, (intervals, 2), also
+        if zero has a separate cell."""
+        prefixes, grid = self.curve.prefixes, self.curve.prefixes.grid
         if grid.values is not None:
             return grid.value_range(np.stack([self.bounds[:-1], self.bounds[1:]], axis=1))
-        return np.asarray(
-            (self.curve.prefixes.boundaries if grid.outside is Outside.APART else self.curve.x)[self.bounds]
-        )
+        edges = (prefixes.boundaries if grid.outside is Outside.APART else grid.edges)[self.bounds]
+        if prefixes.declared is None:
+            return np.asarray(edges)
+        low, high = edges[:-1], edges[1:]
+        high = np.where(high == np.nextafter(low, np.inf), low, high)  # a cell of a single number
+        lower, upper = (-np.inf, np.inf) if grid.outside is Outside.APART else prefixes.declared.endpoints
+        return np.clip(np.stack([low, high], axis=1), lower, upper)
+
+    @property
+    def span(self) -> float:
+        """The distance of the largest value of the last interval from the smallest value of the first."""
+        low, high = cell_endpoints(self.edges)
+        return float(high[-1] - low[0])
 
     @property
     def is_open(self) -> BoolArray:
