@@ -67,7 +67,8 @@ def gini_mean_difference(curve: CDF) -> UStatistic:
     ends = [difference * people / (people - 1) for difference, _ in extreme_mean_differences(cells.edges, cells.shares)]
     # Both ends are equal if each cell holds one value: a remaining difference is rounding.
     resolution = 0.0 if ends[0] == ends[1] else max(abs(end - value) for end in ends)
-    return cells.estimate_statistic(lambda counts: mean_over_pairs(kernel, counts), resolution, 0.0)
+    most = cells.span / 2 * people / (people - 1) or inf  # half of the people at each end
+    return cells.estimate_statistic(lambda counts: mean_over_pairs(kernel, counts), resolution, 0.0, most)
 
 
 def sample_variance(curve: CDF) -> UStatistic:
@@ -84,7 +85,10 @@ def sample_variance(curve: CDF) -> UStatistic:
     >>> abs(sample_variance(curve).value - 1) < 0.05
     True
     """
-    return _estimate_kernel_mean(curve, half_square_kernel, 0.0)
+    cells = _MeasuredCells.from_curve(curve)
+    people = max(float(cells.likely_counts.sum()), 2.0)
+    most = (cells.span / 2) ** 2 * people / (people - 1) or inf  # half of the people at each end
+    return cells.estimate_mean(half_square_kernel(cells.edges), 0.0, most)
 
 
 def u_statistic(curve: CDF | Histogram, kernel: Function | MidpointKernel | CellKernel) -> UStatistic:
@@ -116,7 +120,11 @@ def u_statistic(curve: CDF | Histogram, kernel: Function | MidpointKernel | Cell
     """
     if isinstance(curve, Histogram):
         return estimate_pair_mean(curve, (kernel_at_middles if ROUNDED in curve.notes else kernel_on_cells)(kernel))
-    return _estimate_kernel_mean(curve, kernel_on_cells(kernel))
+    cells = _MeasuredCells.from_curve(curve)
+    pair_kernel = kernel_on_cells(kernel)(cells.edges)
+    least = float((pair_kernel.mean - pair_kernel.max_deviation).min())
+    most = float((pair_kernel.mean + pair_kernel.max_deviation).max())
+    return cells.estimate_mean(pair_kernel, *((least, most) if least < most else (-inf, inf)))
 
 
 def gini_coefficient(curve: CDF) -> UStatistic:
@@ -420,8 +428,10 @@ class _MeasuredCells:
         about, found = float(statistic(self.likely_counts)), float(statistic(self.unbiased_counts))
 
         def compute_interval(level: float, population: bool) -> tuple[float, float]:
-            """Return the interval at `level` from simulated errors of the statistic."""
-            return compute_basic_interval(found, statistic(self.simulate_counts(population)) - about, level, population)
+            """Return the interval at `level` from simulated errors of the statistic, extended to contain it."""
+            errors = statistic(self.simulate_counts(population)) - about
+            low, high = compute_basic_interval(found, errors, level, population)
+            return min(low, value), max(high, value)
 
         value, notes = min(max(found - self._estimate_bias(statistic, about), least), most), self.curve.notes
         return UStatistic(
@@ -455,10 +465,3 @@ class _MeasuredCells:
         return self.estimate_statistic(
             lambda counts: mean_over_pairs(kernel, counts), self.find_resolution(kernel), least, most
         )
-
-
-def _estimate_kernel_mean(curve: CDF, kernel_on: Callable[[FloatArray], Kernel], least: float = -inf) -> UStatistic:
-    """Return the mean over all pairs of the kernel that `kernel_on` returns for the edges of the intervals of a
-    curve."""
-    cells = _MeasuredCells.from_curve(curve)
-    return cells.estimate_mean(kernel_on(cells.edges), least)
