@@ -204,7 +204,7 @@ def test_readings_of_a_curve_with_a_cell_of_zero_equal_those_of_its_records(grid
 
 
 def test_a_curve_with_a_cell_of_zero_compares_with_one_without() -> None:
-    """As with a curve that an earlier version released. Seeds are fixed; a p-value below 0.05 comes in 1 of 20."""
+    """An earlier version released such a curve. Seeds are fixed; a p-value below 0.05 comes in 1 of 20."""
     first, loss = ask_cdf(draw_wages(np.random.default_rng(1), 3000), GRID, 0), dp.PrivacyLoss.pure(1)
     for factor, differs in ((1.0, False), (1.3, True)):
         table, question = {"x": draw_wages(np.random.default_rng(2), 3000) * factor}, dp.CdfQuestion("x", GRID)
