@@ -2,7 +2,7 @@
 
 Columns: the law; the mean rank error without a grid, and on 0:500000 (ages: 0:120) with 500, 1,024 and 5,000 cells,
 each with its standard error over releases; that of the same quantiles of a distribution function (`dp.cdf`) on 1,024
-cells, which gives no number a cell of its own; the ratio of the largest of the three grids to none; the share of
+cells, which gives zero alone a cell of its own; the ratio of the largest of the three grids to none; the share of
 intervals at 0.95 on 1,024 cells that are finite, and of releases in which all six hold.
 
 Run ``python benchmarks/grid_or_none.py [--records 10000 --releases 20 --epsilon 1 --quick]``.

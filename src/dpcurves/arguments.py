@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from decimal import Decimal
+from difflib import get_close_matches
 from enum import Enum
 from fractions import Fraction
 from numbers import Real
@@ -253,6 +254,26 @@ def require_proportion(name: str, value: Any) -> float:
         # The message omits the value: a caller who swaps `p` and the column passes values of records here.
         raise InvalidArgument(name, "numbers from 0 to 1 are needed, as in 0.25")
     return number
+
+
+def describe_nearest_name(name: str, names: Iterable[str], cutoff: float = 0.6) -> str:
+    """Return the end of a message that names the name nearest to an unknown one, whatever their case; empty if none is
+    near.
+
+    Args:
+        name: The unknown name.
+        names: The known names.
+        cutoff: The least similarity, from 0 to 1, of `difflib.get_close_matches`.
+
+    >>> describe_nearest_name("DIED", ["days", "died"]), describe_nearest_name("x", ["days"])
+    ("; the nearest is 'died'", '')
+    """
+    known = list(names)
+    folded = {candidate.casefold(): candidate for candidate in reversed(known)}
+    near = get_close_matches(name, known, n=1, cutoff=cutoff) or [
+        folded[match] for match in get_close_matches(name.casefold(), folded, n=1, cutoff=cutoff)
+    ]
+    return f"; the nearest is {near[0]!r}" if near else ""
 
 
 def require_known_fields(fields: Iterable[object], known: Iterable[str]) -> None:

@@ -16,14 +16,13 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, fields, is_dataclass, replace
-from difflib import get_close_matches
 from hashlib import sha256
 from math import nan, prod
 from typing import IO, Any, TypeVar, cast
 
 from fastapi.concurrency import run_in_threadpool
 
-from dpcurves.arguments import ArgumentError, InvalidArgument, describe_value
+from dpcurves.arguments import ArgumentError, InvalidArgument, describe_nearest_name, describe_value
 from dpcurves.conversation import Plan
 from dpcurves.curves.question_json import question_from_json, question_to_json
 from dpcurves.data import Axis, Categories, Grid, ListedCategories, TypedAxis, find_input_columns, is_expression
@@ -379,8 +378,7 @@ def _describe_undeclared(
     column: str, axis: Axis | Categories, dataset: str, declared: Mapping[str, Declared]
 ) -> InvalidArgument:
     """Return the error about an undeclared column of an axis or of its filter, with the nearest declared one."""
-    near = get_close_matches(column, declared, n=1, cutoff=0.5)
-    nearest = f"; the nearest is {near[0]!r}" if near else ""
+    nearest = describe_nearest_name(column, declared, cutoff=0.5)
     rule = f"{dataset!r} declares no column {column!r}{nearest}"[:LONGEST_ACCOUNT_NAME]
     if column not in find_input_columns(replace(axis, where=""), declared):
         return InvalidArgument("where", rule)

@@ -97,7 +97,7 @@ def test_under_zcdp_records_that_lie_everywhere_have_a_band_nearly_as_narrow_as_
     values, grid = np.random.default_rng(12).beta(2, 3, records), Grid(0, 1, cells=1024)
     loss, adjacency = PrivacyLoss.zcdp(rho), ReplaceOne(EACH_RECORD, records)
     assert len(answer(CdfQuestion("x", grid), {"x": values}, loss, adjacency, seed=1).prefixes.rounds) == 2
-    assert beside_one_turn(values, grid, loss)[0] < 1.15
+    assert beside_one_turn(values, grid, loss)[0] < 1.17
 
 
 def held(values: Values, grid: Grid, adjacency: Adjacency) -> int:

@@ -260,3 +260,20 @@ def test_what_can_not_be_read_is_refused() -> None:
         dp.sample_variance(3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="^second: "):
         dp.area_between(below, apart)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_statistic_of_few_records_lies_in_its_interval_or_is_not_known(seed: int) -> None:
+    """Before, a variance of values from 0 to 20 was 385 with the interval 2 to 206, and intervals were 0 to 0."""
+    for people in (20, 150):
+        values = np.random.default_rng(seed).gamma(3, 2, people)
+        curve = dp.cdf(
+            values, grid=dp.Grid(0, 20, cells=50), epsilon=0.1, adjacency=dp.ADD_REMOVE,
+            randomness=dp.Randomness.from_seed(seed),
+        )  # fmt: skip
+        for statistic in (dp.gini_mean_difference(curve), dp.sample_variance(curve), dp.u_statistic(curve, np.maximum)):
+            assert statistic.most < 210  # the variance of two people, one at each end, is 200
+            for population in (False, True):
+                low, high = statistic.interval(0.9, population=population)
+                assert low < high
+                assert np.isnan(statistic.value) or low <= statistic.value <= high

@@ -128,7 +128,7 @@ def test_edges_that_are_doubles_are_met_by_geometric_grids() -> None:
         (0, 0, 4, "the lower below the upper"),
         (0, np.inf, 4, "finite bounds"),
         (np.nan, 1, 4, "finite bounds"),
-        (-1e308, 1e308, 4, "finite bounds"),
+        (-1e308, 1e308, 4, "bounds that are at most 1.7e308 apart"),
         (0, 1, 0, "at least 1 cell"),
         (1, 1 + 1e-15, 99, "finer than doubles"),
         (1, 1 + 1e-9, 2**32, "finer than doubles"),

@@ -451,3 +451,12 @@ def test_a_category_called_all_is_no_total(labels: tuple[str, ...]) -> None:
     assert named == set(labels)
     assert total.casefold() not in {label.casefold() for label in labels}
     assert set(rows["sex"][rows["table"] == "regions"]) == {"all"}
+
+
+@pytest.mark.parametrize(("column", "where", "nearest"), [("AGE", None, "age"), ("age", "DIED = 1", "died")])
+def test_a_column_that_differs_by_case_alone_is_named(column: str, where: str | None, nearest: str) -> None:
+    """Before, no column was near a name whose letters all have another case."""
+    question, table = dp.CdfQuestion(column, dp.Grid(0, 9, cells=9), where=where), {"age": [1.0], "died": [1]}
+    session = dp.Session(table, budget=LOSS, adjacency=dp.ADD_REMOVE)
+    with session, pytest.raises(ValueError, match=f"the nearest is '{nearest}'"):
+        session.ask(question, LOSS)

@@ -199,6 +199,7 @@ class PrefixWorkload(Workload[TableCounts]):
         quantile_levels: Levels, if only these quantiles are read; empty if all edges are.
         has_separate_round_numbers: Whether round numbers get cells for themselves where the strategy may change the
             cells.
+        has_separate_zero: Whether zero gets a cell for itself there, if the grid has enough cells.
     """
 
     axes: Axes
@@ -206,6 +207,7 @@ class PrefixWorkload(Workload[TableCounts]):
     method: CountingMethod | None = None
     quantile_levels: tuple[float, ...] = ()
     has_separate_round_numbers: bool = False
+    has_separate_zero: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,9 +130,9 @@ class Bins(IntervalResult):
         Raises:
             ValueError: there is no bin, or edges do not increase, lie outside of the grid, or share a nearest edge.
         """
-        grid = prefixes.grid
+        grid = prefixes.declared_grid
         at, notes = choose_bin_edges(bins, grid, prefixes.plotted_edges)
-        share = np.diff(prefixes.shares[at])
+        share = np.diff(prefixes.shares[prefixes.declared_edges[at]])
         return cls(grid.edges[at], share, prefixes.total, label, privacy.with_notes(*notes), prefixes)
 
     @property
@@ -189,8 +189,11 @@ class Bins(IntervalResult):
     def _spans(self) -> Spans:
         """The spans between measured edges inside each bin, followed by those around each bin, as indices of padded
         shares."""
-        edges = self.prefixes.grid.edges[self.prefixes.measured_edges]
-        left, right = self.x[:-1], self.x[1:]
+        all_edges, declared = self.prefixes.grid.edges, self.prefixes.declared_edges
+        edges = all_edges[self.prefixes.measured_edges]
+        # at the ends of a clipped grid, the counted cells beyond belong to the bins
+        counted_x = all_edges[declared[np.searchsorted(self.prefixes.declared_grid.edges, self.x)]]
+        left, right = counted_x[:-1], counted_x[1:]
         outer = np.searchsorted(edges, left, side="right"), np.searchsorted(edges, right) + 1
         inner_start, inner_end = np.searchsorted(edges, left) + 1, np.searchsorted(edges, right, side="right")
         first, last = np.append(inner_start, outer[0]), np.append(np.maximum(inner_start, inner_end), outer[1])
@@ -222,7 +225,7 @@ class Bins(IntervalResult):
     def _question(self) -> dict[str, object]:
         """Return the JSON fields that restore the bins with `_from_json`: label, grid and facts of the prefix
         counts."""
-        return {"label": self.label, **edges_to_json(self.prefixes.grid), **self.prefixes.facts}
+        return {"label": self.label, **edges_to_json(self.prefixes.declared_grid), **self.prefixes.facts}
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Bins:
@@ -374,7 +377,7 @@ class CDF(IntervalResult):
     KIND = "cdf"
     AXIS_COLUMNS = ("x",)
     TITLE = "Distribution of {label}"
-    REPR_FACTS = "{label}, {prefixes.grid.cells} cells"
+    REPR_FACTS = "{label}, {prefixes.declared_grid.cells} cells"
     ARRAYS = ("x", "y")
     INTERVAL_NAME = "band"
     IS_WEIGHTED: ClassVar[bool] = False
@@ -433,7 +436,7 @@ class CDF(IntervalResult):
             return
         errors = next(self.prefixes.simulate_share_errors(None, draws))
         scale, _ = estimate_scales(iter([errors]))
-        half_width = np.full(self.x.shape, np.inf)
+        half_width = np.full(self.prefixes.grid.cells + 1, np.inf)
         half_width[self.prefixes.measured_edges] = scale * np.quantile(
             largest_studentised(errors, scale), SUMMARY_LEVEL
         )
@@ -455,12 +458,43 @@ class CDF(IntervalResult):
     @cached_property
     def x(self) -> FloatArray:
         """The edges of the grid, ``(cells + 1,)``."""
-        return self.prefixes.grid.edges
+        return self.prefixes.declared_grid.edges
 
     @cached_property
     def y(self) -> FloatArray:
         """The share of records below each edge, ``(cells + 1,)``, computed at first use."""
+        return self.counted_shares[self.prefixes.declared_edges]
+
+    @cached_property
+    def counted_shares(self) -> FloatArray:
+        """The share of records below each edge of the counted cells, which may separate zero: see `CdfQuestion`.
+
+        >>> import dpcurves as dp
+        >>> grid, spent = dp.Grid(0, 1000, cells=500), {"epsilon": 100, "adjacency": dp.REPLACE_ONE}
+        >>> curve = dp.cdf([0, 400, 900] * 500, grid=grid, **spent)
+        >>> len(curve.x), len(curve.counted_shares)
+        (501, 503)
+        """
         return self.prefixes.shares if self.smoothing is None else self.smoothing.shares(self.prefixes)
+
+    @cached_property
+    def line(self) -> tuple[FloatArray, FloatArray]:
+        """The edges of the counted cells within the declared grid, increasing, and the share of records below each:
+        the curve is linear in between. If values outside are clipped, it begins with 0 and ends with 1.
+
+        >>> import dpcurves as dp
+        >>> grid, spent = dp.Grid(0, 1000, cells=500), {"epsilon": 100, "adjacency": dp.REPLACE_ONE}
+        >>> curve = dp.cdf([0, 400, 900] * 500, grid=grid, **spent)
+        >>> curve.line[1][:3].round(2).tolist()
+        [0.0, 0.33, 0.33]
+        """
+        edges, declared = self.prefixes.grid.edges, self.prefixes.declared_grid
+        if self.prefixes.declared is None:
+            return edges, self.y
+        inside = slice(int(np.searchsorted(edges, declared.lower)), int(np.searchsorted(edges, declared.upper)) + 1)
+        shares = self.counted_shares[inside].copy()
+        shares[[0, -1]] = self.y[[0, -1]]
+        return edges[inside], shares
 
     @property
     def values(self) -> FloatArray | None:
@@ -498,7 +532,10 @@ class CDF(IntervalResult):
         >>> curve.smooth(p=1).y.round(2).tolist()
         [0.0, 0.0, 0.33, 0.67, 0.67, 0.67, 0.67, 1.0, 1.0]
         """
-        smoothing, notes = Smoothing(p, None if at is None else tuple(at)).snap_to_measured_edges(self.prefixes)
+        requested = Smoothing(p, None if at is None else tuple(at))
+        if requested.at is not None:
+            requested = replace(requested, at=self.prefixes.find_counted_edges("at", requested.at))
+        smoothing, notes = requested.snap_to_measured_edges(self.prefixes)
         smoothed = replace(self, smoothing=smoothing, privacy=self.privacy.with_notes(*notes))
         warn_about_notes(smoothed, already_shown=self.notes)
         return smoothed
@@ -519,7 +556,7 @@ class CDF(IntervalResult):
         With declared values it is a step function: the share at or below the largest declared value up to `t`.
         """
         at, values = as_numbers("t", t), self.values
-        return (linear_value_at(self.x, self.y, at) if values is None else step_value_at(values, self.y, at))[()]
+        return (linear_value_at(*self.line, at) if values is None else step_value_at(values, self.y, at))[()]
 
     @overload
     def quantile(self, p: float) -> np.float64:
@@ -542,7 +579,8 @@ class CDF(IntervalResult):
         """
         levels = as_numbers("p", p)
         cells = self._find_cells(levels)
-        found = choose_shown_values(cells, inverse_at(self.x, self.y, levels) if self.values is None else cells[..., 0])
+        edges, shares = self.prefixes.grid.edges, self.counted_shares
+        found = choose_shown_values(cells, inverse_at(edges, shares, levels) if self.values is None else cells[..., 0])
         # some cells hold a single double, and their upper edge belongs to the next cell
         if self.prefixes.pilot_queries:
             found = np.minimum(found, np.maximum(np.nextafter(cells[..., 1], -np.inf), cells[..., 0]))
@@ -572,7 +610,7 @@ class CDF(IntervalResult):
     def _close_upper_limits(self, bounds: FloatArray) -> FloatArray:
         """Return the bounds, (..., 2), with the upper bound of a cell that holds a single double replaced by this
         double: no number lies between the two."""
-        edges = self.x
+        edges = self.prefixes.grid.edges
         single_ends = edges[1:][edges[1:] == np.nextafter(edges[:-1], np.inf)]
         upper = np.where(np.isin(bounds[..., 1], single_ends), np.nextafter(bounds[..., 1], -np.inf), bounds[..., 1])
         return np.stack([bounds[..., 0], np.maximum(upper, bounds[..., 0])], axis=-1)
@@ -580,7 +618,7 @@ class CDF(IntervalResult):
     def _find_cells(self, levels: FloatArray) -> FloatArray:
         """Return the bounds of the cell that holds the quantile of each level, (..., 2); infinite where it also
         holds values outside the grid."""
-        return find_quantile_cells(self.prefixes.cells, self.prefixes.shares_at_boundaries(self.y), levels)
+        return find_quantile_cells(self.prefixes.cells, self.prefixes.shares_at_boundaries(self.counted_shares), levels)
 
     def band(self, level: float, *, population: bool = False, generator: np.random.Generator | None = None) -> Band:
         """Return a simultaneous confidence band: two curves that contain the true curve everywhere with probability
@@ -597,14 +635,17 @@ class CDF(IntervalResult):
             Lower and upper shares, each of the shape of `x`. Between two edges the curve lies between the lower share
             at the left edge and the upper share at the right edge.
         """
-        level = require_probability("level", level)
-        lower, upper = self._compute_once(
-            (level, population), generator, lambda: self._band(level, population, generator)
-        )
-        return lower.copy(), upper.copy()
+        lower, upper = self._counted_band(require_probability("level", level), population, generator)
+        declared = self.prefixes.declared_edges
+        return lower[declared], upper[declared]
+
+    def _counted_band(self, level: float, population: bool, generator: np.random.Generator | None) -> Band:
+        """Return the band at each edge of the counted cells: lower and upper shares."""
+        return self._compute_once((level, population), generator, lambda: self._band(level, population, generator))
 
     def _band(self, level: float, population: bool, generator: np.random.Generator | None) -> Band:
-        """Return the band, computed anew: lower and upper shares at each edge, extended to contain the curve."""
+        """Return the band, computed anew: lower and upper shares at each counted edge, extended to contain the
+        curve."""
         if population:
             require_independent(self.privacy)
             curve, known = self.prefixes.unbiased_shares, self.prefixes.measured_edges
@@ -613,7 +654,8 @@ class CDF(IntervalResult):
             lower, upper = self.prefixes.pin_ends(population_band(curve, deviations, level, sample, known))
         else:
             lower, upper = self._noise_band(level, generator)
-        return np.minimum(lower, self.y), np.maximum(upper, self.y)  # shrinkage may have moved the curve outside
+        curve = self.counted_shares  # shrinkage may have moved it outside
+        return np.minimum(lower, curve), np.maximum(upper, curve)
 
     def _noise_band(self, level: float, generator: np.random.Generator | None) -> Band:
         """Return the band for these records around the unbiased estimate, not extended to the curve."""
@@ -653,7 +695,7 @@ class CDF(IntervalResult):
         )
         if tested is not None:
             return self._close_upper_limits(tested)
-        band = self.band(level, population=population, generator=generator)
+        band = self._counted_band(confidence, population, generator)
         lower, upper = (self.prefixes.shares_at_boundaries(limit) for limit in band)
         return self._close_upper_limits(find_quantile_ends(self.prefixes.cells, lower, upper, p))
 
@@ -750,7 +792,7 @@ class CDF(IntervalResult):
         """Return the JSON fields that restore the curve with `_from_json`: label, grid, facts of the prefix counts,
         and smoothing."""
         smoothing = {} if self.smoothing is None else {"smoothed": {"p": self.smoothing.p, "at": self.smoothing.at}}
-        return {"label": self.label, **cells_to_json(self.prefixes.grid), **self.prefixes.facts, **smoothing}
+        return {"label": self.label, **cells_to_json(self.prefixes.declared_grid), **self.prefixes.facts, **smoothing}
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> CDF:
@@ -760,8 +802,13 @@ class CDF(IntervalResult):
         curve = cls.from_prefixes(
             cls.SHARES_CLASS.from_json(releases, grid, question), question["label"], document.privacy
         )
-        smoothing = question.get("smoothed")
-        return curve if smoothing is None else curve.smooth(smoothing["p"], smoothing["at"])
+        if (smoothed := question.get("smoothed")) is None:
+            return curve
+        at = smoothed["at"]
+        smoothing, _ = Smoothing(smoothed["p"], None if at is None else tuple(at)).snap_to_measured_edges(
+            curve.prefixes
+        )
+        return replace(curve, smoothing=smoothing)
 
     def _summary(self) -> list[tuple[str, str]]:
         """Return rows of texts: the three quartiles with their confidence intervals."""
@@ -779,8 +826,10 @@ class CdfQuestion(TableQuestion):
 
     Attributes:
         column: A column of numbers.
-        grid: Public cells. Values outside are clipped into the end cells, unless they are counted apart. Quantiles of
-            values that are heaped on zero or other round numbers are more exact from a `QuantilesQuestion`.
+        grid: Public cells. Values outside are clipped into the end cells, unless they are counted apart. On at least
+            500 cells, zero is counted in a cell of its own: quantiles and shares are then exact at zero, where records
+            are often heaped; `x` and `y` keep the given edges. Quantiles of values that are heaped on other round
+            numbers are more exact from a `QuantilesQuestion`.
         by: Publicly declared categories: one curve for each, at the privacy loss of one curve. A tuple of several
             columns gives one curve per combination.
         measured_in: The measuring unit of the column, for the axis.
@@ -848,17 +897,23 @@ class CdfQuestion(TableQuestion):
                 counts.counts, self.grid.merge_cells(self.at), label, build_privacy_statement(counts.releases)
             )
         prefixes = conversation.PrefixWorkload(
-            prepend_category_axes(self.by, axis), self.hint, self.method, quantile_levels, has_separate_round_numbers
+            prepend_category_axes(self.by, axis),
+            self.hint,
+            self.method,
+            quantile_levels,
+            has_separate_round_numbers,
+            has_separate_zero=self.method is None,
         )
         counts = yield from ask_workload(prefixes, ALL)
         grid = counts.grid or self.grid
+        declared = None if has_separate_round_numbers or grid.cells == self.grid.cells else self.grid
         earlier_evidence, privacy = counts.evidence[:-1], build_privacy_statement(counts.releases)
         # A plan without data has blank values; computing notes on them would only cost time.
         build_curve = CDF.from_prefixes if counts.is_paid else CDF.from_placeholder
 
         def build_cdf(row: Evidence) -> CDF:
             """Return the curve of one row of counts, smoothed if the question asks for it."""
-            curve = build_curve(PrefixShares(row, grid, earlier_evidence), label, privacy)
+            curve = build_curve(PrefixShares(row, grid, earlier_evidence, declared=declared), label, privacy)
             return curve if self.smooth is None else curve.smooth(self.smooth)
 
         return build_by_category(self.by, counts.counts, build_cdf)

@@ -380,7 +380,7 @@ def _require_same_cells(reference: Any, window: Any) -> None:
 
 def _find_grid(curve: Any) -> Grid:
     """Return the grid of a histogram or of a distribution function."""
-    grid: Grid = curve.grid if isinstance(curve, Histogram) else curve.prefixes.grid
+    grid: Grid = curve.grid if isinstance(curve, Histogram) else curve.prefixes.declared_grid
     return grid
 
 
@@ -388,7 +388,7 @@ def _build_drift_cells(reference: Any, window: Any, generator: np.random.Generat
     """Return both released samples with simulated noise, on the cells that both curves counted."""
     if isinstance(reference, BarChart):
         return DriftCells.from_categories(*(simulate_chart_sample(curve, generator) for curve in (reference, window)))
-    middles = middles_of(_find_grid(reference))
+    middles = middles_of(reference.prefixes.grid if isinstance(reference, CDF) else reference.grid)
     first, second, bounds = simulate_samples(reference, window, generator)
     positions = np.array([middles[start:end].mean() for start, end in pairwise(bounds.tolist())])
     return DriftCells.from_places(positions, first, second)

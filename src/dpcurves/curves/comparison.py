@@ -103,7 +103,7 @@ def energy_distance(a: Distributed, b: Distributed) -> float:
 def _to_distribution(curve_or_sample: Distributed) -> Distribution:
     """Return the distribution function of a released curve, or of a sample."""
     return (
-        Distribution.from_curve(curve_or_sample.x, curve_or_sample.y)
+        Distribution.from_curve(*curve_or_sample.line)
         if isinstance(curve_or_sample, CDF)
         else Distribution.from_sample(curve_or_sample)
     )
@@ -193,15 +193,28 @@ def simulate_samples(
             simulate_histogram_sample(cast("Histogram", curve), rng) for curve in (first, second)
         )
         return first_sample, second_sample, np.arange(len(first_sample.cells) + 1)
-    laws = [curve.prefixes.evidence.sums for curve in (first, second)]
     # cells of a test; more edges are thinned out
-    bounds = thin_edges(np.intersect1d(laws[0].bounds, laws[1].bounds), 2**12)
-    draws = min(TUNING.most_draws, choose_draws(max(len(law.bounds) for law in laws)))
+    pairs = [(curve.prefixes, thin_edges(bounds, 2**12)) for curve, bounds in find_common_bounds(first, second)]
+    draws = min(TUNING.most_draws, choose_draws(max(len(prefixes.evidence.sums.bounds) for prefixes, _ in pairs)))
     first_sample, second_sample = (
-        build_sample(curve.prefixes, bounds, np.concatenate(list(curve.prefixes.simulate_noise(draws, rng))))
-        for curve in (first, second)
+        build_sample(prefixes, bounds, np.concatenate(list(prefixes.simulate_noise(draws, rng))))
+        for prefixes, bounds in pairs
     )
-    return first_sample, second_sample, bounds
+    return first_sample, second_sample, pairs[0][1]
+
+
+def find_common_bounds(first: CDF, second: CDF) -> tuple[tuple[CDF, IntArray], tuple[CDF, IntArray]]:
+    """Return each curve with the numbers of its slots, from 0 to all, below the edges that both curves counted.
+
+    The slots differ if one curve alone has a separate cell for zero: see `CdfQuestion`.
+    """
+    laws = first.prefixes.evidence.sums, second.prefixes.evidence.sums
+    if first.prefixes.grid.slots == second.prefixes.grid.slots:
+        common = np.intersect1d(laws[0].bounds, laws[1].bounds)
+        return (first, common), (second, common)
+    edges = [curve.prefixes.boundaries[law.bounds] for curve, law in zip((first, second), laws, strict=True)]
+    _, first_indices, second_indices = np.intersect1d(*edges, return_indices=True)
+    return (first, np.asarray(laws[0].bounds)[first_indices]), (second, np.asarray(laws[1].bounds)[second_indices])
 
 
 def thin_edges(bounds: ArrayLike, max_cells: int) -> IntArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import hypot, inf, isfinite, prod, sqrt
+from math import hypot, inf, isfinite, isnan, prod, sqrt
 from statistics import NormalDist
 
 import numpy as np
@@ -90,7 +90,11 @@ class UStatistic:
             end_probability = end_level(self.resolution / max(deviation, 1e-6 * self.resolution), level)
             low, high = self.interval_function(2 * end_probability - 1, population)
         low, high = low - self.resolution, high + self.resolution
-        return min(max(low, self.least), self.most), max(min(high, self.most), self.least)
+        span = self.most - self.least
+        if not (low <= self.most + span and high >= self.least - span):  # noise alone: no statistic lies there
+            return self.least, self.most
+        low, high = min(max(low, self.least), self.most), max(min(high, self.most), self.least)
+        return (low, high) if low < high or not isnan(self.value) else (self.least, self.most)
 
 
 def compute_basic_interval(

@@ -16,6 +16,7 @@ from ..arguments import InvalidArgument, convert_to_integers, require_integer, r
 from ..arrays import FloatArray, IntArray, multiples_of
 from ..conversation import Evidence, PrivacyStatement
 from ..data import Axis, Categories, Grid, Outside
+from ..data.grid import split_at_zero
 from ..estimation import ConvolvedEstimate, JointEstimate, combine_rounds, shrink_estimate
 from ..inference import (
     Band,
@@ -93,6 +94,7 @@ class PrefixShares:
         pilot_queries: The number of these that chose the cells: see `combine_rounds`.
         step: The number whose multiples the values seem to be; 0: none. See `range_search.find_value_step`.
         uses_all_rounds: Whether the intervals of all rounds determine how cells are halved: see `combine_rounds`.
+        declared: The grid of the question, if zero was counted in a cell of its own: see `split_at_zero`. None: `grid`.
     """
 
     evidence: Evidence
@@ -101,6 +103,7 @@ class PrefixShares:
     pilot_queries: int = 0
     step: float = 0.0
     uses_all_rounds: bool = False
+    declared: Grid | None = None
 
     @classmethod
     def from_json(
@@ -124,13 +127,54 @@ class PrefixShares:
             raise InvalidArgument(
                 "uses_all_rounds", f"must be true or false, got {uses_all_rounds!r}: use the text that to_json wrote"
             )
-        return cls(last, grid, tuple(earlier), facts.get("pilot_queries", 0), step, uses_all_rounds)
+        has_separate_zero = facts.get("has_separate_zero", False)
+        if not isinstance(has_separate_zero, bool):
+            raise InvalidArgument(
+                "has_separate_zero",
+                f"must be true or false, got {has_separate_zero!r}: use the text that to_json wrote",
+            )
+        cells, declared = (split_at_zero(grid), grid) if has_separate_zero else (grid, None)
+        return cls(last, cells, tuple(earlier), facts.get("pilot_queries", 0), step, uses_all_rounds, declared)
 
     @property
     def facts(self) -> dict[str, object]:
         """Facts that JSON stores unless they are 0 or false: number of pilot queries, step of values, use of all
-        rounds."""
-        return {name: fact for name in ("pilot_queries", "step", "uses_all_rounds") if (fact := getattr(self, name))}
+        rounds, a separate cell of zero."""
+        names = "pilot_queries", "step", "uses_all_rounds", "has_separate_zero"
+        return {name: fact for name in names if (fact := getattr(self, name))}
+
+    @property
+    def has_separate_zero(self) -> bool:
+        """Whether zero was counted in a cell of its own that the grid of the question does not have."""
+        return self.declared is not None
+
+    @property
+    def declared_grid(self) -> Grid:
+        """The grid of the question, whose edges a curve has."""
+        return self.grid if self.declared is None else self.declared
+
+    @cached_property
+    def declared_edges(self) -> IntArray:
+        """Indices of the counted edges that are edges of the declared grid, (declared cells + 1,); if outside values
+        are clipped, its ends are the ends of the counted cells, so that no record lies beyond them."""
+        if self.declared is None:
+            return np.arange(self.grid.cells + 1)
+        indices = np.searchsorted(self.grid.edges, self.declared.edges)
+        if self.grid.outside is Outside.CLIPPED:
+            indices[[0, -1]] = 0, self.grid.cells
+        return indices
+
+    def find_counted_edges(self, name: str, edges: Sequence[int]) -> tuple[int, ...]:
+        """Return the indices of counted edges for indices of declared edges, an argument of this name.
+
+        Raises:
+            ValueError: the declared grid has fewer edges.
+        """
+        cells = self.declared_grid.cells
+        outside = [edge for edge in edges if not 0 <= edge <= cells]
+        if outside:
+            raise InvalidArgument(name, f"indices of edges from 0 to {cells} are needed, got {outside[0]}")
+        return tuple(self.declared_edges[list(edges)].tolist())
 
     def round_to_step(self, values: FloatArray) -> FloatArray:
         """Return the values rounded down to multiples of the step, or up, within the same counted interval;

@@ -154,8 +154,8 @@ class QuantilesQuestion(TableQuestion):
     the steps of the distribution function are then wide elsewhere. In a thin tail of a few thousand records whose
     number is private, errors are up to 1.7 times as large instead. Other quantiles are computed from a distribution
     function. For both, zero and other round numbers of the grid have separate cells, since values are heaped there: see
-    `split_at_round_numbers`. A `CdfQuestion` has no cells for round numbers, because each additional cell adds noise to
-    all steps.
+    `split_at_round_numbers`. A `CdfQuestion` separates zero alone, on at least 500 cells, because each additional cell
+    adds noise to all steps.
 
     On a grid with too many cells to count each, or if `search` is given, they are found by bisection: each round halves
     the cells that may contain a quantile, or an end of its interval, and depends on the answers before. All counts

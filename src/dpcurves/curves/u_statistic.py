@@ -28,7 +28,7 @@ from ..summaries.kernels import (  # fmt: skip
     same_cell_kernel,
 )
 from .cdf import CDF
-from .comparison import counts_between, require_same_grid, thin_edges
+from .comparison import counts_between, find_common_bounds, require_same_grid, thin_edges
 from .histogram import Histogram
 from .pair_mean import ROUNDED, TUNING, UStatistic, compute_basic_interval, estimate_pair_mean
 from .question import require_independent
@@ -67,7 +67,8 @@ def gini_mean_difference(curve: CDF) -> UStatistic:
     ends = [difference * people / (people - 1) for difference, _ in extreme_mean_differences(cells.edges, cells.shares)]
     # Both ends are equal if each cell holds one value: a remaining difference is rounding.
     resolution = 0.0 if ends[0] == ends[1] else max(abs(end - value) for end in ends)
-    return cells.estimate_statistic(lambda counts: mean_over_pairs(kernel, counts), resolution, 0.0)
+    most = cells.span / 2 * people / (people - 1) or inf  # half of the people at each end
+    return cells.estimate_statistic(lambda counts: mean_over_pairs(kernel, counts), resolution, 0.0, most)
 
 
 def sample_variance(curve: CDF) -> UStatistic:
@@ -84,7 +85,10 @@ def sample_variance(curve: CDF) -> UStatistic:
     >>> abs(sample_variance(curve).value - 1) < 0.05
     True
     """
-    return _estimate_kernel_mean(curve, half_square_kernel, 0.0)
+    cells = _MeasuredCells.from_curve(curve)
+    people = max(float(cells.likely_counts.sum()), 2.0)
+    most = (cells.span / 2) ** 2 * people / (people - 1) or inf  # half of the people at each end
+    return cells.estimate_mean(half_square_kernel(cells.edges), 0.0, most)
 
 
 def u_statistic(curve: CDF | Histogram, kernel: Function | MidpointKernel | CellKernel) -> UStatistic:
@@ -116,7 +120,11 @@ def u_statistic(curve: CDF | Histogram, kernel: Function | MidpointKernel | Cell
     """
     if isinstance(curve, Histogram):
         return estimate_pair_mean(curve, (kernel_at_middles if ROUNDED in curve.notes else kernel_on_cells)(kernel))
-    return _estimate_kernel_mean(curve, kernel_on_cells(kernel))
+    cells = _MeasuredCells.from_curve(curve)
+    pair_kernel = kernel_on_cells(kernel)(cells.edges)
+    least = float((pair_kernel.mean - pair_kernel.max_deviation).min())
+    most = float((pair_kernel.mean + pair_kernel.max_deviation).max())
+    return cells.estimate_mean(pair_kernel, *((least, most) if least < most else (-inf, inf)))
 
 
 def gini_coefficient(curve: CDF) -> UStatistic:
@@ -147,7 +155,8 @@ def gini_coefficient(curve: CDF) -> UStatistic:
             "curve", "a Gini coefficient needs values of at least 0: ask on a grid that begins at 0 or above"
         )
     middles, kernel = (high + low) / 2, mean_difference_kernel(cells.edges)
-    floor = float(middles[0]) or float(middles[:2].sum() or 1.0) / max(float(cells.likely_counts.sum()), 1.0)
+    first_positive = float(middles[middles > 0][0]) if middles[-1] > 0 else 1.0
+    floor = float(middles[0]) or first_positive / max(float(cells.likely_counts.sum()), 1.0)
 
     def compute_gini(counts: FloatArray) -> FloatArray:
         """Return the Gini coefficient of counts (..., cells), with the mean kept at or above `floor`."""
@@ -318,8 +327,8 @@ class _MeasuredCells:
     def from_curves(cls, first: CDF, second: CDF) -> tuple[_MeasuredCells, _MeasuredCells]:
         """Return the counted intervals of two curves, between the edges that both counted, with separate random
         streams."""
-        bounds = np.intersect1d(first.prefixes.evidence.sums.bounds, second.prefixes.evidence.sums.bounds)
-        return cls._from_edges(first, bounds, 1), cls._from_edges(second, bounds, 2)
+        (_, first_bounds), (_, second_bounds) = find_common_bounds(first, second)
+        return cls._from_edges(first, first_bounds, 1), cls._from_edges(second, second_bounds, 2)
 
     @classmethod
     def _from_edges(cls, curve: CDF, bounds: IntArray, place: int) -> _MeasuredCells:
@@ -329,13 +338,24 @@ class _MeasuredCells:
 
     @property
     def edges(self) -> FloatArray:
-        """The ends of the intervals; for declared values, the first and the last value in each, (intervals, 2)."""
-        grid = self.curve.prefixes.grid
+        """The ends of the intervals; for declared values, the first and the last value in each, (intervals, 2), also
+        if zero has a separate cell."""
+        prefixes, grid = self.curve.prefixes, self.curve.prefixes.grid
         if grid.values is not None:
             return grid.value_range(np.stack([self.bounds[:-1], self.bounds[1:]], axis=1))
-        return np.asarray(
-            (self.curve.prefixes.boundaries if grid.outside is Outside.APART else self.curve.x)[self.bounds]
-        )
+        edges = (prefixes.boundaries if grid.outside is Outside.APART else grid.edges)[self.bounds]
+        if prefixes.declared is None:
+            return np.asarray(edges)
+        low, high = edges[:-1], edges[1:]
+        high = np.where(high == np.nextafter(low, np.inf), low, high)  # a cell of a single number
+        lower, upper = (-np.inf, np.inf) if grid.outside is Outside.APART else prefixes.declared.endpoints
+        return np.clip(np.stack([low, high], axis=1), lower, upper)
+
+    @property
+    def span(self) -> float:
+        """The distance of the largest value of the last interval from the smallest value of the first."""
+        low, high = cell_endpoints(self.edges)
+        return float(high[-1] - low[0])
 
     @property
     def is_open(self) -> BoolArray:
@@ -408,8 +428,10 @@ class _MeasuredCells:
         about, found = float(statistic(self.likely_counts)), float(statistic(self.unbiased_counts))
 
         def compute_interval(level: float, population: bool) -> tuple[float, float]:
-            """Return the interval at `level` from simulated errors of the statistic."""
-            return compute_basic_interval(found, statistic(self.simulate_counts(population)) - about, level, population)
+            """Return the interval at `level` from simulated errors of the statistic, extended to contain it."""
+            errors = statistic(self.simulate_counts(population)) - about
+            low, high = compute_basic_interval(found, errors, level, population)
+            return min(low, value), max(high, value)
 
         value, notes = min(max(found - self._estimate_bias(statistic, about), least), most), self.curve.notes
         return UStatistic(
@@ -443,10 +465,3 @@ class _MeasuredCells:
         return self.estimate_statistic(
             lambda counts: mean_over_pairs(kernel, counts), self.find_resolution(kernel), least, most
         )
-
-
-def _estimate_kernel_mean(curve: CDF, kernel_on: Callable[[FloatArray], Kernel], least: float = -inf) -> UStatistic:
-    """Return the mean over all pairs of the kernel that `kernel_on` returns for the edges of the intervals of a
-    curve."""
-    cells = _MeasuredCells.from_curve(curve)
-    return cells.estimate_mean(kernel_on(cells.edges), least)

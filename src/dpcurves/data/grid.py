@@ -109,6 +109,8 @@ CELLS_PER_VALUE = 1000
 WIDTH = "width="
 FORMS = "lower:upper:cells, as in 0:100:1024, or lower:upper:width=W, as in 0:120:width=5"
 
+NOT_TOO_FAR = "bounds that are at most 1.7e308 apart, the largest double"
+
 MOST_LOG_ODDS = 700
 """Natural-log units. Largest logit at which doubles still distinguish the edges of a logistic grid."""
 
@@ -268,6 +270,8 @@ class Grid:
         whoever types an option knows no Python."""
         if not (isfinite(lower) and isfinite(upper)):
             raise InvalidArgument("grid", f"write finite bounds, as in 0:100:1024, not {describe_value(text)}")
+        if not isfinite(upper - lower):
+            raise InvalidArgument("grid", f"write {NOT_TOO_FAR}, as in 0:100:1024, not {describe_value(text)}")
         if lower == upper:
             rule = "write a lower bound below the upper, as in 0:100:1024"
             raise InvalidArgument("grid", f"{rule}, not {describe_value(text)}")
@@ -285,12 +289,14 @@ class Grid:
         lower = require_number("grid", lower)
         upper = require_number("grid", upper)
         cells = require_integer("cells", cells)
-        if not (isfinite(lower) and isfinite(upper) and isfinite(upper - lower) and lower < upper):
+        if not (isfinite(lower) and isfinite(upper) and lower < upper):
             raise InvalidArgument(
                 "grid",
                 "finite bounds are needed, the lower below the upper, as in Grid(0, 100, cells=50),"
                 f" got {lower} and {upper}",
             )
+        if not isfinite(upper - lower):
+            raise InvalidArgument("grid", f"give {NOT_TOO_FAR}, as in Grid(0, 100, cells=50), got {lower} and {upper}")
         if cells < 1:
             raise InvalidArgument("grid", f"at least 1 cell is needed, as in cells=64, got {cells}")
         for name, value in (
@@ -618,6 +624,15 @@ MOST_SPLIT = 2**16
 """Cells up to which a grid is split at round numbers. The split grid has up to three times as many cells."""
 
 
+LEAST_SPLIT = 100
+"""Cells from which a grid is split at round numbers other than zero. On fewer cells, each further cell adds too much
+noise.
+"""
+
+LEAST_SPLIT_AT_ZERO = 500
+"""Cells from which a distribution function separates zero, so that its two further cells are at most 0.4 % of all."""
+
+
 def split_at_round_numbers(grid: Grid) -> Grid:
     """Return this grid with a separate cell for zero and for the roundest number in each cell, if it has one.
 
@@ -634,11 +649,30 @@ def split_at_round_numbers(grid: Grid) -> Grid:
     """
     if grid.values is not None or grid.cells > MOST_SPLIT:
         return grid
-    edges = grid.edges
-    # on fewer than 100 cells, each further cell adds too much noise
-    numbers = find_round_numbers(edges) if grid.cells >= 100 else np.array([], dtype=np.float64)
+    numbers = find_round_numbers(grid.edges) if grid.cells >= LEAST_SPLIT else np.array([], dtype=np.float64)
     if grid.lower <= 0 <= grid.upper:
         numbers = np.append(numbers, 0.0)
+    return _split_at_numbers(grid, numbers)
+
+
+def split_at_zero(grid: Grid) -> Grid:
+    """Return this grid with a separate cell for zero; unchanged if zero is outside, if values are declared, or if it
+    has fewer than `LEAST_SPLIT_AT_ZERO` or more than `MOST_SPLIT` cells.
+
+    A zero at an end of a clipped grid is also separated from the values beyond. The edges depend on the public grid
+    alone.
+
+    >>> split_at_zero(Grid(0, 1000, cells=500)).edges[:4].tolist()
+    [-5e-324, 0.0, 5e-324, 2.0]
+    """
+    has_few_cells = LEAST_SPLIT_AT_ZERO <= grid.cells <= MOST_SPLIT
+    has_zero = grid.values is None and grid.lower <= 0 <= grid.upper
+    return _split_at_numbers(grid, np.zeros(1)) if has_zero and has_few_cells else grid
+
+
+def _split_at_numbers(grid: Grid, numbers: NDArray[np.float64]) -> Grid:
+    """Return the grid with a separate cell for each of these numbers; unchanged if an edge would overflow."""
+    edges = grid.edges
     if grid.outside is Outside.APART:
         numbers = numbers[numbers < grid.upper]
     at_bounds = numbers[numbers == grid.lower], numbers[numbers == grid.upper]

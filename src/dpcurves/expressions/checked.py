@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from difflib import get_close_matches
 from enum import Enum
 from types import MappingProxyType
 from typing import NamedTuple, NoReturn
 
-from ..arguments import InvalidArgument
+from ..arguments import InvalidArgument, describe_nearest_name
 from .parsing import parse_day
 from .syntax import CLOCK_UNITS, COMPARISONS, UNITS, Call, ColumnName, Literal, Node, format_expression, walk_nodes
 
@@ -189,8 +188,7 @@ class _TypeChecker:
         if declared is None:
             if any(kind is FIELD and is_no_name(name) for name, kind in self.schema.items()):
                 raise InvalidArgument(self.argument, f"{node.name!r} is no column; {NO_HEADER}")
-            near = get_close_matches(node.name, self.schema, n=1, cutoff=0.5)
-            nearest = f"; the nearest is {near[0]!r}" if near else ""
+            nearest = describe_nearest_name(node.name, self.schema, cutoff=0.5)
             listed = ", ".join(list(self.schema)[:40])
             raise InvalidArgument(self.argument, f"there is no column {node.name!r}{nearest}; columns: {listed}")
         if declared is FIELD and expected is MOMENT:

@@ -241,8 +241,9 @@ def law_from_curve(question: Any, curve: object, needed: str) -> tuple[Law, floa
         raise WrongArgumentType("like", f"{needed} is needed, got {describe_value(curve)}")
     match curve:
         case curves.CDF() if hasattr(question, "column"):
-            grid, shares = curve.prefixes.grid, np.diff(curve.y)
-            return _column_law(question.column, shares, grid), curve.count
+            edges, shares = curve.line
+            grid = curve.prefixes.grid if curve.prefixes.declared is None else Grid.from_edges(edges.tolist())
+            return _column_law(question.column, np.diff(shares), grid), curve.count
         case curves.Histogram() if hasattr(question, "column"):
             return _column_law(question.column, curve.count, curve.grid), curve.total
         case curves.Scores() | curves.ROC() if hasattr(question, "score") and isinstance(question.score, str):
@@ -266,10 +267,12 @@ def normalise_weights(weights: FloatArray) -> FloatArray:
 
 
 def sample_within_cells(edges: FloatArray, values: FloatArray | None, cell: Any, draw: Generator) -> FloatArray:
-    """Draw a uniform value in each of these cells (by index); the declared value if there are any."""
+    """Draw a uniform value in each of these cells (by index); the declared value if there are any, or the only double
+    in the cell."""
     if values is not None:
         return np.asarray(values[cell])
-    return np.asarray(edges[cell] + (edges[cell + 1] - edges[cell]) * draw.random(len(cell)))
+    low, high = edges[cell], edges[cell + 1]
+    return np.asarray(low + np.where(high == np.nextafter(low, np.inf), 0.0, high - low) * draw.random(len(cell)))
 
 
 def _column_law(column: str, weights: FloatArray, grid: Grid) -> Law:

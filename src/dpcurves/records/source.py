@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from decimal import Decimal
-from difflib import get_close_matches
 from enum import Enum
 from errno import EIO
 from importlib.util import find_spec
@@ -30,7 +29,7 @@ from arro3.core import (
 )
 from numpy.typing import NDArray
 
-from ..arguments import InvalidArgument, MissingPackage
+from ..arguments import InvalidArgument, MissingPackage, describe_nearest_name
 from ..arrays import FloatArray
 from ..expressions.checked import NO_HEADER, is_no_name
 from .value_names import ValueType, value_name
@@ -442,8 +441,7 @@ def find_column(name: object, columns: Sequence[Column], argument: str = "column
         if any(column.kind is ColumnKind.FIELDS and is_no_name(column.name) for column in columns):
             # the names may be the values of a record
             raise InvalidArgument(argument, f"{name!r} is no column; {NO_HEADER}", str(name))
-        near = get_close_matches(str(name), [column.name for column in columns], n=1)
-        nearest = f"; the nearest is {near[0]!r}" if near and len(names) > 1 else ""
+        nearest = describe_nearest_name(str(name), [column.name for column in columns]) if len(names) > 1 else ""
         raise InvalidArgument(
             argument, f"{name!r} is not in the data, which has {listed}{nearest}{_delimiter_hint(columns)}", str(name)
         )

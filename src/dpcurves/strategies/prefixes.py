@@ -24,7 +24,7 @@ from ..conversation import (
     TableCounts,
 )
 from ..data import MOST_STORED_EDGES, Axis
-from ..data.grid import split_at_round_numbers
+from ..data.grid import split_at_round_numbers, split_at_zero
 from ..estimation import JointEstimate, TreeEstimate, build_layout, least_squares_total
 from ..estimation.binary_tree import ROOT, DyadicLayout, Layout, find_leaves, first_cells_of_nodes, subtree_maxima
 from ..estimation.empirical_bayes import run_upward_pass
@@ -791,16 +791,16 @@ def count_once(workload: PrefixWorkload, setting: Setting) -> Strategy[TableCoun
 
 
 def count_adaptively(workload: PrefixWorkload, setting: Setting) -> Strategy[TableCounts]:
-    """Count as `_count_in_rounds` does, on cells that separate round numbers if the workload asks for that.
+    """Count as `_count_in_rounds` does, on cells that separate zero or round numbers if the workload asks for that.
 
     Formal guarantees: cells are split by a function of the public grid alone.
     """
     *other_axes, axis = workload.axes
-    if not (workload.has_separate_round_numbers and isinstance(axis, Axis)):
+    if not (isinstance(axis, Axis) and (workload.has_separate_round_numbers or workload.has_separate_zero)):
         return (yield from _count_in_rounds(workload, setting))
-    grid = split_at_round_numbers(axis.grid)
+    grid = (split_at_round_numbers if workload.has_separate_round_numbers else split_at_zero)(axis.grid)
     axes = (*other_axes, replace(axis, grid=grid))
-    counts = yield from _count_in_rounds(replace(workload, axes=axes, has_separate_round_numbers=False), setting)
+    counts = yield from _count_in_rounds(replace(workload, axes=axes), setting)
     return replace(counts, grid=grid)
 
 

@@ -7,7 +7,6 @@ import csv
 import json
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from math import pi, prod, sin
 from os import PathLike, fspath
 from queue import Empty, Queue
@@ -16,7 +15,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from dpcurves.arguments import InvalidArgument
+from dpcurves.arguments import InvalidArgument, describe_nearest_name
 from dpcurves.arrays import IntArray
 from dpcurves.data import parse_delimiter
 from dpcurves.data.axis import Axis, Categories, is_expression
@@ -200,8 +199,7 @@ class CsvLines:
         names = _split_fields(next(lines, ""), self._delimiter)
         for name in intake.find_field_names(names):
             if names.count(name) != 1:
-                near = [] if name in names else get_close_matches(name, names, n=1, cutoff=0.5)
-                nearest = f"; the nearest is {near[0]!r}" if near else ""
+                nearest = "" if name in names else describe_nearest_name(name, names, cutoff=0.5)
                 raise InvalidArgument(
                     "column",
                     f"{name!r} must appear once in the header, found {names.count(name)} times{nearest}; name a "
