@@ -34,7 +34,7 @@ BESIDE: list[Any] = [
 quick audit looks at is left to it: `make test` runs it, and it fails where one gives no answer."""
 
 
-def test_names_are_unique_and_the_quick_audit_finds_its_faces() -> None:
+def test_names_are_unique_and_the_quick_audit_finds_its_public_calls() -> None:
     assert len(ALL) == len(list(list_targets()))
     assert set(QUICK_PUBLIC_FUNCTIONS) <= set(ALL)
     assert 100 < sum(map(_is_in_quick_audit, ALL.values())) < 150

@@ -1,4 +1,7 @@
-"""Count, sum, mean and variance of a column between public bounds: questions and their results."""
+"""Count, sum, mean and variance of a column between public bounds: questions and their results.
+
+Also called: winsorised or clamped means; values beyond the clipping bounds are replaced by the bounds.
+"""
 
 from __future__ import annotations
 

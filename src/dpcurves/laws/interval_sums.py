@@ -1,4 +1,7 @@
-"""Noisy sums over nested intervals (flat histograms, trees, partitions), and their least-squares estimate."""
+"""Noisy sums over nested intervals (flat histograms, trees, partitions), and their least-squares estimate.
+
+Also called: hierarchical histograms or tree aggregation, with consistency by constrained inference.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Accounts of datasets and allowances, privacy loss in whole billionths, and the budget of one question."""
+"""Accounts of datasets and allowances, privacy loss in whole billionths, and the budget of one question.
+
+Also called: privacy accounting; composition adds the charges of an account up.
+"""
 
 from __future__ import annotations
 

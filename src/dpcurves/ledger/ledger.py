@@ -1,4 +1,7 @@
-"""The ledger of privacy loss: accounts, charges, and the stored answers that were paid for."""
+"""The ledger of privacy loss: accounts, charges, and the stored answers that were paid for.
+
+Also called: privacy accountant, budget ledger.
+"""
 
 from __future__ import annotations
 

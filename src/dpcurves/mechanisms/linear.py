@@ -1,4 +1,7 @@
-"""Noisy sums of cells: calibration and addition of the noise, and plans of flat, nested and explicit intervals."""
+"""Noisy sums of cells: calibration and addition of the noise, and plans of flat, nested and explicit intervals.
+
+Also called: the matrix mechanism, for strategies of interval sums; tree aggregation, for nested intervals.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Discrete Laplace noise, exact for every rational scale."""
+"""Discrete Laplace noise, exact for every rational scale.
+
+Also called: the geometric mechanism (two-sided geometric noise).
+"""
 
 from __future__ import annotations
 

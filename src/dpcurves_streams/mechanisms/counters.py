@@ -1,6 +1,7 @@
 """Running totals of a stream: by trees, and in constant memory.
 
-Also called: continual observation (continual counting), by the binary tree mechanism or by matrix factorizations.
+Also called: continual observation (continual counting), by the binary mechanism (tree aggregation) or by matrix
+factorizations.
 """
 
 from __future__ import annotations
