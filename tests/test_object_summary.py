@@ -59,3 +59,23 @@ def test_the_summary_of_a_loss_says_what_it_means(loss: dp.PrivacyLoss, facts: d
     shown = shown_facts(loss)
     assert all(text in shown[name] for name, text in facts.items()), shown
     assert ("exception" in shown) == bool(loss.delta)
+
+
+@pytest.mark.parametrize(
+    ("thing", "facts"),
+    [
+        (dp.Categories("ward", tuple(range(13))), {"column": "ward", "number": "13", "categories": "10, 11, ..."}),
+        (dp.Unit("patient", 5), {"column": "patient", "records of a unit that are used": "at most 5"}),
+        (
+            dp.CdfQuestion("age", dp.Grid(0, 90, cells=9), by=dp.Categories("sex", ("F", "M")), where="age > 5"),
+            {"question": "distribution function of age by sex, where age > 5", "column": "age", "where": "age > 5"},
+        ),
+        (dp.SurvivalQuestion("t", "died", dp.Grid(0, 9, cells=9)), {"question": "survival over t until died"}),
+    ],
+    ids=["categories", "unit", "question", "field"],
+)
+def test_the_summary_of_a_question_and_of_its_parts_has_what_was_stated(thing: Any, facts: dict[str, str]) -> None:
+    """Stated fields stand in the summary, defaults do not."""
+    shown = shown_facts(thing)
+    assert all(text in shown[name] for name, text in facts.items()), shown
+    assert "hint" not in shown

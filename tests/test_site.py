@@ -269,6 +269,7 @@ def test_every_page_has_its_icon_and_the_picture_of_shared_links(site: Path) -> 
             assert (site / urljoin(f"/{place}", named).lstrip("/")).is_file(), place
         assert re.search(r'<meta property="og:title" content="[^"]+"', text), place
         assert re.search(r'<meta name="description" content="[^"]+"', text), place
+        assert not re.search(r"<th[^>]*>\s*</th>", text), f"{place}: a table has a column without a heading"
 
 
 def test_no_page_names_a_folder_of_somebody_or_a_host_of_downloads(site: Path) -> None:

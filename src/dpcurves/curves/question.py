@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from itertools import product
 from math import prod
-from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from ..arguments import InvalidArgument, MissingPackage, describe_value, require_type
 from ..codec import STORED
@@ -15,10 +15,14 @@ from ..conversation import Needs, Plan, PrivacyStatement, Release, Setting
 from ..conversation.notes import warn_analyst
 from ..data import Axis, Categories, Category, Grid, Outside, Spacing, Values, parse_category
 from ..expressions import Expression, describe_published_names, parse_filter
+from ..object_summary import ObjectSummary
 from ..privacy import PrivacyLoss
 from ..queries import Query
 from .outside import ANYWHERE, Least, notes_on_outside
 from .result import notes_on_missing
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 Curve = TypeVar("Curve", covariant=True)
 
@@ -44,6 +48,23 @@ class TableQuestion:
     def __post_init__(self) -> None:
         """Convert expressions to text: for subclasses without further checks."""
         _convert_expressions(self)
+
+    def _build_summary(self) -> ObjectSummary:
+        """Return the question in words, and each field that differs from its default."""
+        stated = [
+            (member.name.replace("_", " "), value)
+            for member in fields(self)
+            if (value := getattr(self, member.name)) != member.default and value not in (None, "", ())
+        ]
+        return ObjectSummary("Question", [("question", str(self)), *((name, str(value)) for name, value in stated)])
+
+    def _repr_html_(self) -> str:
+        """Return the summary of the question, for notebooks."""
+        return self._build_summary().to_html()
+
+    def __rich__(self) -> Table:
+        """Return the summary of the question, for terminals with rich."""
+        return self._build_summary().to_rich()
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         """Convert expressions of every subclass to text before its own checks, and add the filter to its text."""

@@ -9,15 +9,19 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from math import isnan
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ..arguments import InvalidArgument, WrongArgumentType, describe_value, require_sequence, require_type
 from ..arrays import FloatArray
 from ..expressions import Expression, find_column_names, parse_expression
+from ..object_summary import ObjectSummary
 from .grid import Grid, Outside
 from .universe import HashUniverse, Universe, require_universe
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 MOST_JSON = 2**24
 """Largest length of a model's JSON text, in characters; a longer text is refused."""
@@ -284,6 +288,21 @@ class Categories:
     def slots(self) -> int:
         """Number of cells that records are counted in: one per category."""
         return len(self.values)
+
+    def _build_summary(self) -> ObjectSummary:
+        """Return the categories in words: their column, their number, the first of them, and the filter."""
+        listed = 12  # categories that the summary names
+        names = ", ".join(map(str, self.values[:listed])) + ", ..." * (len(self.values) > listed)
+        rows = [("column", self.column), ("number", f"{len(self.values):,}"), ("categories", names)]
+        return ObjectSummary("Public categories", [*rows, *([("filter", self.where)] if self.where else [])])
+
+    def _repr_html_(self) -> str:
+        """Return the summary of the categories, for notebooks."""
+        return self._build_summary().to_html()
+
+    def __rich__(self) -> Table:
+        """Return the summary of the categories, for terminals with rich."""
+        return self._build_summary().to_rich()
 
     @property
     def argument_names(self) -> tuple[str, ...]:

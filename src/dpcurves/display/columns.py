@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from ..arrays import FloatArray
 from ..conversation import PrivacyStatement
 from .canvas import (
+    DARK_OPACITY_RATIO,
     GREY,
     LANDSCAPE,
     SHARE_LIMITS,
@@ -73,7 +74,8 @@ def draw_cdf(
         weighted: Whether records have weights, for the axis label.
     """
     picture = Picture(LANDSCAPE, privacy, **on).scale_x_axis(x)
-    faint = 0.07  # opacity, from 0 to 1, of the area that contains the steps
+    # opacity, from 0 to 1, of the area that contains the steps
+    faint = 0.07 * (DARK_OPACITY_RATIO if is_dark(picture.ax) else 1.0)
     for shade in picture.shades:
         low, high = shade.endpoints
         if len(low) > 257:  # up to 257 edges, single steps are visible

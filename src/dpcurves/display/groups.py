@@ -272,14 +272,14 @@ def draw_small_multiples(
         figure.set_size_inches(size[0] + 0.4 * across, 1.4 + down * (PANEL_SIZE[0] + 0.6))  # type: ignore[union-attr]
     shared = _find_shared_entries(small)
     facts = [[words for words in _legend_entries(panel) if words not in shared] for panel in small]
-    facts, note = _shorten_facts(facts)
+    facts, explanation = _shorten_facts(facts)
     titles = ["\n".join([name, *lines]) for name, lines in zip(wrap_labels(names), facts, strict=True)]
     reader = current_reader()
     if reader is not None:  # their parts are translated
-        reader.written |= {note, *titles}
+        reader.written |= {explanation, *titles}
     for panel, title in zip(small, titles, strict=True):
         _format_panel(panel, title)
-    _add_shared_legend(small, shared, note)
+    _add_shared_legend(small, shared, explanation)
     set_title(small[0], column)
     add_statement(below, privacy, None)
     return small[0]

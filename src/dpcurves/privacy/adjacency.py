@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from ..arguments import InvalidArgument, WrongArgumentType, convert_to_integers
+from ..object_summary import ObjectSummary
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,21 @@ class Unit:
     def is_bounded(self) -> bool:
         """Return True if a contribution bound is stated, that is if `records` is above 0."""
         return self.records > 0
+
+    def _build_summary(self) -> ObjectSummary:
+        """Return the unit in words: what identifies it, and how many of its records are used."""
+        if self.column == "":
+            return ObjectSummary("Privacy unit", [("unit", "each record")])
+        most = f"at most {self.records:,}" if self.is_bounded else "each question finds the number"
+        return ObjectSummary("Privacy unit", [("column", self.column), ("records of a unit that are used", most)])
+
+    def _repr_html_(self) -> str:
+        """Return the summary of the unit, for notebooks."""
+        return self._build_summary().to_html()
+
+    def __rich__(self) -> Table:
+        """Return the summary of the unit, for terminals with rich."""
+        return self._build_summary().to_rich()
 
     def __str__(self) -> str:
         if not self.is_bounded:
