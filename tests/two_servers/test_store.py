@@ -8,12 +8,16 @@ import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 
 import pytest
 import sqlalchemy as sql
 from at_once import at_once
 from sqlalchemy.dialects import postgresql, sqlite
 
+from dpcurves.arguments import InvalidArgument
+from dpcurves.ledger import Ledger
+from dpcurves.ledger.chain import Database
 from dpcurves_parties.pairs.service import PairStore
 from dpcurves_parties.serving.two_servers.report_set import EarlierPolicy, ReportSet, Rising
 from dpcurves_parties.serving.two_servers.store import (
@@ -290,3 +294,20 @@ def test_eight_processes_that_begin_at_once_make_tables_tasks_and_runs_together(
         assert store.read_status(f"{task:064x}").reports == 0
         assert pairs.load_seed(f"{task:064x}") == b"seed"
         assert pairs.load_run(bytes([task])).share == b"share"
+
+
+def test_a_store_that_cannot_be_written_knows_the_noise_of_the_other_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Proved answers are repeated on a full disk, like others; with other noise they are not."""
+    url = f"sqlite:///{tmp_path}/budget.db"
+    Ledger.open(url)
+    store = Store(url)
+    store.create_task(TASK)
+    assert store.record_noise_hash(TASK, "first") == "first"
+
+    def refuse(*_: object) -> None:
+        raise InvalidArgument("ledger", "budget.db: the disk is full")
+
+    monkeypatch.setattr(Database, "run_write", refuse)
+    assert store.record_noise_hash(TASK, "first") == store.record_noise_hash(TASK, "another") == "first"

@@ -441,14 +441,22 @@ class Store:
         query = select(ENROLLED.c.owner).where(ENROLLED.c.task == task, ENROLLED.c.token == token)
         return self._database.read_snapshot(lambda connection: connection.execute(query).scalar())
 
-    @write_transaction
-    def record_noise_hash(self, connection: Connection, task: str, noise_hash: str) -> str:
-        """Store the peer server's noise hash, unless one is stored; return the stored one."""
-        lock_task(connection, task)
-        stored_hash = connection.execute(select(BOUND.c.bound).where(BOUND.c.task == task)).scalar()
-        if stored_hash is None:
-            connection.execute(insert(BOUND), {"task": task, "bound": noise_hash})
-        return noise_hash if stored_hash is None else str(stored_hash)
+    def record_noise_hash(self, task: str, noise_hash: str) -> str:
+        """Store the peer server's noise hash, unless one is stored; return the stored one. A known hash is read, so
+        that a server whose disk is full repeats its answers.
+        """
+        query = select(BOUND.c.bound).where(BOUND.c.task == task)
+
+        def store_hash(connection: Connection) -> str:
+            """Store the hash in one transaction, unless another request was faster."""
+            lock_task(connection, task)
+            stored_hash = connection.execute(query).scalar()
+            if stored_hash is None:
+                connection.execute(insert(BOUND), {"task": task, "bound": noise_hash})
+            return noise_hash if stored_hash is None else str(stored_hash)
+
+        known_hash = self._database.read_snapshot(lambda connection: connection.execute(query).scalar())
+        return self._database.write(store_hash) if known_hash is None else str(known_hash)
 
     def iterate_shares(self, task: str, size: int) -> Iterator[Sequence[tuple[bytes, StoredShare]]]:
         """SECRET: iterate over all shares of a closed task in the order of their ids, in pages of this size."""
