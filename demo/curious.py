@@ -45,4 +45,4 @@ def write_down(log: Path) -> None:
 
 if __name__ == "__main__":
     write_down(Path(sys.argv[1]))
-    build()(sys.argv[2:])
+    build(sys.argv[2:])(sys.argv[2:])

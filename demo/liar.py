@@ -75,7 +75,7 @@ def main() -> None:
     """Run a command with the patched service."""
     file, *command = sys.argv[1:]
     lie_as(Path(file))
-    build()(command)
+    build(command)(command)
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ def main() -> None:
 def run(console: Console, *arguments: str) -> None:
     """Run a command as the terminal would, and print its output."""
     console.print(f"$ dpcurves {' '.join(arguments)}", style="bold", highlight=False)
-    done = CliRunner().invoke(build(), arguments)
+    done = CliRunner().invoke(build(arguments), arguments)
     console.print(done.output.rstrip(), highlight=False)
     if done.exit_code != 0:
         sys.exit(done.exit_code)

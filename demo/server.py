@@ -131,7 +131,7 @@ def command(*words: str, said: str = "") -> None:
     """
     with chdir(OUT), redirect_stdout(StringIO()), patch("sys.stdin", StringIO(said)):
         try:
-            build()([*words, "--store", STORE])
+            build(words)([*words, "--store", STORE])
         except SystemExit as end:
             if end.code:
                 raise

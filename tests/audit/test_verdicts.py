@@ -96,7 +96,7 @@ def test_a_release_that_always_fails_has_no_verdict_and_few_calls() -> None:
 
 @pytest.fixture(scope="module")
 def run() -> Callable[..., Result]:
-    return lambda *words: CliRunner().invoke(build(), ["audit", *map(str, words)])
+    return lambda *words: CliRunner().invoke(build(["audit"]), ["audit", *map(str, words)])
 
 
 def test_failing_commands_and_partial_searches_have_statuses_of_their_own(

@@ -240,7 +240,7 @@ def test_plan_and_price_come_before_the_charge(tmp_path: Path) -> None:
     table.write_text("id,day,wage\n" + "".join(f"{i},2024-01-02,{1000 + i % 700}\n" for i in range(3000)))
     for words in ("cdf", "quantiles"):
         asked = f"{words} {table} --column wage --epsilon 1 --adjacency replace-one --json {tmp_path}/{words}.json"
-        done = CliRunner().invoke(build(), asked.split())
+        done = CliRunner().invoke(build(asked.split()), asked.split())
         assert done.exit_code == 0, done.output
         assert "no range is given: epsilon 1 pays for" in done.output
         assert json.loads((tmp_path / f"{words}.json").read_text())["evidence"]["question"]["pilot_queries"] >= 1
@@ -254,7 +254,7 @@ def test_plan_and_price_come_before_the_charge(tmp_path: Path) -> None:
 def test_what_needs_a_grid_is_refused_without_one(more: str, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("wage\n1\n")
     asked = f"cdf {tmp_path}/t.csv --column wage --epsilon 1 --adjacency add-remove {more}"
-    done = CliRunner().invoke(build(), asked.split())
+    done = CliRunner().invoke(build(asked.split()), asked.split())
     assert done.exit_code != 0
     assert f"{more.split(maxsplit=1)[0]} needs a grid" in done.output
 

@@ -362,7 +362,7 @@ def test_a_language_without_catalogue_or_babel_is_refused_before_the_charge(
     data, ledger = tmp_path / "ages.csv", tmp_path / "budget.db"
     data.write_text("age\n" + "\n".join(map(str, range(90))))
     made = ["ledger", "create", f"sqlite:///{ledger}", "--dataset", "ages", "--epsilon", "1"]
-    assert CliRunner().invoke(build(), [*made, "--adjacency", "add-remove"]).exit_code == 0
+    assert CliRunner().invoke(build(made), [*made, "--adjacency", "add-remove"]).exit_code == 0
     asked = [
         "cdf", str(data), "--column", "age", "--grid", "0:90:9", "--epsilon", "1",
         "--ledger", f"sqlite:///{ledger}", "--html", str(tmp_path / "a.html"),
@@ -372,7 +372,7 @@ def test_a_language_without_catalogue_or_babel_is_refused_before_the_charge(
         translation.load_catalogue.cache_clear()
         with monkeypatch.context() as patched:
             patched.setitem(sys.modules, "babel", None)
-            refusal = CliRunner().invoke(build(), [*asked, "--language", language])
+            refusal = CliRunner().invoke(build(asked), [*asked, "--language", language])
             assert refusal.exit_code != 0
             with (
                 pytest.raises(ImportError if language == "de" else ValueError, match="language"),
@@ -382,7 +382,7 @@ def test_a_language_without_catalogue_or_babel_is_refused_before_the_charge(
         assert refusal.stderr.startswith("dpcurves: language: ")
         assert rule in refusal.stderr
         assert len(refusal.stderr.splitlines()) == 1
-    assert CliRunner().invoke(build(), [*asked, "--language", "es"]).exit_code == 0  # nothing was charged before
+    assert CliRunner().invoke(build(asked), [*asked, "--language", "es"]).exit_code == 0  # nothing was charged before
     page = (tmp_path / "a.html").read_text(encoding="utf-8")
     assert '<html lang="es">' in page
     assert "proporción de registros por debajo" in page
@@ -417,9 +417,9 @@ def test_studies_and_model_cards_are_in_the_language_with_their_questions_and_bu
     (tmp_path / "study.toml").write_text(STUDY)
     (tmp_path / "people.csv").write_text("age,sex\n" + "".join(f"{age},{'FM'[age % 2]}\n" for age in range(90)))
     words = ["study", str(tmp_path / "study.toml"), str(tmp_path / "people.csv"), "--adjacency", "add-remove"]
-    refused = CliRunner().invoke(build(), [*words, "--out", str(tmp_path / "out"), "--language", "it"])
+    refused = CliRunner().invoke(build(words), [*words, "--out", str(tmp_path / "out"), "--language", "it"])
     assert refused.stderr.startswith("dpcurves: language: use one of en, de, fr, es")
-    done = CliRunner().invoke(build(), [*words, "--out", str(tmp_path / "out"), "--language", "fr"])
+    done = CliRunner().invoke(build(words), [*words, "--out", str(tmp_path / "out"), "--language", "fr"])
     assert done.exit_code == 0, done.output
     study = visible_text((tmp_path / "out" / "index.html").read_text(encoding="utf-8"))
     with (

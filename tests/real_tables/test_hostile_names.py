@@ -346,7 +346,8 @@ def read_rows(file: Path) -> list[list[str]]:
 
 
 def run(*arguments: object) -> Result:
-    result = CliRunner().invoke(build(), [str(argument) for argument in arguments])
+    words = [str(argument) for argument in arguments]
+    result = CliRunner().invoke(build(words), words)
     assert result.exit_code == 0, result.output
     return result
 

@@ -22,7 +22,8 @@ PARTS = {"g": np.array(["a", "b"])[np.arange(2000) % 2]}
 
 
 def run(*arguments: object) -> Result:
-    result = CliRunner().invoke(build(), [str(argument) for argument in arguments])
+    words = [str(argument) for argument in arguments]
+    result = CliRunner().invoke(build(words), words)
     assert result.exit_code == 0, result.output
     return result
 

@@ -282,12 +282,12 @@ def test_operators_say_who_goes_by_which_subject_and_of_keepers_the_machine_alon
 def test_the_command_line_makes_a_person_who_signs_in_elsewhere_alone(tmp_path: Path, elsewhere: Authority) -> None:
     scene = made(tmp_path)
     typed = ["server", "person", "mia", "--store", scene.url, "--issuer", elsewhere.url, "--subject", "of mia"]
-    assert CliRunner().invoke(build(), typed).exit_code == 0
+    assert CliRunner().invoke(build(typed), typed).exit_code == 0
     assert scene.gate.sessions.begin_for_subject(elsewhere.url, "of mia").visitor.name == "mia"
     with pytest.raises(ProtocolError):
         scene.gate.sessions.sign_in("mia", "", "192.0.2.1")
     scene.gate.people.give_role(MACHINE, "mia", Role.AUDITOR)
-    assert CliRunner().invoke(build(), typed[:-2]).exit_code != 0
+    assert CliRunner().invoke(build(typed), typed[:-2]).exit_code != 0
 
 
 def test_what_proves_the_server_comes_from_a_file_or_the_environment(

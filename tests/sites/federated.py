@@ -54,7 +54,7 @@ def command(arguments: Sequence[str], log: str, version: str = "") -> None:
     _let_coordinators_lie(Path(f"{log}.lies"), Path(f"{log}.seen"))
     from dpcurves.cli.app import build
 
-    build()(list(arguments))
+    build(arguments)(list(arguments))
 
 
 def _let_sites_fail(file: Path) -> None:

@@ -70,7 +70,7 @@ def command(arguments: Sequence[str], log: str, environment: Mapping[str, str]) 
     os.environ.update(environment)
     from dpcurves.cli.app import build
 
-    build()(list(arguments))
+    build(arguments)(list(arguments))
 
 
 def of_next_version(arguments: Sequence[str], log: str, environment: Mapping[str, str]) -> None:

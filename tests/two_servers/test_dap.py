@@ -397,7 +397,7 @@ def test_a_task_is_made_and_shown_with_what_a_client_of_the_draft_needs(pair: Fe
         "--servers", files, "--owners", "1", "--out", str(out), "--tickets", str(tmp_path / "tickets"),
         "--encoding", "histogram",
     ]  # fmt: skip
-    refused = run.invoke(build(), arguments)
+    refused = run.invoke(build(arguments), arguments)
     assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
     assert refused.stderr.startswith(
         "dpcurves: check: must be owners, because reports of this encoding are always checked"
@@ -407,9 +407,9 @@ def test_a_task_is_made_and_shown_with_what_a_client_of_the_draft_needs(pair: Fe
         (["--check", "owners"], "reports hold a number for each cell"),
     ):
         fine = [each.replace("0:1:20", "0:1:5000") if "answers" not in more[1] else each for each in arguments]
-        result = run.invoke(build(), [*fine, *more])
+        result = run.invoke(build(fine), [*fine, *more])
         assert (result.exit_code != 0, words in result.stderr) == (True, True), result.stderr
-    made = run.invoke(build(), [*arguments, "--check", "owners"])
+    made = run.invoke(build(arguments), [*arguments, "--check", "owners"])
     assert made.exit_code == 0, made.stderr
     task = Task.load(out)
     assert task.report_kind is ReportKind.HISTOGRAM

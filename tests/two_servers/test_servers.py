@@ -189,7 +189,7 @@ def test_the_commands_contribute_close_and_ask(pair: Federation, tmp_path: Path)
         (["ask", "cdf", *document, analyst, "--points", "5", "--json", str(tmp_path / "cdf.json")], "written: "),
         (["task", "show", *document[:2]], task.hash),
     ):
-        result = run.invoke(build(), arguments)
+        result = run.invoke(build(arguments), arguments)
         assert (result.exit_code, words in result.stdout) == (0, True), result.output
     read = CDF.from_json((tmp_path / "cdf.json").read_text())
     assert read.x.tolist() == [0, 0.2, 0.4, 0.6, 0.8, 1.0]
@@ -204,7 +204,7 @@ def test_the_commands_contribute_close_and_ask(pair: Federation, tmp_path: Path)
         (["contribute", str(table), *document, owner], "column: 'x' is not in the data"),
         (["contribute", str(table), *document, owner, "--label", "y"], "the task has no labels"),
     ):
-        result = run.invoke(build(), arguments)
+        result = run.invoke(build(arguments), arguments)
         assert (result.exit_code != 0, words in result.stderr) == (True, True), result.output
         assert "Traceback" not in result.output
 
@@ -293,7 +293,7 @@ def test_a_file_that_was_corrected_is_refused_by_both_servers_or_takes_the_place
         with pytest.raises(ProtocolError, match=r"^ticket: other records were sent with this ticket before, and one"):
             post(pair, task, message, "owner-1", party)
     typed = ["contribute", str(table), "--task", str(pair.folder / f"{task.name}.json"), "--ticket"]
-    refused = run.invoke(build(), [*typed, str(pair.file(task, "owner-1"))])
+    refused = run.invoke(build(typed), [*typed, str(pair.file(task, "owner-1"))])
     assert (refused.exit_code != 0, "to put these in their place" in refused.stderr) == (True, True), refused.output
     assert [Store(store).read_status(task.hash).reports for store in pair.stores] == [207, 207]
     # Killed after server 0 took it.
@@ -302,7 +302,7 @@ def test_a_file_that_was_corrected_is_refused_by_both_servers_or_takes_the_place
     kept = [Store(store).read_shares(task.hash).keys() for store in pair.stores]
     assert (len(kept[0]), len(kept[1]), len(kept[0] & kept[1])) == (127, 207, 7)
     for _ in range(2):
-        done = run.invoke(build(), [*typed, str(pair.file(task, "owner-1")), "--on-conflict", "replace"])
+        done = run.invoke(build(typed), [*typed, str(pair.file(task, "owner-1")), "--on-conflict", "replace"])
         assert (done.exit_code, "sent: 120 reports" in done.stdout) == (0, True), done.output
     with pytest.raises(ProtocolError, match=r"^ticket: other records were sent with this ticket before"):
         pair.contribute(task, values())
@@ -310,7 +310,7 @@ def test_a_file_that_was_corrected_is_refused_by_both_servers_or_takes_the_place
     counted = pair.analyst(task).ask(CdfQuestion("x", GRID, at=(1000,)))
     assert abs(counted.rounds[0].values[0] - 127) <= 12 * error_of(counted)
     table.write_text("x\n" + "".join(f"{value}\n" for value in X))
-    late = run.invoke(build(), [*typed, str(pair.file(task, "owner-1")), "--on-conflict", "replace"])
+    late = run.invoke(build(typed), [*typed, str(pair.file(task, "owner-1")), "--on-conflict", "replace"])
     assert (late.exit_code != 0, late.stderr.count("\n")) == (True, 1), late.output
     assert "reports: the task is closed and accepts no more" in late.stderr
     assert [Store(store).read_status(task.hash).reports for store in pair.stores] == [127, 127]
