@@ -213,7 +213,7 @@ def find_common_bounds(first: CDF, second: CDF) -> tuple[tuple[CDF, IntArray], t
         common = np.intersect1d(laws[0].bounds, laws[1].bounds)
         return (first, common), (second, common)
     edges = [curve.prefixes.boundaries[law.bounds] for curve, law in zip((first, second), laws, strict=True)]
-    _, first_indices, second_indices = np.intersect1d(*edges, return_indices=True)
+    _, first_indices, second_indices = np.intersect1d(edges[0], edges[1], return_indices=True)
     return (first, np.asarray(laws[0].bounds)[first_indices]), (second, np.asarray(laws[1].bounds)[second_indices])
 
 
