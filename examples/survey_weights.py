@@ -46,3 +46,16 @@ with dp.Session(table, budget=dp.PrivacyLoss.pure(2), adjacency=dp.REPLACE_ONE) 
 print("mean", mean.interval(0.95, population=True), "true", round(float(people.clip(0, 150).mean()), 1))
 print(found.to_frame(level=0.95, population=True).round(1).to_string(index=False))
 print("at or below 25:", round(float(curve.cdf(25)), 3), "median stay", stays.median_interval(0.95, population=True))
+
+# %% [markdown]
+# If no range is known, a fifth of the loss finds one.
+
+# %%
+asked = (
+    dp.AutoRangeWeightedCdfQuestion("income", "weight", 100, even_cells=20),
+    dp.AutoRangeWeightedQuantilesQuestion("income", (0.5,), "weight", 100),
+    dp.AutoRangeWeightedSummaryQuestion("income", "weight", 100),
+)
+with dp.Session(table, budget=dp.PrivacyLoss.pure("1.5"), adjacency=dp.REPLACE_ONE) as session:
+    for question in asked:
+        print(question, session.ask(question, loss), sep="\n  ")

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from .arguments import ArgumentError, InvalidArgument, WrongArgumentType, describe_value, require_type
 from .conversation import ALL, Plan, Plans, Release, Setting, Step, UnsupportedQuery
 from .conversation.release import fingerprint
-from .curves import AutoRangeCdfQuestion, AutoRangeHistogramQuestion, AutoRangeQuantilesQuestion, Question
+from .curves import (
+    AutoRangeCdfQuestion,
+    AutoRangeHistogramQuestion,
+    AutoRangeQuantilesQuestion,
+    AutoRangeWeightedCdfQuestion,
+    AutoRangeWeightedQuantilesQuestion,
+    Question,
+)
 from .curves.question import HasPlanNotes, describe_published_texts, find_charged_query
 from .curves.result import Result, check_source, warn_about_notes
 from .curves.view import define_view, parse_view_definitions, remove_view
@@ -419,7 +426,10 @@ UNSTORABLE = "[\\0\\ud800-\\udfff]"
 """Characters that ledgers and files cannot store: null and lone surrogates."""
 
 
-IN_DATES = AutoRangeCdfQuestion, AutoRangeQuantilesQuestion, AutoRangeHistogramQuestion
+IN_DATES = (
+    AutoRangeCdfQuestion, AutoRangeQuantilesQuestion, AutoRangeHistogramQuestion, AutoRangeWeightedCdfQuestion,
+    AutoRangeWeightedQuantilesQuestion,
+)  # fmt: skip
 """Question classes whose axis is in dates if the column holds dates."""
 MOMENT = "moment"
 STATE = "state of the table"

@@ -363,17 +363,17 @@ def add_weights(
     return {**table, name: values}, {"weight": name, "weight_cap": weight_cap}
 
 
-def require_grid(grid: Grid | None, hint: Hint | None) -> Grid:
-    """Return the public grid along which weights are summed, if there is one and no hint.
-
-    Raises:
-        ValueError: there is no grid, or there is a hint.
-    """
+def require_grid(grid: Grid | None) -> Grid:
+    """Return the public grid along which weights are summed. Raises `InvalidArgument` if there is none."""
     if grid is None:
         raise InvalidArgument("grid", NO_RANGE)
+    return grid
+
+
+def refuse_hint(hint: Hint | None) -> None:
+    """Raise `InvalidArgument` if there is a hint, because weighted questions use none."""
     if hint is not None:
         raise InvalidArgument("hint", WEIGHTED_HINT)
-    return grid
 
 
 def make_summary_question(kind: str, label: str, bounds: Sequence[float] | Auto, **weights: Any) -> Question[Summary]:
@@ -381,9 +381,7 @@ def make_summary_question(kind: str, label: str, bounds: Sequence[float] | Auto,
     searches for the bounds privately, and `weights` make it weighted."""
     if bounds == "auto":
         if weights:
-            raise InvalidArgument(
-                "bounds", "two numbers are needed, as in (0, 100): weighted sums have no range search"
-            )
+            return curves.AutoRangeWeightedSummaryQuestion(label, **weights, statistic=kind.lower())
         return cast("Question[Summary]", getattr(curves, f"AutoRange{kind}Question")(label))
     if isinstance(bounds, str):
         raise WrongArgumentType(
@@ -491,7 +489,12 @@ def cdf(
     question: Question[Any] = curves.AutoRangeCdfQuestion(label)
     cells = resolve_grid(grid)
     if weights:
-        question = curves.WeightedCdfQuestion(label, require_grid(cells, hint), **weights)
+        refuse_hint(hint)
+        question = (
+            curves.AutoRangeWeightedCdfQuestion(label, **weights)
+            if cells is None
+            else curves.WeightedCdfQuestion(label, cells, **weights)
+        )
     elif cells is not None:
         question = curves.CdfQuestion(label, cells, hint=hint)
     elif hint is not None:
@@ -535,7 +538,12 @@ def quantiles(
     question: Question[Quantiles] = curves.AutoRangeQuantilesQuestion(label, probabilities)
     cells = resolve_grid(grid)
     if weights:
-        question = curves.WeightedQuantilesQuestion(label, require_grid(cells, hint), probabilities, **weights)
+        refuse_hint(hint)
+        question = (
+            curves.AutoRangeWeightedQuantilesQuestion(label, probabilities, **weights)
+            if cells is None
+            else curves.WeightedQuantilesQuestion(label, cells, probabilities, **weights)
+        )
     elif cells is not None:
         question = curves.QuantilesQuestion(label, cells, probabilities, hint=hint)
     elif hint is not None:

@@ -173,6 +173,15 @@ OTHERS: Mapping[str, AuditQuestion] = {
         lambda grid: dp.WeightedSummaryQuestion(COLUMN, *_find_bounds(grid), "weight", WEIGHT_CAP, statistic="sum"),
         WEIGHED,
     ),
+    "weighted curve of any range": AuditQuestion(
+        lambda grid: dp.AutoRangeWeightedCdfQuestion(COLUMN, "weight", WEIGHT_CAP), WEIGHED
+    ),
+    "weighted median of any range": AuditQuestion(
+        lambda grid: dp.AutoRangeWeightedQuantilesQuestion(COLUMN, (0.5,), "weight", WEIGHT_CAP), WEIGHED
+    ),
+    "weighted mean of any bounds": AuditQuestion(
+        lambda grid: dp.AutoRangeWeightedSummaryQuestion(COLUMN, "weight", WEIGHT_CAP), WEIGHED
+    ),
     "weighted survival": AuditQuestion(
         lambda grid: dp.WeightedSurvivalQuestion("time", "event", grid, "weight", WEIGHT_CAP), _timed
     ),

@@ -491,19 +491,17 @@ class _StatementReader:
             **options,
         }
         if WEIGHT in options:
-            question_json |= self._find_weighted_fields(name, function, question_json)
+            question_json |= self._find_weighted_fields(name, function)
         return name, question_json
 
     @staticmethod
-    def _find_weighted_fields(name: str, function: SqlFunction, question_json: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _find_weighted_fields(name: str, function: SqlFunction) -> Mapping[str, Any]:
         """Return the fields that make a question weighted. Raises `InvalidArgument` for functions without weighted
-        results, and without cells or bounds.
+        results.
         """
         if function.question_type not in WEIGHTED_TYPES:
             names = [other for other, called in FUNCTIONS.items() if called.question_type in WEIGHTED_TYPES]
             _refuse(f"{name}: weight => is for {', '.join(names)}; leave the weights out")
-        if "auto" in {question_json.get("grid"), question_json.get(ENDS[0])}:
-            _refuse(f"{function.describe_call(name)}: sums of weights need {', '.join(function.argument_forms)}")
         return WEIGHTED_TYPES[function.question_type]
 
     def _read_arguments(

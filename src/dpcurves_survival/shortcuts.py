@@ -59,7 +59,7 @@ def survival(
     )
     cells = resolve_grid(grid)
     if weights:
-        along = require_grid(cells, None)
+        along = require_grid(cells)
         question = WeightedSurvivalQuestion(
             "time", "event", along, **weights, event_value=event_value, censored_value=censored_value
         )

@@ -34,7 +34,7 @@ BY_NAME: dict[str, Any] = {
 }  # fmt: skip
 """What a field of this name is given, where it has no default."""
 SPECIAL: dict[str, dict[str, Any]] = {
-    "QuantilesQuestion": {"at": (0.25, 0.5)}, "WeightedQuantilesQuestion": {"at": (0.25, 0.5)},
+    **{f"{word}QuantilesQuestion": {"at": (0.25, 0.5)} for word in ("", "Weighted", "AutoRangeWeighted")},
     "PlaneBoundsQuestion": {"x": dp.BoundsQuestion("x", 1, 0.9), "y": dp.BoundsQuestion("z", 1, 0.9)},
     "BoundsQuestion": {"column": "z"}, "ResidualPlotQuestion": {"cells": 4},
     "ModelPairQuestion": {"first": "x", "second": "z", "second_grid": dp.Grid(-3, 3, cells=8)},
@@ -69,6 +69,7 @@ SLOW = (
     "AutoRangeCdfQuestion", "AutoRangeQuantilesQuestion", "AutoRangeVarianceQuestion", "AutoRangeSummaryQuestion",
     "AutoRangeSumQuestion", "RocQuestion", "WeightedSurvivalQuestion", "WeightedQuantilesQuestion",
     "WeightedSummaryQuestion", "AutoRangeHistogramQuestion", "QuantilesQuestion", "SumQuestion", "VarianceQuestion",
+    "AutoRangeWeightedCdfQuestion", "AutoRangeWeightedQuantilesQuestion", "AutoRangeWeightedSummaryQuestion",
 )  # fmt: skip
 """Questions that stand on others that are checked, and take as long; `make bench` checks these, too."""
 NAMES = [

@@ -130,10 +130,18 @@ def test_bounds_of_sums_and_cells_of_histograms_are_found_and_their_price_is_tol
     assert done.exit_code == 0, done.output
     assert "no grid is given: epsilon 1 pays for 4 rounds" in done.output
     assert "counted apart" in done.output
-    weighed = run(
-        "mean", strange, "--column", "amount", "--bounds", "auto", "--weight", "days", "--weight-cap", "9", *ONE
-    )
-    assert (weighed.exit_code, "bounds: write lower:upper" in weighed.output) == (2, True)
+    by_days = "--weight", "days", "--weight-cap", "9", *ONE
+    for word, cells, note in (
+        ("mean", ["--bounds", "auto"], "no bounds are given: epsilon 1 pays for 8 rounds"),
+        ("quantiles", ["--by", "ended=0,1"], "no grid is given: epsilon 1 pays for 5 rounds"),
+        ("histogram", ["--grid", "auto"], "counted apart"),
+    ):
+        done = run(word, strange, "--column", "amount", *cells, *by_days)
+        assert (done.exit_code, note in done.output, "found privately" in done.output) == (0, True, True), done.output
+    dated = "--time", "days", "--event", "ended", "--censored-value", "0", "--grid", "auto"
+    refused = run("survival", strange, *dated, *by_days)
+    assert refused.exit_code == 2
+    assert "weighted results of this command need public cells" in " ".join(refused.output.split())
     assert "or write --grid auto" in run("histogram", strange, "--column", "amount", *ONE).output
 
 
@@ -159,6 +167,19 @@ def test_a_study_and_the_forms_of_a_server_take_auto() -> None:
     by = {"column": "ward", "categories": "auto"}
     found = question_from_json({"ask": "histogram", "column": "x", "grid": "auto", "by": by})
     assert found == dp.AutoRangeHistogramQuestion("x", by=dp.UnlistedCategories("ward"))
+    weights = {"column": "x", "weight": "w", "weight_cap": 4}
+    found = question_from_json({"ask": "weighted-cdf", "grid": "auto", **weights})
+    assert found == dp.AutoRangeWeightedCdfQuestion("x", "w", 4)
+    found = question_from_json({"ask": "weighted-summary", "bounds": "auto", "statistic": "sum", **weights})
+    assert found == dp.AutoRangeWeightedSummaryQuestion("x", "w", 4, statistic="sum")
+    typed = {name: [str(value)] for name, value in weights.items()}
+    forms = build_forms(QUESTIONS)
+    assert forms["quantiles"].build_question({**typed, "grid": ["auto"], "at": ["0.5"]}, {}) == (
+        dp.AutoRangeWeightedQuantilesQuestion("x", (0.5,), "w", 4)
+    )
+    assert forms["mean"].build_question({**typed, "bounds": ["auto"]}, {}) == (
+        dp.AutoRangeWeightedSummaryQuestion("x", "w", 4)
+    )
     typed = {"column": ["x"], "bounds": ["auto"]}
     assert build_forms(QUESTIONS)["sum"].build_question(typed, {}) == dp.AutoRangeSumQuestion("x")
     with pytest.raises(ValueError, match=r"^lower: give lower and upper as numbers"):

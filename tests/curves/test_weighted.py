@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from dataclasses import replace
 from fractions import Fraction
@@ -228,7 +229,7 @@ def test_what_weights_need_is_said_before_anything_is_charged() -> None:
     with pytest.raises(ValueError, match=r"^weight: the weights differ in number"):
         dp.sum(x, bounds=(0, 1), weight=w[1:], weight_cap=2, **spent)
     with pytest.raises(ValueError, match=r"^grid: weights are summed along public cells"):
-        dp.quantiles(x, weight=w, weight_cap=2, **spent)
+        dp.survival(x, w, grid="auto", weight=w, weight_cap=2, **spent)
     with pytest.raises(ValueError, match=r"^hint: sums of weights"):
         dp.cdf(x, grid=GRID, hint=dp.Hint.PEAKED, weight=w, weight_cap=2, **spent)
     for cap in (0, -1, np.nan, np.inf, 1e101):
@@ -238,6 +239,43 @@ def test_what_weights_need_is_said_before_anything_is_charged() -> None:
         with pytest.raises(ValueError, match="'w' holds"):
             session.ask(CURVE, ONE)
         assert session.remaining == ONE
+
+
+def test_automatic_ranges_need_public_numbers_of_cells_and_sums_or_means() -> None:
+    with pytest.raises(ValueError, match=r"^even_cells: a number of cells from 2 to 10000 is needed, as in 40, got 1"):
+        dp.AutoRangeWeightedCdfQuestion("x", "w", CAP, even_cells=1)
+    with pytest.raises(ValueError, match=r"^statistic: a count of weights needs no bounds"):
+        dp.AutoRangeWeightedSummaryQuestion("x", "w", CAP, statistic="count")
+
+
+def test_without_noise_an_automatic_range_holds_all_weight_and_gives_exact_shares() -> None:
+    adjacency, draw = dp.ADD_REMOVE, np.random.default_rng(3)
+    days = np.array("2020-01-01", dtype="datetime64[D]") + draw.integers(0, 900, 2000)
+    table = {
+        "x": draw.lognormal(9, 1, 2000),
+        "w": draw.choice([0.5, 1, 4], 2000),
+        "day": days,
+        "g": days.astype(int) % 2,
+    }
+    table["x"][:300] = 0.0
+    curve = asked(dp.AutoRangeWeightedCdfQuestion("x", "w", CAP), table, adjacency=adjacency)
+    x, w = table["x"], np.rint(table["w"] / CAP * Weights.STEPS) * CAP / Weights.STEPS
+    assert curve.y == pytest.approx([w[x < edge].sum() / w.sum() for edge in curve.x], abs=1e-6)
+    cells = r"cells from \S+ to \S+, found privately; sum of weights below: about 0, above: about 0, counted apart"
+    assert any(re.fullmatch(cells, note) for note in curve.notes)
+    bars = asked(dp.AutoRangeWeightedCdfQuestion("x", "w", CAP, even_cells=20), table, adjacency=adjacency)
+    assert len(bars.x) <= 21
+    assert np.ptp(np.diff(bars.x)) == pytest.approx(0)
+    groups = asked(dp.AutoRangeWeightedCdfQuestion("day", "w", CAP, by=dp.Categories("g", (0, 1))), table)
+    assert groups[1].count == pytest.approx(w[table["g"] == 1].sum(), rel=1e-6)
+    assert any(re.match(r"cells from \d{4}-\d\d-\d\d to \d{4}-\d\d-\d\d, found", note) for note in groups.notes)
+    quantiles = asked(dp.AutoRangeWeightedQuantilesQuestion("x", (0.5,), "w", CAP), table, adjacency=adjacency)
+    order = np.argsort(x)
+    low, high = quantiles.cells[0]
+    assert low <= x[order][np.searchsorted(np.cumsum(w[order]), w.sum() / 2)] <= high
+    mean = asked(dp.AutoRangeWeightedSummaryQuestion("x", "w", CAP), table, adjacency=adjacency)
+    assert mean.mean == pytest.approx(np.average(x, weights=w), rel=1e-3)
+    assert any("found privately; values beyond are clipped" in note for note in mean.notes)
 
 
 def test_a_curve_of_weights_that_are_all_missing_says_that_nothing_is_known() -> None:

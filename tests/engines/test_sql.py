@@ -89,6 +89,14 @@ SAME: dict[str, Any] = {
     ),
     "SELECT dp_median(wage, 0, 500000, 64, weight => age, weight_cap => 9) FROM people WHERE region IN "
     "('north', 'south') GROUP BY region": dp.WeightedCdfQuestion("wage", GRID, "age", 9, by=REGION),
+    "SELECT dp_cdf(wage, weight => age, weight_cap => 9) FROM people": dp.AutoRangeWeightedCdfQuestion(
+        "wage", "age", 9
+    ),
+    "SELECT dp_sum(wage, weight => age, weight_cap => 9) FROM people": dp.AutoRangeWeightedSummaryQuestion(
+        "wage", "age", 9, statistic="sum"
+    ),
+    "SELECT dp_median(wage, weight => age, weight_cap => 9) FROM people WHERE region IN ('north', 'south') "
+    "GROUP BY region": dp.AutoRangeWeightedCdfQuestion("wage", "age", 9, by=REGION),
 }  # fmt: skip
 
 
@@ -150,8 +158,6 @@ REFUSED = {
     "SELECT dp_median(x, at => (0.1, 0.2)) FROM t": "at cannot be given by its name",
     "SELECT dp_quantiles(x, 0.5) FROM t": "the form is dp_quantiles",
     "SELECT dp_mean(x, 0) FROM t": "the form is dp_mean",
-    "SELECT dp_mean(x, weight => w, weight_cap => 5) FROM t": "sums of weights need lower, upper",
-    "SELECT dp_cdf(x, weight => w, weight_cap => 5) FROM t": "sums of weights need lower, upper, cells",
     "SELECT dp_roc(x, y, weight => w, weight_cap => 5) FROM t": "weight => is for dp_cdf, .*; leave the weights out",
     "SELECT dp_mean(x, 0, 1, weight => 3, weight_cap => 5) FROM t": "weight => 3 is not the name of a column",
     "SELECT dp_cdf(x) FROM (SELECT * FROM t)": TABLE,

@@ -52,6 +52,9 @@ QUESTIONS = (
     dp.WeightedCdfQuestion("x", GRID, "w", 5),
     dp.WeightedQuantilesQuestion("x", GRID, (0.25, 0.5), "w", 5),
     dp.WeightedSummaryQuestion("x", 0, 4, "w", 5),
+    dp.AutoRangeWeightedCdfQuestion("x", "w", 5),
+    dp.AutoRangeWeightedQuantilesQuestion("x", (0.25, 0.5), "w", 5),
+    dp.AutoRangeWeightedSummaryQuestion("x", "w", 5),
     dp.WeightedSurvivalQuestion("t", "e", dp.Grid(0, 40, cells=40), "w", 5),
     dp.CompetingRisksQuestion("t", "e", dp.Grid(0, 40, cells=20), ("left", "died"), "none"),
     dp.DelayedEntryQuestion("s", "t", "e", dp.Grid(0, 40, cells=20)),
@@ -84,7 +87,8 @@ def test_every_public_question_has_a_forecast() -> None:
 REPEATED = (
     dp.AutoRangeQuantilesQuestion, dp.AutoRangeScoresQuestion, dp.AutoRangeSurvivalQuestion,
     dp.AutoRangeSumQuestion, dp.AutoRangeVarianceQuestion, dp.AutoRangeSummaryQuestion, dp.ScoresQuestion,
-    dp.CalibrationQuestion, dp.WeightedSurvivalQuestion,
+    dp.CalibrationQuestion, dp.WeightedSurvivalQuestion, dp.AutoRangeWeightedQuantilesQuestion,
+    dp.AutoRangeWeightedSummaryQuestion,
 )  # fmt: skip
 """Questions that are answered as others here are, and take long; `make bench` tries these, too."""
 

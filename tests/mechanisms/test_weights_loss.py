@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 from exact_loss import price
+from test_refining_loss import answers
 from tiny_tables import ADJACENCIES, IntArray, data_sets, neighbours
 
 import dpcurves as dp
-from dpcurves.conversation import Plan
+from dpcurves.conversation import Plan, Release, Step
+from dpcurves.curves import Question
 from dpcurves.curves.weighted import SQUARES_FRACTION
 from dpcurves.curves.weighted_summary import (
     COUNT_FRACTIONS,
@@ -28,6 +30,7 @@ from dpcurves.mechanisms.linear import compute_exact_sums
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import (
     CountUse,
+    Query,
     SquaredWeightQuery,
     WeightedQuery,
     WeightedSpreadQuery,
@@ -36,6 +39,8 @@ from dpcurves.queries import (
 )
 from dpcurves.records import open_records, tabulate
 from dpcurves.records.engines.engine import CellAmounts, SlotCells
+from dpcurves.session import answer_steps
+from dpcurves.trust import Central, run_conversation
 
 CAP = 5.0
 W = Weights("w", CAP)
@@ -156,6 +161,51 @@ def test_tiny_neighbours_lose_at_most_what_was_paid(name: str, adjacency: Adjace
             each = [losses(plan, sets, pairs, [one[queries.index(plan.query)] for one in chosen]) for plan in plans]
             lost = lost + np.max(np.array(each, dtype=object), axis=0)  # whichever is asked after earlier answers
         assert LEAST.get((name, type(adjacency)), 0.9) * float(claimed) < max(lost) <= Fraction(claimed)
+
+
+AUTOMATIC: dict[str, Question[Any]] = {
+    "curve": dp.AutoRangeWeightedCdfQuestion("x", "w", CAP),
+    "even cells by category": dp.AutoRangeWeightedCdfQuestion("x", "w", CAP, by=E, even_cells=3),
+    "mean by category": dp.AutoRangeWeightedSummaryQuestion("x", "w", CAP, by=E),
+}
+
+
+@pytest.mark.parametrize("name", AUTOMATIC)
+@pytest.mark.parametrize("adjacency", ADJACENCIES[::2], ids=str)
+def test_on_an_automatic_range_tiny_neighbours_lose_what_was_paid_whatever_is_answered(
+    name: str, adjacency: Adjacency
+) -> None:
+    """The losses of all rounds on the cells and bounds that scripted answers choose add up, in closed form.
+
+    Tables are sums over records, so the loss of neighbours follows from the records in which they differ: one, or two.
+    """
+    rows = [(x, 0, w) for x, w in product((1.7, 1e9, np.nan), (0.0, CAP, np.nan))]
+    sets = data_sets(len(rows), 1)
+    pairs = neighbours(sets, adjacency)
+    for loss, way in ((PrivacyLoss.pure("0.7"), 2), (PrivacyLoss.zcdp("0.3"), 3)):
+        plans: list[Plan] = []
+
+        def reply(step: Step, loss: PrivacyLoss = loss, way: int = way, plans: list[Plan] = plans) -> Release:
+            """Return an answer of the `way` for the plan of a step, which is kept."""
+            plans.append(AUTO.plan(step.query, loss * step.budget_fraction, adjacency))
+            law = plans[-1].law
+            assert isinstance(law, NoisySums)
+            values = answers(law.size, len(plans), way)
+            return Release(plans[-1], tuple(values.tolist()), allotment=None, seeded=True)
+
+        answer_steps(run_conversation(AUTOMATIC[name], loss, adjacency, Central()), reply)
+        added = zip(*(tabulate_record([plan.query for plan in plans], row) for row in rows), strict=True)
+        lost: Any = sum(losses(plan, sets, pairs, tables) for plan, tables in zip(plans, added, strict=True))
+        claimed = loss.epsilon if loss.epsilon is not None else loss.rho
+        assert claimed / 2 < max(lost) <= claimed
+        assert len(plans) == 3 + (2 if name != "mean by category" else 5)
+
+
+def tabulate_record(queries: list[Query], row: tuple[float, int, float]) -> list[list[int]]:
+    """Return the exact table of one record for each query."""
+    columns = {name: np.array([value], dtype=float) for name, value in zip("xew", row, strict=True)}
+    with open_records(columns, unit=EACH_RECORD, key=b"key") as opened:
+        return [tabulate(opened, query).tolist() for query in queries]
 
 
 @pytest.mark.parametrize("name", QUESTIONS)

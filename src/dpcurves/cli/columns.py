@@ -42,29 +42,31 @@ QUARTILES = (0.25, 0.5, 0.75)
 
 
 NOT_WEIGHTED = "weighted results do not support --{0}; leave --{0} or --weight out"
-WEIGHTED_GRID = "give --grid lower:upper:cells (or --edges, or --values): weights are added up along a grid"
+WEIGHTED_GRID = "weighted results of this command need public cells: give --grid lower:upper:cells, --edges or --values"
 
 
 def build_weighted_question(kind: str, given_fields: Mapping[str, Any], **further_fields: Any) -> Any:
-    """Return the weighted question that the options describe, or None without ``weight``.
+    """Return the weighted question of the class `kind` that the options describe, or None without ``weight``; without
+    a grid or bounds, that of the class with automatic range.
 
     Raises:
-        Misuse: a given option does not apply to weighted results, or a grid is missing.
+        Misuse: a given option does not apply to weighted results, or a grid is missing that these need.
     """
     from .. import curves
 
     if "weight" not in given_fields:
         return None
-    question_class = getattr(curves, kind)
     non_default = {name: value for name, value in given_fields.items() if value is not None or name == "weight_cap"}
+    has_range = "grid" in non_default or "lower" in {**non_default, **further_fields}
+    question_class = getattr(curves, kind if has_range else f"AutoRange{kind}", None)
+    if question_class is None:
+        raise Misuse("grid", WEIGHTED_GRID)
     if non_default.get("moments") == 2:  # the default of --moments
         del non_default["moments"]
     accepted = {question_field.name for question_field in fields(question_class)}
     unsupported = next((name for name in non_default if name not in accepted), None)
     if unsupported is not None:
         raise Misuse(unsupported.replace("_", "-"), NOT_WEIGHTED.format(unsupported.replace("_", "-")))
-    if "grid" in accepted and "grid" not in non_default:
-        raise Misuse("grid", WEIGHTED_GRID)
     return question_class(**non_default, **further_fields)
 
 
@@ -75,17 +77,12 @@ def make_summary_builder(kind: str, statistic: str) -> Callable[..., Any]:
     """
 
     def build_question(**question_fields: Any) -> Any:
-        """Return the question that the fields describe: with bounds, with weights, or with an automatic range. Raises
-        `Misuse` for weights without bounds.
-        """
+        """Return the question that the fields describe: with bounds, with weights, or with an automatic range."""
         from .. import curves
 
-        if "lower" in question_fields:
-            weighted = build_weighted_question("WeightedSummaryQuestion", question_fields, statistic=statistic)
-            return weighted or getattr(curves, kind)(**question_fields)
-        if "weight" in question_fields:
-            raise Misuse("bounds", "write lower:upper, as in 0:100; weighted sums have no automatic bounds")
-        return getattr(curves, f"AutoRange{kind}")(**question_fields)
+        weighted = build_weighted_question("WeightedSummaryQuestion", question_fields, statistic=statistic)
+        has_bounds = "lower" in question_fields
+        return weighted or getattr(curves, kind if has_bounds else f"AutoRange{kind}")(**question_fields)
 
     return build_question
 
@@ -106,7 +103,8 @@ def histogram_question(**question_fields: Any) -> Any:
 
     if "weight" in question_fields and question_fields.get("by") is not None:
         raise Misuse("by", "weighted histograms have no groups: ask cdf with --weight and --by, or leave --by out")
-    if (weighted := build_weighted_question("WeightedCdfQuestion", question_fields)) is not None:
+    cells = {} if "grid" in question_fields else {"even_cells": MOST_BARS}
+    if (weighted := build_weighted_question("WeightedCdfQuestion", question_fields, **cells)) is not None:
         return weighted
 
     return (HistogramQuestion if "grid" in question_fields else AutoRangeHistogramQuestion)(**question_fields)

@@ -60,6 +60,11 @@ from .u_statistic import (
 from .verification import Verification, VerifyQuestion
 from .view import View
 from .weighted import WeightedBins, WeightedCDF, WeightedCdfQuestion, WeightedQuantiles, WeightedQuantilesQuestion
+from .weighted_range import (
+    AutoRangeWeightedCdfQuestion,
+    AutoRangeWeightedQuantilesQuestion,
+    AutoRangeWeightedSummaryQuestion,
+)
 from .weighted_summary import WeightedSummary, WeightedSummaryByCategory, WeightedSummaryQuestion
 
 __all__ = [
@@ -73,6 +78,9 @@ __all__ = [
     "AutoRangeSumQuestion",
     "AutoRangeSummaryQuestion",
     "AutoRangeVarianceQuestion",
+    "AutoRangeWeightedCdfQuestion",
+    "AutoRangeWeightedQuantilesQuestion",
+    "AutoRangeWeightedSummaryQuestion",
     "BarChart",
     "BarChartQuestion",
     "BinnedResiduals",

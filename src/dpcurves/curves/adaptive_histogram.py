@@ -29,7 +29,7 @@ from ..laws.law import Family
 from ..strategies.contribution_bounds import expected_error
 from ..strategies.range_search import DECADES, LARGEST_EDGE, ROUND_DIGITS, PilotCounts
 from ..strategies.range_search import TUNING as SEARCH_TUNING
-from .automatic_range import NOTHING, PILOT_FRACTION, note_on_pilot_queries
+from .automatic_range import NOTHING, PILOT_FRACTION, format_range, note_on_pilot_queries
 from .by_category import build_by_category, describe_question, format_axis_label, split_rows
 from .histogram import Histogram, HistogramQuestion
 from .outside import thresholds_without_notes
@@ -352,7 +352,7 @@ def _move_bound(pilot: PilotEstimate, bound: float, tail_end: float, side: int) 
     return 0.0 if abs(moved) < LEAST_BOUND else min(max(moved, -LARGEST_BOUND), LARGEST_BOUND)
 
 
-def _ask_pilot_queries(column: str) -> Needs[TableCounts]:
+def ask_pilot_queries(column: str) -> Needs[TableCounts]:
     """Ask the three pilot queries about a column, with a fifth of the budget; return their counts."""
     return (yield from ask_workload(AutomaticGridWorkload(column, TUNING.pilot_cells), PILOT_FRACTION))
 
@@ -406,7 +406,7 @@ class AutoRangeHistogramQuestion(TableQuestion):
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask the pilot queries, then count on the cells that they chose."""
-        pilot_counts = yield from _ask_pilot_queries(self.column)
+        pilot_counts = yield from ask_pilot_queries(self.column)
         pilot = PilotEstimate.from_pilot_queries(pilot_counts, setting)
         grid, label = choose_even_cells(pilot, self.cells), format_axis_label(self.column, self.measured_in)
         counts = yield from ask_workload(
@@ -416,7 +416,7 @@ class AutoRangeHistogramQuestion(TableQuestion):
             (*pilot_counts.releases, *counts.releases), least=thresholds_without_notes(self.column)
         )
         if pilot_counts.is_paid:
-            privacy = privacy.with_notes(_note_on_cells(pilot, grid, counts.counts.unbiased_cells))
+            privacy = privacy.with_notes(_note_on_cells(pilot, grid, counts.counts.unbiased_cells, label))
         return build_by_category(self.by, counts.counts, lambda row: Histogram.from_counts(row, grid, label, privacy))
 
     def with_grid(self, grid: Grid) -> HistogramQuestion:
@@ -435,9 +435,10 @@ BESIDE = "the {}, {} to {}, may miss all records"
 """Note on bounds or cells that were chosen although no decade is significantly occupied."""
 
 
-def _note_on_cells(pilot: PilotEstimate, grid: Grid, counts: FloatArray) -> str:
-    """Return a note on the chosen cells and the numbers of records beyond them, from released numbers."""
-    bounds = format_number(grid.lower), format_number(grid.upper)
+def _note_on_cells(pilot: PilotEstimate, grid: Grid, counts: FloatArray, label: str) -> str:
+    """Return a note on the chosen cells and the numbers of records beyond them, from released numbers. `label` is the
+    axis label."""
+    bounds = format_range(grid.lower, grid.upper, label)
     if not pilot.is_significant:
         return NOTHING.format(BESIDE.format("cells", *bounds))
     below, above = (format_number(max(round(float(counts[:, cell].sum())), 0)) for cell in (0, -1))
@@ -538,7 +539,7 @@ class _AutoRangeSummaryQuestion(TableQuestion):
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask the pilot queries, count the tails, then sum between the bounds that they chose."""
-        pilot_counts = yield from _ask_pilot_queries(self.column)
+        pilot_counts = yield from ask_pilot_queries(self.column)
         pilot = PilotEstimate.from_pilot_queries(pilot_counts, setting)
         sum_setting = replace(setting, loss=setting.loss * (ALL - PILOT_FRACTION - TAIL_FRACTION))
         fraction = self.with_bounds(0.0, 1.0).budget_fractions(sum_setting)[self.MOMENT]
@@ -557,7 +558,7 @@ class _AutoRangeSummaryQuestion(TableQuestion):
         question_steps = self.with_bounds(lower, upper).ask_along(
             axis, sum_setting, releases, notes, [Tails(*points, counts) for counts in row_counts]
         )
-        return (yield from _scale_budget_fractions(question_steps, ALL - PILOT_FRACTION - TAIL_FRACTION))
+        return (yield from scale_budget_fractions(question_steps, ALL - PILOT_FRACTION - TAIL_FRACTION))
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
         """Return one note: what all rounds cost together, and how it is divided between pilot queries, tail counts
@@ -573,7 +574,7 @@ class _AutoRangeSummaryQuestion(TableQuestion):
         return f"{self.with_bounds(0.0, 1.0)}, no bounds given"
 
 
-def _scale_budget_fractions(steps: Needs[Any], budget_fraction: Fraction) -> Generator[Any, Any, Any]:
+def scale_budget_fractions(steps: Needs[Any], budget_fraction: Fraction) -> Generator[Any, Any, Any]:
     """Run the conversation `steps` with each of its budget fractions multiplied by `budget_fraction`; return its
     result."""
     try:

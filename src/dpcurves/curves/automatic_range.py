@@ -203,8 +203,8 @@ def note_on_range(curve: CDF, label: str = "") -> str:
     low, high = (
         min(int(slot) - 1, grid.cells) for slot in (bounds[low + 1], bounds[min(high, len(is_refined) - 1) + 2])
     )
-    edges = grid.edge(np.array([low, high])).tolist()
-    range_text = " to ".join(format_date(edge, label) or _format_undated_end(edge, label) for edge in edges)
+    lower, upper = grid.edge(np.array([low, high])).tolist()
+    range_text = " to ".join(format_range(lower, upper, label))
     below, above = curve.count * curve.y[low], curve.count * (1 - curve.y[high])
     sides = f"records below: about {format_number(round(below))}, above: about {format_number(round(above))}"
     return f"range {range_text}, found privately; {sides}, mostly in cells that span a power of ten{multiples}"
@@ -230,9 +230,16 @@ def _find_occupied_intervals(prefixes: PrefixShares, bounds: IntArray) -> BoolAr
     return occupied
 
 
-def _format_undated_end(value: float, label: str) -> str:
-    """Return the number as text; in a column of dates, the first or last year for a number beyond all dates."""
-    return ("year 1" if value < 0 else "year 9999") if is_date_axis(label) else format_number(value)
+def format_range(lower: float, upper: float, label: str) -> tuple[str, str]:
+    """Return both ends of a range as text; in a column of dates as dates, and as the first or last year beyond all
+    dates.
+
+    >>> format_range(0, 1500, "wage"), format_range(0, 1e9, "day (date)")
+    (('0', '1,500'), ('1970-01-01', 'year 9999'))
+    """
+    if not is_date_axis(label):
+        return format_number(lower), format_number(upper)
+    return format_date(lower, label) or "year 1", format_date(upper, label) or "year 9999"
 
 
 def add_empty_range_note(counts: TableCounts) -> tuple[Release, ...]:
@@ -244,10 +251,11 @@ def add_empty_range_note(counts: TableCounts) -> tuple[Release, ...]:
     return (*before, replace(last, notes=(*last.notes, NOTHING.format("the grid may miss all records"))))
 
 
-def note_on_pilot_queries(setting: Setting) -> str:
+def note_on_pilot_queries(setting: Setting, further_rounds: int = 1) -> str:
     """Return a note on the cost of all rounds together, and how much of it the pilot queries take."""
     pilot_loss = setting.loss * PILOT_FRACTION
     return (
-        f"no grid is given: {setting.loss} pays for 4 rounds (noisy releases) together; three pilot queries find a "
-        f"grid, with {pilot_loss} together, and the last round counts on it"
+        f"no grid is given: {setting.loss} pays for {3 + further_rounds} rounds (noisy releases) together; three pilot "
+        f"queries find a grid, with {pilot_loss} together, and "
+        + ("the last round counts on it" if further_rounds == 1 else f"the last {further_rounds} rounds sum on it")
     )

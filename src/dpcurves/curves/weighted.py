@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -23,6 +23,7 @@ from ..inference import Sample, WeightRatios, estimate_weight_ratios, kish_desig
 from ..queries import CountUse, SquaredWeightQuery, WeightQuery
 from .by_category import collect_by_category, describe_question, format_axis_label, split_rows
 from .cdf import CDF, Bins
+from .outside import ANYWHERE, Least
 from .prefixes import NOTHING, PrefixShares
 from .quantiles import Quantiles, parse_shares
 from .question import (
@@ -545,29 +546,56 @@ class WeightedCdfQuestion(TableQuestion):
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for sums of weights below edges, and of squared weights in groups; by category in the same tables."""
-        weights, axis = Weights(self.weight, self.weight_cap), Axis(self.column, self.grid)
-        axes = prepend_category_axes(self.by, axis)
-        categories = prod(category_axis.slots for category_axis in axes[:-1])
-        release, squares_release, starts = yield from ask_weight_sums(axes, weights, setting, categories)
-        privacy = build_privacy_statement([release, squares_release])
-        build_curve = WeightedCDF.from_prefixes if release.allotment is not None else WeightedCDF.from_placeholder
-
-        def build_weighted_cdf(sums: Evidence, squared: Evidence) -> WeightedCDF:
-            """Return the curve of one row of sums of weights and of squared weights."""
-            squares = SquaredWeights(weights, squared, starts)
-            prefixes = WeightedShares(sums, self.grid, squared_weights=squares)
-            label = format_axis_label(self.column, self.measured_in)
-            curve = cast("WeightedCDF", build_curve(prefixes, label, privacy))
-            note = note_on_weights(squares, float(prefixes.cell_weight_sums.sum()))
-            return replace(curve, privacy=curve.privacy.with_notes(note))
-
-        evidences = Evidence.from_release(release), Evidence.from_release(squares_release)
-        rows = [evidences] if self.by is None else zip(*map(split_rows, evidences), strict=True)
-        return collect_by_category(self.by, [build_weighted_cdf(*row) for row in rows])
+        return (yield from ask_weighted_cdf(self, Axis(self.column, self.grid), setting))
 
     def __str__(self) -> str:
         description = describe_question("distribution function", self.column, self.by)
         return f"{description}, {Weights(self.weight, self.weight_cap)}"
+
+
+def ask_weighted_cdf(
+    question: WeightedCdfQuestion,
+    axis: Axis,
+    setting: Setting,
+    *,
+    earlier: Sequence[Release] = (),
+    least: Least = ANYWHERE,
+    describe_sums: Callable[[FloatArray], tuple[str, ...]] = lambda sums: (),
+) -> Needs[Any]:
+    """Ask for a weighted distribution function along the cells of this axis of the column; by category if asked so.
+
+    Args:
+        question: The weights and the categories.
+        axis: The column with its cells.
+        setting: The loss of these rounds, and the adjacency.
+        earlier: The releases that chose the cells.
+        least: The smallest share of the weight outside of the cells that a note mentions.
+        describe_sums: Function that returns further notes on the unbiased sums of weights over the cap, (slots,),
+            of all categories; not called in a rehearsal.
+    """
+    weights = Weights(question.weight, question.weight_cap)
+    axes = prepend_category_axes(question.by, axis)
+    categories = prod(category_axis.slots for category_axis in axes[:-1])
+    release, squares_release, starts = yield from ask_weight_sums(axes, weights, setting, categories)
+    privacy = build_privacy_statement([*earlier, release, squares_release], least=least)
+    build_curve = WeightedCDF.from_placeholder
+    if release.allotment is not None:
+        build_curve = WeightedCDF.from_prefixes
+        sums = Evidence.from_release(release).unbiased_cells.sum(axis=0) / Weights.STEPS
+        privacy = privacy.with_notes(*describe_sums(sums))
+
+    def build_weighted_cdf(sums: Evidence, squared: Evidence) -> WeightedCDF:
+        """Return the curve of one row of sums of weights and of squared weights."""
+        squares = SquaredWeights(weights, squared, starts)
+        prefixes = WeightedShares(sums, axis.grid, squared_weights=squares)
+        label = format_axis_label(question.column, question.measured_in)
+        curve = cast("WeightedCDF", build_curve(prefixes, label, privacy))
+        note = note_on_weights(squares, float(prefixes.cell_weight_sums.sum()))
+        return replace(curve, privacy=curve.privacy.with_notes(note))
+
+    evidences = Evidence.from_release(release), Evidence.from_release(squares_release)
+    rows = [evidences] if question.by is None else zip(*map(split_rows, evidences), strict=True)
+    return collect_by_category(question.by, [build_weighted_cdf(*row) for row in rows])
 
 
 @dataclass(frozen=True, slots=True)

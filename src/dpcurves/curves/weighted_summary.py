@@ -76,6 +76,8 @@ UNWEIGHTED = Weights("weight", 1.0)
 ROUND_FRACTIONS = Fraction(1, 4), Fraction(1, 2), Fraction(1, 8), Fraction(1, 8)
 """Budget fractions: of weights, of weighted values, of squared weights, and of squared weights times squared
 distances."""
+WEIGHT_FRACTION = ROUND_FRACTIONS[0] * (1 - OUTSIDE_FRACTION)
+"""Budget fraction of the sum of weights of a weighted sum or mean."""
 COUNT_FRACTIONS = Fraction(7, 8), Fraction(1, 8)
 """Budget fractions of a weighted count: of weights, and of squared weights."""
 
@@ -448,48 +450,87 @@ class WeightedSummaryQuestion(TableQuestion):
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for sums of weights, of weighted values, of squared weights, and of their spread about the means."""
-        axes, weights = prepend_category_axes(self.by, self._axis), Weights(self.weight, self.weight_cap)
-        weight_query, squares_query = WeightQuery(axes, weights, CountUse.CELLS), SquaredWeightQuery(axes, weights)
         if self.statistic == COUNT:
-            weight = yield from ask_workload(SingleQueryWorkload(weight_query), COUNT_FRACTIONS[0])
-            squares = yield from ask_workload(SingleQueryWorkload(squares_query), COUNT_FRACTIONS[1])
-            return self._build_summaries([weight, squares], build_privacy_statement([weight, squares]), weights)
-        beyond_query = WeightQuery((count_beyond_bounds(self._axis),), weights, CountUse.CELLS)
-        beyond = yield from ask_workload(SingleQueryWorkload(beyond_query), OUTSIDE_FRACTION)
-        shares = [share * (1 - OUTSIDE_FRACTION) for share in ROUND_FRACTIONS]
-        weight = yield from ask_workload(SingleQueryWorkload(weight_query), shares[0])
-        values = yield from ask_workload(
-            SingleQueryWorkload(WeightedSumQuery(axes, weights, HALF_RANGE_STEPS)), shares[1]
-        )
-        squares = yield from ask_workload(SingleQueryWorkload(squares_query), shares[2])
-        centers = tuple(map(_find_center, self._split_by_category([weight, values])))
-        spread_query = WeightedSpreadQuery(axes, weights, HALF_RANGE_SQUARE_STEPS, centers)
-        spread = yield from ask_workload(SingleQueryWorkload(spread_query), shares[3])
-        releases = [weight, values, squares, spread]
-        privacy = build_privacy_statement([beyond, *releases], least=thresholds_for_clipping(self.column))
-        return self._build_summaries(releases, privacy, weights, centers)
-
-    def _split_by_category(self, releases: Sequence[Release]) -> list[tuple[Evidence, ...]]:
-        """Return the evidence of all rounds for each category; for one category, of whole releases."""
-        rounds = tuple(Evidence.from_release(release) for release in releases)
-        return [rounds] if self.by is None else list(zip(*map(split_rows, rounds), strict=True))
-
-    def _build_summaries(
-        self, releases: Sequence[Release], privacy: PrivacyStatement, weights: Weights, centers: Sequence[int] = ()
-    ) -> Any:
-        """Return the summary of all rounds, or a summary for each category."""
-        rows, bounds = self._split_by_category(releases), self._axis.grid
-        summaries = [
-            WeightedSummary.from_weighted_counts(rounds, bounds, self._label, privacy, weights, center, self.statistic)
-            for rounds, center in zip(rows, centers or [0] * len(rows), strict=True)
-        ]
-        return collect_by_category(self.by, summaries, WeightedSummaryByCategory)
-
-    @property
-    def _label(self) -> str:
-        """Name of the column, with its measuring unit, for results."""
-        return OF_ALL_RECORDS if self.column == ALL_RECORDS else format_axis_label(self.column, self.measured_in)
+            axes, weights = prepend_category_axes(self.by, self._axis), Weights(self.weight, self.weight_cap)
+            weight = yield from ask_weights(self, self._axis, COUNT_FRACTIONS[0])
+            squares = yield from ask_workload(
+                SingleQueryWorkload(SquaredWeightQuery(axes, weights)), COUNT_FRACTIONS[1]
+            )
+            return build_weighted_summaries(
+                self, [weight, squares], build_privacy_statement([weight, squares]), weights
+            )
+        return (yield from ask_between(self, self._axis))
 
     def __str__(self) -> str:
-        description = describe_question(f"weighted {self.statistic}", self._label, self.by)
+        description = describe_question(
+            f"weighted {self.statistic}", _format_label(self.column, self.measured_in), self.by
+        )
         return f"{description}, {Weights(self.weight, self.weight_cap)}"
+
+
+def _format_label(column: str, measured_in: str) -> str:
+    """Return the name of the column, with its measuring unit, for results."""
+    return OF_ALL_RECORDS if column == ALL_RECORDS else format_axis_label(column, measured_in)
+
+
+def ask_weights(question: WeightedSummaryQuestion, axis: Axis, budget_fraction: Fraction) -> Needs[Release]:
+    """Ask for the sum of the weights of all records with a value on this axis of one cell, by category."""
+    axes, weights = prepend_category_axes(question.by, axis), Weights(question.weight, question.weight_cap)
+    return (yield from ask_workload(SingleQueryWorkload(WeightQuery(axes, weights, CountUse.CELLS)), budget_fraction))
+
+
+def ask_between(
+    question: WeightedSummaryQuestion,
+    axis: Axis,
+    weight: Release | None = None,
+    earlier: Sequence[Release] = (),
+    notes: Sequence[str] = (),
+) -> Needs[Any]:
+    """Ask for a sum or mean of values that are clipped to the one cell of this axis.
+
+    Args:
+        question: The weights, the statistic and the categories.
+        axis: The column with one cell between the clipping bounds.
+        weight: The release of the sum of weights with `WEIGHT_FRACTION` of the budget, if it was asked before the
+            bounds were chosen: it does not depend on them.
+        earlier: The releases that chose the bounds.
+        notes: Further notes of the result.
+    """
+    axes, weights = prepend_category_axes(question.by, axis), Weights(question.weight, question.weight_cap)
+    beyond_query = WeightQuery((count_beyond_bounds(axis),), weights, CountUse.CELLS)
+    beyond = yield from ask_workload(SingleQueryWorkload(beyond_query), OUTSIDE_FRACTION)
+    shares = [share * (1 - OUTSIDE_FRACTION) for share in ROUND_FRACTIONS]
+    if weight is None:
+        weight = yield from ask_weights(question, axis, WEIGHT_FRACTION)
+    values = yield from ask_workload(SingleQueryWorkload(WeightedSumQuery(axes, weights, HALF_RANGE_STEPS)), shares[1])
+    squares = yield from ask_workload(SingleQueryWorkload(SquaredWeightQuery(axes, weights)), shares[2])
+    centers = tuple(map(_find_center, _split_by_category(question.by, [weight, values])))
+    spread_query = WeightedSpreadQuery(axes, weights, HALF_RANGE_SQUARE_STEPS, centers)
+    spread = yield from ask_workload(SingleQueryWorkload(spread_query), shares[3])
+    releases = [weight, values, squares, spread]
+    privacy = build_privacy_statement([*earlier, beyond, *releases], least=thresholds_for_clipping(question.column))
+    return build_weighted_summaries(question, releases, privacy.with_notes(*notes), weights, centers)
+
+
+def _split_by_category(by: By, releases: Sequence[Release]) -> list[tuple[Evidence, ...]]:
+    """Return the evidence of all rounds for each category; for one category, of whole releases."""
+    rounds = tuple(Evidence.from_release(release) for release in releases)
+    return [rounds] if by is None else list(zip(*map(split_rows, rounds), strict=True))
+
+
+def build_weighted_summaries(
+    question: WeightedSummaryQuestion,
+    releases: Sequence[Release],
+    privacy: PrivacyStatement,
+    weights: Weights,
+    centers: Sequence[int] = (),
+) -> Any:
+    """Return the summary of all rounds, or a summary for each category."""
+    rows = _split_by_category(question.by, releases)
+    bounds = build_bounds_cell(question.lower, question.upper)
+    label = _format_label(question.column, question.measured_in)
+    summaries = [
+        WeightedSummary.from_weighted_counts(rounds, bounds, label, privacy, weights, center, question.statistic)
+        for rounds, center in zip(rows, centers or [0] * len(rows), strict=True)
+    ]
+    return collect_by_category(question.by, summaries, WeightedSummaryByCategory)

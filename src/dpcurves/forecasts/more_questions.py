@@ -40,6 +40,11 @@ class WeightedQuestion(Protocol):
 
 
 WeightedCurveQuestion = curves.WeightedCdfQuestion | curves.WeightedQuantilesQuestion
+AutoRangeWeightedQuestion = (
+    curves.AutoRangeWeightedCdfQuestion
+    | curves.AutoRangeWeightedQuantilesQuestion
+    | curves.AutoRangeWeightedSummaryQuestion
+)
 AutoRangeCurveQuestion = curves.AutoRangeCdfQuestion | curves.AutoRangeQuantilesQuestion
 AutoRangeNumberQuestion = (
     curves.AutoRangeSumQuestion
@@ -197,6 +202,46 @@ UNBOUNDED = ForecastKind(
 )
 
 
+def _fill_unbounded_weighted_columns(question: AutoRangeWeightedQuestion, places: FloatArray) -> Table:
+    """Return the column of values from 1 to 1000, for positions from 0 to 1, and a column of made-up survey weights."""
+    return {
+        question.column: 1 + VALUE_RANGE * places,
+        question.weight: synthesise_weights(question, len(places)),
+    }
+
+
+def _weighted_rank_error(
+    question: AutoRangeWeightedQuestion, result: curves.CDF | curves.Quantiles, records: rehearsals.Columns
+) -> float:
+    """Return the mean absolute error, in shares of the weight, of the requested quantiles, or of a curve's deciles."""
+    values, steps = np.asarray(records[question.column], dtype=np.float64), weight_steps(question, records)
+    order = np.argsort(values)
+    below = np.append(0.0, np.cumsum(steps[order]))
+    shares = result.p if isinstance(result, curves.Quantiles) else DECILES
+    estimates = result.x if isinstance(result, curves.Quantiles) else result.quantile(shares)
+    lowest, highest = (
+        below[np.searchsorted(values[order], estimates, side)] / max(float(below[-1]), 1.0)
+        for side in ("left", "right")
+    )
+    return float(np.mean(np.maximum(np.maximum(lowest - shares, shares - highest), 0)))
+
+
+UNBOUNDED_WEIGHTED = UNBOUNDED._replace(
+    fill_columns=_fill_unbounded_weighted_columns,
+    measure_error=_weighted_rank_error,
+    error_label="share of the weight below a quantile, mean error",
+)
+
+
+UNBOUNDED_WEIGHTED_NUMBER = WEIGHTED_NUMBER._replace(
+    fill_columns=_fill_unbounded_weighted_columns,
+    measure_error=lambda question, result, records: _weighted_number_error(
+        question.with_bounds(1, 1 + VALUE_RANGE), result, records
+    ),
+    uninformative_width=lambda question, size: _uninformative_width(question.with_bounds(1, 1 + VALUE_RANGE), size),
+)
+
+
 UNBOUNDED_HISTOGRAM = ForecastKind(
     laws=PLACES,
     fill_columns=_fill_unbounded_column,
@@ -248,6 +293,9 @@ FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType(
         curves.WeightedSummaryQuestion: WEIGHTED_NUMBER,
         curves.AutoRangeCdfQuestion: UNBOUNDED,
         curves.AutoRangeQuantilesQuestion: UNBOUNDED,
+        curves.AutoRangeWeightedCdfQuestion: UNBOUNDED_WEIGHTED,
+        curves.AutoRangeWeightedQuantilesQuestion: UNBOUNDED_WEIGHTED,
+        curves.AutoRangeWeightedSummaryQuestion: UNBOUNDED_WEIGHTED_NUMBER,
         curves.AutoRangeScoresQuestion: UNBOUNDED_SCORES,
         curves.AutoRangeHistogramQuestion: UNBOUNDED_HISTOGRAM,
         # The possible range of a variance goes from 0 to the square of half the range of the values.

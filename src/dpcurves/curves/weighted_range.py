@@ -1,0 +1,309 @@
+"""Weighted distribution functions, quantiles, sums and means with an automatic range.
+
+Formal guarantees of all questions here: the granted loss, pure or zero-concentrated, under either adjacency. A fifth of
+it pays for the range search (see `strategies.range_search`), which counts records without weights. The rest asks the
+weighted question with a known range on cells or bounds that are a function of noisy answers and of public facts.
+*Proof*: for any value of these answers the weighted rounds lose the remaining four fifths at most, since a record adds
+at most its cap to one cell of any grid (see `WeightQuery`), so the losses of all rounds add up (adaptive composition:
+Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from math import prod, sqrt
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..arguments import InvalidArgument, convert_to_integers, require_type
+from ..arrays import FloatArray
+from ..conversation import ALL, AutomaticGridWorkload, Evidence, Needs, Setting, ask_workload
+from ..data import Grid, TypedAxis, Weights
+from ..display import format_number
+from .adaptive_histogram import (
+    BESIDE,
+    PilotEstimate,
+    ask_pilot_queries,
+    choose_clipping_bounds,
+    choose_even_cells,
+    scale_budget_fractions,
+)
+from .automatic_range import NOTHING, PILOT_FRACTION, format_range, note_on_pilot_queries
+from .by_category import describe_question, format_axis_label
+from .outside import thresholds_without_notes
+from .quantiles import parse_shares
+from .question import By, TableQuestion, parse_grouping
+from .summary import COUNT, MEAN, OUTSIDE_FRACTION, SUM
+from .weighted import WeightedCdfQuestion, WeightedQuantiles, ask_weighted_cdf
+from .weighted_summary import (
+    ROUND_FRACTIONS,
+    WEIGHT_FRACTION,
+    WeightedSummaryQuestion,
+    ask_between,
+    ask_weights,
+    parse_statistic,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer the choice of cells and clipping bounds."""
+
+    grid_cells: int = 256
+    """Cells. Approximate number of cells of a weighted distribution function."""
+    least_mean_weight: float = 0.01
+    """Ratio to the cap. Smallest mean weight that the choice of bounds assumes: the released one may be noise."""
+
+
+TUNING = Tuning()
+UNIT_CELL = Grid(0, 1, cells=1)
+"""A single cell, in which every value counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class AutoRangeWeightedCdfQuestion(TableQuestion):
+    """Weighted distribution function of a column with an automatic range, in five rounds for one loss.
+
+    A fifth of the loss pays for three pilot queries about records without their weights, which choose the cells. The
+    rest asks as a `WeightedCdfQuestion` does. Values beyond the cells are counted apart; a note says how much weight
+    lies there. If a range is publicly known, a `WeightedCdfQuestion` on a grid of it is more accurate.
+
+    Formal guarantees: see the module.
+
+    Attributes:
+        column: A column of numbers, or of dates (in days since the beginning of 1970), times or durations (in seconds).
+        weight, weight_cap, measured_in, by: As in `WeightedCdfQuestion`; all categories have the same cells.
+        even_cells: The largest number of equal cells of a round width, for a histogram. None: about 256 cells, narrow
+            where records seem to lie.
+
+    Raises:
+        ValueError: the cap is missing, or is no finite number above 0; `even_cells` is below 2 or above 10,000.
+        TypeError: a field is of another type.
+
+    >>> import numpy as np
+    >>> import dpcurves as dp
+    >>> table = {"wage": np.exp(np.linspace(9, 11, 20_000)), "w": np.resize([1, 3], 20_000)}
+    >>> session = dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE)
+    >>> curve = session.ask(dp.AutoRangeWeightedCdfQuestion("wage", "w", 4), dp.PrivacyLoss.pure(1))
+    >>> bool(abs(curve.cdf(np.exp(10)) - 0.5) < 0.05)
+    True
+    """
+
+    is_plan_shown_first: ClassVar[bool] = True
+
+    column: str
+    weight: str
+    weight_cap: float
+    measured_in: str = ""
+    by: By = None
+    even_cells: int | None = None
+
+    def __post_init__(self) -> None:
+        require_type("column", self.column, str, "the name of a column")
+        if self.even_cells is not None:
+            convert_to_integers(self, even_cells="even_cells")
+            if not 2 <= self.even_cells <= 10_000:  # cells, as in an `AutoRangeHistogramQuestion`
+                raise InvalidArgument(
+                    "even_cells", f"a number of cells from 2 to 10000 is needed, as in 40, got {self.even_cells}"
+                )
+        object.__setattr__(self, "weight_cap", self.with_grid(UNIT_CELL).weight_cap)
+
+    def with_grid(self, grid: Grid) -> WeightedCdfQuestion:
+        """Return the `WeightedCdfQuestion` about the same columns on a known grid."""
+        return WeightedCdfQuestion(self.column, grid, self.weight, self.weight_cap, self.measured_in, self.by)
+
+    def steps(self, setting: Setting) -> Needs[Any]:
+        """Ask the pilot queries, then for the sums of weights in the cells that they chose."""
+        if self.even_cells is None:
+            workload = AutomaticGridWorkload(self.column, TUNING.grid_cells)
+            pilot_counts = yield from ask_workload(workload, PILOT_FRACTION)
+            grid = pilot_counts.chosen_grid
+            pilot = PilotEstimate.from_pilot_queries(pilot_counts, setting)
+        else:
+            pilot_counts = yield from ask_pilot_queries(self.column)
+            pilot = PilotEstimate.from_pilot_queries(pilot_counts, setting)
+            grid = choose_even_cells(pilot, self.even_cells)
+        weighted_setting = replace(setting, loss=setting.loss * (ALL - PILOT_FRACTION))
+        label = format_axis_label(self.column, self.measured_in)
+        question_steps = ask_weighted_cdf(
+            self.with_grid(grid),
+            TypedAxis(self.column, grid),
+            weighted_setting,
+            earlier=pilot_counts.releases,
+            least=thresholds_without_notes(self.column),
+            describe_sums=partial(_note_on_cells, pilot, grid, label, Weights(self.weight, self.weight_cap)),
+        )
+        return (yield from scale_budget_fractions(question_steps, ALL - PILOT_FRACTION))
+
+    def plan_notes(self, setting: Setting) -> tuple[str, ...]:
+        """Return one note: what all rounds cost together, and how much of it the pilot queries take."""
+        return (note_on_pilot_queries(setting, further_rounds=2),)
+
+    def __str__(self) -> str:
+        weights = Weights(self.weight, self.weight_cap)
+        return f"{describe_question('distribution function', self.column, self.by)}, {weights}, no range given"
+
+
+@dataclass(frozen=True, slots=True)
+class AutoRangeWeightedQuantilesQuestion(TableQuestion):
+    """Weighted quantiles of a column with an automatic range, for the loss of an `AutoRangeWeightedCdfQuestion`.
+
+    Formal guarantees: as for `AutoRangeWeightedCdfQuestion`, from whose answer they are computed.
+
+    Attributes:
+        column: A column of numbers, dates, times or durations.
+        at: Shares of the weight between 0 and 1.
+        weight, weight_cap, measured_in: As in `AutoRangeWeightedCdfQuestion`.
+
+    Raises:
+        ValueError: a share is not between 0 and 1, or `at` is empty; the cap is missing, or is no finite number above
+            0.
+        TypeError: a field is of another type.
+    """
+
+    is_plan_shown_first: ClassVar[bool] = True
+
+    column: str
+    at: tuple[float, ...]
+    weight: str
+    weight_cap: float
+    measured_in: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "at", parse_shares("at", self.at))
+        object.__setattr__(self, "weight_cap", self._cdf_question.weight_cap)
+
+    @property
+    def _cdf_question(self) -> AutoRangeWeightedCdfQuestion:
+        """The question for the weighted distribution function from which the quantiles are computed."""
+        return AutoRangeWeightedCdfQuestion(self.column, self.weight, self.weight_cap, self.measured_in)
+
+    def steps(self, setting: Setting) -> Needs[WeightedQuantiles]:
+        """Ask for a weighted distribution function, and read it at the shares."""
+        curve = yield from self._cdf_question.steps(setting)
+        return WeightedQuantiles(np.array(self.at), curve)
+
+    def plan_notes(self, setting: Setting) -> tuple[str, ...]:
+        """Return one note: what all rounds cost together, and how much of it the pilot queries take."""
+        return self._cdf_question.plan_notes(setting)
+
+    def __str__(self) -> str:
+        weights = Weights(self.weight, self.weight_cap)
+        return f"{describe_question('quantiles', self.column, None)}, {weights}, no range given"
+
+
+@dataclass(frozen=True, slots=True)
+class AutoRangeWeightedSummaryQuestion(TableQuestion):
+    """Weighted sum and mean of a column with automatic clipping bounds, in eight rounds for one loss.
+
+    A fifth of the loss pays for three pilot queries about records without their weights. The sum of the weights comes
+    next, from which the mean weight follows; both choose the bounds with the smallest expected error, which is noise
+    plus clipping bias. The rest asks as a `WeightedSummaryQuestion` does. Intervals are for values clipped to the
+    bounds, which a note states.
+
+    Formal guarantees: see the module. The bounds depend on the released sum of weights, too, and on no record.
+
+    Attributes:
+        column: A column of numbers, dates, times or durations.
+        weight, weight_cap, measured_in, by: As in `WeightedSummaryQuestion`; all categories have the same bounds.
+        statistic: The number that plots show: sum or mean. (A count of weights needs no bounds: ask
+            `WeightedSummaryQuestion` for it.)
+
+    Raises:
+        ValueError: the cap is missing, or is no finite number above 0; `statistic` is another word.
+        TypeError: a field is of another type.
+
+    >>> import numpy as np
+    >>> import dpcurves as dp
+    >>> table = {"wage": np.exp(np.linspace(9, 11, 20_000)), "w": np.resize([1, 3], 20_000)}
+    >>> session = dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE)
+    >>> summary = session.ask(dp.AutoRangeWeightedSummaryQuestion("wage", "w", 4), dp.PrivacyLoss.pure(1))
+    >>> bool(abs(summary.mean - 25_885) < 1000)
+    True
+    """
+
+    is_plan_shown_first: ClassVar[bool] = True
+
+    column: str
+    weight: str
+    weight_cap: float
+    measured_in: str = ""
+    statistic: str = MEAN
+    by: By = None
+
+    def __post_init__(self) -> None:
+        require_type("column", self.column, str, "the name of a column")
+        if parse_statistic(self.statistic) == COUNT:
+            raise InvalidArgument(
+                "statistic",
+                "a count of weights needs no bounds: ask WeightedSummaryQuestion for it, or write sum or mean",
+            )
+        object.__setattr__(self, "weight_cap", self.with_bounds(0.0, 1.0).weight_cap)
+
+    def with_bounds(self, lower: float, upper: float) -> WeightedSummaryQuestion:
+        """Return the `WeightedSummaryQuestion` about the same columns with known clipping bounds."""
+        return WeightedSummaryQuestion(
+            self.column, lower, upper, self.weight, self.weight_cap, self.measured_in, self.statistic, self.by
+        )
+
+    def steps(self, setting: Setting) -> Needs[Any]:
+        """Ask the pilot queries and for the sum of weights, then for weighted sums between the bounds chosen by
+        both."""
+        pilot_counts = yield from ask_pilot_queries(self.column)
+        pilot = PilotEstimate.from_pilot_queries(pilot_counts, setting)
+        remaining_fraction = ALL - PILOT_FRACTION
+        weight = yield from ask_weights(
+            self.with_bounds(0.0, 1.0), TypedAxis(self.column, UNIT_CELL), WEIGHT_FRACTION * remaining_fraction
+        )
+        cap_sum = float(Evidence.from_release(weight).unbiased_cells.sum()) / Weights.STEPS
+        mean_weight = min(max(cap_sum / max(float(pilot.records.sum()), 1.0), TUNING.least_mean_weight), 1.0)
+        noise = setting.count_noise(ROUND_FRACTIONS[1] * (1 - OUTSIDE_FRACTION) * remaining_fraction)
+        lower, upper = choose_clipping_bounds(
+            pilot, sqrt(noise.variance) / mean_weight, noise.family, power=1, of_sum=self.statistic == SUM,
+            rows=prod(categories.slots for categories in parse_grouping(self.by)),
+        )  # fmt: skip
+        question_steps = ask_between(
+            self.with_bounds(lower, upper),
+            TypedAxis(self.column, Grid(lower, upper, cells=1)),
+            weight,
+            pilot_counts.releases,
+            (_note_on_bounds(pilot, lower, upper),) if pilot_counts.is_paid else (),
+        )
+        return (yield from scale_budget_fractions(question_steps, remaining_fraction))
+
+    def plan_notes(self, setting: Setting) -> tuple[str, ...]:
+        """Return one note: what all rounds cost together, and how much of it the pilot queries take."""
+        return (
+            f"no bounds are given: {setting.loss} pays for 8 rounds (noisy releases) together; three pilot queries "
+            f"find bounds, with {setting.loss * PILOT_FRACTION} together, and the rest adds up weights, and weighted "
+            "values that are clipped to the bounds",
+        )
+
+    def __str__(self) -> str:
+        return f"{self.with_bounds(0.0, 1.0)}, no bounds given"
+
+
+def _note_on_cells(pilot: PilotEstimate, grid: Grid, label: str, weights: Weights, sums: FloatArray) -> tuple[str, ...]:
+    """Return a note on the chosen cells and the weight beyond them, from released numbers. `label` is the axis label,
+    and `sums` are unbiased sums of weights over the cap in all slots, (slots,)."""
+    bounds = format_range(grid.lower, grid.upper, label)
+    if not pilot.is_significant:
+        return (NOTHING.format(BESIDE.format("cells", *bounds)),)
+    below, above = (format_number(max(round(float(sums[slot]) * weights.cap), 0)) for slot in (0, -1))
+    return (
+        f"cells from {bounds[0]} to {bounds[1]}, found privately; sum of weights below: about {below}, above: about "
+        f"{above}, counted apart",
+    )
+
+
+def _note_on_bounds(pilot: PilotEstimate, lower: float, upper: float) -> str:
+    """Return a note on the chosen clipping bounds, from released numbers."""
+    bounds = format_number(lower), format_number(upper)
+    if not pilot.is_significant:
+        return NOTHING.format(BESIDE.format("bounds", *bounds))
+    return (
+        f"bounds {bounds[0]} to {bounds[1]}, found privately; values beyond are clipped to them, and intervals of the "
+        "sum and the mean are for the clipped values"
+    )
