@@ -20,6 +20,7 @@ from dpcurves.data import Axis, Categories, Grid, UnlistedCategories, Weights
 from dpcurves.privacy import EACH_RECORD, Unit
 from dpcurves.queries import CountQuery, CountUse, SubsetQuery, UnitSizesQuery, WeightQuery
 from dpcurves.records import Records, open_records, tabulate
+from dpcurves.records.engines.derived_columns import DerivedColumns
 from dpcurves.records.source import LONGEST_TEXT, Column, ColumnKind
 from dpcurves.records.table_sources import open_source
 
@@ -134,6 +135,25 @@ def test_each_kind_of_count_reads_the_rows_that_pass() -> None:
         assert records.count_confirming_subsets(subsets.with_filter(where)) == expected.count_confirming_subsets(
             subsets
         )
+
+
+def test_operands_of_and_are_conditions_of_their_own(tmp_path: Path) -> None:
+    """DuckDB evaluates each on the rows that pass the ones before. All pairs of true, false and NULL are tried."""
+    pairs = list(product((1.0, 0.0, np.nan), repeat=2))
+    table = {name: [pair[index] for pair in pairs] for index, name in enumerate("ab")} | {"x": [0.5] * len(pairs)}
+    parquet.write_table(pa.table(table), tmp_path / "pairs.parquet")
+    for text, conjuncts, passing in (
+        ("a = 1 AND (b = 1 AND x < 1) AND (a = 1 OR b = 0)", 4, 1),
+        ("a < 2 AND NOT (a = 1 AND b = 1)", 2, 4),
+        ("a = 1 OR b = 1 AND x < 1", 1, 5),
+        ("(a = 1 AND x < 1) AND b IS NULL", 3, 1),
+    ):
+        assert len(DerivedColumns(open_source(tmp_path / "pairs.parquet", "")).add_conjuncts(text)) == conjuncts
+        for keeps, missing in ((False, 0), (True, len(pairs) - passing)):
+            with open_records(
+                tmp_path / "pairs.parquet", unit=EACH_RECORD, key=KEY, keeps_failing_rows=keeps
+            ) as records:
+                assert records.counts([Axis("x", GRID, where=text)]).tolist() == [passing, 0, missing]
 
 
 def test_columns_with_different_filters_are_refused() -> None:

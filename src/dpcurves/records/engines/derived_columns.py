@@ -21,16 +21,23 @@ class RowFilter(NamedTuple):
 
     Attributes:
         position: Position of the derived column that is true for the rows that pass.
+        conjuncts: Positions of the conditions that are all true for the rows that pass: operands of the filter's AND.
         keeps_failing_rows: Whether other rows stay, without values: they are missing. Else they are left out.
     """
 
     position: int
+    conjuncts: tuple[int, ...]
     keeps_failing_rows: bool
 
     @property
     def name(self) -> str:
         """The SQL name of the condition, which is true or false."""
         return sql_name(self.position)
+
+    @property
+    def passes(self) -> str:
+        """The condition of a WHERE clause. A conjunct may be NULL: then the row does not pass."""
+        return " AND ".join(map(sql_name, self.conjuncts))
 
 
 class _Derived(NamedTuple):
@@ -94,6 +101,19 @@ class DerivedSchema:
             condition = Checked("coalesce", ExpressionType.TRUTH, (checked, FALSE))
             position = self._append(where, "condition", condition, find_column_names(node))
         return position
+
+    def add_conjuncts(self, where: str) -> tuple[int, ...]:
+        """Return the positions of the operands of a filter's AND, so that an engine evaluates each on the rows alone
+        that pass the ones before. Raises as `add`.
+        """
+        node = parse_expression(where, "where")
+        names = find_column_names(node)
+        checked = check_expression(node, self._schema(names), ExpressionType.TRUTH, "where")
+        uses = [(f"conjunct {index}", part) for index, part in enumerate(_split_conjunction(checked))]
+        return tuple(
+            self._positions[where, use] if (where, use) in self._positions else self._append(where, use, part, names)
+            for use, part in uses
+        )
 
     def _append(self, text: str, use: str, checked: Checked, names: Sequence[str]) -> int:
         """Add a derived column of these columns, and return its position."""
@@ -191,6 +211,13 @@ class DerivedColumns(DerivedSchema):
             f"AND NOT starts_with({text}, '0000') "
             f"THEN CAST(TRY_CAST({text} AS DATE) - DATE '1970-01-01' AS DOUBLE) END"
         )
+
+
+def _split_conjunction(checked: Checked) -> list[Checked]:
+    """Return conditions that are all true where this one is, and nowhere else."""
+    if checked.function != "and":
+        return [checked]
+    return [condition for operand in checked.arguments for condition in _split_conjunction(operand)]
 
 
 def _expression_type(column: Column) -> ExpressionType | None:

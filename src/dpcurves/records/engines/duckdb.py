@@ -588,9 +588,9 @@ class DuckEngine:
         """Return an engine of the same table and connection in which only rows that pass the condition `where` have
         values; the others are missing if `keeps_failing_rows`, else left out.
         """
-        position = self._derived.add_condition(where)
+        position, conjuncts = self._derived.add_condition(where), self._derived.add_conjuncts(where)
         engine = copy(self)  # shares the connection and the derived columns, not the used rows
-        engine._filter = RowFilter(position, keeps_failing_rows)
+        engine._filter = RowFilter(position, conjuncts, keeps_failing_rows)
         engine._wanted, engine._kept, engine._used = set(), set(), f"{USED}_{position}"
         return engine
 
@@ -791,14 +791,16 @@ class DuckEngine:
         """Return a FROM clause of all rows if each record is a unit: rows that fail the filter have no values, or are
         left out; None: as the filter says."""
         row_filter, extra = self._filter, ", whole" if whole else ""
-        rows = self._derived.scan(self._engine.connection, [*positions, *self._filter_positions], whole=whole)
         if row_filter is None:
-            return rows
-        if row_filter.keeps_failing_rows if keeps_failing_rows is None else keeps_failing_rows:
+            return self._derived.scan(self._engine.connection, positions, whole=whole)
+        keeps = row_filter.keeps_failing_rows if keeps_failing_rows is None else keeps_failing_rows
+        conditions = self._filter_positions if keeps else row_filter.conjuncts
+        rows = self._derived.scan(self._engine.connection, [*positions, *conditions], whole=whole)
+        if keeps:
             values = ", ".join(value_sql(position, row_filter.name) for position in positions)
             return f"(SELECT {values}{extra} FROM {rows})"
         names = ", ".join(map(sql_name, positions))
-        return f"(SELECT {names}{extra} FROM {rows} WHERE {row_filter.name})"
+        return f"(SELECT {names}{extra} FROM {rows} WHERE {row_filter.passes})"
 
     def _scan_with_condition(self, positions: Sequence[int]) -> tuple[str, str]:
         """Return a FROM clause of whole rows, and the column of the condition by which they are ranked; empty without a
