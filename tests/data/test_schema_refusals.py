@@ -123,7 +123,11 @@ def test_many_columns_are_not_all_listed() -> None:
         ("a.csv", None, "data: there is no file 'a.csv'; check the path"),
         ("a.csv", b"", "data: the file 'a.csv' is empty; give a file with a header and records"),
         ("a.parquet", b"", "data: the file 'a.parquet' is empty; give a file with a header and records"),
-        ("a.parquet", SECRET.encode(), "data: 'a.parquet' cannot be read as a Parquet file; write it again"),
+        (
+            "a.parquet",
+            SECRET.encode(),
+            "data: 'a.parquet' does not begin as a Parquet file does; if it is a CSV file, let its name end in .csv",
+        ),
         (
             "a.parquet",
             b"PAR1" + SECRET.encode() + b"PAR1",

@@ -280,7 +280,22 @@ def _make_binary_array(offsets: IntArray, text: Bytes, valid: NDArray[np.bool_])
 # SENSITIVE. Records in a Parquet file.
 
 
-NO_PARQUET = "{!r} cannot be read as a Parquet file; write it again"
+PARQUET_MAGICS = b"PAR1", b"PARE"
+"""First bytes of a Parquet file, and of an encrypted one (Apache Parquet format)."""
+
+
+def describe_unreadable_parquet(path: Path) -> str:
+    """Return the message for a file that cannot be read as Parquet, by its first four bytes alone."""
+    try:
+        with path.open("rb") as file:
+            has_magic = file.read(4) in PARQUET_MAGICS
+    except OSError:
+        has_magic = True
+    if has_magic:
+        return f"{path.name!r} cannot be read as a Parquet file; write it again"
+    return f"{path.name!r} does not begin as a Parquet file does; if it is a CSV file, let its name end in .csv"
+
+
 NUMBERS = {
     "BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "FLOAT",
     "DOUBLE",
@@ -404,7 +419,7 @@ def _parquet_by_pyarrow(group: FileGroup) -> ParquetSource:
     import pyarrow.parquet as pq
 
     file_schemas = [
-        sources.hide_failure(partial(pq.read_metadata, path), NO_PARQUET.format(path.name)).schema
+        sources.hide_failure(partial(pq.read_metadata, path), describe_unreadable_parquet(path)).schema
         for path in group.paths
     ]
     schemas = [file_schema.to_arrow_schema() for file_schema in file_schemas]
@@ -512,7 +527,7 @@ def _parquet_by_duckdb(group: FileGroup) -> ParquetSource:
     engine = DuckConnection()
     engine.connection.execute("SET arrow_large_buffer_size = true")
     schemas = [
-        sources.hide_failure(partial(_read_fields, engine.connection, path), NO_PARQUET.format(path.name))
+        sources.hide_failure(partial(_read_fields, engine.connection, path), describe_unreadable_parquet(path))
         for path in group.paths
     ]
     if any(other != schemas[0] for other in schemas[1:]):
