@@ -11,7 +11,7 @@ as_survfit <- function(x, level = 0.95, population = TRUE, csv = NULL) {
   by <- seq_along(unlist(x$evidence$question$by)) # columns of categories come first
   names_of <- Map(function(name, keys) paste0(name, "=", keys), names(frame)[by], frame[by])
   group <- if (length(by)) do.call(paste, c(unname(names_of), sep = ", ")) else rep("all", nrow(frame))
-  parts <- lapply(split(frame, factor(group, unique(group))), steps_of)
+  parts <- lapply(split(frame, factor(group, unique(group))), steps_of, level)
   joined <- function(column) unlist(lapply(parts, `[[`, column), use.names = FALSE)
   fit <- list(
     n = vapply(parts, function(part) part$at_risk[1], 0, USE.NAMES = FALSE), time = joined("time"),
@@ -31,7 +31,7 @@ kinds_of <- function(x) {
 # A row for the end of each cell where survival is known. Events and censored records follow from survival and numbers at
 # risk, so that they are estimates, which noise may make fractions. Standard errors are those of the wider half of the
 # band as if it were normal, which a simultaneous band makes larger than those of single points.
-steps_of <- function(part) {
+steps_of <- function(part, level) {
   part <- part[order(part$x), ]
   part <- part[!is.na(part$y), ]
   before <- head(part$y, -1)
@@ -42,7 +42,7 @@ steps_of <- function(part) {
   data.frame(
     time = part$x, surv = part$y, lower = part$lower, upper = part$upper, hazard = part$cumulative_hazard,
     at_risk = pmax(part$at_risk, 0), events = pmax(events, 0), censored = censored,
-    error = pmax(part$upper - part$y, part$y - part$lower) / stats::qnorm(0.975)
+    error = pmax(part$upper - part$y, part$y - part$lower) / stats::qnorm((1 + level) / 2)
   )
 }
 
