@@ -37,6 +37,10 @@ def test_bars_are_sorted_small_ones_hidden_and_files_agree(run: Run, table: str,
     assert all(round(count) == truth for count, truth in zip(stored["count"], [300, 30, 400, 0], strict=True))
     assert ">.." in files["html"].read_text()
     assert "30 (95%" not in files["html"].read_text()
+    noisy = run("bars", table, "--column", "ward", "--categories", "north,south", "--epsilon", "1", "--adjacency",
+                "replace-one").stdout  # fmt: skip
+    counts = [line.split("│")[2].strip() for line in noisy.splitlines() if line.startswith("│")]
+    assert [count.isdigit() for count in counts] == [True] * 3  # whole, though a public total makes them fractions
 
 
 def test_categories_are_selected_and_the_rest_may_be_missing(run: Run, table: str) -> None:

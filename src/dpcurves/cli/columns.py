@@ -509,8 +509,9 @@ class BarChartView(ResultView):
 
         chart = self.compute_reading(curve)
         head = f"{chart._missing_label}: {chart._describe_missing(self.settings.level)}\n"
+        counts = np.rint(chart.count)  # a public number of records makes them fractions
         # printed rows
-        table = self.make_table(chart, {"count": chart.count}, head=head, after={"share": chart.share}, max_rows=60)
+        table = self.make_table(chart, {"count": counts}, head=head, after={"share": chart.share}, max_rows=60)
         columns = dict(table.columns)
         if chart.is_suppressed.any():
             texts = {name: format_numbers(np.asarray(column)) for name, column in columns.items()}
