@@ -310,7 +310,9 @@ class QuestionOptions:
         }
 
     def adapt_view(self, view: Any, question: Any) -> Any:
-        """Return the view of the result, adapted to the options that select its tables and plots."""
+        """Return `view` with the fields that these options set, such as the quantile levels; unchanged unless a
+        subclass overrides this.
+        """
         return view
 
 

@@ -416,8 +416,9 @@ def _fill_slack_change(lower: Indices, upper: Indices, pressure: FloatArray, cha
 
 @compile_loop
 def _add_noise_to_steps(lower: Indices, upper: Indices, value: FloatArray, steps: FloatArray) -> None:
-    """Add the upward minus the downward changes of noises among the variables `value` to the steps that they move,
-    in place."""
+    """Add, in place, each noise's net change, `value[i] - value[noises + i]`, to step `lower[i]`, and subtract it from
+    step `upper[i]`.
+    """
     noises = len(lower)
     for i in range(noises):
         change = value[i] - value[noises + i]
