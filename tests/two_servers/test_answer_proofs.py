@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache
 from itertools import combinations
 from math import ceil, floor
 from pathlib import Path
@@ -17,7 +18,7 @@ from click.testing import CliRunner
 from federation import Federation, command
 
 import dpcurves as dp
-from dpcurves.cli.app import build
+from dpcurves.cli.app import Commands, build
 from dpcurves.conversation import Plan
 from dpcurves.curves import CdfQuestion
 from dpcurves.data import Axis
@@ -45,7 +46,7 @@ from dpcurves_parties.shares.answer_proofs import (
 from dpcurves_parties.shares.function_shares import FunctionShares, Owners, add_answer_shares
 from dpcurves_parties.shares.shared_records import CheckedTreeEncoding, SharedReports, TreeEncoding
 
-RUN, APP = CliRunner(), build()
+RUN = CliRunner()
 TASK = "ab" * 32
 KEYS = ProofKeys("07" * 32, 2)
 NOISE = Noise(Family.LAPLACE, Fraction(1))
@@ -56,6 +57,12 @@ PLACES = np.array([0, 3, 3, 7, 11, 12, 5, 0])
 GRID, FINE_GRID = dp.Grid(0, 1, cells=24), dp.Grid(0, 1, cells=100_000)
 HUNDRED = dp.PrivacyLoss.pure(100)
 X = np.random.default_rng(3).random(200)
+
+
+@cache
+def application() -> Commands:
+    """Return the commands, made once when a test first needs them: each process that runs tests imports this file."""
+    return build()
 
 
 def numbers_of(places: Any, law: ProvedValues = LAW) -> list[int]:
@@ -450,7 +457,7 @@ def test_a_server_that_lies_is_refused_by_the_analyst_whoever_was_asked(
             document = ["--task", str(pair.folder / f"{name}.json"), "--ticket", str(pair.file(task, "analyst-1"))]
             asked = ["histogram"] if is_of_cells else ["cdf", "--at", "0.125,0.5"]
             for more in ((), ("--unproved",)):
-                result = RUN.invoke(APP, ["ask", *asked, *document, *more])
+                result = RUN.invoke(application(), ["ask", *asked, *document, *more])
                 assert (result.exit_code == 0) == bool(more), result.output
             assert "doubt: the answer is not proved" in result.stdout
             assert "Proved:" not in result.stdout
@@ -464,7 +471,7 @@ def test_below_edges_that_are_not_proved_a_lie_is_read_only_between_those_next_t
     right = pair.analyst(task).ask(question).rounds[0].values[0]
     assert abs(right - (X < 0.3).sum()) < 20
     document = ["--task", str(pair.folder / "thresholds.json"), "--ticket", str(pair.file(task, "analyst-1"))]
-    result = RUN.invoke(APP, ["ask", "quantiles", "--at", "0.5", *document])
+    result = RUN.invoke(application(), ["ask", "quantiles", "--at", "0.5", *document])
     assert result.exit_code == 0, result.output
     assert "Proved: counts below 5 edges are those of these reports" in result.stdout
     lies = pair.folder / "log1.lies"

@@ -6,6 +6,7 @@ import json
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from federation import Federation, mortal, proving, values
 
 import dpcurves as dp
 from dpcurves.arguments import InvalidArgument
-from dpcurves.cli.app import build
+from dpcurves.cli.app import Commands, build
 from dpcurves.conversation import UnsupportedQuery
 from dpcurves.data import Axis
 from dpcurves.ledger import Ledger
@@ -26,7 +27,7 @@ from dpcurves_parties.shares import ProtocolError, Task
 from dpcurves_parties.shares.analyst import read_record_slots
 from dpcurves_parties.shares.function_shares import RING, Owners
 
-RUN, APP = CliRunner(), build()
+RUN = CliRunner()
 GRID = dp.Grid(0, 1, cells=24)
 WARD, LATE = dp.Categories("ward", ("a", "b", "c")), dp.Categories("late", (0, 1))
 X = np.asarray(values()["x"])
@@ -53,6 +54,12 @@ TABLES: dict[str, tuple[dp.Categories | None, tuple[Axis | dp.Categories, ...], 
     "error": (None, (), APART),
 }
 """Tables of several columns, of which `x` is the last."""
+
+
+@cache
+def application() -> Commands:
+    """Return the commands, made once when a test first needs them: each process that runs tests imports this file."""
+    return build()
 
 
 @pytest.fixture(scope="module")
@@ -156,11 +163,11 @@ def test_owners_filter_and_derive_and_the_answer_tells_the_filter(pair: Federati
     assert bars[1].privacy.units == 200
     written, document = tmp_path / "roc.json", ["--task", str(pair.folder / "filtered.json")]
     result = RUN.invoke(
-        APP, ["ask", "roc", *document, "--ticket", str(pair.file(task, "analyst-1")), "--json", str(written)]
+        application(), ["ask", "roc", *document, "--ticket", str(pair.file(task, "analyst-1")), "--json", str(written)]
     )
     assert result.exit_code == 0, result.output
     assert json.loads(written.read_text())["privacy"]["where"] == WHERE == bars[0].privacy.where
-    shown = RUN.invoke(APP, ["task", "show", *document]).stdout
+    shown = RUN.invoke(application(), ["task", "show", *document]).stdout
     assert f"of records where {WHERE}" in " ".join(shown.split())
 
 
@@ -190,7 +197,7 @@ def test_the_servers_are_asked_all_that_a_file_is_asked_along_a_grid(pair: Feder
         ("--epsilon", "10", "--adjacency", "replace-one"),
         {"classes": ("--label", "late", "--neg-label", "0", "--score", "x")},
     )
-    ask: Any = APP
+    ask: Any = application()
     ask, tried = ask.commands["ask"], set()
     for kind, task, said, more in (
         ("cdf", "cells", ("--column", "x"), ("--smooth", "2")),
@@ -211,7 +218,7 @@ def test_the_servers_are_asked_all_that_a_file_is_asked_along_a_grid(pair: Feder
         curve, theirs = (tmp_path / f"{kind}-{task}-{whom}" for whom in ("servers", "curator"))
         of_file = [kind, str(file), *said, *more, "--grid", "0:1:24", *price, "--json", str(theirs)]
         for arguments in ([*asked, "--json", str(curve), "--plot", f"{curve}.svg"], of_file):
-            result = RUN.invoke(APP, arguments)
+            result = RUN.invoke(application(), arguments)
             assert result.exit_code == 0, (arguments, result.stderr)
         found, expected = (json.loads(each.read_text()) for each in (curve, theirs))
         assert form(found) == form(expected), kind
@@ -303,7 +310,7 @@ def test_a_table_of_several_columns_answers_a_question_as_one_curator_does(
         ("ask", kind, "--task", str(pair.folder / f"{task}.json"), *ticket),
         (kind, str(file), "--epsilon", "100", "--adjacency", "replace-one"),
     ):
-        result = RUN.invoke(APP, [*at, *words, "--json", str(tmp_path / "curve.json")])
+        result = RUN.invoke(application(), [*at, *words, "--json", str(tmp_path / "curve.json")])
         assert result.exit_code == 0, result.stderr
         found.append(json.loads((tmp_path / "curve.json").read_text()))
     servers, curator = found
@@ -315,14 +322,16 @@ def test_a_table_of_several_columns_answers_a_question_as_one_curator_does(
 def test_a_table_without_missing_times_says_how_intervals_are_asked_of_it(pair: Federation) -> None:
     ticket = ("--ticket", str(pair.file(pair.tasks["looks"], "analyst-1")))
     words = ("--last", "near", "--first", "x", "--grid", "0:1:4")
-    result = RUN.invoke(APP, ["ask", "interval-censored", "--task", str(pair.folder / "looks.json"), *ticket, *words])
+    result = RUN.invoke(
+        application(), ["ask", "interval-censored", "--task", str(pair.folder / "looks.json"), *ticket, *words]
+    )
     assert result.exit_code != 0
     assert "missing-times: the task counts no record with a missing time; ask with" in result.stderr
 
 
 def test_survival_and_scores_of_each_category_are_read_from_a_table_of_three_columns(pair: Federation) -> None:
     ticket = ("--ticket", str(pair.file(pair.tasks["arms"], "analyst-1")))
-    result = RUN.invoke(APP, ["ask", "survival", "--task", str(pair.folder / "arms.json"), *ticket])
+    result = RUN.invoke(application(), ["ask", "survival", "--task", str(pair.folder / "arms.json"), *ticket])
     assert (result.exit_code, "ward" in result.stdout) == (0, True)
     people = [int((FEW["ward"] == ward).sum()) for ward in WARD.values]
     curves = pair.analyst(pair.tasks["arms"]).ask(dp.SurvivalQuestion("x", "late", FOUR, by=WARD))
@@ -333,7 +342,7 @@ def test_survival_and_scores_of_each_category_are_read_from_a_table_of_three_col
 def test_a_question_that_needs_more_than_one_table_is_refused_in_one_line(pair: Federation, kind: str) -> None:
     (task, *words), line = UNANSWERED[kind]
     ticket = ("--ticket", str(pair.file(pair.tasks[task], "analyst-1")))
-    result = RUN.invoke(APP, ["ask", kind, "--task", str(pair.folder / f"{task}.json"), *ticket, *words])
+    result = RUN.invoke(application(), ["ask", kind, "--task", str(pair.folder / f"{task}.json"), *ticket, *words])
     assert (result.exit_code != 0, result.stdout, result.stderr.count("\n")) == (True, "", 1), result.output
     assert line in result.stderr
 
@@ -343,7 +352,9 @@ def test_a_label_that_is_text_here_and_a_number_there_is_refused_by_both_names(p
     typed = UNANSWERED["delayed-entry"][0]
     words = [each.removeprefix("number:") for each in typed[1:]]
     ticket = ("--ticket", str(pair.file(pair.tasks["arms"], "analyst-1")))
-    result = RUN.invoke(APP, ["ask", "delayed-entry", "--task", str(pair.folder / "arms.json"), *ticket, *words])
+    result = RUN.invoke(
+        application(), ["ask", "delayed-entry", "--task", str(pair.folder / "arms.json"), *ticket, *words]
+    )
     assert result.exit_code != 0
     assert "the task counts another column, grid or label: " in result.stderr
     assert " by late (number:0, number:1) by x " in result.stderr.partition("; the question needs ")[0]
@@ -362,7 +373,7 @@ def test_what_a_task_does_not_count_is_refused_in_one_line(pair: Federation) -> 
         ("binned-residuals", "classes", (), "model: --model is missing"),
     ):
         ticket = ("--ticket", str(pair.file(pair.tasks[task], "analyst-1")))
-        result = RUN.invoke(APP, ["ask", kind, "--task", str(pair.folder / f"{task}.json"), *ticket, *more])
+        result = RUN.invoke(application(), ["ask", kind, "--task", str(pair.folder / f"{task}.json"), *ticket, *more])
         assert (result.exit_code != 0, result.stdout, result.stderr.count("\n")) == (True, "", 1), result.output
         assert words in result.stderr
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from click.testing import CliRunner
 from federation import CONTRIBUTION, Federation
 
 import dpcurves as dp
-from dpcurves.cli.app import build
+from dpcurves.cli.app import Commands, build
 from dpcurves.noise.randomness import Randomness
 from dpcurves_parties.serving.identity import Identity
 from dpcurves_parties.serving.task_document import Role, Ticket, hash_token
@@ -24,8 +25,14 @@ from dpcurves_parties.serving.two_servers.report_set import ID_SIZE, Batch, Earl
 from dpcurves_parties.serving.two_servers.store import Store
 from dpcurves_parties.shares import ProtocolError, Task
 
-RUN, APP = CliRunner(), build()
+RUN = CliRunner()
 X = np.random.default_rng(3).random(60)
+
+
+@cache
+def application() -> Commands:
+    """Return the commands, made once when a test first needs them: each process that runs tests imports this file."""
+    return build()
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +40,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
     """Two servers, and a task with invitations that was made at the terminal, with a copy of all its tickets."""
     made = Federation(tmp_path_factory.mktemp("enrolling"))
     files = ",".join(str(made.folder / f"a{party}" / "server.json") for party in (0, 1))
-    made_by = RUN.invoke(APP, [
+    made_by = RUN.invoke(application(), [
         "task", "create", "--name", "own", "--column", "x", "--grid", "0:1:24", "--epsilon", "100", "--invitations",
         "--reports-per-owner", "100", "--servers", files, "--owners", "3", "--out", str(made.folder / "own.json"),
         "--tickets", str(made.folder / "own-tickets"),
@@ -53,7 +60,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
 
 def contributed(pair: Federation, owner: int, table: Path, *more: str, tickets: str = "own-tickets") -> tuple[int, str]:
     document = ["--task", str(pair.folder / "own.json"), "--ticket", str(pair.folder / tickets / f"owner-{owner}")]
-    result = RUN.invoke(APP, ["contribute", str(table), *document, *more])
+    result = RUN.invoke(application(), ["contribute", str(table), *document, *more])
     return result.exit_code, result.stdout + result.stderr
 
 
@@ -142,7 +149,7 @@ def test_keys_are_rotated_and_tasks_before_go_on_with_theirs(pair: Federation, t
     before = pair.analyst(older).ask(dp.HistogramQuestion("x", grid)).evidence
     folder = pair.folder / "a0"
     old = Identity.load(folder)
-    done = RUN.invoke(APP, ["task", "rotate", str(folder)])
+    done = RUN.invoke(application(), ["task", "rotate", str(folder)])
     assert (done.exit_code, str(folder / "before-1") in done.stdout.replace("\n", "")) == (0, True), done.output
     new = Identity.load(folder)
     assert (new.public.certificate, new.public.url) == (old.public.certificate, old.public.url)
