@@ -91,6 +91,14 @@ def parse_probability(argument: str, text: str) -> float:
     return number
 
 
+def parse_row_share(argument: str, text: str) -> float:
+    """Return the number of a text. Raises `Misuse` unless it is above 0 and at most 1."""
+    number = _parse_float(text)
+    if number is None or not 0 < number <= 1:
+        raise Misuse(argument, f"must be a number above 0 and at most 1, as in 0.1, got {text!r}")
+    return number
+
+
 def parse_numbers(argument: str, text: str) -> tuple[float, ...]:
     """Return the finite doubles of a text with commas between them. Raises `Misuse` for other texts."""
     parsed = [_parse_float(item) for item in text.split(",")]

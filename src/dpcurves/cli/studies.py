@@ -97,7 +97,7 @@ class ForecastOptions:
 
     def parse_row_share(self) -> float | None:
         """Return the share of rows that pass the filter; None if it was not typed. Raises `Misuse` for other texts."""
-        return None if self.share_of_rows is None else options.parse_probability("share_of_rows", self.share_of_rows)
+        return None if self.share_of_rows is None else options.parse_row_share("share_of_rows", self.share_of_rows)
 
     def require_writable(self, units: options.UnitCountOptions) -> None:
         """Refuse a plot file that cannot be written, and a plot without a number of records."""
