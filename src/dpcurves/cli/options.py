@@ -565,6 +565,25 @@ class PayingAccountOptions:
     )
 
 
+@dataclass(frozen=True)
+class StoredViewOptions:
+    """Options for a view of a ledger's account, which nothing is charged to."""
+
+    view: str | None = optional(
+        "NAME", "View of the account in --ledger: only its rows, with its derived columns. Nothing is charged."
+    )
+    ledger: str | None = optional("URL", "Ledger that stores the view, as in sqlite:///budget.db.")
+    dataset: str | None = optional("NAME", ACCOUNT)
+
+    def require_view(self) -> None:
+        """Refuse a view without a ledger, and a ledger or account without a view: a plan uses it for nothing else."""
+        if self.view is not None and self.ledger is None:
+            raise Misuse("view", "name the ledger that stores the view with --ledger URL")
+        for name, value in (("ledger", self.ledger), ("dataset", self.dataset)):
+            if value is not None and self.view is None:
+                raise Misuse(name, f"a plan charges no ledger; leave --{name} out, or name a view with --view NAME")
+
+
 POSTGRES = ("postgresql://", "postgres://")
 SPARK = "sc://"
 ENGINES = (*POSTGRES, SPARK)

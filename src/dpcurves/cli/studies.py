@@ -16,6 +16,7 @@ from .ask_file import (
     UNRECORDED_NOTE,
     UNTYPED_CSV_NOTE,
     Terms,
+    apply_stored_view,
     is_untyped,
     open_session,
     print_plan_notes,
@@ -158,10 +159,13 @@ class DryRunTerms:
     guarantee: options.GuaranteeOptions
     units: options.UnitCountOptions
     forecast_options: ForecastOptions
+    stored_view: options.StoredViewOptions
 
     def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
         """Print the privacy loss and the expected errors of the question's result."""
         loss = self.loss_options.loss()
+        self.stored_view.require_view()
+        question = apply_stored_view(question, self.stored_view)
         options.require_matching_delta(question, loss)
         self.forecast_options.require_writable(self.units)
         errors = self.forecast_options.compute(question, loss, self.guarantee, self.units)
