@@ -237,6 +237,9 @@ def test_a_plan_with_a_filter_relates_errors_to_the_typed_share_of_rows(run: Run
     )
     assert abs(float(part) / float(whole) - 10) < 0.5
     refused = run(*asked, "--share-of-rows", "2")
-    assert refused.stderr.startswith("dpcurves: share-of-rows: a number between 0 and 1 is needed")
+    assert refused.stderr.startswith(
+        "dpcurves: share-of-rows: must be a number above 0 and at most 1, as in 0.1, got '2'"
+    )
+    assert "for 100,000 of 100,000 records" in " ".join(run(*asked, "--share-of-rows", "1").stdout.split())
     refused = run(*asked, "--forecast", "1000")
     assert "share-of-rows: the question has a filter: give the share" in refused.stderr

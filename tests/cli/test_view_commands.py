@@ -33,6 +33,17 @@ def test_a_view_of_an_account_is_named_by_questions_studies_and_statements(
     assert asked.exit_code == 0, asked.output
     purpose = "count of delay / 60, where delay > 0 AND carrier <> 'Ada Lovelace'"
     assert purpose in " ".join(asked.stdout.split())
+    plan = ("plan", "count", "--column", "hours late", "--epsilon", "0.1", "--adjacency", "add-remove")
+    spent = run("ledger", "show", ledger).stdout
+    planned = run(*plan, "--ledger", ledger, "--view", "late")
+    assert purpose in " ".join(planned.stdout.split()), planned.output
+    assert run("ledger", "show", ledger).stdout == spent
+    for options, rule in (
+        (("--view", "late"), "view: name the ledger that stores the view with --ledger URL"),
+        (("--ledger", ledger), "ledger: a plan charges no ledger; leave --ledger out, or name a view with --view NAME"),
+        (("--ledger", ledger, "--view", "lat"), "view: 'lat' is not the name of a view; views: some, late"),
+    ):
+        assert run(*plan, *options).stderr.startswith(f"dpcurves: {rule}")
     statement = 'SELECT dp_count("hours late") FROM late'
     paid = ("--ledger", ledger, "--epsilon", "0.1", "--adjacency", "replace-one")
     (tmp_path / "study.toml").write_text(STUDY)

@@ -257,7 +257,9 @@ class Terms:
         )
 
 
-def apply_stored_view(question: Question[Any], payer: options.PayingAccountOptions) -> Question[Any]:
+def apply_stored_view(
+    question: Question[Any], payer: options.PayingAccountOptions | options.StoredViewOptions
+) -> Question[Any]:
     """Return the question on the account's view that --view names; the question itself without it. Raises `Misuse` if
     no ledger is named, and `InvalidArgument` if the account has no such view.
     """
@@ -269,8 +271,8 @@ def apply_stored_view(question: Question[Any], payer: options.PayingAccountOptio
     return applied
 
 
-def read_stored_views(payer: options.PayingAccountOptions) -> dict[str, CurveView]:
-    """Return the views of the account that pays, by name. Raises `Misuse` if no ledger is named."""
+def read_stored_views(payer: options.PayingAccountOptions | options.StoredViewOptions) -> dict[str, CurveView]:
+    """Return the views of the account, by name. Raises `Misuse` if no ledger is named."""
     from ..curves.view import parse_view_definitions
 
     if payer.ledger is None:

@@ -91,6 +91,14 @@ def parse_probability(argument: str, text: str) -> float:
     return number
 
 
+def parse_row_share(argument: str, text: str) -> float:
+    """Return the number of a text. Raises `Misuse` unless it is above 0 and at most 1."""
+    number = _parse_float(text)
+    if number is None or not 0 < number <= 1:
+        raise Misuse(argument, f"must be a number above 0 and at most 1, as in 0.1, got {text!r}")
+    return number
+
+
 def parse_numbers(argument: str, text: str) -> tuple[float, ...]:
     """Return the finite doubles of a text with commas between them. Raises `Misuse` for other texts."""
     parsed = [_parse_float(item) for item in text.split(",")]
@@ -557,6 +565,25 @@ class PayingAccountOptions:
     view: str | None = optional(
         "NAME", "View of the account: only its rows, with its derived columns. See dpcurves ledger view add."
     )
+
+
+@dataclass(frozen=True)
+class StoredViewOptions:
+    """Options for a view of a ledger's account, which nothing is charged to."""
+
+    view: str | None = optional(
+        "NAME", "View of the account in --ledger: only its rows, with its derived columns. Nothing is charged."
+    )
+    ledger: str | None = optional("URL", "Ledger that stores the view, as in sqlite:///budget.db.")
+    dataset: str | None = optional("NAME", ACCOUNT)
+
+    def require_view(self) -> None:
+        """Refuse a view without a ledger, and a ledger or account without a view: a plan uses it for nothing else."""
+        if self.view is not None and self.ledger is None:
+            raise Misuse("view", "name the ledger that stores the view with --ledger URL")
+        for name, value in (("ledger", self.ledger), ("dataset", self.dataset)):
+            if value is not None and self.view is None:
+                raise Misuse(name, f"a plan charges no ledger; leave --{name} out, or name a view with --view NAME")
 
 
 POSTGRES = ("postgresql://", "postgres://")

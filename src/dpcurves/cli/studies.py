@@ -16,6 +16,7 @@ from .ask_file import (
     UNRECORDED_NOTE,
     UNTYPED_CSV_NOTE,
     Terms,
+    apply_stored_view,
     is_untyped,
     open_session,
     print_plan_notes,
@@ -97,7 +98,7 @@ class ForecastOptions:
 
     def parse_row_share(self) -> float | None:
         """Return the share of rows that pass the filter; None if it was not typed. Raises `Misuse` for other texts."""
-        return None if self.share_of_rows is None else options.parse_probability("share_of_rows", self.share_of_rows)
+        return None if self.share_of_rows is None else options.parse_row_share("share_of_rows", self.share_of_rows)
 
     def require_writable(self, units: options.UnitCountOptions) -> None:
         """Refuse a plot file that cannot be written, and a plot without a number of records."""
@@ -158,10 +159,13 @@ class DryRunTerms:
     guarantee: options.GuaranteeOptions
     units: options.UnitCountOptions
     forecast_options: ForecastOptions
+    stored_view: options.StoredViewOptions
 
     def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
         """Print the privacy loss and the expected errors of the question's result."""
         loss = self.loss_options.loss()
+        self.stored_view.require_view()
+        question = apply_stored_view(question, self.stored_view)
         options.require_matching_delta(question, loss)
         self.forecast_options.require_writable(self.units)
         errors = self.forecast_options.compute(question, loss, self.guarantee, self.units)
