@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dpcurves.data import Grid, Outside
+from dpcurves.data.grid import split_at_zero
 from dpcurves.records.engines.duckdb import category_slot_sql, double_literal, grid_slot_sql, slot_type
 from dpcurves.records.engines.engine import find_formula
 from dpcurves.records.value_names import parse_number
@@ -63,6 +64,18 @@ def test_most_linear_grids_have_a_formula(grid: Grid, corrected: bool) -> None:
     formula = find_formula(grid)
     assert formula is not None
     assert formula.needs_correction is corrected
+
+
+def test_grids_that_separate_zero_are_counted_in_sql() -> None:
+    """Zero at the lower end, at an edge, inside of a cell, at the upper end; cells that need a correction."""
+    grids = [
+        Grid(0, 200, cells=1024), Grid(-100, 1300, cells=4096), Grid(-0.1, 0.7, cells=700), Grid(-1, 1, cells=500),
+        Grid(-7, 0, cells=600), Grid(-1e-300, 3e-300, cells=501),
+    ]  # fmt: skip
+    for grid in map(split_at_zero, grids):
+        assert grid_slot_sql(grid, "x", "USMALLINT") is not None
+        tried = np.concatenate([edge_values(grid.edges), [np.nan, np.inf, -np.inf, -0.0, 1e308]])
+        assert slots_of(grid, tried) == grid.cell_of(tried).tolist()
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,13 @@ def grid_slot_sql(grid: Grid, value: str, slot: str) -> str | None:
 
     No cast can fail, because values outside the grid reach none. None: the grid has no formula, so NumPy finds cells.
     """
+    even_grid, further_edges = engines.find_even_grid(grid)
+    if further_edges:
+        even_slot = grid_slot_sql(even_grid, value, slot)
+        steps = (
+            f"CASE WHEN {value} >= {double_literal(edge)} THEN 1::{slot} ELSE 0::{slot} END" for edge in further_edges
+        )
+        return even_slot and " + ".join([f"({even_slot})", *steps])
     formula = engines.find_formula(grid)
     if formula is None:
         return None

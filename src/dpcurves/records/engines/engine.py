@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields
 from importlib.metadata import entry_points
 from math import isfinite, prod
@@ -23,6 +24,7 @@ from ...data import (
     Grid,
     ListedCategories,
     OpenEndedAxis,
+    Outside,
     SelectedCategories,
     Spacing,
     TypedAxis,
@@ -354,6 +356,37 @@ def find_formula(grid: Grid) -> Formula | None:
         return None
     edges, cells = grid.edges[:-1], np.arange(grid.cells - 1)
     return fit_formula(grid, edges[:-1], np.nextafter(edges[1:], -np.inf), cells)
+
+
+def find_even_grid(grid: Grid, narrowest: float = 1e-9) -> tuple[Grid, tuple[float, ...]]:
+    """Return a linear grid, and the edges besides its inner ones that are inner edges of `grid`; the grid itself and no
+    edge if it has no such form.
+
+    A clipped value's slot is the number of inner edges at or below it, so it is the slot in the linear grid plus the
+    number of further edges at or below the value. Grids that count zero in a cell of its own have this form.
+
+    Args:
+        grid: The public grid.
+        narrowest: Widths of cells relative to their median. Edges of narrower cells are no edges of the linear grid,
+            unless they are zero.
+
+    >>> find_even_grid(Grid.from_edges([-5e-324, 0.0, 5e-324, 2.0, 4.0, 6.0]))
+    (Grid(0.0, 6.0, cells=3), (0.0, 5e-324))
+    """
+    if grid.spacing is not Spacing.EXPLICIT or grid.outside is not Outside.CLIPPED or grid.values is not None:
+        return grid, ()
+    edges = grid.edges
+    with np.errstate(over="ignore"):
+        widths = np.diff(edges)
+    is_narrow = widths < narrowest * np.median(widths)
+    is_extra = np.append(is_narrow, False) | np.append(False, is_narrow)
+    for candidates in (edges[~is_extra | (edges == 0)], edges[~is_extra]):
+        if is_extra.any() and len(candidates) > 2:
+            with suppress(InvalidArgument):  # of bounds that are too far apart
+                even_grid = Grid(candidates[0].item(), candidates[-1].item(), cells=len(candidates) - 1)
+                if np.array_equal(even_grid.edges, candidates):
+                    return even_grid, tuple(np.setdiff1d(edges[1:-1], candidates[1:-1]).tolist())
+    return grid, ()
 
 
 def fit_formula(grid: Grid, first: FloatArray, last: FloatArray, cells: NDArray[np.int64]) -> Formula | None:
