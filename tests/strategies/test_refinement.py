@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise, product
+from unittest.mock import patch
 
 import numpy as np
 from hypothesis import given
@@ -19,6 +20,7 @@ from dpcurves.estimation.binary_tree import DyadicLayout, Measurements, merge_me
 from dpcurves.estimation.empirical_bayes import TreeEstimate, estimate_tree
 from dpcurves.laws import Family, IntervalSums, Noise, Tier
 from dpcurves.queries import PartitionQuery
+from dpcurves.strategies import prefixes
 from dpcurves.strategies.prefixes import (
     FAMILY_TUNING,
     TUNING,
@@ -26,6 +28,7 @@ from dpcurves.strategies.prefixes import (
     choose_budget_fractions,
     choose_first_thirds,
     divide_outstanding_intervals,
+    expect_widths,
     find_atom_tilings,
     first_tilings,
     has_atoms,
@@ -255,6 +258,36 @@ def test_the_last_round_divides_even_records_into_wider_intervals() -> None:
         len(refine_last_tilings(replace(known(cells, 0.0), even_probability=even), alone)[-1]) for even in (0.4, 0.6)
     ]
     assert sizes == [32, 16]
+
+
+def test_the_expected_error_is_exact_for_even_intervals() -> None:
+    """The errors of prefixes between noisy counts of even intervals with a public sum are a discrete Brownian bridge,
+    and lines between its steps; records that lie uniformly within an interval of m have a mean variance of m / 6."""
+    layout, edge = DyadicLayout.from_cells(64), np.arange(65)
+    bridge = 20.0 * (np.minimum.outer(edge, edge) - np.outer(edge, edge) / 64)
+    between = (bridge[:-1, :-1] + bridge[1:, :-1] + bridge[1:, 1:]).diagonal() / 3
+    uncertain = replace(known([25.0] * 64, 0.0), variance=np.where(layout.width > 1, 1e15, 0.0))
+    fine = expect_widths(uncertain, [np.arange(64, 128)], 20.0)
+    assert np.isclose(fine.error**2, between.mean())
+    uniform = replace(uncertain, variance=np.where(layout.width > 1, uncertain.counts / 4, 0.0))
+    whole = expect_widths(uniform, [np.array([1])], 20.0)
+    assert np.isclose(whole.error**2, (1600 - 25) / 6)
+    assert np.isclose(whole.band, 1600)
+
+
+def test_smooth_records_get_fewer_intervals_in_the_last_round_and_clear_ones_all() -> None:
+    """3,000 records at epsilon 1: narrow intervals would narrow the band by little, and add much noise."""
+    noise, layout = Noise(Family.LAPLACE, Fraction(8, 3)), DyadicLayout.from_cells(1024)
+    smooth, narrow = known([3000 / 1024] * 1024, 0.0), replace(TUNING, coarse_factors=(1.0,))
+    smooth = replace(smooth, variance=np.where(layout.width > 1, smooth.counts / 4, 0.0))  # binomial
+    widths = {}
+    for name, tuning in (("narrow", narrow), ("chosen", TUNING)):
+        with patch.object(prefixes, "TUNING", tuning):
+            tilings = refine_last_tilings(smooth, noise)
+        nodes = [layout.find_nodes(np.append(np.asarray(starts), 1024)) for starts in tilings]
+        widths[name] = expect_widths(smooth, nodes, Noise(Family.LAPLACE, len(nodes) * noise.parameter).variance)
+    assert widths["chosen"].error < 0.9 * widths["narrow"].error
+    assert widths["chosen"].band <= TUNING.band_growth * widths["narrow"].band
 
 
 @given(sampled_from(Family))
