@@ -92,6 +92,16 @@ class LedgerAudit:
             if stored.get(key) != answer:
                 raise Violation(f"the acknowledged answer {key} is missing or was changed")
 
+    def forget_later(self) -> None:
+        """Forget what the ledger's file lacks, after an older copy was put back on purpose, and all shown values."""
+        grants = {request for (request,) in self._read("SELECT request FROM dpcurves_grants")}
+        answers = {(request, turn, part) for request, turn, part in self._read(
+            'SELECT g.request, a.turn, a.part FROM dpcurves_answers a JOIN dpcurves_grants g ON a."grant" = g.entry'
+        )}  # fmt: skip
+        self.charges = {request: amount for request, amount in self.charges.items() if request in grants}
+        self.answers = {key: answer for key, answer in self.answers.items() if key in answers}
+        self.shown.clear()
+
     def acknowledge_charge(self, request: str, amount: int) -> None:
         """Record that a process was told that a request is paid. Raises `Violation` if it is not in the ledger."""
         rows = self._read("SELECT amount FROM dpcurves_grants WHERE request = ?", request)

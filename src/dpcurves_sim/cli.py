@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
@@ -17,7 +18,7 @@ from dpcurves.arguments import ArgumentError, InvalidArgument
 from dpcurves.cli.status import ExitStatus
 from dpcurves.cli.terminal import UnreadOutput, print_to_stdout
 
-from .line_coverage import measure_lines
+from .line_coverage import NOT_SIMULATED, measure_lines
 from .runner import MODULES, Outcome, minimise, run_schedule
 from .world import ProcessEvent, Schedule
 
@@ -83,11 +84,17 @@ def simulate(
 
 
 def print_lines(scenario: str, run: Callable[[], object]) -> None:
-    """Run schedules of a scenario, and print the executed part of each of its protocol modules, and of all."""
-    counts = measure_lines(scenario, run)
-    counts["together"] = (sum(hit for hit, _ in counts.values()), sum(total for _, total in counts.values()))
-    for module, (hit, total) in counts.items():
-        print_to_stdout(f"  {hit / total:4.0%} of {total:4d} lines in functions of {module}")
+    """Run schedules of a scenario, and print the executed part of each of its protocol modules, what was not executed,
+    and what does not count, with the reasons."""
+    modules = measure_lines(scenario, run)
+    for module, coverage in modules.items():
+        print_to_stdout(f"  {coverage.executed / coverage.lines:4.0%} of {coverage.lines:4d} lines of {module}")
+        missed = ", ".join(f"{function} {lines}" for function, lines in Counter(coverage.missed).most_common(6))
+        print_to_stdout(f"       not executed: {missed or 'none'}")
+    executed = sum(coverage.executed for coverage in modules.values())
+    print_to_stdout(f"  {executed / sum(coverage.lines for coverage in modules.values()):4.0%} together; not counted:")
+    for reason, functions in NOT_SIMULATED.items():
+        print_to_stdout(f"       {reason} ({', '.join(function.rstrip('.') for function in functions)})")
 
 
 def parse_events(option: str, text: str) -> frozenset[ProcessEvent]:

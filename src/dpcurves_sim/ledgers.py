@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -31,7 +32,7 @@ from .world import KILL, POWER, Schedule, Violation, World, replace_attributes
 
 Result = TypeVar("Result")
 
-MACHINE = "curator"
+MACHINE, AUDITOR = "curator", "auditor"
 PRICE = PrivacyLoss.pure("0.3")
 """Loss of a request. Three fit the cap; the fourth must be refused."""
 CAP = PrivacyLoss.pure(1)
@@ -44,17 +45,41 @@ QUESTION = HistogramQuestion("x", dp.Grid(0, 4, cells=4))
 SURVEY, PROJECT = "survey", "delays"
 """A second account, and the project whose allowances divide it."""
 BINDING = "0" * 64
+TAMPERINGS = (
+    "UPDATE dpcurves_accounts SET spent = 0",
+    "UPDATE dpcurves_accounts SET cap = cap + 1",
+    "UPDATE dpcurves_grants SET amount = amount + 1",
+    "UPDATE dpcurves_grants SET entry = entry + 1000",
+    "UPDATE dpcurves_grants SET previous = mac",
+    "DELETE FROM dpcurves_grants WHERE entry = (SELECT max(entry) FROM dpcurves_grants)",
+    "DELETE FROM dpcurves_accounts",
+    "UPDATE dpcurves_answers SET answer = 'x'",
+    "UPDATE dpcurves_book SET entries = entries + 1",
+    "UPDATE dpcurves_book SET head = seal",
+    "UPDATE dpcurves_book SET key = name",
+    "UPDATE dpcurves_book SET version = 2",
+    "DELETE FROM dpcurves_book",
+)
+"""What somebody without the key does to a copy of the ledger."""
 TRANSIENT = frozenset({"ledger", "key"})
 """Arguments of refusals after which a person waits, has the disk repaired, and starts the command again."""
 
 
 @lru_cache
-def make_empty_ledger() -> tuple[tuple[str, bytes], ...]:
-    """Return names and contents of the files of a new ledger, made once for all schedules."""
-    with simulate_disk(World(Schedule("ledger", 0))) as disk:
+def make_empty_ledger(number: int) -> tuple[tuple[str, bytes], ...]:
+    """Return ends of names and contents of the files of a new ledger, made once for all schedules. Ledgers of other
+    numbers have other names, as random names do."""
+    with simulate_disk(World(Schedule("ledger", number))) as disk:
         folder = disk.make_folder(MACHINE)
         Ledger.open(f"sqlite:///{folder / 'budget.db'}")
-        return tuple((path.name, path.read_bytes()) for path in sorted(folder.iterdir()))
+        return tuple((path.name.removeprefix("budget.db"), path.read_bytes()) for path in sorted(folder.iterdir()))
+
+
+def put_empty_ledger(disk: SimulatedDisk, path: Path, number: int = 0) -> None:
+    """Put the new ledger of a number and its key on a disk, flushed: making one takes long."""
+    for ending, content in make_empty_ledger(number):
+        path.with_name(path.name + ending).write_bytes(content)
+    disk.flush_all(path.parent)
 
 
 @lru_cache
@@ -69,7 +94,7 @@ class LedgerScenario:
     Casts differ in size (Groce et al. 2012, "Swarm testing"): most bugs need few processes, and small casts run sooner.
     """
 
-    INDEPENDENT = ("analyst", "follower", "session", "steward", "operator")
+    INDEPENDENT = ("analyst", "follower", "session", "steward", "auditor", "operator")
 
     def __init__(self, world: World, disk: SimulatedDisk) -> None:
         self._world, self._disk = world, disk
@@ -81,6 +106,7 @@ class LedgerScenario:
         self._has_stream = world.draw("stream") < 0.5
         self._is_created_under_faults = world.draw("creation") < 0.3
         world.patience = 60.0  # seconds: nobody waits for longer than 10 s for a ledger
+        self._may_restore = not self._has_stream and world.draw("restore") < 0.3
         self._keeps_open = world.draw("pool") < 0.4
         self._requests = REQUESTS if world.draw("requests") < 0.4 else REQUESTS[:2]
         self._stack = ExitStack()
@@ -89,9 +115,7 @@ class LedgerScenario:
         """Start analysts, and at random followers of a stream, a session, a steward and an operator."""
         world = self._world
         if not self._is_created_under_faults:
-            for name, content in make_empty_ledger():
-                (self._folder / name).write_bytes(content)
-            self._disk.flush_all(self._folder)
+            put_empty_ledger(self._disk, self._path)
         self._stack.enter_context(replace_attributes((records, "open_records", lambda *_, **__: open_table())))
         for number in (1, 2) if world.draw("analysts") < 0.7 else (1,):
             world.start(f"analyst-{number}", MACHINE, partial(self._run_analyst, number))
@@ -102,6 +126,8 @@ class LedgerScenario:
             world.start("session", MACHINE, self._run_session)
         if world.draw("steward") < 0.08:
             world.start("steward", MACHINE, self._run_steward)
+        if world.draw("auditor") < 0.08:
+            world.start("auditor", MACHINE, self._run_auditor)
         if world.draw("operator") < 0.15:
             world.start("operator", "office", self._put_copy_back)
 
@@ -215,6 +241,54 @@ class LedgerScenario:
             raise Violation("a grant was given before it was committed")
         self._world.step("showed a note", KILL, POWER)
 
+    def _run_auditor(self) -> None:
+        """Read the ledger, record a view and an event, ask what must be refused, and look at a copy that was changed
+        without the key."""
+        world, folder = self._world, self._disk.make_folder(AUDITOR)
+        ledger = self._open()
+        account = Account("deltas", Neighbours.ADD_REMOVE, EACH_RECORD, PrivacyLoss.pure(1, delta="1e-6"))
+        self._retry(lambda: ledger.create(account))
+        charge = partial(ledger.charge, "deltas", purpose="a list", binding=BINDING, units=None)
+        paid = PrivacyLoss.pure("0.3", delta="6e-7")
+        self._retry(lambda: charge(paid, request="list"))
+        self._audit.acknowledge_charge("list", 300_000_000)
+        self._refuse("delta", lambda: charge(paid, request="another list"))
+        self._refuse("request", lambda: charge(PRICE, request="list"))
+        self._refuse("units", lambda: charge(PRICE, request="third list", units=3))
+        self._refuse("key", lambda: Ledger.open(self._url, bytes(32)))
+        if self._retry(lambda: ledger.delta_spent("deltas")) != paid.delta:
+            raise Violation("the spent delta is not that of the charges")
+        self._retry(lambda: ledger.change_view("deltas", lambda stored: ("late", "delay > 0")))
+        self._retry(lambda: ledger.record_event(Event("auditor", "looked", "ledger", ""), lambda connection: None))
+        if self._retry(lambda: ledger.view_definitions("deltas")) != {"late": "delay > 0"}:
+            raise Violation("a view was defined, and is not stored")
+        world.step("looks at a copy", KILL, POWER)
+        copy = folder / "budget.db"
+        self._disk.put_back(copy, self._disk.take_copy(self._path))
+        copy.with_name("budget.db.key").write_bytes(self._path.with_name("budget.db.key").read_bytes())
+        ledger = Ledger.open_existing(f"sqlite:///{copy}")
+        ledger.verify()
+        tampering = world.choose("tampering", TAMPERINGS)
+        with closing(sqlite3.connect(copy)) as connection:
+            changed = connection.execute(tampering).rowcount
+            connection.commit()
+        if changed:
+            self._refuse("ledger", lambda: Ledger.open_existing(f"sqlite:///{copy}").verify(), "key")
+
+    def _refuse(self, argument: str, work: Callable[[], object], *others: str) -> None:
+        """See that a call is refused for an argument. Raises `Violation` if it is not, or for another one."""
+        while True:
+            try:
+                work()
+            except ArgumentError as error:
+                if error.argument in (argument, *others):
+                    return
+                if error.argument not in TRANSIENT:
+                    raise
+                self._world.sleep(0.5)  # seconds until somebody tries again
+            else:
+                raise Violation(f"nobody refused what is wrong with {argument}")
+
     def _run_session(self) -> None:
         """Ask a histogram twice, in a session each."""
         for start in (1, 2):
@@ -283,9 +357,16 @@ class LedgerScenario:
         if disk.commits != commits:
             raise Violation("an older copy of the ledger was written to")
         world.stop_machine(MACHINE)
-        disk.put_back(self._path, present)
+        if self._may_restore:
+            ledger = Ledger.open(self._url)
+            ledger.accept_restored()
+            ledger.verify()
+            self._audit.forget_later()
+            world.note("accepts the older copy")
+        else:
+            disk.put_back(self._path, present)
+            world.note("puts the latest copy back")
         self._audit.is_stale = False
-        world.note("puts the latest copy back")
 
     def _read_head(self) -> int:
         """Return the number of entries of the stored head; 0 if none is stored."""

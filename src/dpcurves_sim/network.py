@@ -1,13 +1,21 @@
-"""A simulated network: requests to servers that are lost, late, repeated, cut off or partitioned."""
+"""A simulated network: requests to HTTP applications that are lost, late, slow, repeated, cut off or partitioned.
+
+Clients are the product's `Channel` without its socket, and servers the product's applications on a simulated event
+loop: between them lie messages of ASGI, as an HTTP server passes them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
 from itertools import count
+from typing import Any, NamedTuple
 
-from dpcurves.arguments import ArgumentError, ProtocolError, ServiceUnavailable
+from dpcurves_parties.serving.channel import ANSWER_SECONDS, Channel
+from dpcurves_parties.serving.server import PEER
 
-from .world import KILL, POWER, Killed, Process, Violation, World
+from .event_loop import SimulatedLoop
+from .world import KILL, POWER, Process, SimulatedLock, Violation, World
 
 LOST = "request lost"
 """Fault: the request does not arrive, and the client waits until its timeout."""
@@ -15,6 +23,8 @@ RESET = "connection reset"
 """Fault: the request does not arrive, and the client sees it at once."""
 LATE = "request delayed"
 """Fault: the request arrives much later, perhaps after the client has given up."""
+SLOW = "body slow"
+"""Fault: the head of the request arrives at once, and the rest of its body much later."""
 REPEATED = "request repeated"
 """Fault: the request arrives twice."""
 NO_ANSWER = "answer lost"
@@ -22,19 +32,77 @@ NO_ANSWER = "answer lost"
 PARTITION = "partition"
 """Fault: the client's machine and the server's do not reach each other for a while."""
 
+App = Callable[[Any, Any, Any], Awaitable[None]]
+"""An application of ASGI."""
+
+
+class Request(NamedTuple):
+    """A request as it is sent.
+
+    Attributes:
+        method: GET or POST.
+        path: The path.
+        body: The body.
+        headers: The headers by name.
+        certificate: The certificate of the client in DER; empty for a client without one.
+    """
+
+    method: str
+    path: str
+    body: bytes
+    headers: Mapping[str, str]
+    certificate: bytes = b""
+
+    @property
+    def label(self) -> str:
+        """What is asked, for the trace: the path below the task, without hashes."""
+        return "/".join("round" if len(part) >= 43 else part for part in self.path.split("/")[3:]) or "status"
+
+    def to_scope(self) -> dict[str, Any]:
+        """Return the request's head as an HTTP server passes it to an application."""
+        return {
+            "type": "http", "asgi": {"version": "3.0", "spec_version": "2.3"}, "http_version": "1.1",
+            "method": self.method, "scheme": "https", "path": self.path, "raw_path": self.path.encode(),
+            "root_path": "", "query_string": b"", "client": ("192.0.2.1", 1), "server": ("192.0.2.2", 443),
+            "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in self.headers.items()],
+            PEER: self.certificate or None,
+        }  # fmt: skip
+
+
+async def call_app(app: App, request: Request, pause: float) -> tuple[int, bytes]:
+    """Return status and body of an application's response to a request, whose second half comes after a pause."""
+    half = len(request.body) // 2 if pause else len(request.body)
+    chunks, status, body = [request.body[:half], *([request.body[half:]] if pause else [])], 0, b""
+
+    async def receive() -> dict[str, Any]:
+        """Return the next part of the body; afterwards, that the client is gone."""
+        if not chunks:
+            return {"type": "http.disconnect"}
+        if len(chunks) == 1 and pause:
+            await asyncio.sleep(pause)
+        return {"type": "http.request", "body": chunks.pop(0), "more_body": bool(chunks)}
+
+    async def send(message: Mapping[str, Any]) -> None:
+        """Keep the status and the parts of the body of the response."""
+        nonlocal status, body
+        status = message.get("status", status)
+        body += message.get("body", b"")
+
+    await app(request.to_scope(), receive, send)
+    return status, body
+
 
 class _Answer:
     """What came back for one request."""
 
     def __init__(self) -> None:
-        self.body: bytes | None = None
-        self.error: ArgumentError | None = None
+        self.response: tuple[int, bytes] | None = None
         self.is_lost = False
 
     @property
     def is_there(self) -> bool:
         """True once the request was answered, or its server died."""
-        return self.body is not None or self.error is not None or self.is_lost
+        return self.response is not None or self.is_lost
 
 
 class SimulatedNetwork:
@@ -45,62 +113,68 @@ class SimulatedNetwork:
     """
 
     longest_delay = 30.0
-    """Seconds by which a request is delayed at most."""
+    """Seconds by which a request, or the end of its body, is delayed at most."""
     longest_partition = 20.0
     """Seconds of a partition at most."""
+    most_threads = 200
+    """Requests that a server works on at a time at most: more is a queue without a bound."""
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self.faults: tuple[str, ...] = (KILL, POWER, LOST, RESET, LATE, SLOW, REPEATED, PARTITION)
         self._servers: dict[str, Process] = {}
+        self._apps: dict[str, tuple[App, SimulatedLoop]] = {}
         self._partitions: dict[frozenset[str], float] = {}
         self._numbers = count(1)
-        self.most_waiting = 0
         self._waiting = 0
 
     def serve(self, process: Process) -> None:
-        """Let a process receive requests while it lives."""
+        """Let a process receive requests while it lives and has an application."""
         self._servers[process.name] = process
 
-    def request(self, server: str, label: str, handle: Callable[[], bytes], patience: float) -> bytes:
-        """Send a request to a server, and return the body of its answer.
+    def open_app(self, server: str, app: App | None) -> None:
+        """Let an application answer the requests to a server; None while the server starts."""
+        if app is None:
+            self._apps.pop(server, None)
+        else:
+            self._apps[server] = app, SimulatedLoop(self._world)  # type: ignore[abstract]
+
+    def exchange(self, server: str, request: Request, patience: float) -> tuple[int, bytes]:
+        """Send a request to a server; return status and body of the response.
 
         Arguments:
             server: The name of the server's process.
-            label: What is asked, for the trace.
-            handle: Answers the request, in the server's process.
+            request: The request.
             patience: Seconds until the client gives up.
 
         Raises:
-            ProtocolError: The server refused, or no answer arrived.
+            OSError: No response arrived.
         """
-        world, process = self._world, self._servers[server]
-        fault = world.step(f"send {label}", KILL, POWER, LOST, RESET, LATE, REPEATED, PARTITION)
+        world, process, label = self._world, self._servers[server], request.label
+        fault = world.step(f"send {label}", *self.faults)
         pair = frozenset((world.current.machine, process.machine))
         if fault == PARTITION:
             self._partitions[pair] = world.now + world.draw("partition") * self.longest_partition
         if fault == LOST or self._partitions.get(pair, 0.0) > world.now:
             world.sleep(min(patience, 10.0))
-            raise _make_unreachable("gave no answer", 504)
+            raise TimeoutError
         if fault == RESET:
-            raise _make_unreachable("was lost", 503)
-        delay = world.draw("delay of a request") * self.longest_delay if fault == LATE else 0.0
-        answer = self._deliver(process, label, handle, delay)
+            raise ConnectionResetError
+        delay = world.draw("delay of a request") * self.longest_delay if fault in (LATE, SLOW) else 0.0
+        start, pause = (0.0, delay) if fault == SLOW else (delay, 0.0)
+        answer = self._deliver(process, request, start, pause)
         if fault == REPEATED:
-            self._deliver(process, label, handle, world.draw("delay of a copy") * self.longest_delay)
+            self._deliver(process, request, world.draw("delay of a copy") * self.longest_delay, 0.0)
         deadline = world.now + patience
         while not answer.is_there and world.now < deadline:
             world.poll(0.05, deadline)  # seconds between two looks for an answer
         if world.step(f"hear {label}", KILL, POWER, NO_ANSWER) == NO_ANSWER or answer.is_lost:
-            raise _make_unreachable("was lost", 503)
-        if answer.error is not None:
-            raise ProtocolError(
-                answer.error.argument, answer.error.rule, getattr(answer.error, "status", 400)
-            ) from None
-        if answer.body is None:
-            raise _make_unreachable("gave no answer", 504)
-        return answer.body
+            raise ConnectionResetError
+        if answer.response is None:
+            raise TimeoutError
+        return answer.response
 
-    def _deliver(self, process: Process, label: str, handle: Callable[[], bytes], delay: float) -> _Answer:
+    def _deliver(self, process: Process, request: Request, delay: float, pause: float) -> _Answer:
         """Let a thread of a server answer a request after some seconds; return the coming answer."""
         world, answer, starts = self._world, _Answer(), process.starts
 
@@ -108,13 +182,13 @@ class SimulatedNetwork:
             """Answer in the server's process, if that still runs."""
             try:
                 world.sleep(delay)
-                if process.is_dead or process.starts != starts:
+                if process.is_dead or process.starts != starts or process.name not in self._apps:
                     return
-                answer.body = handle()
-            except ArgumentError as error:
-                answer.error = error
-            except (Killed, Violation):
-                raise
+                app, loop = self._apps[process.name]
+                status, body = loop.run(call_app(app, request, pause))
+                if status >= 500 and (b"error of this program" in body or not body.startswith(b"{")):
+                    raise Violation(f"{process.name} failed at {request.label}: {body[:200].decode(errors='replace')}")
+                answer.response = status, body
             finally:
                 self._waiting -= 1
                 answer.is_lost = not answer.is_there
@@ -123,12 +197,55 @@ class SimulatedNetwork:
             answer.is_lost = True
             return answer
         self._waiting += 1
-        self.most_waiting = max(self.most_waiting, self._waiting)
+        if self._waiting > self.most_threads:
+            raise Violation(f"{self._waiting} requests are worked on at a time")
         name = f"{process.name}/{next(self._numbers)}"
         world.start(name, process.machine, handle_request, group=process.group, is_daemon=True, starts_again=False)
         return answer
 
 
-def _make_unreachable(what: str, status: int) -> ProtocolError:
-    """Return the error of a client that got no answer."""
-    return ServiceUnavailable("server", f"the connection {what}; try again", status)
+class _Socket:
+    """An open connection without a socket."""
+
+    def close(self) -> None:
+        """Do nothing: nothing is open."""
+
+
+class SimulatedChannel(Channel):
+    """The product's client of one server, on a simulated network.
+
+    Arguments:
+        network: The network.
+        server: The name of the server's process.
+        timeout: Seconds that an answer may take.
+        certificate: The client's certificate in DER; empty for a client without one.
+    """
+
+    def __init__(self, network: SimulatedNetwork, server: str, timeout: float, certificate: bytes = b"") -> None:
+        super().__init__(f"https://{server}", None, timeout)  # type: ignore[arg-type]
+        self._network, self._server, self._certificate = network, server, certificate
+        self._lock = SimulatedLock(network._world)  # type: ignore[assignment]
+
+    def _exchange_once(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
+        """Send one request over the network; return status and body. Raises `OSError`: no response arrived."""
+        request = Request(method, path, body, headers, self._certificate)
+        response = self._network.exchange(self._server, request, self.timeout)
+        self._connection = _Socket()  # type: ignore[assignment]
+        return response
+
+
+class Channels:
+    """Stands for the class `Channel` in product code that connects to one server.
+
+    Arguments:
+        network: The network.
+        server: The name of the server's process.
+        timeout: Seconds that an answer may take; None: as the product asks.
+    """
+
+    def __init__(self, network: SimulatedNetwork, server: str, timeout: float | None = None) -> None:
+        self._network, self._server, self._timeout = network, server, timeout
+
+    def from_certificate(self, url: str, certificate: str, timeout: float = ANSWER_SECONDS) -> SimulatedChannel:
+        """Return a simulated channel to the server; the certificate is not looked at."""
+        return SimulatedChannel(self._network, self._server, self._timeout or timeout)

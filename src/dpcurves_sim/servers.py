@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import tempfile
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import lru_cache, partial
 from pathlib import Path
+from ssl import PEM_cert_to_DER_cert
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,28 +19,65 @@ import numpy as np
 import dpcurves as dp
 from dpcurves.arguments import ArgumentError, ProtocolError
 from dpcurves.privacy import PrivacyLoss
-from dpcurves_parties.serving import group_commit
+from dpcurves_parties.serving import group_commit, task_app
 from dpcurves_parties.serving.identity import Identity
-from dpcurves_parties.serving.task_document import Role, Ticket, create_task, find_bearer
-from dpcurves_parties.serving.two_servers import collection
+from dpcurves_parties.serving.task_document import Role, Ticket, create_task, hash_token
+from dpcurves_parties.serving.two_servers import app, collection
 from dpcurves_parties.serving.two_servers.app import Aggregator
 from dpcurves_parties.serving.two_servers.owner import Contribution
+from dpcurves_parties.serving.two_servers.task_types import parse_closed_status
 from dpcurves_parties.shares import aggregation, analyst
 from dpcurves_parties.shares.analyst import Analyst
+from dpcurves_parties.shares.answer_proofs import ProofKeys
+from dpcurves_parties.shares.dap_uploads import LeaderUpload
 from dpcurves_parties.shares.function_shares import Owners
-from dpcurves_parties.shares.task import CountKind, Task
+from dpcurves_parties.shares.task import CountKind, ReportKind, Task
 
 from .audit import LedgerAudit
 from .disk import SimulatedDisk
-from .network import SimulatedNetwork
+from .event_loop import SimulatedFuture
+from .ledgers import put_empty_ledger
+from .network import SLOW, Channels, SimulatedChannel, SimulatedNetwork
+from .strangers import Stranger
 from .world import KILL, POWER, SimulatedLock, Violation, World, replace_attributes
 
 OWNERS = (3, 2)
 """Records of each owner, all in one cell of its own."""
 EXACT, NOISY = PrivacyLoss.pure(1000), PrivacyLoss.pure("0.5")
 """Losses of the tasks: with the first all noise is zero but with probability below 1e-200; with the second it shows."""
+PATHS = ("reports", "enrol", "close", "answers", "peer/agree", "peer/commit", "peer/half", "aggregation_jobs")
+"""Paths that the application of a server has below a task."""
 PATIENCE = 20.0
 """Seconds that a client waits for an answer."""
+
+
+class Form(NamedTuple):
+    """What tasks of the scenario differ in.
+
+    Attributes:
+        loss: Privacy loss of the task.
+        owners: Whether the servers check reports.
+        count_kind: Counts of all cells, or below thresholds.
+        report_kind: Encoding of the reports.
+        is_proved: Whether answers are proved.
+        enrols: Whether owners enrol tokens of their own.
+    """
+
+    loss: PrivacyLoss
+    owners: Owners = Owners.UNCHECKED
+    count_kind: CountKind = CountKind.CELLS
+    report_kind: ReportKind = ReportKind.TREE
+    is_proved: bool = False
+    enrols: bool = False
+
+
+FORMS: tuple[Mapping[str, Any], ...] = (
+    {}, {}, {"owners": Owners.CHECKED}, {"owners": Owners.CHECKED, "is_proved": True}, {"enrols": True},
+    {"count_kind": CountKind.PREFIXES}, {"count_kind": CountKind.PREFIXES, "owners": Owners.CHECKED},
+    {"is_proved": True}, {"owners": Owners.CHECKED, "report_kind": ReportKind.HISTOGRAM},
+    {"owners": Owners.CHECKED, "report_kind": ReportKind.HISTOGRAM},
+)  # fmt: skip
+"""Kinds of tasks, equally frequent. Reports of histograms are uploaded as in the DAP draft."""
 
 
 class Pair(NamedTuple):
@@ -48,26 +89,32 @@ class Pair(NamedTuple):
     coordinator: Ticket
     analyst: Ticket
     batches: tuple[tuple[bytes, bytes], ...]
+    uploads: tuple[LeaderUpload, ...]
     folder: tempfile.TemporaryDirectory[str]
 
 
 @lru_cache
-def make_pair(loss: PrivacyLoss, owners: Owners) -> Pair:
-    """Make a task of counts of cells with this loss, and seal the reports of its owners."""
+def make_pair(form: Form) -> Pair:
+    """Make a task of this form, and seal the reports of its owners."""
     kept = tempfile.TemporaryDirectory()
     folder = Path(kept.name)
     first, second = (Identity.create(folder / f"a{party}", f"https://127.0.0.1:{7 + party}") for party in (0, 1))
+    proofs = ProofKeys.generate(1) if form.is_proved else None
     draft = Task(
-        "simulated", "x", dp.Grid(0, 4, cells=4), None, loss, 10, (first.public, second.public), {}, owners=owners,
-        count_kind=CountKind.CELLS,
+        "simulated", "x", dp.Grid(0, 4, cells=4), None, form.loss, 10, (first.public, second.public), {},
+        owners=form.owners, count_kind=form.count_kind, report_kind=form.report_kind, enrols=form.enrols,
+        proof_key_hashes=() if proofs is None else proofs.hashes,
     )  # fmt: skip
     numbers = {Role.OWNER: len(OWNERS), Role.ANALYST: 1, Role.COORDINATOR: 1}
     tickets = folder / "tickets"
-    task = create_task(draft, numbers, folder / "task.json", tickets)
+    ticket_secrets = {} if proofs is None else proofs.to_ticket_secrets(len(OWNERS))
+    task = create_task(draft, numbers, folder / "task.json", tickets, ticket_secrets)
     batches: list[tuple[bytes, bytes]] = []
+    uploads: list[LeaderUpload] = []
     for owner, records in enumerate(OWNERS):
         contribution = Contribution.from_ticket(task, np.full(records, owner), tickets / f"owner-{owner + 1}")
         batches.extend(contribution.iterate_batches())
+        uploads.append(LeaderUpload(contribution, Ticket.load(tickets / f"owner-{owner + 1}", Role.OWNER)))
     return Pair(
         task,
         (first, second),
@@ -75,36 +122,14 @@ def make_pair(loss: PrivacyLoss, owners: Owners) -> Pair:
         Ticket.load(tickets / "coordinator-1", Role.COORDINATOR),
         Ticket.load(tickets / "analyst-1", Role.ANALYST),
         tuple(batches),
+        tuple(uploads),
         kept,
     )
 
 
-class SimulatedFuture:
-    """A future whose reader lets other processes run until it is done."""
-
-    world: World
-
-    def __class_getitem__(cls, _: Any) -> type[SimulatedFuture]:
-        """Return this class for any type of result."""
-        return cls
-
-    def __init__(self) -> None:
-        self._is_done, self._value, self._error = False, None, None
-
-    def set_result(self, value: Any) -> None:
-        """Mark the future as done; `result` returns this value."""
-        self._is_done, self._value = True, value
-
-    def set_exception(self, error: Any) -> None:
-        """Mark the future as done; `result` raises this error."""
-        self._is_done, self._error = True, error
-
-    def result(self) -> Any:
-        """Wait for the end; return the result, or raise the error."""
-        self.world.wait_until(lambda: self._is_done, 0.01)
-        if self._error is not None:
-            raise self._error
-        return self._value
+async def run_in_thread(work: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what `work` returns in a simulated thread. It replaces `starlette.concurrency.run_in_threadpool`."""
+    return await asyncio.get_running_loop().run_in_executor(None, work, *arguments)
 
 
 class SimulatedCondition:
@@ -160,57 +185,53 @@ class SimulatedExecutor:
 
 
 class ServersScenario:
-    """Two servers, two owners, a coordinator who closes the task, and an analyst who asks twice."""
+    """Two servers, two owners, a coordinator who closes the task, and an analyst who asks twice.
 
-    INDEPENDENT = ()
+    Half of the schedules vary: in the kind of the task, with strangers, slow bodies and ledgers that exist already.
+    """
+
+    INDEPENDENT = ("stranger",)
 
     def __init__(self, world: World, disk: SimulatedDisk) -> None:
         self._world, self._disk, self._network = world, disk, SimulatedNetwork(world)
         self._is_exact = world.draw("loss") < 0.5
-        self._pair = make_pair(
-            EXACT if self._is_exact else NOISY, Owners.CHECKED if world.draw("check") < 0.4 else Owners.UNCHECKED
-        )
+        self._is_varied = world.draw("other tasks") < 0.5
+        if self._is_varied:
+            form = world.choose("form", FORMS)
+        else:
+            form = {"owners": Owners.CHECKED if world.draw("check") < 0.4 else Owners.UNCHECKED}
+            self._network.faults = tuple(fault for fault in self._network.faults if fault != SLOW)
+        self._pair = make_pair(Form(EXACT if self._is_exact else NOISY, **form))
         self._paths = [disk.make_folder(f"server-{party}") / "reports.db" for party in (0, 1)]
         self._audits = [LedgerAudit(world, path, disk) for path in self._paths]
-        self._services: list[Any] = [None, None]
         self._accepted: list[set[int]] = [set(), set()]
         self._decided: dict[str, tuple[str, str]] = {}
         self._seen = -1
         self._is_closed = False
         world.patience = 120.0  # seconds: a request is delayed by 30 s at most, a partition lasts 20 s
+        for number, path in enumerate(self._paths) if self._is_varied and world.draw("creation") > 0.2 else ():
+            put_empty_ledger(disk, path, number)
         self._stack = ExitStack()
         world.invariants.append(self.check)
 
     def start(self) -> None:
         """Start servers, owners, coordinator and analyst."""
-        world, scenario = self._world, self
-
-        class Line:
-            """The analyst's connection to the server that is asked."""
-
-            @classmethod
-            def from_certificate(cls, url: str, certificate: str, timeout: float) -> Line:
-                """Return a connection to server 0."""
-                return cls()
-
-            def post(self, path: str, body: bytes, token: str = "", content_type: str = "") -> bytes:
-                """Send a question to server 0 and return both answer shares, as `Channel.post` does over HTTPS."""
-                return scenario._request(0, "ask", partial(scenario._answer, body, token))
-
-            def close(self) -> None:
-                """Do nothing: a simulated connection holds no socket."""
-
+        world = self._world
         for kind in (SimulatedExecutor, SimulatedCondition, SimulatedFuture):
             kind.world = world
         self._stack.enter_context(
             replace_attributes(
-                (analyst, "Channel", Line),
+                (analyst, "Channel", Channels(self._network, "server-0")),
+                (app, "ThreadPoolExecutor", SimulatedExecutor),
+                (app, "run_in_threadpool", run_in_thread),
+                (task_app, "time", SimpleNamespace(monotonic=lambda: world.now)),
+                (task_app, "_on_their_way", Counter()),
                 (aggregation, "ThreadPoolExecutor", SimulatedExecutor),
                 (group_commit, "ThreadPoolExecutor", SimulatedExecutor),
                 (group_commit, "Condition", SimulatedCondition),
                 (group_commit, "Future", SimulatedFuture),
                 (group_commit, "sleep", world.sleep),
-                (collection.Resources, "make_channel", lambda resources, task: _PeerLine(scenario, resources.party)),
+                (collection.Resources, "make_channel", lambda resources, task: self._connect_peer(resources.party)),
                 (Identity, "require_valid", lambda identity: None),
             )
         )
@@ -223,6 +244,14 @@ class ServersScenario:
             world.start(f"owner-{owner + 1}", f"owner-{owner + 1}", partial(self._run_owner, owner))
         world.start("coordinator", "coordinator", self._run_coordinator)
         world.start("analyst", "analyst", self._run_analyst)
+        if self._is_varied and world.draw("stranger") < 0.5:
+            party = int(world.draw("attacked") < 0.5)
+            tickets = (*self._pair.owners, self._pair.coordinator, self._pair.analyst)
+            tokens = [ticket.derive_bearer_token(1 - party) for ticket in tickets]
+            stranger = Stranger(
+                world, self._network, f"server-{party}", task=self._pair.task.hash, paths=PATHS, tokens=tokens
+            )
+            world.start("stranger", "stranger", stranger.run)
 
     def close(self) -> None:
         """Restore the product classes and functions that `start` replaced by simulated ones."""
@@ -240,18 +269,20 @@ class ServersScenario:
     def _run_server(self, party: int) -> None:
         """Serve until the process is killed."""
         world, pair = self._world, self._pair
-        self._services[party] = None
+        self._network.open_app(f"server-{party}", None)
+        service = None
         server = Aggregator(party, (pair.task,), pair.identities[party], f"sqlite:///{self._paths[party]}")
-        while self._services[party] is None:
+        while service is None:
             try:
-                service = server.create_services()[pair.task.hash]
+                services = server.create_services()
             except ArgumentError as error:
                 world.note(f"does not start: {error.rule[:60]}")
                 world.sleep(1.0)  # seconds until the operator tries again
             else:
+                service = services[pair.task.hash]
                 service._lock = SimulatedLock(world)  # type: ignore[assignment]
                 service.closing._leading = SimulatedLock(world)  # type: ignore[assignment]
-                self._services[party] = service
+                self._network.open_app(f"server-{party}", app.create_app(services))
         while True:
             world.sleep(1.5)  # seconds between two moments at which an idle server may be killed
             world.step("idle", KILL, POWER)
@@ -260,22 +291,51 @@ class ServersScenario:
         """Send a batch to server 0, then to server 1, until each has accepted it or the task is closed."""
         world, pair = self._world, self._pair
         world.sleep(world.draw(f"owner {owner}") * 4)
+        ticket = pair.owners[owner]
+        if pair.task.enrols:
+            ticket = Ticket(pair.task.hash, Role.OWNER, f"{owner:064x}")
+            message = json.dumps({"token": hash_token(ticket.token)}).encode()
+            for party in (0, 1):
+                if self._repeat(party, "enrol", message, pair.owners[owner].derive_bearer_token(party)) is None:
+                    return
+        if pair.task.report_kind is ReportKind.HISTOGRAM:
+            self._upload(owner)
+            return
         for party in (0, 1):
-            batch, token = pair.batches[owner][party], pair.owners[owner].derive_bearer_token(party)
-            if self._repeat(party, "reports", partial(self._store, party, batch, token)) is None:
+            batch, token = pair.batches[owner][party], ticket.derive_bearer_token(party)
+            if self._repeat(party, "reports", batch, token) is None:
                 return
             self._accepted[party].add(owner)
             world.note(f"is accepted by server {party}")
 
+    def _upload(self, owner: int) -> None:
+        """Send an owner's reports to the leader as in the DAP draft, until both servers have stored them or the task
+        is closed."""
+        world, line = self._world, self._connect(0)
+        while True:
+            try:
+                self._pair.uploads[owner].send_over(line)
+            except ProtocolError as error:
+                world.note(f"not sent: {error.rule[:60]}")
+                if error.status < 500 and "clos" in error.rule and "again" not in error.rule:
+                    return
+                world.sleep(1.0)  # seconds until the owner tries again
+            else:
+                self._accepted[0].add(owner)
+                self._accepted[1].add(owner)
+                world.note("is accepted by both servers")
+                return
+
     def _run_coordinator(self) -> None:
         """Close the task, at one server or the other, until it is closed."""
-        world = self._world
+        world, pair = self._world, self._pair
         world.sleep(world.draw("closing") * 6)
         while True:
             party = int(world.draw("party") < 0.5)
             due = set(self._accepted[0] & self._accepted[1])
             try:
-                reply = json.loads(self._request(party, "close", partial(self._close, party)))
+                token = pair.coordinator.derive_bearer_token(party)
+                reply = json.loads(self._connect(party).post(f"/tasks/{pair.task.hash}/close", b"", token))
             except ProtocolError as error:
                 world.note(f"not closed: {error.rule[:60]}")
                 world.sleep(1.0)  # seconds until somebody tries again
@@ -293,7 +353,9 @@ class ServersScenario:
             client = Analyst(pair.task, pair.analyst, 0, PATIENCE)
             while True:
                 try:
-                    values = client._ask_values((), None)
+                    if self._is_varied:
+                        parse_closed_status(pair.task, client._server.get(f"/tasks/{pair.task.hash}"))
+                    values = client._ask_values(self._thresholds, None)
                 except ProtocolError as error:
                     world.note(f"no answer: {error.rule[:60]}")
                     world.sleep(1.0)  # seconds until somebody tries again
@@ -309,55 +371,43 @@ class ServersScenario:
         if not self._is_exact:
             return
         both = self._accepted[0] & self._accepted[1]
+        if self._thresholds:  # counts below thresholds
+            values = tuple(int(cell) for cell in np.diff([0, *values]))
         for owner, records in enumerate(OWNERS):
             if values[owner] not in ((records,) if owner in both else (0, records)):
                 raise Violation(f"the answer counts {values[owner]} of {records} records of owner {owner + 1}")
         if any(values[len(OWNERS) :]):
             raise Violation("the answer counts records that nobody sent")
 
+    @property
+    def _thresholds(self) -> tuple[int, ...]:
+        """The thresholds at which the task is asked: the ends of all cells, or none if it counts cells."""
+        task = self._pair.task
+        return () if task.count_kind is CountKind.CELLS else tuple(range(1, task.slots + 1))
+
     # Requests
 
-    def _service(self, party: int) -> Any:
-        """Return the running service of server `party`, 0 or 1. Raises `ProtocolError` 503 while it is down."""
-        service = self._services[party]
-        if service is None:
-            raise ProtocolError("server", "is still starting; ask again in a few seconds", 503)
-        return service
+    def _connect(self, party: int) -> SimulatedChannel:
+        """Return a client's connection to the server `party`."""
+        return SimulatedChannel(self._network, f"server-{party}", PATIENCE)
 
-    def _request(self, party: int, label: str, handle: Callable[[], bytes]) -> bytes:
-        """Send a request to the server `party`, where `handle` answers it; return the answer. `label` names it in the
-        trace. Raises `ProtocolError`: it was refused, lost, or took longer than `PATIENCE`.
-        """
-        return self._network.request(f"server-{party}", label, handle, PATIENCE)
+    def _connect_peer(self, party: int) -> SimulatedChannel:
+        """Return the connection of server `party` to the other one, with its certificate."""
+        certificate = PEM_cert_to_DER_cert(self._pair.task.servers[party].certificate)
+        return SimulatedChannel(self._network, f"server-{1 - party}", PATIENCE, certificate)
 
-    def _repeat(self, party: int, label: str, handle: Callable[[], bytes]) -> bytes | None:
-        """Repeat a request, which `handle` answers in the server's process, every second until it is answered. Return
-        the answer; None once the server refuses because the task is closed."""
+    def _repeat(self, party: int, what: str, message: bytes, token: str) -> bytes | None:
+        """Repeat a request every second until it is answered. Return the answer; None once the server refuses because
+        the task is closed."""
+        line = self._connect(party)
         while True:
             try:
-                return self._request(party, label, handle)
+                return line.post(f"/tasks/{self._pair.task.hash}/{what}", message, token)
             except ProtocolError as error:
                 self._world.note(f"not sent: {error.rule[:60]}")
                 if error.status < 500 and "clos" in error.rule and "again" not in error.rule:
                     return None
             self._world.sleep(1.0)  # seconds until the owner tries again
-
-    def _store(self, party: int, batch: bytes, token: str) -> bytes:
-        """Answer an owner's batch, as the application does."""
-        service = self._service(party)
-        reply: bytes = service.store_batch(service.find_owner(token), batch)
-        return reply
-
-    def _close(self, party: int) -> bytes:
-        """Answer the coordinator's request to close the task."""
-        reply: bytes = self._service(party).close(b"")
-        return reply
-
-    def _answer(self, message: bytes, token: str) -> bytes:
-        """Answer an analyst's question, as the application does."""
-        number = find_bearer(self._pair.task, token, Role.ANALYST, 0)
-        reply: bytes = self._service(0).answer(message, number)
-        return reply
 
     # Invariants
 
@@ -374,26 +424,3 @@ class ServersScenario:
             ):
                 if state == "closed" and self._decided.setdefault("task", (name, commitments)) != (name, commitments):
                     raise Violation(f"server {party} has decided on another set than before")
-
-
-class _PeerLine:
-    """A server's connection to the other one."""
-
-    def __init__(self, scenario: ServersScenario, party: int) -> None:
-        self._scenario, self._peer = scenario, 1 - party
-
-    def post(self, path: str, body: bytes, token: str = "", content_type: str = "") -> bytes:
-        """Send a request to the other server."""
-        name = path.rpartition("/")[2]
-
-        def handle() -> bytes:
-            """Answer the request, as the application does."""
-            service = self._scenario._service(self._peer)
-            work, _ = service.PEER_REQUESTS[name]
-            reply: bytes = work(service, body)
-            return reply
-
-        return self._scenario._request(self._peer, name, handle)
-
-    def close(self) -> None:
-        """Do nothing: a simulated connection holds no socket."""

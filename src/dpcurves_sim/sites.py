@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
 from functools import lru_cache, partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,15 +18,25 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 import dpcurves as dp
 from dpcurves.arguments import ArgumentError, ProtocolError
 from dpcurves.curves import HistogramQuestion
+from dpcurves.curves.question_json import question_to_json
 from dpcurves.ledger import Ledger
 from dpcurves.noise import Randomness
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from dpcurves.records import open_records
+from dpcurves_parties.serving import task_app
+from dpcurves_parties.serving.channel import ANSWER_SECONDS
 from dpcurves_parties.serving.identity import Identity
-from dpcurves_parties.serving.task_document import Role, Ticket, find_bearer
+from dpcurves_parties.serving.task_document import Role, Ticket
 from dpcurves_sites import relay, remote, site, trust
-from dpcurves_sites.relay import MessageBoard
-from dpcurves_sites.remote import RemoteFederation, SiteAgent
+from dpcurves_sites.relay import MessageBoard, create_app
+from dpcurves_sites.remote import (
+    ApprovalRequest,
+    ApprovedList,
+    RemoteFederation,
+    SiteAgent,
+    fetch_status,
+    fingerprint_question,
+)
 from dpcurves_sites.secure_sum import HASH_SIZE, MASKED, OPENED, STAGES, Signer, SumRound, parse_message
 from dpcurves_sites.site import Site
 from dpcurves_sites.task import FederationTask, Member, create_federation_task, read_key
@@ -31,12 +44,24 @@ from dpcurves_sites.transport import pack_parts, unpack_parts
 from dpcurves_sites.trust import SecureSum
 
 from .disk import SimulatedDisk
-from .network import SimulatedNetwork
+from .ledgers import put_empty_ledger
+from .network import Channels, Request, SimulatedChannel, SimulatedNetwork
+from .strangers import Stranger
 from .world import Violation, World, replace_attributes
 
 QUESTION = HistogramQuestion("age", dp.Grid(0, 90, cells=3))
+UNAPPROVED = HistogramQuestion("age", dp.Grid(0, 90, cells=2))
+"""A question that an officer with a list does not approve."""
+UNASKED = HistogramQuestion("age", dp.Grid(0, 90, cells=6))
+"""A question on an officer's list that nobody asks."""
+UNKNOWN = HistogramQuestion("height", dp.Grid(0, 90, cells=2))
+"""A question about a column that no site has."""
 PRICE = PrivacyLoss.pure(1)
 HUB = "coordinator"
+PATIENCE = 30.0
+"""Seconds that a client waits for an answer of the coordinator."""
+PATHS = ("consents", "asks", "waiting", "rounds/" + "0" * 64 + "/refused", "rounds/" + "1" * 64 + "/3")
+"""Paths that the coordinator's application has below a task."""
 MOST_ATTEMPTS = 40
 """Largest number of requests of one question; without an answer by then, the schedule fails."""
 LIES = ("drops a message", "reorders and repeats", "alters a message", "replays an old message", "shows another list")
@@ -85,7 +110,7 @@ def open_table(number: int) -> Any:
 class SitesScenario:
     """Sites with ledgers, a coordinator, and an analyst who asks under new request ids until there is an answer."""
 
-    INDEPENDENT = ()
+    INDEPENDENT = ("stranger", "crowd")
 
     def __init__(self, world: World, disk: SimulatedDisk) -> None:
         self._world, self._disk, self._network = world, disk, SimulatedNetwork(world)
@@ -93,6 +118,7 @@ class SitesScenario:
         self._model = SecureSum(3, 1, 0) if small else SecureSum(4, 2, 1)
         self._federation = make_federation(self._model)
         self._is_lying = world.draw("lies") < 0.3
+        self._has_list = world.draw("list") < 0.3
         self._cheat = int(world.draw("cheat") * self._model.sites) if world.draw("cheats") < 0.2 else None
         self._board: MessageBoard | None = None
         self._vectors: dict[tuple[int, str], bytes] = {}
@@ -100,29 +126,15 @@ class SitesScenario:
         self._summed: dict[str, tuple[int, ...]] = {}
         self._old: dict[int, list[bytes]] = {}
         self._seen: dict[int, int] = {}
+        self._all_seen = -1
+        self._paths = [disk.make_folder(f"site-{number}") / "site.db" for number in range(self._model.sites)]
+        self._is_created_under_faults = world.draw("creation") < 0.2
         self._stack = ExitStack()
         world.invariants.append(self.check)
 
     def start(self) -> None:
         """Start coordinator, sites and analyst."""
         world = self._world
-        scenario = self
-
-        class Line:
-            """The analyst's and the sites' connection to the coordinator."""
-
-            @classmethod
-            def from_certificate(cls, url: str, certificate: str, timeout: float) -> Line:
-                """Return a connection to the simulated coordinator."""
-                return cls()
-
-            def post(self, path: str, body: bytes, token: str = "", content_type: str = "") -> bytes:
-                """Send a request to the simulated coordinator and return its answer, as `Channel.post` does over
-                HTTPS."""
-                return scenario._post(path, body, token)
-
-            def close(self) -> None:
-                """Do nothing: a simulated connection holds no socket."""
 
         def build_release(plan: Any, sum_round: SumRound, messages: Any, allotment: Any) -> Any:
             """Unmask a sum, and compare it with the exact model."""
@@ -130,21 +142,33 @@ class SitesScenario:
             self._require_exact(sum_round, messages, release.values)
             return release
 
+        for number, path in () if self._is_created_under_faults else enumerate(self._paths):
+            put_empty_ledger(self._disk, path, number)
         unmask = trust.build_release
         folder = self._disk.root / "board"
         folder.mkdir()
         self._stack.enter_context(
             replace_attributes(
-                (remote, "Channel", Line), (remote, "build_release", build_release), (remote, "sleep", world.sleep),
+                (remote, "Channel", _Lines(self, self._network, HUB, PATIENCE)),
+                (remote, "build_release", build_release), (remote, "sleep", world.sleep),
                 (remote, "monotonic", lambda: world.now), (relay, "monotonic", lambda: world.now),
+                (relay, "thread_time", lambda: 0.0),
                 (site, "open_records", lambda table, **_: open_table(table)),
                 (relay, "mkdtemp", lambda prefix: tempfile.mkdtemp(dir=folder)),
+                (task_app, "time", SimpleNamespace(monotonic=lambda: world.now)),
+                (task_app, "_on_their_way", Counter()),
             )
         )  # fmt: skip
         self._network.serve(world.start(HUB, HUB, self._run_coordinator, is_daemon=True))
         for number in range(self._model.sites):
             world.start(f"site-{number}", f"site-{number}", partial(self._run_site, number), is_daemon=True)
         world.start("analyst", "analyst", self._run_analyst)
+        if world.draw("stranger") < 0.3:
+            tickets = (self._federation.tickets[0].derive_bearer_token(1),)
+            stranger = Stranger(world, self._network, HUB, task=self._federation.task.hash, paths=PATHS, tokens=tickets)
+            world.start("stranger", "stranger", stranger.run)
+        if world.draw("crowd") < 0.1:
+            world.start("crowd", "stranger", self._run_crowd)
 
     def close(self) -> None:
         """Restore the product functions that `start` replaced by simulated ones."""
@@ -153,9 +177,10 @@ class SitesScenario:
     def finish(self) -> None:
         """Check the final state of all sites. Raises `Violation`."""
         self._seen.clear()
+        self._all_seen = -1
         self.check()
-        for number in range(self._model.sites):
-            if (path := self._ledger_path(number)).exists():
+        for path in self._paths:
+            if path.exists():
                 Ledger.open(f"sqlite:///{path}").verify()
         if self._board is not None:
             files = len(list(self._board._folder.iterdir()))
@@ -163,16 +188,23 @@ class SitesScenario:
             if files > messages:
                 raise Violation(f"the coordinator stores {files} files for {messages} messages")
 
-    def _ledger_path(self, number: int) -> Path:
-        """Return the file of a site's ledger."""
-        return self._disk.make_folder(f"site-{number}") / "site.db"
-
     # Processes
 
     def _run_coordinator(self) -> None:
-        """Hold a board until the process is killed; a new one is empty."""
+        """Serve a board until the process is killed; a new one is empty."""
+        scenario = self
+
+        class Board(MessageBoard):
+            """The board of a coordinator that may lie."""
+
+            def collect_messages(self, name: str, stage: int, with_vectors: bool) -> bytes:
+                """Return the messages of a stage, changed if the coordinator lies."""
+                octets = super().collect_messages(name, stage, with_vectors)
+                return scenario._distort(stage, octets) if octets and scenario._is_lying else octets
+
         # 20.0: seconds after which the coordinator leaves a silent site out, or ends the round
-        self._board = MessageBoard(self._federation.task, 20.0)
+        self._board = Board(self._federation.task, 20.0)
+        self._network.open_app(HUB, create_app(self._board))
         while True:
             self._world.sleep(5.0)
 
@@ -182,19 +214,28 @@ class SitesScenario:
         while True:
             noise = Randomness(world.random_bytes(f"site {number}"), is_seeded=False)
             try:
-                ledger = Ledger.open(f"sqlite:///{self._ledger_path(number)}")
+                ledger = Ledger.open(f"sqlite:///{self._paths[number]}")
                 holder = Site(
                     federation.task.terms, Signer(number, federation.keys[number]), number, ledger, "records",
                     randomness=noise,
                 )  # fmt: skip
                 agent = SiteAgent(
                     federation.task, holder, federation.keys[number], federation.tickets[number], timeout=60.0,
-                    tell=self._hear,
+                    tell=self._hear, approve=self._choose_approval(number),
                 )  # fmt: skip
                 agent.run()
             except ArgumentError as error:
                 world.note(f"stopped: {error.rule[:60]}")
             world.sleep(1.0)  # seconds until the operator starts the site again
+
+    def _choose_approval(self, number: int) -> Callable[[ApprovalRequest], bool]:
+        """Return how a site's officer approves questions: the first site has a list, in some schedules."""
+        if number or not self._has_list:
+            return lambda request: True
+        file = self._disk.make_folder("site-0") / "approved.json"
+        fingerprint = {"fingerprint": fingerprint_question(QUESTION), "epsilon": "1"}
+        file.write_text(json.dumps([fingerprint, {"question": question_to_json(UNASKED), "rho": "2"}]))
+        return ApprovedList(file)
 
     def _hear(self, line: str) -> None:
         """Read a site's log: an internal error is a fault of the product."""
@@ -205,6 +246,15 @@ class SitesScenario:
         """Ask until there is an answer; then ask the same again."""
         federation, world = self._federation, self._world
         analyst = RemoteFederation(federation.task, federation.analyst_ticket, federation.analyst_key, 30.0)
+        with suppress(ProtocolError):
+            fetch_status(federation.task)
+        for question in (UNAPPROVED, UNKNOWN) if self._has_list else ():
+            try:
+                analyst.ask(question, PRICE, f"refused {question.column}")
+            except ArgumentError as error:
+                world.note(f"no answer: {error.rule[:60]}")
+            else:
+                raise Violation("a question that no officer approved was answered")
         for attempt in range(MOST_ATTEMPTS):
             for _ in (1, 2):
                 try:
@@ -225,49 +275,39 @@ class SitesScenario:
         except ProtocolError as error:
             self._world.note(f"no answer: {error.rule[:60]}")
 
-    # The coordinator's requests
+    def _run_crowd(self) -> None:
+        """Wait with one ticket many times at once, and ask with one analyst's ticket too often: both are bounded."""
+        world, federation = self._world, self._federation
+        task, statuses = federation.task.hash, Counter[int]()
+        number = int(world.draw("ticket") * self._model.sites)
+        token = federation.tickets[number].derive_bearer_token(0)
+        consent = federation.task.sign_consent(federation.keys[number])
 
-    def _post(self, path: str, body: bytes, token: str) -> bytes:
-        """Send a request to the coordinator."""
-        parts = path.split("/")[3:]
-        label = "/".join("round" if len(part) == 64 else part for part in parts)  # names of rounds are hashes
-        number = self._world.current.name.removeprefix("site-")
-        if parts[0] == "rounds" and len(parts) == 3 and number == str(self._cheat):
-            body = self._cheat_with(int(parts[2]), body) if parts[2] != "refused" else body
-        return self._network.request(HUB, label, lambda: self._handle(parts, body, token), 30.0)
+        def send(path: str, body: bytes, bearer: str) -> None:
+            """Send one request, and count the status of its response."""
+            request = Request("POST", f"/tasks/{task}/{path}", body, {"Authorization": f"Bearer {bearer}"})
+            with suppress(OSError):
+                statuses[self._network.exchange(HUB, request, PATIENCE)[0]] += 1
 
-    def _handle(self, parts: Sequence[str], body: bytes, token: str) -> bytes:
-        """Answer a request as the coordinator's application does."""
-        board, task = self._board, self._federation.task
-        if board is None:
-            raise ProtocolError("server", "is still starting; ask again in a few seconds", 503)
-        if parts[0] == "asks":
-            return board.start_round(find_bearer(task, token, Role.ANALYST), body)
-        if len(parts) == 4:
-            return self._hand_out(board, parts[1], int(parts[2]), token)
-        number = find_bearer(task, token, Role.OWNER)
-        if parts[0] == "consents":
-            return board.add_consent(number, body)
-        if parts[0] == "waiting":
-            return self._poll(lambda: board.find_waiting_round(number, body))
-        if parts[2] == "refused":
-            return board.refuse_round(parts[1], number, body.decode(errors="replace"))
-        stage = int(parts[2])
-        if len(body) > board.limit_message(parts[1], stage):
-            raise ProtocolError("message", "is too long", 413)
-        return board.post_message(parts[1], stage, number, body)
+        for poll in range(2 * relay.MOST_POLLS):
+            world.start(
+                f"crowd/{poll}", "stranger", partial(send, "waiting", consent, token), is_daemon=True,
+                starts_again=False,
+            )  # fmt: skip
+        asking = federation.analyst_ticket.derive_bearer_token(0)
+        for ask in range(3):
+            send("asks", world.random_bytes(f"ask {ask}")(100), asking)
+        send("asks", bytes(100), token)
+        send("rounds/" + "0" * 64 + "/1", b"x", token)
+        send("rounds/" + "0" * 64 + "/9", b"x", token)
+        world.sleep(relay.POLL_SECONDS)
+        if statuses.keys() - {200, 403, 404, 408, 409, 410, 413, 429}:
+            raise Violation(f"a crowd is answered with {dict(statuses)}")
 
-    def _hand_out(self, board: MessageBoard, name: str, stage: int, token: str) -> bytes:
-        """Hand out the messages of a stage, changed if the coordinator lies."""
-        try:
-            find_bearer(self._federation.task, token, Role.ANALYST)
-            is_whole = True
-        except ProtocolError:
-            find_bearer(self._federation.task, token, Role.OWNER)
-            is_whole = False
-        octets = self._poll(lambda: board.collect_messages(name, stage, is_whole))
-        if not octets or not self._is_lying:
-            return octets
+    # Lies
+
+    def _distort(self, stage: int, octets: bytes) -> bytes:
+        """Return the messages of a stage as a lying coordinator hands them out."""
         parts = unpack_parts(octets)
         fault = self._world.step(f"hand out {STAGES[stage]}", *LIES, probability=0.15)
         if fault == LIES[0] or (fault == LIES[4] and stage == MASKED):
@@ -299,19 +339,14 @@ class SitesScenario:
         self._old.setdefault(-stage, [message])
         return sent
 
-    def _poll(self, look: Callable[[], bytes]) -> bytes:
-        """Return what `look` finds, or nothing after the time of a long poll."""
-        end = self._world.now + relay.POLL_SECONDS
-        while not (octets := look()) and self._world.now < end:
-            self._world.poll(relay.GRACE_SECONDS / 2, end)
-        return octets
-
     # Invariants
 
     def check(self) -> None:
         """Compare what sites have stored with the model. Raises `Violation`."""
-        for number in range(self._model.sites):
-            path = self._disk.root / f"site-{number}" / "site.db"
+        if self._disk.commits == self._all_seen:
+            return
+        self._all_seen = self._disk.commits
+        for number, path in enumerate(self._paths):
             commits = self._disk.commits_by_file[str(path)]
             if self._seen.get(number) != commits and path.exists():
                 self._seen[number] = commits
@@ -356,3 +391,30 @@ class SitesScenario:
             raise Violation("a sum is not that of the vectors of its sites")
         if self._summed.setdefault(round_name, values) != values:
             raise Violation("a round was summed twice, with different noise")
+
+
+class _Line(SimulatedChannel):
+    """A connection to the coordinator, over which one site may cheat."""
+
+    scenario: SitesScenario
+
+    def _exchange_once(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
+        """Send one request, changed if it is the message of a cheating site."""
+        parts, number = path.split("/")[3:], self.scenario._world.current.name.removeprefix("site-")
+        if number == str(self.scenario._cheat) and parts[0] == "rounds" and len(parts) == 3 and parts[2] != "refused":
+            body = self.scenario._cheat_with(int(parts[2]), body)
+        return super()._exchange_once(method, path, body, headers)
+
+
+class _Lines(Channels):
+    """Stands for the class `Channel` in the code of sites and analysts."""
+
+    def __init__(self, scenario: SitesScenario, *network: Any) -> None:
+        super().__init__(*network)
+        self._scenario = scenario
+
+    def from_certificate(self, url: str, certificate: str, timeout: float = ANSWER_SECONDS) -> _Line:
+        """Return a simulated connection to the coordinator."""
+        line = _Line(self._network, self._server, self._timeout or timeout)
+        line.scenario = self._scenario
+        return line

@@ -177,6 +177,7 @@ class World:
         self._orders, self._calm_since = count(), 0.0
         self._outside = Process("world", "", lambda: None, "")  # decides while no process runs
         self._cause = self._outside
+        self.waits_for_nothing = False
         self._current: Process | None = None
         self._hub: greenlet | None = None
         self._loss: tuple[str, str, Sequence[Process]] | None = None
@@ -336,6 +337,8 @@ class World:
         process = self.current
         if process.is_dead:
             raise Killed
+        if self.waits_for_nothing:
+            raise Violation(f"{process.name} waits on the event loop, and all other clients with it")
         self._schedule(process, seconds)
         assert self._hub is not None  # noqa: S101
         self._hub.switch()

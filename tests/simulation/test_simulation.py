@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections import Counter
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pytest
+import schedules
 from click.testing import CliRunner
 from planted_bugs import BUGS, FOUND, PAGE, PlantedBug, format_table, plant, run_with
 
+from dpcurves_sim import runner
 from dpcurves_sim.cli import simulate
 from dpcurves_sim.disk import simulate_disk
-from dpcurves_sim.runner import minimise, name_invariant, run_schedule
-from dpcurves_sim.world import POWER, Schedule, World
+from dpcurves_sim.event_loop import SimulatedLoop
+from dpcurves_sim.runner import Outcome, minimise, name_invariant, run_schedule
+from dpcurves_sim.world import POWER, Schedule, Violation, World
 
 run_once = cache(run_schedule)
 KEPT = json.loads(FOUND.read_text())
@@ -28,9 +33,12 @@ def test_a_seed_replays_event_by_event(scenario: str) -> None:
     assert run_schedule(Schedule(scenario, 2**64 - 2, 60)).trace != first.trace
 
 
-def test_each_planted_bug_was_found_and_the_page_says_so() -> None:
+def test_each_planted_bug_was_found_no_other_schedule_failed_and_the_page_says_so() -> None:
     assert sorted(bug.name for bug in BUGS) == sorted(KEPT)
     assert format_table(KEPT) in PAGE.read_text()
+    kept = json.loads(schedules.KEPT.read_text())
+    assert schedules.format_table(kept) in PAGE.read_text()
+    assert {tuple(counts["failed"]) for counts in kept.values()} == {()}
 
 
 SHORT = 60
@@ -71,6 +79,49 @@ def test_a_failing_schedule_becomes_minimal() -> None:
     assert f"dpcurves-sim ledger --seed {short.schedule.seed} --events {short.schedule.events}" in str(short)
 
 
+@pytest.mark.parametrize(
+    ("violation", "cut"),
+    [
+        ("an answer was shown twice", {("owner-1", 0), ("owner-2", 0), ("coordinator", 0), ("stranger", 0)}),
+        ("no progress: analyst did not end", {("stranger", 0)}),
+    ],
+)
+def test_processes_of_all_scenarios_are_cut_unless_others_wait_for_them(
+    monkeypatch: pytest.MonkeyPatch, violation: str, cut: set[tuple[str, int]]
+) -> None:
+    names = ("owner-1", "analyst", "owner-2", "coordinator", "stranger")
+
+    def run(schedule: Schedule) -> Outcome:
+        """Fail as long as the analyst may ask three times."""
+        fails = all(name != "analyst" or number >= 3 for name, number in schedule.cut)
+        return Outcome(schedule, violation * fails, (), (), tuple((name, 5) for name in names), 9, Counter())
+
+    monkeypatch.setattr(runner, "run_schedule", run)
+    found = minimise(run(Schedule("servers", 1))).schedule.cut
+    assert {event for event in found if event[0] != "analyst"} == cut
+
+
+def test_the_event_loop_of_a_server_never_waits() -> None:
+    """A callback that waits keeps all clients waiting: it is a violation, and work for threads is none."""
+
+    async def wait_in_thread(world: World) -> str:
+        await asyncio.get_running_loop().run_in_executor(None, world.sleep, 5.0)
+        return f"{await asyncio.wait_for(asyncio.sleep(2.0, 'slept'), 3.0)} until {world.now:.0f}"
+
+    async def wait_on_loop(world: World) -> None:
+        world.sleep(5.0)
+
+    world, results = World(Schedule("servers", 1)), list[str]()
+    loop = SimulatedLoop(world)
+    world.start("server", "machine", lambda: results.append(loop.run(wait_in_thread(world))))
+    world.run()
+    assert results == ["slept until 7"]
+    world = World(Schedule("servers", 1))
+    world.start("server", "machine", lambda: SimulatedLoop(world).run(wait_on_loop(world)))
+    with pytest.raises(Violation, match="server waits on the event loop, and all other clients with it"):
+        world.run()
+
+
 def test_power_takes_what_was_not_flushed_and_nothing_else(tmp_path: Path) -> None:
     taken = 0
     for seed in range(20):
@@ -106,7 +157,8 @@ def test_the_command_runs_schedules_and_replays_one() -> None:
     result = CliRunner().invoke(simulate, ["servers", "--schedules", "2", "--events", "20", "--lines"])
     assert result.exit_code == 0
     assert "servers: 2 schedules" in result.output
-    assert "lines in functions of together" in result.output
+    assert "together; not counted:" in result.output
+    assert "PostgreSQL, which runs in the kill tests (ServerStorage," in result.output
     replayed = CliRunner().invoke(simulate, ["ledger", "--seed", "3", "--events", "20", "--minimise"])
     assert replayed.exit_code == 0
     assert "ledger, seed 3:" in replayed.output

@@ -1,0 +1,70 @@
+"""Players without rights: requests that a server must refuse, and refuses without an error of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .network import Request, SimulatedNetwork
+from .world import KILL, Violation, World
+
+PATHS = (
+    "", "/", "/tasks", "/tasks/{task}/nothing", "/tasks/{other}", "/tasks/{other}/{path}", "/tasks/{task}/{path}",
+    "/tasks/{task}/{path}", "/tasks/{task}/{path}/all", "/tasks/{task}/../{path}",
+)  # fmt: skip
+"""Paths that a stranger tries, of which only those with the task and a path of its application exist."""
+PUBLIC = ("/hpke_config", "/tasks/{task}")
+"""Paths that anybody may read with GET."""
+
+
+class Stranger:
+    """Somebody without a ticket, with tickets of another role, or with somebody's ticket and odd messages.
+
+    Arguments:
+        world: The world.
+        network: The network.
+        server: The name of the attacked server.
+        task: The hash of its task.
+        paths: Paths below the task that the application has.
+        tokens: Bearer tokens that give no right at this server.
+    """
+
+    def __init__(
+        self, world: World, network: SimulatedNetwork, server: str, *, task: str, paths: Sequence[str],
+        tokens: Sequence[str],
+    ) -> None:  # fmt: skip
+        self._world, self._network, self._server = world, network, server
+        self._task, self._paths, self._tokens = task, paths, ("", "x", "\xe9" * 64, *tokens)
+
+    def run(self) -> None:
+        """Send some requests, each of which must be refused, if an answer arrives."""
+        world = self._world
+        for _ in range(12):
+            world.sleep(world.draw("pause") * 2)
+            request = self._make_request()
+            status = self._send(request)
+            if request.method == "GET" and request.path in (path.format(task=self._task) for path in PUBLIC):
+                continue
+            if status is not None and status < 400:
+                raise Violation(f"a stranger's request to {request.path} was answered")
+            world.step("tries something else", KILL)
+
+    def _send(self, request: Request) -> int | None:
+        """Return the status of the response; None if none arrived."""
+        try:
+            return self._network.exchange(self._server, request, 40.0)[0]
+        except OSError:
+            return None
+
+    def _make_request(self) -> Request:
+        """Return a request that this world's seed decides."""
+        world = self._world
+        form = world.choose("path", (*PATHS, *PUBLIC))
+        path = form.format(task=self._task, other=self._task[::-1], path=world.choose("below", self._paths))
+        method = world.choose("method", ("POST", "POST", "POST", "GET", "PUT"))
+        size = world.choose("size", (0, 1, 64, 5000))
+        body: Any = world.random_bytes("body")(size)
+        token, kind = world.choose("token", self._tokens), world.choose("content type", ("", "application/dap-report"))
+        scheme = world.choose("scheme", ("Bearer", "Bearer", "bearer", "Basic"))
+        headers = {"Authorization": f"{scheme} {token}"} | ({"Content-Type": kind} if kind else {})
+        return Request(method, path, body, headers, world.choose("certificate", (b"", b"\x30\x00")))
