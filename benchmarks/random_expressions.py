@@ -5,7 +5,8 @@ ENGINE is duckdb, sail, a URL of PostgreSQL or of Spark Connect. The rows and th
 A thousand expressions have one seed; statements evaluate up to 200 of about the same depth, because a planner takes
 time for each layer of subqueries times all columns in it. If a statement fails or disagrees, its halves are tried,
 down to one expression, which is printed with its seed. With `--keep` the numbers of outcomes are stored in
-`random_expressions.json` under the engine's name and version.
+`random_expressions.json` under the engine's name and version. (Spark's were run with Java 17 on `local[1]`, with
+`spark.sql.codegen.wholeStage=false`.)
 """
 
 from __future__ import annotations
