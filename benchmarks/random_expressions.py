@@ -124,6 +124,7 @@ def to_arrow(values: Any) -> pa.Array:
 
 
 def main() -> None:
+    """Compare the requested number of expressions, and print the outcomes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("engine")
     parser.add_argument("--count", type=int, default=100_000)
@@ -169,9 +170,11 @@ class LayerCounter(LayeredCompiler):
     """Compiles to no dialect: the layers and parts alone are of use, as if all operations mentioned arguments twice."""
 
     def write_literal(self, checked: Checked) -> str:
+        """Return any text: literals make no layers."""
         return repr(checked.value)
 
     def write_operation(self, checked: Checked, arguments: Sequence[str]) -> str:
+        """Return a text that mentions each argument twice."""
         return f"{checked.function}({', '.join([*arguments, *arguments])})"
 
 
