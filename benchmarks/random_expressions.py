@@ -5,7 +5,8 @@ ENGINE is duckdb, sail, a URL of PostgreSQL or of Spark Connect. The rows and th
 A thousand expressions have one seed; statements evaluate up to 200 of about the same depth, because a planner takes
 time for each layer of subqueries times all columns in it. If a statement fails or disagrees, its halves are tried,
 down to one expression, which is printed with its seed. With `--keep` the numbers of outcomes are stored in
-`random_expressions.json` under the engine's name and version.
+`random_expressions.json` under the engine's name and version. (Spark's were run with Java 17 on `local[1]`, with
+`spark.sql.codegen.wholeStage=false`.)
 """
 
 from __future__ import annotations
@@ -123,6 +124,7 @@ def to_arrow(values: Any) -> pa.Array:
 
 
 def main() -> None:
+    """Compare the requested number of expressions, and print the outcomes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("engine")
     parser.add_argument("--count", type=int, default=100_000)
@@ -168,9 +170,11 @@ class LayerCounter(LayeredCompiler):
     """Compiles to no dialect: the layers and parts alone are of use, as if all operations mentioned arguments twice."""
 
     def write_literal(self, checked: Checked) -> str:
+        """Return any text: literals make no layers."""
         return repr(checked.value)
 
     def write_operation(self, checked: Checked, arguments: Sequence[str]) -> str:
+        """Return a text that mentions each argument twice."""
         return f"{checked.function}({', '.join([*arguments, *arguments])})"
 
 

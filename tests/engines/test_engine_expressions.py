@@ -192,6 +192,7 @@ def test_no_double_overflows_or_rounds_to_zero_with_an_error(connection: Any, po
 
 
 def test_the_calendar_has_no_infinite_date(connection: Any, postgres_url: str) -> None:
+    """Parts of dates, and differences, are missing where PostgreSQL's date is infinite."""
     connection.execute("CREATE TABLE infinite_days (place int8, day date)")
     connection.execute("INSERT INTO infinite_days VALUES (0, 'infinity'), (1, '-infinity'), (2, '2024-02-29')")
     texts = (
