@@ -214,27 +214,38 @@ class DyadicLayout(Layout):
 
         Values outside a grid are counted in its outermost cells, so a large cell may lie beside empty ones. Four nodes
         follow the heap: the first cell, the rest of its former node, the rest of the last cell's former node, and the
-        last cell. Nodes of the heap below have no outermost cell.
+        last cell. Nodes of the heap below have no outermost cell. If the heap would be twice as large for one or two
+        cells more than a power of two, its leaves are the inner cells alone.
 
         >>> layout = DyadicLayout.from_cells_with_ends(16)
         >>> layout.begin[layout.nodes_at_depth(1)]
         array([ 0,  1,  8, 15])
+        >>> layout = DyadicLayout.from_cells_with_ends(18)
+        >>> layout.size, layout.begin[layout.nodes_at_depth(1)]
+        (16, array([ 0,  1,  9, 17]))
         """
-        layout = cls.from_cells(cells)
+        least_shifted = 9  # cells: below, a heap twice as large is small
+        has_inner_leaves = cells >= least_shifted and (cells - 1).bit_length() > (cells - 3).bit_length()
+        leaves, shift = (cells - 2, 1) if has_inner_leaves else (cells, 0)
+        layout = cls.from_cells(leaves)
         if cells < 4:  # the cells between both end cells could not be halved
             return layout
         size, depth = layout.size, max(1, round(layout.depth / 3))
-        inner_nodes = slice(2 << depth, 2 * size)
-        begin, end = layout.begin, layout.begin + layout.width
+        begin, end = layout.begin + shift, layout.begin + layout.width + shift
+        outer_nodes, inner_nodes = slice(1, 2 << depth), slice(2 << depth, 2 * size)
+        begin[outer_nodes][layout.begin[outer_nodes] == 0] = 0
+        end[outer_nodes][end[outer_nodes] == leaves + shift] = cells
+        begin[outer_nodes] = np.where(layout.width[outer_nodes] > 0, begin[outer_nodes], cells)
         begin[inner_nodes], end[inner_nodes] = (
             np.clip(begin[inner_nodes], 1, cells - 1),
             np.clip(end[inner_nodes], 1, cells - 1),
         )
-        left, right = 1 << depth, (1 << depth) + (cells - 1) * (1 << depth) // size
+        left, right = 1 << depth, (1 << depth) + (leaves - 1) * (1 << depth) // size
         begin = np.concatenate([begin, [0, 1, begin[right], cells - 1]])
         end = np.concatenate([end, [1, end[left], cells - 1, cells]])
         coarse_halvings, level = layout.halvings[:depth], layout.halvings[depth]
-        fine_halvings = (_halve_level(size, cells - 1, fine_depth) for fine_depth in range(depth + 1, layout.depth))
+        inner_end = leaves - 1 + shift  # the number of leaves before the last cell's
+        fine_halvings = (_halve_level(size, inner_end, fine_depth) for fine_depth in range(depth + 1, layout.depth))
         halvings = (*coarse_halvings, *_halve_around_ends(level, size, end - begin), *fine_halvings)
         return cls(cells, begin, end - begin, halvings, size, end_split_depth=depth)
 
