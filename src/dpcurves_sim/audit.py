@@ -95,8 +95,8 @@ class LedgerAudit:
     def forget_later(self) -> None:
         """Forget what the ledger's file lacks, after an older copy was put back on purpose, and all shown values."""
         grants = {request for (request,) in self._read("SELECT request FROM dpcurves_grants")}
-        answers = {(request, turn, part) for request, turn, part in self._read(
-            'SELECT g.request, a.turn, a.part FROM dpcurves_answers a JOIN dpcurves_grants g ON a."grant" = g.entry'
+        answers = {(request, round_number, part) for request, round_number, part in self._read(
+            'SELECT g.request, a.round, a.part FROM dpcurves_answers a JOIN dpcurves_grants g ON a."grant" = g.entry'
         )}  # fmt: skip
         self.charges = {request: amount for request, amount in self.charges.items() if request in grants}
         self.answers = {key: answer for key, answer in self.answers.items() if key in answers}
