@@ -22,7 +22,7 @@ CDF, BOUNDS = dp.CdfQuestion("x", dp.Grid(0, 1, cells=1024)), dp.BoundsQuestion(
 @pytest.mark.parametrize(
     ("question", "pinned"),
     [
-        (CDF, ["52481a945b90", "697cd8e62464"]),
+        (CDF, ["4572e7168d65", "7257c4350bd9"]),
         (BOUNDS, ["e019b96751c4"]),
     ],
 )

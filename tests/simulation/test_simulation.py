@@ -112,12 +112,12 @@ def test_the_event_loop_of_a_server_never_waits() -> None:
         world.sleep(5.0)
 
     world, results = World(Schedule("servers", 1)), list[str]()
-    loop = SimulatedLoop(world)
+    loop = SimulatedLoop(world)  # type: ignore[abstract]
     world.start("server", "machine", lambda: results.append(loop.run(wait_in_thread(world))))
     world.run()
     assert results == ["slept until 7"]
     world = World(Schedule("servers", 1))
-    world.start("server", "machine", lambda: SimulatedLoop(world).run(wait_on_loop(world)))
+    world.start("server", "machine", lambda: SimulatedLoop(world).run(wait_on_loop(world)))  # type: ignore[abstract]
     with pytest.raises(Violation, match="server waits on the event loop, and all other clients with it"):
         world.run()
 
