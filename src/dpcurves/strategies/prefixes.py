@@ -574,8 +574,12 @@ def _choose_laplace_tilings(
             noise = Noise(base_noise.family, base_noise.parameter * number)
             distinct[key] = expect_widths(splits, tilings, noise.variance), tilings
     finest, *coarser = distinct.values()
-    largest_band = TUNING.band_growth * min(widths.band for widths, _ in distinct.values())
-    chosen = min([finest, *(pair for pair in coarser if pair[0].band <= largest_band)], key=lambda pair: pair[0].error)
+    largest_band, largest_widest = (
+        TUNING.band_growth * min(limits)
+        for limits in zip(*(widths[1:] for widths, _ in distinct.values()), strict=True)
+    )
+    allowed = [pair for pair in coarser if pair[0].band <= largest_band and pair[0].widest_band <= largest_widest]
+    chosen = min([finest, *allowed], key=lambda pair: pair[0].error)
     is_clear = chosen[0].error < (1 - TUNING.least_gain) * finest[0].error
     return _starts_of_tilings(splits.layout, (chosen if is_clear else finest)[1])
 
@@ -586,10 +590,12 @@ class ExpectedWidths(NamedTuple):
     Attributes:
         error: Root mean squared error of a prefix, of edges of cells and of records alike.
         band: Mean width of a simultaneous band.
+        widest_band: Width of the band where it is widest.
     """
 
     error: float
     band: float
+    widest_band: float
 
 
 def expect_widths(splits: TreeEstimate, tilings: Iterable[NDArray[np.int64]], variance: float) -> ExpectedWidths:
@@ -627,8 +633,11 @@ def expect_widths(splits: TreeEstimate, tilings: Iterable[NDArray[np.int64]], va
     share = (layout.width / layout.cells + splits.counts / max(float(splits.counts[ROOT]), LEAST_VARIANCE)) / 2
     is_counted = np.isfinite(noise_variance)
     widest_noise = 2 * TUNING.band_z * sqrt(noise_variance[is_counted].max(initial=0.0))
+    inner_counts = np.where(layout.width > 1, splits.counts, 0.0)[nodes]
     return ExpectedWidths(
-        sqrt(float(posterior_variance @ share) / 3), widest_noise + float((share * splits.counts)[nodes].sum())
+        sqrt(float(posterior_variance @ share) / 3),
+        widest_noise + float((share * splits.counts)[nodes].sum()),
+        widest_noise + float(inner_counts.max(initial=0.0)),
     )
 
 
