@@ -920,10 +920,14 @@ def count_once(workload: PrefixWorkload, setting: Setting) -> Strategy[TableCoun
 def count_adaptively(workload: PrefixWorkload, setting: Setting) -> Strategy[TableCounts]:
     """Count as `_count_in_rounds` does, on cells that separate zero or round numbers if the workload asks for that.
 
-    Formal guarantees: cells are split by a function of the public grid alone.
+    If records are known to be few, zero stays with its neighbours: their coarse intervals would not find its cell.
+
+    Formal guarantees: cells are split by a function of the public grid and of other public facts.
     """
     *other_axes, axis = workload.axes
-    if not (isinstance(axis, Axis) and (workload.has_separate_round_numbers or workload.has_separate_zero)):
+    total, base_noise = setting.adjacency.public_record_count, setting.count_noise()
+    has_separate_zero = workload.has_separate_zero and choose_first_thirds(total, base_noise) > 1
+    if not (isinstance(axis, Axis) and (workload.has_separate_round_numbers or has_separate_zero)):
         return (yield from _count_in_rounds(workload, setting))
     grid = (split_at_round_numbers if workload.has_separate_round_numbers else split_at_zero)(axis.grid)
     axes = (*other_axes, replace(axis, grid=grid))
