@@ -191,6 +191,11 @@ def test_atoms_of_little_more_than_the_noise_are_significant_together() -> None:
         assert not has_significant_atoms(pilot_estimate(smooth, 0))
     assert not has_significant_atoms(pilot_estimate(100 * ages, 0))  # each is clear by itself
     assert not has_atoms(pilot_estimate(ages, 0).tree_estimate)  # no single cell shows it
+    zeros = np.where(number == 1, 1500.0, 2.0)  # the separate cell of zero
+    assert has_significant_atoms(pilot_estimate(zeros, 0))
+    assert not has_significant_atoms(pilot_estimate(zeros, 0), zero_slot=1)
+    assert not has_atoms(known(zeros.tolist(), 1.0), zero_slot=1)
+    assert has_atoms(known(zeros.tolist(), 1.0))
 
 
 def test_a_look_for_atoms_is_one_tiling_that_keeps_together_what_is_clear() -> None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import FloatArray
+from ..arrays import FloatArray, IntArray
 from ..conversation import (
     ALL,
     CountsBelowWorkload,
@@ -24,7 +24,7 @@ from ..conversation import (
     Strategy,
     TableCounts,
 )
-from ..data import MOST_STORED_EDGES, Axis
+from ..data import MOST_STORED_EDGES, Axis, Outside
 from ..data.grid import split_at_round_numbers, split_at_zero
 from ..estimation import JointEstimate, TreeEstimate, build_layout, least_squares_total
 from ..estimation.binary_tree import ROOT, DyadicLayout, Layout, find_leaves, first_cells_of_nodes, subtree_maxima
@@ -412,7 +412,20 @@ def refine_tilings(splits: TreeEstimate, base_noise: Noise) -> Tilings:
     return _starts_of_tilings(splits.layout, _coarsen_geometrically(splits.layout, leaves, tilings, TUNING.coarsening))
 
 
-def has_significant_atoms(joint: JointEstimate) -> bool:
+def find_zero_slot(axis: Axis) -> int | None:
+    """Return the slot of the separate cell of zero; None if the grid has none.
+
+    >>> from dpcurves.data import Grid
+    >>> [find_zero_slot(Axis("x", grid)) for grid in (split_at_zero(Grid(0, 1000, cells=500)), Grid(0, 1, cells=2))]
+    [1, None]
+    """
+    edges = axis.grid.edges
+    index = int(np.searchsorted(edges, 0.0))
+    is_separate = index + 1 < len(edges) and edges[index] == 0 and edges[index + 1] == np.nextafter(0.0, inf)
+    return index + int(axis.grid.outside is Outside.APART) if is_separate else None
+
+
+def has_significant_atoms(joint: JointEstimate, zero_slot: int | None = None) -> bool:
     """Return whether the finest counts show that most records lie in single cells, as whole ages do on a fine grid.
 
     Then one half of a pair of neighbouring cells holds its records and the other half none, so the squared differences
@@ -425,6 +438,10 @@ def has_significant_atoms(joint: JointEstimate) -> bool:
     still call its neighbourhood smooth, and cells of one tiling add no noise to each other.
 
     Formal guarantees: a pure function of released and other public numbers.
+
+    Arguments:
+        joint: The first round.
+        zero_slot: The separate cell of zero, which shows nothing of other cells and is left out: see `find_zero_slot`.
     """
     measurements = joint.measurements
     layout, estimate = measurements.layout, run_upward_pass(measurements)
@@ -432,6 +449,7 @@ def has_significant_atoms(joint: JointEstimate) -> bool:
     for parent, left, right, _ in layout.halvings[-2:]:
         is_counted = (layout.width[left] > 0) & (layout.width[right] > 0)
         is_counted &= (estimate.precision[left] > 0) & (estimate.precision[right] > 0)
+        is_counted &= ~_holds_slot(layout, parent, zero_slot)
         left_precision, right_precision = (np.where(is_counted, estimate.precision[half], 1) for half in (left, right))
         variance = 1 / left_precision + 1 / right_precision
         difference, total = (sign * estimate.value[left] + estimate.value[right] for sign in (-1, 1))
@@ -444,8 +462,14 @@ def has_significant_atoms(joint: JointEstimate) -> bool:
     return TUNING.atom_z < z < TUNING.clear_atom_z and difference_squares > TUNING.atom_share * parent_squares
 
 
-def has_atoms(splits: TreeEstimate) -> bool:
-    """Return whether records seem to lie in single cells with few records beside them.
+def _holds_slot(layout: Layout, nodes: slice | IntArray, slot: int | None) -> NDArray[np.bool_]:
+    """Return whether each node contains this slot, (nodes,); False for no slot."""
+    begin, width = layout.begin[nodes], layout.width[nodes]
+    return np.zeros(len(begin), dtype=np.bool_) if slot is None else (begin <= slot) & (slot < begin + width)
+
+
+def has_atoms(splits: TreeEstimate, zero_slot: int | None = None) -> bool:
+    """Return whether records seem to lie in single cells with few records beside them, the cell of zero left out.
 
     The expected squared differences of halves, in the two finest halvings and beyond Poisson variation, are then nearly
     the squares of their parents. If cells merely differ from their neighbours, they are much smaller. With much noise
@@ -453,9 +477,11 @@ def has_atoms(splits: TreeEstimate) -> bool:
     """
     difference_squares = parent_squares = 0.0
     for parent, left, right, _ in splits.layout.halvings[-2:]:
+        is_shown = ~_holds_slot(splits.layout, parent, zero_slot)
         counts, difference = splits.counts[parent], splits.counts[left] - splits.counts[right]
-        difference_squares += float(np.maximum(4 * splits.variance[parent] + difference**2 - counts, 0).sum())
-        parent_squares += float((counts**2).sum())
+        excess = np.maximum(4 * splits.variance[parent] + difference**2 - counts, 0)
+        difference_squares += float(excess[is_shown].sum())
+        parent_squares += float((counts[is_shown] ** 2).sum())
     return difference_squares > TUNING.atom_share * parent_squares
 
 
@@ -1078,9 +1104,10 @@ def refine_in_rounds(axis: Axis, setting: Setting) -> Strategy[TableCounts]:
         tilings, final_tilings, joint.tree_estimate, joint.noise.family
     )
     is_rough = joint.tree_estimate.even_probability <= TUNING.even_probability
-    are_atoms_significant = thirds > 1 and has_significant_atoms(joint)
+    zero_slot = find_zero_slot(axis)
+    are_atoms_significant = thirds > 1 and has_significant_atoms(joint, zero_slot)
     may_have_atoms = are_atoms_significant or (not makes_pilot_query and thirds > 1 and is_rough)
-    if may_have_atoms and has_atoms(joint.tree_estimate):
+    if may_have_atoms and has_atoms(joint.tree_estimate, zero_slot):
         makes_pilot_query = True
         tilings = _choose_next_tilings(joint, pilot_fraction / first_fraction, find_atom_tilings)
     elif are_atoms_significant:  # together alone: no interval is known to be clear
