@@ -310,7 +310,8 @@ def notes_on_reasons(release: Release) -> tuple[str, ...]:
         return ()
     fact = f"of the missing records, by released counts: {'; '.join(reasons)}"
     has_text = any(MissingReason.NO_NUMBER.description in reason for reason in reasons)
-    return (add_advice(fact, "of text instead of a number see --decimal and --dates") if has_text else fact,)
+    advice = "of text instead of a number see --decimal and --dates; 34% or 5 kg is text: write the number alone"
+    return (add_advice(fact, advice) if has_text else fact,)
 
 
 def notes_on_dependence(privacy: PrivacyStatement) -> tuple[str, ...]:
