@@ -152,12 +152,13 @@ def measure_variance(seed: int) -> Numbers:
     return {"width": width(variance.interval(0.95)), "count": width(count.interval(0.95, population=True))}
 
 
-def measure_weighted(seed: int) -> Numbers:
+def measure_weighted(seed: int, *, finds_range: bool = False) -> Numbers:
     """Return error and band of a weighted curve, and the interval of a weighted mean."""
+    grid, bounds = ("auto", "auto") if finds_range else (dp.Grid(0, 100, cells=64), (0, 100))
     values, weights = draw_records(seed), np.random.default_rng(seed).uniform(0.5, 4, 3000)
     payment: dict[str, Any] = {"epsilon": "0.5", "adjacency": dp.ADD_REMOVE, "weight": weights, "weight_cap": 4}
-    curve = dp.cdf(values, grid=dp.Grid(0, 100, cells=64), randomness=dp.Randomness.from_seed(seed), **payment)
-    mean = dp.mean(values, bounds=(0, 100), randomness=dp.Randomness.from_seed(seed), **payment)
+    curve = dp.cdf(values, grid=grid, randomness=dp.Randomness.from_seed(seed), **payment)
+    mean = dp.mean(values, bounds=bounds, randomness=dp.Randomness.from_seed(seed), **payment)
     return {
         "error": curve_error(curve, values),
         "width": width(curve.band(0.95, population=True)),
@@ -466,6 +467,7 @@ CASES: Mapping[str, Case] = {
     "long tail": measure_long_tail,
     "variance": measure_variance,
     "weighted": measure_weighted,
+    "weighted range": functools.partial(measure_weighted, finds_range=True),
     "bounds": measure_bounds,
     "table": measure_table,
     "plane": measure_plane,
@@ -503,6 +505,7 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     "dpcurves.curves.straight_intervals": ("notes",),
     "dpcurves.curves.summary": ("variance",),
     "dpcurves.curves.weighted": ("weighted",),
+    "dpcurves.curves.weighted_range": ("weighted range",),
     "dpcurves.curves.weighted_summary": ("weighted",),
     "dpcurves.display.layout": ("picture",),
     "dpcurves.estimation.empirical_bayes": ("curve",),

@@ -216,7 +216,7 @@ class Sites:
         return (self.folder / f"site-{number + 1}.log").read_text(encoding="utf-8").count("answered:")
 
     def wait_for_answer(self, number: int, before: int) -> None:
-        waited(lambda: self.answered(number) > before, "no turn was answered")
+        waited(lambda: self.answered(number) > before, "no round was answered")
 
     def _signed(self) -> int:
         try:
@@ -287,7 +287,7 @@ def asked_of_airlines(console: Console, airlines: Sites) -> dict[str, Any]:
             if name == ON_THE_WAY:
                 airlines.wait_for_answer(KILLED, before)
                 airlines.kill(KILLED)
-                console.print(f"{AIRLINES[KILLED]} was killed after its first turn, by SIGKILL; it is started again")
+                console.print(f"{AIRLINES[KILLED]} was killed after its first round, by SIGKILL; it is started again")
                 airlines.start(KILLED)
             with console.status(f"{NUMBER} airlines answer: {question}"):
                 found[name] = coming.result()

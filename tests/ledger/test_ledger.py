@@ -248,9 +248,9 @@ def test_a_grant_that_was_not_given_stores_nothing(ledger: Ledger) -> None:
             ledger.find_answer(forged, 0, 0)
 
 
-def test_turns_and_parts_are_counted_from_zero_and_answers_are_texts(ledger: Ledger) -> None:
+def test_rounds_and_parts_are_counted_from_zero_and_answers_are_texts(ledger: Ledger) -> None:
     grant = ask(ledger, PrivacyLoss.pure(0.1), "1")
-    with pytest.raises(ValueError, match="turn, part: turns and parts are numbered from 0"):
+    with pytest.raises(ValueError, match="round_number, part: rounds and parts are numbered from 0"):
         ledger.store_answer(grant, -1, 0, "[1]")
     with pytest.raises(ValueError, match="answer: a text"):
         ledger.store_answer(grant, 0, 0, "")

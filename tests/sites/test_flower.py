@@ -157,4 +157,4 @@ def test_sites_that_connect_by_themselves_again_give_the_same_answer(
     with federation.analyst() as analyst:
         assert analyst.ask(dp.CdfQuestion("age", AGE), PrivacyLoss.pure(4), "r").to_json() == ANSWERED[0]
     with capsys.disabled():
-        print(f"\nFlower carried a turn of {SITES} sites in {SECONDS[0]:.0f} s; by HTTPS: {by_themselves:.1f} s")
+        print(f"\nFlower carried a round of {SITES} sites in {SECONDS[0]:.0f} s; by HTTPS: {by_themselves:.1f} s")

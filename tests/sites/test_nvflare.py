@@ -65,7 +65,7 @@ def test_nvflare_carries_the_same_answers(carried: Federated, capsys: pytest.Cap
         again = analyst.ask(dp.CdfQuestion("age", AGE), PrivacyLoss.pure(4), "r")
     with capsys.disabled():
         by_themselves = carried.seconds_by_itself()
-        print(f"\nNVFlare carried a turn of {SITES} sites in {seconds:.0f} s; by HTTPS: {by_themselves:.1f} s")
+        print(f"\nNVFlare carried a round of {SITES} sites in {seconds:.0f} s; by HTTPS: {by_themselves:.1f} s")
     ages = np.concatenate(carried.ages)
     assert again.to_json() == curve.to_json()
     assert abs(np.interp(50, curve.x, curve.y) - (ages < 50).mean()) < 0.05
