@@ -33,4 +33,4 @@ def test_what_the_page_of_trust_models_says_is_so(slow: bool) -> None:
         models = list(trust_models.MODELS.values())[: None if slow or name not in SLOW else -1]
         today = [trust_models.answered(question, model) for model in models]
         assert said[name][: len(models)] == today, "python docs/trust_models.py"
-    assert said["CdfQuestion"][0] == "1 turn"
+    assert said["CdfQuestion"][0] == "1 round"
