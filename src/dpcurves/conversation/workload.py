@@ -199,7 +199,8 @@ class PrefixWorkload(Workload[TableCounts]):
         quantile_levels: Levels, if only these quantiles are read; empty if all edges are.
         has_separate_round_numbers: Whether round numbers get cells for themselves where the strategy may change the
             cells.
-        has_separate_zero: Whether zero gets a cell for itself there, if the grid has enough cells.
+        has_separate_zero: Whether zero gets a cell for itself there, if the grid has enough cells and records are not
+            known to be few.
     """
 
     axes: Axes

@@ -827,9 +827,9 @@ class CdfQuestion(TableQuestion):
     Attributes:
         column: A column of numbers.
         grid: Public cells. Values outside are clipped into the end cells, unless they are counted apart. On at least
-            500 cells, zero is counted in a cell of its own: quantiles and shares are then exact at zero, where records
-            are often heaped; `x` and `y` keep the given edges. Quantiles of values that are heaped on other round
-            numbers are more exact from a `QuantilesQuestion`.
+            500 cells, zero is counted in a cell of its own, unless records are known to be few: quantiles and shares
+            are then exact at zero, where records are often heaped; `x` and `y` keep the given edges. Quantiles of
+            values that are heaped on other round numbers are more exact from a `QuantilesQuestion`.
         by: Publicly declared categories: one curve for each, at the privacy loss of one curve. A tuple of several
             columns gives one curve per combination.
         measured_in: The measuring unit of the column, for the axis.

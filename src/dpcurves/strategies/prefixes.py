@@ -182,7 +182,8 @@ class Tuning:
     """Share of the expected error by which wider intervals must reduce it. Noise is known, but splits are expected from
     a prior: whole ages on 256 cells lost a fifth for an expected gain of 4 %."""
     band_growth: float = 1.2
-    """Ratio of the expected band of wider intervals to the narrowest of all candidates, up to which they are chosen.
+    """Ratio of the expected band of wider intervals to the narrowest of all candidates, up to which they are chosen: in
+    the mean, and where it is widest, which grew from 2.1 to 3.8 points on 3,000 long-tailed records without a limit.
     Errors at 1.15 and 1.25 were the same; bands were up to 1.1 and 1.2 times as wide as those of the first
     candidate."""
     band_z: float = 2.7
