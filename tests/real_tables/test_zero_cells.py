@@ -210,7 +210,7 @@ def test_a_curve_with_a_cell_of_zero_compares_with_one_without() -> None:
         table, question = {"x": draw_wages(np.random.default_rng(2), 3000) * factor}, dp.CdfQuestion("x", GRID)
         how: Any = {"budget": loss, "adjacency": dp.ADD_REMOVE, "randomness": dp.Randomness.from_seed(2)}
         with dp.Session(table, **how) as session:
-            second = session.ask(replace(question, method=dp.GrownPartition()), loss)
+            second = session.ask(replace(question, method=dp.AdaptivePartition()), loss)
         assert not second.prefixes.has_separate_zero
         assert (dp.ks_test(first, second).p_value < 0.05) == differs
         assert dp.area_between(first, second).value == pytest.approx(0.5, abs=0.05) or differs

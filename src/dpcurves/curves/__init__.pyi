@@ -10,7 +10,7 @@ from .bar_chart import BarChart, BarChartQuestion
 from .bounds import Bounds, BoundsQuestion, PlaneBounds, PlaneBoundsQuestion
 from .by_category import ByCategory
 from .calibration import Calibration, CalibrationQuestion, HosmerLemeshow, HosmerLemeshowQuestion
-from .cdf import CDF, Bins, Bisection, CdfQuestion, GrownPartition, QuantileCuts
+from .cdf import CDF, AdaptivePartition, Bins, Bisection, CdfQuestion, QuantilePartition
 from .class_curves import Confusion, CumulativeGain, DecisionCurve, PrecisionRecall, ScoreCalibration
 from .class_table import Metric
 from .column_drift import Drift, Shift, drift
@@ -70,6 +70,7 @@ from .weighted_summary import WeightedSummary, WeightedSummaryByCategory, Weight
 __all__ = [
     "CDF",
     "ROC",
+    "AdaptivePartition",
     "AutoRangeCdfQuestion",
     "AutoRangeHistogramQuestion",
     "AutoRangeMeanQuestion",
@@ -106,7 +107,6 @@ __all__ = [
     "Cuts",
     "DecisionCurve",
     "Drift",
-    "GrownPartition",
     "Histogram",
     "Histogram2D",
     "Histogram2DQuestion",
@@ -119,7 +119,7 @@ __all__ = [
     "PlaneBounds",
     "PlaneBoundsQuestion",
     "PrecisionRecall",
-    "QuantileCuts",
+    "QuantilePartition",
     "QuantileQuantile",
     "Quantiles",
     "QuantilesQuestion",

@@ -39,9 +39,9 @@ from ..inference.bands import (
 from ..inference.known_numbers import known_values
 from ..inference.simulation import sampling_generator
 from ..queries import Hint, PrefixQuery
+from ..strategies import AdaptivePartition as AdaptivePartition
 from ..strategies import Bisection as Bisection
-from ..strategies import GrownPartition as GrownPartition
-from ..strategies import QuantileCuts as QuantileCuts
+from ..strategies import QuantilePartition as QuantilePartition
 from ..summaries import as_numbers, inverse_at, linear_value_at, step_value_at
 from .by_category import build_by_category, describe_hint, describe_question, format_axis_label, parse_hint
 from .prefixes import PrefixShares, Smoothing, Spans, build_all_edges_query, parse_edges
@@ -350,7 +350,7 @@ def _format_days(lower: float, upper: float, label: str) -> list[str | float]:
     return format_in_iso([lower, ceil(upper) if isfinite(upper) else upper], label)
 
 
-METHODS = (GrownPartition, QuantileCuts, Bisection)
+METHODS = (AdaptivePartition, QuantilePartition, Bisection)
 """Counting methods that a question can name."""
 
 
@@ -836,7 +836,7 @@ class CdfQuestion(TableQuestion):
         hint: Public knowledge of the distribution: `PEAKED` in a small part of the grid, which must be searched;
             `ATOMS`: single cells hold many records, so each must be counted. None, or `SPREAD` over much of the grid:
             the answers decide. It must not come from the data.
-        method: How intervals are chosen privately: `GrownPartition`, `QuantileCuts` or `Bisection`. None: as described
+        method: How intervals are chosen privately: `AdaptivePartition`, `QuantilePartition` or `Bisection`. None: as
             above.
         smooth: 1 or 2: return the curve after `CDF.smooth` with this `p`. None: by empirical Bayes.
         at: Indices of edges (0 is the first): only these are counted, with linear interpolation between them, so the
@@ -869,7 +869,7 @@ class CdfQuestion(TableQuestion):
         if self.smooth is not None:
             object.__setattr__(self, "smooth", Smoothing(self.smooth, None).p)
         if self.method is not None:
-            require_type("method", self.method, METHODS, "one, as GrownPartition(),")
+            require_type("method", self.method, METHODS, "one, as AdaptivePartition(),")
             if self.hint is not None:
                 raise InvalidArgument("hint", "hint already chooses the method: leave out hint, or leave out method")
 
