@@ -582,7 +582,7 @@ def models(release: Release) -> Iterator[Reading]:
     ]
 
     def ends(level: float, *, population: bool) -> tuple[float, float]:
-        return dp.difference_of_models(*apart, "auc", level, population=population)[1:3]
+        return dp.metric_difference(*apart, "auc", level, population=population)[1:3]
 
     value, *truths = (one.value("auc") - two.value("auc") for one, two in (apart, *exacts))
     yield from release.interval("two models, two releases: auc difference", value, ends, tuple(truths))

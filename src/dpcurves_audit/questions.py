@@ -246,7 +246,7 @@ OTHERS: Mapping[str, AuditQuestion] = {
         make_records_factory("label score", (2, 0.9), (0, 0.1), (1, 0.1), (0, 0.9), (2, nan), (7, 0.5)),
     ),
     "several models": AuditQuestion(
-        lambda grid: dp.SeveralModelsQuestion(LABEL, ("first", "second", "third"), Grid(0, 1, cells=2), cells=2),
+        lambda grid: dp.ModelComparisonQuestion(LABEL, ("first", "second", "third"), Grid(0, 1, cells=2), cells=2),
         make_records_factory(
             "label first second third", (1, 0.9, 0.1, 0.9), (0, 0.1, 0.9, 0.9), (1, 0.1, 0.1, 0.1), (0, 0.9, 0.9, 0.1),
             (1, nan, 0.5, 0.5), (7, 0.5, 0.5, 0.5),

@@ -58,7 +58,7 @@ QUESTIONS: tuple[Question[object], ...] = (
     dp.BarChartQuestion(dp.Categories("w", (0, 2))),
     dp.ContingencyQuestion(dp.Categories("y", (0, 1)), dp.Categories("w", (0, 1, 2))),
     dp.ModelPairQuestion("y", "x", "r", GRID, dp.Grid(-2, 2, cells=8), cells=8),
-    dp.SeveralModelsQuestion("y", ("x", "r", "w"), dp.Grid(-2, 2, cells=8), cells=8),
+    dp.ModelComparisonQuestion("y", ("x", "r", "w"), dp.Grid(-2, 2, cells=8), cells=8),
     dp.MulticlassQuestion(dp.Categories("w", (0, 1, 2)), ("x", "r", "y")),
     dp.OrdinalClassesQuestion(dp.Categories("w", (0, 1, 2)), "x"),
     dp.UpliftQuestion("y", "w", "x", GRID),

@@ -75,7 +75,7 @@ def questions() -> Iterator[Any]:
         dp.ResidualPlotQuestion(x, "r", 0.25, 0.25, "0.9", **models),
     )
     yield from (dp.ContingencyQuestion(BY, OTHER), dp.ModelPairQuestion("y", x, "r", GRID, WIDE, cells=4))
-    yield from (dp.SeveralModelsQuestion("y", (x, "r", "w"), WIDE, cells=4),)
+    yield from (dp.ModelComparisonQuestion("y", (x, "r", "w"), WIDE, cells=4),)
     yield from (dp.MulticlassQuestion(BY, (x, "r", "y")), dp.OrdinalClassesQuestion(BY, x))
     yield from (dp.UpliftQuestion("y", "w", x, GRID), dp.QuantileForecastsQuestion((x,), (0.5,), GRID))
     yield from (dp.PredictedObservedQuestion(x, "r", GRID, WIDE),)

@@ -91,7 +91,7 @@ QUESTIONS: list[Callable[[], Any]] = [
     lambda: dp.CalibrationQuestion("label", "score", model=dp.PUBLIC_MODEL.value),
     lambda: dp.ModelPairQuestion("label", "score", "rest", UNIT),
     lambda: dp.ScoresQuestion("label", "score", by=dp.Categories("kind", (0, 1, 2)), grid=UNIT),
-    lambda: dp.SeveralModelsQuestion("label", ("score", "rest", "since"), UNIT),
+    lambda: dp.ModelComparisonQuestion("label", ("score", "rest", "since"), UNIT),
     lambda: dp.MulticlassQuestion(dp.Categories("kind", (0, 1, 2)), ("score", "rest", "since"), grid=UNIT, groups=UNIT),
     lambda: dp.OrdinalClassesQuestion(dp.Categories("kind", (0, 1, 2)), "score", UNIT),
     lambda: dp.QuantileForecastsQuestion(("score", "rest"), (0.5, 0.9), UNIT),

@@ -116,7 +116,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "One column": ("cdf", "quantiles", "histogram", "bars", "summary", "count", "sum", "mean", "variance", "bounds"),
     "Two columns": ("contingency", "table", "residuals", "verify"),
     "Scores of a model": (
-        "scores", "roc", "calibration", "hosmer-lemeshow", "binned-residuals", "model-pair", "several-models",
+        "scores", "roc", "calibration", "hosmer-lemeshow", "binned-residuals", "model-pair", "model-comparison",
         "multiclass", "ordinal-classes", "uplift", "quantile-forecasts", "predicted-observed", "pairwise-scorer",
     ),
     "Time until an event": ("survival", "incidence", "delayed-entry", "interval-censored", "survival-model"),

@@ -28,10 +28,10 @@ from .contingency import Contingency, ContingencyQuestion, kendall_tau_a, kendal
 from .external_counts import from_counts
 from .histogram import Histogram, Histogram2D, Histogram2DQuestion, HistogramQuestion
 from .pair_mean import UStatistic
-from .partial_roc import ScoreNumber, partial_auc, sensitivity_at_specificity
+from .partial_roc import MetricEstimate, partial_auc, sensitivity_at_specificity
 from .quantile_quantile import QuantileQuantile
 from .quantiles import Quantiles, QuantilesQuestion
-from .question import ChargedAsQuery, Question
+from .question import HasChargedQuery, Question
 from .ranking import Ranking, ranking
 from .residuals import BinnedResiduals, BinnedResidualsQuestion, ResidualPlot, ResidualPlotQuestion
 from .result import CurveWarning
@@ -95,7 +95,6 @@ __all__ = [
     "CalibrationQuestion",
     "CdfQuestion",
     "CellKernel",
-    "ChargedAsQuery",
     "Comparison",
     "Confusion",
     "Consistent",
@@ -107,6 +106,7 @@ __all__ = [
     "Cuts",
     "DecisionCurve",
     "Drift",
+    "HasChargedQuery",
     "Histogram",
     "Histogram2D",
     "Histogram2DQuestion",
@@ -115,6 +115,7 @@ __all__ = [
     "HosmerLemeshowQuestion",
     "MeanQuestion",
     "Metric",
+    "MetricEstimate",
     "MidpointKernel",
     "PlaneBounds",
     "PlaneBoundsQuestion",
@@ -129,7 +130,6 @@ __all__ = [
     "ResidualPlotQuestion",
     "RocQuestion",
     "ScoreCalibration",
-    "ScoreNumber",
     "Scores",
     "ScoresByCategory",
     "ScoresQuestion",

@@ -257,9 +257,9 @@ class PrivTree(QueryMechanism):
     """Split the box of all cells, and split boxes again while their noisy count is large (Zhang, Xiao and Xie 2016).
 
     A box at depth d with c records has the score ``s = max(c - threshold - d * decay, -decay)``. It is split if ``s + Z
-    > 0``, with one draw Z of discrete Laplace noise of scale b. The score decreases with depth by ``decay >= b log(f)``,
-    with f the largest number of parts, so that an empty box is split with probability at most ``1 / (2 f)`` and the
-    partition stays small. Boxes of one cell are not split, and missing records are in no box.
+    > 0``, with one draw Z of discrete Laplace noise of scale b. The score decreases with depth by ``decay >= b
+    log(f)``, with f the largest number of parts, so that an empty box is split with probability at most ``1 / (2 f)``
+    and the partition stays small. Boxes of one cell are not split, and missing records are in no box.
 
     Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``, because it releases decisions alone.
     Put ``q = exp(-1 / b)``. A box is split with probability ``p(s) = q**(1 - s) / (1 + q)`` for s <= 0, and ``1 - q**s
