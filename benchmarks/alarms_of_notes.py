@@ -368,7 +368,7 @@ SITES: Mapping[str, str | tuple[str, ...]] = {
     "dpcurves.curves.calibration:Calibration.from_counts": ("intervals of a calibration",),
     "dpcurves.curves.calibration:HosmerLemeshow.from_counts": PASSED,
     "dpcurves.curves.calibration:_notes_on_hidden_groups": ("groups that noise hides",),
-    "dpcurves.curves.cdf:Bins.from_prefixes": FACT,
+    "dpcurves.curves.cdf:CdfHistogram.from_prefixes": FACT,
     "dpcurves.curves.cdf:CDF._notes_on_noise": ("band of a distribution",),
     "dpcurves.curves.cdf:CDF.from_prefixes": PASSED,
     "dpcurves.curves.cdf:CDF.smooth": FACT,

@@ -148,8 +148,8 @@ class ModelPairQuestion(TableQuestion):
 
     Attributes:
         label: The column of true labels.
-        first: The column of the first model's scores, or a `Scorecard` or `Trees`; high scores are positive.
-        second: The column of the second model's scores, or its `Scorecard` or `Trees`.
+        first: The column of the first model's scores, or a `Scorecard` or `TreeEnsemble`; high scores are positive.
+        second: The column of the second model's scores, or its `Scorecard` or `TreeEnsemble`.
         grid: Public cells of the first scores. Records with a score outside are left out, and a note gives their
             number.
         second_grid: Public cells of the second scores; None: the same.

@@ -32,7 +32,7 @@ CHOSEN = [
 ]  # fmt: skip
 WITHOUT_RANGE = {
     "BarChart",
-    "Histogram", "Summary", "WeightedSummary", "Contingency", "HosmerLemeshow", "Bins", "WeightedBins",
+    "Histogram", "Summary", "WeightedSummary", "Contingency", "HosmerLemeshow", "CdfHistogram", "WeightedCdfHistogram",
     "Consistent", "Verification",
     "CompetingRisks", "CountedNumbers", "Scores", "Confusion", "SurvivalNumbers", "Drift", "ReleasedResult",
     "IntervalResult",

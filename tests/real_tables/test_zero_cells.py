@@ -192,7 +192,7 @@ def test_readings_of_a_curve_with_a_cell_of_zero_equal_those_of_its_records(grid
     curve, clipped = ask_cdf(values, grid, 1, 10_000), np.clip(values, grid.lower, grid.upper)
     edges = np.array([grid.lower, grid.edges[40], grid.upper])
     bins, counts = curve.histogram(edges), np.histogram(clipped, edges)[0]
-    ends = dp.Bins.from_json(bins.to_json()).intervals(0.99) + np.array([-1e-12, 1e-12])
+    ends = dp.CdfHistogram.from_json(bins.to_json()).intervals(0.99) + np.array([-1e-12, 1e-12])
     assert np.abs(bins.count - counts).max() < 1
     assert ((ends[:, 0] <= counts / 3000) & (counts / 3000 <= ends[:, 1])).all()
     below = np.searchsorted(np.sort(clipped), grid.edges[1:-1]) / 3000

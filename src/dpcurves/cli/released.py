@@ -149,7 +149,7 @@ class DriftView(ResultView):
         caption = (
             f"a threshold is exceeded in {curve.false_alarm_rate:.3%} of unchanged windows, noise and sampling included"
         )
-        return [ViewTable(caption, curve._columns(), len(curve.shifts))]
+        return [ViewTable(caption, curve._columns(), len(curve.statistics))]
 
 
 def drift(

@@ -10,10 +10,10 @@ from .bar_chart import BarChart, BarChartQuestion
 from .bounds import Bounds, BoundsQuestion, PlaneBounds, PlaneBoundsQuestion
 from .by_category import ByCategory
 from .calibration import Calibration, CalibrationQuestion, HosmerLemeshow, HosmerLemeshowQuestion
-from .cdf import CDF, AdaptivePartition, Bins, Bisection, CdfQuestion, QuantilePartition
+from .cdf import CDF, AdaptivePartition, Bisection, CdfHistogram, CdfQuestion, QuantilePartition
 from .class_curves import Confusion, CumulativeGain, DecisionCurve, PrecisionRecall, ScoreCalibration
 from .class_table import Metric
-from .column_drift import Drift, Shift, drift
+from .column_drift import Drift, DriftStatistic, drift
 from .comparison import (
     Comparison,
     TwoSampleTest,
@@ -59,7 +59,13 @@ from .u_statistic import (
 )  # fmt: skip
 from .verification import Verification, VerifyQuestion
 from .view import View
-from .weighted import WeightedBins, WeightedCDF, WeightedCdfQuestion, WeightedQuantiles, WeightedQuantilesQuestion
+from .weighted import (
+    WeightedCDF,
+    WeightedCdfHistogram,
+    WeightedCdfQuestion,
+    WeightedQuantiles,
+    WeightedQuantilesQuestion,
+)
 from .weighted_range import (
     AutoRangeWeightedCdfQuestion,
     AutoRangeWeightedQuantilesQuestion,
@@ -86,13 +92,13 @@ __all__ = [
     "BarChartQuestion",
     "BinnedResiduals",
     "BinnedResidualsQuestion",
-    "Bins",
     "Bisection",
     "Bounds",
     "BoundsQuestion",
     "ByCategory",
     "Calibration",
     "CalibrationQuestion",
+    "CdfHistogram",
     "CdfQuestion",
     "CellKernel",
     "Comparison",
@@ -106,6 +112,7 @@ __all__ = [
     "Cuts",
     "DecisionCurve",
     "Drift",
+    "DriftStatistic",
     "HasChargedQuery",
     "Histogram",
     "Histogram2D",
@@ -133,7 +140,6 @@ __all__ = [
     "Scores",
     "ScoresByCategory",
     "ScoresQuestion",
-    "Shift",
     "SmoothAuc",
     "SmoothAucQuestion",
     "SumQuestion",
@@ -146,8 +152,8 @@ __all__ = [
     "Verification",
     "VerifyQuestion",
     "View",
-    "WeightedBins",
     "WeightedCDF",
+    "WeightedCdfHistogram",
     "WeightedCdfQuestion",
     "WeightedQuantiles",
     "WeightedQuantilesQuestion",

@@ -75,7 +75,7 @@ WHOLE = slice(None)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Bins(IntervalResult):
+class CdfHistogram(IntervalResult):
     """The share of the records in each bin.
 
     Bins are differences of one non-decreasing curve: none is negative, and bins over the whole grid add up to all
@@ -95,7 +95,7 @@ class Bins(IntervalResult):
     ``share`` and ``count``.
     """
 
-    KIND = "bins"
+    KIND = "cdf-histogram"
     AXIS_COLUMNS = ("left", "right")
     TOGETHER = 1
     """Curves in one picture: bars with bands would hide others."""
@@ -122,7 +122,7 @@ class Bins(IntervalResult):
     @classmethod
     def from_prefixes(
         cls, prefixes: PrefixShares, bins: SupportsIndex | ArrayLike, label: str, privacy: PrivacyStatement
-    ) -> Bins:
+    ) -> CdfHistogram:
         """Return bins of a curve: a number of bins of about equal width, or bins between given edges.
 
         Edges that are not edges of the grid are moved to the nearest grid edge, and a note states this.
@@ -228,7 +228,7 @@ class Bins(IntervalResult):
         return {"label": self.label, **edges_to_json(self.prefixes.declared_grid), **self.prefixes.facts}
 
     @classmethod
-    def _from_json(cls, document: display.CurveDocument) -> Bins:
+    def _from_json(cls, document: display.CurveDocument) -> CdfHistogram:
         """Return the bins from a parsed JSON document."""
         question, releases = document.question, document.evidence["releases"]
         prefixes = PrefixShares.from_json(releases, grid_from_edges(question), question)
@@ -699,7 +699,7 @@ class CDF(IntervalResult):
         lower, upper = (self.prefixes.shares_at_boundaries(limit) for limit in band)
         return self._close_upper_limits(find_quantile_ends(self.prefixes.cells, lower, upper, p))
 
-    def histogram(self, bins: SupportsIndex | ArrayLike) -> Bins:
+    def histogram(self, bins: SupportsIndex | ArrayLike) -> CdfHistogram:
         """Return the share of records in each bin: a number of bins of about equal width, or bins between given edges.
         Costs no budget.
 
@@ -716,7 +716,7 @@ class CDF(IntervalResult):
         >>> curve.histogram([0, 4, 8]).share.round(2).tolist()
         [0.67, 0.33]
         """
-        histogram = Bins.from_prefixes(self.prefixes, bins, self.label, self.privacy)
+        histogram = CdfHistogram.from_prefixes(self.prefixes, bins, self.label, self.privacy)
         warn_about_notes(histogram, already_shown=self.notes)
         return histogram
 

@@ -363,7 +363,7 @@ class ResidualPlotQuestion(TableQuestion):
     without privacy, nothing released about its residuals is private.
 
     Attributes:
-        predicted: The column of predictions, or a `Scorecard` or `Trees` that predicts.
+        predicted: The column of predictions, or a `Scorecard` or `TreeEnsemble` that predicts.
         residual: The column of residuals, or a `Residual` of that model. Infinite residuals lie beyond all bounds.
         unit_predicted, unit_residual: The units that are doubled: public, of the order of typical values.
         coverage: The share of the records that the rectangle should cover; at most 6 decimals. Each axis may leave out
@@ -642,7 +642,7 @@ class BinnedResidualsQuestion(TableQuestion):
 
     Attributes:
         label: The column of true labels.
-        score: The column of predicted probabilities, or a `Scorecard` or `Trees` that predicts them.
+        score: The column of predicted probabilities, or a `Scorecard` or `TreeEnsemble` that predicts them.
         model: The origin of the model, printed with the result; it has no default.
         bins: The largest number of bins. If the number of units is public, never more than twice the number of records
             divided by `min_records`.

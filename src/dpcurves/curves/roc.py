@@ -357,7 +357,7 @@ class RocQuestion(TableQuestion):
 
     Attributes:
         label: The column of true labels.
-        score: The column of scores, or a `Scorecard` or `Trees` that gives them; high scores are positive.
+        score: The column of scores, or a `Scorecard` or `TreeEnsemble` for them; high scores are positive.
         grid: Public cells of the scores. By default they divide [0, 1], and outside scores are counted apart: a note
             warns if their count exceeds the noise.
         pos_label, neg_label: The two classes; records with another label are missing. A negative label is needed unless
@@ -505,7 +505,7 @@ class SmoothAucQuestion(TableQuestion):
 
     Attributes:
         label: The column of true labels.
-        score: The column of scores, or a `Scorecard` or `Trees` that gives them; high scores are positive.
+        score: The column of scores, or a `Scorecard` or `TreeEnsemble` for them; high scores are positive.
         grid: Public cells of the scores; scores in one cell are tied. By default they divide [0, 1]; scores below are a
             further cell, scores above another.
         pos_label, neg_label: The two classes; records with another label are missing.
