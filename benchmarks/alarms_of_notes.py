@@ -248,7 +248,7 @@ def together(seed: int, *, moved: int) -> tuple[str, ...]:
             for turn, (question, columns) in enumerate(questions)
         ]
         other = replace(results[1], privacy=replace(results[1].privacy, grant="another"))
-        return dp.consistent({"parts": results[0], "all": other}).notes
+        return dp.make_consistent({"parts": results[0], "all": other}).notes
 
 
 def residuals(seed: int, records: tuple[int, ...], epsilon: str) -> tuple[str, ...]:
@@ -376,7 +376,7 @@ SITES: Mapping[str, str | tuple[str, ...]] = {
     "dpcurves.curves.class_table:notes_on_crowding": ("crowded scores",),
     "dpcurves.curves.column_drift:Drift._plot_at_level": FACT,
     "dpcurves.curves.column_drift:Drift.privacy": FACT,
-    "dpcurves.curves.consistency:Consistent.privacy": ("tables that contradict",),
+    "dpcurves.curves.consistency:ConsistentTotals.privacy": ("tables that contradict",),
     "dpcurves.curves.contingency:Contingency.from_counts": PASSED,
     "dpcurves.curves.external_counts:from_counts": FACT,
     "dpcurves.curves.adaptive_histogram:AutoRangeHistogramQuestion.steps": PASSED,

@@ -229,7 +229,7 @@ def measure_totals(seed: int) -> Numbers:
     loss, randomness = dp.PrivacyLoss.pure(1), dp.Randomness.from_seed(seed)
     with dp.Session(table, budget=loss * 2, adjacency=dp.ADD_REMOVE, randomness=randomness) as session:
         results = {name: session.ask(question, loss) for name, question in questions.items()}
-    return {"width": width(np.moveaxis(np.asarray(dp.consistent(results).intervals(0.95)), -1, 0))}
+    return {"width": width(np.moveaxis(np.asarray(dp.make_consistent(results).intervals(0.95)), -1, 0))}
 
 
 def count_notes(seed: int) -> Numbers:

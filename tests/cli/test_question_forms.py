@@ -41,7 +41,7 @@ TYPED = {
     "pairwise-scorer": {"label": ["late"], "features": ["age=18:90\r\nowed=0:10"]},
     "bounds": {"column": ["age"], "smallest": ["1"], "coverage": ["0.95"]},
     "scores": {"label": ["late"], "score": ["p"]},
-    "roc": {"label": ["late"], "score": ["@risk"], "points": ["10"], "cuts": ["fixed"]},
+    "roc": {"label": ["late"], "score": ["@risk"], "points": ["10"], "thresholds": ["fixed"]},
     "calibration": {"label": ["late"], "score": ["p"]},
     "hosmer-lemeshow": {"label": ["late"], "score": ["p"]},
     "binned-residuals": {"label": ["late"], "score": ["p"], "model": ["public"]},

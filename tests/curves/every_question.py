@@ -49,7 +49,7 @@ QUESTIONS: tuple[Question[object], ...] = (
     dp.CdfQuestion("x", GRID, at=(7, 50)),
     dp.QuantilesQuestion("x", GRID, (0.5,), search=0.9),
     dp.RocQuestion("y", "x", GRID, at=(7, 50)),
-    *(dp.RocQuestion("y", "x", cuts=cuts) for cuts in dp.Cuts),
+    *(dp.RocQuestion("y", "x", thresholds=cuts) for cuts in dp.RocThresholds),
     dp.ScoresQuestion("y", "x"),
     dp.SmoothAucQuestion("y", "x"),
     dp.CalibrationQuestion("y", "x", groups=4),

@@ -22,7 +22,7 @@ QUESTIONS: list[Any] = [
     dp.SurvivalQuestion("x", "y", GRID, by=dp.Categories("w", (1, 2)), event_value="died", censored_value="lost"),
     dp.SummaryQuestion("x", 0, 60.5, by=dp.Categories("y", (0, 1)), moments=1),
     dp.ScoresQuestion("y", "x", by=dp.Categories("w", ("a", 1))),
-    dp.RocQuestion("y", "x", cuts=dp.Cuts.FIXED, pos_label="late", neg_label="on time"),
+    dp.RocQuestion("y", "x", thresholds=dp.RocThresholds.FIXED, pos_label="late", neg_label="on time"),
     dp.BinnedResidualsQuestion("y", "x", dp.PRIVATE_MODEL),
     dp.PlaneBoundsQuestion(dp.BoundsQuestion("x", 1, "0.95"), dp.BoundsQuestion("z", 0.5, 0.9)),
 ]

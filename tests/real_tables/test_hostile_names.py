@@ -110,7 +110,7 @@ def results() -> dict[str, Any]:
     found["weighted bins"] = found["WeightedCdfQuestion"].histogram(2)
     found["quantiles against"] = curves[LABELS[0]].quantile_quantile(curves[LABELS[1]], [0.25, 0.5])
     found["drift"] = dp.drift(cdf, {LABELS[0]: cdf, LABELS[1]: cdf})
-    found["consistent"] = dp.consistent({"parts": counts, LABELS[0]: found["CountQuestion"]})
+    found["consistent"] = dp.make_consistent({"parts": counts, LABELS[0]: found["CountQuestion"]})
     found |= {"group rates": dp.group_rates(groups), "group curves": dp.group_curves(groups)}
     found["numbers"] = dp.survival_numbers(found["SurvivalQuestion by"], at=[0.5])
     found["hazard"] = dp.CumulativeHazard(found["SurvivalQuestion"])
@@ -446,7 +446,7 @@ def test_a_category_called_all_is_no_total(labels: tuple[str, ...]) -> None:
         parts, regions, sexes = (
             session.ask(dp.CountQuestion("x", by=each), dp.PrivacyLoss.pure(10)) for each in (by, *by)
         )
-    rows = dp.consistent({"parts": parts, "regions": regions, "sexes": sexes}).to_frame()
+    rows = dp.make_consistent({"parts": parts, "regions": regions, "sexes": sexes}).to_frame()
     named = set(rows["region"][rows["table"] != "sexes"])
     (total,) = set(rows["region"][rows["table"] == "sexes"])
     assert named == set(labels)

@@ -27,13 +27,13 @@ LONG = {"BoundsQuestion", "PlaneBoundsQuestion", "ResidualPlotQuestion", "Verify
 CHOSEN = [
     question for place, question in enumerate(QUESTIONS)
     if type(question).__name__ not in LONG and str(question) not in {str(each) for each in QUESTIONS[:place]}
-    and not (isinstance(question, dp.RocQuestion) and question.cuts is dp.Cuts.FIXED)
+    and not (isinstance(question, dp.RocQuestion) and question.thresholds is dp.RocThresholds.FIXED)
     and not (isinstance(question, dp.CdfQuestion) and question.by is not None)  # its column y is that of shares, too
 ]  # fmt: skip
 WITHOUT_RANGE = {
     "BarChart",
     "Histogram", "Summary", "WeightedSummary", "Contingency", "HosmerLemeshow", "CdfHistogram", "WeightedCdfHistogram",
-    "Consistent", "Verification",
+    "ConsistentTotals", "Verification",
     "CompetingRisks", "CountedNumbers", "Scores", "Confusion", "SurvivalNumbers", "Drift", "ReleasedResult",
     "IntervalResult",
     "CompositeResult", "ClassTableResult", "BandedTableResult", "GroupIntervalResult", "Ranking", "ByCategory",

@@ -121,7 +121,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType({
     ),
     "Time until an event": ("survival", "incidence", "delayed-entry", "interval-censored", "survival-model"),
     "Many questions": ("study", "sql", "plan"),
-    "Stored results": ("show", "consistent", "compare", "qq", "drift", "publish"),
+    "Stored results": ("show", "make-consistent", "compare", "qq", "drift", "publish"),
     "Budgets": ("ledger", "review", "audit"),
     "Begin": ("example", "completion"),
     "Several machines": ("engine", "serve", "server", "remote", "federation", "task", "aggregator", "contribute",

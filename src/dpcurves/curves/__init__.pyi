@@ -23,7 +23,7 @@ from .comparison import (
     rank_sum_test,
     wasserstein_distance,
 )
-from .consistency import Consistent, consistent
+from .consistency import ConsistentTotals, make_consistent
 from .contingency import Contingency, ContingencyQuestion, kendall_tau_a, kendall_tau_b
 from .external_counts import from_counts
 from .histogram import Histogram, Histogram2D, Histogram2DQuestion, HistogramQuestion
@@ -35,7 +35,7 @@ from .question import HasChargedQuery, Question
 from .ranking import Ranking, ranking
 from .residuals import BinnedResiduals, BinnedResidualsQuestion, ResidualPlot, ResidualPlotQuestion
 from .result import CurveWarning
-from .roc import ROC, Cuts, RocQuestion, SmoothAuc, SmoothAucQuestion
+from .roc import ROC, RocQuestion, RocThresholds, SmoothAuc, SmoothAucQuestion
 from .scores import AutoRangeScoresQuestion, Scores, ScoresByCategory, ScoresQuestion
 from .summary import (
     CountQuestion,
@@ -103,13 +103,12 @@ __all__ = [
     "CellKernel",
     "Comparison",
     "Confusion",
-    "Consistent",
+    "ConsistentTotals",
     "Contingency",
     "ContingencyQuestion",
     "CountQuestion",
     "CumulativeGain",
     "CurveWarning",
-    "Cuts",
     "DecisionCurve",
     "Drift",
     "DriftStatistic",
@@ -136,6 +135,7 @@ __all__ = [
     "ResidualPlot",
     "ResidualPlotQuestion",
     "RocQuestion",
+    "RocThresholds",
     "ScoreCalibration",
     "Scores",
     "ScoresByCategory",
@@ -162,7 +162,6 @@ __all__ = [
     "WeightedSummaryQuestion",
     "area_between",
     "collision_probability",
-    "consistent",
     "drift",
     "energy_distance",
     "from_counts",
@@ -172,6 +171,7 @@ __all__ = [
     "kendall_tau_b",
     "ks_distance",
     "ks_test",
+    "make_consistent",
     "partial_auc",
     "rank_sum_test",
     "ranking",
