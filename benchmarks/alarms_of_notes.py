@@ -248,7 +248,7 @@ def together(seed: int, *, moved: int) -> tuple[str, ...]:
             for turn, (question, columns) in enumerate(questions)
         ]
         other = replace(results[1], privacy=replace(results[1].privacy, grant="another"))
-        return dp.consistent({"parts": results[0], "all": other}).notes
+        return dp.make_consistent({"parts": results[0], "all": other}).notes
 
 
 def residuals(seed: int, records: tuple[int, ...], epsilon: str) -> tuple[str, ...]:
@@ -368,7 +368,7 @@ SITES: Mapping[str, str | tuple[str, ...]] = {
     "dpcurves.curves.calibration:Calibration.from_counts": ("intervals of a calibration",),
     "dpcurves.curves.calibration:HosmerLemeshow.from_counts": PASSED,
     "dpcurves.curves.calibration:_notes_on_hidden_groups": ("groups that noise hides",),
-    "dpcurves.curves.cdf:Bins.from_prefixes": FACT,
+    "dpcurves.curves.cdf:CdfHistogram.from_prefixes": FACT,
     "dpcurves.curves.cdf:CDF._notes_on_noise": ("band of a distribution",),
     "dpcurves.curves.cdf:CDF.from_prefixes": PASSED,
     "dpcurves.curves.cdf:CDF.smooth": FACT,
@@ -376,7 +376,7 @@ SITES: Mapping[str, str | tuple[str, ...]] = {
     "dpcurves.curves.class_table:notes_on_crowding": ("crowded scores",),
     "dpcurves.curves.column_drift:Drift._plot_at_level": FACT,
     "dpcurves.curves.column_drift:Drift.privacy": FACT,
-    "dpcurves.curves.consistency:Consistent.privacy": ("tables that contradict",),
+    "dpcurves.curves.consistency:ConsistentTotals.privacy": ("tables that contradict",),
     "dpcurves.curves.contingency:Contingency.from_counts": PASSED,
     "dpcurves.curves.external_counts:from_counts": FACT,
     "dpcurves.curves.adaptive_histogram:AutoRangeHistogramQuestion.steps": PASSED,
@@ -397,7 +397,7 @@ SITES: Mapping[str, str | tuple[str, ...]] = {
     "dpcurves.strategies.choice:describe_uncounted_categories": ("groups without counted records",),
     "dpcurves_judging.model_pairs:_describe_thresholds": FACT,
     "dpcurves_judging.rates_by_group:GroupRates.privacy": NUMBER,
-    "dpcurves_judging.rates_by_group:SimultaneousCurves._describe_release": FACT,
+    "dpcurves_judging.rates_by_group:GroupCurves._describe_release": FACT,
     "dpcurves.curves.result:_notes_on_split_cells": ("clipped values between round numbers",),
     "dpcurves.curves.result:_notes_on_few_cells": ("few cells",),
     "dpcurves.curves.result:notes_on_classes": ("class without records",),
@@ -456,7 +456,7 @@ SITES: Mapping[str, str | tuple[str, ...]] = {
     "dpcurves.strategies.choice:describe_category_price": FACT,
     "dpcurves.strategies.contribution_bounds:describe_bound_price": FACT,
     "dpcurves_judging.model_pairs:ModelPairQuestion.steps": FACT,
-    "dpcurves_judging.several_models:SeveralModelsQuestion.steps": FACT,
+    "dpcurves_judging.model_comparison:ModelComparisonQuestion.steps": FACT,
     "dpcurves_judging.pairwise_scorer:PairwiseScorerQuestion.steps": PASSED,
     "dpcurves_local.second_round:SecondRound._add_losses": FACT,
     "dpcurves_local.task:Task.compute_curve": FACT,

@@ -470,7 +470,7 @@ def distributions(release: Release) -> Iterator[Reading]:
         )
         exact = mannwhitneyu(one, two).pvalue
         yield test("two columns: rank sum", whom, dp.rank_sum_test(*found.values()).p_value, exact)
-        shifts = dp.drift(found[0], {"now": found[1]}, false_alarm_rate=1 - LEVEL).shifts
+        shifts = dp.drift(found[0], {"now": found[1]}, false_alarm_rate=1 - LEVEL).statistics
         for statistic in ("psi", "ks", "wasserstein", "auc"):
             alarm = shifts["now", statistic].alarm
             yield test(f"drift: {statistic}", whom, 0.0 if alarm else 1.0, exact)
@@ -582,7 +582,7 @@ def models(release: Release) -> Iterator[Reading]:
     ]
 
     def ends(level: float, *, population: bool) -> tuple[float, float]:
-        return dp.difference_of_models(*apart, "auc", level, population=population)[1:3]
+        return dp.metric_difference(*apart, "auc", level, population=population)[1:3]
 
     value, *truths = (one.value("auc") - two.value("auc") for one, two in (apart, *exacts))
     yield from release.interval("two models, two releases: auc difference", value, ends, tuple(truths))

@@ -45,12 +45,12 @@ from dpcurves.curves import (
     CalibrationQuestion,
     CdfQuestion,
     ContingencyQuestion,
-    Cuts,
     HistogramQuestion,
     HosmerLemeshowQuestion,
     Metric,
     QuantilesQuestion,
     RocQuestion,
+    RocThresholds,
     ScoresQuestion,
     SummaryQuestion,
 )
@@ -652,7 +652,9 @@ def scores(release: Release) -> Iterator[Told]:
     areas = [area(*each[1:]) for each in (sample, whole)]
     questions = {"AUC of roc": RocQuestion("y", "s")}
     if release.case.data == "tied":
-        questions["AUC of roc, declared values"] = RocQuestion("y", "s", dp.Values(BANDS), cuts=Cuts.FIXED)
+        questions["AUC of roc, declared values"] = RocQuestion(
+            "y", "s", dp.Values(BANDS), thresholds=RocThresholds.FIXED
+        )
     for name, question in questions.items():
         found = release.answer(question, columns)
         yield from release.intervals(name, found.auc, found.auc_interval, areas)

@@ -144,7 +144,7 @@ def drift(releases: int) -> None:
             answer(dp.HistogramQuestion("x", grid), {"x": each}, ONE, units[at > 0], 3 * seed + at)
             for at, each in enumerate(values)
         )
-        shifts = dp.drift(reference, {"same": same, "later": later}).shifts
+        shifts = dp.drift(reference, {"same": same, "later": later}).statistics
         alarms += [shifts["same", word].alarm for word in dp.Drift.STATISTICS]
         moved += [shifts["later", word].alarm for word in dp.Drift.STATISTICS]
         known += ks_2samp(values[0], values[2]).pvalue < 0.05

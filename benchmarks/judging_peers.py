@@ -175,7 +175,7 @@ def drift() -> Iterator[Row]:
     hue, grid = given[:, 10].round(1), dp.Values(np.arange(4, 19) / 10)
     before, now = (hue[kind == each] for each in (0, 1))
     curves = [asked(dp.HistogramQuestion("x", grid), {"x": each}) for each in (before, now)]
-    shifts = dp.drift(curves[0], {"now": curves[1]}).shifts
+    shifts = dp.drift(curves[0], {"now": curves[1]}).statistics
     pairs = len(before) * len(now)
     for word, name, exact in (
         ("ks", "`ks_2samp`", stats.ks_2samp(before, now).statistic),

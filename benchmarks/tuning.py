@@ -229,7 +229,7 @@ def measure_totals(seed: int) -> Numbers:
     loss, randomness = dp.PrivacyLoss.pure(1), dp.Randomness.from_seed(seed)
     with dp.Session(table, budget=loss * 2, adjacency=dp.ADD_REMOVE, randomness=randomness) as session:
         results = {name: session.ask(question, loss) for name, question in questions.items()}
-    return {"width": width(np.moveaxis(np.asarray(dp.consistent(results).intervals(0.95)), -1, 0))}
+    return {"width": width(np.moveaxis(np.asarray(dp.make_consistent(results).intervals(0.95)), -1, 0))}
 
 
 def count_notes(seed: int) -> Numbers:
@@ -431,7 +431,7 @@ def measure_stream_drift(seed: int) -> Numbers:
         )
     ]
     watch = DriftWatch(dp.Grid(0, 1, cells=10), readings[0], windows_per_year=52)
-    return {"threshold": watch.compare_window(readings[1]).shifts["psi"].threshold}
+    return {"threshold": watch.compare_window(readings[1]).statistics["psi"].threshold}
 
 
 def measure_pair_statistic(seed: int) -> Numbers:
@@ -448,7 +448,7 @@ def measure_column_drift(seed: int) -> Numbers:
         )
         for side in (0, 1)
     ]
-    return {"threshold": next(iter(dp.drift(*histograms).shifts.values())).threshold}
+    return {"threshold": next(iter(dp.drift(*histograms).statistics.values())).threshold}
 
 
 CASES: Mapping[str, Case] = {

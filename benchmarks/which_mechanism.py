@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from dpcurves.curves import CdfQuestion, GrownPartition, QuantileCuts
+from dpcurves.curves import AdaptivePartition, CdfQuestion, QuantilePartition
 from dpcurves.data import Grid
 from dpcurves.mechanisms import FlatHistogram, LinearMechanism, SquareRoot, TreeSums
 from dpcurves.noise import Randomness, discrete_laplace
@@ -65,11 +65,13 @@ def hinted(hint: str, job: Job) -> FloatArray:
 
 
 def cuts(job: Job) -> FloatArray:
-    return answer(CdfQuestion(COLUMN, job.sample.grid, method=QuantileCuts(PIECES)), job.sample, job.loss, job.seed).y
+    return answer(
+        CdfQuestion(COLUMN, job.sample.grid, method=QuantilePartition(PIECES)), job.sample, job.loss, job.seed
+    ).y
 
 
 def partition(job: Job) -> FloatArray:
-    return answer(CdfQuestion(COLUMN, job.sample.grid, method=GrownPartition()), job.sample, job.loss, job.seed).y
+    return answer(CdfQuestion(COLUMN, job.sample.grid, method=AdaptivePartition()), job.sample, job.loss, job.seed).y
 
 
 def path(read: Callable[..., FloatArray], job: Job) -> FloatArray:

@@ -37,7 +37,7 @@ TASKS: dict[str, tuple[str, ...]] = {
     ),
     "Judge a model": (
         "roc_curve", "precision_recall", "calibration_curve", "hosmer_lemeshow", "binned_residuals", "residual_plot",
-        "two_models", "several_models", "groups_of_a_model", "multiclass", "ordinal_classes", "uplift",
+        "two_models", "model_comparison", "groups_of_a_model", "multiclass", "ordinal_classes", "uplift",
         "quantile_forecasts", "pairwise_scorer", "area_alone", "model_as_numbers", "scikit_learn", "verification",
     ),
     "Budgets, files and reports": (

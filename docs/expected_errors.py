@@ -80,7 +80,7 @@ diagnostics`; replace-one; errors of areas are medians, others means):
 | question | what is said | records times ε | error, over that of the default |
 |---|---|---|---|
 | ROC, scores in a twentieth of [0, 1] | `grid=` that ends where scores do | 100 | about 0.14 (0.036 in place of 0.26) |
-| ROC, scores all over the grid | `cuts=FIXED` and 8, 16, 32 even cells in place of 4 | 100 | 1.4, 2.0, 2.1 |
+| ROC, scores all over the grid | `thresholds=FIXED` and 8, 16, 32 even cells in place of 4 | 100 | 1.4, 2.0, 2.1 |
 | calibration | `groups=10` in place of 3 | 100 | 1.2 |
 | calibration | `groups=10` in place of 7 | 1,000 | 1.03 |
 | calibration, chances right, too near to 0.3, bent | `groups=10` in place of 20 | 20,000 | 1.27, 1.06, 1.96 |

@@ -17,8 +17,8 @@ ways = {
     "default": (None, None),
     "tree": (None, Central(mechanism=TreeSums())),
     "cell by cell": (None, Central(mechanism=FlatHistogram())),
-    "grown partition": (dp.GrownPartition(), None),
-    "quantile cuts": (dp.QuantileCuts(pieces=32), None),
+    "adaptive partition": (dp.AdaptivePartition(), None),
+    "quantile cuts": (dp.QuantilePartition(pieces=32), None),
 }
 
 # %%

@@ -33,5 +33,5 @@ print(f"the area of the new model is {pair.difference:.3f} larger, {low:.3f} to 
 # %%
 spent = {"epsilon": "0.5", "adjacency": dp.REPLACE_ONE}
 new, old = (dp.scores(table["ill"], table[each], **spent) for each in ("new", "old"))
-apart = dp.difference_of_models(new, old, "auc", 0.95, population=True)
+apart = dp.metric_difference(new, old, "auc", 0.95, population=True)
 print(f"of two releases: {apart.value:.3f}, {apart.lower:.3f} to {apart.upper:.3f}")

@@ -158,18 +158,18 @@ def test_what_cannot_be_asked_is_named_and_costs_nothing(line: str, question: An
 
 
 def test_a_choice_may_be_given_by_its_word() -> None:
-    assert dp.RocQuestion("y", "x", cuts="fixed") == dp.RocQuestion("y", "x", cuts=dp.Cuts.FIXED)  # type: ignore[arg-type]
+    assert dp.RocQuestion("y", "x", thresholds="fixed") == dp.RocQuestion("y", "x", thresholds=dp.RocThresholds.FIXED)  # type: ignore[arg-type]
     assert dp.Grid(0, 1, cells=2, outside="apart") == dp.Grid(0, 1, cells=2, outside=dp.Outside.APART)  # type: ignore[arg-type]
     assert dp.Grid.from_edges([0, 1], outside="apart").slots == 3  # type: ignore[arg-type]
     assert CountQuery((Axis("x", GRID),), "cells").use is CountUse.CELLS  # type: ignore[arg-type]
-    curve = dp.roc_curve(Y, X, cuts="fixed", grid=GRID, **PAID)  # type: ignore[arg-type]
+    curve = dp.roc_curve(Y, X, thresholds="fixed", grid=GRID, **PAID)  # type: ignore[arg-type]
     assert len(curve.fpr) == 17
 
 
 @pytest.mark.parametrize("given", ["deciles", None, 3, True])
 def test_another_word_is_refused_with_all_that_are_known(given: Any) -> None:
-    with pytest.raises(ValueError, match=r"^cuts: must be one of fixed, quantiles, medians, got "):
-        dp.roc_curve(Y, X, cuts=given, **PAID)
+    with pytest.raises(ValueError, match=r"^thresholds: must be one of fixed, quantiles, medians, got "):
+        dp.roc_curve(Y, X, thresholds=given, **PAID)
     with pytest.raises(ValueError, match=r"^outside: must be one of clipped, apart, got "):
         dp.Grid(0, 1, cells=2, outside=given)
     with pytest.raises(ValueError, match=r"^use: must be one of cells, prefixes, uneven, area, got "):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from dpcurves.curves import CDF, CdfQuestion, GrownPartition
+from dpcurves.curves import CDF, AdaptivePartition, CdfQuestion
 from dpcurves.data import Axis, Grid
 from dpcurves.mechanisms import FlatHistogram, LinearMechanism, TreeSums
 from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
@@ -116,7 +116,7 @@ def partition(kappa: float) -> Callable[[Job], FloatArray]:
     def release(job: Job) -> FloatArray:
         records = job.sample.records
         least = records // rule(kappa, job.sample.grid.cells, job.loss, records).intervals
-        question = CdfQuestion(COLUMN, job.sample.grid, method=GrownPartition(least=least))
+        question = CdfQuestion(COLUMN, job.sample.grid, method=AdaptivePartition(threshold=least))
         return least_squares(counts_of_partition(question, job.sample, job.loss, job.seed))
 
     return release
@@ -124,7 +124,9 @@ def partition(kappa: float) -> Callable[[Job], FloatArray]:
 
 def grown_partition(job: Job) -> FloatArray:
     """Divide by PrivTree as far as noise lets it, and read as the product does."""
-    curve: CDF = answer(CdfQuestion(COLUMN, job.sample.grid, method=GrownPartition()), job.sample, job.loss, job.seed)
+    curve: CDF = answer(
+        CdfQuestion(COLUMN, job.sample.grid, method=AdaptivePartition()), job.sample, job.loss, job.seed
+    )
     return curve.y
 
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 from baselines import path_graph, regular_bounds
 
-from dpcurves.curves import CDF, Bisection, CdfQuestion, QuantileCuts
+from dpcurves.curves import CDF, Bisection, CdfQuestion, QuantilePartition
 from dpcurves.mechanisms import FlatHistogram
 from dpcurves.noise import discrete_gaussian, discrete_laplace
 from dpcurves.noise.randomness import Randomness
@@ -101,7 +101,7 @@ def between_quantiles(pieces: int) -> Callable[[Job], FloatArray]:
 
     def release(job: Job) -> FloatArray:
         curve: CDF = answer(
-            CdfQuestion(COLUMN, job.sample.grid, method=QuantileCuts(pieces)), job.sample, job.loss, job.seed
+            CdfQuestion(COLUMN, job.sample.grid, method=QuantilePartition(pieces)), job.sample, job.loss, job.seed
         )
         return curve.y
 

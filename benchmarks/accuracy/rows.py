@@ -10,7 +10,7 @@ import numpy as np
 from baselines import KAry
 
 from dpcurves.conversation import ALL, Release, Setting
-from dpcurves.curves import CDF, CdfQuestion, GrownPartition, QuantileCuts
+from dpcurves.curves import CDF, AdaptivePartition, CdfQuestion, QuantilePartition
 from dpcurves.data import Axis
 from dpcurves.histograms import DawaEstimator
 from dpcurves.mechanisms import AUTO, FlatHistogram, Haar, LinearMechanism, Mechanism, SquareRoot, TreeSums
@@ -84,12 +84,12 @@ def coarse(kappa: float) -> Row:
 
 def grown(ask: Ask) -> FloatArray:
     """PrivTree, then counts of its leaves."""
-    return _answered(ask, CdfQuestion(COLUMN, ask.sample.grid, method=GrownPartition()))
+    return _answered(ask, CdfQuestion(COLUMN, ask.sample.grid, method=AdaptivePartition()))
 
 
 def cut(ask: Ask) -> FloatArray:
     """Recursive cuts, then counts between them."""
-    return _answered(ask, CdfQuestion(COLUMN, ask.sample.grid, method=QuantileCuts(32)))
+    return _answered(ask, CdfQuestion(COLUMN, ask.sample.grid, method=QuantilePartition(32)))
 
 
 def dawa(ask: Ask) -> FloatArray:

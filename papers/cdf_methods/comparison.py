@@ -94,7 +94,7 @@ def package_curve(name: str, values: FloatArray, epsilon: float, delta: float, r
     loss = dp.PrivacyLoss.zcdp(Budget(epsilon, delta).rho)
     grid = dp.Grid(*ENDS, cells=CELLS)
     question = (
-        dp.CdfQuestion("x", grid) if name == PACKAGE[0] else dp.CdfQuestion("x", grid, method=dp.GrownPartition())
+        dp.CdfQuestion("x", grid) if name == PACKAGE[0] else dp.CdfQuestion("x", grid, method=dp.AdaptivePartition())
     )
     with dp.Session({"x": values}, budget=loss, adjacency=dp.REPLACE_ONE, randomness=randomness) as session:
         curve: dp.CDF = session.ask(question, loss)

@@ -12,7 +12,7 @@ from histograms import DAWA, SOUND, Counts, Estimate
 from numpy.typing import NDArray
 from roc_as_printed import Edges, dawa_not_private, medians_in_floats, medians_not_private
 
-from dpcurves.curves import Cuts, RocQuestion, SmoothAucQuestion
+from dpcurves.curves import RocQuestion, RocThresholds, SmoothAucQuestion
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.privacy import EACH_RECORD, AddRemove, ReplaceOne
 from dpcurves.queries import CountQuery, CountUse
@@ -44,12 +44,12 @@ def confidential(columns: Columns) -> Curve:
     return curve(counts_of(columns).astype(np.float64))
 
 
-def with_cuts(cuts: Cuts) -> Method:
+def with_cuts(cuts: RocThresholds) -> Method:
     """The curve of dpcurves."""
 
     def released(columns: Columns, epsilon: float, seed: int) -> Curve:
-        grid = Grid(0, 1, cells=2 ** levels_of(columns)) if cuts is Cuts.FIXED else SCORES
-        found = answer(RocQuestion("label", "score", grid, model=MODEL, cuts=cuts), columns, epsilon, seed)
+        grid = Grid(0, 1, cells=2 ** levels_of(columns)) if cuts is RocThresholds.FIXED else SCORES
+        found = answer(RocQuestion("label", "score", grid, model=MODEL, thresholds=cuts), columns, epsilon, seed)
         return Curve(found.fpr, found.tpr, found.auc)
 
     return released

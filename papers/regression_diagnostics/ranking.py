@@ -21,14 +21,14 @@ from numpy.typing import NDArray
 from reproduction.measured import Findings, Measured
 from roc_sizes import RocSize
 
-from dpcurves.curves import Cuts
+from dpcurves.curves import RocThresholds
 
 FloatArray = NDArray[np.float64]
 METHODS: dict[str, Method] = {
     "PriROC, as printed": priroc_not_private, "PriROC-fix, as printed": priroc_fix_not_private,
     "PriROC, put right": priroc_put_right, "PriROC-fix, put right": priroc_fix_put_right, "SmoothS": smooth,
-    "dpcurves, quantiles": with_cuts(Cuts.QUANTILES), "dpcurves, fixed": with_cuts(Cuts.FIXED),
-    "dpcurves, medians": with_cuts(Cuts.MEDIANS),
+    "dpcurves, quantiles": with_cuts(RocThresholds.QUANTILES), "dpcurves, fixed": with_cuts(RocThresholds.FIXED),
+    "dpcurves, medians": with_cuts(RocThresholds.MEDIANS),
 }  # fmt: skip
 PRINTED, PRINTED_FIXED, RIGHT, RIGHT_FIXED, SMOOTH, QUANTILES, FIXED, MEDIANS = METHODS
 AREA, CURVE = 0, 1

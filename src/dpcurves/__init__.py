@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from .models import NumericColumn as NumericColumn
     from .models import Residual as Residual
     from .models import Scorecard as Scorecard
-    from .models import Trees as Trees
+    from .models import TreeEnsemble as TreeEnsemble
     from .models import predictor_from_json as predictor_from_json
     from .noise.randomness import Randomness as Randomness
     from .privacy import DISJOINT_RECORDS as DISJOINT_RECORDS
@@ -72,7 +72,7 @@ _LAZY_NAMES = {
         "Categories", "CsvFile", "Grid", "HashUniverse", "Outside", "TextUniverse", "UnlistedCategories", "Values",
     ),
     "display": ("curve_schema",),
-    "models": ("NumericColumn", "Residual", "Scorecard", "Trees", "predictor_from_json"),
+    "models": ("NumericColumn", "Residual", "Scorecard", "TreeEnsemble", "predictor_from_json"),
     "expressions": ("Expression", "col", "when"),
     "forecasts": ("Forecast", "forecast"),
     "ledger": ("Account", "BudgetExceeded", "Ledger"),

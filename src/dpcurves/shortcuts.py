@@ -25,7 +25,7 @@ from .arguments import (
     require_sequence,
     require_type,
 )
-from .conversation import Cuts
+from .conversation import RocThresholds
 from .curves import Question
 from .data import (
     CAP_ALONE,
@@ -637,7 +637,7 @@ def roc_curve(
     grid: Grid = UNIT_INTERVAL,
     pos_label: Category = 1,
     neg_label: Category | None = None,
-    cuts: Cuts = Cuts.QUANTILES,
+    thresholds: RocThresholds = RocThresholds.QUANTILES,
     **paid: Unpack[PrivacyArguments],
 ) -> ROC:
     """Return the ROC curve of a score that is higher for positives, and the area under it.
@@ -652,7 +652,7 @@ def roc_curve(
             `Grid.logistic` for log-odds.
         pos_label: Label of positives.
         neg_label: Label of negatives; optional if the label of positives is 1, 0, -1, true or false.
-        cuts: Choice of thresholds, by default at private quantiles of the scores.
+        thresholds: Choice of thresholds, by default at private quantiles of the scores.
         randomness: Source of noise. Curves with noise from a seed are marked as not private.
 
     Returns:
@@ -666,7 +666,7 @@ def roc_curve(
     True
     """
     names, table = make_pair_table(y_true=y_true, y_score=y_score)
-    question = curves.RocQuestion(*names, grid, pos_label, neg_label, cuts=cuts)
+    question = curves.RocQuestion(*names, grid, pos_label, neg_label, thresholds=thresholds)
     return ask_once(question, table, **paid)
 
 

@@ -153,9 +153,11 @@ OTHERS: Mapping[str, AuditQuestion] = {
     "summary of any bounds": AuditQuestion(lambda grid: dp.AutoRangeSummaryQuestion(COLUMN)),
     "scores of any range": _make_score_question("AutoRangeScoresQuestion"),
     "survival of any range": AuditQuestion(lambda grid: dp.AutoRangeSurvivalQuestion(SCORE, LABEL), families.scores),
-    "curve of cuts": AuditQuestion(lambda grid: dp.CdfQuestion(COLUMN, grid, method=dp.QuantileCuts(2))),
+    "curve of cuts": AuditQuestion(lambda grid: dp.CdfQuestion(COLUMN, grid, method=dp.QuantilePartition(2))),
     "curve by halves": AuditQuestion(lambda grid: dp.CdfQuestion(COLUMN, grid, method=dp.Bisection(2))),
-    "curve of a grown partition": AuditQuestion(lambda grid: dp.CdfQuestion(COLUMN, grid, method=dp.GrownPartition())),
+    "curve of an adaptive partition": AuditQuestion(
+        lambda grid: dp.CdfQuestion(COLUMN, grid, method=dp.AdaptivePartition())
+    ),
     "curve at few edges": AuditQuestion(lambda grid: dp.CdfQuestion(COLUMN, grid, at=(0, 1, 3))),
     "median that is searched": AuditQuestion(lambda grid: dp.QuantilesQuestion(COLUMN, grid, (0.5,), search=0.1)),
     "curves of groups": AuditQuestion(lambda grid: dp.CdfQuestion(COLUMN, grid, by=KINDS), _listed),
@@ -244,7 +246,7 @@ OTHERS: Mapping[str, AuditQuestion] = {
         make_records_factory("label score", (2, 0.9), (0, 0.1), (1, 0.1), (0, 0.9), (2, nan), (7, 0.5)),
     ),
     "several models": AuditQuestion(
-        lambda grid: dp.SeveralModelsQuestion(LABEL, ("first", "second", "third"), Grid(0, 1, cells=2), cells=2),
+        lambda grid: dp.ModelComparisonQuestion(LABEL, ("first", "second", "third"), Grid(0, 1, cells=2), cells=2),
         make_records_factory(
             "label first second third", (1, 0.9, 0.1, 0.9), (0, 0.1, 0.9, 0.9), (1, 0.1, 0.1, 0.1), (0, 0.9, 0.9, 0.1),
             (1, nan, 0.5, 0.5), (7, 0.5, 0.5, 0.5),

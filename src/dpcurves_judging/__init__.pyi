@@ -4,16 +4,19 @@ from .forecasts_of_numbers import (
     QuantileForecasts,
     QuantileForecastsQuestion,
 )
-from .model_pairs import ModelPair, ModelPairQuestion, difference_of_models
+from .model_comparison import ModelComparison, ModelComparisonQuestion
+from .model_pairs import ModelPair, ModelPairQuestion, metric_difference
 from .model_report import model_card
 from .multiclass import Multiclass, MulticlassQuestion, OrdinalClasses, OrdinalClassesQuestion
 from .pairwise_scorer import PairwiseScorer, PairwiseScorerQuestion
-from .rates_by_group import GroupRates, SimultaneousCurves, group_curves, group_rates
-from .several_models import SeveralModels, SeveralModelsQuestion
+from .rates_by_group import GroupCurves, GroupRates, group_curves, group_rates
 from .uplift import Uplift, UpliftQuestion
 
 __all__ = [
+    "GroupCurves",
     "GroupRates",
+    "ModelComparison",
+    "ModelComparisonQuestion",
     "ModelPair",
     "ModelPairQuestion",
     "Multiclass",
@@ -26,13 +29,10 @@ __all__ = [
     "PredictedObservedQuestion",
     "QuantileForecasts",
     "QuantileForecastsQuestion",
-    "SeveralModels",
-    "SeveralModelsQuestion",
-    "SimultaneousCurves",
     "Uplift",
     "UpliftQuestion",
-    "difference_of_models",
     "group_curves",
     "group_rates",
+    "metric_difference",
     "model_card",
 ]  # fmt: skip

@@ -291,7 +291,7 @@ COMMANDS = (
         more="Both scores are counted together, so intervals are those of paired models.",
     ),
     make_question_command(
-        "several-models", "SeveralModelsQuestion", [SeveralModelsOptions, PictureOptions], [NumbersView],
+        "model-comparison", "ModelComparisonQuestion", [SeveralModelsOptions, PictureOptions], [NumbersView],
         title="Several models on the same records: their areas under the ROC curve, and all differences.",
         example="scored.parquet --label late --scores p_old,p_new,p_third",
         more="Intervals of all areas hold together, and so do those of all differences.",

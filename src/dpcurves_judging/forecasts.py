@@ -18,10 +18,10 @@ from dpcurves.privacy import Neighbours, PrivacyLoss
 
 from .counted_numbers import CountedNumbers
 from .forecasts_of_numbers import PredictedObservedQuestion, QuantileForecastsQuestion
+from .model_comparison import ModelComparisonQuestion
 from .model_pairs import ModelPairQuestion
 from .multiclass import MulticlassQuestion, OrdinalClassesQuestion
 from .pairwise_scorer import PairwiseScorerQuestion
-from .several_models import SeveralModelsQuestion
 from .uplift import UpliftQuestion
 
 NOISELESS_LOSS = PrivacyLoss.pure(10**9)
@@ -62,7 +62,7 @@ def _make_pair_columns(question: ModelPairQuestion, draw: Any) -> dict[str, Any]
     }
 
 
-def _make_several_model_columns(question: SeveralModelsQuestion, draw: Any) -> dict[str, Any]:
+def _make_several_model_columns(question: ModelComparisonQuestion, draw: Any) -> dict[str, Any]:
     """Make labels, and scores of all models, of which each further one is less exact."""
     records = _SimulatedRecords.from_draw(draw)
     names = parse_class_labels(question.label, question.pos_label, question.neg_label).values
@@ -188,7 +188,7 @@ FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType(
         PairwiseScorerQuestion: _make_forecast(_make_feature_columns, "area"),
         PredictedObservedQuestion: _make_forecast(_make_prediction_columns, "mean of the first group"),
         QuantileForecastsQuestion: _make_forecast(_make_quantile_forecast_columns, "share below the first quantile"),
-        SeveralModelsQuestion: _make_forecast(_make_several_model_columns, "area of the first model"),
+        ModelComparisonQuestion: _make_forecast(_make_several_model_columns, "area of the first model"),
         MulticlassQuestion: _make_forecast(_make_multiclass_columns, "area of the first class"),
         UpliftQuestion: _make_forecast(_make_uplift_columns, "uplift area"),
     }

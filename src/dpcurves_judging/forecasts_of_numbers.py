@@ -220,7 +220,7 @@ class PredictedObservedQuestion(TableQuestion):
     Formal guarantees: a record lies in one cell of one table.
 
     Attributes:
-        predicted: The column of predictions, or a `Scorecard` or `Trees`.
+        predicted: The column of predictions, or a `Scorecard` or `TreeEnsemble`.
         observed: The column of outcomes.
         grid: Public bins of predictions; outside predictions count in the end bins.
         observed_grid: Public cells of outcomes: outcomes are rounded to their middles, and clipped at the ends.

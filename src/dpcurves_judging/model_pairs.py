@@ -148,8 +148,8 @@ class ModelPairQuestion(TableQuestion):
 
     Attributes:
         label: The column of true labels.
-        first: The column of the first model's scores, or a `Scorecard` or `Trees`; high scores are positive.
-        second: The column of the second model's scores, or its `Scorecard` or `Trees`.
+        first: The column of the first model's scores, or a `Scorecard` or `TreeEnsemble`; high scores are positive.
+        second: The column of the second model's scores, or its `Scorecard` or `TreeEnsemble`.
         grid: Public cells of the first scores. Records with a score outside are left out, and a note gives their
             number.
         second_grid: Public cells of the second scores; None: the same.
@@ -376,10 +376,10 @@ def _compute_net_benefit(cells: FloatArray, side: int, *, threshold: float, firs
     return divide_counts(flagged[..., 1] - flagged[..., 0] * threshold / (1 - threshold), cells.sum(axis=(-2, -1)))
 
 
-def difference_of_models(
-    first: Scores, second: Scores, reading: Metric | str, level: float, *, population: bool = False
+def metric_difference(
+    first: Scores, second: Scores, metric: Metric | str, level: float, *, population: bool = False
 ) -> IntervalEstimate:
-    """Return a number of one model minus the same number of another, from two releases of scores of the same records.
+    """Return a metric of one model minus the same metric of another, from two releases of scores of the same records.
 
     Noises are independent. Sampling errors are not, and their covariance is not released: the interval assumes the
     worst case, so the interval for the population has at least the stated coverage. A `ModelPairQuestion` counts both
@@ -388,7 +388,7 @@ def difference_of_models(
     Args:
         first: Released scores of one model.
         second: Released scores of another, for the same records and labels.
-        reading: The number: see `Metric`.
+        metric: A member of `Metric`, or its name, such as "auc".
         level: The confidence level.
         population: Whether the interval is for the population, not for these records.
 
@@ -397,16 +397,16 @@ def difference_of_models(
 
     Raises:
         TypeError: `first` or `second` is no `Scores`.
-        ValueError: `reading` is unknown; `level` is not between 0 and 1; or, with `population`, a unit may have several
+        ValueError: `metric` is unknown; `level` is not between 0 and 1; or, with `population`, a unit may have several
             records.
 
     >>> import dpcurves as dp
     >>> spent = {"epsilon": 1, "adjacency": dp.REPLACE_ONE}
     >>> one, other = (dp.scores([0, 0, 1, 1] * 500, [0.1, high, 0.6, 0.9] * 500, **spent) for high in (0.2, 0.7))
-    >>> dp.difference_of_models(one, other, "auc", 0.9).upper > 0
+    >>> dp.metric_difference(one, other, "auc", 0.9).upper > 0
     True
     """
-    metric, sides = parse_choice("reading", reading, Metric), list[tuple[IntervalEstimate, float, float]]()
+    metric, sides = parse_choice("metric", metric, Metric), list[tuple[IntervalEstimate, float, float]]()
     for name, scores in (("first", first), ("second", second)):
         require_type(name, scores, Scores, "scores, as dp.scores gives them,")
         value, discretization_error = scores.value(metric), find_discretization_error(scores.table, metric)

@@ -312,7 +312,7 @@ class GroupRates(ScoresByCategory):
         return cls(by_category.columns, dict(by_category), float(document.question["threshold"]))
 
 
-class SimultaneousCurves(ByCategory[IntervalResult]):
+class GroupCurves(ByCategory[IntervalResult]):
     """A curve for each category, with bands or intervals that hold for all categories simultaneously.
 
     Categories are independent, so each band has the level whose product over all categories is the requested level
@@ -379,7 +379,7 @@ def group_rates(scores: ScoresByCategory, threshold: float = 0.5) -> GroupRates:
     return GroupRates(_require_by_category(scores).columns, dict(scores), threshold)
 
 
-def group_curves(scores: ScoresByCategory, reading: str = "roc") -> SimultaneousCurves:
+def group_curves(scores: ScoresByCategory, reading: str = "roc") -> GroupCurves:
     """Return the curve of each category of released scores, with bands that hold for all categories simultaneously.
 
     Args:
@@ -407,7 +407,7 @@ def group_curves(scores: ScoresByCategory, reading: str = "roc") -> Simultaneous
     if reading not in curve_names:
         raise InvalidArgument("reading", f"must be one of {', '.join(curve_names)}")
     by_category = _require_by_category(scores)
-    return SimultaneousCurves(
+    return GroupCurves(
         by_category.columns, {key: getattr(category_scores, reading)() for key, category_scores in by_category.items()}
     )
 

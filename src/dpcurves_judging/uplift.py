@@ -147,7 +147,7 @@ class UpliftQuestion(TableQuestion):
     Attributes:
         outcome: The column of outcomes, of which 1 is good.
         treatment: The column of treatments, of which 1 is treated.
-        score: The column of predicted gains, or a `Scorecard` or `Trees`.
+        score: The column of predicted gains, or a `Scorecard` or `TreeEnsemble`.
         grid: Public cells of scores; outside scores count in the end cells.
         by: Public categories: one result for each, all together at the privacy loss of one.
         good, neg_label: The two outcomes; records with another outcome are missing.

@@ -220,8 +220,8 @@ def name_field(form: Form, name: str) -> str:
     >>> from dpcurves.cli.one_table import QUESTIONS
     >>> from dpcurves_server.cli.commands import build_forms
     >>> form = build_forms(QUESTIONS)["roc"]
-    >>> [name_field(form, name) for name in ("pos_label", "grid", "grid.cells", "cuts")]
-    ['Positive value', 'Range and cells', 'Cells', 'Cuts']
+    >>> [name_field(form, name) for name in ("pos_label", "grid", "grid.cells", "thresholds")]
+    ['Positive value', 'Range and cells', 'Cells', 'Thresholds']
     """
     name, _, part = name.partition(".")
     usual = NAMES.get(name) or name.replace("_", " ").capitalize()

@@ -144,7 +144,7 @@ class Remote:
 
     def add_model(self, model: Predictor) -> str:
         """Store a model in the project; returns its digest."""
-        require_type("model", model, Predictor, "a Scorecard or Trees")
+        require_type("model", model, Predictor, "a Scorecard or TreeEnsemble")
         return str(self._post("projects", self._project, "models", message={"model": model.to_object()})["digest"])
 
     def _wait_for_answer(self, question: str) -> str:

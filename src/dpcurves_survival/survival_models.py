@@ -493,7 +493,7 @@ class SurvivalModelQuestion(TableQuestion):
     Formal guarantees: a record lies in one cell of one table of events, times and scores, for any score.
 
     Attributes:
-        score: Column of scores, or a `Scorecard` or `Trees`: the predicted probability of an event.
+        score: Column of scores, or a `Scorecard` or `TreeEnsemble`: the predicted probability of an event.
         time: Numeric column: the time of the event, or of censoring.
         event: Column of the event indicator: event or censoring.
         times: Public cells of time from the start to the horizon; few are enough, because they only determine weights.

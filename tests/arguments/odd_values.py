@@ -83,7 +83,7 @@ OURS = (
     dp.Grid.geometric(1, 8, cells=3), dp.Categories("t", ("a", "b")), dp.Categories("x", (0, 1)),
     dp.Categories("gone", ("a",)), dp.PrivacyLoss.pure(1), dp.PrivacyLoss.zcdp(1),
     dp.PrivacyLoss.pure(Fraction(1, 10**9)),
-    dp.ADD_REMOVE, dp.PUBLIC_MODEL, dp.EACH_RECORD, dp.Hint.PEAKED, dp.Cuts.FIXED, dp.Randomness.from_seed(1),
+    dp.ADD_REMOVE, dp.PUBLIC_MODEL, dp.EACH_RECORD, dp.Hint.PEAKED, dp.RocThresholds.FIXED, dp.Randomness.from_seed(1),
     dp.CdfQuestion("x", dp.Grid(0, 1, cells=2)), dp.BoundsQuestion("z", 1, 0.9),
 )  # fmt: skip
 ODD: tuple[Any, ...] = (

@@ -50,7 +50,7 @@ VALID: dict[str, dict[str, Any]] = {
     "ScoresQuestion": CLASSES,
     "SmoothAucQuestion": CLASSES,
     "ModelPairQuestion": {"label": "y", "first": "x", "second": "z", "grid": SLOTS},
-    "SeveralModelsQuestion": {"label": "y", "scores": ("x", "z", "y"), "grid": SLOTS},
+    "ModelComparisonQuestion": {"label": "y", "scores": ("x", "z", "y"), "grid": SLOTS},
     "MulticlassQuestion": {"label": dp.Categories("y", (0, 1, 2)), "scores": ("x", "z", "y"), "grid": SLOTS},
     "OrdinalClassesQuestion": {"label": dp.Categories("y", (0, 1, 2)), "score": "x", "grid": SLOTS},
     "UpliftQuestion": {"outcome": "y", "treatment": "z", "score": "x", "grid": SLOTS},

@@ -39,7 +39,7 @@ SPECIAL: dict[str, dict[str, Any]] = {
     "BoundsQuestion": {"column": "z"}, "ResidualPlotQuestion": {"cells": 4},
     "ModelPairQuestion": {"first": "x", "second": "z", "second_grid": dp.Grid(-3, 3, cells=8)},
     "IntervalCensoredQuestion": {"grid": dp.Grid(0, 1, cells=5)},
-    "SeveralModelsQuestion": {"scores": ("x", "z", "y"), "grid": dp.Grid(-3, 3, cells=8)},
+    "ModelComparisonQuestion": {"scores": ("x", "z", "y"), "grid": dp.Grid(-3, 3, cells=8)},
     "MulticlassQuestion": {"label": dp.Categories("x by y", (1, 2, 3)), "scores": ("x", "z", "y")},
     "OrdinalClassesQuestion": {"label": dp.Categories("x by y", (1, 2, 3))},
     "BarChartQuestion": {"by": dp.Categories("x by y", (1, 2, 3))},

@@ -24,7 +24,7 @@ ONE = ("--epsilon", "1", "--adjacency", "replace-one")
         (("ordinal-classes", "--label", "carrier", "--classes", "UA,AA,DL", "--score", "score"), "volume"),
         (("uplift", "--outcome", "late", "--treatment", "carrier", "--treated-value", "UA", "--control-value", "AA",
           "--score", "score", "--grid", "0:1:8", "--show", "curves"), "qini area"),
-        (("several-models", "--label", "late", "--scores", "score,delay,late", "--grid", "0:1:4", "--show", "curves"),
+        (("model-comparison", "--label", "late", "--scores", "score,delay,late", "--grid", "0:1:4", "--show", "curves"),
          "auc, score minus delay"),
         (("multiclass", "--label", "carrier", "--classes", "UA,AA,DL", "--scores", "score,delay,late",
           "--predicted", "carrier", "--grid", "0:1:4", "--show", "curves"), "records by true and predicted class"),

@@ -134,10 +134,10 @@ def test_scores_may_lie_on_another_grid(run: Run, parquet: Path) -> None:
     assert thresholds[0] is None
     edges = np.linspace(0, 2, 17)[:-1][::-1].tolist()
     assert set(thresholds[1:]) <= set(edges)
-    fixed = run("roc", parquet, *ASKED, "--epsilon", "10", "--grid", "0:2:16", "--cuts", "fixed", "--json", "-")
+    fixed = run("roc", parquet, *ASKED, "--epsilon", "10", "--grid", "0:2:16", "--thresholds", "fixed", "--json", "-")
     assert json.loads(fixed.stdout)["thresholds"][1:] == edges
-    wrong = run("roc", parquet, *ASKED, "--epsilon", "10", "--cuts", "thirds")
-    assert "cuts: must be fixed or quantiles or medians, got 'thirds'" in wrong.stderr
+    wrong = run("roc", parquet, *ASKED, "--epsilon", "10", "--thresholds", "thirds")
+    assert "thresholds: must be fixed or quantiles or medians, got 'thirds'" in wrong.stderr
 
 
 @pytest.mark.parametrize("kind", ["calibration", "hosmer-lemeshow", "binned-residuals"])

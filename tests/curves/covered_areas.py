@@ -10,7 +10,7 @@ from by_hand import answer, both
 from covered_scores import within
 from kinds import Case, Counts, FloatArray, People, people
 
-from dpcurves.curves import ROC, Cuts, RocQuestion
+from dpcurves.curves import ROC, RocQuestion, RocThresholds
 from dpcurves.data import Grid, Outside
 from dpcurves.inference import RocBand
 from dpcurves.privacy import PrivacyLoss
@@ -18,7 +18,7 @@ from dpcurves.summaries import auc_of_counts
 
 AT = (4, 8, 16, 24, 40)
 THRESHOLDS = RocQuestion("y", "s", Grid(0, 1, cells=64, outside=Outside.APART), at=AT)
-FINE = RocQuestion("y", "s", Grid(0, 1, cells=256), cuts=Cuts.FIXED)
+FINE = RocQuestion("y", "s", Grid(0, 1, cells=256), thresholds=RocThresholds.FIXED)
 USUAL = RocQuestion("y", "s")
 MANY = 1e6
 RARE = -3.6  # added to the log-odds of scores: about a fiftieth are positive then

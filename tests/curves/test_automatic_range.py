@@ -198,7 +198,7 @@ def test_what_was_released_is_read_again_and_a_request_is_free() -> None:
     read = dp.CDF.from_json(curve.to_json())
     assert read.to_json() == curve.to_json()
     assert np.array_equal(read.band(0.9)[0], curve.band(0.9)[0])
-    assert read.histogram(5).share == pytest.approx(dp.Bins.from_json(curve.histogram(5).to_json()).share)
+    assert read.histogram(5).share == pytest.approx(dp.CdfHistogram.from_json(curve.histogram(5).to_json()).share)
 
 
 def test_the_range_and_what_lies_outside_are_said() -> None:

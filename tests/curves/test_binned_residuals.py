@@ -213,8 +213,8 @@ def test_what_makes_no_sense_is_refused_in_one_line() -> None:
         BinnedResidualsQuestion("y", "s", "public")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="^bins: at least 2"):
         BinnedResidualsQuestion("y", "s", PUBLIC_MODEL, bins=1)
-    with pytest.raises(ValueError, match="^least: "):
-        BinnedResidualsQuestion("y", "s", PUBLIC_MODEL, least=0)
+    with pytest.raises(ValueError, match="^min_records: "):
+        BinnedResidualsQuestion("y", "s", PUBLIC_MODEL, min_records=0)
     with pytest.raises(ValueError, match="^grid: predicted probabilities"):
         BinnedResidualsQuestion("y", "s", PUBLIC_MODEL, grid=Grid(-1, 1, cells=4))
     with pytest.raises(ValueError, match="^neg_label: "):

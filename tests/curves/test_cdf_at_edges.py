@@ -10,7 +10,7 @@ import pytest
 from by_hand import answer, both
 
 from dpcurves.conversation import ALL, Evidence, Plan, PrivacyStatement, Release
-from dpcurves.curves import CDF, CdfQuestion, GrownPartition
+from dpcurves.curves import CDF, AdaptivePartition, CdfQuestion
 from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.laws import Family, Noise, PathSums
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
@@ -82,7 +82,7 @@ def test_edges_that_are_none_are_refused(at: tuple[int, ...]) -> None:
 
 
 def test_what_says_how_all_edges_are_counted_is_refused_beside_some() -> None:
-    for more in ({"by": Categories("c", (1,))}, {"hint": Hint.ATOMS}, {"method": GrownPartition()}, {"smooth": 2}):
+    for more in ({"by": Categories("c", (1,))}, {"hint": Hint.ATOMS}, {"method": AdaptivePartition()}, {"smooth": 2}):
         with pytest.raises(ValueError, match=r"^at: at cannot be combined"):
             CdfQuestion("age", GRID, at=(1,), **more)
 

@@ -10,7 +10,7 @@ import pytest
 from by_hand import answer, both
 from numpy.typing import NDArray
 
-from dpcurves.curves import CDF, CdfQuestion, GrownPartition, QuantileCuts
+from dpcurves.curves import CDF, AdaptivePartition, CdfQuestion, QuantilePartition
 from dpcurves.data import Categories, Grid, Outside
 from dpcurves.privacy import AddRemove, Adjacency, Neighbours, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.session import Session, plan_question
@@ -19,9 +19,9 @@ GRID = Grid(0, 1, cells=64)
 HUGE = PrivacyLoss.pure(10**9)
 X = np.random.default_rng(5).beta(2, 3, size=2000)
 QUESTIONS = (
-    CdfQuestion("x", GRID, method=GrownPartition()),
-    CdfQuestion("x", GRID, method=GrownPartition(fan=4)),
-    CdfQuestion("x", GRID, method=QuantileCuts(20)),
+    CdfQuestion("x", GRID, method=AdaptivePartition()),
+    CdfQuestion("x", GRID, method=AdaptivePartition(branching_factor=4)),
+    CdfQuestion("x", GRID, method=QuantilePartition(20)),
 )
 LOSSES = PrivacyLoss.pure("0.5"), PrivacyLoss.zcdp("0.02")
 Question = CdfQuestion
@@ -36,14 +36,16 @@ def truth(values: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np
 @pytest.mark.parametrize("adjacency", both(len(X)))
 def test_at_a_huge_epsilon_a_partition_goes_down_to_cells_and_the_curve_is_exact(adjacency: Adjacency) -> None:
     some = np.concatenate([X, np.full(0 if isinstance(adjacency, ReplaceOne) else 500, np.nan)])
-    curve = answer(CdfQuestion("x", GRID, method=GrownPartition(fan=3)), {"x": some}, HUGE, adjacency, seed=1)
+    curve = answer(
+        CdfQuestion("x", GRID, method=AdaptivePartition(branching_factor=3)), {"x": some}, HUGE, adjacency, seed=1
+    )
     assert np.abs(curve.y - truth(X, GRID.edges)).max() < 1e-9
     assert curve.count == pytest.approx(len(X))
 
 
 @pytest.mark.parametrize("adjacency", both(len(X)))
 def test_at_a_huge_epsilon_the_curve_is_exact_at_each_cut(adjacency: Adjacency) -> None:
-    curve = answer(CdfQuestion("x", GRID, method=QuantileCuts(7)), {"x": X}, HUGE, adjacency, seed=1)
+    curve = answer(CdfQuestion("x", GRID, method=QuantilePartition(7)), {"x": X}, HUGE, adjacency, seed=1)
     exact = truth(X, GRID.edges)
     assert curve.prefixes.measured_edges.sum() == 8
     assert np.abs(curve.y - exact)[curve.prefixes.measured_edges].max() < 1e-9
@@ -53,7 +55,7 @@ def test_at_a_huge_epsilon_the_curve_is_exact_at_each_cut(adjacency: Adjacency) 
 @pytest.mark.parametrize("adjacency", both(len(X)))
 def test_at_a_huge_epsilon_each_category_has_its_own_curve_on_the_partition_of_all(adjacency: Adjacency) -> None:
     group = np.where(X < 0.4, "a", np.where(np.arange(len(X)) % 2 == 0, "b", "c"))
-    question = CdfQuestion("x", GRID, by=Categories("group", ("a", "b", "none")), method=GrownPartition())
+    question = CdfQuestion("x", GRID, by=Categories("group", ("a", "b", "none")), method=AdaptivePartition())
     curves = answer(question, {"x": X, "group": group}, HUGE, adjacency, seed=1)
     assert set(curves) == {"a", "b", "none"}
     for category in ("a", "b"):
@@ -62,14 +64,14 @@ def test_at_a_huge_epsilon_each_category_has_its_own_curve_on_the_partition_of_a
         assert errors[curves[category].prefixes.measured_edges].max() < 1e-9
         assert curves[category].count == pytest.approx(len(own))
     assert np.array_equal(curves["a"].prefixes.measured_edges, curves["b"].prefixes.measured_edges)
-    assert str(question) == "distribution function on a grown partition of x by group"
+    assert str(question) == "distribution function on an adaptive partition of x by group"
 
 
 @pytest.mark.parametrize(
     "question",
     [
-        CdfQuestion("x", Grid(0.2, 0.6, cells=32, outside=Outside.APART), method=GrownPartition()),
-        CdfQuestion("x", Grid(0.2, 0.6, cells=32, outside=Outside.APART), method=QuantileCuts(5)),
+        CdfQuestion("x", Grid(0.2, 0.6, cells=32, outside=Outside.APART), method=AdaptivePartition()),
+        CdfQuestion("x", Grid(0.2, 0.6, cells=32, outside=Outside.APART), method=QuantilePartition(5)),
     ],
 )
 def test_values_outside_are_counted_alone(question: Question) -> None:
@@ -154,7 +156,7 @@ def test_a_partition_finds_a_peak_that_even_cells_would_blur() -> None:
         np.abs(curve.y - truth(x, grid.edges)).max()
         for curve in (
             answer(
-                CdfQuestion("x", grid, method=GrownPartition()), {"x": x}, PrivacyLoss.pure(1), both(len(x))[1], seed
+                CdfQuestion("x", grid, method=AdaptivePartition()), {"x": x}, PrivacyLoss.pure(1), both(len(x))[1], seed
             )
             for seed in range(5)
         )
@@ -163,9 +165,9 @@ def test_a_partition_finds_a_peak_that_even_cells_would_blur() -> None:
 
 
 def test_what_cannot_be_asked_is_refused() -> None:
-    with pytest.raises(ValueError, match="^fan: "):
-        CdfQuestion("x", GRID, method=GrownPartition(fan=1))
-    with pytest.raises(ValueError, match="^least: "):
-        CdfQuestion("x", GRID, method=GrownPartition(least=-1))
+    with pytest.raises(ValueError, match="^branching_factor: "):
+        CdfQuestion("x", GRID, method=AdaptivePartition(branching_factor=1))
+    with pytest.raises(ValueError, match="^threshold: "):
+        CdfQuestion("x", GRID, method=AdaptivePartition(threshold=-1))
     with pytest.raises(ValueError, match="^pieces: "):
-        CdfQuestion("x", GRID, method=QuantileCuts(1))
+        CdfQuestion("x", GRID, method=QuantilePartition(1))

@@ -94,7 +94,7 @@ def test_consistent_totals_and_margins_add_up_and_cover(asked: Asked, people: di
     sizes = np.array([(people["state"] == state).sum() for state in STATES])
     for seed in range(20):
         parts, by_year, whole = asked(*questions, loss=loss, seed=seed)
-        fitted = dp.consistent({"parts": parts, "years": by_year, "all": whole})
+        fitted = dp.make_consistent({"parts": parts, "years": by_year, "all": whole})
         table = fitted.table("parts")
         for year in YEARS:
             assert sum(table[state, year] for state in STATES) == pytest.approx(fitted.table("years")[year])
@@ -119,12 +119,12 @@ def test_consistent_totals_and_margins_add_up_and_cover(asked: Asked, people: di
 def test_sums_add_up_and_documents_are_read_again(asked: Asked, people: dict[str, np.ndarray]) -> None:
     questions = [dp.SumQuestion("age", 0, 100, by) for by in (BY_BOTH[1], None)]
     by_year, whole = asked(*questions, loss=dp.PrivacyLoss.pure(1))
-    fitted = dp.consistent([by_year, whole], "sum")
+    fitted = dp.make_consistent([by_year, whole], "sum")
     assert sum(fitted.table("total by year").values()) == pytest.approx(fitted.table("total")[()])
     low, high = fitted.intervals(0.999).T
     truth = [people["age"][people["year"] == year].sum() for year in YEARS] + [people["age"].sum()]
     assert ((low <= truth) & (truth <= high)).all()
-    again = dp.Consistent.from_json(fitted.to_json())
+    again = dp.ConsistentTotals.from_json(fitted.to_json())
     assert again.to_json() == fitted.to_json()
     assert again.values.tolist() == fitted.values.tolist()
     assert fitted.privacy.epsilon == 2.0
@@ -145,7 +145,7 @@ def test_intervals_of_the_population_cover_expected_numbers(statistic: str, adja
         with dp.Session(
             table, budget=dp.PrivacyLoss.pure("0.4"), adjacency=adjacency, randomness=dp.Randomness.from_seed(seed)
         ) as session:
-            fitted = dp.consistent([session.ask(question, loss) for question in questions], statistic)
+            fitted = dp.make_consistent([session.ask(question, loss) for question in questions], statistic)
         low, high = fitted.intervals(0.9, population=True).T
         hit.append((low <= expected) & (expected <= high))
     assert 0.85 < np.mean(hit) < 0.98
@@ -155,7 +155,7 @@ def test_histograms_add_up_to_their_total_and_to_counts(asked: Asked, people: di
     grid = dp.Grid(20, 80, cells=3, outside=dp.Outside.APART)
     questions = [dp.HistogramQuestion("age", grid, BY_BOTH[1]), dp.HistogramQuestion("age", grid)]
     parts, whole, years = asked(*questions, dp.CountQuestion("age", BY_BOTH[1]), loss=dp.PrivacyLoss.pure(1), seed=3)
-    fitted = dp.consistent({"parts": parts, "whole": whole, "years": years})
+    fitted = dp.make_consistent({"parts": parts, "whole": whole, "years": years})
     by_year = fitted.table("parts")
     assert np.sum(list(by_year.values()), axis=0) == pytest.approx(fitted.table("whole")[()])
     assert {year: cells.sum() for year, cells in by_year.items()} == pytest.approx(fitted.table("years"))
@@ -167,7 +167,7 @@ def test_histograms_add_up_to_their_total_and_to_counts(asked: Asked, people: di
     names = ["below 20", "20 to 40", "40 to 60", "60 to 80", "above 80"]
     assert cells[:6] == [["year", "cell of age"], *(["2011", name] for name in names)]
     assert cells[16:] == [*(["all", name] for name in names), *([str(year), "all"] for year in YEARS)]
-    again = dp.Consistent.from_json(fitted.to_json())
+    again = dp.ConsistentTotals.from_json(fitted.to_json())
     assert again.to_json() == fitted.to_json()
     assert len(fitted.plot().figure.axes) == len(YEARS) + 1
 
@@ -175,7 +175,7 @@ def test_histograms_add_up_to_their_total_and_to_counts(asked: Asked, people: di
 def test_releases_that_contradict_each_other_are_noted(asked: Asked) -> None:
     few = dp.Categories("state", STATES[:2])
     parts, whole = asked(dp.CountQuestion("age", few), dp.CountQuestion("age"), loss=dp.PrivacyLoss.pure(1))
-    missing, contradiction = dp.consistent([parts, whole]).notes
+    missing, contradiction = dp.make_consistent([parts, whole]).notes
     assert missing.startswith("about 19% of the records are missing")
     assert "records of no declared category are in totals and in no part" in contradiction
 
@@ -189,13 +189,13 @@ def test_what_does_not_add_up_is_refused(asked: Asked) -> None:
     refused: list[tuple[Callable[[], object], str]] = [
         (lambda: both.sum_over("ward"), "columns: columns of these categories are needed, each once: 'state', 'year'"),
         (both.sum_over, "columns: columns of these categories"),
-        (lambda: dp.consistent([both, both.sum_over("state")]), "results: two results are from the same release"),
-        (lambda: dp.consistent([both, curve]), "results: only counts, sums"),
-        (lambda: dp.consistent([both, by_year], "mean"), "statistic: must be count or sum"),
-        (lambda: dp.consistent([both, by_year], "sum"), "statistic: sums of one column"),
-        (lambda: dp.consistent([]), "results: at least one"),
-        (lambda: dp.consistent([bars, finer]), "results: histograms of one column in the same cells"),
-        (lambda: dp.consistent([bars, both], "sum"), "statistic: sums of one column"),
+        (lambda: dp.make_consistent([both, both.sum_over("state")]), "results: two results are from the same release"),
+        (lambda: dp.make_consistent([both, curve]), "results: only counts, sums"),
+        (lambda: dp.make_consistent([both, by_year], "mean"), "statistic: must be count or sum"),
+        (lambda: dp.make_consistent([both, by_year], "sum"), "statistic: sums of one column"),
+        (lambda: dp.make_consistent([]), "results: at least one"),
+        (lambda: dp.make_consistent([bars, finer]), "results: histograms of one column in the same cells"),
+        (lambda: dp.make_consistent([bars, both], "sum"), "statistic: sums of one column"),
     ]
     for call, words in refused:
         with pytest.raises((ValueError, TypeError), match="^" + words.replace("(", r"\(")):

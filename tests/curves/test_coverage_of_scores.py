@@ -18,7 +18,7 @@ from kinds import CONTINUOUS, KINDS, FloatArray, labels_of, scores
 from scipy.special import expit, logit
 from scipy.stats import rankdata
 
-from dpcurves.curves import Cuts, RocQuestion
+from dpcurves.curves import RocQuestion, RocThresholds
 from dpcurves.data import Grid
 from dpcurves.privacy import PrivacyLoss
 
@@ -69,7 +69,7 @@ def allowed(many: int) -> float:
     return 4 * sqrt(LEVEL * (1 - LEVEL) / many)
 
 
-FINE = RocQuestion("y", "s", Grid(0, 1, cells=128), cuts=Cuts.FIXED)
+FINE = RocQuestion("y", "s", Grid(0, 1, cells=128), thresholds=RocThresholds.FIXED)
 
 
 def test_areas_are_those_of_ranks() -> None:

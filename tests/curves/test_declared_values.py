@@ -213,7 +213,7 @@ def test_areas_of_declared_scores_have_intervals_as_narrow_as_noise_asks() -> No
     for seed in range(40):
         score, label = of_bands(3000, seed)
         seeded: Any = {"epsilon": 1, "adjacency": dp.REPLACE_ONE, "randomness": dp.Randomness.from_seed(seed)}
-        read = dp.roc_curve(label, score, grid=dp.Values(BANDS), cuts=dp.Cuts.FIXED, **seeded)
+        read = dp.roc_curve(label, score, grid=dp.Values(BANDS), thresholds=dp.RocThresholds.FIXED, **seeded)
         place = np.unique(score, return_inverse=True)[1]
         positive, negative = (np.bincount(place, each, minlength=10) for each in (label, 1 - label))
         exact = float(positive @ (np.cumsum(negative) - negative / 2)) / (positive.sum() * negative.sum())

@@ -34,7 +34,7 @@ def curve(values: Any, loss: PrivacyLoss, seed: int, kind: Any = dp.HistogramQue
 @pytest.mark.parametrize("kind", [dp.CdfQuestion, dp.HistogramQuestion])
 def test_at_a_huge_epsilon_statistics_are_those_of_scipy(kind: Any) -> None:
     before, now = window(4000, 1), window(3000, 2, 2.2)
-    found = dp.drift(*(curve(each, HUGE, 1, kind) for each in (before, now))).shifts
+    found = dp.drift(*(curve(each, HUGE, 1, kind) for each in (before, now))).statistics
     assert found["now", "ks"].value == pytest.approx(ks_2samp(before, now).statistic, abs=1e-9)
     assert found["now", "wasserstein"].value == pytest.approx(wasserstein_distance(before, now), abs=1e-9)
     area = mannwhitneyu(now, before).statistic / (4000 * 3000)
@@ -52,12 +52,12 @@ def test_alarms_are_as_rare_as_is_said_and_a_moved_column_raises_them() -> None:
     alarms, loss = np.zeros(5), PrivacyLoss.pure(1)
     for seed in range(60):
         reference, now = curve(window(2000, seed), loss, seed), curve(window(1000, seed), loss, seed + 1000)
-        alarms += [each.alarm for each in dp.drift(reference, now, false_alarm_rate=0.1).shifts.values()]
+        alarms += [each.alarm for each in dp.drift(reference, now, false_alarm_rate=0.1).statistics.values()]
     assert alarms.max() <= 15
     assert alarms.min() >= 1
     moved = [curve(window(1000, seed, 2.2), loss, seed + 1000) for seed in range(10)]
     found = dp.drift(curve(window(2000, 1), loss, 1), {str(place): each for place, each in enumerate(moved)})
-    assert sum(each.alarm for (_, word), each in found.shifts.items() if word == "ks") == 10
+    assert sum(each.alarm for (_, word), each in found.statistics.items() if word == "ks") == 10
 
 
 def test_a_moved_share_of_missing_records_raises_its_alarm_alone() -> None:
@@ -74,7 +74,7 @@ def test_a_moved_share_of_missing_records_raises_its_alarm_alone() -> None:
                 for place, (name, column) in enumerate(values.items())
                 if name != "more" or seed < 5
             }
-            found = dp.drift(curves.pop("reference"), curves, false_alarm_rate=0.1).shifts
+            found = dp.drift(curves.pop("reference"), curves, false_alarm_rate=0.1).statistics
             for name in curves:
                 alarms[name] += found[name, "missing"].alarm
     assert 0 < alarms["equal"] <= 17  # of 80
@@ -83,10 +83,10 @@ def test_a_moved_share_of_missing_records_raises_its_alarm_alone() -> None:
 
 def test_at_a_huge_epsilon_the_missing_share_is_exact_and_no_record_is_no_alarm() -> None:
     values = np.where(np.arange(1000) % 4 == 0, np.nan, window(1000, 1))
-    shifts = dp.drift(curve(window(1000, 2), HUGE, 1), {"now": curve(values, HUGE, 1)}).shifts
+    shifts = dp.drift(curve(window(1000, 2), HUGE, 1), {"now": curve(values, HUGE, 1)}).statistics
     assert shifts["now", "missing"].value == pytest.approx(0.25, abs=1e-6)
     assert shifts["now", "missing"].alarm
-    equal = dp.drift(curve(window(1000, 2), HUGE, 1), {"now": curve(window(1000, 3), HUGE, 1)}).shifts
+    equal = dp.drift(curve(window(1000, 2), HUGE, 1), {"now": curve(window(1000, 3), HUGE, 1)}).statistics
     assert not equal["now", "missing"].alarm
 
 
@@ -140,7 +140,7 @@ def test_at_a_huge_epsilon_drift_of_categories_is_that_of_the_exact_counts() -> 
         round(chart.missing) / (round(chart.missing) + sum(row)) for chart, row in zip(charts, counts, strict=True)
     ]
     found = dp.drift(charts[0], {"May": charts[1]})
-    values = {statistic: shift.value for (_, statistic), shift in found.shifts.items()}
+    values = {statistic: shift.value for (_, statistic), shift in found.statistics.items()}
     assert values == {
         "psi": pytest.approx(((shares[0] - shares[1]) * np.log(shares[0] / shares[1])).sum()),
         "chi_squared": pytest.approx(chi2_contingency(counts, correction=False).statistic, rel=1e-6),
@@ -148,7 +148,7 @@ def test_at_a_huge_epsilon_drift_of_categories_is_that_of_the_exact_counts() -> 
         "other": pytest.approx(abs(shares[0] - shares[1])[-1]),
         "missing": pytest.approx(abs(missing[0] - missing[1]), abs=1e-9),
     }
-    assert dp.Drift.from_json(found.to_json()).shifts == found.shifts
+    assert dp.Drift.from_json(found.to_json()).statistics == found.statistics
 
 
 def test_unchanged_categories_alarm_as_rarely_as_said_and_unseen_ones_do_at_once() -> None:
@@ -159,12 +159,12 @@ def test_unchanged_categories_alarm_as_rarely_as_said_and_unseen_ones_do_at_once
     for seed in range(runs):
         for (_, statistic), shift in dp.drift(
             ask_wards(500, 2 * seed, loss), ask_wards(300, 2 * seed + 1, loss)
-        ).shifts.items():
+        ).statistics.items():
             alarms[statistic] += shift.alarm
     assert all(count / runs <= 0.05 + 4 * sqrt(0.05 * 0.95 / runs) for count in alarms.values())
     moved = {**LAW, "new": 0.14, "a": 0.5}
     for seed in range(10):
-        shifts = dp.drift(ask_wards(3000, seed, loss), ask_wards(1000, seed + 50, loss, moved)).shifts
+        shifts = dp.drift(ask_wards(3000, seed, loss), ask_wards(1000, seed + 50, loss, moved)).statistics
         assert shifts["now", "other"].alarm
         assert shifts["now", "tv"].alarm
         assert not shifts["now", "missing"].alarm or seed

@@ -7,7 +7,7 @@ import pytest
 from baselines import UniformEstimator
 from by_hand import answer, both
 
-from dpcurves.curves import ROC, Cuts, ResidualPlotQuestion, RocQuestion, SmoothAucQuestion
+from dpcurves.curves import ROC, ResidualPlotQuestion, RocQuestion, RocThresholds, SmoothAucQuestion
 from dpcurves.data import Grid
 from dpcurves.histograms import (
     AdaptiveGridEstimator,
@@ -50,11 +50,13 @@ PLOTTED = {
 
 
 @pytest.mark.parametrize("columns", SCORED.values(), ids=list(SCORED))
-@pytest.mark.parametrize("cuts", list(Cuts))
-def test_every_roc_curve_rises_from_corner_to_corner(columns: tuple[list[float], list[float]], cuts: Cuts) -> None:
+@pytest.mark.parametrize("cuts", list(RocThresholds))
+def test_every_roc_curve_rises_from_corner_to_corner(
+    columns: tuple[list[float], list[float]], cuts: RocThresholds
+) -> None:
     table, question = (
         {"y": np.array(columns[0]), "s": np.array(columns[1])},
-        RocQuestion("y", "s", Grid(0, 1, cells=16), cuts=cuts),
+        RocQuestion("y", "s", Grid(0, 1, cells=16), thresholds=cuts),
     )
     for loss in LOSSES:
         for adjacency in both(max(1, len(columns[0]))):

@@ -286,7 +286,7 @@ def test_cells_are_joined_where_noise_is_large_and_two_releases_are_wider() -> N
         answer(dp.ScoresQuestion("y", each), given, PrivacyLoss.pure("0.5"), both(2000)[1], seed)
         for seed, each in enumerate("ab")
     ]
-    wide = dp.difference_of_models(apart[0], apart[1], "brier", 0.9, population=True)
+    wide = dp.metric_difference(apart[0], apart[1], "brier", 0.9, population=True)
     low, high = together.interval("brier score difference", 0.9, population=True)
     assert wide.upper - wide.lower > high - low
 

@@ -72,7 +72,7 @@ def test_a_roc_curve_is_near_the_truth_and_comes_back(mechanism: Mechanism, loss
     dice = np.random.default_rng(5)
     labels = dice.integers(0, 2, 5000).astype(np.float64)
     scores = (dice.normal(0.4 + 0.2 * labels, 0.15)).clip(0, 1)
-    question = dp.RocQuestion("label", "score", dp.Grid(0, 1, cells=64), cuts=dp.Cuts.FIXED)
+    question = dp.RocQuestion("label", "score", dp.Grid(0, 1, cells=64), thresholds=dp.RocThresholds.FIXED)
     curve = asked(question, {"label": labels, "score": scores}, mechanism, loss, dp.REPLACE_ONE)
     assert isinstance(curve, ROC)
     truth = (scores[labels == 1][:, None] > scores[labels == 0]).mean()

@@ -14,7 +14,7 @@ GRID = dp.Grid(0, 1, cells=16)
 QUESTIONS: list[Any] = [
     dp.CdfQuestion("x", GRID, by=dp.Categories("y", (0, "b", True, 0.5)), measured_in="days"),
     dp.CdfQuestion("x", dp.Grid.logistic(-8, 8, cells=64), hint=dp.Hint.PEAKED),
-    dp.CdfQuestion("x", dp.Grid.from_edges([0, 1, 5]), method=dp.GrownPartition(fan=4)),
+    dp.CdfQuestion("x", dp.Grid.from_edges([0, 1, 5]), method=dp.AdaptivePartition(branching_factor=4)),
     dp.CdfQuestion("x", GRID, method=dp.Bisection(3)),
     dp.QuantilesQuestion("x", GRID, (0.25, 0.5)),
     dp.HistogramQuestion("x", GRID.with_outside(dp.Outside.APART)),
@@ -22,7 +22,7 @@ QUESTIONS: list[Any] = [
     dp.SurvivalQuestion("x", "y", GRID, by=dp.Categories("w", (1, 2)), event_value="died", censored_value="lost"),
     dp.SummaryQuestion("x", 0, 60.5, by=dp.Categories("y", (0, 1)), moments=1),
     dp.ScoresQuestion("y", "x", by=dp.Categories("w", ("a", 1))),
-    dp.RocQuestion("y", "x", cuts=dp.Cuts.FIXED, pos_label="late", neg_label="on time"),
+    dp.RocQuestion("y", "x", thresholds=dp.RocThresholds.FIXED, pos_label="late", neg_label="on time"),
     dp.BinnedResidualsQuestion("y", "x", dp.PRIVATE_MODEL),
     dp.PlaneBoundsQuestion(dp.BoundsQuestion("x", 1, "0.95"), dp.BoundsQuestion("z", 0.5, 0.9)),
 ]
@@ -52,7 +52,10 @@ def test_every_question_has_a_word() -> None:
         ({"ask": "cdf", "column": "x", "grid": "0:1:4", "by": "y"}, "by: an object is needed"),
         ({"ask": "cdf", "column": "x", "grid": "0:1:4", "by": {}}, "by: column and categories are needed"),
         ({"ask": "cdf", "column": "x", "grid": "0:1:4", "hint": "peek"}, "hint: must be one of spread, peaked, atoms"),
-        ({"ask": "cdf", "column": "x", "grid": "0:1:4", "method": "magic"}, "method: must be one of grown-partition"),
+        (
+            {"ask": "cdf", "column": "x", "grid": "0:1:4", "method": "magic"},
+            "method: must be one of adaptive-",
+        ),
         ({"ask": "cdf", "column": "x", "grid": "0:1:4", "method": {"bisection": {}}}, "rounds: the field is missing"),
     ],
 )

@@ -11,7 +11,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.metrics import roc_curve as sklearn_roc_curve
 
 from dpcurves.conversation import Setting, UnsupportedQuery
-from dpcurves.curves import ROC, CalibrationQuestion, Cuts, RocQuestion
+from dpcurves.curves import ROC, CalibrationQuestion, RocQuestion, RocThresholds
 from dpcurves.data import Grid, Outside
 from dpcurves.data.grid import UNIT_INTERVAL
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
@@ -24,7 +24,7 @@ LABELS = (DRAW.random(1500) < SCORES).astype(int)
 TABLE = {"y": LABELS, "s": SCORES}
 GRID = Grid(0, 1, cells=64)
 APART = GRID.with_outside(Outside.APART)
-QUESTION = RocQuestion("y", "s", GRID, cuts=Cuts.FIXED)
+QUESTION = RocQuestion("y", "s", GRID, thresholds=RocThresholds.FIXED)
 HUGE = PrivacyLoss.pure(10**9)
 TIED = np.floor(SCORES * 64)
 
@@ -82,8 +82,8 @@ def test_where_a_class_is_empty_every_area_lies_in_the_interval(
     lacking: str, adjacency: AddRemove | ReplaceOne, epsilon: float
 ) -> None:
     level, releases, held = 0.9, 15, 0
-    for cuts in (Cuts.FIXED, Cuts.QUANTILES):
-        question = RocQuestion("y", "s", Grid(0, 1, cells=16), cuts=cuts)
+    for cuts in (RocThresholds.FIXED, RocThresholds.QUANTILES):
+        question = RocQuestion("y", "s", Grid(0, 1, cells=16), thresholds=cuts)
         for seed in range(releases):
             roc = answer(question, WITHOUT[lacking], PrivacyLoss.pure(epsilon), adjacency, seed)
             held += roc.auc_interval(level) == (0, 1)
@@ -109,7 +109,9 @@ def test_a_text_label_needs_its_opposite() -> None:
     with pytest.raises(ValueError, match="^pos_label: "):
         RocQuestion("y", "s", pos_label="late", neg_label="late")
     words = np.where(LABELS == 1, "late", "early")
-    question = RocQuestion("y", "s", Grid(0, 1, cells=64), pos_label="late", neg_label="early", cuts=Cuts.FIXED)
+    question = RocQuestion(
+        "y", "s", Grid(0, 1, cells=64), pos_label="late", neg_label="early", thresholds=RocThresholds.FIXED
+    )
     assert answer(question, {"y": words, "s": SCORES}, HUGE, both(1500)[0], seed=1).auc == pytest.approx(
         roc_auc_score(LABELS, TIED), abs=1e-9
     )
@@ -175,15 +177,15 @@ def test_finer_cells_are_counted_where_records_are_known_to_be_worth_it() -> Non
     assert [choose_finer_cells(records, setting) for records in (-5, 5_999, 6_000)] == [None, None, FINER_CELLS]
 
 
-CUT = [Cuts.QUANTILES, Cuts.MEDIANS]
+CUT = [RocThresholds.QUANTILES, RocThresholds.MEDIANS]
 
 
 @pytest.mark.parametrize("cuts", CUT)
 @pytest.mark.parametrize("adjacency", both(len(LABELS)))
 def test_at_a_huge_epsilon_cuts_leave_the_curve_of_scikit_learn_on_the_pieces(
-    adjacency: AddRemove | ReplaceOne, cuts: Cuts
+    adjacency: AddRemove | ReplaceOne, cuts: RocThresholds
 ) -> None:
-    roc = answer(RocQuestion("y", "s", GRID, cuts=cuts), TABLE, HUGE, adjacency, seed=1)
+    roc = answer(RocQuestion("y", "s", GRID, thresholds=cuts), TABLE, HUGE, adjacency, seed=1)
     pieces = roc.grid.cell_of(SCORES)
     assert len(roc.fpr) > 16
     assert roc.auc == pytest.approx(roc_auc_score(LABELS, pieces), abs=1e-9)
@@ -206,8 +208,8 @@ def test_intervals_between_cuts_hold_the_area_of_the_pieces(
 
 
 @pytest.mark.parametrize("cuts", CUT)
-def test_cuts_of_no_or_tied_or_one_sided_records_leave_a_curve(cuts: Cuts) -> None:
-    question = RocQuestion("y", "s", GRID, cuts=cuts)
+def test_cuts_of_no_or_tied_or_one_sided_records_leave_a_curve(cuts: RocThresholds) -> None:
+    question = RocQuestion("y", "s", GRID, thresholds=cuts)
     for columns in ({"y": np.ones(4), "s": np.zeros(4)}, {"y": np.zeros(2), "s": np.full(2, np.nan)}):
         roc = answer(question, columns, PrivacyLoss.pure(0.05), AddRemove(EACH_RECORD), 1)
         assert (roc.fpr[0], roc.tpr[0], roc.fpr[-1], roc.tpr[-1]) == (0, 0, 1, 1)
@@ -270,10 +272,10 @@ def test_scores_outside_are_counted_apart_and_told(adjacency: AddRemove | Replac
         assert ROC.from_json(roc.to_json()).notes == roc.notes
 
 
-@pytest.mark.parametrize("cuts", list(Cuts))
-def test_scores_inside_have_no_note_however_they_are_cut(cuts: Cuts) -> None:
+@pytest.mark.parametrize("cuts", list(RocThresholds))
+def test_scores_inside_have_no_note_however_they_are_cut(cuts: RocThresholds) -> None:
     for seed in range(20):
-        question = RocQuestion("y", "s", UNIT_INTERVAL if cuts is not Cuts.FIXED else APART, cuts=cuts)
+        question = RocQuestion("y", "s", UNIT_INTERVAL if cuts is not RocThresholds.FIXED else APART, thresholds=cuts)
         assert answer(question, TABLE, PrivacyLoss.pure(1), both(1500)[1], seed).notes == ()
 
 
@@ -286,7 +288,7 @@ def test_a_logistic_grid_holds_log_odds_without_a_note() -> None:
 
 def test_the_upper_end_of_the_grid_is_not_outside() -> None:
     table = {"y": np.array([0, 1, 0, 1]), "s": np.array([-1.0, 2.0, 0.0, 1.0])}
-    roc = answer(RocQuestion("y", "s", APART, cuts=Cuts.FIXED), table, HUGE, both(4)[1], seed=1)
+    roc = answer(RocQuestion("y", "s", APART, thresholds=RocThresholds.FIXED), table, HUGE, both(4)[1], seed=1)
     assert roc.thresholds[1] == np.nextafter(1.0, 2)
     assert (roc.tpr[1], roc.auc) == pytest.approx((0.5, 1))
 
@@ -314,9 +316,9 @@ def test_intervals_hold_the_area_of_exact_scores_wherever_they_lie(
 
 def test_without_noise_the_interval_is_what_ties_leave_open() -> None:
     ranked = {"y": np.array([0, 0, 1, 1] * 50), "s": np.array([0.1, 0.2, 0.3, 0.4] * 50)}
-    one_cell = RocQuestion("y", "s", Grid(0, 1, cells=1), cuts=Cuts.FIXED)
+    one_cell = RocQuestion("y", "s", Grid(0, 1, cells=1), thresholds=RocThresholds.FIXED)
     assert answer(one_cell, ranked, HUGE, both(200)[1], seed=1).auc_interval(0.95) == (0, 1)
-    four = RocQuestion("y", "s", Grid(0, 1, cells=4), cuts=Cuts.FIXED)
+    four = RocQuestion("y", "s", Grid(0, 1, cells=4), thresholds=RocThresholds.FIXED)
     assert answer(four, ranked, HUGE, both(200)[1], seed=1).auc_interval(0.95) == pytest.approx((1, 1), abs=1e-6)
 
 

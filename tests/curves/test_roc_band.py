@@ -10,7 +10,7 @@ import pytest
 from by_hand import answer, both
 from numpy.typing import NDArray
 
-from dpcurves.curves import ROC, Cuts, RocQuestion
+from dpcurves.curves import ROC, RocQuestion, RocThresholds
 from dpcurves.data import Grid
 from dpcurves.inference import RocBand
 from dpcurves.privacy import AddRemove, PrivacyLoss, ReplaceOne
@@ -55,7 +55,7 @@ def test_the_whole_curve_of_exact_scores_is_in_the_band_as_often_as_it_says(
     fpr, tpr = rates(scores, np.append(np.unique(scores)[::-1], -np.inf))
     held = 0
     for seed in range(RELEASES):
-        question = RocQuestion("y", "s", GRID, cuts=Cuts.FIXED if seed % 2 else Cuts.QUANTILES)
+        question = RocQuestion("y", "s", GRID, thresholds=RocThresholds.FIXED if seed % 2 else RocThresholds.QUANTILES)
         roc = answer(question, {"y": LABELS, "s": scores}, PrivacyLoss.pure(epsilon), adjacency, seed)
         held += contains(roc.band(LEVEL), fpr, tpr)
     assert held / RELEASES >= LEVEL - 4 * sqrt(LEVEL * (1 - LEVEL) / RELEASES)  # 4 sigma
@@ -67,7 +67,7 @@ def test_points_of_all_thresholds_are_in_their_boxes_no_oftener_than_is_said(
 ) -> None:
     releases, held = 80, 0
     for seed in range(releases):
-        question = RocQuestion("y", "s", GRID, cuts=Cuts.FIXED)
+        question = RocQuestion("y", "s", GRID, thresholds=RocThresholds.FIXED)
         roc = answer(question, {"y": LABELS, "s": SCORES}, PrivacyLoss.pure(1), adjacency, seed)
         exact = rates(SCORES, np.append(roc.thresholds[:-1], -np.inf))
         held += boxed(roc.band(LEVEL), exact)

@@ -56,7 +56,7 @@ def test_tests_and_residuals_of_groups_are_read_from_counts_too() -> None:
     residuals = asked(dp.BinnedResidualsQuestion("y", "p", model=dp.PUBLIC_MODEL, grid=GRID), 2)
     assert residuals.residual.mean() < 0
     for adjacency in (dp.REPLACE_ONE, dp.ADD_REMOVE):
-        question = dp.BinnedResidualsQuestion("y", "p", dp.PUBLIC_MODEL, bins=12, least=700, grid=GRID)
+        question = dp.BinnedResidualsQuestion("y", "p", dp.PUBLIC_MODEL, bins=12, min_records=700, grid=GRID)
         held = asked(question, 1000, adjacency).count
         assert len(held) == 5
         assert held.min() >= 700

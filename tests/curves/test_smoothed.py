@@ -28,7 +28,7 @@ BOTH = (AddRemove(EACH_RECORD), ReplaceOne(EACH_RECORD, len(X)))
 @pytest.mark.parametrize("p", [1, 2])
 @pytest.mark.parametrize(
     ("question", "loss"),
-    [(TREE, PURE), (CdfQuestion("x", GRID, method=dp.GrownPartition()), PURE), (TREE, ZCDP)],
+    [(TREE, PURE), (CdfQuestion("x", GRID, method=dp.AdaptivePartition()), PURE), (TREE, ZCDP)],
     ids=["tree", "partition", "square root"],
 )
 def test_a_smoothed_curve_rises_from_nothing_to_all_and_stays_within_its_band(

@@ -25,7 +25,7 @@ GRID = dp.Grid(0, 1, cells=16)
 HUGE = PrivacyLoss.pure(10**9)
 EACH: dict[str, Any] = {
     "cdf": CdfQuestion("x", GRID, by=BY),
-    "grown": CdfQuestion("x", GRID, by=BY, method=dp.GrownPartition()),
+    "grown": CdfQuestion("x", GRID, by=BY, method=dp.AdaptivePartition()),
     "histogram": dp.HistogramQuestion("x", GRID, by=BY),
     "scores": dp.ScoresQuestion("y", "x", GRID, by=BY),
     "summary": dp.SummaryQuestion("x", 0, 1, by=BY),

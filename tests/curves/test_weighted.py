@@ -173,7 +173,7 @@ def test_without_noise_bins_hold_their_weight_and_vary_as_a_ratio_of_weights(out
     hajek = np.sqrt((w**2 * (at[0] - p) ** 2).sum()) / w.sum()
     assert high - low == pytest.approx(2 * 1.96 * hajek, rel=0.15)
     read: Any = result_from_json(bins.to_json())
-    assert (type(read), read.to_json()) == (dp.WeightedBins, bins.to_json())
+    assert (type(read), read.to_json()) == (dp.WeightedCdfHistogram, bins.to_json())
     assert "weight" in bins.plot().get_ylabel()
 
 

@@ -34,7 +34,7 @@ BODIES: dict[str, dict[str, Any]] = {
     },
     "quantiles": {"p": THIRDS, "x": -THIRDS},
     "histogram": {"x": np.append(0, THIRDS), "count": np.array([2**40, -1, 0])},
-    "bins": {"x": np.append(0, THIRDS), "share": THIRDS},
+    "cdf-histogram": {"x": np.append(0, THIRDS), "share": THIRDS},
     "bounds": {"lower": -8.0, "upper": 8.0, "alpha": 12.5},
     "contingency": {"count": [[1.0, 2.0], [0.5, 4.0]], "statistic": 1.5, "p_value": 0.25},
     "survival": {"x": THIRDS, "y": THIRDS, "cumulative_hazard": THIRDS, "at_risk": THIRDS},

@@ -17,7 +17,7 @@ from matplotlib.colors import to_rgb
 
 import dpcurves as dp
 from dpcurves.conversation import PrivacyStatement
-from dpcurves.curves.column_drift import Drift, Shift
+from dpcurves.curves.column_drift import Drift, DriftStatistic
 from dpcurves.curves.histogram import is_noise_alone
 from dpcurves.display import (
     SEEDED,
@@ -149,8 +149,8 @@ def drift_of(windows: dict[str, float]) -> Drift:
     found = Drift.__new__(Drift)
     found.windows, found.false_alarm_rate = dict.fromkeys(windows), 0.05  # type: ignore[assignment]
     found.reference = cast("Any", SimpleNamespace(label="age (years)", privacy=PRIVACY))
-    found.__dict__["shifts"] = {
-        (window, name): Shift(value, 0.1, 0.5) for window, value in windows.items() for name in ("psi", "ks")
+    found.__dict__["statistics"] = {
+        (window, name): DriftStatistic(value, 0.1, 0.5) for window, value in windows.items() for name in ("psi", "ks")
     }
     return found
 

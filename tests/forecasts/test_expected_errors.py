@@ -66,7 +66,7 @@ QUESTIONS = (
     dp.PlaneBoundsQuestion(BOUNDS, dp.BoundsQuestion("y", 2, "0.8")),
     dp.SmoothAucQuestion("label", "score"),
     dp.ModelPairQuestion("label", "score", "other", cells=10),
-    dp.SeveralModelsQuestion("label", ("a", "b", "c"), cells=10),
+    dp.ModelComparisonQuestion("label", ("a", "b", "c"), cells=10),
     dp.MulticlassQuestion(dp.Categories("k", (0, 1, 2)), ("a", "b", "c")),
     dp.OrdinalClassesQuestion(dp.Categories("k", (0, 1, 2)), "score"),
     dp.UpliftQuestion("good", "treated_value", "score", dp.Grid(0, 1, cells=20)),

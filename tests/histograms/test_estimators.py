@@ -190,10 +190,10 @@ def test_parts_of_a_budget_and_rounds_are_checked() -> None:
             DawaEstimator(part)
         with pytest.raises(ValueError, match="scan_fraction"):
             AhpEstimator(part)
-    with pytest.raises(ValueError, match="fan"):
-        PrivTreeEstimator(fan=1)
-    with pytest.raises(ValueError, match="least"):
-        PrivTreeEstimator(least=-1)
+    with pytest.raises(ValueError, match="branching_factor"):
+        PrivTreeEstimator(branching_factor=1)
+    with pytest.raises(ValueError, match="threshold"):
+        PrivTreeEstimator(threshold=-1)
     for part in (Fraction(0), Fraction(1)):
         with pytest.raises(ValueError, match="^partition_fraction: "):
             PrivTreeEstimator(partition_fraction=part)

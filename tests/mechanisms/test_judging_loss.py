@@ -21,8 +21,8 @@ ONE, TWO = dp.Grid(0, 1, cells=1), dp.Values((-1.0, 1.0))
 QUESTIONS: dict[str, Question[object]] = {
     "pair": dp.ModelPairQuestion("y", "a", "b", ONE, dp.Values((0.0, 1.0)), cells=2),
     "pair one by one": dp.ModelPairQuestion("y", "a", "b", ONE, dp.Values((0.0, 1.0)), cells=2, releases=2),
-    "models in pairs": dp.SeveralModelsQuestion("y", ("a", "b", "c"), ONE, cells=2, releases="pairs"),
-    "models one by one": dp.SeveralModelsQuestion("y", ("a", "b", "c"), ONE, cells=2, releases="scores"),
+    "models in pairs": dp.ModelComparisonQuestion("y", ("a", "b", "c"), ONE, cells=2, releases="pairs"),
+    "models one by one": dp.ModelComparisonQuestion("y", ("a", "b", "c"), ONE, cells=2, releases="scores"),
     "several": dp.MulticlassQuestion(dp.Categories("k", (0, 1, 2)), ("a", "b", "c"), grid=ONE),
     "ordered": dp.OrdinalClassesQuestion(dp.Categories("k", (0, 1, 2)), "a", ONE),
     "uplift": dp.UpliftQuestion("o", "t", "a", ONE),

@@ -114,7 +114,7 @@ def test_what_it_cannot_do_is_refused() -> None:
     for loss in (PURE * Fraction(0), PrivacyLoss.zcdp("1e-30"), PrivacyLoss.pure("1e-20")):
         with pytest.raises(UnsupportedQuery, match="above zero|more noise"):
             MergedCells().plan(MergePartitionQuery(axes(1, 3), 3), loss, who)
-    with pytest.raises(ValueError, match="^least: "):
+    with pytest.raises(ValueError, match="^min_records: "):
         MergePartitionQuery(axes(1, 3), 0)
     with pytest.raises(ValueError, match="^axes: "):
         MergePartitionQuery(axes(2, 3), 1)

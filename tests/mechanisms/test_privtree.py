@@ -70,7 +70,7 @@ def law(table: IntArray, growth: PrivTreeParameters, box: Box, depth: int = 0) -
     if len(children) == 1:
         return {(box,): 1.0}
     count = int(table[tuple(slice(*side) for side in box)].sum())
-    score = max(count - growth.least - depth * growth.decay, -growth.decay)
+    score = max(count - growth.threshold - depth * growth.decay, -growth.decay)
     chance = above(score, float(growth.noise.parameter))
     whole: dict[Partition, float] = {(): chance}
     for child in children:
@@ -140,7 +140,7 @@ def worst_path(growth: PrivTreeParameters, most: int) -> tuple[float, float]:
     scale, height = float(growth.noise.parameter), growth.splitting.height
     up, down = np.zeros(most + 1), np.zeros(most + 1)
     for depth in reversed(range(height)):
-        scores = np.maximum(np.arange(most + 2) - growth.least - depth * growth.decay, -growth.decay).tolist()
+        scores = np.maximum(np.arange(most + 2) - growth.threshold - depth * growth.decay, -growth.decay).tolist()
         divided = np.diff([log(above(score, scale)) for score in scores])
         none = np.diff([log(above(1 - score, scale)) for score in scores])  # the noise is symmetric
         up = np.maximum.accumulate(np.maximum(divided + up, none))
@@ -293,6 +293,11 @@ def test_what_is_no_partition_is_refused() -> None:
         PrivTree().plan(query((4,), (2,), 0), PrivacyLoss.pure(1) * Fraction(0), who)
     with pytest.raises(UnsupportedQuery, match="^epsilon, rho: epsilon 1e-13 is too small to grow a partition"):
         PrivTree().plan(query((4,), (2,), 0), PrivacyLoss.pure("1e-13"), who)
-    for fans, least, rule in (((2, 2), 0, "^fans"), ((0,), 0, "^fans"), ((2,), -1, "^least"), ((2,), 2**51, "^least")):
+    for fans, least, rule in (
+        ((2, 2), 0, "^fans"),
+        ((0,), 0, "^fans"),
+        ((2,), -1, "^threshold"),
+        ((2,), 2**51, "^threshold"),
+    ):
         with pytest.raises(ValueError, match=rule):
             TreePartitionQuery(axes, fans, least)

@@ -126,7 +126,7 @@ for release in (binned_as_printed.pribrp_not_private, binned_as_printed.pribrp_p
     found = release(records.judged, 200.0, 1, 0.15)
     assert len(found.mean) > 16
     assert np.abs(binned.slopes(found) - binned.slopes(records.plot)).max() < 0.1
-one_bin = binned_as_printed.Bins(*np.ones((3, 1)), np.zeros(1), np.ones(1))
+one_bin = binned_as_printed.CdfHistogram(*np.ones((3, 1)), np.zeros(1), np.ones(1))
 few = binned_as_printed.joined(one_bin, 64, 1e-3, chance)  # which the printed algorithm has no answer for
 assert len(few.number) == 1
 """

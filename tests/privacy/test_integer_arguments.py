@@ -19,7 +19,7 @@ MAKERS: list[tuple[str, str, Callable[[Any], Any]]] = [
     ("pieces", "pieces", lambda number: QuantileCutsQuery(AXES, number)),
     ("half", "half", lambda number: SumQuery(AXES, number)),
     ("levels", "levels", lambda number: MedianQuery(AXES, number)),
-    ("least", "least", lambda number: MergePartitionQuery(AXES, number)),
+    ("min_records", "min_records", lambda number: MergePartitionQuery(AXES, number)),
     ("fans", "fans", lambda number: TreePartitionQuery(AXES, (number,), 0)),
     ("records", "rows_per_unit", lambda number: Unit("patient", number)),
     ("units", "units", lambda number: ReplaceOne(EACH_RECORD, number)),

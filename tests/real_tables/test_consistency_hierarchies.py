@@ -58,7 +58,7 @@ WITH_SEX = {
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("size", [30, 3000])
 def test_counts_of_a_tree_of_four_levels_are_whole_and_add_up(size: int, seed: int) -> None:
-    fitted = dp.consistent(released(people(size, seed), BY, seed), levels=LEVELS, nested=NESTED)
+    fitted = dp.make_consistent(released(people(size, seed), BY, seed), levels=LEVELS, nested=NESTED)
     towns, regions, countries = (fitted.table(name) for name in ("towns", "regions", "countries"))
     for region in REGIONS:
         assert regions[region] == sum(towns[town] for town in TOWNS if TOWN[town] == region)
@@ -77,7 +77,7 @@ def test_counts_of_a_tree_of_four_levels_are_whole_and_add_up(size: int, seed: i
 
 def test_totals_that_cross_add_up_and_stay_near() -> None:
     table = people(4000, 5)
-    fitted = dp.consistent(released(table, WITH_SEX, 5), levels=LEVELS, nested=NESTED)
+    fitted = dp.make_consistent(released(table, WITH_SEX, 5), levels=LEVELS, nested=NESTED)
     parts = fitted.table("parts")
     for sex in SEXES:
         assert fitted.table("sexes")[sex] == sum(parts[town, sex] for town in TOWNS)
@@ -121,15 +121,15 @@ def test_crossing_totals_of_a_large_table_are_near() -> None:
 
 
 def test_a_public_number_of_people_is_no_less_than_their_counts() -> None:
-    fitted = dp.consistent(released(people(40, 1), BY, 1, dp.REPLACE_ONE), levels=LEVELS, nested=NESTED)
+    fitted = dp.make_consistent(released(people(40, 1), BY, 1, dp.REPLACE_ONE), levels=LEVELS, nested=NESTED)
     assert fitted.table("all")[()] <= 40
     assert fitted.intervals(0.9)[:, 1].max() <= 40
 
 
 def test_documents_frames_and_commands_have_the_tree(tmp_path: Path) -> None:
     results = released(people(500, 2), BY, 2)
-    fitted = dp.consistent(results, levels=LEVELS, nested=NESTED)
-    again = dp.Consistent.from_json(fitted.to_json())
+    fitted = dp.make_consistent(results, levels=LEVELS, nested=NESTED)
+    again = dp.ConsistentTotals.from_json(fitted.to_json())
     assert again.to_json() == fitted.to_json()
     assert again.values.tolist() == fitted.values.tolist()
     frame = fitted.to_frame()
@@ -142,7 +142,7 @@ def test_documents_frames_and_commands_have_the_tree(tmp_path: Path) -> None:
     tree = tmp_path / "tree.json"
     tree.write_text(json.dumps({"levels": LEVELS, "nested": NESTED}))
     out = tmp_path / "totals.csv"
-    asked = CliRunner().invoke(build(), ["consistent", *names, "--tree", str(tree), "--csv", str(out)])
+    asked = CliRunner().invoke(build(), ["make-consistent", *names, "--tree", str(tree), "--csv", str(out)])
     assert asked.exit_code == 0, asked.output
     assert len(out.read_text().splitlines()) == 1 + len(fitted.values)
 
@@ -162,4 +162,4 @@ def test_documents_frames_and_commands_have_the_tree(tmp_path: Path) -> None:
 def test_a_tree_that_does_not_fit_is_refused(levels: Any, nested: Any, words: str) -> None:
     results = released(people(50, 1), {name: BY[name] for name in ("towns", "regions")}, 1)
     with pytest.raises(InvalidArgument, match=f"^{words}"):
-        dp.consistent(results, levels=levels, nested=nested)
+        dp.make_consistent(results, levels=levels, nested=nested)

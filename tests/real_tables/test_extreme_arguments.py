@@ -50,7 +50,7 @@ def test_a_plan_at_any_loss_is_made_or_refused(part: int) -> None:
     """Forecasts and answers of each question at the ends of losses and of numbers of records."""
     for place in range(part, len(QUESTIONS), 4):
         question = QUESTIONS[place]
-        if isinstance(question, dp.RocQuestion) and question.cuts is dp.Cuts.FIXED:
+        if isinstance(question, dp.RocQuestion) and question.thresholds is dp.RocThresholds.FIXED:
             continue  # a plan of 16,384 cells takes seconds
         for loss, size in zip(LOSSES, cycle(SIZES[place % 3 :] + SIZES[: place % 3]), strict=False):
             plans, refusal = rehearsed(question, loss, size)

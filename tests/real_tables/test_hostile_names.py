@@ -75,7 +75,7 @@ def questions() -> Iterator[Any]:
         dp.ResidualPlotQuestion(x, "r", 0.25, 0.25, "0.9", **models),
     )
     yield from (dp.ContingencyQuestion(BY, OTHER), dp.ModelPairQuestion("y", x, "r", GRID, WIDE, cells=4))
-    yield from (dp.SeveralModelsQuestion("y", (x, "r", "w"), WIDE, cells=4),)
+    yield from (dp.ModelComparisonQuestion("y", (x, "r", "w"), WIDE, cells=4),)
     yield from (dp.MulticlassQuestion(BY, (x, "r", "y")), dp.OrdinalClassesQuestion(BY, x))
     yield from (dp.UpliftQuestion("y", "w", x, GRID), dp.QuantileForecastsQuestion((x,), (0.5,), GRID))
     yield from (dp.PredictedObservedQuestion(x, "r", GRID, WIDE),)
@@ -110,7 +110,7 @@ def results() -> dict[str, Any]:
     found["weighted bins"] = found["WeightedCdfQuestion"].histogram(2)
     found["quantiles against"] = curves[LABELS[0]].quantile_quantile(curves[LABELS[1]], [0.25, 0.5])
     found["drift"] = dp.drift(cdf, {LABELS[0]: cdf, LABELS[1]: cdf})
-    found["consistent"] = dp.consistent({"parts": counts, LABELS[0]: found["CountQuestion"]})
+    found["consistent"] = dp.make_consistent({"parts": counts, LABELS[0]: found["CountQuestion"]})
     found |= {"group rates": dp.group_rates(groups), "group curves": dp.group_curves(groups)}
     found["numbers"] = dp.survival_numbers(found["SurvivalQuestion by"], at=[0.5])
     found["hazard"] = dp.CumulativeHazard(found["SurvivalQuestion"])
@@ -446,7 +446,7 @@ def test_a_category_called_all_is_no_total(labels: tuple[str, ...]) -> None:
         parts, regions, sexes = (
             session.ask(dp.CountQuestion("x", by=each), dp.PrivacyLoss.pure(10)) for each in (by, *by)
         )
-    rows = dp.consistent({"parts": parts, "regions": regions, "sexes": sexes}).to_frame()
+    rows = dp.make_consistent({"parts": parts, "regions": regions, "sexes": sexes}).to_frame()
     named = set(rows["region"][rows["table"] != "sexes"])
     (total,) = set(rows["region"][rows["table"] == "sexes"])
     assert named == set(labels)

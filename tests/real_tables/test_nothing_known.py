@@ -27,18 +27,18 @@ LONG = {"BoundsQuestion", "PlaneBoundsQuestion", "ResidualPlotQuestion", "Verify
 CHOSEN = [
     question for place, question in enumerate(QUESTIONS)
     if type(question).__name__ not in LONG and str(question) not in {str(each) for each in QUESTIONS[:place]}
-    and not (isinstance(question, dp.RocQuestion) and question.cuts is dp.Cuts.FIXED)
+    and not (isinstance(question, dp.RocQuestion) and question.thresholds is dp.RocThresholds.FIXED)
     and not (isinstance(question, dp.CdfQuestion) and question.by is not None)  # its column y is that of shares, too
 ]  # fmt: skip
 WITHOUT_RANGE = {
     "BarChart",
-    "Histogram", "Summary", "WeightedSummary", "Contingency", "HosmerLemeshow", "Bins", "WeightedBins",
-    "Consistent", "Verification",
+    "Histogram", "Summary", "WeightedSummary", "Contingency", "HosmerLemeshow", "CdfHistogram", "WeightedCdfHistogram",
+    "ConsistentTotals", "Verification",
     "CompetingRisks", "CountedNumbers", "Scores", "Confusion", "SurvivalNumbers", "Drift", "ReleasedResult",
     "IntervalResult",
     "CompositeResult", "ClassTableResult", "BandedTableResult", "GroupIntervalResult", "Ranking", "ByCategory",
     "ScoresByCategory",
-    "SummaryByCategory", "WeightedSummaryByCategory", "GroupRates", "SimultaneousCurves",
+    "SummaryByCategory", "WeightedSummaryByCategory", "GroupRates", "GroupCurves",
 }  # fmt: skip
 """Kinds whose numbers are counts, which are always known, or are left open where they are read, value by value."""
 

@@ -192,7 +192,7 @@ def test_readings_of_a_curve_with_a_cell_of_zero_equal_those_of_its_records(grid
     curve, clipped = ask_cdf(values, grid, 1, 10_000), np.clip(values, grid.lower, grid.upper)
     edges = np.array([grid.lower, grid.edges[40], grid.upper])
     bins, counts = curve.histogram(edges), np.histogram(clipped, edges)[0]
-    ends = dp.Bins.from_json(bins.to_json()).intervals(0.99) + np.array([-1e-12, 1e-12])
+    ends = dp.CdfHistogram.from_json(bins.to_json()).intervals(0.99) + np.array([-1e-12, 1e-12])
     assert np.abs(bins.count - counts).max() < 1
     assert ((ends[:, 0] <= counts / 3000) & (counts / 3000 <= ends[:, 1])).all()
     below = np.searchsorted(np.sort(clipped), grid.edges[1:-1]) / 3000
@@ -210,7 +210,7 @@ def test_a_curve_with_a_cell_of_zero_compares_with_one_without() -> None:
         table, question = {"x": draw_wages(np.random.default_rng(2), 3000) * factor}, dp.CdfQuestion("x", GRID)
         how: Any = {"budget": loss, "adjacency": dp.ADD_REMOVE, "randomness": dp.Randomness.from_seed(2)}
         with dp.Session(table, **how) as session:
-            second = session.ask(replace(question, method=dp.GrownPartition()), loss)
+            second = session.ask(replace(question, method=dp.AdaptivePartition()), loss)
         assert not second.prefixes.has_separate_zero
         assert (dp.ks_test(first, second).p_value < 0.05) == differs
         assert dp.area_between(first, second).value == pytest.approx(0.5, abs=0.05) or differs

@@ -50,7 +50,7 @@ LATER: tuple[dp.Question[ReleasedResult], ...] = (
     dp.IntervalCensoredQuestion("e", "x", GRID),
     dp.SurvivalModelQuestion("e", "x", "y", dp.Grid(0, 1, cells=2), GRID, groups=4),
     dp.ModelPairQuestion("y", "x", "e", cells=8),
-    dp.SeveralModelsQuestion("y", ("x", "e", "z"), cells=8),
+    dp.ModelComparisonQuestion("y", ("x", "e", "z"), cells=8),
     dp.MulticlassQuestion(THIRDS, ("x", "e", "z")),
     dp.OrdinalClassesQuestion(THIRDS, "x"),
     dp.UpliftQuestion("y", "w", "x", GRID),

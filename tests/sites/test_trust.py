@@ -91,7 +91,7 @@ QUESTIONS: list[Callable[[], Any]] = [
     lambda: dp.CalibrationQuestion("label", "score", model=dp.PUBLIC_MODEL.value),
     lambda: dp.ModelPairQuestion("label", "score", "rest", UNIT),
     lambda: dp.ScoresQuestion("label", "score", by=dp.Categories("kind", (0, 1, 2)), grid=UNIT),
-    lambda: dp.SeveralModelsQuestion("label", ("score", "rest", "since"), UNIT),
+    lambda: dp.ModelComparisonQuestion("label", ("score", "rest", "since"), UNIT),
     lambda: dp.MulticlassQuestion(dp.Categories("kind", (0, 1, 2)), ("score", "rest", "since"), grid=UNIT, groups=UNIT),
     lambda: dp.OrdinalClassesQuestion(dp.Categories("kind", (0, 1, 2)), "score", UNIT),
     lambda: dp.QuantileForecastsQuestion(("score", "rest"), (0.5, 0.9), UNIT),
@@ -214,7 +214,7 @@ def test_leaving_out_all_that_are_tolerated_while_as_many_collude_would_break_th
 def test_what_is_not_linear_is_refused_before_anything_is_charged() -> None:
     of = made(SecureSum(3, 1))
     claim = dp.VerifyQuestion(dp.NumericColumn("score", 0, 1), (dp.NumericColumn("age", 0, 100),), "age", above=0)
-    cut = dp.CdfQuestion("age", AGE, method=dp.QuantileCuts(8))
+    cut = dp.CdfQuestion("age", AGE, method=dp.QuantilePartition(8))
     for question in (dp.SmoothAucQuestion("label", "score", model="public"), claim, cut):
         with pytest.raises(UnsupportedQuery, match="must be linear in the records"):
             of.federation.ask(question, ONE)

@@ -94,7 +94,7 @@ def test_a_trust_model_with_a_way_of_its_own_is_read_by_curves_that_do_not_know_
 
 
 def test_named_methods_are_played_by_whoever_can_ask_their_queries() -> None:
-    question = dp.CdfQuestion("x", GRID, method=dp.QuantileCuts(4))
+    question = dp.CdfQuestion("x", GRID, method=dp.QuantilePartition(4))
     assert len(plan_question(question, PrivacyLoss.pure(1), WHO, Central())) == 2
     assert len(plan_question(question, PrivacyLoss.pure(1), WHO, Halvings())) == 2
     with pytest.raises(UnsupportedQuery, match="counts of two servers cannot answer"):

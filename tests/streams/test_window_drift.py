@@ -46,10 +46,10 @@ def test_a_window_that_has_moved_raises_alarms_and_values_are_those_of_released_
     found = watch.compare_window(counted(1, later, draw, 0.0))
     assert found.alarms == STATISTICS
     curves = [dp.histogram(each, grid=GRID, epsilon=10**9, adjacency=dp.REPLACE_ONE) for each in (before, later)]
-    released = {word: shift for (_, word), shift in dp.drift(*curves).shifts.items() if word != "missing"}
-    assert found.shifts.keys() == released.keys()
+    released = {word: shift for (_, word), shift in dp.drift(*curves).statistics.items() if word != "missing"}
+    assert found.statistics.keys() == released.keys()
     for word, shift in released.items():
-        assert found.shifts[word].value == pytest.approx(shift.value, abs=1e-9)
+        assert found.statistics[word].value == pytest.approx(shift.value, abs=1e-9)
 
 
 def test_states_of_a_stream_are_watched_as_categories() -> None:
@@ -76,9 +76,9 @@ def test_states_of_a_stream_are_watched_as_categories() -> None:
         dp.bar_chart(table, categories=STATES.values, other=False, epsilon=10**9, adjacency=dp.ADD_REMOVE)
         for table in tables
     ]
-    released = dp.drift(*charts).shifts
+    released = dp.drift(*charts).statistics
     for statistic in ("psi", "tv"):
-        assert found.shifts[statistic].value == pytest.approx(released["now", statistic].value, abs=1e-6)
+        assert found.statistics[statistic].value == pytest.approx(released["now", statistic].value, abs=1e-6)
 
 
 def test_it_watches_what_a_stream_releases() -> None:
@@ -90,7 +90,7 @@ def test_it_watches_what_a_stream_releases() -> None:
     readings = [step.reading for step in steps if isinstance(step.reading, TickReading)]
     watch = DriftWatch(GRID, readings[3], windows_per_year=12, width=2, reference_width=2)
     assert watch.compare_window(readings[5]).tick == 6
-    assert len(watch.compare_window(readings[7]).shifts) == 4
+    assert len(watch.compare_window(readings[7]).statistics) == 4
 
 
 def follow_states(size: int, missing: list[float], seed: int) -> list[Any]:
@@ -123,7 +123,7 @@ def test_shares_of_uncounted_tuples_are_watched() -> None:
     moved = watch.compare_window(steps[15].reading, steps[15].uncounted)
     assert "uncounted: other state" in moved.alarms
     assert "uncounted: late" not in moved.alarms
-    assert moved.shifts["uncounted: other state"].value == pytest.approx(0.4, abs=0.1)
+    assert moved.statistics["uncounted: other state"].value == pytest.approx(0.4, abs=0.1)
     with pytest.raises(TypeError, match="^uncounted: the reading of uncounted tuples"):
         watch.compare_window(steps[15].reading)
 

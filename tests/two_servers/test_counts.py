@@ -263,7 +263,7 @@ UNANSWERED = {
         ),
         "; the question needs ward (3 categories) by near (4 cells from 0 to 1, values outside apart)\n",
     ),
-    "several-models": (
+    "model-comparison": (
         (
             "pair",
             "--label",

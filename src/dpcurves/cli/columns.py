@@ -30,8 +30,8 @@ if TYPE_CHECKING:
         PlaneBoundsQuestion,
         Summary,
         SummaryByCategory,
-        WeightedBins,
         WeightedCDF,
+        WeightedCdfHistogram,
     )
     from ..histograms import TableEstimator
 
@@ -160,7 +160,7 @@ class HistogramView(ResultView):
 
     SUPPRESSES = True
 
-    def compute_reading(self, curve: Histogram | WeightedCDF) -> Histogram | WeightedBins:
+    def compute_reading(self, curve: Histogram | WeightedCDF) -> Histogram | WeightedCdfHistogram:
         """Return the histogram: of a weighted distribution function, the bins between all edges."""
         from ..curves import WeightedCDF
 

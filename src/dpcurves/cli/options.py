@@ -1047,11 +1047,11 @@ def _fields_without_grid(cells: CellOptions) -> dict[str, Any]:
 class ThresholdCells(CellOptions):
     """Options for a grid of scores, and for the thresholds of a ROC curve."""
 
-    cuts: str = option(
+    thresholds: str = option(
         "quantiles|medians|fixed",
         "Thresholds: at private quantiles of the scores, at private medians of medians, or fixed by the grid.",
         "quantiles",
-        make_member_parser("curves", "Cuts", VALUE),
+        make_member_parser("curves", "RocThresholds", VALUE),
     )
     some: EdgeSubsetOptions = EdgeSubsetOptions()
 

@@ -149,7 +149,7 @@ class DriftView(ResultView):
         caption = (
             f"a threshold is exceeded in {curve.false_alarm_rate:.3%} of unchanged windows, noise and sampling included"
         )
-        return [ViewTable(caption, curve._columns(), len(curve.shifts))]
+        return [ViewTable(caption, curve._columns(), len(curve.statistics))]
 
 
 def drift(
@@ -286,7 +286,7 @@ def _rank_categories(result: ReleasedResult) -> ReleasedResult:
     return ranking(result)
 
 
-def consistent(
+def make_consistent(
     *,
     results: Annotated[list[str], Argument(metavar="RESULT...", help="JSON files of counts, sums or histograms.")],
     sums: Annotated[bool, Option("--sums", help="Make the sums add up instead of the counts.")] = False,
@@ -301,15 +301,15 @@ def consistent(
     One of the files has the categories of all columns; the others are its totals. Results are read from files and no
     data are opened, so it costs no privacy.
 
-    Example: dpcurves consistent state-year.json year.json all.json --csv totals.csv
+    Example: dpcurves make-consistent state-year.json year.json all.json --csv totals.csv
     """
-    from ..curves import consistent as made
+    from ..curves import make_consistent as make_totals_consistent
 
     _require_distinct_files(output, *results)
     view = SavedResultView.from_output(output)
     saved = _read_results(results)
     tree_arguments = {} if tree is None else _read_tree(tree)
-    result = made(saved, "sum" if sums else "count", **tree_arguments)  # type: ignore[arg-type]
+    result = make_totals_consistent(saved, "sum" if sums else "count", **tree_arguments)  # type: ignore[arg-type]
     _deliver_result("totals that add up", result, view, output, result.notes)
 
 
@@ -517,6 +517,6 @@ def _print_written_files(output: Output, files: Sequence[str]) -> None:
 
 
 RELEASED_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({
-    "show": show, "consistent": consistent, "publish": publish, "review": review,
+    "show": show, "make-consistent": make_consistent, "publish": publish, "review": review,
     "compare": compare, "qq": qq, "drift": drift,
 })  # fmt: skip

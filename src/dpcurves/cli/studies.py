@@ -479,7 +479,7 @@ def _answer_questions(
                 drifts_found = drift(reference, {question.name: curve}, false_alarm_rate=question.false_alarm_rate)
                 drift_output.write_json(drifts_found.to_json)
                 drift_output.write_plot(partial(_draw_with_title, drifts_found))
-                alarms = [word for (_, word), shift in drifts_found.shifts.items() if shift.alarm]
+                alarms = [word for (_, word), shift in drifts_found.statistics.items() if shift.alarm]
                 print_lines(f"  since {question.since}: alarms {', '.join(alarms) or 'none'}")
                 results.append(drifts_found)
             with use_language(output.language):

@@ -275,7 +275,7 @@ class AutomaticGridWorkload(AutomaticRangeWorkload):
     cells: int
 
 
-class Cuts(Enum):
+class RocThresholds(Enum):
     """The method that chooses the thresholds of a ROC curve.
 
     - `FIXED`: the edges of the grid; the whole budget is spent on counts.
@@ -295,12 +295,12 @@ class RankingWorkload(Workload[TableCounts]):
     Attributes:
         classes: The negatives and the positives, in this order.
         score: The scores on their grid.
-        cuts: How thresholds are chosen.
+        thresholds: How thresholds are chosen.
     """
 
     classes: Categories
     score: Axis
-    cuts: Cuts
+    thresholds: RocThresholds
 
 
 class GroupBudgetFractions(NamedTuple):

@@ -10,10 +10,10 @@ from .bar_chart import BarChart, BarChartQuestion
 from .bounds import Bounds, BoundsQuestion, PlaneBounds, PlaneBoundsQuestion
 from .by_category import ByCategory
 from .calibration import Calibration, CalibrationQuestion, HosmerLemeshow, HosmerLemeshowQuestion
-from .cdf import CDF, Bins, Bisection, CdfQuestion, GrownPartition, QuantileCuts
+from .cdf import CDF, AdaptivePartition, Bisection, CdfHistogram, CdfQuestion, QuantilePartition
 from .class_curves import Confusion, CumulativeGain, DecisionCurve, PrecisionRecall, ScoreCalibration
 from .class_table import Metric
-from .column_drift import Drift, Shift, drift
+from .column_drift import Drift, DriftStatistic, drift
 from .comparison import (
     Comparison,
     TwoSampleTest,
@@ -23,19 +23,19 @@ from .comparison import (
     rank_sum_test,
     wasserstein_distance,
 )
-from .consistency import Consistent, consistent
+from .consistency import ConsistentTotals, make_consistent
 from .contingency import Contingency, ContingencyQuestion, kendall_tau_a, kendall_tau_b
 from .external_counts import from_counts
 from .histogram import Histogram, Histogram2D, Histogram2DQuestion, HistogramQuestion
 from .pair_mean import UStatistic
-from .partial_roc import ScoreNumber, partial_auc, sensitivity_at_specificity
+from .partial_roc import MetricEstimate, partial_auc, sensitivity_at_specificity
 from .quantile_quantile import QuantileQuantile
 from .quantiles import Quantiles, QuantilesQuestion
-from .question import ChargedAsQuery, Question
+from .question import HasChargedQuery, Question
 from .ranking import Ranking, ranking
 from .residuals import BinnedResiduals, BinnedResidualsQuestion, ResidualPlot, ResidualPlotQuestion
 from .result import CurveWarning
-from .roc import ROC, Cuts, RocQuestion, SmoothAuc, SmoothAucQuestion
+from .roc import ROC, RocQuestion, RocThresholds, SmoothAuc, SmoothAucQuestion
 from .scores import AutoRangeScoresQuestion, Scores, ScoresByCategory, ScoresQuestion
 from .summary import (
     CountQuestion,
@@ -59,7 +59,13 @@ from .u_statistic import (
 )  # fmt: skip
 from .verification import Verification, VerifyQuestion
 from .view import View
-from .weighted import WeightedBins, WeightedCDF, WeightedCdfQuestion, WeightedQuantiles, WeightedQuantilesQuestion
+from .weighted import (
+    WeightedCDF,
+    WeightedCdfHistogram,
+    WeightedCdfQuestion,
+    WeightedQuantiles,
+    WeightedQuantilesQuestion,
+)
 from .weighted_range import (
     AutoRangeWeightedCdfQuestion,
     AutoRangeWeightedQuantilesQuestion,
@@ -70,6 +76,7 @@ from .weighted_summary import WeightedSummary, WeightedSummaryByCategory, Weight
 __all__ = [
     "CDF",
     "ROC",
+    "AdaptivePartition",
     "AutoRangeCdfQuestion",
     "AutoRangeHistogramQuestion",
     "AutoRangeMeanQuestion",
@@ -85,28 +92,27 @@ __all__ = [
     "BarChartQuestion",
     "BinnedResiduals",
     "BinnedResidualsQuestion",
-    "Bins",
     "Bisection",
     "Bounds",
     "BoundsQuestion",
     "ByCategory",
     "Calibration",
     "CalibrationQuestion",
+    "CdfHistogram",
     "CdfQuestion",
     "CellKernel",
-    "ChargedAsQuery",
     "Comparison",
     "Confusion",
-    "Consistent",
+    "ConsistentTotals",
     "Contingency",
     "ContingencyQuestion",
     "CountQuestion",
     "CumulativeGain",
     "CurveWarning",
-    "Cuts",
     "DecisionCurve",
     "Drift",
-    "GrownPartition",
+    "DriftStatistic",
+    "HasChargedQuery",
     "Histogram",
     "Histogram2D",
     "Histogram2DQuestion",
@@ -115,11 +121,12 @@ __all__ = [
     "HosmerLemeshowQuestion",
     "MeanQuestion",
     "Metric",
+    "MetricEstimate",
     "MidpointKernel",
     "PlaneBounds",
     "PlaneBoundsQuestion",
     "PrecisionRecall",
-    "QuantileCuts",
+    "QuantilePartition",
     "QuantileQuantile",
     "Quantiles",
     "QuantilesQuestion",
@@ -128,12 +135,11 @@ __all__ = [
     "ResidualPlot",
     "ResidualPlotQuestion",
     "RocQuestion",
+    "RocThresholds",
     "ScoreCalibration",
-    "ScoreNumber",
     "Scores",
     "ScoresByCategory",
     "ScoresQuestion",
-    "Shift",
     "SmoothAuc",
     "SmoothAucQuestion",
     "SumQuestion",
@@ -146,8 +152,8 @@ __all__ = [
     "Verification",
     "VerifyQuestion",
     "View",
-    "WeightedBins",
     "WeightedCDF",
+    "WeightedCdfHistogram",
     "WeightedCdfQuestion",
     "WeightedQuantiles",
     "WeightedQuantilesQuestion",
@@ -156,7 +162,6 @@ __all__ = [
     "WeightedSummaryQuestion",
     "area_between",
     "collision_probability",
-    "consistent",
     "drift",
     "energy_distance",
     "from_counts",
@@ -166,6 +171,7 @@ __all__ = [
     "kendall_tau_b",
     "ks_distance",
     "ks_test",
+    "make_consistent",
     "partial_auc",
     "rank_sum_test",
     "ranking",

@@ -127,7 +127,7 @@ class CalibrationQuestion(GroupQuestion):
 
     Attributes:
         label: The column of true labels.
-        score: The column of predicted probabilities, or a `Scorecard` or `Trees` that predicts them.
+        score: The column of predicted probabilities, or a `Scorecard` or `TreeEnsemble` that predicts them.
         groups: The number of groups of about equal size, 2 to 1000; ties may leave fewer. None: see above.
         grid: Public cells from which group edges are chosen, between 0 and 1; scores outside are counted apart and lie
             in no group, for any `grid.outside`.
@@ -281,7 +281,7 @@ class HosmerLemeshowQuestion(GroupQuestion):
 
     Attributes:
         label: The column of true labels.
-        score: The column of predicted probabilities, or a `Scorecard` or `Trees` that predicts them.
+        score: The column of predicted probabilities, or a `Scorecard` or `TreeEnsemble` that predicts them.
         groups: The number of groups of about equal size, 2 to 1000; ties may leave fewer. None: see above.
         grid: Public cells from which group edges are chosen, between 0 and 1; scores outside are counted apart and lie
             in no group, for any `grid.outside`.

@@ -39,9 +39,9 @@ from ..inference.bands import (
 from ..inference.known_numbers import known_values
 from ..inference.simulation import sampling_generator
 from ..queries import Hint, PrefixQuery
+from ..strategies import AdaptivePartition as AdaptivePartition
 from ..strategies import Bisection as Bisection
-from ..strategies import GrownPartition as GrownPartition
-from ..strategies import QuantileCuts as QuantileCuts
+from ..strategies import QuantilePartition as QuantilePartition
 from ..summaries import as_numbers, inverse_at, linear_value_at, step_value_at
 from .by_category import build_by_category, describe_hint, describe_question, format_axis_label, parse_hint
 from .prefixes import PrefixShares, Smoothing, Spans, build_all_edges_query, parse_edges
@@ -75,7 +75,7 @@ WHOLE = slice(None)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Bins(IntervalResult):
+class CdfHistogram(IntervalResult):
     """The share of the records in each bin.
 
     Bins are differences of one non-decreasing curve: none is negative, and bins over the whole grid add up to all
@@ -95,7 +95,7 @@ class Bins(IntervalResult):
     ``share`` and ``count``.
     """
 
-    KIND = "bins"
+    KIND = "cdf-histogram"
     AXIS_COLUMNS = ("left", "right")
     TOGETHER = 1
     """Curves in one picture: bars with bands would hide others."""
@@ -122,7 +122,7 @@ class Bins(IntervalResult):
     @classmethod
     def from_prefixes(
         cls, prefixes: PrefixShares, bins: SupportsIndex | ArrayLike, label: str, privacy: PrivacyStatement
-    ) -> Bins:
+    ) -> CdfHistogram:
         """Return bins of a curve: a number of bins of about equal width, or bins between given edges.
 
         Edges that are not edges of the grid are moved to the nearest grid edge, and a note states this.
@@ -228,7 +228,7 @@ class Bins(IntervalResult):
         return {"label": self.label, **edges_to_json(self.prefixes.declared_grid), **self.prefixes.facts}
 
     @classmethod
-    def _from_json(cls, document: display.CurveDocument) -> Bins:
+    def _from_json(cls, document: display.CurveDocument) -> CdfHistogram:
         """Return the bins from a parsed JSON document."""
         question, releases = document.question, document.evidence["releases"]
         prefixes = PrefixShares.from_json(releases, grid_from_edges(question), question)
@@ -350,7 +350,7 @@ def _format_days(lower: float, upper: float, label: str) -> list[str | float]:
     return format_in_iso([lower, ceil(upper) if isfinite(upper) else upper], label)
 
 
-METHODS = (GrownPartition, QuantileCuts, Bisection)
+METHODS = (AdaptivePartition, QuantilePartition, Bisection)
 """Counting methods that a question can name."""
 
 
@@ -699,7 +699,7 @@ class CDF(IntervalResult):
         lower, upper = (self.prefixes.shares_at_boundaries(limit) for limit in band)
         return self._close_upper_limits(find_quantile_ends(self.prefixes.cells, lower, upper, p))
 
-    def histogram(self, bins: SupportsIndex | ArrayLike) -> Bins:
+    def histogram(self, bins: SupportsIndex | ArrayLike) -> CdfHistogram:
         """Return the share of records in each bin: a number of bins of about equal width, or bins between given edges.
         Costs no budget.
 
@@ -716,7 +716,7 @@ class CDF(IntervalResult):
         >>> curve.histogram([0, 4, 8]).share.round(2).tolist()
         [0.67, 0.33]
         """
-        histogram = Bins.from_prefixes(self.prefixes, bins, self.label, self.privacy)
+        histogram = CdfHistogram.from_prefixes(self.prefixes, bins, self.label, self.privacy)
         warn_about_notes(histogram, already_shown=self.notes)
         return histogram
 
@@ -836,7 +836,7 @@ class CdfQuestion(TableQuestion):
         hint: Public knowledge of the distribution: `PEAKED` in a small part of the grid, which must be searched;
             `ATOMS`: single cells hold many records, so each must be counted. None, or `SPREAD` over much of the grid:
             the answers decide. It must not come from the data.
-        method: How intervals are chosen privately: `GrownPartition`, `QuantileCuts` or `Bisection`. None: as described
+        method: How intervals are chosen privately: `AdaptivePartition`, `QuantilePartition` or `Bisection`. None: as
             above.
         smooth: 1 or 2: return the curve after `CDF.smooth` with this `p`. None: by empirical Bayes.
         at: Indices of edges (0 is the first): only these are counted, with linear interpolation between them, so the
@@ -869,7 +869,7 @@ class CdfQuestion(TableQuestion):
         if self.smooth is not None:
             object.__setattr__(self, "smooth", Smoothing(self.smooth, None).p)
         if self.method is not None:
-            require_type("method", self.method, METHODS, "one, as GrownPartition(),")
+            require_type("method", self.method, METHODS, "one, as AdaptivePartition(),")
             if self.hint is not None:
                 raise InvalidArgument("hint", "hint already chooses the method: leave out hint, or leave out method")
 

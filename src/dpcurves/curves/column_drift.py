@@ -64,7 +64,7 @@ STATISTIC_TITLES = MappingProxyType({
 Curve = CDF | Histogram | BarChart
 
 
-class Shift(NamedTuple):
+class DriftStatistic(NamedTuple):
     """A drift statistic of one window, with its alarm threshold and p-value.
 
     Attributes:
@@ -154,17 +154,17 @@ class Drift(CompositeResult):
             _require_same_cells(reference, window)
 
     @cached_property
-    def shifts(self) -> Mapping[tuple[str, str], Shift]:
+    def statistics(self) -> Mapping[tuple[str, str], DriftStatistic]:
         """The drift statistics by window and statistic."""
-        return self._compute_shifts()
+        return self._compute_statistics()
 
-    def _compute_shifts(self) -> Mapping[tuple[str, str], Shift]:
+    def _compute_statistics(self) -> Mapping[tuple[str, str], DriftStatistic]:
         """Return the drift statistics by window and statistic, with thresholds from simulated draws.
 
         Raises:
             ValueError: the false alarm rate needs more draws.
         """
-        shifts = {}
+        statistics = {}
         # index of the first random stream of a drift; each window uses two. Other statistics use other indices.
         first_stream = 60
         for index, (name, window) in enumerate(self.windows.items()):
@@ -174,7 +174,7 @@ class Drift(CompositeResult):
             for statistic, compute in _select_statistics(self.reference).items():
                 value, null_values = float(compute(cells.first.cells, cells.second.cells, cells)), compute(*null, cells)
                 threshold = upper_quantile(null_values, 1 - TUNING.simulated_alarm_ratio * self.false_alarm_rate)
-                shifts[name, statistic] = Shift(value, threshold, monte_carlo_p_value(value, null_values))
+                statistics[name, statistic] = DriftStatistic(value, threshold, monte_carlo_p_value(value, null_values))
             sides = [
                 _MissingCounts.from_curve(curve, sample, null_generator)
                 for curve, sample in ((self.reference, cells.first), (window, cells.second))
@@ -182,8 +182,8 @@ class Drift(CompositeResult):
             if sides[0] is not None and sides[1] is not None:
                 value, null_values = _compare_missing_shares(sides[0], sides[1], null_generator)
                 threshold = upper_quantile(null_values, 1 - TUNING.simulated_alarm_ratio * self.false_alarm_rate)
-                shifts[name, MISSING] = Shift(value, threshold, monte_carlo_p_value(value, null_values))
-        return MappingProxyType(shifts)
+                statistics[name, MISSING] = DriftStatistic(value, threshold, monte_carlo_p_value(value, null_values))
+        return MappingProxyType(statistics)
 
     @property
     def privacy(self) -> PrivacyStatement:
@@ -203,7 +203,7 @@ class Drift(CompositeResult):
     def alarms(self) -> Mapping[str, tuple[str, ...]]:
         """The windows with an alarm, each with the statistics above their thresholds."""
         above: dict[str, tuple[str, ...]] = {}
-        for (window, statistic), shift in self.shifts.items():
+        for (window, statistic), shift in self.statistics.items():
             if shift.alarm:
                 above[window] = (*above.get(window, ()), statistic)
         return MappingProxyType(above)
@@ -221,18 +221,18 @@ class Drift(CompositeResult):
         return f"alarm in {', '.join(windows)}{rest}" if windows else "no alarm"
 
     def _count_statistics(self, window: str) -> int:
-        """Return how many statistics `shifts` has for this window."""
-        return sum(name == window for name, _ in self.shifts)
+        """Return how many statistics `statistics` has for this window."""
+        return sum(name == window for name, _ in self.statistics)
 
     def _plot_at_level(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
         """Draw each statistic divided by its threshold, window by window, or in rows if there is one window; return
         the axes."""
-        names = {statistic: STATISTIC_TITLES[statistic] for _, statistic in self.shifts}
+        names = {statistic: STATISTIC_TITLES[statistic] for _, statistic in self.statistics}
         values = np.array(
             [
                 [
-                    self.shifts[window, statistic].value / max(self.shifts[window, statistic].threshold, 1e-12)
-                    if (window, statistic) in self.shifts
+                    self.statistics[window, statistic].value / max(self.statistics[window, statistic].threshold, 1e-12)
+                    if (window, statistic) in self.statistics
                     else np.nan
                     for window in self.windows
                 ]
@@ -251,11 +251,11 @@ class Drift(CompositeResult):
 
     def _columns(self) -> Mapping[str, Any]:
         """Return the columns of the data frame, one row for each window and statistic."""
-        keys, shifts = list(self.shifts), list(self.shifts.values())
+        keys, statistics = list(self.statistics), list(self.statistics.values())
         return {
             "window": [window for window, _ in keys], "statistic": [statistic for _, statistic in keys],
-            "value": [shift.value for shift in shifts], "threshold": [shift.threshold for shift in shifts],
-            "p_value": [shift.p_value for shift in shifts], "alarm": [shift.alarm for shift in shifts],
+            "value": [shift.value for shift in statistics], "threshold": [shift.threshold for shift in statistics],
+            "p_value": [shift.p_value for shift in statistics], "alarm": [shift.alarm for shift in statistics],
         }  # fmt: skip
 
     def _plot(self, shades: Any, /, **how: Any) -> Any:
@@ -278,13 +278,13 @@ class Drift(CompositeResult):
 
     def _repr_facts(self) -> tuple[str, ...]:
         """Return the texts that `repr` shows: the numbers of windows and of alarms."""
-        return f"{len(self.windows)} windows", f"{sum(shift.alarm for shift in self.shifts.values())} alarms"
+        return f"{len(self.windows)} windows", f"{sum(shift.alarm for shift in self.statistics.values())} alarms"
 
     def _summary(self) -> list[tuple[str, str]]:
         """Return for each window and statistic a pair of texts: their names, and value with threshold."""
         return [
             (f"{window}, {statistic}", f"{format_number(shift.value)} (threshold {format_number(shift.threshold)})")
-            for (window, statistic), shift in self.shifts.items()
+            for (window, statistic), shift in self.statistics.items()
         ]
 
 
@@ -312,10 +312,10 @@ def drift(reference: Curve, windows: Curve | Mapping[str, Curve], *, false_alarm
     >>> import dpcurves as dp
     >>> grid, spent = dp.Grid(0, 10, cells=32), {"epsilon": 1, "adjacency": dp.REPLACE_ONE}
     >>> before, later = (dp.cdf([start, start + 4] * 1000, grid=grid, **spent) for start in (0, 2))
-    >>> drift(before, {"May": later}).shifts["May", "ks"].alarm
+    >>> drift(before, {"May": later}).statistics["May", "ks"].alarm
     True
     >>> wards = [dp.bar_chart(["a", new, "b"] * 700, categories=("a", "b"), **spent) for new in ("a", "new")]
-    >>> drift(*wards).shifts["now", "other"].alarm
+    >>> drift(*wards).statistics["now", "other"].alarm
     True
     """
     return Drift(reference, windows if isinstance(windows, Mapping) else {"now": windows}, false_alarm_rate)
@@ -351,7 +351,7 @@ def require_false_alarm_rate(reference: Curve, false_alarm_rate: float) -> None:
     Raises:
         ValueError: the rate is not between 0 and 1, or needs more draws.
     """
-    Drift(reference, {"reference again": reference}, false_alarm_rate)._compute_shifts()
+    Drift(reference, {"reference again": reference}, false_alarm_rate)._compute_statistics()
 
 
 def _require_same_cells(reference: Any, window: Any) -> None:

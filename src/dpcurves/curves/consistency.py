@@ -231,8 +231,8 @@ def name_totals(categories: Sequence[str | None]) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Consistent(CompositeResult):
-    """Counts, or sums, of several releases that add up; created by `dpcurves.consistent`.
+class ConsistentTotals(CompositeResult):
+    """Counts, or sums, of several releases that add up; created by `dpcurves.make_consistent`.
 
     Counts are non-negative integers close to `least_squares`: see `round_parts`. Sums are the least-squares estimates.
     Intervals hold one by one, for these records or for the population.
@@ -469,13 +469,13 @@ class Consistent(CompositeResult):
         return [*parts, ("p-value of the differences under noise", f"{self.p_value:.2g}")]
 
 
-def consistent(
+def make_consistent(
     results: Mapping[str, Table] | Sequence[Table],
     statistic: str = COUNT,
     *,
     levels: Sequence[str] = (),
     nested: Nested = (),
-) -> Consistent:
+) -> ConsistentTotals:
     """Adjust counts, or sums, of several releases of the same records so that they add up. Costs no budget.
 
     One of the results has the categories of all columns: the parts. All others are totals: by some of these columns, or
@@ -495,7 +495,7 @@ def consistent(
             level.
 
     Returns:
-        A `Consistent`: the numbers of all tables, with intervals.
+        A `ConsistentTotals`: the numbers of all tables, with intervals.
 
     Raises:
         ValueError: no result has the categories of all columns, categories differ, two results are from one release, or
@@ -513,13 +513,13 @@ def consistent(
     >>> with dp.Session(people, budget=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE) as session:
     ...     parts = session.ask(dp.CountQuestion("age", by=dp.Categories("sex", ("F", "M"))), half)
     ...     total = session.ask(dp.CountQuestion("age"), half)
-    >>> fitted = dp.consistent({"sex": parts, "everybody": total})
+    >>> fitted = dp.make_consistent({"sex": parts, "everybody": total})
     >>> sum(fitted.table("sex").values()) == fitted.table("everybody")[()]
     True
     """
     if not isinstance(results, Mapping):
         results = dict(name_results(list(results)))
-    return Consistent(*_check_tables(dict(results), statistic, CategoryHierarchy(tuple(levels), nested)))
+    return ConsistentTotals(*_check_tables(dict(results), statistic, CategoryHierarchy(tuple(levels), nested)))
 
 
 def name_results(results: Sequence[Any]) -> list[tuple[str, Any]]:
@@ -540,7 +540,7 @@ def _check_tables(
     tables: Mapping[str, Any], statistic: object, tree: CategoryHierarchy
 ) -> tuple[dict[str, Any], str, CategoryHierarchy]:
     """Return tables by name, statistic and hierarchy. Raises `InvalidArgument` unless they can be made to add up:
-    see `consistent`."""
+    see `make_consistent`."""
     checked = {COUNT: COUNT, SUM: SUM}.get(str(statistic))
     if checked is None:
         raise InvalidArgument("statistic", f"must be {COUNT} or {SUM}, got {describe_value(statistic)}")
@@ -699,7 +699,7 @@ class _LeastSquaresFit(NamedTuple):
 
 def _fit_least_squares(tables: Sequence[_Table], statistic: str, tree: CategoryHierarchy) -> _LeastSquaresFit:
     """Return the weighted least-squares estimates of all tables, with simulated errors and the p-value of their
-    differences; see `consistent`."""
+    differences; see `make_consistent`."""
     parts_index, groups = _find_parts(tables, tree)
     # 2**24 simulated numbers in all draws together take 128 MB; large tables have 1,000 draws
     draws = min(TUNING.draws, max(1000, 2**24 // sum(len(estimate.keys) for estimate in tables)))

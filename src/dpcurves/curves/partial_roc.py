@@ -152,8 +152,8 @@ class _Choice(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreNumber:
-    """A number of released scores, with its interval.
+class MetricEstimate:
+    """A metric of released scores, with its interval.
 
     Attributes:
         name: The name of the statistic.
@@ -189,12 +189,12 @@ class ScoreNumber:
         return f"{self.name}: {format_number(self.value)}"
 
 
-def _estimate(name: str, scores: Any, estimator: MetricEstimator) -> ScoreNumber:
-    """Return the number of released scores that `estimator` computes. Raises `TypeError` if `scores` is something
+def _estimate(name: str, scores: Any, estimator: MetricEstimator) -> MetricEstimate:
+    """Return the metric of released scores that `estimator` computes. Raises `TypeError` if `scores` is something
     else."""
     require_type("scores", scores, Scores, "scores, as dp.scores gives them,")
     table = scores.table
-    return ScoreNumber(name, estimate_metric(table, cast("Metric", _Choice(estimator))), table, estimator)
+    return MetricEstimate(name, estimate_metric(table, cast("Metric", _Choice(estimator))), table, estimator)
 
 
 def _is_number(value: object) -> bool:
@@ -202,7 +202,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def partial_auc(scores: Scores, max_fpr: float) -> ScoreNumber:
+def partial_auc(scores: Scores, max_fpr: float) -> MetricEstimate:
     """Return the standardised partial area under the ROC curve up to a false positive rate. Spends no budget.
 
     The area is ``sklearn.metrics.roc_auc_score(..., max_fpr=max_fpr)`` of the cells of the scores (McClish 1989).
@@ -229,7 +229,7 @@ def partial_auc(scores: Scores, max_fpr: float) -> ScoreNumber:
     return _estimate(name, scores, PartialArea(name, NEEDS_BOTH, needs_probabilities=False, max_fpr=float(max_fpr)))
 
 
-def sensitivity_at_specificity(scores: Scores, specificity: float) -> ScoreNumber:
+def sensitivity_at_specificity(scores: Scores, specificity: float) -> MetricEstimate:
     """Return the sensitivity (true positive rate, recall) at a given specificity. Spends no budget.
 
     The ROC curve is interpolated between the thresholds at edges of cells, as R's ``pROC::coords`` does between scores.

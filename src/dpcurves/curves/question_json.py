@@ -19,7 +19,7 @@ from ..conversation import CountingMethod
 from ..data import Categories, Grid, HashUniverse, Predictor, TextUniverse, UnlistedCategories, Values, parse_universe
 from ..extensions import find_packages
 from ..models import NumericColumn, predictor_from_object
-from ..strategies import Bisection, GrownPartition, QuantileCuts
+from ..strategies import AdaptivePartition, Bisection, QuantilePartition
 from .bounds import SMALLEST_UNIT
 from .question import grid_from_json, grid_to_json
 
@@ -29,7 +29,7 @@ AUTO, BOUNDS, GRID, UNBOUNDED = "auto", "bounds", "grid", "auto-range-"
 """Value of an automatic grid, unit or bounds; names of fields; and the prefix of questions without a grid."""
 ENDS = ("lower", "upper")
 UNITS = ("unit", "unit_predicted", "unit_residual")
-METHODS = {"grown-partition": GrownPartition, "quantile-cuts": QuantileCuts, "bisection": Bisection}
+METHODS = {"adaptive-partition": AdaptivePartition, "quantile-partition": QuantilePartition, "bisection": Bisection}
 METHOD_WORDS: dict[type[Any], str] = {kind: word for word, kind in METHODS.items()}
 
 

@@ -363,7 +363,7 @@ class ResidualPlotQuestion(TableQuestion):
     without privacy, nothing released about its residuals is private.
 
     Attributes:
-        predicted: The column of predictions, or a `Scorecard` or `Trees` that predicts.
+        predicted: The column of predictions, or a `Scorecard` or `TreeEnsemble` that predicts.
         residual: The column of residuals, or a `Residual` of that model. Infinite residuals lie beyond all bounds.
         unit_predicted, unit_residual: The units that are doubled: public, of the order of typical values.
         coverage: The share of the records that the rectangle should cover; at most 6 decimals. Each axis may leave out
@@ -635,18 +635,18 @@ class BinnedResidualsQuestion(TableQuestion):
     """Ask for mean residuals in groups of similar scores. Four rounds (Chen 2018, Algorithms 13 and 14, amended).
 
     Predictions are divided into bins of about equal size by a private choice of edges; from left to right, bins are
-    merged until each seems to hold `least` records; positives and negatives in each are counted, and distances of
+    merged until each seems to hold `min_records` records; positives and negatives in each are counted, and distances of
     predictions from the middle of their bin are summed. A residual is a label minus a prediction, so the sum of
     residuals follows. If a trust model counts all cells in one round, these counts form bins of equal size, as many as
-    seem to hold `least` records each.
+    seem to hold `min_records` records each.
 
     Attributes:
         label: The column of true labels.
-        score: The column of predicted probabilities, or a `Scorecard` or `Trees` that predicts them.
+        score: The column of predicted probabilities, or a `Scorecard` or `TreeEnsemble` that predicts them.
         model: The origin of the model, printed with the result; it has no default.
         bins: The largest number of bins. If the number of units is public, never more than twice the number of records
-            divided by `least`.
-        least: The smallest number of records of a bin; None: so that noise moves its mean residual by about 0.05.
+            divided by `min_records`.
+        min_records: The smallest number of records of a bin; None: so that noise moves its mean residual by about 0.05.
         grid: Public cells that edges of bins are chosen from, between 0 and 1; outside predictions are counted apart
             and lie in no bin, for any setting of the grid.
         pos_label, neg_label: The two classes; records with another label are missing.
@@ -660,7 +660,7 @@ class BinnedResidualsQuestion(TableQuestion):
     score: str | Predictor
     model: ModelOrigin
     bins: int = 16
-    least: int | None = None
+    min_records: int | None = None
     grid: Grid = SCORES
     pos_label: Category = 1
     neg_label: Category | None = None
@@ -669,13 +669,13 @@ class BinnedResidualsQuestion(TableQuestion):
         parse_class_labels(self.label, self.pos_label, self.neg_label)
         require_model_origin(self.model)
         object.__setattr__(self, "bins", check_group_number(self.bins, self.grid, name="bins"))
-        if self.least is not None:
-            MergePartitionQuery((Axis(self.score, self.grid),), self.least)
+        if self.min_records is not None:
+            MergePartitionQuery((Axis(self.score, self.grid),), self.min_records)
 
     def steps(self, setting: conversation.Setting) -> conversation.Needs[BinnedResiduals]:
         """Ask for counts of both classes in bins that are not small."""
         classes = parse_class_labels(self.label, self.pos_label, self.neg_label)
-        min_records = self.least if self.least is not None else find_min_records(setting)
+        min_records = self.min_records if self.min_records is not None else find_min_records(setting)
         bin_limit = self.bins
         if isinstance(setting.adjacency, ReplaceOne):
             records = setting.adjacency.units * setting.adjacency.unit.records

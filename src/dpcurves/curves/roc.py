@@ -27,7 +27,7 @@ from ..conversation import (
     TableCounts,
     ask_workload,
 )
-from ..conversation import Cuts as Cuts
+from ..conversation import RocThresholds as RocThresholds
 from ..conversation.notes import add_advice
 from ..data import UNIT_INTERVAL, Axis, Categories, Category, Grid, Outside, Predictor
 from ..display import AreaInterval, Region, Shade, area_rows, describe_interval
@@ -357,21 +357,21 @@ class RocQuestion(TableQuestion):
 
     Attributes:
         label: The column of true labels.
-        score: The column of scores, or a `Scorecard` or `Trees` that gives them; high scores are positive.
+        score: The column of scores, or a `Scorecard` or `TreeEnsemble` for them; high scores are positive.
         grid: Public cells of the scores. By default they divide [0, 1], and outside scores are counted apart: a note
             warns if their count exceeds the noise.
         pos_label, neg_label: The two classes; records with another label are missing. A negative label is needed unless
             the positive label is 1, 0, -1, True or False.
         model: A statement about the model that made the scores, printed with the result.
-        cuts: The choice of thresholds: a member of `Cuts`, or its name. `Cuts.FIXED` is meant for coarser grids; it is
-            always used under trust models whose cells cannot depend on earlier answers, such as two servers.
+        thresholds: How thresholds are chosen: a member of `RocThresholds`, or its name. `FIXED` is meant for
+            coarser grids; it is always used if cells cannot depend on earlier answers, as with two servers.
         at: Indices of edges of the grid (0 is the first), which are all the thresholds; the grid may be as fine as
             doubles allow. Further edges can be asked later, under the same request, at no further loss. None:
-            thresholds follow `cuts`.
+            thresholds are chosen as `thresholds` says.
 
     Raises:
-        ValueError: `cuts` is unknown, or a class is missing or repeated; or `at` is empty, repeats an edge, or has an
-            edge outside the grid.
+        ValueError: `thresholds` is unknown, or a class is missing or repeated; or `at` is empty, repeats an edge, or
+            has an edge outside the grid.
         TypeError: `at` is no tuple.
     """
 
@@ -381,13 +381,13 @@ class RocQuestion(TableQuestion):
     pos_label: Category = 1
     neg_label: Category | None = None
     model: str = "the model is taken as public"
-    cuts: Cuts = Cuts.QUANTILES
+    thresholds: RocThresholds = RocThresholds.QUANTILES
     at: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.at is not None:
             object.__setattr__(self, "at", parse_edges(self.at, Axis(self.score, self.grid)))
-        object.__setattr__(self, "cuts", parse_choice("cuts", self.cuts, Cuts))
+        object.__setattr__(self, "thresholds", parse_choice("thresholds", self.thresholds, RocThresholds))
         parse_class_labels(self.label, self.pos_label, self.neg_label)
 
     @property
@@ -400,7 +400,7 @@ class RocQuestion(TableQuestion):
         score = Axis(self.score, self.grid)
         if self.at is not None:
             return self._build_roc((yield from ask_workload(CountsBelowWorkload(score, self.at, self._classes), ALL)))
-        return self._build_roc((yield from ask_workload(RankingWorkload(self._classes, score, self.cuts), ALL)))
+        return self._build_roc((yield from ask_workload(RankingWorkload(self._classes, score, self.thresholds), ALL)))
 
     def _build_roc(self, counts: TableCounts) -> ROC:
         """Return the curve of the released counts, with notes on labels and noise unless it is a rehearsal."""
@@ -505,7 +505,7 @@ class SmoothAucQuestion(TableQuestion):
 
     Attributes:
         label: The column of true labels.
-        score: The column of scores, or a `Scorecard` or `Trees` that gives them; high scores are positive.
+        score: The column of scores, or a `Scorecard` or `TreeEnsemble` for them; high scores are positive.
         grid: Public cells of the scores; scores in one cell are tied. By default they divide [0, 1]; scores below are a
             further cell, scores above another.
         pos_label, neg_label: The two classes; records with another label are missing.

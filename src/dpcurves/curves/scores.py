@@ -318,7 +318,7 @@ class ScoresQuestion(TableQuestion):
 
     Attributes:
         label: The column of true labels.
-        score: The column of scores, or a `Scorecard` or `Trees` that gives them; high scores are positive.
+        score: The column of scores, or a `Scorecard` or `TreeEnsemble` for them; high scores are positive.
         grid: Public cells of the scores, 4096 at most, because intervals simulate the noise of each in memory. By
             default hundredths of [0, 1], with outside scores counted apart: a note warns if their count exceeds the
             noise.

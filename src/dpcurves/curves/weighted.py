@@ -22,7 +22,7 @@ from ..estimation import shrink_estimate
 from ..inference import Sample, WeightRatios, estimate_weight_ratios, kish_design_effect, simulate_sampling_errors
 from ..queries import CountUse, SquaredWeightQuery, WeightQuery
 from .by_category import collect_by_category, describe_question, format_axis_label, split_rows
-from .cdf import CDF, Bins
+from .cdf import CDF, CdfHistogram
 from .outside import ANYWHERE, Least
 from .prefixes import NOTHING, PrefixShares
 from .quantiles import Quantiles, parse_shares
@@ -335,7 +335,7 @@ class WeightedShares(PrefixShares):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class WeightedBins(Bins):
+class WeightedCdfHistogram(CdfHistogram):
     """The share of the weight in each bin, and the sum of weights there: a weighted histogram.
 
     Attributes:
@@ -351,7 +351,7 @@ class WeightedBins(Bins):
     and ``count``.
     """
 
-    KIND = "weighted-bins"
+    KIND = "weighted-cdf-histogram"
     TITLE = "Weighted histogram of {label}"
     IS_WEIGHTED = True
     COLUMN_WORDS = display.describe_columns(
@@ -388,16 +388,16 @@ class WeightedBins(Bins):
         )
 
     def _question(self) -> dict[str, object]:
-        """Return the JSON fields of `Bins`, and the fields of the squared weights."""
+        """Return the JSON fields of `CdfHistogram`, and the fields of the squared weights."""
         return {**super()._question(), **self.prefixes.required_squared_weights.to_json()}
 
     @classmethod
-    def _from_json(cls, document: display.CurveDocument) -> WeightedBins:
+    def _from_json(cls, document: display.CurveDocument) -> WeightedCdfHistogram:
         """Return the bins from a parsed JSON document."""
         question, releases = document.question, document.evidence["releases"]
         prefixes = WeightedShares.from_json(releases, grid_from_edges(question), question)
         bins = cls.from_prefixes(prefixes, document.arrays["x"], question["label"], document.privacy)
-        return cast("WeightedBins", bins)
+        return cast("WeightedCdfHistogram", bins)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -443,7 +443,7 @@ class WeightedCDF(CDF):
         """
         return self.prefixes.design_effect
 
-    def histogram(self, bins: SupportsIndex | ArrayLike) -> WeightedBins:
+    def histogram(self, bins: SupportsIndex | ArrayLike) -> WeightedCdfHistogram:
         """Return the share of the weight in each bin: a number of bins of about equal width, or bins between given
         edges. Costs no budget.
 
@@ -459,9 +459,9 @@ class WeightedCDF(CDF):
         >>> curve.histogram([0, 4, 8]).count.round(-1).tolist()
         [1000.0, 2000.0]
         """
-        histogram = WeightedBins.from_prefixes(self.prefixes, bins, self.label, self.privacy)
+        histogram = WeightedCdfHistogram.from_prefixes(self.prefixes, bins, self.label, self.privacy)
         warn_about_notes(histogram, already_shown=self.notes)
-        return cast("WeightedBins", histogram)
+        return cast("WeightedCdfHistogram", histogram)
 
     def _question(self) -> dict[str, object]:
         """Return the JSON fields of `CDF`, and the fields of the squared weights."""

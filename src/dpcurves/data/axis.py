@@ -197,7 +197,7 @@ class Axis:
     def __post_init__(self) -> None:
         if isinstance(self.column, Expression):
             object.__setattr__(self, "column", str(self.column))
-        require_type("column", self.column, (str, Predictor), "the name of a column, or a Scorecard or Trees,")
+        require_type("column", self.column, (str, Predictor), "the name of a column, or a Scorecard or TreeEnsemble,")
         require_type("grid", self.grid, Grid, "a Grid, as in Grid(0, 100, cells=64),")
         if self.column == ALL_RECORDS and self.grid.cells > 1:
             raise InvalidArgument(

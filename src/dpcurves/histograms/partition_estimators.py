@@ -169,24 +169,26 @@ class PrivTreeEstimator:
     """Refine a partition adaptively, then count its leaves (Zhang, Xiao and Xie 2016). Two rounds.
 
     Attributes:
-        fan: Branching factor: the number of parts of a box along each axis.
-        least: A box is divided only if it appears to hold more records than this; with 0, noise decides for empty
+        branching_factor: Number of parts of a box along each axis.
+        threshold: A box is divided only if it appears to hold more records than this; with 0, noise decides for empty
             boxes.
         partition_fraction: Budget fraction of the partition; its leaves are counted with the rest.
 
     Raises:
-        ValueError: `fan` is below 2, `least` below 0, or `partition_fraction` not between 0 and 1.
+        ValueError: `branching_factor` is below 2, `threshold` below 0, or `partition_fraction` not between 0 and 1.
     """
 
-    fan: int = 2
-    least: int = 0
+    branching_factor: int = 2
+    threshold: int = 0
     partition_fraction: Fraction = Fraction(1, 5)  # budget fraction of the partition
 
     def __post_init__(self) -> None:
-        if self.fan < 2:
-            raise InvalidArgument("fan", f"at least 2 parts along an axis are needed, as in 4, got {self.fan}")
-        if self.least < 0:
-            raise InvalidArgument("least", f"a number of records of at least 0 is needed, as in 20, got {self.least}")
+        if self.branching_factor < 2:
+            raise InvalidArgument(
+                "branching_factor", f"must be at least 2 parts along an axis, as in 4, got {self.branching_factor}"
+            )
+        if self.threshold < 0:
+            raise InvalidArgument("threshold", f"must be a number of records from 0, as in 20, got {self.threshold}")
         if not 0 < self.partition_fraction < 1:
             raise InvalidArgument(
                 "partition_fraction",
@@ -196,7 +198,7 @@ class PrivTreeEstimator:
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
         """Choose a partition, then count its leaves; return their counts spread evenly over cells."""
         extent = tables.Extent.from_axes(axes)
-        query = TreePartitionQuery(axes, (self.fan,) * len(axes), self.least)
+        query = TreePartitionQuery(axes, (self.branching_factor,) * len(axes), self.threshold)
         partition = yield Step(query, budget_fraction * self.partition_fraction)
         leaves = SplitRule(query.shape, query.fans).find_leaves(partition.values)
         labels = number_leaves(leaves, query.shape)[extent.inside]

@@ -219,7 +219,7 @@ class MergedCells(QueryMechanism):
         query: MergePartitionQuery = self.require_query(plan)
         noises = sample_noise(calibrate_merge_noise(plan.loss, plan.adjacency), 2 * query.cells, randomness).tolist()
         counts = [int(count) for count in table[:-1]]
-        return tuple(mark_interval_ends(counts, query.least, noises[::2], noises[1::2]))
+        return tuple(mark_interval_ends(counts, query.min_records, noises[::2], noises[1::2]))
 
 
 def calibrate_merge_noise(loss: PrivacyLoss, adjacency: Adjacency) -> Noise:
@@ -238,14 +238,14 @@ def calibrate_merge_noise(loss: PrivacyLoss, adjacency: Adjacency) -> Noise:
 
 
 def mark_interval_ends(
-    counts: Sequence[int], least: int, count_noises: Sequence[int], threshold_noises: Sequence[int]
+    counts: Sequence[int], min_records: int, count_noises: Sequence[int], threshold_noises: Sequence[int]
 ) -> Iterator[int]:
     """SECRET counts in, private decisions out: generate 1 for the last cell of each interval, else 0, given the noises
     of counts and of minimums.
     """
     total, threshold = 0, None
     for count, noise, threshold_noise in zip(counts, count_noises, threshold_noises, strict=True):
-        threshold = least + threshold_noise if threshold is None else threshold
+        threshold = min_records + threshold_noise if threshold is None else threshold
         total += count
         reached = total + noise >= threshold
         total, threshold = (0, None) if reached else (total, threshold)
@@ -256,10 +256,10 @@ def mark_interval_ends(
 class PrivTree(QueryMechanism):
     """Split the box of all cells, and split boxes again while their noisy count is large (Zhang, Xiao and Xie 2016).
 
-    A box at depth d with c records has the score ``s = max(c - least - d * decay, -decay)``. It is split if ``s + Z >
-    0``, with one draw Z of discrete Laplace noise of scale b. The score decreases with depth by ``decay >= b log(f)``,
-    with f the largest number of parts, so that an empty box is split with probability at most ``1 / (2 f)`` and the
-    partition stays small. Boxes of one cell are not split, and missing records are in no box.
+    A box at depth d with c records has the score ``s = max(c - threshold - d * decay, -decay)``. It is split if ``s + Z
+    > 0``, with one draw Z of discrete Laplace noise of scale b. The score decreases with depth by ``decay >= b
+    log(f)``, with f the largest number of parts, so that an empty box is split with probability at most ``1 / (2 f)``
+    and the partition stays small. Boxes of one cell are not split, and missing records are in no box.
 
     Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``, because it releases decisions alone.
     Put ``q = exp(-1 / b)``. A box is split with probability ``p(s) = q**(1 - s) / (1 + q)`` for s <= 0, and ``1 - q**s
@@ -312,7 +312,9 @@ class PrivTree(QueryMechanism):
 
         def divide_noisily(boxes: Boxes, depth: int) -> BoolArray:
             """SECRET: return for each box at this depth whether its noisy score is above zero, so that it is split."""
-            scores = np.maximum(count_from_corners(below, boxes) - growth.least - depth * growth.decay, -growth.decay)
+            scores = np.maximum(
+                count_from_corners(below, boxes) - growth.threshold - depth * growth.decay, -growth.decay
+            )
             return is_noisily_above_zero(scores, growth.noise, randomness)
 
         return _grow_partition(growth.splitting, divide_noisily)
@@ -323,7 +325,7 @@ class PrivTreeParameters:
     """Public parameters of the adaptive refinement of a partition."""
 
     splitting: SplitRule
-    least: int
+    threshold: int
     noise: Noise
     decay: int
 
@@ -336,7 +338,7 @@ def calibrate_privtree(query: TreePartitionQuery, loss: PrivacyLoss, adjacency: 
     """
     splitting = SplitRule(query.shape, query.fans)
     noise, decay = calibrate_noise_and_decay(splitting.most_parts, splitting.height, loss, adjacency)
-    return PrivTreeParameters(splitting, query.least, noise, decay)
+    return PrivTreeParameters(splitting, query.threshold, noise, decay)
 
 
 def calibrate_noise_and_decay(parts: int, height: int, loss: PrivacyLoss, adjacency: Adjacency) -> tuple[Noise, int]:
@@ -401,7 +403,7 @@ def _example_partition(growth: PrivTreeParameters, adjacency: Adjacency) -> tupl
     def divide_exactly(boxes: Boxes, depth: int) -> BoolArray:
         """Return for each box whether it would be split if all records were evenly spread and no noise was added."""
         expected_counts = records * (boxes.width / shape).prod(axis=1)
-        divided: BoolArray = expected_counts > growth.least + depth * growth.decay
+        divided: BoolArray = expected_counts > growth.threshold + depth * growth.decay
         return divided
 
     return _grow_partition(growth.splitting, divide_exactly)

@@ -1,7 +1,7 @@
 from .linear import Scorecard
 from .model_json import Residual, predictor_from_json, predictor_from_object
 from .terms import Level, Link, NumericColumn, Power, Term, Transform
-from .trees import Tree, Trees
+from .trees import Tree, TreeEnsemble
 
 __all__ = [
     "Level",
@@ -13,7 +13,7 @@ __all__ = [
     "Term",
     "Transform",
     "Tree",
-    "Trees",
+    "TreeEnsemble",
     "predictor_from_json",
     "predictor_from_object",
 ]  # fmt: skip

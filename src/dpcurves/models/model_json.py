@@ -14,7 +14,7 @@ from ..arguments import InvalidArgument, describe_value, require_type
 from ..arrays import FloatArray
 from ..data.axis import MOST_JSON, Input, Predictor
 from .linear import Scorecard
-from .trees import Trees
+from .trees import TreeEnsemble
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -25,7 +25,7 @@ class Residual(Predictor):
 
     Attributes:
         outcome: The numeric column.
-        model: A `Scorecard` or `Trees`.
+        model: A `Scorecard` or `TreeEnsemble`.
 
     Raises:
         TypeError: an attribute has another type.
@@ -38,9 +38,9 @@ class Residual(Predictor):
 
     def __post_init__(self) -> None:
         require_type("outcome", self.outcome, str, "the name of a column")
-        require_type("model", self.model, Predictor, "a Scorecard or Trees")
+        require_type("model", self.model, Predictor, "a Scorecard or TreeEnsemble")
         if isinstance(self.model, Residual):
-            raise InvalidArgument("model", "a Scorecard or Trees is needed, as Scorecard.from_sklearn(model) gives one")
+            raise InvalidArgument("model", "must be a Scorecard or TreeEnsemble, as in Scorecard.from_sklearn(model)")
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -62,7 +62,7 @@ class Residual(Predictor):
         return {"outcome": self.outcome, "model": self.model.to_object()}
 
 
-KINDS: tuple[type[Scorecard | Trees], ...] = (Scorecard, Trees)
+KINDS: tuple[type[Scorecard | TreeEnsemble], ...] = (Scorecard, TreeEnsemble)
 GROUP = "dpcurves.predictors"
 """Entry point group of predictors in other packages, which sites accept inside questions."""
 

@@ -77,10 +77,10 @@ Parts = tuple[tuple[str, ...], tuple[Tree, ...], float, float, Link]
 
 
 def parse_sklearn_trees(model: Any, columns: Sequence[str] | None) -> Parts:
-    """Return columns, trees, base, factor and link of a fitted model of scikit-learn, as `Trees` takes them.
+    """Return columns, trees, base, factor and link of a fitted model of scikit-learn, as `TreeEnsemble` takes them.
 
     Raises:
-        ValueError: see `Trees.from_sklearn`.
+        ValueError: see `TreeEnsemble.from_sklearn`.
     """
     kind = type(model).__name__
     if kind not in SINGLE | FORESTS | BOOSTED:
@@ -154,7 +154,7 @@ def threshold_before_rounding(threshold: float) -> float:
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Trees(Predictor):
+class TreeEnsemble(Predictor):
     """A sum of decision trees, times a factor, and a link function, usable wherever a column of scores is.
 
     Numbers are only compared with thresholds, so infinite and huge numbers need no declared range. A record that lacks
@@ -174,11 +174,11 @@ class Trees(Predictor):
         ValueError: a tree compares a missing column, there are more than 2**20 nodes, or the sum could overflow.
 
     >>> stump = Tree((0, -1, -1), (40.0, 0.0, 0.0), (1, 0, 0), (2, 0, 0), (0.0, 0.1, 0.7))
-    >>> Trees("late", ("delay",), (stump,)).predict({"delay": [40, 41, float("inf"), None]}).tolist()
+    >>> TreeEnsemble("late", ("delay",), (stump,)).predict({"delay": [40, 41, float("inf"), None]}).tolist()
     [0.1, 0.7, 0.7, nan]
     """
 
-    KIND: ClassVar[str] = "trees"
+    KIND: ClassVar[str] = "tree-ensemble"
 
     name: str
     columns: tuple[str, ...]
@@ -219,9 +219,9 @@ class Trees(Predictor):
         return tuple(Input(column) for column in self.columns)
 
     @property
-    def linear(self) -> Trees:
+    def linear(self) -> TreeEnsemble:
         """These trees without their link function: predictions on the scale of the sum."""
-        return Trees(self.name, self.columns, self.trees, self.base, self.factor)
+        return TreeEnsemble(self.name, self.columns, self.trees, self.base, self.factor)
 
     def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:
         """Return the prediction of each record, (records,); NaN where a column is missing."""
@@ -252,7 +252,7 @@ class Trees(Predictor):
         }  # fmt: skip
 
     @classmethod
-    def from_facts(cls, name: str, facts: Mapping[str, Any]) -> Trees:
+    def from_facts(cls, name: str, facts: Mapping[str, Any]) -> TreeEnsemble:
         """Return the trees from the JSON values that `facts` returns.
 
         Raises:
@@ -264,7 +264,7 @@ class Trees(Predictor):
         return cls(name, tuple(facts["columns"]), trees, facts.get("base", 0.0), facts.get("factor", 1.0), link)
 
     @classmethod
-    def from_sklearn(cls, model: Any, *, name: str, columns: Sequence[str] | None = None) -> Trees:
+    def from_sklearn(cls, model: Any, *, name: str, columns: Sequence[str] | None = None) -> TreeEnsemble:
         """Return the trees of a fitted decision tree, random forest, or gradient boosting of scikit-learn, for two
         classes or numbers.
 
@@ -292,8 +292,8 @@ def _sum_trees(  # noqa: PLR0917
     right: IntArray,
     value: FloatArray,
 ) -> FloatArray:
-    """Return the sum of the leaves of all trees for each record, (records,); `Trees._concatenate_nodes` returns the
-    nodes."""
+    """Return the sum of the leaves of all trees for each record, (records,); for nodes of
+    `TreeEnsemble._concatenate_nodes`."""
     found = np.zeros(len(table))
     for record in range(len(table)):
         total = 0.0

@@ -513,25 +513,27 @@ class TreePartitionQuery(Query):
     Attributes:
         fans: Branching factor along each axis: the number of parts of about equal length of a divided box; 1 never
             divides.
-        least: Boxes that appear to hold more records than this are divided; deeper boxes need a few more.
+        threshold: Boxes that appear to hold more records than this are divided; deeper boxes need a few more.
 
     Raises:
-        ValueError: there is not one branching factor of at least 1 for each axis, or `least` is out of range.
-        TypeError: a branching factor, or `least`, is not an integer.
+        ValueError: there is not one branching factor of at least 1 for each axis, or `threshold` is out of range.
+        TypeError: a branching factor, or `threshold`, is not an integer.
     """
 
     fans: tuple[int, ...]
-    least: int
+    threshold: int
 
     def __post_init__(self) -> None:
         convert_tuples_to_integers(self, fans="fans")
-        convert_to_integers(self, least="least")
+        convert_to_integers(self, threshold="threshold")
         if len(self.fans) != len(self.axes) or min(self.fans, default=0) < 1:
             raise InvalidArgument(
                 "fans", f"a whole number of at least 1 is needed for each axis, as in (2, 2), got {self.fans}"
             )
-        if not 0 <= self.least <= MOST_STATED_RECORDS:
-            raise InvalidArgument("least", f"a number from 0 to {MOST_STATED_RECORDS} is needed, got {self.least}")
+        if not 0 <= self.threshold <= MOST_STATED_RECORDS:
+            raise InvalidArgument(
+                "threshold", f"a number from 0 to {MOST_STATED_RECORDS} is needed, got {self.threshold}"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -737,22 +739,22 @@ class CoverageQuery(Query):
 @dataclass(frozen=True, slots=True)
 class MergePartitionQuery(Query):
     """A partition of the only axis: neighbouring cells are merged, left to right, until each interval holds about
-    `least` records.
+    `min_records` records.
 
     Attributes:
-        least: A positive integer; noise can make intervals smaller.
+        min_records: A positive integer; noise can make intervals smaller.
 
     Raises:
-        ValueError: there is more than one axis, or `least` is not from 1 to 2**50.
+        ValueError: there is more than one axis, or `min_records` is not from 1 to 2**50.
     """
 
-    least: int
+    min_records: int
 
     def __post_init__(self) -> None:
-        convert_to_integers(self, least="least")
+        convert_to_integers(self, min_records="min_records")
         if len(self.axes) != 1:
             raise InvalidArgument("axes", "cells are merged along one axis: give exactly one")
-        if not 1 <= self.least <= MOST_STATED_RECORDS:
+        if not 1 <= self.min_records <= MOST_STATED_RECORDS:
             raise InvalidArgument(
-                "least", f"a whole number from 1 to {MOST_STATED_RECORDS} is needed, got {self.least}"
+                "min_records", f"a whole number from 1 to {MOST_STATED_RECORDS} is needed, got {self.min_records}"
             )

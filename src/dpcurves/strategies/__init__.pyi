@@ -10,13 +10,13 @@ from .choice import (
     parse_names,
     replace_unlisted,
 )
-from .partitions import Bisection, GrownPartition, QuantileCuts
+from .partitions import AdaptivePartition, Bisection, QuantilePartition
 
 __all__ = [
     "SELECTION_FRACTION",
+    "AdaptivePartition",
     "Bisection",
-    "GrownPartition",
-    "QuantileCuts",
+    "QuantilePartition",
     "build_category_query",
     "choose_adaptive",
     "choose_one_round",

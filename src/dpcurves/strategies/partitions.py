@@ -119,7 +119,7 @@ class Bisection:
     less), so that all rounds together decide on the next halving. They share a quarter of the loss. After one more
     halving the last round counts the intervals with the rest, with noise that did not influence their choice.
 
-    The noise grows with the number of rounds; `GrownPartition` finds any number of intervals at one price.
+    The noise grows with the number of rounds; `AdaptivePartition` finds any number of intervals at one price.
 
     Attributes:
         rounds: Number of rounds, and of halvings; fewer if the grid has fewer cells.
@@ -202,12 +202,12 @@ def _halve_fullest(starts: list[int], counts: FloatArray, slots: int) -> None:
 
 PARTITION_FRACTION = Fraction(1, 5)
 """Budget fraction of the private partition; the counts of its leaves get the other 4/5."""
-LARGEST_FAN = 2**20
-"""Intervals. Largest fan-out of a partition."""
+MAX_BRANCHING_FACTOR = 2**20
+"""Intervals. Largest branching factor of a partition."""
 
 
 @dataclass(frozen=True, slots=True)
-class GrownPartition:
+class AdaptivePartition:
     """Count on a partition that is refined privately where records are many (PrivTree).
 
     The first round divides the grid where records are many, down to single cells if necessary, with a fifth of the
@@ -215,44 +215,46 @@ class GrownPartition:
     Xiao and Xie 2016, here with a tree over the leaves.
 
     Attributes:
-        fan: Number of intervals into which an interval is divided.
-        least: An interval is divided only if it seems to hold more records than this; with 0, noise decides.
+        branching_factor: Number of intervals into which an interval is divided.
+        threshold: An interval is divided only if it seems to hold more records than this; with 0, noise decides.
 
     Raises:
-        ValueError: `fan` is below 2 or above 2**20, or `least` is below 0.
+        ValueError: `branching_factor` is below 2 or above 2**20, or `threshold` is below 0.
 
     >>> import numpy as np
     >>> import dpcurves as dp
     >>> session = dp.Session({"x": np.full(1000, 0.3)}, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE)
-    >>> question = dp.CdfQuestion("x", dp.Grid(0, 1, cells=2**16), method=GrownPartition())
+    >>> question = dp.CdfQuestion("x", dp.Grid(0, 1, cells=2**16), method=AdaptivePartition())
     >>> curve = session.ask(question, dp.PrivacyLoss.pure(1))
     >>> bool(curve.cdf(0.29) < 0.1 and curve.cdf(0.31) > 0.9)
     True
     """
 
-    fan: int = 2
-    least: int = 0
+    branching_factor: int = 2
+    threshold: int = 0
 
     def __post_init__(self) -> None:
-        convert_to_integers(self, fan="fan", least="least")
-        if not 2 <= self.fan <= LARGEST_FAN:
-            raise InvalidArgument("fan", f"must be an integer from 2 to {LARGEST_FAN}, got {self.fan}")
-        self._partition_query(Axis("any", Grid(0, 1, cells=1)))  # raises what the query raises for `least`
+        convert_to_integers(self, branching_factor="branching_factor", threshold="threshold")
+        if not 2 <= self.branching_factor <= MAX_BRANCHING_FACTOR:
+            raise InvalidArgument(
+                "branching_factor", f"must be an integer from 2 to {MAX_BRANCHING_FACTOR}, got {self.branching_factor}"
+            )
+        self._partition_query(Axis("any", Grid(0, 1, cells=1)))  # raises what the query raises for `threshold`
 
     def ask_rounds(self, axes: Axes, setting: Setting) -> Strategy[TableCounts]:
         """Ask PrivTree for a partition with a fifth of the loss, then for counts of its leaves; return these counts."""
         axis = require_axis(axes)
         partition = yield Step(self._partition_query(axis), PARTITION_FRACTION)
-        leaves = SplitRule((axis.slots,), (self.fan,)).find_leaves(partition.values)
+        leaves = SplitRule((axis.slots,), (self.branching_factor,)).find_leaves(partition.values)
         starts = leaves.lower[:, 0].tolist()
         return (yield from count_between(axes, starts, [partition], setting, budget_fraction=ALL - PARTITION_FRACTION))
 
     def _partition_query(self, axis: Axis) -> TreePartitionQuery:
         """Return the query that asks for a private partition of this axis."""
-        return TreePartitionQuery((axis,), (self.fan,), self.least)
+        return TreePartitionQuery((axis,), (self.branching_factor,), self.threshold)
 
     def __str__(self) -> str:
-        return "on a grown partition"
+        return "on an adaptive partition"
 
 
 CUTS_FRACTION = Fraction(3, 10)
@@ -260,11 +262,11 @@ CUTS_FRACTION = Fraction(3, 10)
 
 
 @dataclass(frozen=True, slots=True)
-class QuantileCuts:
+class QuantilePartition:
     """Count between private quantiles.
 
     The first round cuts the records into `pieces` of about equal size, with three tenths of the loss; the second counts
-    the records between the cuts. If tails are long the outer pieces are wide, and `GrownPartition` is better.
+    the records between the cuts. If tails are long the outer pieces are wide, and `AdaptivePartition` is better.
 
     Attributes:
         pieces: Number of pieces; fewer if records are tied.
@@ -275,7 +277,7 @@ class QuantileCuts:
     >>> import numpy as np
     >>> import dpcurves as dp
     >>> session = dp.Session({"x": np.arange(5000) % 100}, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE)
-    >>> question = dp.CdfQuestion("x", dp.Grid(0, 100, cells=100), method=QuantileCuts(16))
+    >>> question = dp.CdfQuestion("x", dp.Grid(0, 100, cells=100), method=QuantilePartition(16))
     >>> bool(abs(session.ask(question, dp.PrivacyLoss.pure(1)).cdf(50) - 0.5) < 0.05)
     True
     """

@@ -15,11 +15,11 @@ from ..arrays import FloatArray, IntArray
 from ..conversation import (
     ALL,
     HALF_WIDTH_STEPS,
-    Cuts,
     Evidence,
     GroupBudgetFractions,
     RankingWorkload,
     Release,
+    RocThresholds,
     ScoreGroupReleases,
     ScoreGroupWorkload,
     Setting,
@@ -129,7 +129,7 @@ def count_chosen_thresholds(workload: RankingWorkload, setting: Setting) -> Stra
     including the fraction of a pilot query. For all answers the fractions add up to the whole loss. So by adaptive
     composition all rounds together lose the granted loss.
     """
-    if workload.cuts is Cuts.FIXED:
+    if workload.thresholds is RocThresholds.FIXED:
         return (yield from count_fixed_thresholds(workload, setting))
     records, earlier, remaining = yield from _count_records(workload, setting)
     signal = signal_to_noise(records, setting)
@@ -137,7 +137,7 @@ def count_chosen_thresholds(workload: RankingWorkload, setting: Setting) -> Stra
         even = _cut_axis(workload.score, (), TUNING.even_cells)
         return (yield from _count_classes(workload, even, earlier, remaining))
     require_cuttable(workload.score)
-    if workload.cuts is Cuts.MEDIANS or signal >= TUNING.many_ratio:
+    if workload.thresholds is RocThresholds.MEDIANS or signal >= TUNING.many_ratio:
         return (yield from _count_between_cuts(workload, records, setting, earlier, remaining))
     if workload.score.grid.cells <= TUNING.merge_factor * choose_cell_count(signal):
         return (yield from _count_classes(workload, workload.score, earlier, remaining))
@@ -207,9 +207,9 @@ def _count_between_cuts(
 ) -> Strategy[TableCounts]:
     """Find cuts, then count both classes between them; if records are many, also on finer cells for the area."""
     halvings = max(choose_cut_levels(records, setting), 1)
-    finer = choose_finer_cells(records, setting) if workload.cuts is Cuts.QUANTILES else None
+    finer = choose_finer_cells(records, setting) if workload.thresholds is RocThresholds.QUANTILES else None
     budget_fraction = CUTS_FRACTION if finer is None else finer.cuts_fraction
-    cuts = yield Step(_build_cuts_query(workload.score, workload.cuts, halvings), budget_fraction)
+    cuts = yield Step(_build_cuts_query(workload.score, workload.thresholds, halvings), budget_fraction)
     score, remaining = pieces_between(workload.score, cuts.values), remaining - budget_fraction
     fine_score = score if finer is None else _cut_axis(workload.score, cuts.values, finer.cells_per_piece)
     if finer is None or fine_score.slots == score.slots:
@@ -251,11 +251,11 @@ def pieces_between(score: Axis, cuts: Sequence[int]) -> Axis:
     return _cut_axis(score, cuts, TUNING.cells_per_piece)
 
 
-def _build_cuts_query(score: Axis, cuts: Cuts, levels: int) -> QuantileCutsQuery | MedianQuery:
+def _build_cuts_query(score: Axis, cuts: RocThresholds, levels: int) -> QuantileCutsQuery | MedianQuery:
     """Build the query for cuts; scores outside the grid belong to its outermost cells, even if they are counted apart
     later.
     """
-    if cuts is Cuts.QUANTILES:
+    if cuts is RocThresholds.QUANTILES:
         return QuantileCutsQuery((score,), 2**levels)
     return MedianQuery((Axis(score.column, score.grid.with_outside(Outside.CLIPPED)),), levels)
 

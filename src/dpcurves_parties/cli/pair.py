@@ -337,7 +337,7 @@ ASK_PAIRS: MappingProxyType[str, Command] = MappingProxyType({"pairs": pairs})
 
 SAID = frozenset({
     "column", "measured_in", "grid", "edges", "values", "outside", "hint", "by", "categories", "label", "score",
-    "pos_label", "neg_label", "cuts", "time", "event", "event_value", "censored_value", "causes", "where",
+    "pos_label", "neg_label", "thresholds", "time", "event", "event_value", "censored_value", "causes", "where",
 })  # fmt: skip
 """Options of questions that are left out here, because the task document sets them."""
 SECOND = frozenset({"entry", "last"})
@@ -489,7 +489,7 @@ def options_from_task(task: Task, names: frozenset[str]) -> dict[str, str | list
     """
     column = dict.fromkeys(("column", "score", "time"), task.column)
     return {
-        "hint": None, "cuts": "fixed", "measured_in": task.measured_in, "where": task.where or None,
+        "hint": None, "thresholds": "fixed", "measured_in": task.measured_in, "where": task.where or None,
         **column, **_options_from_grid(task.grid), **_options_from_labels(task, names),
     }  # fmt: skip
 

@@ -92,7 +92,7 @@ GROUPS = (
         "residuals": ("calibration", "Residuals of a regression"),
         "predicted-observed": ("calibration", "Predicted against observed numbers"),
         "quantile-forecasts": ("quantiles", "Forecasts of quantiles"), "model-pair": ("roc", "Two models compared"),
-        "several-models": ("roc", "Several models compared"), "multiclass": ("roc", "Several classes"),
+        "model-comparison": ("roc", "Several models compared"), "multiclass": ("roc", "Several classes"),
         "ordinal-classes": ("roc", "Three ordered classes"), "uplift": ("roc", "Uplift of a treatment"),
         "survival-model": ("survival", "Model of survival at a time"),
         "pairwise-scorer": ("roc", "Learn a score from pairs"),

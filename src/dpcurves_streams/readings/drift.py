@@ -16,7 +16,7 @@ from dpcurves.curves.column_drift import (
     CATEGORY_STATISTICS,
     STATISTIC_FUNCTIONS,
     DriftCells,
-    Shift,
+    DriftStatistic,
     Statistic,
 )
 from dpcurves.curves.column_drift import TUNING as COLUMN_TUNING
@@ -69,17 +69,17 @@ class WindowDrift:
 
     Attributes:
         tick: Step that closes the window.
-        shifts: By statistic (psi, ks, wasserstein, auc; of categories psi, chi_squared, tv; and the changes of the
+        statistics: By statistic (psi, ks, wasserstein, auc; of categories psi, chi_squared, tv; and the changes of the
             shares of uncounted tuples): value, threshold and p-value under no drift.
     """
 
     tick: int
-    shifts: Mapping[str, Shift]
+    statistics: Mapping[str, DriftStatistic]
 
     @property
     def alarms(self) -> tuple[str, ...]:
         """Names of the statistics that exceed their thresholds."""
-        return tuple(statistic for statistic, shift in self.shifts.items() if shift.alarm)
+        return tuple(statistic for statistic, shift in self.statistics.items() if shift.alarm)
 
     def to_dicts(self) -> tuple[dict[str, Any], ...]:
         """Return a plain object for each statistic: its name, value, threshold, p-value and alarm."""
@@ -91,7 +91,7 @@ class WindowDrift:
                 "pvalue": shift.p_value,
                 "alarm": shift.alarm,
             }
-            for statistic, shift in self.shifts.items()
+            for statistic, shift in self.statistics.items()
         )
 
 
@@ -174,13 +174,15 @@ class DriftWatch:
         group = floor(log(size) / self._tuning.size_step)
         if group not in self._thresholds:
             self._thresholds[group] = self._simulate_thresholds(noisy, exp(group * self._tuning.size_step))
-        shifts, (cells, thresholds) = {}, self._thresholds[group]
+        statistics, (cells, thresholds) = {}, self._thresholds[group]
         for statistic, (threshold, null_values) in thresholds.items():
             value = float(self._statistics[statistic](self._before.cells, noisy.values, cells))
-            shifts[statistic] = Shift(value, threshold, monte_carlo_p_value(value, null_values))
+            statistics[statistic] = DriftStatistic(value, threshold, monte_carlo_p_value(value, null_values))
         if self._uncounted_before is not None:
-            shifts |= self._compare_uncounted(self._uncounted_before, _find_uncounted_window(uncounted, self._width))
-        return WindowDrift(reading.tick, MappingProxyType(shifts))
+            statistics |= self._compare_uncounted(
+                self._uncounted_before, _find_uncounted_window(uncounted, self._width)
+            )
+        return WindowDrift(reading.tick, MappingProxyType(statistics))
 
     def _simulate_thresholds(self, noisy: NoisyValues, size: float) -> Thresholds:
         """Return the threshold of each statistic and its simulated null values, for windows of this size."""
@@ -197,14 +199,14 @@ class DriftWatch:
             statistic: (upper_quantile(values, self._level), values) for statistic, values in null_values.items()
         }
 
-    def _compare_uncounted(self, before: UncountedWindow, window: UncountedWindow) -> Mapping[str, Shift]:
+    def _compare_uncounted(self, before: UncountedWindow, window: UncountedWindow) -> Mapping[str, DriftStatistic]:
         """Return the change of the share of each reason since the reference, with its threshold.
 
         Without a change both numbers of tuples are binomial with the share of the reference. Both windows read one tree
         of running totals, so their noises may be correlated: the standard deviations of both shares are added, not
         their variances.
         """
-        generator, shifts = numbered_generator(FIRST_GENERATOR + 3), {}
+        generator, statistics = numbered_generator(FIRST_GENERATOR + 3), {}
         sizes = [_count_used_tuples(side) for side in (before, window)]
         # noise of the numbers of used tuples, which is that of all counts and reasons
         drawn_sizes = [
@@ -225,8 +227,8 @@ class DriftWatch:
             )
             value = abs(counts[1] / sizes[1].tuples - counts[0] / sizes[0].tuples)
             threshold = upper_quantile(null_values, self._level)
-            shifts[UNCOUNTED[reason]] = Shift(value, threshold, monte_carlo_p_value(value, null_values))
-        return shifts
+            statistics[UNCOUNTED[reason]] = DriftStatistic(value, threshold, monte_carlo_p_value(value, null_values))
+        return statistics
 
     def _noisy_window(self, reading: TickReading, width: int) -> tuple[NoisyValues, float]:
         """Return the noisy counts of a window and their estimated total."""

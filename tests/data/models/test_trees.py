@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import dpcurves as dp
 from dpcurves.arguments import InvalidArgument
-from dpcurves.models import Tree, Trees, predictor_from_json
+from dpcurves.models import Tree, TreeEnsemble, predictor_from_json
 
 STUMP = Tree((0, -1, -1), (0.5, 0.0, 0.0), (1, 0, 0), (2, 0, 0), (0.0, 1.0, 2.0))
 
@@ -31,7 +31,7 @@ def flights(size: int = 2000) -> pd.DataFrame:
 def test_predictions_are_those_of_scikit_learn_at_its_own_thresholds_too(model: object) -> None:
     table = flights()
     model.fit(table, (table["delay"] + table["stay"] > 1).astype(int))  # type: ignore[attr-defined]
-    found = dp.Trees.from_sklearn(model, name="late")
+    found = dp.TreeEnsemble.from_sklearn(model, name="late")
     cuts = np.array([cut for tree in found.trees for cut, told in zip(tree.threshold, tree.column, strict=True)
                      if told >= 0])  # fmt: skip
     near = np.concatenate([cuts, np.nextafter(cuts, inf), np.nextafter(cuts, -inf)])
@@ -47,7 +47,7 @@ def test_predictions_are_those_of_scikit_learn_at_its_own_thresholds_too(model: 
 def test_a_score_does_not_depend_on_other_records_nor_on_batches_nor_on_places() -> None:
     table, draw = flights(500), np.random.default_rng(4)
     grown = RandomForestRegressor(9, random_state=1).fit(table, draw.normal(size=500))
-    model = Trees.from_sklearn(grown, name="late")
+    model = TreeEnsemble.from_sklearn(grown, name="late")
     whole = model.predict(table)
     for size in (1, 3, 64):
         parts = [model.predict(table.iloc[start : start + size]) for start in range(0, len(table), size)]
@@ -57,7 +57,7 @@ def test_a_score_does_not_depend_on_other_records_nor_on_batches_nor_on_places()
 
 
 def test_missing_and_infinite_values_have_a_declared_outcome() -> None:
-    found = Trees("t", ("x",), (STUMP,)).predict({"x": [0.5, inf, -inf, 1e308, nan, None, "x"]})
+    found = TreeEnsemble("t", ("x",), (STUMP,)).predict({"x": [0.5, inf, -inf, 1e308, nan, None, "x"]})
     assert found[:4].tolist() == [1, 2, 1, 2]
     assert np.isnan(found[4:]).all()
 
@@ -71,4 +71,4 @@ def test_a_tree_that_could_run_for_ever_or_leave_its_lists_is_refused(
     left: tuple[int, ...], column: tuple[int, ...], value: float
 ) -> None:
     with pytest.raises(InvalidArgument):
-        Trees("t", ("x",), (Tree(column, (0.5, 0.0, 0.0), left, (2, 0, 0), (0.0, value, 2.0)),))
+        TreeEnsemble("t", ("x",), (Tree(column, (0.5, 0.0, 0.0), left, (2, 0, 0), (0.0, value, 2.0)),))

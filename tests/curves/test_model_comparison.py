@@ -15,11 +15,11 @@ from test_survival import HUGE
 import dpcurves as dp
 from dpcurves.curves.result import result_from_json
 from dpcurves.privacy import PrivacyLoss
-from dpcurves_judging.several_models import choose_design
+from dpcurves_judging.model_comparison import choose_design
 
 MODELS = ("a", "b", "c")
 TWENTIETHS = dp.Grid(0, 1, cells=20)
-QUESTION = dp.SeveralModelsQuestion("y", MODELS, TWENTIETHS)
+QUESTION = dp.ModelComparisonQuestion("y", MODELS, TWENTIETHS)
 
 
 def sample(records: int, seed: int, positives: float = 0.3, *, ties: int = 0) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def textbook(table: dict[str, Any], cells: int = 0) -> dict[str, float]:
 @pytest.mark.parametrize("adjacency", [0, 1], ids=["add-remove", "replace-one"])
 def test_at_a_huge_epsilon_numbers_are_those_of_scikit_learn(releases: str, adjacency: int) -> None:
     table = sample(1500, 1)
-    question = dp.SeveralModelsQuestion("y", MODELS, TWENTIETHS, cells=20, releases=releases)
+    question = dp.ModelComparisonQuestion("y", MODELS, TWENTIETHS, cells=20, releases=releases)
     models = answer(question, table, HUGE, both(1500)[adjacency], seed=1)
     expected = textbook(table, 20)
     assert models.names.tolist() == list(expected)
@@ -68,7 +68,7 @@ def test_intervals_hold_together_and_pairs_are_narrower_for_the_population() -> 
     table = sample(4000, 2)
     models = {
         releases: answer(
-            dp.SeveralModelsQuestion("y", MODELS, TWENTIETHS, cells=10, releases=releases), table,
+            dp.ModelComparisonQuestion("y", MODELS, TWENTIETHS, cells=10, releases=releases), table,
             PrivacyLoss.pure(5), both(4000)[1], seed=1,
         )
         for releases in ("pairs", "scores")
@@ -93,7 +93,7 @@ def test_the_design_is_chosen_from_public_facts() -> None:
     assert many.question.releases == "pairs"
     assert few.question.cells < many.question.cells
     assert "scores are rounded to" in " ".join(few.notes)
-    kept = dp.SeveralModelsQuestion("y", MODELS, dp.Values(range(5)), cells=3, releases="scores")
+    kept = dp.ModelComparisonQuestion("y", MODELS, dp.Values(range(5)), cells=3, releases="scores")
     assert kept.shapes() == ((2, 5),) * 3
     assert choose_design.__doc__
     assert few.models_text == "3 models"
@@ -102,7 +102,7 @@ def test_the_design_is_chosen_from_public_facts() -> None:
 @pytest.mark.parametrize("releases", ["pairs", "scores"])
 def test_the_margins_of_the_tables_of_a_score_are_its_own(releases: str) -> None:
     """In each of the tables that `find_tables` gives, the sum over the other axis leaves the counts of this score."""
-    question = dp.SeveralModelsQuestion("y", (*MODELS, "d"), dp.Values(range(5)), cells=5, releases=releases)
+    question = dp.ModelComparisonQuestion("y", (*MODELS, "d"), dp.Values(range(5)), cells=5, releases=releases)
     assert question.has_pairs == (releases == "pairs")
     cells = np.random.default_rng(6).integers(0, 5, (4, 300))
     tables = [np.zeros(shape) for shape in question.shapes()]
@@ -167,7 +167,7 @@ def test_scores_in_another_unit_are_noted() -> None:
 )
 def test_what_is_no_question_is_refused(fields: dict[str, Any], line: str) -> None:
     with pytest.raises(ValueError, match=f"^{line}"):
-        dp.SeveralModelsQuestion(**{"label": "y", "scores": MODELS, **fields})
+        dp.ModelComparisonQuestion(**{"label": "y", "scores": MODELS, **fields})
     models = answer(QUESTION, sample(300, 7), HUGE, both(300)[0], seed=1)
     with pytest.raises(ValueError, match="^first: must be one of a, b, c"):
         models.difference("d", "a")
@@ -179,7 +179,7 @@ def test_what_is_no_question_is_refused(fields: dict[str, Any], line: str) -> No
 @pytest.mark.parametrize(("releases", "records", "ties"), [("pairs", 1000, 0), ("scores", 1000, 5), ("pairs", 5000, 5)])
 def test_intervals_of_all_areas_and_of_all_differences_hold(releases: str, records: int, ties: int) -> None:
     """Intervals at 90 % hold together in at least 86 % of 60 releases, less two standard errors."""
-    question = dp.SeveralModelsQuestion("y", MODELS, TWENTIETHS, cells=10, releases=releases)
+    question = dp.ModelComparisonQuestion("y", MODELS, TWENTIETHS, cells=10, releases=releases)
     whole = textbook(sample(200_000, 99, ties=ties), 10)
     held, widths, errors = np.zeros((2, 2)), [], []
     for seed in range(60):

@@ -52,7 +52,7 @@ class ComparedArea(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SeveralModels(CountedNumbers):
+class ModelComparison(CountedNumbers):
     """Areas under the ROC curves of several models of the same labels, and the difference of each pair.
 
     Intervals of all areas hold together, and so do intervals of all differences: each is at the level of Sidak (1967),
@@ -61,7 +61,7 @@ class SeveralModels(CountedNumbers):
     rounded to their cells, and tied there; intervals are for these rounded scores.
     """
 
-    KIND = "several-models"
+    KIND = "model-comparison"
     TITLE = "Several models: areas under the ROC curves, and differences"
     REPR_FACTS = "{models_text}, best {best}"
     INTERVAL_NAME = "simultaneous intervals"
@@ -169,7 +169,7 @@ class SeveralModels(CountedNumbers):
 
 
 @dataclass(frozen=True, slots=True)
-class SeveralModelsQuestion(TableQuestion):
+class ModelComparisonQuestion(TableQuestion):
     """Ask how well each of several models ranks the same records, and how their areas differ. One round for each table.
 
     With ``releases="pairs"`` one table for each pair counts both scores of each record, so that the covariance of their
@@ -197,7 +197,7 @@ class SeveralModelsQuestion(TableQuestion):
 
     >>> import dpcurves as dp
     >>> table = {"late": [0, 1] * 900, "a": [0.2, 0.8] * 900, "b": [0.4, 0.6, 0.6, 0.6] * 450, "c": [0.5] * 1800}
-    >>> question = dp.SeveralModelsQuestion("late", ("a", "b", "c"), dp.Grid(0, 1, cells=10))
+    >>> question = dp.ModelComparisonQuestion("late", ("a", "b", "c"), dp.Grid(0, 1, cells=10))
     >>> with dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
     ...     models = session.ask(question, dp.PrivacyLoss.pure(1))
     >>> models.difference("a", "c") > 0.3
@@ -286,7 +286,7 @@ class SeveralModelsQuestion(TableQuestion):
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for a table per model or per group of models, as `choose_design` decides, each with an equal budget
-        fraction; return `SeveralModels`. If the design needs a coarser grid, a note says so.
+        fraction; return `ModelComparison`. If the design needs a coarser grid, a note says so.
         """
         design = choose_design(self, setting)
         require_few_counts(design.shapes(), "grid")
@@ -295,7 +295,7 @@ class SeveralModelsQuestion(TableQuestion):
         tables = [
             CellWorkload((classes, *(Axis(self.scores[index], grid) for index in group))) for group in design.members()
         ]
-        models: SeveralModels = yield from ask_tables(SeveralModels, design, tables)
+        models: ModelComparison = yield from ask_tables(ModelComparison, design, tables)
         if grid.cells >= self.grid.cells:
             return models
         note = f"scores are rounded to {design.cells} cells, and intervals are of such scores"
@@ -305,7 +305,9 @@ class SeveralModelsQuestion(TableQuestion):
         return f"models {', '.join(self.scores)} for {self.label}"
 
 
-def choose_design(question: SeveralModelsQuestion, setting: Setting, tuning: Tuning = TUNING) -> SeveralModelsQuestion:
+def choose_design(
+    question: ModelComparisonQuestion, setting: Setting, tuning: Tuning = TUNING
+) -> ModelComparisonQuestion:
     """Return the question with the tables and cells of the smallest forecast error of a difference of areas.
 
     The noise of an area grows with the root of the number of cells of its tables, and falls with the root of their

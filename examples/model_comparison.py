@@ -15,7 +15,7 @@ for name, error in (("new", 0.5), ("old", 1.2), ("simple", 1.3)):
     table[name] = 1 / (1 + np.exp(-(health + rng.normal(0, error, 6_000))))
 
 # %%
-question = dp.SeveralModelsQuestion("ill", ("new", "old", "simple"))
+question = dp.ModelComparisonQuestion("ill", ("new", "old", "simple"))
 with dp.Session(table, budget=dp.PrivacyLoss.pure(2), adjacency=dp.REPLACE_ONE) as session:
     models = session.ask(question, dp.PrivacyLoss.pure(2))
 models.plot()

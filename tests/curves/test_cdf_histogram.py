@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import gammainc
 
 import dpcurves as dp
-from dpcurves.curves import CDF, Bins, CdfQuestion
+from dpcurves.curves import CDF, CdfHistogram, CdfQuestion
 from dpcurves.data import Grid, Outside
 from dpcurves.privacy import AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 
@@ -81,7 +81,7 @@ def test_without_noise_measured_bins_are_exact() -> None:
 
 def test_a_histogram_of_a_curve_is_drawn_and_tabulated() -> None:
     found = curve(PrivacyLoss.pure(1), both(len(X))[1]).histogram(10)
-    assert isinstance(found, dp.Bins)
+    assert isinstance(found, dp.CdfHistogram)
     assert list(found.to_frame().columns) == ["left", "right", "share", "count"]
     assert (found.to_frame(level=0.9)["lower"].to_numpy() == found.intervals(0.9)[:, 0]).all()
     assert "Histogram of x" in found._repr_html_()
@@ -105,7 +105,7 @@ def test_an_edge_that_is_none_of_the_grid_is_moved_to_the_nearest_one_and_said_s
     assert [warning.filename for warning in told] == [__file__]
     assert bins.x.tolist() == [-10, float(grid.edges[8]), 40]
     assert bins.share[0] == pytest.approx(0.02, abs=1e-6)  # true of the edge that is shown
-    assert Bins.from_json(bins.to_json()).notes == bins.notes
+    assert CdfHistogram.from_json(bins.to_json()).notes == bins.notes
 
 
 def test_bins_of_one_nearest_edge_are_refused_with_that_edge() -> None:
@@ -136,7 +136,7 @@ def test_intervals_for_the_population_are_wider_and_hold_it(adjacency: AddRemove
 def test_an_edge_off_by_rounding_is_that_of_the_grid() -> None:
     grid = Grid(0, 0.3, cells=3)
     found = curve(HUGE, both(len(X))[0], grid=grid).histogram([0.1, 0.2 + 1e-12, 0.3])
-    assert isinstance(found, Bins)
+    assert isinstance(found, CdfHistogram)
     assert found.x.tolist() == grid.edges[1:].tolist()
 
 
@@ -145,7 +145,7 @@ def test_bins_come_back_from_json_with_their_intervals(outside: Outside) -> None
     found = curve(PrivacyLoss.pure(1), both(len(X))[0], grid=Grid(1, 4, cells=128, outside=outside)).histogram(
         [1, 2.03, 4]
     )
-    again = Bins.from_json(found.to_json())
+    again = CdfHistogram.from_json(found.to_json())
     assert np.array_equal(again.x, found.x)
     assert np.allclose(again.share, found.share, atol=1e-12)
     assert again.total == pytest.approx(found.total)
@@ -156,7 +156,7 @@ def test_bins_come_back_from_json_with_their_intervals(outside: Outside) -> None
 
 def test_damaged_bins_are_refused_in_one_line() -> None:
     text = curve(PrivacyLoss.pure(1), both(len(X))[0]).histogram(4).to_json()
-    for old, new in (('"bins"', '"cdf"'), ('"x": [0.0, 2.5', '"x": [2.6, 2.5'), ('"x": [0.0,', '"x": [-1.0,')):
+    for old, new in (('"cdf-histogram"', '"cdf"'), ('"x": [0.0, 2.5', '"x": [2.6, 2.5'), ('"x": [0.0,', '"x": [-1.0,')):
         assert old in text
         with pytest.raises(ValueError, match=r"^[^\n]+$"):
-            Bins.from_json(text.replace(old, new, 1))
+            CdfHistogram.from_json(text.replace(old, new, 1))
