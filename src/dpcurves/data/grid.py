@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from itertools import pairwise
+from functools import lru_cache
 from math import isfinite, lcm
 from re import fullmatch
 from typing import TYPE_CHECKING
@@ -236,7 +236,8 @@ class Grid:
             exact = tuple(float(edge) for edge in edges)
         except (TypeError, ValueError, OverflowError):
             raise InvalidArgument("grid", "at least two numbers are needed as edges, as in [0, 10, 20]") from None
-        if len(exact) < 2 or any(not left < right for left, right in pairwise(exact)):
+        numbers = np.array(exact)
+        if len(exact) < 2 or not (numbers[:-1] < numbers[1:]).all():
             raise InvalidArgument("grid", "at least two edges are needed, each above the one before, as in [0, 10, 20]")
         return Grid.__new__(Grid)._initialize(exact[0], exact[-1], len(exact) - 1, Spacing.EXPLICIT, exact, outside)
 
@@ -655,6 +656,7 @@ def split_at_round_numbers(grid: Grid) -> Grid:
     return _split_at_numbers(grid, numbers)
 
 
+@lru_cache(maxsize=8)  # a pure function of a public grid, called for the plan and again for each round
 def split_at_zero(grid: Grid) -> Grid:
     """Return this grid with a separate cell for zero; unchanged if zero is outside, if values are declared, or if it
     has fewer than `LEAST_SPLIT_AT_ZERO` or more than `MOST_SPLIT` cells.

@@ -564,9 +564,16 @@ def refine_last_tilings(
     if family is Family.LAPLACE:
         # With lower limits, intervals may be no shares of an axis, of which expected errors are means.
         factors = TUNING.coarse_factors if lower_counts is None else TUNING.coarse_factors[:1]
+        variance_maxima = _find_variance_maxima(splits)
         candidates = (
             _select_leaves(
-                splits, base_noise, FAMILY_TUNING[family].split_ratios, may_split, lower_counts, factor=factor
+                splits,
+                base_noise,
+                FAMILY_TUNING[family].split_ratios,
+                may_split,
+                lower_counts,
+                factor=factor,
+                variance_maxima=variance_maxima,
             )
             for factor in factors
         )
@@ -676,12 +683,13 @@ def _select_leaves(
     lower_counts: FloatArray | None = None,
     *,
     factor: float = 1.0,
+    variance_maxima: tuple[FloatArray, FloatArray] | None = None,
 ) -> tuple[NDArray[np.int64], int]:
     """Return the unsplit intervals, as node numbers, and the number of tilings for which they were chosen; `factor`
-    multiplies what an interval may hold, and the variance that a split of a wide interval may keep."""
-    layout = splits.layout
-    is_narrow = layout.width < TUNING.typical_width * layout.cells
-    largest_variance = subtree_maxima(layout, splits.variance / np.where(is_narrow, 1.0, factor))
+    multiplies what an interval may hold, and the variance that a split of a wide interval may keep. `variance_maxima`
+    is the result of `_find_variance_maxima`, if it is known."""
+    layout, (narrow_maxima, wide_maxima) = splits.layout, variance_maxima or _find_variance_maxima(splits)
+    largest_variance = np.maximum(narrow_maxima, wide_maxima / factor)
     tolerances, limits = _tolerated_variances(splits, base_noise), FAMILY_TUNING[base_noise.family].largest_tilings
     counts = splits.counts if lower_counts is None else np.maximum(splits.counts, lower_counts)
     scale = np.sqrt(TUNING.typical_width * layout.cells / np.maximum(layout.width, 1))
@@ -696,6 +704,14 @@ def _select_leaves(
         if len(leaves) <= limit:
             break
     return leaves, number
+
+
+def _find_variance_maxima(splits: TreeEstimate) -> tuple[FloatArray, FloatArray]:
+    """Return the largest variance of a split of narrow intervals, and of wide ones, in the subtree of each node:
+    (nodes,) each. Intervals are wide from `Tuning.typical_width` on."""
+    is_narrow = splits.layout.width < TUNING.typical_width * splits.layout.cells
+    narrow, wide = (np.where(is_included, splits.variance, 0.0) for is_included in (is_narrow, ~is_narrow))
+    return subtree_maxima(splits.layout, narrow), subtree_maxima(splits.layout, wide)
 
 
 def _coarsen_geometrically(
