@@ -480,7 +480,12 @@ def test_rows_are_chosen_and_columns_derived_in_each_form(site: Pages) -> None:
     assert float(relative[0][0]) == pytest.approx(4 * float(relative[1][0]), abs=1e-3)
     assert "Share of the rows that pass" in text
     (place,) = re.findall(r'src="([^"]*sketch[.]svg[^"]*)"', text)
-    assert "passes the filter" in ann.get(unescape(place))[1]
+    sketch = " ".join(re.sub("<[^>]+>", " ", unescape(ann.get(unescape(place))[1])).split())
+    assert "where late = 1 AND delay > 5, as if a share of 0.25 of the rows passed" in sketch
+    assert "passes the filter" not in sketch
+    (place,) = re.findall(r'src="([^"]*sketch[.]svg[^"]*)"', ann.post(HERE, **{**PLAN, "share_of_rows": "0.25"})[1])
+    sketch = " ".join(re.sub("<[^>]+>", " ", ann.get(unescape(place))[1]).split())
+    assert "where a share of 0.25 of the rows passes" in sketch
     status, text, place = ann.post("/projects/delays/ask/cdf", **{"column.expression": "delay * 2", "amount": "0.25"})
     assert "distribution function of delay * 2" in unescape(text)
     for field, wrong, rule in (
