@@ -200,12 +200,11 @@
       key.textContent = curve.joined ? "Solid line: the curve. Between the dashed lines: its 95 % band." : "Dots: the numbers. Bars: their 95 % intervals.";
       const units = adjacency === "replace-one" ? ` --units ${n}` : "";
       const facts = { cells, epsilon, records: n, adjacency, units, python: `dp.${adjacency.replace("-", "_").toUpperCase()}` };
-      [curve.plan, curve.ask, curve.python].forEach((words, at) => {
+      [curve.plan, curve.ask, share < 1 ? curve.filtered : curve.python].forEach((words, at) => {
         const filled = words.replace(/\{(\w+)\}/g, (_, name) => facts[name]);
-        const filter = share === 1 ? "" : CONDITION + (at === 0 ? ` --share-of-rows ${share}` : "");
+        const filter = share < 1 ? [`${CONDITION} --share-of-rows ${share}`, CONDITION, ""][at] : "";
         code[at].textContent = filled.replace(/epsilon="(\d+)"/, "epsilon=$1") + filter;
       });
-      for (const part of [...place.querySelectorAll(".name, pre")].slice(4)) part.hidden = share < 1;  // Python's arrays have no filter
       svg.setAttribute("aria-label", `${curve.name}, records like ${shape}. ${said.textContent}`);
       const single = line.y.length === 1;  // a number has no curve
       svg.style.display = key.style.display = single ? "none" : "";

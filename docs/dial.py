@@ -55,6 +55,7 @@ class Curve(NamedTuple):
         plan: The command that forecasts it.
         ask: The command that asks it.
         python: The line of Python that asks it.
+        filtered: The line of Python that asks it about the rows that pass a filter.
         per: A half width of 1 in the question's own unit, as a share: of the records, or of the range.
     """
 
@@ -69,21 +70,27 @@ class Curve(NamedTuple):
     plan: str
     ask: str
     python: str
+    filtered: str
     per: Any = lambda records: 1.0
 
 
 PLACES = ("a hill", "a long tail", "a third zero, the rest heaped")
 TERMS = " --epsilon {epsilon} --adjacency {adjacency}"
 PYTHON = ', epsilon="{epsilon}", adjacency={python})'
+FILTERED = (
+    'dp.Session(people, budget=dp.PrivacyLoss.pure("{epsilon}"), adjacency={python}).ask('
+    'QUESTION, where="age >= 65"), dp.PrivacyLoss.pure("{epsilon}"))'
+)
 PLANNED = "{units}" + TERMS + " --forecast {records}"
 
 
-def _templates(word: str, options: str, named: str, call: str) -> tuple[str, str, str]:
-    """The command that plans, the command that asks, and the line of Python."""
+def _templates(word: str, options: str, named: str, call: str, question: str) -> tuple[str, str, str, str]:
+    """The command that plans, the command that asks, and the lines of Python without and with a filter."""
     return (
         f"dpcurves plan {word} {options}{PLANNED}",
         " ".join(filter(None, (f"dpcurves {word} people.parquet", named, options))) + TERMS,
         f"dp.{call}{PYTHON}",
+        FILTERED.replace("QUESTION", f"dp.{question}"),
     )
 
 
@@ -92,14 +99,18 @@ CURVES: Mapping[str, Curve] = {
         "Distribution function of a column", lambda cells: dp.CdfQuestion("age", dp.Grid(0, 120, cells=cells)),
         (64, 256, 1024, 4096), PLACES, 12, "the whole curve", ("age", "share below"), True,
         *_templates(
-            "cdf", "--grid 0:120:{cells}", "--column age", 'cdf(people["age"], grid=dp.Grid(0, 120, cells={cells})'
+            "cdf", "--grid 0:120:{cells}", "--column age", 'cdf(people["age"], grid=dp.Grid(0, 120, cells={cells})',
+            'CdfQuestion("age", dp.Grid(0, 120, cells={cells})',
         ),
     ),
     "roc": Curve(
         "ROC curve of a score", lambda cells: dp.RocQuestion("ill", "risk"), (),
         ("as many of each class", "tied scores", "one positive in fifty"), 16, "the area under the curve",
         ("false positive rate", "true positive rate"), True,
-        *_templates("roc", "--label ill --score risk", "", 'roc_curve(people["ill"], people["risk"]'),
+        *_templates(
+            "roc", "--label ill --score risk", "", 'roc_curve(people["ill"], people["risk"]',
+            'RocQuestion("ill", "risk"',
+        ),
     ),
     "survival": Curve(
         "Survival curve, 60 months",
@@ -108,13 +119,15 @@ CURVES: Mapping[str, Curve] = {
         *_templates(
             "survival", "--time months --event died --grid 0:60:60", "",
             'survival(people["months"], people["died"], grid=dp.Grid(0, 60, cells=60)',
+            'SurvivalQuestion("months", "died", dp.Grid(0, 60, cells=60)',
         ),
     ),
     "histogram": Curve(
         "Histogram, 24 cells", lambda cells: dp.HistogramQuestion("age", dp.Grid(0, 120, cells=24)), (), PLACES[:2],
         20, "each cell, simultaneously,", ("age", "share in a cell"), False,
         *_templates(
-            "histogram", "--grid 0:120:24", "--column age", 'histogram(people["age"], grid=dp.Grid(0, 120, cells=24)'
+            "histogram", "--grid 0:120:24", "--column age", 'histogram(people["age"], grid=dp.Grid(0, 120, cells=24)',
+            'HistogramQuestion("age", dp.Grid(0, 120, cells=24)',
         ),
         lambda records: 1 / records,
     ),
@@ -125,12 +138,16 @@ CURVES: Mapping[str, Curve] = {
         *_templates(
             "calibration", "--label ill --score risk --groups 10", "",
             'calibration_curve(people["ill"], people["risk"], groups=10',
+            'CalibrationQuestion("ill", "risk", groups=10',
         ),
     ),
     "mean": Curve(
         "Mean of a column", lambda cells: dp.MeanQuestion("age", 0, 120), (), PLACES[:2], 40,
         "the mean, in percent of its range,", ("", "mean, as a part of the range"), False,
-        *_templates("mean", "--bounds 0:120", "--column age", 'mean(people["age"], bounds=(0, 120)'),
+        *_templates(
+            "mean", "--bounds 0:120", "--column age", 'mean(people["age"], bounds=(0, 120)',
+            'MeanQuestion("age", 0, 120',
+        ),
         lambda records: 1 / 120,
     ),
 }  # fmt: skip
@@ -270,7 +287,7 @@ def read(line: Mapping[str, Any], product: float) -> float:
 
 def numbers() -> dict[str, Any]:
     """The whole table."""
-    told = ("name", "cells", "shapes", "known", "axes", "joined", "plan", "ask", "python")
+    told = ("name", "cells", "shapes", "known", "axes", "joined", "plan", "ask", "python", "filtered")
     curves = {name: {each: getattr(curve, each) for each in told} for name, curve in CURVES.items()}
     lines = []
     for each in settings():

@@ -108,6 +108,7 @@ def test_its_commands_and_its_line_of_python_ask_what_it_shows(
     assert asked.exit_code == 0, asked.output
     answered = eval(filled(told["python"], adjacency), {"dp": dp, "people": table})
     opened, own = json.loads(asked.stdout), json.loads(answered.to_json())
+    assert eval(filled(told["filtered"], adjacency), {"dp": dp, "people": table}).privacy.where == "age >= 65"
     assert opened["kind"] == own["kind"]
     facts = ("epsilon", "adjacency", "unit", "trust")
     assert [opened["privacy"][name] for name in facts] == [own["privacy"][name] for name in facts]

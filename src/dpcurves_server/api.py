@@ -168,7 +168,8 @@ class QuestionMessage(Loss):
     """A question and its price."""
 
     question: dict[str, Any] = Field(
-        description="The question, as in study files: `ask`, and its fields.", examples=EXAMPLES
+        description="The question, as in study files: `ask`, and its fields; `view` names a view of the dataset.",
+        examples=EXAMPLES,
     )
 
     def checked_question(self) -> Mapping[str, Any]:
@@ -298,6 +299,12 @@ def list_datasets(who: Who, services: Open) -> list[dict[str, Any]]:
 def get_dataset(dataset: str, who: Who, services: Open) -> dict[str, Any]:
     """Public facts of a dataset."""
     return dataset_to_json(services.datasets.get(who, dataset))
+
+
+@ROUTER.get("/datasets/{dataset}/views")
+def get_views(dataset: str, who: Who, services: Open) -> dict[str, Any]:
+    """The views of a dataset by name: filters, derived columns and bases, as text."""
+    return {name: json.loads(view.definition) for name, view in services.datasets.views(who, dataset).items()}
 
 
 @ROUTER.get("/datasets/{dataset}/releases")

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Row, insert, select
 
 from dpcurves.arguments import ArgumentError, InvalidArgument
 from dpcurves.curves.question_json import declared_columns_to_json
+from dpcurves.curves.view import View, parse_view_definitions
 from dpcurves.data import Axis, Categories, CsvFile, Grid, TypedAxis
 from dpcurves.ledger import Account, Balance, Event, Statement
 from dpcurves.ledger.account import require_name
@@ -272,6 +273,16 @@ class Datasets:
         """
         require(who, Right.SEE_BUDGETS, Subject(name))
         return self._archive.ledger.statement(self._account(name))
+
+    def views(self, who: Visitor, name: str) -> dict[str, View]:
+        """Return the views that are stored with the account of a dataset's current version, by name. They hold text,
+        never data.
+
+        Raises:
+            ProtocolError: The visitor may not list datasets, or the dataset does not exist.
+        """
+        require(who, Right.SEE_DATASETS)
+        return parse_view_definitions(self._archive.ledger.view_definitions(self._account(name)))
 
     def source(self, who: Visitor, name: str, version: int) -> Source:
         """SECRET. Return the location of the records, for workers.

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 
 from dpcurves.arguments import ArgumentError
 
+from .dataset_views import VIEW
 from .form_inputs import EXPRESSION, RANGE_METAVARS, RANGES, name_field
 from .forms import FieldValues, Form
 
-PLAN_FIELDS = {**dict.fromkeys(("amount", "epsilon", "rho", "loss"), "amount"), "share_of_rows": "share_of_rows"}
-"""Fields of a form that are no part of its question, by the argument of an error: the price and the share of rows."""
+PLAN_FIELDS = {
+    **dict.fromkeys(("amount", "epsilon", "rho", "loss"), "amount"), "share_of_rows": "share_of_rows", VIEW: VIEW,
+}  # fmt: skip
+"""Fields of a form that are no field of its question, by the argument of an error: price, share of rows and view."""
 RANGE_PARTS = frozenset({"lower", "upper", "width", "cells"})
 """Arguments of errors about a part of a range."""
 OPTION = re.compile(r"--([a-z][a-z-]*)")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from dpcurves.arguments import InvalidArgument
-from dpcurves.ledger import Account, Amount, Balance, Event
+from dpcurves.ledger import Account, Amount, Balance, Event, Ledger
 from dpcurves.privacy import PrivacyLoss
 
 from .authentication import Services
@@ -67,9 +67,16 @@ def raise_budget(services: Services, table: LocalTable, limit: PrivacyLoss) -> N
         MACHINE, account, source, dataset.columns, name=dataset.name, relation=Relation.BUDGET_RAISED,
         units=dataset.units,
     )  # fmt: skip
+    _copy_views(services.archive.ledger, dataset.account.dataset, account.dataset)
     event = Event(PERSON, f"raised the budget from {present.limit} to {new_limit}", dataset.name, dataset.name)
     services.archive.run_logged(event, lambda _: None)
     set_allowances(services, table.name, cap)
+
+
+def _copy_views(ledger: Ledger, earlier: str, later: str) -> None:
+    """Store the views of an account with the account that pays from now on. They are texts, which cost nothing."""
+    for name, definition in ledger.view_definitions(earlier).items():
+        ledger.change_view(later, lambda _, view=(name, definition): view)  # type: ignore[misc]
 
 
 def _close_account(services: Services, dataset: Dataset, new_limit: Amount) -> None:

@@ -16,7 +16,9 @@ from sqlalchemy import Connection, insert, select
 
 from dpcurves.curves.question_code import write_loss_code, write_question_code
 from dpcurves.curves.question_json import question_from_json
+from dpcurves.curves.view import View
 
+from .dataset_views import VIEW
 from .datasets import DUCKDB_ENDINGS, Dataset, Source
 from .form_inputs import LABEL_FIELDS
 from .forms import FieldValues, Form
@@ -65,12 +67,14 @@ class AnswerCopies:
         dataset: The dataset.
         source: Where the records are, and their format.
         ledger_url: The URL of the ledger.
+        views: The views of the account, by name.
     """
 
     asked: AskedQuestion
     dataset: Dataset
     source: Source
     ledger_url: str
+    views: Mapping[str, View]
 
     def write_python(self) -> str:
         """Return a Python script that asks the question."""
@@ -87,9 +91,12 @@ class AnswerCopies:
         return json.dumps(facts, indent=1) + "\n"
 
     def write_command(self, form: Form, asked_form: AskedForm) -> str:
-        """Return a command that asks the question; "" for tables that the command line does not read."""
+        """Return a command that asks the question; "" for tables that the command line does not read, and if the view
+        that was chosen has another text now.
+        """
         source = self.source
-        if source.table:
+        name_of_view, *text_of_view = asked_form.fields.get(VIEW, ("",))
+        if source.table or (text_of_view and text_of_view != [repr(self.views.get(name_of_view))]):
             return ""
         formats = {"delimiter": (source.delimiter, ","), "encoding": (source.encoding, "utf-8"),
                    "decimal": (source.decimal, ".")}  # fmt: skip
@@ -105,6 +112,7 @@ class AnswerCopies:
         decimal = repr(float(amount))
         words += [name, decimal if Fraction(decimal) == Fraction(amount) else str(amount)]
         words += ["--ledger", self.ledger_url, "--dataset", self.dataset.account.dataset]
+        words += ["--view", name_of_view] if name_of_view else []
         return _break_lines(words)
 
     def _write_cells(self) -> tuple[str, str]:

@@ -391,7 +391,7 @@ def _require_expression_types(axis: Axis | Categories, declared: Mapping[str, De
     Raises:
         ValueError: names the part of the expression, and how to write it.
     """
-    types = {name: _expression_type(column) for name, column in declared.items()}
+    types = {name: find_expression_type(column) for name, column in declared.items()}
     if axis.where:
         check_expression(parse_expression(axis.where, "where"), types, ValueType.TRUTH, "where")
     if is_expression(axis, declared) and axis.column != ALL_RECORDS:
@@ -405,7 +405,7 @@ def _require_expression_types(axis: Axis | Categories, declared: Mapping[str, De
             raise InvalidArgument(error.argument, error.rule, text) from None
 
 
-def _expression_type(declared: Declared) -> ValueType:
+def find_expression_type(declared: Declared) -> ValueType:
     """Return the type of a declared column in expressions; a field for categories of several types."""
     if not isinstance(declared, Categories):
         untyped_or_date = ValueType.FIELD if has_csv_dates(declared) else ValueType.DATE

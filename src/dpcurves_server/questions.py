@@ -11,13 +11,14 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, insert, select
 
-from dpcurves.curves.question_json import question_from_json, question_to_json
+from dpcurves.curves.question_json import question_to_json
 from dpcurves.ledger import Currency, Event, Member, MemberBalance
 from dpcurves.ledger.account import LONGEST_ACCOUNT_NAME
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.session import make_request_id
 from dpcurves.shortcuts import parse_loss
 
+from .dataset_views import VIEW, question_on_view_from_json
 from .datasets import Dataset, Datasets
 from .planner import PlanJob, PlannedRounds, Planner
 from .projects import Project, Projects, find_project_for
@@ -187,19 +188,21 @@ class Questions:
         Arguments:
             who: An analyst of the project.
             project: The project that would pay.
-            question_json: The question as plain objects, as in study files.
+            question_json: The question as plain objects, as in study files; ``view`` names a view of the account.
             loss: The privacy loss.
             row_share: A guess of the share of rows that pass the filter, to which the plan's errors are related.
 
         Raises:
             PlanPending: The question is large, and its plan is being made.
             ProtocolError: The visitor is not an analyst of the project, or asks for too many plans.
-            ValueError: The question is invalid, or reads a column that the dataset does not declare.
+            ValueError: The question is invalid, reads a column that the dataset does not declare, or names no view.
             UnsupportedQuery: No mechanism can answer the question.
         """
         payer = find_project_for(self._archive, who, project, Right.ASK)
         dataset = self._datasets.get(who, payer.dataset)
-        question = align_with_schema(question_from_json(question_json), dataset.name, dataset.columns)
+        views = self._datasets.views(who, dataset.name) if VIEW in question_json else {}
+        question = question_on_view_from_json(question_json, views)
+        question = align_with_schema(question, dataset.name, dataset.columns)
         loss = loss.as_single_release()
         Currency.require_countable(loss, loss)
         plans = self.planner.plan(

@@ -14,6 +14,7 @@ from dpcurves.arguments import InvalidArgument, ProtocolError, require_type
 from dpcurves.conversation import Plans
 from dpcurves.curves.question_json import question_to_json
 from dpcurves.curves.result import result_from_json
+from dpcurves.curves.view import View, parse_view_definitions
 from dpcurves.data.axis import Predictor
 from dpcurves.ledger import BudgetExceeded, Currency
 from dpcurves.privacy import Adjacency, AdjacencyWithoutBound, Neighbours, PrivacyLoss, Unit
@@ -114,6 +115,12 @@ class Remote:
         """The answered questions of the project, newest first."""
         entries: Sequence[Mapping[str, Any]] = self._get("projects", self._project, "releases")
         return entries
+
+    @property
+    def views(self) -> Mapping[str, View]:
+        """The views of the project's dataset by name: ``views["employed"].apply(question)`` is a question on one."""
+        definitions = self._get("datasets", self._dataset["name"], "views")
+        return parse_view_definitions({name: json.dumps(view) for name, view in definitions.items()})
 
     def plan(self, question: Any, loss: PrivacyLoss) -> Plans:
         """Plan a question locally: losses, expected errors and refusals. Costs nothing."""

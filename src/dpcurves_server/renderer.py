@@ -169,7 +169,10 @@ def _draw_sketch(facts: Facts, table: Any | None) -> Drawing:
     """
     loss, unit = loss_from_text(**facts["loss"]), facts["unit"]
     trial, question = _build_trial_table(facts, table), question_from_json(facts["question"])
+    shown_filter = ""
     if facts["row_share"] is not None and hasattr(question, "where"):
+        share = f"a share of {facts['row_share']:g} of the rows"
+        shown_filter = f"{question.where}, as if {share} passed" if question.where else f"{share} passes"
         trial, condition = _choose_passing_rows(trial, facts["row_share"])
         question = replace(question, where=condition)
     with (
@@ -183,7 +186,7 @@ def _draw_sketch(facts: Facts, table: Any | None) -> Drawing:
         ) as session,
     ):  # fmt: skip
         curve = session.ask(question, loss)
-        with made_up_data():
+        with made_up_data(shown_filter):
             return Drawing(to_standalone_svg(_render_sketch(question, curve, facts["cells"])))
 
 

@@ -8,12 +8,13 @@ from html import unescape
 from pathlib import Path
 
 import pytest
-from scene import COLUMNS, Scene, made
+from scene import COLUMNS, LOSS, Scene, made
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from dpcurves.cli.one_table import QUESTIONS
 from dpcurves.curves.question_json import question_from_json
+from dpcurves.curves.view import View, define_view
 from dpcurves.data import Categories
 from dpcurves.ledger import Member
 from dpcurves.models import Level, Link, NumericColumn, Power, Scorecard, Term
@@ -479,7 +480,12 @@ def test_rows_are_chosen_and_columns_derived_in_each_form(site: Pages) -> None:
     assert float(relative[0][0]) == pytest.approx(4 * float(relative[1][0]), abs=1e-3)
     assert "Share of the rows that pass" in text
     (place,) = re.findall(r'src="([^"]*sketch[.]svg[^"]*)"', text)
-    assert "passes the filter" in ann.get(unescape(place))[1]
+    sketch = " ".join(re.sub("<[^>]+>", " ", unescape(ann.get(unescape(place))[1])).split())
+    assert "where late = 1 AND delay > 5, as if a share of 0.25 of the rows passed" in sketch
+    assert "passes the filter" not in sketch
+    (place,) = re.findall(r'src="([^"]*sketch[.]svg[^"]*)"', ann.post(HERE, **{**PLAN, "share_of_rows": "0.25"})[1])
+    sketch = " ".join(re.sub("<[^>]+>", " ", ann.get(unescape(place))[1]).split())
+    assert "where a share of 0.25 of the rows passes" in sketch
     status, text, place = ann.post("/projects/delays/ask/cdf", **{"column.expression": "delay * 2", "amount": "0.25"})
     assert "distribution function of delay * 2" in unescape(text)
     for field, wrong, rule in (
@@ -497,3 +503,45 @@ def test_rows_are_chosen_and_columns_derived_in_each_form(site: Pages) -> None:
         message = unescape(re.findall(r'data-wrong="([^"]*)"><p>(.*?)</p>', text)[0][1])
         assert re.findall(r'data-wrong="([^"]*)"', text) == [field], text
         assert re.sub("<[^>]+>|\u2068|\u2069", "", message).startswith(rule), message
+
+
+def test_a_stored_view_is_read_before_it_is_paid_and_written_into_the_question(site: Pages) -> None:
+    """In the form and the API: derived columns are offered, and a view that is replaced later changes no plan."""
+    ledger, ann, questions = site.scene.gate.archive.ledger, site.browser("ann"), site.scene.gate.questions
+    delayed = View("delayed", "delay > 15")
+    doubled = View("doubled", "late = 1", {"twice": "delay * 2", "lost": "carrier"}, delayed)
+    assert "f-view" not in ann.get(HERE)[1]
+    for view in (delayed, doubled):
+        ledger.change_view("flights", define_view(view))
+    for path in (HERE, "/datasets/flights"):
+        page = unescape(re.sub("</?bdi>|\u2068|\u2069", "", ann.get(path)[1]))
+        assert "<dt>doubled, on delayed</dt>" in page
+        assert "<code>late = 1</code><br>twice = <code>delay * 2</code>" in page
+    form = ann.get(HERE)[1]
+    assert ['value="twice"' in form, 'value="lost"' in form] == [True, False]  # the schema declares no carrier
+    typed = {"view": "doubled", "column": "twice", "grid": "0:1200:6", "amount": "0.25", "where": "twice < 90"}
+    words = "histogram of delay * 2, where delay > 15 AND late = 1 AND delay * 2 < 90: epsilon 0.25"
+    status, text, _ = ann.post(HERE, do="plan", **typed)
+    assert (status, words in unescape(text)) == (200, True)
+    (place,) = re.findall(r'src="([^"]*sketch[.]svg[^"]*)"', text)
+    assert ann.get(unescape(place))[0] == 200
+    question = {"ask": "histogram", "column": "twice", "grid": "0:1200:6", "where": "twice < 90", "view": "doubled"}
+    planned = questions.plan(site.scene.ann, "delays", question, LOSS)
+    full_text = {**question, "column": "delay * 2", "where": planned.question.where}
+    del full_text["view"]
+    assert questions.plan(site.scene.ann, "delays", full_text, LOSS).id == planned.id
+    automatic = ann.post(HERE, **{**typed, "grid": ""})[1]
+    assert "histogram of delay * 2, no range given, where" in automatic
+    for changed, field, rule in (
+        ({"view": "other"}, "view", "View: 'other' is not the name of a view; views: delayed, doubled"),
+        ({"view": ""}, "view", "View: 'twice' is a column of the view 'doubled'; choose that view"),
+        ({"column": "lost"}, "column", "Column: 'flights' declares no column 'carrier'"),
+    ):
+        text = ann.post(f"{HERE}/plan", **{**typed, **changed})[1]
+        ((wrong, message),) = re.findall(r'data-wrong="([^"]*)"><p>(.*?)</p>', text)
+        shown = re.sub("<[^>]+>|\u2068|\u2069", "", unescape(message))
+        assert (wrong, shown.startswith(rule)) == (field, True), shown
+    ledger.change_view("flights", define_view(View("delayed", "delay > 30"), may_replace=True))
+    status, text, _ = ann.post(HERE, do="ask", seen=words, **typed)
+    assert (status, "where delay &gt; 30 AND" in text) == (200, True)  # planned anew, and not paid
+    assert questions.plan(site.scene.ann, "delays", question, LOSS).id != planned.id

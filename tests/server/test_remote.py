@@ -22,6 +22,7 @@ from scene import Scene, made
 import dpcurves as dp
 from dpcurves.arguments import ServiceUnavailable
 from dpcurves.cli.app import build
+from dpcurves.curves.view import define_view
 from dpcurves_parties.serving.channel import Channel, make_ca_context
 from dpcurves_parties.serving.identity import CertificatePair
 from dpcurves_server import remote
@@ -119,6 +120,14 @@ def test_the_command_line_logs_in_asks_and_exports(running: Running) -> None:
     asked = ("histogram", "--column", "delay", "--grid=-60:600:66", "--epsilon", "0.25")
     assert "standard error" in run("plan", *asked)
     assert "left: epsilon 0.75" in run("ask", *asked)
+    view = dp.View("some", columns={"half": "delay / 2"})
+    scene.gate.archive.ledger.change_view("flights", define_view(view))
+    halves = ("--column", "half", "--grid=-60:600:66", "--epsilon", "0.25", "--view", "some")
+    assert "histogram of delay / 2" in run("plan", "histogram", *halves)
+    assert "left: epsilon 0.5" in run("ask", "histogram", *halves)
+    with running.remote("ann") as ann:
+        assert ann.views == {"some": view}
+        assert ann.releases[0]["purpose"] == "histogram of delay / 2"
     release = run("releases").split()[0]
     run("export", release, "--out", str(folder / "answer.json"))
     assert (folder / "answer.json").read_text().startswith("{")

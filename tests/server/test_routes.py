@@ -32,6 +32,7 @@ INSIDE: Mapping[str, set[str]] = {
     "GET /datasets": DATA,
     "GET /datasets/{dataset}": DATA,
     "GET /datasets/{dataset}/releases": DATA,
+    "GET /datasets/{dataset}/views": DATA,
     "GET /datasets/{dataset}/questions": {"stu", "aud"},
     "GET /datasets/{dataset}/statement": {"stu", "aud"},
     "GET /projects": ALL,

@@ -21,6 +21,7 @@ from opened_table import FORMS, Opened
 from rich.console import Console
 
 from dpcurves.cli.app import build
+from dpcurves.curves.view import View, define_view
 from dpcurves.expressions.checked import NO_HEADER
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_server import MACHINE
@@ -226,9 +227,11 @@ def test_the_copies_of_an_answer_ask_the_same_question(tmp_path: Path, monkeypat
     opened = Opened(path)
     facts = {name: COLUMNS[name] for name in ("age", "sex")}
     assert opened.declare(facts, "5", decimal=",", unit="sex", rows_per_unit="40").status == 303
+    ledger, account = opened.services.archive.ledger, opened.table.name
+    ledger.change_view(account, define_view(View("women", "sex = 'f'", {"half": "age / 2"})))
     fields = {
-        "column.expression": "age / 2", "grid.cells": "9", "grid.lower": "0", "grid.upper": "90", "by": ["sex"],
-        "where": "sex = 'f' AND age > 3.5",
+        "view": "women", "column": "half", "grid.cells": "9", "grid.lower": "0", "grid.upper": "90", "by": ["sex"],
+        "where": "age > 3.5",
     }  # fmt: skip
     answer = opened.ask("cdf", {**fields, "amount": "0.5"})
     codes = {
@@ -249,6 +252,11 @@ def test_the_copies_of_an_answer_ask_the_same_question(tmp_path: Path, monkeypat
     grants = opened.services.archive.ledger.statement(opened.table.name).grants
     assert len({grant.purpose for grant in grants}) == 1
     assert [grant.loss for grant in grants] == [PrivacyLoss.pure("0.5")] * 4
+    assert grants[0].purpose.endswith("where sex = 'f' AND age > 3.5")
+    release = re.findall(r'action="(/releases/[0-9a-f]+)"', answer.text)[0]
+    assert [" --view women" in opened.get(release).text, 'id="command"' in opened.get(release).text] == [True, True]
+    ledger.change_view(account, define_view(View("women", "sex = 'm'"), may_replace=True))
+    assert 'id="command"' not in opened.get(release).text  # the view means something else now
 
 
 def test_the_form_asks_what_no_header_can_tell(tmp_path: Path) -> None:

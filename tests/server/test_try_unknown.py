@@ -17,6 +17,7 @@ import pytest
 from opened_table import FORMS, Opened
 
 from dpcurves.curves.question_json import declared_columns_to_json
+from dpcurves.curves.view import View, define_view
 from dpcurves.privacy import Neighbours
 from dpcurves.strategies.choice import find_unlisted
 from dpcurves_server import MACHINE
@@ -163,8 +164,11 @@ def test_the_budget_is_raised_by_a_recorded_step_and_never_exceeded(tmp_path: Pa
         assert (refused.status, line in refused.text) == (400, True)
     assert opened.get("/budget?amount=2&agreed=yes").status == 200
     assert len(ledger.accounts()) == 1
+    adults = View("adults", "age >= 18")
+    ledger.change_view("ages", define_view(adults))
     for limit in ("2", "2.5"):
         assert opened.post("/budget", {"amount": limit, "agreed": "yes"}).status == 303
+    assert opened.services.datasets.views(MACHINE, "ages") == {"adults": adults}  # the new account has it, too
     dataset = opened.services.datasets.get(MACHINE, "ages")
     assert [str(ledger.balance(account.dataset).remaining) for account in ledger.accounts()] == [
         "epsilon 0", "epsilon 0", "epsilon 2.25"]  # fmt: skip

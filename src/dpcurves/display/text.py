@@ -30,26 +30,31 @@ if TYPE_CHECKING:
 SEEDED = "SEEDED: NOT PRIVATE"
 MADE_UP = "made-up data"
 """Statement in the place of `SEEDED` on results of records that protect nobody: see `made_up_data`."""
-_STATE = {"made up": False}
-"""Whether data is made up, for the whole process: cells of a notebook have no common context."""
+_STATE: dict[str, Any] = {"made up": False, "filter": ""}
+"""Whether data is made up, and the filter that is shown, for the whole process: cells of a notebook have no common
+context."""
 
 
 @contextmanager
-def made_up_data() -> Iterator[None]:
+def made_up_data(shown_filter: str = "") -> Iterator[None]:
     """State on every picture and page inside a ``with`` block that its data is made up, instead of a warning.
 
     For documentation and sketches, whose records are of nobody and whose noise is seeded so that they can be repeated.
+
+    Args:
+        shown_filter: What pictures show as the filter, if the result's filter stands for another one.
     """
-    before, _STATE["made up"] = _STATE["made up"], True
+    before = dict(_STATE)
+    _STATE.update({"made up": True, "filter": shown_filter})
     try:
         yield
     finally:
-        _STATE["made up"] = before
+        _STATE.update(before)
 
 
 def is_made_up() -> bool:
     """Return whether results are drawn within `made_up_data`."""
-    return _STATE["made up"]
+    return bool(_STATE["made up"])
 
 
 def warns_of_seed(privacy: PrivacyStatement) -> bool:
@@ -73,7 +78,7 @@ def footer(privacy: PrivacyStatement) -> str:
     if privacy.model:
         remarks.append(f"Model: {format_label(privacy.model, 240)}")
     if privacy.where:
-        remarks.append(f"Records: where {format_label(privacy.where, 400)}")
+        remarks.append(f"Records: where {format_label(_STATE['filter'] or privacy.where, 400)}")
     source = f"Data: {format_label(privacy.source, 240)}" if privacy.source else ""
     return "\n".join(filter(None, [facts, ". ".join(remarks), source]))
 

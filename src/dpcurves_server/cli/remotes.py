@@ -52,16 +52,36 @@ class ProjectOption:
 
 
 @dataclass(frozen=True)
+class ViewOption:
+    """Option for a view of the dataset on the server."""
+
+    view: str | None = optional("NAME", "View of the dataset on the server: only its rows, with its derived columns.")
+
+    def apply(self, question: Question[Any], remote: Remote) -> Question[Any]:
+        """Return the question on the view; the question itself without one. Raises `InvalidArgument` if the server has
+        no such view.
+        """
+        if self.view is None:
+            return question
+        from dpcurves.curves.view import find_view
+
+        applied: Question[Any] = find_view(self.view, remote.views).apply(question)
+        return applied
+
+
+@dataclass(frozen=True)
 class RemoteTerms:
-    """Terms of a question that the server charges and answers: a privacy loss and a project."""
+    """Terms of a question that the server charges and answers: a privacy loss, a project and a view."""
 
     price: LossOptions
     asking: ProjectOption
+    basis: ViewOption
 
     def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
         """Ask the question, write the files of `output`, and print the remaining budget."""
         output.require_writable()
         with self.asking.open_remote() as remote:
+            question = self.basis.apply(question, remote)
             with show_spinner("the server counts"):
                 curve = remote.ask(question, self.price.loss())
             deliver_with_notes(question, curve, view, output, lambda written: (format_mechanism_line(curve), *written))
@@ -70,14 +90,16 @@ class RemoteTerms:
 
 @dataclass(frozen=True)
 class PlanTerms:
-    """Terms of a question that the server plans without a charge: a privacy loss and a project."""
+    """Terms of a question that the server plans without a charge: a privacy loss, a project and a view."""
 
     price: LossOptions
     asking: ProjectOption
+    basis: ViewOption
 
     def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
         """Print the privacy loss and the forecast error of the question."""
         with self.asking.open_remote() as remote:
+            question = self.basis.apply(question, remote)
             plans, remaining = remote.plan(question, self.price.loss()), remote.remaining
         print_to_console(make_console(), f"{question}: {self.price.loss()}; left: {remaining}")
         for round_number, plan in enumerate(plans, 1):

@@ -155,6 +155,7 @@ def show_dataset(visit: Visit) -> Response:
         synthetic=visit.services.synthetic.find(visit.visitor, dataset.name, dataset.version),
         published=[redact_question(visit.visitor, question) for question in published],
         steward=may(visit.visitor, Right.SET_BUDGETS, Subject(dataset.name)),
+        views=visit.services.datasets.views(visit.visitor, dataset.name),
     )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from dpcurves.publication import publish
 from dpcurves.records.value_names import parse_number
 from dpcurves_parties.serving.messages import ProtocolError
 
+from ..dataset_views import VIEW
 from ..datasets import Dataset, Relation
 from ..declared_columns import (
     UNKNOWN_CSV_DATES,
@@ -32,7 +33,6 @@ from ..declared_columns import (
     has_unknown_categories,
     has_unknown_range,
 )
-from ..form_inputs import complete_fields
 from ..local_budget import find_budget, raise_budget
 from ..local_copies import AnswerCopies, AskedForm, find_form, store_form
 from ..local_readings import Reading, find_curves, read_quantiles, read_shares_above
@@ -380,9 +380,10 @@ def submit_form(visit: Visit) -> Response:
     place, _, id = answer.headers.get("location", "").rpartition("/")
     if place == "/questions":
         word = visit.path_params["word"]
-        columns = visit.services.datasets.get(visit.visitor, _table(visit).name).columns
-        fields = complete_fields(visit.site.forms[word], visit.form, columns)
-        store_form(visit.services.archive, id, AskedForm(word, fields))
+        project = visit.services.projects.get(visit.visitor, visit.path_params["project"])
+        fields, view = question_pages.complete_typed_fields(visit, project, visit.site.forms[word], visit.form)
+        chosen = {} if view is None else {VIEW: [view.name, repr(view)]}  # its text, too: it may be replaced
+        store_form(visit.services.archive, id, AskedForm(word, {**fields, **chosen}))
     return answer
 
 
@@ -428,7 +429,8 @@ def _copies_of(visit: Visit, answer: Answer) -> AnswerCopies:
     table, asked = _table(visit), answer.asked_question
     dataset = visit.services.datasets.get(visit.visitor, asked.dataset)  # of the account that pays now
     source = visit.services.datasets.source(MACHINE, asked.dataset, asked.version)
-    return AnswerCopies(asked, dataset, source, table.ledger_url)
+    views = visit.services.datasets.views(visit.visitor, asked.dataset)
+    return AnswerCopies(asked, dataset, source, table.ledger_url, views)
 
 
 def send_notebook(visit: Visit) -> Response:

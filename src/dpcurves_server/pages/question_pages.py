@@ -15,9 +15,11 @@ from fastapi import Response
 from dpcurves.arguments import ArgumentError, InvalidArgument
 from dpcurves.curves.question_code import write_loss_code, write_question_code
 from dpcurves.curves.question_json import question_from_json, question_to_json
+from dpcurves.curves.view import View, find_view
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_parties.serving.messages import ProtocolError
 
+from ..dataset_views import VIEW, declare_view_columns, list_form_columns, require_view_of_columns
 from ..form_errors import FormError, describe_form_error
 from ..form_inputs import MOST_FORM_CELLS, build_inputs, complete_fields, split_ranges
 from ..forms import FieldValues, Form
@@ -181,9 +183,8 @@ def show_plan(visit: Visit) -> Response:
 
 def _is_complete(visit: Visit, project: Project, form: Form) -> bool:
     """Return True if all required fields are filled in, correctly or not."""
-    columns = visit.services.datasets.get(visit.visitor, project.dataset).columns
     with suppress(InvalidArgument):
-        typed = complete_fields(form, visit.form, columns)
+        typed, _ = complete_typed_fields(visit, project, form, visit.form)
         required = (*(field.name for field in form.fields if field.is_required), AMOUNT)
         return all("".join(typed.get(name, ())).strip() for name in required)
     return True
@@ -227,11 +228,29 @@ def _parse_form(
 ) -> tuple[Mapping[str, Any], PrivacyLoss]:
     """Return the question as plain objects, and its price. Raises `ValueError` under the field that is wrong."""
     dataset = visit.services.datasets.get(visit.visitor, project.dataset)
-    typed = complete_fields(form, values, dataset.columns)
+    typed, view = complete_typed_fields(visit, project, form, values)
     question_json = question_to_json(
         form.build_question(typed, visit.services.models.index_by_name(visit.visitor, project.name))
     )
+    if view is not None:
+        question_json = {**question_json, VIEW: view.name}
     return question_json, parse_price(AMOUNT, dataset.account.currency, "".join(values.get(AMOUNT, ())).strip())
+
+
+def complete_typed_fields(
+    visit: Visit, project: Project, form: Form, values: FieldValues
+) -> tuple[FieldValues, View | None]:
+    """Return the typed fields, completed with the declared ranges and categories, and the view that was chosen.
+
+    Raises:
+        ValueError: a part of a range is missing or wrong, a label is not declared, or there is no such view.
+    """
+    views = visit.services.datasets.views(visit.visitor, project.dataset)
+    name = "".join(values.get(VIEW, ())).strip()
+    view = find_view(name, views) if name else None
+    columns = visit.services.datasets.get(visit.visitor, project.dataset).columns
+    require_view_of_columns({text.strip() for texts in values.values() for text in texts}, columns, view, views)
+    return complete_fields(form, values, declare_view_columns(columns, view)), view
 
 
 def _find_row_share(values: FieldValues) -> float | None:
@@ -256,7 +275,8 @@ def _render_form(
     project, form = _find_project_and_form(visit)
     facts = _form_context(visit, project, form, question_plan, error)
     names = visit.services.models.index_by_name(visit.visitor, project.name).names
-    first, others = build_inputs(form, facts["dataset"].columns, names)
+    columns = list_form_columns(facts["dataset"].columns, facts["views"])
+    first, others = build_inputs(form, columns, names)
     further_fields = [form_input.field.name for form_input in others]
     field_names = [f"{name}{suffix}" for name in further_fields for suffix in ("", ".lower", ".upper", ".cells")]
     is_open = any("".join(values.get(name, ())).strip() for name in field_names) or (
@@ -287,6 +307,7 @@ def _form_context(
         else question_plan.remaining
     )
     return {
+        "views": visit.services.datasets.views(visit.visitor, project.dataset),
         "project": project, "form": form, "help": HELP.get(form.command, form.help), "wrong": error,
         "dataset": dataset, "remaining": remaining,
         "plan": None if question_plan is None else _plan_context(visit, question_plan, form),

@@ -1,0 +1,109 @@
+"""Views that are stored with a dataset's account: chosen by name in questions, with their derived columns in forms."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from dpcurves.arguments import InvalidArgument
+from dpcurves.curves.question_json import question_from_json
+from dpcurves.curves.view import View, find_view
+from dpcurves.data import Categories
+from dpcurves.expressions import ValueType, check_expression, find_monotone_chain, parse_expression
+from dpcurves.models import NumericColumn
+
+from .declared_columns import UNKNOWN_DATES, UNKNOWN_RANGE, Declared, declare_unknown_categories
+from .planner import find_expression_type
+
+VIEW = "view"
+"""The field of a question, in JSON and in forms, that names the view which it is asked on."""
+
+
+def question_on_view_from_json(question_json: Mapping[str, Any], views: Mapping[str, View]) -> Any:
+    """Return the question of plain objects, on the view that its field ``view`` names: with the view's text written
+    out, so that the fingerprint, the charge and the answer have it.
+
+    Raises:
+        ValueError: the question is invalid, or none of `views` has this name.
+    """
+    question = question_from_json({name: value for name, value in question_json.items() if name != VIEW})
+    return find_view(question_json[VIEW], views).apply(question) if VIEW in question_json else question
+
+
+def list_derived_names(view: View) -> tuple[str, ...]:
+    """Return the names of the derived columns of a view, those of its base first.
+
+    >>> list_derived_names(View("employed", columns={"hourly": "wage / hours"}, base=View("all", columns={"a": "b"})))
+    ('a', 'hourly')
+    """
+    inherited = () if view.base is None else list_derived_names(view.base)
+    return tuple(dict.fromkeys((*inherited, *view.columns)))
+
+
+def declare_view_columns(columns: Sequence[Declared], view: View | None) -> tuple[Declared, ...]:
+    """Return the public schema as a view shows it: with its derived columns, whose ranges and categories are unknown.
+
+    A derived column that cannot be computed from the declared columns is left out. A derived column replaces a declared
+    column of the same name, as in questions on the view.
+
+    >>> view = View("employed", columns={"hourly": "wage / hours", "lost": "wage / debts"})
+    >>> schema = (NumericColumn("wage", 0, 1000), NumericColumn("hours", 0, 80))
+    >>> declare_view_columns(schema, view) == (*schema, NumericColumn("hourly", *UNKNOWN_RANGE))
+    True
+    """
+    if view is None:
+        return tuple(columns)
+    types = {str(column.column): find_expression_type(column) for column in columns}
+    derived = {}
+    for name in list_derived_names(view):
+        declared = _declare_derived(name, view.expand(f'"{name.replace(chr(34), chr(34) * 2)}"'), types)
+        if declared is not None:
+            derived[name] = declared
+    shown = tuple(column for column in columns if str(column.column) not in derived)
+    return (*shown, *derived.values())
+
+
+def list_form_columns(columns: Sequence[Declared], views: Mapping[str, View]) -> tuple[Declared, ...]:
+    """Return the columns that a form offers: the declared ones, and the derived columns of all views."""
+    offered = {str(column.column): column for column in columns}
+    for view in views.values():
+        for column in declare_view_columns(columns, view):
+            offered.setdefault(str(column.column), column)
+    return tuple(offered.values())
+
+
+def require_view_of_columns(
+    typed: Collection[str], columns: Sequence[Declared], chosen: View | None, views: Mapping[str, View]
+) -> None:
+    """Refuse a derived column of a view that was not chosen.
+
+    Arguments:
+        typed: The typed texts.
+        columns: The public schema.
+        chosen: The chosen view, or None.
+        views: The views of the dataset, by name.
+
+    Raises:
+        ValueError: names the first such column, and the view to choose.
+    """
+    names = {str(column.column) for column in columns}.union(() if chosen is None else list_derived_names(chosen))
+    for view in views.values():
+        for name in list_derived_names(view):
+            if name in typed and name not in names:
+                raise InvalidArgument(VIEW, f"{name!r} is a column of the view {view.name!r}; choose that view")
+
+
+def _declare_derived(name: str, text: str, types: Mapping[str, ValueType]) -> Declared | None:
+    """Return a derived column with an unknown range or unknown categories, by the type of its expression; None if the
+    expression reads columns that are not declared, or reads them as another type.
+    """
+    try:
+        chain, node = find_monotone_chain(parse_expression(text))
+        kind = check_expression(node, types, ValueType.NUMBER if chain else None).type
+    except InvalidArgument:
+        return None
+    if kind is ValueType.TEXT:
+        return declare_unknown_categories(name)
+    if kind is ValueType.TRUTH:
+        return Categories(name, (False, True))
+    return NumericColumn(name, *(UNKNOWN_RANGE if kind is ValueType.NUMBER else UNKNOWN_DATES))
