@@ -347,9 +347,9 @@ CHECKS: Mapping[str, Check] = {
         partial(residuals, records=FEW, epsilon="0.1"),
     ),
     "exits before entries": Check(
-        "by the released counts", partial(entered, swapped=False), partial(entered, swapped=True)
+        "count as missing", partial(entered, swapped=False), partial(entered, swapped=True)
     ),
-    "swapped looks": Check("by the released counts", partial(looked, swapped=False), partial(looked, swapped=True)),
+    "swapped looks": Check("count as missing", partial(looked, swapped=False), partial(looked, swapped=True)),
     "straight interval": Check("were counted together", VALUES, on_straight_interval),
     "no range found": Check(
         "no range was significant", partial(without_range, records=RECORDS, epsilon="1"),
@@ -360,6 +360,7 @@ CHECKS: Mapping[str, Check] = {
 
 PASSED = "passes on notes of others"
 FACT = "states a public fact: its decision reads no record and no count"
+TWO_SERVERS = "of counts of two servers alone, whose tasks count two times in any order"
 NUMBER = "states a released number, or how it was found, whatever it is"
 SITES: Mapping[str, str | tuple[str, ...]] = {
     "dpcurves.conversation.release:PrivacyStatement.with_notes": PASSED,
@@ -404,8 +405,9 @@ SITES: Mapping[str, str | tuple[str, ...]] = {
     "dpcurves.curves.result:notes_on_dependence": FACT,
     "dpcurves.curves.result:notes_on_end_cells": ("clipped values", "clipped values of a histogram"),
     "dpcurves.curves.result:notes_on_missing": ("missing records",),
+    "dpcurves.curves.result:notes_on_order": ("exits before entries", "swapped looks"),
     "dpcurves.curves.outside:note_on_outside": ("scores outside",),
-    "dpcurves.curves.outside:note_on_order": ("exits before entries",),
+    "dpcurves.curves.outside:note_on_order": TWO_SERVERS,
     "dpcurves.curves.outside:notes_on_outside": ("scores outside",),
     "dpcurves.curves.histogram:notes_on_plane": PASSED,
     "dpcurves.curves.result:notes_on_crowded_ends": ("clipped values",),
@@ -413,8 +415,7 @@ SITES: Mapping[str, str | tuple[str, ...]] = {
     "dpcurves_streams.feed.follow:FollowedStream._read_steps": PASSED,
     "dpcurves_survival.variants:DelayedEntryQuestion.steps": PASSED,
     "dpcurves_survival.variants:IntervalCensoredQuestion.steps": PASSED,
-    "dpcurves_survival.variants:notes_on_entries": ("exits before entries",),
-    "dpcurves_survival.variants:notes_on_swapped_columns": ("swapped looks",),
+    "dpcurves_survival.variants:notes_on_swapped_columns": TWO_SERVERS,
     "dpcurves.curves.result:notes_on_width": (
         "band of a distribution", "band of a ROC curve", "intervals of a calibration", "band of a survival curve",
     ),

@@ -20,7 +20,17 @@ from dpcurves.arguments import InvalidArgument
 from dpcurves.arrays import IntArray
 from dpcurves.conversation import UnsupportedQuery
 from dpcurves.curves import HistogramQuestion
-from dpcurves.data import ALL_RECORDS, Axis, Categories, Grid, OpenEndedAxis, Outside, SelectedCategories, is_expression
+from dpcurves.data import (
+    ALL_RECORDS,
+    Axis,
+    Categories,
+    Grid,
+    OpenEndedAxis,
+    OrderedAxis,
+    Outside,
+    SelectedCategories,
+    is_expression,
+)
 from dpcurves.data.grid import Spacing
 from dpcurves.expressions import ValueType, evaluate_expression, parse_expression
 from dpcurves.noise.randomness import Randomness
@@ -44,7 +54,7 @@ def find_slot(axes: Sequence[Axis | Categories], value: Any) -> int:
     """
     slot = 0
     read_axes = tuple(map(_invert_axis, axes))
-    if not _passes_filter(axes, value):
+    if not _passes_filter(axes, value) or not _has_ordered_times(read_axes, value):
         return prod(axis.slots for axis in axes)
     for axis, component in zip(read_axes, _split_value(read_axes, value), strict=True):
         index = _find_category(axis, component) if isinstance(axis, Categories) else _find_cell(axis, component)
@@ -71,7 +81,31 @@ def _invert_axis(axis: Axis | Categories) -> Axis | Categories:
     if not isinstance(axis, Axis) or not isinstance(axis.column, str) or "(" not in axis.column:
         return axis
     chain = find_chain(axis.column)
-    return axis if chain is None else replace(axis, column=chain.inner, grid=invert_grid(chain.steps, axis.grid))
+    if chain is None:
+        return axis
+    inner = replace(axis, column=chain.inner, grid=invert_grid(chain.steps, axis.grid))
+    if not isinstance(inner, OrderedAxis):
+        return inner
+    earlier, later = (find_chain(text) for text in (inner.earlier, inner.later))
+    if earlier is None or later is None or earlier.steps != later.steps:
+        raise InvalidArgument("column", "both times need the same logarithm or exponential", axis.column)
+    return replace(inner, earlier=earlier.inner, later=later.inner)
+
+
+def _has_ordered_times(axes: Sequence[Axis | Categories], value: Any) -> bool:
+    """SECRET: return whether both times of each axis that has two are in order; an open end, without a time, is so.
+    Raises nothing.
+    """
+    for axis in axes:
+        if not isinstance(axis, OrderedAxis):
+            continue
+        earlier, later = (
+            _parse_number(_split_value([Axis(text, axis.grid)], value)[0]) for text in (axis.earlier, axis.later)
+        )
+        is_open = isinstance(axis, OpenEndedAxis) and (isnan(earlier) or isnan(later))
+        if not (is_open or earlier < later or (axis.allows_equal and earlier == later)):
+            return False
+    return True
 
 
 def _passes_filter(axes: Sequence[Axis | Categories], value: Any) -> bool:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from enum import Enum
 
 from dpcurves.arguments import InvalidArgument
-from dpcurves.data import Axis, Categories, Grid, find_input_columns
+from dpcurves.data import Axis, Categories, Grid, OrderedAxis, find_input_columns
 from dpcurves.data.axis import Predictor
 from dpcurves.privacy import EACH_RECORD, Unit
 from dpcurves.records import Records
@@ -76,6 +76,9 @@ def _iterate_columns(axes: Axes, names: Container[str]) -> Iterator[tuple[str, b
             yield from ((column, False) for column in find_input_columns(axis, names))
         elif (columns := find_input_columns(axis, names)) == (axis.column,):
             yield axis.column, isinstance(axis, Axis)
+        elif isinstance(axis, OrderedAxis):
+            times = {axis.earlier, axis.later}
+            yield from ((column, column in times) for column in columns)
         else:  # an expression, or a filter beside the column: types are checked where the records are
             yield from ((column, isinstance(axis, Axis) and column == axis.column) for column in columns)
 

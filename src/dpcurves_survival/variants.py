@@ -42,7 +42,7 @@ from dpcurves.curves.question import (
 )
 from dpcurves.curves.result import IntervalResult, PlotArguments, interval_scopes, name_ends, notes_on_dependence
 from dpcurves.curves.weighted import SquaredWeights, ask_weight_sums, format_weight_rows, note_on_weights
-from dpcurves.data import Axis, Grid, OpenEndedAxis, Outside, Weights
+from dpcurves.data import Axis, Grid, OpenEndedAxis, OrderedAxis, Outside, Weights
 from dpcurves.data.axis import Category, DurationAxis
 from dpcurves.display import format_number
 from dpcurves.inference.bands import simultaneous_errors
@@ -271,34 +271,6 @@ def event_table_from_slots(
     return EventTable(AtRisk(events[..., 1:-1], present), censored[..., 1:-1], entries[..., 1:-1])
 
 
-LEFT_FIRST = add_advice(
-    "or more leave before they enter and count as fewer than none at risk in between",
-    "is the time of exit counted from the same day as that of entry, and in the same unit?",
-)
-
-
-def notes_on_entries(counts: tuple[Evidence, ...]) -> tuple[str, ...]:
-    """Return a note if significantly more records have left before some edge than have entered.
-
-    A record that left before an edge and entered after it left before entering, so the largest excess is a lower bound
-    on the number of these records.
-
-    Args:
-        counts: Counts of censored records, of events and of entries, as rows of slots.
-    """
-    prefixes, variance = np.zeros(0), np.zeros(0)
-    for evidence, sign in zip(counts, (1, 1, -1), strict=True):
-        noise_deviation = sign * np.cumsum(evidence.unbiased_cells[0])
-        own_variance = evidence.sums.prefix_variances(evidence.total is not None)[0, 1:]
-        prefixes = noise_deviation if not len(prefixes) else prefixes + noise_deviation
-        variance = own_variance if not len(variance) else variance + own_variance
-    inner = slice(0, len(prefixes) - 1)  # before every edge, except the last slot, which holds times above the grid
-    deviation = np.sqrt(variance[inner])
-    edge = int(np.argmax(prefixes[inner] / np.maximum(deviation, 1e-9)))
-    entered = float(counts[-1].unbiased_cells.sum())
-    return note_on_order(float(prefixes[inner][edge]), entered, float(deviation[edge]), LEFT_FIRST)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class DelayedEntry(Survival):
     """The Kaplan-Meier estimate with delayed entry (left truncation), for records without an event before the grid
@@ -399,10 +371,11 @@ class DelayedEntryQuestion(TableQuestion):
     """Time until an event of records that enter observation at different times (left truncation). Two rounds.
 
     Formal guarantees: exits, by event, are counted with two thirds of the budget, and entries with one third; a record
-    lies in one cell of each table. Both rounds together lose the loss of the question.
+    lies in one cell of each table, or is missing, which depends on that record alone. Both rounds together lose the
+    loss of the question.
 
-    Leave out records that exit at the declared value at which they enter, as R does: they are never at risk, but their
-    event is counted.
+    A record without both times, or with an exit before its entry, is missing in both tables, as in R's ``Surv``. So is
+    an exit at the declared value of its entry: it is never at risk, unless `entry_ties` is "before".
 
     Attributes:
         entry: Numeric column: the time from which a record is observed, on the axis of `time`.
@@ -450,20 +423,24 @@ class DelayedEntryQuestion(TableQuestion):
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for counts of exits in each cell, by event, and then for counts of entries."""
         grid = self.grid.with_outside(Outside.APART)
+        exits_at, entered_at = (
+            OrderedAxis(
+                column, grid, earlier=self.entry, later=self.time,
+                allows_equal=self.grid.values is None or self.entry_ties == "before",
+            )
+            for column in (self.time, self.entry)
+        )  # fmt: skip
         exit_table = yield from ask_workload(
-            PrefixWorkload(prepend_category_axes(self.by, event_categories(self), Axis(self.time, grid))),
-            1 - ENTRY_FRACTION,
+            PrefixWorkload(prepend_category_axes(self.by, event_categories(self), exits_at)), 1 - ENTRY_FRACTION
         )
         entry_table = yield from ask_workload(
-            PrefixWorkload(prepend_category_axes(self.by, Axis(self.entry, grid))), ENTRY_FRACTION
+            PrefixWorkload(prepend_category_axes(self.by, entered_at)), ENTRY_FRACTION
         )
         exits, entries = split_rows(exit_table.counts), split_rows(entry_table.counts)
         thresholds = thresholds_for_late_entries(self.entry, self.time)
         privacy = build_privacy_statement((*exit_table.releases, *entry_table.releases), least=thresholds)
         label = format_axis_label(self.time, self.measured_in)
         tables: list[tuple[Evidence, ...]] = list(zip(exits[::2], exits[1::2], entries, strict=True))
-        if exit_table.is_paid:
-            privacy = privacy.with_notes(*(note for table in tables for note in notes_on_entries(table)))
         curves = [DelayedEntry(label, privacy, rows, grid, self.entry_ties)._add_notes() for rows in tables]
         return collect_by_category(self.by, curves)
 
@@ -926,13 +903,14 @@ def notes_on_swapped_columns(release: TableCounts, slots: int) -> tuple[str, ...
 class IntervalCensoredQuestion(TableQuestion):
     """Time until an event that is only known to lie between two examinations. One round.
 
-    Formal guarantees: a record lies in one cell of one table of pairs of cells.
+    Formal guarantees: a record lies in one cell of one table of pairs of cells, or is missing, which depends on that
+    record alone.
 
     Attributes:
         last: Numeric column: the last examination without the event; empty, or below the grid, if no
             examination precedes the event.
         first: Numeric column: the first examination with the event; empty, or beyond the grid, such as infinity, if no
-            examination found it. A record with the event before its last examination without it is not counted.
+            examination found it. A record with the event before its last examination without it is missing, as in R.
         grid: Public cells of time, at most 64, because pairs of them are counted.
         by: Publicly declared categories: one curve for each, all together at the privacy loss of one.
         measured_in: Unit of time.
@@ -980,10 +958,11 @@ class IntervalCensoredQuestion(TableQuestion):
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for one table: counts of each pair of cells."""
         grid = self.grid.with_outside(Outside.APART)
-        last, first = Axis(self.last, grid), Axis(self.first, grid)
+        order: dict[str, Any] = {"earlier": self.last, "later": self.first, "allows_equal": True}
+        last, first = OrderedAxis(self.last, grid, **order), OrderedAxis(self.first, grid, **order)
         if self.missing_times == "open":
-            last = OpenEndedAxis(self.last, grid, missing_above=False)
-            first = OpenEndedAxis(self.first, grid, missing_above=True)
+            last = OpenEndedAxis(self.last, grid, **order, missing_above=False)
+            first = OpenEndedAxis(self.first, grid, **order, missing_above=True)
         axes = prepend_category_axes(self.by, last, first)
         table = yield from ask_workload(CellWorkload(axes), ALL)
         never_seen = {(self.last, Side.BELOW): inf, (self.first, Side.ABOVE): inf}

@@ -73,6 +73,7 @@ def test_a_list_with_a_gap_or_a_word_is_no_list_of_numbers(text: str) -> None:
         ("1", "1"), ("01", "01"), ("0.5", "0.5"), ("true", "true"), ("UA", "UA"), ('"1"', "1"),
         ('"say ""a"""', 'say "a"'), ("nan", "nan"), ("1 2", "1 2"), ("number:1", 1), ("number:01", 1),
         ("number:-0.5", -0.5), ("number:true", True), ("number:False", False), ('"number:1"', "number:1"),
+        (" late\t", "late"), ('"\tlate "', "\tlate "), ("\u00a0late\u3000", "\u00a0late\u3000"), (' number:1', 1),
     ],
 )  # fmt: skip
 def test_a_label_is_text_as_it_stands_unless_it_is_declared_a_number(text: str, value: object) -> None:
@@ -92,6 +93,7 @@ def test_a_label_that_is_declared_a_number_is_one(text: str) -> None:
     [
         ("UA,AA", ("UA", "AA")), ("UA", ("UA",)), (' 01 , "1" ,1', ("01", "1", "1")), ('"a,b",c', ("a,b", "c")),
         ("New York,Oslo", ("New York", "Oslo")), ('""', ("",)),
+        ('"\ta",\u3000b\t, "c "\t', ("\ta", "\u3000b", "c ")), ('" ",\u00a0', (" ", "\u00a0")),
     ],
 )  # fmt: skip
 def test_labels_stand_between_commas_and_may_stand_in_quotes(text: str, values: tuple[object, ...]) -> None:

@@ -151,9 +151,14 @@ def test_text_that_is_no_time_is_missing_and_not_open(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pair", "slot"), [((2, None), 2 * 14 + 13), ((None, 2), 2), ((nan, nan), 13), (("x", 2), 14 * 14)]
+    ("pair", "slot"),
+    [((2, None), 2 * 14 + 13), ((None, 2), 2), ((nan, nan), 13), (("x", 2), 14 * 14), ((3, 2), 14 * 14)],
 )
 def test_devices_place_missing_times_as_a_curator_does(pair: tuple[Any, Any], slot: int) -> None:
     grid = dp.Values(range(1, 13)).with_outside(Outside.APART)
-    axes = OpenEndedAxis("last", grid, missing_above=False), OpenEndedAxis("first", grid, missing_above=True)
+    order: Any = {"earlier": "last", "later": "first", "allows_equal": True}
+    axes = (
+        OpenEndedAxis("last", grid, missing_above=False, **order),
+        OpenEndedAxis("first", grid, missing_above=True, **order),
+    )
     assert find_slot(axes, dict(zip(("last", "first"), pair, strict=True))) == slot

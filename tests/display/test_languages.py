@@ -66,7 +66,6 @@ PARTS = {
     "have a value outside of the cells of the plane", "no range was significant above the noise: {}",
     "no cells hold more records than noise alone may give: {} of them", "a larger epsilon tells more",
     "have a first time with the event before the last time without it, which fit no survival curve",
-    "or more leave before they enter and count as fewer than none at risk in between",
     "the interval of each group", "simultaneous interval", "simultaneous intervals",
     ", no horizon given", ", no range given", "distribution function",
     "distribution function{}",

@@ -17,7 +17,7 @@ from dpcurves.privacy import EACH_RECORD, Unit
 from dpcurves.records import table_sources
 from dpcurves.records.table_sources import open_records
 
-EMPTY, NO_NUMBER, OTHER_LABEL, FIELDS, QUOTES, LONG, UNDEFINED = MissingReason
+EMPTY, NO_NUMBER, OTHER_LABEL, FIELDS, QUOTES, LONG, UNDEFINED, ORDER = MissingReason
 GRID = dp.Grid(0, 100, cells=10)
 ONE = dp.PrivacyLoss.pure(1)
 LINES = [

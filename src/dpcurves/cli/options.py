@@ -35,9 +35,11 @@ Choice = TypeVar("Choice")
 Label = str | int | float | bool
 DECLARED_NUMBER = "number:"
 """Prefix of a label that is a number in the data, as in ``number:1``."""
+BLANKS = " \t"
+"""Characters that may stand around a label; other blank characters, such as U+00A0, belong to it."""
 TRUTH = {"true": True, "false": False}
 """Truth values as typed after ``number:``."""
-ITEM = re.compile(r'\s*("(?:[^"]|"")*"|[^,"]*)\s*(?:,|$)')
+ITEM = re.compile(r'[ \t]*("(?:[^"]|"")*"|[^,"]*)[ \t]*(?:,|\Z)')
 """One item of a comma-separated list. An item in double quotes may contain commas; a doubled quote is a quote."""
 
 
@@ -126,12 +128,17 @@ def parse_choice(argument: str, text: str, choices: Mapping[str, Choice]) -> Cho
 def parse_label(argument: str, text: str) -> Label:
     """Parse a label. Labels are text, with or without double quotes; ``number:`` marks a number or a truth value.
 
+    Blanks and tabs around a label do not belong to it, unless they are inside the quotes.
+
     Raises:
         Misuse: the text after ``number:`` is neither a number nor a truth value.
 
     >>> [parse_label("by", text) for text in ("01", "late", '"a,b"', "number:01", "number:true", '"number:1"')]
     ['01', 'late', 'a,b', 1, True, 'number:1']
+    >>> parse_label("by", " late "), parse_label("by", '" late "')
+    ('late', ' late ')
     """
+    text = text.strip(BLANKS)
     if len(text) > 1 and text[0] == text[-1] == '"':
         return text[1:-1].replace('""', '"')
     if not text.startswith(DECLARED_NUMBER):
@@ -168,9 +175,9 @@ def parse_labels(argument: str, text: str) -> tuple[Label, ...]:
     position = 0
     while position <= len(text):
         match = ITEM.match(text, position)
-        if match is None or not match[1].strip():
+        if match is None or not match[1].strip(BLANKS):
             raise Misuse(argument, f"labels with commas between them are needed, as in A,B, got {text!r}")
-        labels.append(parse_label(argument, match[1].strip()))
+        labels.append(parse_label(argument, match[1]))
         position = match.end() + (0 if match[0].endswith(",") else 1)
     return tuple(labels)
 

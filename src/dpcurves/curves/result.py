@@ -27,7 +27,7 @@ from ..arrays import FloatArray
 from ..codec import Rule, parse_attribute_docs
 from ..conversation import Evidence, PrivacyStatement, Release
 from ..conversation.notes import add_advice, select_reader_notes
-from ..data import Categories, Grid, MissingReason, Outside
+from ..data import Categories, Grid, MissingReason, OrderedAxis, Outside
 from ..display import POPULATION, RECORDS, Shade, describe_interval, format_number
 from ..extensions import load_results
 from ..inference.known_numbers import KNOWN_LEVEL, known_curve, known_values
@@ -279,7 +279,7 @@ def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
             f"nearly all records (about {share:.0%}, by the released count) fail the filter, or are missing in the "
             "columns of the question",
         )
-    reasons = notes_on_reasons(release)
+    reasons = notes_on_reasons(release) or notes_on_order(release)
     if share < TUNING.nearly_all:
         return (
             f"about {share:.0%} of the records are missing, by the released count; numbers leave them out",
@@ -312,6 +312,19 @@ def notes_on_reasons(release: Release) -> tuple[str, ...]:
     has_text = any(MissingReason.NO_NUMBER.description in reason for reason in reasons)
     advice = "of text instead of a number see --decimal and --dates; 34% or 5 kg is text: write the number alone"
     return (add_advice(fact, advice) if has_text else fact,)
+
+
+def notes_on_order(release: Release) -> tuple[str, ...]:
+    """Return a note that records whose two times are out of order are among the missing ones, for a release of two
+    times."""
+    axis = next((axis for axis in release.plan.query.axes if isinstance(axis, OrderedAxis)), None)
+    if axis is None:
+        return ()
+    fact = f"records whose '{axis.earlier}' is not before '{axis.later}' count as missing"
+    if axis.allows_equal:
+        fact = f"records whose '{axis.earlier}' is after '{axis.later}' count as missing"
+    advice = "check whether both columns are swapped, or count from different days or in different units"
+    return (add_advice(fact, advice),)
 
 
 def notes_on_dependence(privacy: PrivacyStatement) -> tuple[str, ...]:

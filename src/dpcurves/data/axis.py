@@ -226,9 +226,27 @@ class DurationAxis(TypedAxis):
 
 
 @dataclass(frozen=True, slots=True)
-class OpenEndedAxis(Axis):
-    """A column of numbers on a grid that counts values outside it apart; a record without a number counts with the
-    values on one side of the grid.
+class OrderedAxis(Axis):
+    """One of two columns of times on a grid, in records whose two times are in order; other records are missing.
+
+    Formal guarantees: whether a record is missing is a function of that record alone, so it lies in one cell of a
+    table, or is missing, as for any other axis: sensitivities are those of an `Axis`.
+
+    Attributes:
+        earlier: The column, or expression, of the earlier time. Infinite numbers are times.
+        later: The column, or expression, of the later time.
+        allows_equal: Whether equal times are in order.
+    """
+
+    earlier: str = field(kw_only=True)
+    later: str = field(kw_only=True)
+    allows_equal: bool = field(kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenEndedAxis(OrderedAxis):
+    """One of two columns of times on a grid that counts values outside it apart; a record without this time counts with
+    the values on one side of the grid, and a record whose two times are out of order is missing.
 
     Attributes:
         missing_above: Whether missing numbers count above the grid; else below it.
@@ -348,6 +366,9 @@ def find_input_columns(axis: Axis | Categories, names: Container[str] = ()) -> t
             columns += find_column_names(parse_expression(axis.column))
         except InvalidArgument:
             columns.append(axis.column)
+    if isinstance(axis, OrderedAxis):
+        times = (Axis(text, axis.grid) for text in (axis.earlier, axis.later))
+        columns += (column for time in times for column in find_input_columns(time, names))
     if axis.where:
         columns += find_column_names(parse_expression(axis.where))
     return tuple(dict.fromkeys(columns))

@@ -15,6 +15,7 @@ class MissingReason(Enum):
     QUOTES = 4
     LONG_LINE = 5
     UNDEFINED = 6
+    ORDER = 7
 
     @property
     def description(self) -> str:
@@ -39,5 +40,9 @@ WORDS = {
     MissingReason.LONG_LINE: "are lines of more than a mebibyte",
     MissingReason.UNDEFINED: (
         "have no value of an expression (of an empty or unreadable field, or of a step such as a division by zero)"
+    ),
+    MissingReason.ORDER: (
+        "have no two times in order (an exit before the entry, an event before the last examination without it, an "
+        "empty field, or text instead of a number)"
     ),
 }

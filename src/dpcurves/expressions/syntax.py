@@ -186,13 +186,17 @@ def require_bounded(node: Node, argument: str) -> None:
             argument, f"at most {most_nodes} names, values and operators are allowed in an expression; split it"
         )
     longest_literal = 200  # bytes of UTF-8 of a text in an expression
+    longest_name = 2000  # bytes of UTF-8 of the name of a column: 500 characters of four bytes
     for part in walk_nodes(node):
         value = part.value if isinstance(part, Literal) else part.name if isinstance(part, ColumnName) else None
+        longest = longest_name if isinstance(part, ColumnName) else longest_literal
         if isinstance(value, float) and not isfinite(value):
             raise InvalidArgument(argument, "numbers must be finite doubles, as in 1.5e3")
-        if isinstance(value, str) and (len(value.encode("utf-8", "replace")) > longest_literal or "\0" in value):
+        if isinstance(value, str) and (len(value.encode("utf-8", "replace")) > longest or "\0" in value):
             raise InvalidArgument(
-                argument, f"texts and names have at most {longest_literal} bytes, and no null character"
+                argument,
+                f"a text has at most {longest_literal} bytes, the name of a column {longest_name}, and neither has a "
+                "null character",
             )
 
 

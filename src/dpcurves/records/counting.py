@@ -26,6 +26,7 @@ from ..data import (
     HashUniverse,
     ListedCategories,
     OpenEndedAxis,
+    OrderedAxis,
     Predictor,
     SelectedCategories,
     TypedAxis,
@@ -38,7 +39,7 @@ from ..privacy import Unit
 from ..queries import query as queries
 from ..queries.weights import WeightedQuery
 from .engines import engine as engines
-from .monotone import find_chain, invert_grid
+from .monotone import Step, find_chain, invert_grid
 from .source import DURATION, Column, ColumnKind, find_column, hide_failure
 from .value_names import category_key, suggest_spelling
 
@@ -656,13 +657,17 @@ class Records:
         Raises:
             ValueError: the engine evaluates no expressions, or the expression does not fit the schema.
         """
+        return self._derive_renamed(self._rename_columns(text), is_numeric, text)
+
+    def _derive_renamed(self, text: str, is_numeric: bool, shown: str) -> tuple[Column, int]:
+        """Return the column of an expression with the schema's names, and its position; errors name `shown`."""
         engine = self._engine
         if not isinstance(engine, DerivesColumns):
-            raise InvalidArgument("column", f"{text}: {NO_EXPRESSIONS}", text)
+            raise InvalidArgument("column", f"{shown}: {NO_EXPRESSIONS}", shown)
         try:
-            return engine.derive(self._rename_columns(text), is_numeric, "column")
+            return engine.derive(text, is_numeric, "column")
         except InvalidArgument as error:
-            raise InvalidArgument("column", error.rule, text) from None
+            raise InvalidArgument("column", error.rule, shown) from None
 
     def _hide_failure(self, action: Callable[[], Result]) -> Result:
         """Return the result of `action` under the connection's lock. Raises `InvalidArgument` without the engine's
@@ -675,16 +680,19 @@ class Records:
         """Resolve axes to columns of the schema: each axis itself, or the input columns of its model."""
         columns, input_axes = self._engine.columns, [input_axis for axis in axes for input_axis in _input_axes(axis)]
         if self._names:
-            input_axes = [
-                replace(input_axis, column=self._names.get(input_axis.column, input_axis.column))
-                for input_axis in input_axes
-            ]
+            input_axes = [self._rename_axis(input_axis) for input_axis in input_axes]
         return [self._bind_axis(axis, columns) for axis in input_axes]
+
+    def _rename_axis(self, axis: Any) -> Any:
+        """Return an axis with the schema's names of its columns; expressions are unchanged."""
+        members = ("column", "earlier", "later") if isinstance(axis, OrderedAxis) else ("column",)
+        texts = {member: getattr(axis, member) for member in members}
+        return replace(axis, **{member: self._names.get(text, text) for member, text in texts.items()})
 
     def _bind_axis(self, axis: Axis | Categories, columns: Sequence[Column]) -> engines.BoundAxis:
         """Resolve an axis to a column of the schema, or to a derived one, on a grid of its values."""
-        if isinstance(axis, OpenEndedAxis):
-            return self._bind_open_ended(axis, columns)
+        if isinstance(axis, OrderedAxis):
+            return self._bind_ordered(axis, columns)
         if not is_expression(axis, {column.name for column in columns}):
             position = find_column(axis.column, columns)
             return engines.BoundAxis(axis, _adapt_column(axis, columns[position]), position)
@@ -694,26 +702,42 @@ class Records:
         column, position = self._derive_column(text, isinstance(axis, Axis))
         return engines.BoundAxis(axis, _adapt_column(axis, column), position)
 
-    def _bind_open_ended(self, axis: OpenEndedAxis, columns: Sequence[Column]) -> engines.BoundAxis:
-        """Resolve an axis to a derived column, in which a number beyond the grid stands for each missing one."""
-        text, grid = str(axis.column), axis.grid
-        is_column = not is_expression(axis, {column.name for column in columns})
-        if is_column:
-            known = columns[find_column(text, columns)]
-            number = col(known.name)
-            if known.kind not in NUMERIC:  # which `check` refuses
-                return engines.BoundAxis(Axis(text, grid, where=axis.where), known, find_column(text, columns))
-        else:
+    def _bind_ordered(self, axis: OrderedAxis, columns: Sequence[Column]) -> engines.BoundAxis:
+        """Resolve an axis to a derived column that is missing where the two times are out of order.
+
+        With an open end, a number beyond the grid stands for each missing one.
+        """
+        numbers: dict[str, Expression] = {}
+        steps: dict[str, tuple[Step, ...]] = {}
+        for text in dict.fromkeys((axis.earlier, axis.later)):
+            if not is_expression(Axis(text, axis.grid), {column.name for column in columns}):
+                position = find_column(text, columns)
+                if columns[position].kind not in NUMERIC:  # which `check` refuses
+                    return engines.BoundAxis(Axis(text, axis.grid, where=axis.where), columns[position], position)
+                numbers[text], steps[text] = col(columns[position].name), ()
+                continue
             chain = find_chain(text)
-            text, grid = (text, grid) if chain is None else (chain.inner, invert_grid(chain.steps, grid))
-            number = Expression(parse_expression(text, "column"))
-        lower, upper = grid.closed_endpoints
-        beyond = float(np.nextafter(upper, np.inf) if axis.missing_above else np.nextafter(lower, -np.inf))
-        text = str(when(number.is_null(), beyond, number))
-        if is_column and isinstance(self._engine, DerivesColumns):  # the name is the schema's: not renamed again
-            column, position = self._engine.derive(text, True, "column")
+            inner, steps[text] = (text, ()) if chain is None else (chain.inner, chain.steps)
+            numbers[text] = Expression(parse_expression(self._rename_columns(inner), "column"))
+        if steps[axis.earlier] != steps[axis.later]:
+            raise InvalidArgument(
+                "column",
+                f"{axis.earlier} and {axis.later} are compared, and need the same logarithm or exponential: write both "
+                "on one scale, as in ln(entry) and ln(exit)",
+                axis.column,
+            )
+        number, grid = numbers[str(axis.column)], axis.grid
+        if steps[axis.earlier]:
+            grid = invert_grid(steps[axis.earlier], grid)
+        earlier, later = (numbers[text].call("to_number") for text in (axis.earlier, axis.later))
+        if isinstance(axis, OpenEndedAxis):
+            lower, upper = grid.closed_endpoints
+            beyond = float(np.nextafter(upper, np.inf) if axis.missing_above else np.nextafter(lower, -np.inf))
+            value = when(number.is_null(), beyond, number)
+            ordered = when(earlier > later if axis.allows_equal else earlier >= later, None, value)
         else:
-            column, position = self._derive_column(text, True)
+            ordered = when(earlier <= later if axis.allows_equal else earlier < later, number)
+        column, position = self._derive_renamed(str(ordered), True, str(axis.column))
         return engines.BoundAxis(replace(axis, grid=grid), column, position)
 
     def _resolve_members(self, axes: Axes) -> list[engines.BoundAxis]:

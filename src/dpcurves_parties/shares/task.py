@@ -14,7 +14,7 @@ from dpcurves.arguments import InvalidArgument
 from dpcurves.codec import STORED
 from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.curves.prefixes import evenly_spaced_edges
-from dpcurves.data import Axis, Categories, Grid, OpenEndedAxis, Outside
+from dpcurves.data import Axis, Categories, Grid, OpenEndedAxis, OrderedAxis, Outside
 from dpcurves.expressions import parse_filter
 from dpcurves.laws import CountLaw, IntervalSums, PathSums
 from dpcurves.privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss
@@ -289,7 +289,7 @@ class Task(SharedTask):
         Raises:
             UnsupportedQuery: the query is about something that the task does not count.
         """
-        paid = self.query
+        paid, query = self.query, replace(query, axes=tuple(map(_ignore_order, query.axes)))
         if type(query) is type(paid) and query.axes == paid.axes:
             return self.plan(query.requested_slots, reports)
         if not isinstance(query, CountQuery | PrefixQuery):
@@ -393,6 +393,12 @@ def _parse_axis(stored: Mapping[str, Any]) -> Axis | Categories:
 STORED.add(Axis, lambda axis: {"column": str(axis.column), "grid": STORED.encode(axis.grid)}, _parse_axis)
 STORED.add(Categories, lambda axis: {"column": axis.column, "values": list(axis.values)}, _parse_axis)
 STORED.add(Axis | Categories, STORED.encode, _parse_axis)
+
+
+def _ignore_order(axis: Axis | Categories) -> Axis | Categories:
+    """Return the axis that a task declares for one of two times in order: owners send times in any order, which a
+    curve leaves out."""
+    return Axis(axis.column, axis.grid, where=axis.where) if type(axis) is OrderedAxis else axis
 
 
 def _describe_axis(axis: Axis | Categories) -> str:

@@ -19,7 +19,7 @@ import numpy as np
 
 from ...arguments import InvalidArgument
 from ...arrays import FloatArray, IntArray
-from ...data import Axis, Grid, MissingReason, OpenEndedAxis, Outside, SelectedCategories
+from ...data import Axis, Grid, MissingReason, OrderedAxis, Outside, SelectedCategories
 from ...privacy import EACH_RECORD, Unit
 from ...queries.query import LONGEST_CATEGORY
 from ..source import (
@@ -394,10 +394,12 @@ def missing_reason_sql(bound: Sequence[engines.BoundAxis], columns: int) -> str:
     cases += [f"WHEN fault = '{chr(letter)}'::BLOB THEN {reason.value}" for letter, reason in faults.items()]
     for index, bound_axis in enumerate(bound):
         axis, is_derived = bound_axis.axis, bound_axis.place >= columns
+        if isinstance(axis, OrderedAxis):  # whose derived value does not tell empty fields from times out of order
+            cases.append(f"WHEN {is_missing[index]} THEN {MissingReason.ORDER.value}")
+            continue
         reason_of_value = MissingReason.NO_NUMBER if isinstance(axis, Axis) else MissingReason.OTHER_LABEL
-        if not isinstance(axis, OpenEndedAxis):  # on which an empty field is not missing
-            reason_of_null = MissingReason.UNDEFINED if is_derived else MissingReason.EMPTY
-            cases.append(f"WHEN {is_missing[index]} AND t{index} IS NULL THEN {reason_of_null.value}")
+        reason_of_null = MissingReason.UNDEFINED if is_derived else MissingReason.EMPTY
+        cases.append(f"WHEN {is_missing[index]} AND t{index} IS NULL THEN {reason_of_null.value}")
         cases.append(f"WHEN {is_missing[index]} THEN {reason_of_value.value}")
     return f"CASE {' '.join(cases)} END"
 
