@@ -202,7 +202,7 @@ class NumbersView(ResultView):
     def tables(self, curve: Any) -> list[ViewTable]:
         """Return a table with a row for each number, or with categories a row for each number and category."""
         if not hasattr(curve, "label_columns"):
-            columns = {**curve._known_columns(), "number": curve._number_titles()}
+            columns = curve._known_columns()
             return [self.make_table(curve, columns, what=curve._interval_name(), max_rows=max(len(curve.names), 2))]
         return [interleave_groups(curve, [NumbersView.tables(self, result)[0] for result in curve.values()])]
 

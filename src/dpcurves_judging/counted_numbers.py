@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import prod
+from re import split
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self, Unpack
 
@@ -30,6 +31,8 @@ TABLE_STREAM = 40
 """Number of the first random stream of the simulated tables: table i uses this number plus 2 i, and the next one. The
 stream before it draws sampling errors. Other statistics use other numbers, so that errors are independent."""
 Tables = Sequence[FloatArray]
+PROPER_WORDS = MappingProxyType({"auc": "AUC", "brier": "Brier", "qini": "Qini"})
+"""Abbreviations and names of people in names of statistics, as readers see them."""
 
 
 class Statistic(NamedTuple):
@@ -45,6 +48,16 @@ class Statistic(NamedTuple):
     least: float = 0.0
     most: float = 1.0
     null_value: float | None = None
+
+
+def format_statistic(name: str) -> str:
+    """Return the name of a statistic as readers see it; a column, a class or a model behind it stays as it is.
+
+    >>> format_statistic("macro auc"), format_statistic("auc of auc over qini")
+    ('macro AUC', 'AUC of auc over qini')
+    """
+    statistic = split(", | of ", name, maxsplit=1)[0]
+    return " ".join(PROPER_WORDS.get(word, word) for word in statistic.split(" ")) + name.removeprefix(statistic)
 
 
 def find_slot_shapes(question: Any) -> tuple[tuple[int, ...], ...]:
@@ -94,8 +107,11 @@ class CountedNumbers(IntervalResult):
     def value(self, name: str) -> float:
         """Return a number by name; NaN where it is unknown: see `dpcurves.inference.known_numbers.known_number`.
 
+        Args:
+            name: One of `names`, or the name that tables and pictures show.
+
         Raises:
-            ValueError: `name` is not one of `names`.
+            ValueError: no number has this name.
         """
         statistic = self._find_statistic(name)
         return known_number(
@@ -199,7 +215,9 @@ class CountedNumbers(IntervalResult):
         return self.question.statistics()  # type: ignore[no-any-return]
 
     def _find_statistic(self, name: str) -> Statistic:
-        """Return the statistic with this name. Raises `InvalidArgument` for an unknown name."""
+        """Return the statistic with this name, or this title. Raises `InvalidArgument` for an unknown name."""
+        if name not in self._statistics and name in (titles := self._number_titles()):
+            return list(self._statistics.values())[titles.index(name)]
         if name not in self._statistics:
             raise InvalidArgument("name", f"must be one of {', '.join(self._statistics)}, got {describe_value(name)}")
         return self._statistics[name]
@@ -238,8 +256,8 @@ class CountedNumbers(IntervalResult):
         return [table.likely_counts for table in self._tables]
 
     def _columns(self) -> Mapping[str, Any]:
-        """Return the columns of the data frame: name and value of each number."""
-        return {"number": list(self._statistics), "value": [self.value(name) for name in self._statistics]}
+        """Return the columns of the data frame: name for readers and value of each number."""
+        return {"number": self._number_titles(), "value": [self.value(name) for name in self._statistics]}
 
     def _arrays(self) -> Mapping[str, object]:
         """Return the arrays of the JSON document: each number by name."""
@@ -247,7 +265,8 @@ class CountedNumbers(IntervalResult):
 
     def _summary(self) -> list[tuple[str, str]]:
         """Return for each number a pair of texts: its name and its value."""
-        return [(name, format_number(self.value(name))) for name in self._statistics]
+        values = [format_number(self.value(name)) for name in self._statistics]
+        return list(zip(self._number_titles(), values, strict=True))
 
     def _plot(self, shades: Sequence[Any], /, **arguments: Unpack[PlotArguments]) -> Any:
         """Draw each number in a row with its intervals: differences, and other numbers with a null value, have an
@@ -262,16 +281,12 @@ class CountedNumbers(IntervalResult):
         return draw_forest(panels, shades=shades, **arguments)
 
     def _number_titles(self) -> list[str]:
-        """Return the name of each number for readers, in tables of pages, of workbooks and of the terminal."""
-        return list(self._statistics)
+        """Return the name of each number for readers, in tables of files, pages, workbooks and the terminal."""
+        return [format_statistic(name) for name in self._statistics]
 
     def _row_names(self) -> list[str]:
         """Return the row labels of the plot: one name per counted number."""
         return self._number_titles()
-
-    def _build_table(self, columns: Mapping[str, Any], level: float) -> display.ResultTable:
-        """Return the table of these columns, with the names of numbers for readers."""
-        return super()._build_table({**columns, "number": self._number_titles()}, level)
 
     def _axis_title(self, null_value: float | None) -> str:
         """Return the label of the axis of the numbers with this null value."""

@@ -141,7 +141,8 @@ class ModelComparison(CountedNumbers):
             counts = sum(_sum_to_margin(self._likely_tables[table], axis) for table, axis in tables)
             rates = [np.append(0.0, np.cumsum(row[::-1])) for row in np.asarray(counts)]
             curves[score] = tuple(rate / rate[-1] if rate[-1] > 0 else np.full_like(rate, np.nan) for rate in rates)
-        return draw_curves(curves, self.privacy, labels=("false positive rate", "true positive rate"), ax=ax)  # type: ignore[arg-type]
+        axes = draw_curves(curves, self.privacy, labels=("false positive rate", "true positive rate"), ax=ax)  # type: ignore[arg-type]
+        return self._finish_plot(axes, "ROC curves of several models", ax)
 
     def _find_difference(self, first: str, second: str) -> tuple[str, int]:
         """Return the name of a difference, and its sign: -1 if the stored difference is the second model minus the

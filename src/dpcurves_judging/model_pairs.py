@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from math import hypot, prod, sqrt
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -47,6 +46,7 @@ from .counted_numbers import (
     compute_auc,
     divide_counts,
     find_slot_shapes,
+    format_statistic,
     mask_empty,
     require_few_counts,
 )
@@ -76,8 +76,6 @@ class Tuning:
 
 
 TUNING = Tuning()
-READING_TITLES = MappingProxyType({"auc": "AUC", "brier score": "Brier score"})
-"""Names in pictures of statistics whose names begin with a capital letter."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,9 +102,8 @@ class ModelPair(CountedNumbers):
         """Return the name of each number for readers, with the name of its model."""
         titles = []
         for name in self._statistics:
-            reading, _, model = name.partition(", ")
-            statistic = reading.removesuffix(" difference")
-            words = READING_TITLES.get(statistic, statistic) + reading.removeprefix(statistic)
+            statistic, _, model = name.partition(", ")
+            words = format_statistic(statistic)
             titles.append(f"{words}, {getattr(self.question, model)}" if model else words)
         return titles
 

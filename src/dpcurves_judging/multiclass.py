@@ -83,7 +83,8 @@ class Multiclass(CountedNumbers):
     def plot_roc(self, ax: Any = None) -> Any:
         """Plot the ROC curve of each class against the rest; return the axes."""
         curves = {f"{label} against the rest": self.roc(label) for label in self.question.label.values}
-        return draw_curves(curves, self.privacy, labels=("false positive rate", "true positive rate"), ax=ax)
+        axes = draw_curves(curves, self.privacy, labels=("false positive rate", "true positive rate"), ax=ax)
+        return self._finish_plot(axes, f"ROC curves of the classes of {self.question.label.column}", ax)
 
 
 @dataclass(frozen=True, slots=True)

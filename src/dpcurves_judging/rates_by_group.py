@@ -207,7 +207,8 @@ class GroupRates(ScoresByCategory):
         panel = ForestPanel(f"difference of {words}", names, values, range(len(names)), 0.0)
         axes = draw_forest([panel], privacy, shades=shades[::-1], ax=ax, name=name)
         title = f"Gaps of {words} by {self.column}; {self._describe_threshold()}"
-        return axes if ax is not None or name is not None else display.set_title(axes, title)
+        is_new = ax is None and name is None
+        return display.translate_figure(display.set_title(axes, title if is_new else ""))
 
     def _describe_threshold(self) -> str:
         """Return the rule by which records are called positive."""

@@ -133,7 +133,8 @@ class Uplift(CountedNumbers):
         }
         curves["treated at random"] = (self.records_treated[[0, -1]], self.uplift[[0, -1]])
         labels = "records with the highest scores", "more good outcomes"
-        return draw_curves(curves, self.privacy, labels=labels, ax=ax, share=False, bands=bands)
+        axes = draw_curves(curves, self.privacy, labels=labels, ax=ax, share=False, bands=bands)
+        return self._finish_plot(axes, self._title(), ax)
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,8 @@ def test_at_a_huge_epsilon_numbers_are_those_of_scikit_learn(releases: str, adja
     for name, value in expected.items():
         assert models.value(name) == pytest.approx(value, abs=1e-6)
     assert models.best == "a"
+    assert models.describe_table().columns[0].values[0] == models.columns_with_intervals()["number"][0] == "AUC, a"
+    assert models.value("AUC, a") == models.value("auc, a")
     assert models.areas == pytest.approx({model: expected[f"auc, {model}"] for model in MODELS}, abs=1e-6)
     assert models.difference("c", "a") == pytest.approx(-expected["auc, a minus c"], abs=1e-6)
     low, high = models.difference_interval("c", "a", 0.9, population=True)

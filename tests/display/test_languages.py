@@ -21,6 +21,7 @@ import dpcurves as dp
 from dpcurves import display, translation
 from dpcurves.cli.app import build
 from dpcurves.curves.result import result_from_json
+from dpcurves.display.canvas import find_title
 from dpcurves.publication import describe_results_privacy, methods_paragraph
 from dpcurves.translation import CATALOGUES, ENGLISH, FIELD, LANGUAGES, Reader, translate, use_language
 
@@ -178,6 +179,10 @@ def visible_text(page: str) -> str:
     return unescape(re.sub(r"<[^>]*>", "\n", re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)))
 
 
+MORE_PLOTS = "plot_curves", "plot_density", "plot_roc"
+"""Methods that draw a second picture of a result."""
+
+
 def test_all_kinds_are_shown_in_all_languages(untranslated: dict[str, None], monkeypatch: pytest.MonkeyPatch) -> None:
     shown: dict[str, None] = {}
     translate_text = Reader.translate
@@ -197,6 +202,8 @@ def test_all_kinds_are_shown_in_all_languages(untranslated: dict[str, None], mon
             page = visible_text(result.render_html(""))
             statements[str(number)] = result.privacy
             page += describe_results_privacy({str(number): result}) + methods_paragraph({"": result.privacy}, 0.95)
+            more_plots = {name: getattr(result, name)() for name in dir(result) if name in MORE_PLOTS}
+        assert all(find_title(ax) for ax in more_plots.values()), more_plots
         axes = [axis for ax in figure.axes for axis in (ax.xaxis, ax.yaxis)]
         ticks = [axis.get_major_formatter().format_ticks([0.25, 0.5]) for axis in axes]
         assert not any("0.25" in tick for tick in ticks), type(result).__name__

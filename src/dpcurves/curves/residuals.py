@@ -299,15 +299,11 @@ class ResidualPlot(ReleasedResult):
     def plot_density(self, ax: Axes | None = None) -> Axes:
         """Plot the density as a heat map; return the axes."""
         edges = self.x_edges, self.y_edges
-        return display.draw_residual_density(
-            self.density,
-            edges,
-            self.labels,
-            self.privacy,
-            window=self.plotted_edges,
-            unseen=self.unplotted_share,
-            ax=ax,
+        window, unseen = self.plotted_edges, self.unplotted_share
+        axes = display.draw_residual_density(
+            self.density, edges, self.labels, self.privacy, window=window, unseen=unseen, ax=ax
         )
+        return self._finish_plot(axes, self._title(), ax)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Axes:
         """Draw the synthetic points; return the axes."""
@@ -606,8 +602,7 @@ class BinnedResiduals(GroupResult):
             )
         with display.use_style(style, ax), self._keep_user_words([name] if name else []):
             axes = self._plot(shades, privacy=self.privacy, ax=ax, name=name)
-            title = "" if ax is not None or name is not None else self._title()
-            return display.translate_figure(display.set_title(axes, title))
+            return self._finish_plot(axes, self._title(), ax, name)
 
     def to_frame(self, *, level: float = ENVELOPE_LEVEL) -> Any:
         """Return ``prob_pred``, ``residual``, ``count`` and ``envelope``, which holds with probability `level`."""

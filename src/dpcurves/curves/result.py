@@ -690,8 +690,7 @@ class ReleasedResult(Result, ABC):
         """
         with display.use_style(style, ax), self._keep_user_words([name] if name else []):
             axes = self._plot((), privacy=self.privacy, ax=ax, name=name)
-            title = "" if ax is not None or name is not None else self._title()
-            return display.translate_figure(display.set_title(axes, title))
+            return self._finish_plot(axes, self._title(), ax, name)
 
     def with_source(self, source: str) -> Self:
         """Return this result with the name and version of its data, which plots and files then show.
@@ -1085,6 +1084,19 @@ class ReleasedResult(Result, ABC):
         with self._keep_user_words([title] if title else []):
             return display.html_summary(shown, picture, rows, privacy, text, tables=tables, links=links)
 
+    def _finish_plot(self, axes: Axes, title: str, ax: Axes | None, name: str | None = None) -> Axes:
+        """Give a new figure its title, and write all texts in the reader's language; return the axes.
+
+        Args:
+            axes: The axes of the plot.
+            title: The title of a new figure.
+            ax: The axes that the plot was asked for; None: it is a new figure.
+            name: Name in the legend; with one, a figure is for several curves and has no title.
+        """
+        with self._keep_user_words():
+            is_new = ax is None and name is None
+            return display.translate_figure(display.set_title(axes, title if is_new else ""))
+
     def _add_title(self, axes: Axes) -> Axes:
         """Give a plot of this result the title of the result, in the reader's language; return the axes."""
         with self._keep_user_words():
@@ -1304,8 +1316,7 @@ class IntervalResult(SimulationCache, ReleasedResult):
         """
         with display.use_style(style, ax), self._keep_user_words([name] if name else []):
             axes = self._plot_at_level(level, population=population, ax=ax, name=name)
-            title = "" if ax is not None or name is not None else self._figure_title()
-            return display.translate_figure(display.set_title(axes, title))
+            return self._finish_plot(axes, self._figure_title(), ax, name)
 
     def _figure_title(self) -> str:
         """Return the title of a new figure; empty: no title."""
