@@ -56,7 +56,7 @@ class ModelPairOptions(options.QuestionOptions):
 
 
 @dataclass(frozen=True)
-class SeveralModelsOptions(options.QuestionOptions):
+class ModelComparisonOptions(options.QuestionOptions):
     """Options for the labels and the scores of several models."""
 
     label: str = options.option("NAME", "The column of true labels.")
@@ -291,7 +291,7 @@ COMMANDS = (
         more="Both scores are counted together, so intervals are those of paired models.",
     ),
     make_question_command(
-        "model-comparison", "ModelComparisonQuestion", [SeveralModelsOptions, PictureOptions], [NumbersView],
+        "model-comparison", "ModelComparisonQuestion", [ModelComparisonOptions, PictureOptions], [NumbersView],
         title="Several models on the same records: their areas under the ROC curve, and all differences.",
         example="scored.parquet --label late --scores p_old,p_new,p_third",
         more="Intervals of all areas hold together, and so do those of all differences.",

@@ -724,7 +724,7 @@ class Records:
                 "column",
                 f"{axis.earlier} and {axis.later} are compared, and need the same logarithm or exponential: write both "
                 "on one scale, as in ln(entry) and ln(exit)",
-                axis.column,
+                str(axis.column),
             )
         number, grid = numbers[str(axis.column)], axis.grid
         if steps[axis.earlier]:
