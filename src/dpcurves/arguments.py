@@ -145,7 +145,11 @@ def parse_positive_fraction(name: str, value: Any) -> Fraction:
     number = _parse_finite(value)
     if number is None or number <= 0:
         raise InvalidArgument(name, f"a finite number above zero is needed, as in 0.5, got {describe_value(value)}")
-    if not _is_workable(number):
+    # A Decimal such as 1e999999999 must be rejected before it is expanded into a Fraction.
+    is_short = not isinstance(number, Decimal) or (
+        abs(number.adjusted()) <= MAX_EXPONENT and len(str(number)) <= MAX_NUMBER_LENGTH
+    )
+    if not is_short or not Fraction(1, 10**MAX_EXPONENT) <= Fraction(number) <= 10**MAX_EXPONENT:
         raise InvalidArgument(
             name, f"a number from 1e-{MAX_EXPONENT} to 1e{MAX_EXPONENT} is needed, got {describe_value(value)}"
         )
@@ -162,17 +166,6 @@ def _parse_finite(value: Any) -> Fraction | Decimal | None:
     except Exception:  # str() of a foreign object may fail in any way
         return None
     return number if isinstance(number, Fraction) or number.is_finite() else None
-
-
-def _is_workable(number: Fraction | Decimal) -> bool:
-    """Return whether exact arithmetic with `number` is fast: it has few digits, and a magnitude from 1e-300 to
-    1e300."""
-    if isinstance(number, Decimal):
-        # A Decimal such as 1e999999999 must be rejected before it is expanded into a Fraction.
-        is_short = abs(number.adjusted()) <= MAX_EXPONENT and len(str(number)) <= MAX_NUMBER_LENGTH
-        if not is_short:
-            return False
-    return bool(Fraction(1, 10**MAX_EXPONENT) <= Fraction(number) <= 10**MAX_EXPONENT)
 
 
 def require_nonnegative_fraction(name: str, value: Fraction) -> Fraction:

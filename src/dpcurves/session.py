@@ -719,16 +719,11 @@ class Session:
         with attach_receipt(request):
             curve = self._label_source(self._run_question(question, grant, adjacency))
             warn_about_notes(curve)
-            self._note_remaining_budget(curve)
+            balance = self.balance
+            if isinstance(curve, Result) and balance.remaining.exact > 0:  # for its HTML summary
+                remaining_text = f"{balance.remaining} of {balance.account.limit} remained after this"
+                object.__setattr__(curve, "remaining_budget", remaining_text)
         return curve
-
-    def _note_remaining_budget(self, curve: object) -> None:
-        """Store the remaining budget on a result, for its HTML summary."""
-        balance = self.balance
-        if isinstance(curve, Result) and balance.remaining.exact > 0:
-            object.__setattr__(
-                curve, "remaining_budget", f"{balance.remaining} of {balance.account.limit} remained after this"
-            )
 
     def charge_for(
         self,
@@ -788,17 +783,22 @@ class Session:
         """Return the curve of a charged question; each part of the grant is answered from the ledger if it was
         answered before."""
         releases: dict[int, Release] = {}
-        question = self._with_time_unit(question)
+        if isinstance(question, IN_DATES) and not question.measured_in:
+            unit = self._open_records().time_kind(question.column)  # None for columns that do not hold dates
+            question = cast(Question[Curve], replace(question, measured_in=unit)) if unit in UNITS else question
 
         def find_reply(step: Step, allotment: Allotment, round_adjacency: Adjacency) -> Release:
             """Return the release of a step: the stored or new release of its charged query, or what the trust model
             computes from that."""
-            if allotment.part not in releases:
-                releases[allotment.part] = self._find_or_run_release(
-                    step.query.charged_query, grant, allotment, round_adjacency
-                )
+            part = allotment.part  # the number of the round, too
+            if part not in releases:
+                plan = self._trust.plan_query(step.query.charged_query, allotment.loss, round_adjacency)
+                stored = self._ledger.find_answer(grant, part, part)
+                if stored is None:
+                    stored = self._ledger.store_answer(grant, part, part, self._run(plan, grant, allotment).to_json())
+                releases[part] = Release.from_json(stored, plan, allotment)
             if step.query == step.query.charged_query:
-                return releases[allotment.part]
+                return releases[part]
             return self._run(self._trust.plan_query(step.query, allotment.loss, round_adjacency), grant, allotment)
 
         def store_bound(rows: int) -> int:
@@ -809,26 +809,6 @@ class Session:
         return ask_with_contribution_bound(
             question, adjacency, self._trust, QuestionBudget(grant), find_reply, store_bound=store_bound
         )
-
-    def _with_time_unit(self, question: Question[Curve]) -> Question[Curve]:
-        """Return the question with the time unit of its column, if the column is declared to hold dates and no unit is
-        given."""
-        if not isinstance(question, IN_DATES) or question.measured_in:
-            return question
-        unit = self._open_records().time_kind(question.column)
-        return cast(Question[Curve], replace(question, measured_in=unit)) if unit in UNITS else question
-
-    def _find_or_run_release(
-        self, query: Query, grant: Grant, allotment: Allotment, round_adjacency: Adjacency
-    ) -> Release:
-        """Return the stored release of this payment, or run and store it. Its round number is the number of the part
-        of the grant."""
-        plan = self._trust.plan_query(query, allotment.loss, round_adjacency)
-        stored = self._ledger.find_answer(grant, allotment.part, allotment.part)
-        if stored is None:
-            fresh = self._run(plan, grant, allotment)
-            stored = self._ledger.store_answer(grant, allotment.part, allotment.part, fresh.to_json())
-        return Release.from_json(stored, plan, allotment)
 
     def _run(self, plan: Plan, grant: Grant, allotment: Allotment) -> Release:
         """Return the release of a plan, run on the records by the trust model. Charged before; the noise is drawn

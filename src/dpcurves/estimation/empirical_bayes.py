@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import log
 from typing import NamedTuple
 
@@ -118,7 +118,15 @@ def kindwise_posterior(splits: NoisySplits) -> KindwisePosterior:
     rows_at_once = 2**13  # so that their arrays fit in the cache
     for start in range(0, len(splits.deviation), rows_at_once):
         rows = slice(start, start + rows_at_once)
-        log_likelihood, mean[:, rows], second_moment[:, rows] = _moments_of_kinds(splits[rows])
+        variance, log_probability = _gaussian_parts(splits[rows])
+        count, binomial = splits.count[rows], splits.left_fraction[rows] * (1 - splits.left_fraction[rows])
+        # roughness is a change of the odds of the two halves; an uneven share reduces it like the binomial variance
+        smooth_prior = count * binomial + (4 * count * binomial) ** 2 * ROUGHNESS[:, None]
+        moments = [
+            _smooth_moments(splits[rows], smooth_prior, variance, log_probability),
+            *_one_sided_moments(splits[rows], variance, log_probability),
+        ]
+        log_likelihood, mean[:, rows], second_moment[:, rows] = map(np.vstack, zip(*moments, strict=True))
         best_log_likelihood[rows] = log_likelihood.max(axis=0)
         np.exp(log_likelihood - best_log_likelihood[rows], out=likelihood[:, rows])
     return KindwisePosterior(likelihood.T, best_log_likelihood, mean.T, second_moment.T)
@@ -138,16 +146,6 @@ def log_likelihood_of_shares(splits: NoisySplits, share: FloatArray, excess: flo
     squared_error = (splits.deviation + (splits.left_fraction - share) * splits.count) ** 2
     log_likelihood = log_probability - (squared_error / total_variance + np.log(total_variance)) / 2
     return np.asarray(np.logaddexp.reduce(log_likelihood, axis=0))
-
-
-def smooth_prior_variance(count: FloatArray, share: FloatArray) -> FloatArray:
-    """Return the prior variance of a half's deviation from its expected count, under each smooth kind of split of the
-    mixture prior, in squared records, (SMOOTH, splits).
-
-    Roughness is a change of the odds of the two halves; an uneven share reduces it like the binomial variance.
-    """
-    binomial = share * (1 - share)
-    return np.asarray(count * binomial + (4 * count * binomial) ** 2 * ROUGHNESS[:, None])
 
 
 def prior_second_moment(splits: NoisySplits, weights: FloatArray, group: NDArray[np.int8]) -> FloatArray:
@@ -185,18 +183,6 @@ def even_split_moments(splits: NoisySplits, excess: float = 1.0) -> tuple[FloatA
     return mean, second_moment
 
 
-def leave_one_out_weights(likelihood: FloatArray, weights: FloatArray, prior: FloatArray) -> FloatArray:
-    """Return the weights of the kinds for each split, (splits, kinds), estimated from the other splits and the
-    prior.
-
-    A split must not influence its own prior: among few splits, each would confirm itself.
-    """
-    probability = weights * likelihood
-    probability /= probability.sum(axis=1, keepdims=True)
-    others = np.maximum(probability.sum(axis=0) - probability, 0)
-    return np.asarray((others + TUNING.prior_splits * prior) / (len(likelihood) - 1 + TUNING.prior_splits))
-
-
 def fit_mixture_weights(likelihood: FloatArray, prior: FloatArray) -> FloatArray:
     """Return the weights of the kinds, (kinds,), fitted by expectation maximisation to their likelihoods, (splits,
     kinds)."""
@@ -209,20 +195,6 @@ def fit_mixture_weights(likelihood: FloatArray, prior: FloatArray) -> FloatArray
 
 MeanAndSquares = tuple[FloatArray, FloatArray, FloatArray]
 """Log-likelihood, mean and second moment."""
-
-
-def _moments_of_kinds(splits: NoisySplits) -> MeanAndSquares:
-    """Return log-likelihood, mean and mean square of each split under each kind of prior (smooth, then one-sided),
-    (kinds, splits) each.
-    """
-    variance, log_probability = _gaussian_parts(splits)
-    prior = smooth_prior_variance(splits.count, splits.left_fraction)
-    parts = [
-        _smooth_moments(splits, prior, variance, log_probability),
-        *_one_sided_moments(splits, variance, log_probability),
-    ]
-    log_likelihood, mean, second_moment = zip(*parts, strict=True)
-    return np.vstack(log_likelihood), np.vstack(mean), np.vstack(second_moment)
 
 
 def _gaussian_parts(splits: NoisySplits) -> tuple[FloatArray, FloatArray]:
@@ -515,9 +487,12 @@ class LevelPosterior(NamedTuple):
             members = np.flatnonzero(rough == class_index)
             class_likelihood = likelihood.T[:, members].T  # keeps the splits of a kind contiguous
             result.by_class[class_index] = fit_mixture_weights(class_likelihood, prior[class_index])
-            result.by_split.T[:, members] = leave_one_out_weights(
-                class_likelihood, result.by_class[class_index], prior[class_index]
-            ).T
+            # A split must not influence its own prior: among few splits, each would confirm itself.
+            probability = result.by_class[class_index] * class_likelihood
+            probability /= probability.sum(axis=1, keepdims=True)
+            others = np.maximum(probability.sum(axis=0) - probability, 0)
+            prior_counts = TUNING.prior_splits * prior[class_index]
+            result.by_split.T[:, members] = ((others + prior_counts) / (len(members) - 1 + TUNING.prior_splits)).T
         return result
 
     def split_moments(self, weights: KindWeights, rough: NDArray[np.int8]) -> SplitMoments:
@@ -646,8 +621,18 @@ def _run_downward_pass(
     even_probability = float(np.exp(-np.logaddexp(0.0, prior_log_odds - evidence)))
     if even_probability < TUNING.negligible_probability:
         return TreeEstimate(layout, uneven.counts, uneven.variance, even_probability, over_better)
-    average = _average_estimates(layout, uneven, _estimate_evenly(layout, upward, total), even_probability)
-    return replace(average, law_log_odds=over_better)
+    even = DownwardPass.from_total(layout, total)  # all splits are binomial
+    for halving in layout.halvings:
+        splits = _compute_noisy_splits(layout, upward, even, halving)
+        mean, second_moment = even_split_moments(splits)
+        _set_halves(even, halving, splits, mean, np.maximum(second_moment - mean**2, 0))
+    difference = even.counts - uneven.counts
+    variance = uneven.variance + even_probability * (even.variance - uneven.variance)
+    for parent, left, _, _ in layout.halvings:
+        split_difference = difference[left] - layout.width[left] / layout.width[parent] * difference[parent]
+        variance[parent] += even_probability * (1 - even_probability) * split_difference**2
+    counts = uneven.counts + even_probability * difference
+    return TreeEstimate(layout, counts, variance, even_probability, over_better)
 
 
 def _estimate_by_mixture(
@@ -668,7 +653,12 @@ def _estimate_by_mixture(
             weights = KindWeights(prior, np.broadcast_to(END_PRIOR, posterior.posterior.likelihood.shape))
         else:
             weights = posterior.learn_weights(is_rough, prior)
-            next_prior = _smooth_prior(weights.by_class)
+            # the mean of these weights and of the same with one step less roughness
+            smoother = weights.by_class.copy()
+            smoother[:, : SMOOTH - 1] = weights.by_class[:, 1:SMOOTH]
+            smoother[:, 0] += weights.by_class[:, 0]
+            smoother[:, SMOOTH - 1] = 0
+            next_prior = (weights.by_class + smoother) / 2
         moments = posterior.split_moments(weights, is_rough)
         evidence += posterior.log_odds_of_evenness(is_rough, prior)
         log_odds += posterior.log_odds_of_laws(laws, halving, weights)
@@ -682,29 +672,6 @@ def _estimate_by_mixture(
         downward.is_rough[halving.left_half] = downward.is_rough[halving.right_half] = is_rough
         prior = next_prior
     return downward, evidence, log_odds
-
-
-def _estimate_evenly(layout: Layout, upward: UpwardEstimate, total: float) -> DownwardPass:
-    """Return the estimate if all splits are binomial, as for records that lie evenly over the cells."""
-    downward = DownwardPass.from_total(layout, total)
-    for halving in layout.halvings:
-        splits = _compute_noisy_splits(layout, upward, downward, halving)
-        mean, second_moment = even_split_moments(splits)
-        _set_halves(downward, halving, splits, mean, np.maximum(second_moment - mean**2, 0))
-    return downward
-
-
-def _average_estimates(
-    layout: Layout, uneven: DownwardPass, even: DownwardPass, even_probability: float
-) -> TreeEstimate:
-    """Return the average of two estimates, the second weighted with its posterior probability."""
-    counts = uneven.counts + even_probability * (even.counts - uneven.counts)
-    variance = uneven.variance + even_probability * (even.variance - uneven.variance)
-    difference = even.counts - uneven.counts
-    for parent, left, _, _ in layout.halvings:
-        split_difference = difference[left] - layout.width[left] / layout.width[parent] * difference[parent]
-        variance[parent] += even_probability * (1 - even_probability) * split_difference**2
-    return TreeEstimate(layout, counts, variance, even_probability)
 
 
 def run_upward_pass(
@@ -789,15 +756,6 @@ def _compute_noisy_splits(
     )
     excess_kurtosis = np.divide(fourth_cumulant, variance**2, out=np.zeros_like(precision), where=precision > 0)
     return NoisySplits(left_count - share * count, variance, excess_kurtosis, count, share)
-
-
-def _smooth_prior(weights: FloatArray) -> FloatArray:
-    """Return the prior of the next level: the mean of these weights and of the same with one step less roughness."""
-    smoother = weights.copy()
-    smoother[:, : SMOOTH - 1] = weights[:, 1:SMOOTH]
-    smoother[:, 0] += weights[:, 0]
-    smoother[:, SMOOTH - 1] = 0
-    return (weights + smoother) / 2
 
 
 def _inflate_variances(

@@ -125,10 +125,23 @@ def mean_interval_variance(law: NestedSums, total_is_public: bool) -> float:
     """
     if law.cells == 1:
         return float(interval_variances(law, total_is_public)[1])
-    tilings = _regular_tilings(law)
-    sums, variance = _sum_regular_first_level(law, tilings) if tilings else _sum_first_level(law)
-    total_variance = _total_variance(law, variance, total_is_public)
-    return _sum_below_root(sums, variance, total_variance) / (law.cells - 1)
+    tilings = [level.starts for level in law.levels if isinstance(level.starts, range)]
+    is_nested = all(len(coarse) == 1 or coarse.step % fine.step == 0 for coarse, fine in pairwise(tilings))
+    if is_nested and len(tilings) == len(law.levels):  # on each level all intervals but the last one are equal
+        sums, variance = _sum_regular_first_level(law, tilings)
+    else:
+        variances = _combined_variances(law)
+        sums, variance = _interpolated_sums(law.levels[-1].bounds(law.cells)), variances[0]
+        for level, finer, finer_variance in zip(law.levels[-2::-1], law.levels[:0:-1], variances[:0:-1], strict=True):
+            sums = _sum_in_parents(sums, finer_variance, _first_children(level, finer))
+    # the sum over all edges of the variance of the estimated number of records below the edge
+    fraction_before = np.cumsum(variance) - variance
+    mean_square = float(_moments(sums, variance, fraction_before)[3].sum() + sums.residual_variance.sum())
+    total_variance, explained = _total_variance(law, variance, total_is_public), 0.0
+    if total_variance < inf:
+        squares = _moments(sums, variance / total_variance, fraction_before / total_variance)[2]
+        explained = float(squares.sum() * total_variance)
+    return (mean_square - explained) / (law.cells - 1)
 
 
 def _total_variance(law: NestedSums, variance: FloatArray, total_is_public: bool) -> float:
@@ -188,22 +201,6 @@ def _interpolated_sums(bounds: IntArray) -> _EdgeSums:
     return _EdgeSums(width, (width - 1) / 2, (width - 1) * (2 * width - 1) / (6 * width), np.zeros(len(width)))
 
 
-def _sum_first_level(law: NestedSums) -> tuple[_EdgeSums, FloatArray]:
-    """Return sums and variances of the intervals of the first level."""
-    variances = _combined_variances(law)
-    sums = _interpolated_sums(law.levels[-1].bounds(law.cells))
-    for level, finer, variance in zip(law.levels[-2::-1], law.levels[:0:-1], variances[:0:-1], strict=True):
-        sums = _sum_in_parents(sums, variance, _first_children(level, finer))
-    return sums, variances[0]
-
-
-def _regular_tilings(law: NestedSums) -> list[range]:
-    """Return the tilings if all intervals of each level but the last one are equal, else an empty list."""
-    tilings = [level.starts for level in law.levels if isinstance(level.starts, range)]
-    is_nested = all(len(coarse) == 1 or coarse.step % fine.step == 0 for coarse, fine in pairwise(tilings))
-    return tilings if is_nested and len(tilings) == len(law.levels) else []
-
-
 def _sum_regular_first_level(law: NestedSums, tilings: list[range]) -> tuple[_EdgeSums, FloatArray]:
     """Return sums and variances of a regular law, whose levels have two kinds of intervals: complete and last ones."""
     measured_variances = [max(level.noise.variance, _TINY) for level in law.levels]
@@ -238,20 +235,6 @@ def _sum_in_parents(sums: _EdgeSums, variance: FloatArray, first_child: IntArray
     return _EdgeSums(
         edges, slope, square, total * (mean_square - square) + np.add.reduceat(sums.residual_variance, first_child)
     )
-
-
-def _sum_below_root(sums: _EdgeSums, variance: FloatArray, total_variance: float) -> float:
-    """Return the sum over all edges of the variance of the estimated number of records below the edge, from the sums of
-    the first level.
-    """
-    fraction_before = np.cumsum(variance) - variance
-    mean_square = float(_moments(sums, variance, fraction_before)[3].sum() + sums.residual_variance.sum())
-    explained = (
-        _moments(sums, variance / total_variance, fraction_before / total_variance)[2].sum() * total_variance
-        if total_variance < inf
-        else 0
-    )
-    return mean_square - float(explained)
 
 
 def _moments(
@@ -442,28 +425,24 @@ def build_layers(bounds: Sequence[IntArray], variances: Sequence[float]) -> tupl
     parents = [bounds[0][[0, -1]], *bounds[:-1]]
     for level_bounds, parent, variance in reversed(list(zip(bounds, parents, variances, strict=True))):
         children_variance = layers[-1].parent_variance if layers else np.full(len(level_bounds) - 1, np.inf)
-        layers.append(_build_layer(level_bounds, parent, max(variance, LEAST_VARIANCE), children_variance))
-    return tuple(reversed(layers))
-
-
-def _build_layer(bounds: IntArray, parent: IntArray, own_variance: float, children_variance: FloatArray) -> Layer:
-    """Return a level relative to the level above. Raises `InvalidArgument` if an interval above is not a union of
-    intervals of this level.
-    """
-    first_child = np.searchsorted(bounds, parent)
-    if not np.array_equal(bounds.take(first_child, mode="clip"), parent) or np.any(np.diff(bounds) < 1):
-        raise InvalidArgument(
-            "law", "each interval must be a union of intervals of the next level; list levels from coarse to fine"
+        first_child, own_variance = np.searchsorted(level_bounds, parent), max(variance, LEAST_VARIANCE)
+        is_union = np.array_equal(level_bounds.take(first_child, mode="clip"), parent)
+        if not is_union or np.any(np.diff(level_bounds) < 1):
+            raise InvalidArgument(
+                "law", "each interval must be a union of intervals of the next level; list levels from coarse to fine"
+            )
+        combined_variance = 1 / (1 / own_variance + 1 / children_variance)
+        layers.append(
+            Layer(
+                width=np.diff(level_bounds),
+                first=first_child[:-1],
+                children=np.diff(first_child),
+                own_weight=1 / (1 + own_variance / children_variance),
+                variance=combined_variance,
+                parent_variance=np.add.reduceat(combined_variance, first_child[:-1]),
+            )
         )
-    variance = 1 / (1 / own_variance + 1 / children_variance)
-    return Layer(
-        width=np.diff(bounds),
-        first=first_child[:-1],
-        children=np.diff(first_child),
-        own_weight=1 / (1 + own_variance / children_variance),
-        variance=variance,
-        parent_variance=np.add.reduceat(variance, first_child[:-1]),
-    )
+    return tuple(reversed(layers))
 
 
 def split_into_parts(law: NoisySums, values: FloatArray) -> tuple[list[FloatArray], FloatArray]:

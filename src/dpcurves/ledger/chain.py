@@ -745,7 +745,13 @@ class Chain:
 
     def append_all(self, table: sql.Table, rows: Sequence[Mapping[str, Fact]]) -> None:
         """Append at least one entry, in order, and update the book."""
-        self.connection.execute(sql.insert(table), [self._seal_next(table, row) for row in rows])
+        entries: list[dict[str, Fact]] = []
+        for row in rows:
+            entry: dict[str, Fact] = {**row, "entry": self.book.entries + 1, "previous": self.book.head}
+            mac = self._key.seal(*self._sealed_facts(table, entry))
+            self.book = replace(self.book, entries=self.book.entries + 1, head=mac)
+            entries.append({**entry, "mac": mac})
+        self.connection.execute(sql.insert(table), entries)
         self.book.write(self.connection, self._key)
 
     def is_sealed(self, table: sql.Table, entry: sql.RowMapping) -> bool:
@@ -803,13 +809,6 @@ class Chain:
         key.
         """
         return self._key.decrypt(token)
-
-    def _seal_next(self, table: sql.Table, row: Mapping[str, Fact]) -> dict[str, Fact]:
-        """Return the next entry with its seal, and advance the book."""
-        entry: dict[str, Fact] = {**row, "entry": self.book.entries + 1, "previous": self.book.head}
-        mac = self._key.seal(*self._sealed_facts(table, entry))
-        self.book = replace(self.book, entries=self.book.entries + 1, head=mac)
-        return {**entry, "mac": mac}
 
     def _sealed_facts(self, table: sql.Table, entry: Mapping[str, Fact] | sql.RowMapping) -> tuple[Fact, ...]:
         """Return the facts that the seal of an entry covers: table, ledger, seal of the previous entry, and content."""

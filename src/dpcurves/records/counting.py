@@ -741,24 +741,21 @@ class Records:
         return engines.BoundAxis(replace(axis, grid=grid), column, position)
 
     def _resolve_members(self, axes: Axes) -> list[engines.BoundAxis]:
-        """Resolve axes, and for hashed categories the names in the records that have each hash.
+        """SENSITIVE: resolve axes, and for hashed categories the names in the records that have each hash.
 
         Names are hashed here, by the function that selected the categories. Engines only compare names.
         """
-        return [self._with_members(bound) for bound in self._bind_axes(axes)]
-
-    def _with_members(self, bound: engines.BoundAxis) -> engines.BoundAxis:
-        """SENSITIVE: return the axis with the names in the records that have each selected hash; unchanged if
-        categories are not hashed.
-        """
-        axis = bound.axis
-        if not isinstance(axis, SelectedCategories) or not axis.digits:
-            return bound
-        engine: Any = self._engine
-        universe, members = HashUniverse(axis.digits * BITS_A_DIGIT), {label: list[str]() for label in axis.values}
-        for name in engine.names(bound):
-            members.get(universe.label(name), []).append(name)
-        return bound._replace(members=tuple(map(tuple, members.values())))
+        resolved, engine = list[engines.BoundAxis](), cast(Any, self._engine)
+        for bound in self._bind_axes(axes):
+            axis, names = bound.axis, bound.members
+            if isinstance(axis, SelectedCategories) and axis.digits:
+                universe = HashUniverse(axis.digits * BITS_A_DIGIT)
+                members = {label: list[str]() for label in axis.values}
+                for name in engine.names(bound):
+                    members.get(universe.label(name), []).append(name)
+                names = tuple(map(tuple, members.values()))
+            resolved.append(bound._replace(members=names))
+        return resolved
 
 
 def _adapt_column(axis: Axis | Categories, column: Column) -> Column:

@@ -349,14 +349,6 @@ def is_dense(cells: int, total: float | None, base_noise: Noise) -> bool:
     return total is not None and total / cells > threshold * _split_variance(base_noise, 3)
 
 
-def is_fairly_dense(cells: int, total: float | None, base_noise: Noise) -> bool:
-    """Return whether cells are known to hold many records on average, yet too few for `is_dense`.
-
-    Arguments as in `is_dense`.
-    """
-    return total is not None and total / cells > TUNING.fairly_dense * _split_variance(base_noise, 3)
-
-
 def is_nearly_exact(cells: int, total: float | None, base_noise: Noise) -> bool:
     """Return True if the noise is small enough that sums of counts of single cells have less error than a tree.
 
@@ -389,7 +381,8 @@ def choose_budget_fractions(cells: int, total: float | None, base_noise: Noise) 
     if choose_first_thirds(total, base_noise) == 1:
         return COARSE_ROUND_FRACTION, ATOM_ROUND_FRACTION, 1 - COARSE_ROUND_FRACTION - ATOM_ROUND_FRACTION
     # A first round needs less of the loss if the noise is Gaussian, if cells are known to hold many records, or both.
-    reasons_for_less = (base_noise.family is Family.GAUSSIAN) + is_fairly_dense(cells, total, base_noise)
+    is_fairly_dense = total is not None and total / cells > TUNING.fairly_dense * _split_variance(base_noise, 3)
+    reasons_for_less = (base_noise.family is Family.GAUSSIAN) + is_fairly_dense
     first_fraction = (FIRST_ROUND_FRACTION, Fraction(1, 10), Fraction(1, 20))[reasons_for_less]
     return first_fraction, SECOND_ROUND_FRACTION, 1 - first_fraction - SECOND_ROUND_FRACTION
 
@@ -690,11 +683,16 @@ def _select_leaves(
     is the result of `_find_variance_maxima`, if it is known."""
     layout, (narrow_maxima, wide_maxima) = splits.layout, variance_maxima or _find_variance_maxima(splits)
     largest_variance = np.maximum(narrow_maxima, wide_maxima / factor)
-    tolerances, limits = _tolerated_variances(splits, base_noise), FAMILY_TUNING[base_noise.family].largest_tilings
+    limits = FAMILY_TUNING[base_noise.family].largest_tilings
+    seems_even = splits.even_probability > TUNING.even_probability
+    # the variance that a split may keep, in squared records, in a round of 1, 2, ... tilings
+    is_enough = splits.counts[ROOT] > TUNING.enough_ratio * sqrt(base_noise.variance)
+    uneven_tolerances = TUNING.tolerances if is_enough else TUNING.cautious_tolerances
+    tolerances = TUNING.even_tolerances if seems_even else uneven_tolerances
     counts = splits.counts if lower_counts is None else np.maximum(splits.counts, lower_counts)
     scale = np.sqrt(TUNING.typical_width * layout.cells / np.maximum(layout.width, 1))
     scaled_counts = counts / np.clip(scale, TUNING.least_scale, TUNING.largest_scale)
-    count_factor = factor * (TUNING.even_ratio if splits.even_probability > TUNING.even_probability else 1.0)
+    count_factor = factor * (TUNING.even_ratio if seems_even else 1.0)
     numbered = enumerate((*limits, layout.cells), start=1)
     for number, limit, ratio in ((index, limit, ratio) for index, limit in numbered for ratio in ratios[index - 1]):
         variance = _split_variance(base_noise, number)
@@ -718,7 +716,10 @@ def _coarsen_geometrically(
     layout: Layout, leaves: NDArray[np.int64], tilings: int, coarsening: float
 ) -> list[NDArray[np.int64]]:
     """Return the nodes of nested tilings that end with the leaves; numbers of intervals grow by a constant factor."""
-    leaf_counts = _count_leaves(layout, leaves)
+    leaf_counts = np.zeros(layout.nodes)  # leaves in each node; a leaf counts itself
+    leaf_counts[leaves] = 1
+    for parent, left, right, _ in reversed(layout.halvings):
+        leaf_counts[parent] += leaf_counts[left] + leaf_counts[right]
     steps = [coarsening * len(leaves) ** (step / tilings) for step in range(tilings - 1, 0, -1)]
     coarser = [find_leaves(layout, leaf_counts > max(1, floor(step))) for step in steps]
     return [*coarser, leaves]
@@ -853,14 +854,6 @@ def full_tree_tilings(layout: DyadicLayout) -> Tilings:
     return tuple(_starts_of_nodes(layout, layout.nodes_at_depth(depth)) for depth in depths)
 
 
-def _tolerated_variances(splits: TreeEstimate, base_noise: Noise) -> tuple[float, ...]:
-    """Return the tolerated posterior variance of a split, in squared records, in a round of 1, 2, ... tilings."""
-    if splits.even_probability > TUNING.even_probability:
-        return TUNING.even_tolerances
-    is_enough = splits.counts[ROOT] > TUNING.enough_ratio * sqrt(base_noise.variance)
-    return TUNING.tolerances if is_enough else TUNING.cautious_tolerances
-
-
 def _split_variance(base_noise: Noise, tilings: int) -> float:
     """Return the noise variance of a split, in squared records, if one of `tilings` tilings counts both halves."""
     return Noise(base_noise.family, base_noise.parameter * tilings).variance / 2
@@ -878,15 +871,6 @@ def _shared_prefix_variance(tilings: Tilings, cells: int, base_noise: Noise, tot
     noise = replace(base_noise, parameter=len(tilings) * base_noise.parameter)
     law = IntervalSums(1, cells, tuple(Tier(starts, noise) for starts in tilings), missing=base_noise)
     return law.mean_prefix_variance(total_is_public)
-
-
-def _count_leaves(layout: Layout, leaves: NDArray[np.int64]) -> FloatArray:
-    """Return the number of leaves in each node; a leaf counts itself."""
-    leaf_counts = np.zeros(layout.nodes)
-    leaf_counts[leaves] = 1
-    for parent, left, right, _ in reversed(layout.halvings):
-        leaf_counts[parent] += leaf_counts[left] + leaf_counts[right]
-    return leaf_counts
 
 
 def _starts_of_nodes(layout: Layout, nodes: NDArray[np.int64]) -> Places:

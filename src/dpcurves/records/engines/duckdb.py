@@ -85,17 +85,13 @@ class DuckConnection:
         folder = tempfile.mkdtemp(prefix="dpcurves-")
         # Set here and not afterwards: opening takes three times as long if extensions may be loaded.
         self.connection = duckdb.connect(":memory:", config={"temp_directory": folder, **SETTINGS})
-        self._hide_progress_bar()
-        OPEN.add(self)
-        self.close = weakref.finalize(self, _close_connection, self.connection, folder)
-
-    def _hide_progress_bar(self) -> None:
-        """Switch off DuckDB's progress bar. Setting it raises an error in notebooks without widgets, so check first."""
         if WATCHED:
             self.connection.execute("SET enable_progress_bar_print = false; SET enable_progress_bar = true")
-            return
-        if self.connection.execute("SELECT current_setting('enable_progress_bar')").fetchall() == [(True,)]:
+        elif self.connection.execute("SELECT current_setting('enable_progress_bar')").fetchall() == [(True,)]:
+            # Only if it is on: setting it raises an error in notebooks without widgets.
             self.connection.execute("SET enable_progress_bar = false")
+        OPEN.add(self)
+        self.close = weakref.finalize(self, _close_connection, self.connection, folder)
 
     def __repr__(self) -> str:
         return "Engine(hidden)"
