@@ -59,9 +59,17 @@ from .u_statistic import (
 )  # fmt: skip
 from .verification import Verification, VerifyQuestion
 from .view import View
-from .weighted import WeightedBins, WeightedCDF, WeightedCdfQuestion, WeightedQuantiles, WeightedQuantilesQuestion
+from .weighted import (
+    WeightedBins,
+    WeightedCDF,
+    WeightedCdfQuestion,
+    WeightedHistogramQuestion,
+    WeightedQuantiles,
+    WeightedQuantilesQuestion,
+)
 from .weighted_range import (
     AutoRangeWeightedCdfQuestion,
+    AutoRangeWeightedHistogramQuestion,
     AutoRangeWeightedQuantilesQuestion,
     AutoRangeWeightedSummaryQuestion,
 )
@@ -79,6 +87,7 @@ __all__ = [
     "AutoRangeSummaryQuestion",
     "AutoRangeVarianceQuestion",
     "AutoRangeWeightedCdfQuestion",
+    "AutoRangeWeightedHistogramQuestion",
     "AutoRangeWeightedQuantilesQuestion",
     "AutoRangeWeightedSummaryQuestion",
     "BarChart",
@@ -149,6 +158,7 @@ __all__ = [
     "WeightedBins",
     "WeightedCDF",
     "WeightedCdfQuestion",
+    "WeightedHistogramQuestion",
     "WeightedQuantiles",
     "WeightedQuantilesQuestion",
     "WeightedSummary",

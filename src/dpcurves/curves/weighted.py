@@ -10,12 +10,12 @@ from math import isnan, nan, prod, sqrt
 from typing import Any, SupportsIndex, Unpack, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from .. import display
 from ..arguments import InvalidArgument
 from ..arrays import FloatArray, IntArray
-from ..conversation import Evidence, Needs, Release, Setting, SingleQueryWorkload, ask_workload
+from ..conversation import Evidence, Needs, PrivacyStatement, Release, Setting, SingleQueryWorkload, ask_workload
 from ..data import MISSING_WEIGHTS, Axis, Grid, Outside, Weights
 from ..display import format_number
 from ..estimation import shrink_estimate
@@ -23,6 +23,7 @@ from ..inference import Sample, WeightRatios, estimate_weight_ratios, kish_desig
 from ..queries import CountUse, SquaredWeightQuery, WeightQuery
 from .by_category import collect_by_category, describe_question, format_axis_label, split_rows
 from .cdf import CDF, Bins
+from .histogram import is_noise_alone
 from .outside import ANYWHERE, Least
 from .prefixes import NOTHING, PrefixShares
 from .quantiles import Quantiles, parse_shares
@@ -34,7 +35,7 @@ from .question import (
     parse_grouping,
     prepend_category_axes,
 )
-from .result import PlotArguments, warn_about_notes
+from .result import NEXT_TO_NOTHING, PlotArguments, notes_on_end_cells, warn_about_notes
 
 # Effective records: sums of weights, scaled so that sampling gives them the variance of counts of records.
 
@@ -151,16 +152,15 @@ def choose_group_edges(shares_below: FloatArray, caps: float, noise: float) -> t
 
 
 def ask_weight_sums(
-    axes: Any, weights: Weights, setting: Setting, categories: int = 1
+    axes: Any, weights: Weights, setting: Setting, categories: int = 1, use: CountUse = CountUse.PREFIXES
 ) -> Needs[tuple[Release, Release, tuple[int, ...]]]:
     """Ask for sums of weights in all cells and, with `SQUARES_FRACTION` of the budget, of squared weights in groups;
     return both releases, and the first slot of each group. With several `categories`, the groups suit an average one.
+    The noise of the first sums is small for this `use`.
 
     Formal guarantees: the groups depend on the first answer, and on no record, so the losses of both rounds add up.
     """
-    release = yield from ask_workload(
-        SingleQueryWorkload(WeightQuery(axes, weights, CountUse.PREFIXES)), 1 - SQUARES_FRACTION
-    )
+    release = yield from ask_workload(SingleQueryWorkload(WeightQuery(axes, weights, use)), 1 - SQUARES_FRACTION)
     axis, evidence = axes[-1], Evidence.from_release(release)
     apart = int(axis.grid.outside is Outside.APART)
     cells = evidence.unbiased_cells.sum(axis=0) / Weights.STEPS
@@ -363,11 +363,50 @@ class WeightedBins(Bins):
 
     prefixes: WeightedShares
 
+    @classmethod
+    def from_cells(cls, prefixes: WeightedShares, label: str, privacy: PrivacyStatement) -> WeightedBins:
+        """Return a bin for each cell of the grid, with notes on crowded end cells and on sums that noise hides."""
+        notes = notes_on_end_cells(prefixes.grid, *prefixes.measured_prefix_counts, prefixes.evidence, prefixes.scale)
+        bins = cls.from_placeholder(prefixes, label, privacy.with_notes(*notes))
+        cells = slice(1, -1) if prefixes.grid.outside is Outside.APART else slice(None)
+        weights = prefixes.cell_weight_sums[cells] * prefixes.required_squared_weights.weights.cap
+        if is_noise_alone(weights, bins.error):
+            note = f"no cells hold more weight than noise alone may give: {NEXT_TO_NOTHING} of them"
+            bins = replace(bins, privacy=bins.privacy.with_notes(note))
+        return bins
+
+    @classmethod
+    def from_placeholder(cls, prefixes: WeightedShares, label: str, privacy: PrivacyStatement) -> WeightedBins:
+        """Return a bin for each cell, without the notes that a release gets, for plans without data."""
+        return cast("WeightedBins", cls.from_prefixes(prefixes, prefixes.grid.edges, label, privacy))
+
     @property
     def count(self) -> FloatArray:
         """Estimated sum of survey weights in each bin, of shape ``(bins,)``: about the number of people of the
         population that the records in the bin stand for."""
         return self.share * self.prefixes.total_weight
+
+    @property
+    def grid(self) -> Grid:
+        """The cells in which weights were summed."""
+        return self.prefixes.declared_grid
+
+    @property
+    def error(self) -> float:
+        """Standard deviation of the noise of the sum of weights in one cell of the grid; it does not include
+        sampling."""
+        law, weights = self.prefixes.evidence.sums, self.prefixes.required_squared_weights.weights
+        return sqrt(law.nested_law.parts[-1].noise.variance) * weights.step
+
+    def group_edges(self, most: int) -> NDArray[np.int64]:
+        """Return indices of the edges that divide all bins into at most `most` groups of neighbouring bins."""
+        width = -(-len(self.share) // most)
+        return np.append(np.arange(0, len(self.share), width), len(self.share))
+
+    def merge_bins(self, most: int) -> WeightedBins:
+        """Return at most `most` bins, each of some neighbouring ones. Costs no budget."""
+        edges = self.x[self.group_edges(most)]
+        return cast("WeightedBins", self.from_prefixes(self.prefixes, edges, self.label, self.privacy))
 
     def _simulate_sampling_errors(self, shares: FloatArray, draws: int, generator: np.random.Generator) -> FloatArray:
         """Return simulated sampling errors of effective records in `_spans`, (draws, 2 * bins).
@@ -546,28 +585,79 @@ class WeightedCdfQuestion(TableQuestion):
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for sums of weights below edges, and of squared weights in groups; by category in the same tables."""
-        return (yield from ask_weighted_cdf(self, Axis(self.column, self.grid), setting))
+        return (yield from ask_weighted_shares(self, Axis(self.column, self.grid), setting))
 
     def __str__(self) -> str:
         description = describe_question("distribution function", self.column, self.by)
         return f"{description}, {Weights(self.weight, self.weight_cap)}"
 
 
-def ask_weighted_cdf(
-    question: WeightedCdfQuestion,
+@dataclass(frozen=True, slots=True)
+class WeightedHistogramQuestion(TableQuestion):
+    """Sums of weights in the cells of `grid`, and their shares of all weight. Two rounds under one charge.
+
+    Seven eighths of the budget pay for the sums, whose noise is small in single cells; a `WeightedCdfQuestion` has less
+    noise in many cells together. The rest determines their sampling variance, as for a `WeightedCdfQuestion`.
+
+    Formal guarantees: as for a `WeightedCdfQuestion`; the same amounts of a record are summed.
+
+    Attributes:
+        column: A column of numbers.
+        grid: Public cells, as for a `HistogramQuestion`.
+        weight, weight_cap, measured_in: As in `WeightedCdfQuestion`.
+        by: Publicly declared categories: one histogram for each, at the privacy loss of one.
+
+    Raises:
+        ValueError: the cap is missing, or is no finite number above zero.
+        TypeError: a field is of another type.
+
+    >>> import dpcurves as dp
+    >>> table = {"age": [20, 60] * 2000, "w": [1, 3] * 2000}
+    >>> question = dp.WeightedHistogramQuestion("age", dp.Grid(0, 80, cells=2), "w", 4)
+    >>> with dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
+    ...     bars = session.ask(question, dp.PrivacyLoss.pure(1))
+    >>> bool(abs(bars.count[1] - 6000) < 300), len(bars.merge_bins(1).count)
+    (True, 1)
+    """
+
+    column: str
+    grid: Grid
+    weight: str
+    weight_cap: float
+    measured_in: str = ""
+    by: By = None
+
+    def __post_init__(self) -> None:
+        cdf_question = WeightedCdfQuestion(
+            self.column, self.grid, self.weight, self.weight_cap, self.measured_in, self.by
+        )
+        object.__setattr__(self, "weight_cap", cdf_question.weight_cap)
+
+    def steps(self, setting: Setting) -> Needs[Any]:
+        """Ask for sums of weights in cells, and of squared weights in groups; by category in the same tables."""
+        return (yield from ask_weighted_shares(self, Axis(self.column, self.grid), setting, WeightedBins))
+
+    def __str__(self) -> str:
+        return f"{describe_question('histogram', self.column, self.by)}, {Weights(self.weight, self.weight_cap)}"
+
+
+def ask_weighted_shares(
+    question: WeightedCdfQuestion | WeightedHistogramQuestion,
     axis: Axis,
     setting: Setting,
+    result: type[WeightedCDF] | type[WeightedBins] = WeightedCDF,
     *,
     earlier: Sequence[Release] = (),
     least: Least = ANYWHERE,
     describe_sums: Callable[[FloatArray], tuple[str, ...]] = lambda sums: (),
 ) -> Needs[Any]:
-    """Ask for a weighted distribution function along the cells of this axis of the column; by category if asked so.
+    """Ask for shares of the weight along the cells of this axis of the column; by category if asked so.
 
     Args:
         question: The weights and the categories.
         axis: The column with its cells.
         setting: The loss of these rounds, and the adjacency.
+        result: The class of the results: distribution functions, or histograms, whose sums have less noise in a cell.
         earlier: The releases that chose the cells.
         least: The smallest share of the weight outside of the cells that a note mentions.
         describe_sums: Function that returns further notes on the unbiased sums of weights over the cap, (slots,),
@@ -576,26 +666,27 @@ def ask_weighted_cdf(
     weights = Weights(question.weight, question.weight_cap)
     axes = prepend_category_axes(question.by, axis)
     categories = prod(category_axis.slots for category_axis in axes[:-1])
-    release, squares_release, starts = yield from ask_weight_sums(axes, weights, setting, categories)
+    use = CountUse.CELLS if issubclass(result, WeightedBins) else CountUse.PREFIXES
+    release, squares_release, starts = yield from ask_weight_sums(axes, weights, setting, categories, use)
     privacy = build_privacy_statement([*earlier, release, squares_release], least=least)
-    build_curve = WeightedCDF.from_placeholder
+    build_result: Callable[..., Any] = result.from_placeholder
     if release.allotment is not None:
-        build_curve = WeightedCDF.from_prefixes
+        build_result = result.from_cells if issubclass(result, WeightedBins) else result.from_prefixes
         sums = Evidence.from_release(release).unbiased_cells.sum(axis=0) / Weights.STEPS
         privacy = privacy.with_notes(*describe_sums(sums))
 
-    def build_weighted_cdf(sums: Evidence, squared: Evidence) -> WeightedCDF:
-        """Return the curve of one row of sums of weights and of squared weights."""
+    def build_weighted_result(sums: Evidence, squared: Evidence) -> WeightedCDF | WeightedBins:
+        """Return the result of one row of sums of weights and of squared weights."""
         squares = SquaredWeights(weights, squared, starts)
         prefixes = WeightedShares(sums, axis.grid, squared_weights=squares)
         label = format_axis_label(question.column, question.measured_in)
-        curve = cast("WeightedCDF", build_curve(prefixes, label, privacy))
+        curve: WeightedCDF | WeightedBins = build_result(prefixes, label, privacy)
         note = note_on_weights(squares, float(prefixes.cell_weight_sums.sum()))
         return replace(curve, privacy=curve.privacy.with_notes(note))
 
     evidences = Evidence.from_release(release), Evidence.from_release(squares_release)
     rows = [evidences] if question.by is None else zip(*map(split_rows, evidences), strict=True)
-    return collect_by_category(question.by, [build_weighted_cdf(*row) for row in rows])
+    return collect_by_category(question.by, [build_weighted_result(*row) for row in rows])
 
 
 @dataclass(frozen=True, slots=True)
