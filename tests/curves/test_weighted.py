@@ -196,14 +196,18 @@ def test_without_noise_bins_hold_their_weight_and_vary_as_a_ratio_of_weights(out
     assert "weight" in bins.plot().get_ylabel()
 
 
-def test_results_by_category_are_read_again_and_give_no_design_effect() -> None:
+def test_results_by_category_are_read_again_and_give_the_design_effect_of_each() -> None:
     months = dp.Categories("t", (2, 3))
     for question in (replace(CURVE, by=months), replace(MEAN, by=months), replace(MEAN, by=months, statistic="count")):
         found = asked(question, made(), ONE)
         read: Any = result_from_json(found.to_json())
         assert (type(read), read.to_json()) == (type(found), found.to_json())
-        assert any("no design effect, because records are not counted by category" in note for note in found.notes)
-        assert np.isnan([each.design_effect for each in found.values()]).all()
+        quiet = asked(question, made())
+        for month in months.values:
+            w = exact()["w"][exact()["t"] == month]
+            kish = len(w) * (w**2).sum() / w.sum() ** 2
+            assert quiet[month].design_effect == pytest.approx(kish, rel=1e-3)
+            assert any(f"about {kish:.2f} (Kish" in note for note in quiet[month].notes)
     assert "sum of weights" in found.plot().get_xlabel()
 
 

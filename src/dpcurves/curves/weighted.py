@@ -63,8 +63,8 @@ class SquaredWeights:
 
     Attributes:
         weights: The column of weights and its cap.
-        evidence: The release: the sum of squares of each group, followed by what the squares of all records lack to the
-            squared cap.
+        evidence: The release: in each row the sum of squares of each group, followed by what the squares of its records
+            lack to the squared cap.
         starts: The first slot of each group.
     """
 
@@ -75,7 +75,7 @@ class SquaredWeights:
     @property
     def sums(self) -> FloatArray:
         """Unbiased sums of squared weights divided by the squared cap, (groups,)."""
-        return np.asarray(self.evidence.unbiased_cells.sum(axis=0) / Weights.STEPS)
+        return np.asarray(self.evidence.unbiased_cells[:, :-1].sum(axis=0) / Weights.STEPS)
 
     @property
     def noise(self) -> float:
@@ -85,22 +85,15 @@ class SquaredWeights:
 
     @property
     def records(self) -> float:
-        """Unbiased number of records that are used: records with a weight and a value in a cell; NaN for a category,
-        because only the records of all categories are counted."""
-        if self.evidence.sums.missing is None:
-            return nan
-        return float(self.sums.sum() + self.evidence.values[-1] / Weights.STEPS)
+        """Unbiased number of records that are used: records with a weight and a value in a cell."""
+        return float(self.evidence.unbiased_cells.sum() / Weights.STEPS)
 
     def design_effect(self, weight_sum: float) -> float:
-        """Return the design effect of Kish (1965), n sum w^2 / (sum w)^2; NaN if noise hides it.
+        """Return the design effect of Kish (1965), n sum w^2 / (sum w)^2, of these records; NaN if noise hides it.
 
         `weight_sum` is the sum of weights over the cap.
         """
-        if (
-            isnan(self.records)
-            or weight_sum <= TUNING.clear_group_ratio
-            or float(self.sums.sum()) <= len(self.starts) ** 0.5 * self.noise
-        ):
+        if weight_sum <= TUNING.clear_group_ratio or float(self.sums.sum()) <= len(self.starts) ** 0.5 * self.noise:
             return nan
         return kish_design_effect(self.records, weight_sum, float(self.sums.sum()))
 
@@ -123,7 +116,7 @@ class SquaredWeights:
         """
         starts, evidence = tuple(int(start) for start in stored["groups"]), Evidence.from_json(released)
         rises = all(low < high for low, high in zip(starts, (*starts[1:], slots), strict=True))
-        if not starts or starts[0] != 0 or not rises or evidence.interval_sums.cells != len(starts):
+        if not starts or starts[0] != 0 or not rises or evidence.interval_sums.cells != len(starts) + 1:
             raise InvalidArgument(
                 "curve.evidence",
                 "the stored groups of cells do not fit the sums of squared weights: use the text that to_json wrote",
@@ -182,8 +175,6 @@ def note_on_weights(squares: SquaredWeights, caps: float) -> str:
     `caps` is the released sum of the weights, in units of the cap. If noise hides the design effect, the note says so.
     """
     rule = f"{squares.weights}, {MISSING_WEIGHTS}"
-    if isnan(squares.records):
-        return f"{rule}; no design effect, because records are not counted by category"
     effect = squares.design_effect(caps)
     if isnan(effect):
         return f"{rule}; noise hides the design effect of the weights"
