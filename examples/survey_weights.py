@@ -52,7 +52,7 @@ print("at or below 25:", round(float(curve.cdf(25)), 3), "median stay", stays.me
 
 # %%
 asked = (
-    dp.AutoRangeWeightedCdfQuestion("income", "weight", 100, even_cells=20),
+    dp.AutoRangeWeightedHistogramQuestion("income", "weight", 100, cells=20),
     dp.AutoRangeWeightedQuantilesQuestion("income", (0.5,), "weight", 100),
     dp.AutoRangeWeightedSummaryQuestion("income", "weight", 100),
 )

@@ -20,6 +20,7 @@ from .curves import (
     AutoRangeHistogramQuestion,
     AutoRangeQuantilesQuestion,
     AutoRangeWeightedCdfQuestion,
+    AutoRangeWeightedHistogramQuestion,
     AutoRangeWeightedQuantilesQuestion,
     Question,
 )
@@ -428,7 +429,7 @@ UNSTORABLE = "[\\0\\ud800-\\udfff]"
 
 IN_DATES = (
     AutoRangeCdfQuestion, AutoRangeQuantilesQuestion, AutoRangeHistogramQuestion, AutoRangeWeightedCdfQuestion,
-    AutoRangeWeightedQuantilesQuestion,
+    AutoRangeWeightedHistogramQuestion, AutoRangeWeightedQuantilesQuestion,
 )  # fmt: skip
 """Question classes whose axis is in dates if the column holds dates."""
 MOMENT = "moment"

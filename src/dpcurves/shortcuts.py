@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         ResidualPlot,
         Scores,
         Summary,
+        WeightedHistogram,
     )
 
 Curve = TypeVar("Curve")
@@ -553,26 +554,41 @@ def quantiles(
 
 @add_privacy_arguments
 def histogram(
-    values: Values, *, grid: Grid | Auto, label: str | None = None, **paid: Unpack[ColumnArguments]
-) -> Histogram:
-    """Return counts of `values` in the cells of `grid`.
+    values: Values,
+    *,
+    grid: Grid | Auto,
+    label: str | None = None,
+    weight: Values | None = None,
+    weight_cap: float | None = None,
+    **paid: Unpack[ColumnArguments],
+) -> Histogram | WeightedHistogram:
+    """Return counts of `values` in the cells of `grid`, or sums of their weights.
 
     Arguments and guarantees as for `cdf`. With ``grid="auto"`` a fraction of the budget chooses equal cells; see
     `AutoRangeHistogramQuestion`. The ledger is in memory, so losses of other calls are not added up.
 
     Returns:
-        Edges `x`, of shape ``(cells + 1,)``, and counts `count`, of shape ``(cells,)``, with intervals.
+        Edges `x`, of shape ``(cells + 1,)``, and counts `count`, of shape ``(cells,)``, with intervals. With `weight`
+        the counts are sums of weights, and the intervals are of their shares; see `WeightedHistogramQuestion`.
 
     >>> import dpcurves as dp
     >>> bars = dp.histogram([1, 1, 2] * 100, grid=dp.Grid(0, 4, cells=4), epsilon=1, adjacency=dp.REPLACE_ONE)
     >>> bool(abs(bars.count[1] - 200) < 40)
     True
     """
-    (label,) = table = make_table(label, values)
-    question: Question[Any] = curves.AutoRangeHistogramQuestion(label)
-    if (cells := resolve_grid(grid)) is not None:
-        question = curves.HistogramQuestion(label, cells)
-    bars: Histogram = ask_once(question, table, **paid)
+    (label,) = column = make_table(label, values)
+    table, weights = add_weights(column, weight, weight_cap)
+    cells = resolve_grid(grid)
+    question: Question[Any]
+    if weights:
+        question = (
+            curves.AutoRangeWeightedHistogramQuestion(label, **weights)
+            if cells is None
+            else curves.WeightedHistogramQuestion(label, cells, **weights)
+        )
+    else:
+        question = curves.AutoRangeHistogramQuestion(label) if cells is None else curves.HistogramQuestion(label, cells)
+    bars: Histogram | WeightedHistogram = ask_once(question, table, **paid)
     return bars
 
 

@@ -165,6 +165,9 @@ OTHERS: Mapping[str, AuditQuestion] = {
         lambda grid: dp.SummaryQuestion(COLUMN, *_find_bounds(grid), by=KINDS), _listed
     ),
     "weighted curve": AuditQuestion(lambda grid: dp.WeightedCdfQuestion(COLUMN, grid, "weight", WEIGHT_CAP), WEIGHED),
+    "weighted histogram": AuditQuestion(
+        lambda grid: dp.WeightedHistogramQuestion(COLUMN, grid, "weight", WEIGHT_CAP), WEIGHED
+    ),
     "weighted quantiles": AuditQuestion(
         lambda grid: dp.WeightedQuantilesQuestion(COLUMN, grid, (0.5,), "weight", WEIGHT_CAP), WEIGHED
     ),
@@ -177,6 +180,9 @@ OTHERS: Mapping[str, AuditQuestion] = {
     ),
     "weighted curve of any range": AuditQuestion(
         lambda grid: dp.AutoRangeWeightedCdfQuestion(COLUMN, "weight", WEIGHT_CAP), WEIGHED
+    ),
+    "weighted histogram of any range": AuditQuestion(
+        lambda grid: dp.AutoRangeWeightedHistogramQuestion(COLUMN, "weight", WEIGHT_CAP), WEIGHED
     ),
     "weighted median of any range": AuditQuestion(
         lambda grid: dp.AutoRangeWeightedQuantilesQuestion(COLUMN, (0.5,), "weight", WEIGHT_CAP), WEIGHED

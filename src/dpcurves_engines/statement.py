@@ -87,6 +87,7 @@ WEIGHT = "weight"
 WEIGHTED_TYPES: Mapping[str, Mapping[str, Any]] = MappingProxyType({
     "cdf": {"ask": "weighted-cdf"},
     "quantiles": {"ask": "weighted-quantiles"},
+    "histogram": {"ask": "weighted-histogram"},
     "count": {"ask": "weighted-summary", "statistic": "count", "lower": 0, "upper": 1},
     "sum": {"ask": "weighted-summary", "statistic": "sum"},
     "mean": {"ask": "weighted-summary", "statistic": "mean"},

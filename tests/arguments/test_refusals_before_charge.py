@@ -59,10 +59,11 @@ VALID: dict[str, dict[str, Any]] = {
     "PairwiseScorerQuestion": {"label": "y", "features": (dp.NumericColumn("x", 0, 1),)},
     "SurvivalQuestion": {"time": "x", "event": "y", "grid": SLOTS},
     "WeightedCdfQuestion": {**CELLS, **WEIGHTS},
+    "WeightedHistogramQuestion": {**CELLS, **WEIGHTS},
     "WeightedQuantilesQuestion": {**CELLS, "at": (0.5,), **WEIGHTS},
     "WeightedSummaryQuestion": {"column": "x", "lower": 0, "upper": 1, **WEIGHTS},
     "WeightedSurvivalQuestion": {"time": "x", "event": "y", "grid": SLOTS, **WEIGHTS},
-    **{f"AutoRangeWeighted{word}Question": {"column": "x", **WEIGHTS} for word in ("Cdf", "Summary")},
+    **{f"AutoRangeWeighted{word}Question": {"column": "x", **WEIGHTS} for word in ("Cdf", "Histogram", "Summary")},
     "AutoRangeWeightedQuantilesQuestion": {"column": "x", "at": (0.5,), **WEIGHTS},
     "CompetingRisksQuestion": {"time": "x", "event": "y", "grid": SLOTS, "causes": (1,)},
     "DelayedEntryQuestion": {"entry": "z", "time": "x", "event": "y", "grid": SLOTS},
@@ -141,7 +142,7 @@ def test_every_question_of_the_package_is_tried() -> None:
 THINNED = {
     "AutoRangeSurvivalQuestion": 60, "AutoRangeScoresQuestion": 60, "WeightedSurvivalQuestion": 40,
     "SurvivalQuestion": 20, "AutoRangeCdfQuestion": 30, "AutoRangeQuantilesQuestion": 60,
-    **dict.fromkeys((f"AutoRangeWeighted{word}Question" for word in ("Cdf", "Quantiles", "Summary")), 60),
+    **dict.fromkeys((f"AutoRangeWeighted{word}Question" for word in ("Cdf", "Histogram", "Quantiles", "Summary")), 60),
 }  # fmt: skip
 """Each argument is given one of so many odd values, twelve unless it is said, and the next argument those in between:
 most are arguments of other questions, too. `make bench` gives each argument each value."""

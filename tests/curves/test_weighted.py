@@ -90,6 +90,7 @@ def exact() -> dict[str, Any]:
 
 
 CURVE = dp.WeightedCdfQuestion("x", GRID, "w", CAP)
+BARS = dp.WeightedHistogramQuestion("x", GRID, "w", CAP)
 MEAN = dp.WeightedSummaryQuestion("x", 0, 1, "w", CAP)
 LIVES = dp.WeightedSurvivalQuestion("t", "e", TIMES, "w", CAP)
 
@@ -153,6 +154,24 @@ def test_without_noise_results_by_category_are_those_of_each_category(adjacency:
         dp.WeightedSummaryQuestion("*", 0, 1, "w", CAP)
 
 
+@pytest.mark.parametrize("adjacency", [dp.ADD_REMOVE, dp.REPLACE_ONE])
+def test_a_histogram_of_weights_sums_them_in_each_cell_with_the_noise_of_a_cell(adjacency: Any) -> None:
+    table, months = made(), dp.Categories("t", (2, 3))
+    x, w, t = (exact()[name] for name in "xwt")
+    groups = asked(replace(BARS, by=months), table, adjacency=adjacency)
+    for month in months.values:
+        sums = np.histogram(x[t == month], GRID.edges, weights=w[t == month])[0]
+        assert groups[month].count == pytest.approx(sums, abs=1e-2)
+        assert groups[month].merge_bins(8).count == pytest.approx(sums.reshape(8, 8).sum(axis=1), abs=1e-2)
+    bars = asked(BARS, table, ONE, adjacency)
+    noise = np.sqrt(2) * CAP * (1 if adjacency is dp.ADD_REMOVE else 2) / (7 / 8)
+    assert bars.error == pytest.approx(noise, rel=1e-3)
+    called = dp.histogram(table, column="x", grid=GRID, weight="w", weight_cap=CAP, epsilon=1, adjacency=adjacency)
+    assert type(called) is dp.WeightedHistogram
+    few = asked(BARS, {name: values[60:64] for name, values in table.items()}, ONE, adjacency)
+    assert any("no cells hold more weight than noise alone may give" in note for note in few.notes)
+
+
 @pytest.mark.parametrize("outside", dp.Outside)
 def test_without_noise_bins_hold_their_weight_and_vary_as_a_ratio_of_weights(outside: Any) -> None:
     """Weights are large below 0.5; the population's interval of one bin has Hajek's variance, not that of all weights,
@@ -173,18 +192,22 @@ def test_without_noise_bins_hold_their_weight_and_vary_as_a_ratio_of_weights(out
     hajek = np.sqrt((w**2 * (at[0] - p) ** 2).sum()) / w.sum()
     assert high - low == pytest.approx(2 * 1.96 * hajek, rel=0.15)
     read: Any = result_from_json(bins.to_json())
-    assert (type(read), read.to_json()) == (dp.WeightedCdfHistogram, bins.to_json())
+    assert (type(read), read.to_json()) == (dp.WeightedHistogram, bins.to_json())
     assert "weight" in bins.plot().get_ylabel()
 
 
-def test_results_by_category_are_read_again_and_give_no_design_effect() -> None:
+def test_results_by_category_are_read_again_and_give_the_design_effect_of_each() -> None:
     months = dp.Categories("t", (2, 3))
     for question in (replace(CURVE, by=months), replace(MEAN, by=months), replace(MEAN, by=months, statistic="count")):
         found = asked(question, made(), ONE)
         read: Any = result_from_json(found.to_json())
         assert (type(read), read.to_json()) == (type(found), found.to_json())
-        assert any("no design effect, because records are not counted by category" in note for note in found.notes)
-        assert np.isnan([each.design_effect for each in found.values()]).all()
+        quiet = asked(question, made())
+        for month in months.values:
+            w = exact()["w"][exact()["t"] == month]
+            kish = len(w) * (w**2).sum() / w.sum() ** 2
+            assert quiet[month].design_effect == pytest.approx(kish, rel=1e-3)
+            assert any(f"about {kish:.2f} (Kish" in note for note in quiet[month].notes)
     assert "sum of weights" in found.plot().get_xlabel()
 
 
@@ -205,7 +228,7 @@ def test_weights_at_the_cap_are_counts_at_another_scale(adjacency: Any, loss: Pr
 
 
 def test_results_are_read_again_and_say_that_they_are_weighted() -> None:
-    for question in (CURVE, MEAN, LIVES, dp.WeightedQuantilesQuestion("x", GRID, (0.2, 0.5), "w", CAP)):
+    for question in (CURVE, BARS, MEAN, LIVES, dp.WeightedQuantilesQuestion("x", GRID, (0.2, 0.5), "w", CAP)):
         found = asked(question, made(), ONE)
         text = found.to_json()
         read: Any = result_from_json(text)
@@ -242,8 +265,8 @@ def test_what_weights_need_is_said_before_anything_is_charged() -> None:
 
 
 def test_automatic_ranges_need_public_numbers_of_cells_and_sums_or_means() -> None:
-    with pytest.raises(ValueError, match=r"^even_cells: a number of cells from 2 to 10000 is needed, as in 40, got 1"):
-        dp.AutoRangeWeightedCdfQuestion("x", "w", CAP, even_cells=1)
+    with pytest.raises(ValueError, match=r"^cells: a number of cells from 2 to 10000 is needed, got 1"):
+        dp.AutoRangeWeightedHistogramQuestion("x", "w", CAP, cells=1)
     with pytest.raises(ValueError, match=r"^statistic: a count of weights needs no bounds"):
         dp.AutoRangeWeightedSummaryQuestion("x", "w", CAP, statistic="count")
 
@@ -263,9 +286,10 @@ def test_without_noise_an_automatic_range_holds_all_weight_and_gives_exact_share
     assert curve.y == pytest.approx([w[x < edge].sum() / w.sum() for edge in curve.x], abs=1e-6)
     cells = r"cells from \S+ to \S+, found privately; sum of weights below: about 0, above: about 0, counted apart"
     assert any(re.fullmatch(cells, note) for note in curve.notes)
-    bars = asked(dp.AutoRangeWeightedCdfQuestion("x", "w", CAP, even_cells=20), table, adjacency=adjacency)
+    bars = asked(dp.AutoRangeWeightedHistogramQuestion("x", "w", CAP, cells=20), table, adjacency=adjacency)
     assert len(bars.x) <= 21
     assert np.ptp(np.diff(bars.x)) == pytest.approx(0)
+    assert bars.count == pytest.approx(np.histogram(x, bars.x, weights=w)[0], abs=1e-2)
     groups = asked(dp.AutoRangeWeightedCdfQuestion("day", "w", CAP, by=dp.Categories("g", (0, 1))), table)
     assert groups[1].count == pytest.approx(w[table["g"] == 1].sum(), rel=1e-6)
     assert any(re.match(r"cells from \d{4}-\d\d-\d\d to \d{4}-\d\d-\d\d, found", note) for note in groups.notes)
@@ -346,7 +370,8 @@ def test_the_command_line_asks_weighted_results(tmp_path: Any) -> None:
         "survival": "--time t --event e --censored-value 0 --grid 0:14:14", "count": "--by e=0,1",
     }  # fmt: skip
     app = build()
-    grouped = [(word, f"{asks[word]} --by e=0,1") for word in ("cdf", "quantiles", "mean")]
+    asks["histogram"] = "--column x --grid 0:1:80"
+    grouped = [(word, f"{asks[word]} --by e=0,1") for word in ("cdf", "quantiles", "mean", "histogram")]
     for word, options in [*asks.items(), *grouped]:
         done = CliRunner().invoke(app, [word, str(tmp_path / "s.csv"), *options.split(), *weights])
         assert done.exit_code == 0, done.output

@@ -92,6 +92,11 @@ SAME: dict[str, Any] = {
     "SELECT dp_cdf(wage, weight => age, weight_cap => 9) FROM people": dp.AutoRangeWeightedCdfQuestion(
         "wage", "age", 9
     ),
+    "SELECT dp_histogram(wage, weight => age, weight_cap => 9) FROM people WHERE region IN ('north', 'south') GROUP BY "
+    "region": dp.AutoRangeWeightedHistogramQuestion("wage", "age", 9, by=REGION),
+    "SELECT dp_histogram(wage, 0, 500000, 64, weight => age, weight_cap => 9) FROM people": (
+        dp.WeightedHistogramQuestion("wage", GRID, "age", 9)
+    ),
     "SELECT dp_sum(wage, weight => age, weight_cap => 9) FROM people": dp.AutoRangeWeightedSummaryQuestion(
         "wage", "age", 9, statistic="sum"
     ),

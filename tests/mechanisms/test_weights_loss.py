@@ -76,6 +76,10 @@ QUESTIONS: dict[str, tuple[tuple[tuple[WeightedQuery, ...], Fraction], ...]] = {
         ((WeightQuery((X,), W, CountUse.PREFIXES),), 1 - SQUARES_FRACTION),
         ((SquaredWeightQuery((COARSE,), W), SquaredWeightQuery((X,), W)), SQUARES_FRACTION),
     ),
+    "histogram by category": (
+        ((WeightQuery((E, X), W, CountUse.CELLS),), 1 - SQUARES_FRACTION),
+        ((SquaredWeightQuery((E, COARSE), W), SquaredWeightQuery((E, X), W)), SQUARES_FRACTION),
+    ),
     "survival": (
         ((WeightQuery((E, X), W, CountUse.PREFIXES),), 1 - SQUARES_FRACTION),
         ((SquaredWeightQuery((E, COARSE), W), SquaredWeightQuery((E, X), W)), SQUARES_FRACTION),
@@ -165,7 +169,7 @@ def test_tiny_neighbours_lose_at_most_what_was_paid(name: str, adjacency: Adjace
 
 AUTOMATIC: dict[str, Question[Any]] = {
     "curve": dp.AutoRangeWeightedCdfQuestion("x", "w", CAP),
-    "even cells by category": dp.AutoRangeWeightedCdfQuestion("x", "w", CAP, by=E, even_cells=3),
+    "histogram by category": dp.AutoRangeWeightedHistogramQuestion("x", "w", CAP, by=E, cells=3),
     "mean by category": dp.AutoRangeWeightedSummaryQuestion("x", "w", CAP, by=E),
 }
 

@@ -32,7 +32,7 @@ CHOSEN = [
 ]  # fmt: skip
 WITHOUT_RANGE = {
     "BarChart",
-    "Histogram", "Summary", "WeightedSummary", "Contingency", "HosmerLemeshow", "CdfHistogram", "WeightedCdfHistogram",
+    "Histogram", "Summary", "WeightedSummary", "Contingency", "HosmerLemeshow", "CdfHistogram", "WeightedHistogram",
     "ConsistentTotals", "Verification",
     "CompetingRisks", "CountedNumbers", "Scores", "Confusion", "SurvivalNumbers", "Drift", "ReleasedResult",
     "IntervalResult",

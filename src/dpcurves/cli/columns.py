@@ -30,9 +30,9 @@ if TYPE_CHECKING:
         PlaneBoundsQuestion,
         Summary,
         SummaryByCategory,
-        WeightedCDF,
-        WeightedCdfHistogram,
+        WeightedHistogram,
     )
+    from ..data import Grid
     from ..histograms import TableEstimator
 
 MOST_BARS = 40
@@ -96,17 +96,12 @@ def count_question(**question_fields: Any) -> Any:
 
 
 def histogram_question(**question_fields: Any) -> Any:
-    """Build the question for counts in the given cells, or in automatic cells without a grid; with weights, for the
-    weighted distribution function, of which the view shows the bins. Raises `Misuse` for weighted groups.
-    """
+    """Build the question for counts in the given cells, or in automatic cells without a grid; with weights, for sums
+    of weights."""
     from ..curves import AutoRangeHistogramQuestion, HistogramQuestion
 
-    if "weight" in question_fields and question_fields.get("by") is not None:
-        raise Misuse("by", "weighted histograms have no groups: ask cdf with --weight and --by, or leave --by out")
-    cells = {} if "grid" in question_fields else {"even_cells": MOST_BARS}
-    if (weighted := build_weighted_question("WeightedCdfQuestion", question_fields, **cells)) is not None:
+    if (weighted := build_weighted_question("WeightedHistogramQuestion", question_fields)) is not None:
         return weighted
-
     return (HistogramQuestion if "grid" in question_fields else AutoRangeHistogramQuestion)(**question_fields)
 
 
@@ -160,25 +155,14 @@ class HistogramView(ResultView):
 
     SUPPRESSES = True
 
-    def compute_reading(self, curve: Histogram | WeightedCDF) -> Histogram | WeightedCdfHistogram:
-        """Return the histogram: of a weighted distribution function, the bins between all edges."""
-        from ..curves import WeightedCDF
-
-        return curve.histogram(curve.x) if isinstance(curve, WeightedCDF) else curve
-
-    def draw(self, curve: Histogram | WeightedCDF) -> Axes:
-        """Return the axes of the histogram's plot with its intervals, drawn without opening a window."""
-        return super().draw(self.compute_reading(curve))
-
-    def tables(self, curve: Histogram | WeightedCDF) -> list[ViewTable]:
+    def tables(self, curve: Histogram | WeightedHistogram) -> list[ViewTable]:
         """Return a table with a row for each cell, or for merged cells if there are many, with intervals where they are
         simulated.
         """
-        from ..curves import WeightedCDF
+        from ..curves import WeightedHistogram
 
-        if isinstance(curve, WeightedCDF):
-            merged = curve.x[: -1 : -(-(len(curve.x) - 1) // MOST_BARS)]
-            return super().tables(curve.histogram([*merged, curve.x[-1]]))
+        if isinstance(curve, WeightedHistogram):
+            return super().tables(curve.merge_bins(MOST_BARS))
         edge_indices = curve.group_edges(MOST_BARS)
         is_banded = len(curve.count) < MOST_BANDED
         table = curve._describe_merged_table(
@@ -227,13 +211,13 @@ class HistogramsView(ResultView):
 
     SUPPRESSES = True
 
-    def tables(self, curves: ByCategory[Histogram]) -> list[ViewTable]:
+    def tables(self, curves: ByCategory[Histogram] | ByCategory[WeightedHistogram]) -> list[ViewTable]:
         """Return tables with a row for each cell and a column for each category, six categories a table."""
         from ..display import name_label_columns
 
         first, *_ = curves.values()
         edge_indices = first.group_edges(MOST_BARS)
-        cell_columns = _cell_columns(first, edge_indices)
+        cell_columns = _cell_columns(first.grid, first.label, edge_indices)
         names = name_label_columns([curves.format_category(category) for category in curves], cell_columns)
         counts = [
             (name, self._cell_counts(curve, edge_indices)) for name, curve in zip(names, curves.values(), strict=True)
@@ -249,10 +233,14 @@ class HistogramsView(ResultView):
             for chunk in chunks
         ]
 
-    def _cell_counts(self, curve: Histogram, edge_indices: NDArray[Any]) -> ArrayLike:
-        """Return the count of each (merged) cell; .. where its interval is wider than the suppression threshold."""
+    def _cell_counts(self, curve: Histogram | WeightedHistogram, edge_indices: NDArray[Any]) -> ArrayLike:
+        """Return the count of each (merged) cell; .. where its interval is wider than the suppression threshold. Of
+        weights, return sums, which are not suppressed."""
+        from ..curves import WeightedHistogram
         from ..display import find_wide_intervals, format_numbers, suppress_rows
 
+        if isinstance(curve, WeightedHistogram):
+            return curve.merge_bins(MOST_BARS).count.round()
         counts = curve.count_between(edge_indices)
         if self.settings.suppress is None:
             return counts
@@ -284,29 +272,32 @@ def _format_quantiles(
     return quantiles
 
 
-def _cell_columns(curve: Histogram, edge_indices: NDArray[Any]) -> dict[str, ArrayLike]:
+def _cell_columns(grid: Grid, label: str, edge_indices: NDArray[Any]) -> dict[str, ArrayLike]:
     """Return the edges of cells or merged cells; for declared values the value, or the first and last merged value."""
     from ..display import format_number
     from ..display.numerals import format_date, is_date_axis
 
-    values = curve.grid.values
-    if values is None and is_date_axis(curve.label):
-        edges = [format_date(x, curve.label) or format_number(x) for x in curve.x[edge_indices].tolist()]
+    values = grid.values
+    if values is None and is_date_axis(label):
+        edges = [format_date(x, label) or format_number(x) for x in grid.edges[edge_indices].tolist()]
         return {"left": edges[:-1], "right": edges[1:]}
     if values is None:
-        return {"left": curve.x[edge_indices[:-1]], "right": curve.x[edge_indices[1:]]}
+        return {"left": grid.edges[edge_indices[:-1]], "right": grid.edges[edge_indices[1:]]}
     first, last = values[edge_indices[:-1]], values[edge_indices[1:] - 1]
     return {"value": first} if len(edge_indices) > len(values) else {"first": first, "last": last}
 
 
-def _error_of(curve: Histogram) -> str:
+def _error_of(curve: Histogram | WeightedHistogram) -> str:
     """Return the standard error of a cell in words."""
+    from ..curves import WeightedHistogram
     from ..display import RECORDS, format_number
 
+    if isinstance(curve, WeightedHistogram):
+        return f"sums of weights; standard error of the noise in a cell, {RECORDS}: {format_number(curve.error)}"
     return f"standard error of the noise in a cell, {RECORDS}: {format_number(curve.error)} records"
 
 
-def _describe_merged_cells(curve: Histogram, edge_indices: NDArray[Any]) -> str:
+def _describe_merged_cells(curve: Histogram | WeightedHistogram, edge_indices: NDArray[Any]) -> str:
     """Return a note that cells were merged with neighbours; an empty text if they were not."""
     return "" if len(edge_indices) > len(curve.count) else f"; {len(curve.count):,} cells, merged with neighbours"
 

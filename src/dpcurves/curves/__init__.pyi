@@ -61,13 +61,15 @@ from .verification import Verification, VerifyQuestion
 from .view import View
 from .weighted import (
     WeightedCDF,
-    WeightedCdfHistogram,
     WeightedCdfQuestion,
+    WeightedHistogram,
+    WeightedHistogramQuestion,
     WeightedQuantiles,
     WeightedQuantilesQuestion,
 )
 from .weighted_range import (
     AutoRangeWeightedCdfQuestion,
+    AutoRangeWeightedHistogramQuestion,
     AutoRangeWeightedQuantilesQuestion,
     AutoRangeWeightedSummaryQuestion,
 )
@@ -86,6 +88,7 @@ __all__ = [
     "AutoRangeSummaryQuestion",
     "AutoRangeVarianceQuestion",
     "AutoRangeWeightedCdfQuestion",
+    "AutoRangeWeightedHistogramQuestion",
     "AutoRangeWeightedQuantilesQuestion",
     "AutoRangeWeightedSummaryQuestion",
     "BarChart",
@@ -153,8 +156,9 @@ __all__ = [
     "VerifyQuestion",
     "View",
     "WeightedCDF",
-    "WeightedCdfHistogram",
     "WeightedCdfQuestion",
+    "WeightedHistogram",
+    "WeightedHistogramQuestion",
     "WeightedQuantiles",
     "WeightedQuantilesQuestion",
     "WeightedSummary",

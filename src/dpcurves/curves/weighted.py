@@ -10,12 +10,12 @@ from math import isnan, nan, prod, sqrt
 from typing import Any, SupportsIndex, Unpack, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from .. import display
 from ..arguments import InvalidArgument
 from ..arrays import FloatArray, IntArray
-from ..conversation import Evidence, Needs, Release, Setting, SingleQueryWorkload, ask_workload
+from ..conversation import Evidence, Needs, PrivacyStatement, Release, Setting, SingleQueryWorkload, ask_workload
 from ..data import MISSING_WEIGHTS, Axis, Grid, Outside, Weights
 from ..display import format_number
 from ..estimation import shrink_estimate
@@ -23,6 +23,7 @@ from ..inference import Sample, WeightRatios, estimate_weight_ratios, kish_desig
 from ..queries import CountUse, SquaredWeightQuery, WeightQuery
 from .by_category import collect_by_category, describe_question, format_axis_label, split_rows
 from .cdf import CDF, CdfHistogram
+from .histogram import is_noise_alone
 from .outside import ANYWHERE, Least
 from .prefixes import NOTHING, PrefixShares
 from .quantiles import Quantiles, parse_shares
@@ -34,7 +35,7 @@ from .question import (
     parse_grouping,
     prepend_category_axes,
 )
-from .result import PlotArguments, warn_about_notes
+from .result import NEXT_TO_NOTHING, PlotArguments, notes_on_end_cells, warn_about_notes
 
 # Effective records: sums of weights, scaled so that sampling gives them the variance of counts of records.
 
@@ -62,8 +63,8 @@ class SquaredWeights:
 
     Attributes:
         weights: The column of weights and its cap.
-        evidence: The release: the sum of squares of each group, followed by what the squares of all records lack to the
-            squared cap.
+        evidence: The release: in each row the sum of squares of each group, followed by what the squares of its records
+            lack to the squared cap.
         starts: The first slot of each group.
     """
 
@@ -74,7 +75,7 @@ class SquaredWeights:
     @property
     def sums(self) -> FloatArray:
         """Unbiased sums of squared weights divided by the squared cap, (groups,)."""
-        return np.asarray(self.evidence.unbiased_cells.sum(axis=0) / Weights.STEPS)
+        return np.asarray(self.evidence.unbiased_cells[:, :-1].sum(axis=0) / Weights.STEPS)
 
     @property
     def noise(self) -> float:
@@ -84,22 +85,15 @@ class SquaredWeights:
 
     @property
     def records(self) -> float:
-        """Unbiased number of records that are used: records with a weight and a value in a cell; NaN for a category,
-        because only the records of all categories are counted."""
-        if self.evidence.sums.missing is None:
-            return nan
-        return float(self.sums.sum() + self.evidence.values[-1] / Weights.STEPS)
+        """Unbiased number of records that are used: records with a weight and a value in a cell."""
+        return float(self.evidence.unbiased_cells.sum() / Weights.STEPS)
 
     def design_effect(self, weight_sum: float) -> float:
-        """Return the design effect of Kish (1965), n sum w^2 / (sum w)^2; NaN if noise hides it.
+        """Return the design effect of Kish (1965), n sum w^2 / (sum w)^2, of these records; NaN if noise hides it.
 
         `weight_sum` is the sum of weights over the cap.
         """
-        if (
-            isnan(self.records)
-            or weight_sum <= TUNING.clear_group_ratio
-            or float(self.sums.sum()) <= len(self.starts) ** 0.5 * self.noise
-        ):
+        if weight_sum <= TUNING.clear_group_ratio or float(self.sums.sum()) <= len(self.starts) ** 0.5 * self.noise:
             return nan
         return kish_design_effect(self.records, weight_sum, float(self.sums.sum()))
 
@@ -122,7 +116,7 @@ class SquaredWeights:
         """
         starts, evidence = tuple(int(start) for start in stored["groups"]), Evidence.from_json(released)
         rises = all(low < high for low, high in zip(starts, (*starts[1:], slots), strict=True))
-        if not starts or starts[0] != 0 or not rises or evidence.interval_sums.cells != len(starts):
+        if not starts or starts[0] != 0 or not rises or evidence.interval_sums.cells != len(starts) + 1:
             raise InvalidArgument(
                 "curve.evidence",
                 "the stored groups of cells do not fit the sums of squared weights: use the text that to_json wrote",
@@ -151,16 +145,15 @@ def choose_group_edges(shares_below: FloatArray, caps: float, noise: float) -> t
 
 
 def ask_weight_sums(
-    axes: Any, weights: Weights, setting: Setting, categories: int = 1
+    axes: Any, weights: Weights, setting: Setting, categories: int = 1, use: CountUse = CountUse.PREFIXES
 ) -> Needs[tuple[Release, Release, tuple[int, ...]]]:
     """Ask for sums of weights in all cells and, with `SQUARES_FRACTION` of the budget, of squared weights in groups;
     return both releases, and the first slot of each group. With several `categories`, the groups suit an average one.
+    The noise of the first sums is small for this `use`.
 
     Formal guarantees: the groups depend on the first answer, and on no record, so the losses of both rounds add up.
     """
-    release = yield from ask_workload(
-        SingleQueryWorkload(WeightQuery(axes, weights, CountUse.PREFIXES)), 1 - SQUARES_FRACTION
-    )
+    release = yield from ask_workload(SingleQueryWorkload(WeightQuery(axes, weights, use)), 1 - SQUARES_FRACTION)
     axis, evidence = axes[-1], Evidence.from_release(release)
     apart = int(axis.grid.outside is Outside.APART)
     cells = evidence.unbiased_cells.sum(axis=0) / Weights.STEPS
@@ -182,8 +175,6 @@ def note_on_weights(squares: SquaredWeights, caps: float) -> str:
     `caps` is the released sum of the weights, in units of the cap. If noise hides the design effect, the note says so.
     """
     rule = f"{squares.weights}, {MISSING_WEIGHTS}"
-    if isnan(squares.records):
-        return f"{rule}; no design effect, because records are not counted by category"
     effect = squares.design_effect(caps)
     if isnan(effect):
         return f"{rule}; noise hides the design effect of the weights"
@@ -335,7 +326,7 @@ class WeightedShares(PrefixShares):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class WeightedCdfHistogram(CdfHistogram):
+class WeightedHistogram(CdfHistogram):
     """The share of the weight in each bin, and the sum of weights there: a weighted histogram.
 
     Attributes:
@@ -363,11 +354,50 @@ class WeightedCdfHistogram(CdfHistogram):
 
     prefixes: WeightedShares
 
+    @classmethod
+    def from_cells(cls, prefixes: WeightedShares, label: str, privacy: PrivacyStatement) -> WeightedHistogram:
+        """Return a bin for each cell of the grid, with notes on crowded end cells and on sums that noise hides."""
+        notes = notes_on_end_cells(prefixes.grid, *prefixes.measured_prefix_counts, prefixes.evidence, prefixes.scale)
+        bins = cls.from_placeholder(prefixes, label, privacy.with_notes(*notes))
+        cells = slice(1, -1) if prefixes.grid.outside is Outside.APART else slice(None)
+        weights = prefixes.cell_weight_sums[cells] * prefixes.required_squared_weights.weights.cap
+        if is_noise_alone(weights, bins.error):
+            note = f"no cells hold more weight than noise alone may give: {NEXT_TO_NOTHING} of them"
+            bins = replace(bins, privacy=bins.privacy.with_notes(note))
+        return bins
+
+    @classmethod
+    def from_placeholder(cls, prefixes: WeightedShares, label: str, privacy: PrivacyStatement) -> WeightedHistogram:
+        """Return a bin for each cell, without the notes that a release gets, for plans without data."""
+        return cast("WeightedHistogram", cls.from_prefixes(prefixes, prefixes.grid.edges, label, privacy))
+
     @property
     def count(self) -> FloatArray:
         """Estimated sum of survey weights in each bin, of shape ``(bins,)``: about the number of people of the
         population that the records in the bin stand for."""
         return self.share * self.prefixes.total_weight
+
+    @property
+    def grid(self) -> Grid:
+        """The cells in which weights were summed."""
+        return self.prefixes.declared_grid
+
+    @property
+    def error(self) -> float:
+        """Standard deviation of the noise of the sum of weights in one cell of the grid; it does not include
+        sampling."""
+        law, weights = self.prefixes.evidence.sums, self.prefixes.required_squared_weights.weights
+        return sqrt(law.nested_law.parts[-1].noise.variance) * weights.step
+
+    def group_edges(self, most: int) -> NDArray[np.int64]:
+        """Return indices of the edges that divide all bins into at most `most` groups of neighbouring bins."""
+        width = -(-len(self.share) // most)
+        return np.append(np.arange(0, len(self.share), width), len(self.share))
+
+    def merge_bins(self, most: int) -> WeightedHistogram:
+        """Return at most `most` bins, each of some neighbouring ones. Costs no budget."""
+        edges = self.x[self.group_edges(most)]
+        return cast("WeightedHistogram", self.from_prefixes(self.prefixes, edges, self.label, self.privacy))
 
     def _simulate_sampling_errors(self, shares: FloatArray, draws: int, generator: np.random.Generator) -> FloatArray:
         """Return simulated sampling errors of effective records in `_spans`, (draws, 2 * bins).
@@ -392,12 +422,12 @@ class WeightedCdfHistogram(CdfHistogram):
         return {**super()._question(), **self.prefixes.required_squared_weights.to_json()}
 
     @classmethod
-    def _from_json(cls, document: display.CurveDocument) -> WeightedCdfHistogram:
+    def _from_json(cls, document: display.CurveDocument) -> WeightedHistogram:
         """Return the bins from a parsed JSON document."""
         question, releases = document.question, document.evidence["releases"]
         prefixes = WeightedShares.from_json(releases, grid_from_edges(question), question)
         bins = cls.from_prefixes(prefixes, document.arrays["x"], question["label"], document.privacy)
-        return cast("WeightedCdfHistogram", bins)
+        return cast("WeightedHistogram", bins)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -443,7 +473,7 @@ class WeightedCDF(CDF):
         """
         return self.prefixes.design_effect
 
-    def histogram(self, bins: SupportsIndex | ArrayLike) -> WeightedCdfHistogram:
+    def histogram(self, bins: SupportsIndex | ArrayLike) -> WeightedHistogram:
         """Return the share of the weight in each bin: a number of bins of about equal width, or bins between given
         edges. Costs no budget.
 
@@ -459,9 +489,9 @@ class WeightedCDF(CDF):
         >>> curve.histogram([0, 4, 8]).count.round(-1).tolist()
         [1000.0, 2000.0]
         """
-        histogram = WeightedCdfHistogram.from_prefixes(self.prefixes, bins, self.label, self.privacy)
+        histogram = WeightedHistogram.from_prefixes(self.prefixes, bins, self.label, self.privacy)
         warn_about_notes(histogram, already_shown=self.notes)
-        return cast("WeightedCdfHistogram", histogram)
+        return cast("WeightedHistogram", histogram)
 
     def _question(self) -> dict[str, object]:
         """Return the JSON fields of `CDF`, and the fields of the squared weights."""
@@ -546,28 +576,79 @@ class WeightedCdfQuestion(TableQuestion):
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for sums of weights below edges, and of squared weights in groups; by category in the same tables."""
-        return (yield from ask_weighted_cdf(self, Axis(self.column, self.grid), setting))
+        return (yield from ask_weighted_shares(self, Axis(self.column, self.grid), setting))
 
     def __str__(self) -> str:
         description = describe_question("distribution function", self.column, self.by)
         return f"{description}, {Weights(self.weight, self.weight_cap)}"
 
 
-def ask_weighted_cdf(
-    question: WeightedCdfQuestion,
+@dataclass(frozen=True, slots=True)
+class WeightedHistogramQuestion(TableQuestion):
+    """Sums of weights in the cells of `grid`, and their shares of all weight. Two rounds under one charge.
+
+    Seven eighths of the budget pay for the sums, whose noise is small in single cells; a `WeightedCdfQuestion` has less
+    noise in many cells together. The rest determines their sampling variance, as for a `WeightedCdfQuestion`.
+
+    Formal guarantees: as for a `WeightedCdfQuestion`; the same amounts of a record are summed.
+
+    Attributes:
+        column: A column of numbers.
+        grid: Public cells, as for a `HistogramQuestion`.
+        weight, weight_cap, measured_in: As in `WeightedCdfQuestion`.
+        by: Publicly declared categories: one histogram for each, at the privacy loss of one.
+
+    Raises:
+        ValueError: the cap is missing, or is no finite number above zero.
+        TypeError: a field is of another type.
+
+    >>> import dpcurves as dp
+    >>> table = {"age": [20, 60] * 2000, "w": [1, 3] * 2000}
+    >>> question = dp.WeightedHistogramQuestion("age", dp.Grid(0, 80, cells=2), "w", 4)
+    >>> with dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
+    ...     bars = session.ask(question, dp.PrivacyLoss.pure(1))
+    >>> bool(abs(bars.count[1] - 6000) < 300), len(bars.merge_bins(1).count)
+    (True, 1)
+    """
+
+    column: str
+    grid: Grid
+    weight: str
+    weight_cap: float
+    measured_in: str = ""
+    by: By = None
+
+    def __post_init__(self) -> None:
+        cdf_question = WeightedCdfQuestion(
+            self.column, self.grid, self.weight, self.weight_cap, self.measured_in, self.by
+        )
+        object.__setattr__(self, "weight_cap", cdf_question.weight_cap)
+
+    def steps(self, setting: Setting) -> Needs[Any]:
+        """Ask for sums of weights in cells, and of squared weights in groups; by category in the same tables."""
+        return (yield from ask_weighted_shares(self, Axis(self.column, self.grid), setting, WeightedHistogram))
+
+    def __str__(self) -> str:
+        return f"{describe_question('histogram', self.column, self.by)}, {Weights(self.weight, self.weight_cap)}"
+
+
+def ask_weighted_shares(
+    question: WeightedCdfQuestion | WeightedHistogramQuestion,
     axis: Axis,
     setting: Setting,
+    result: type[WeightedCDF] | type[WeightedHistogram] = WeightedCDF,
     *,
     earlier: Sequence[Release] = (),
     least: Least = ANYWHERE,
     describe_sums: Callable[[FloatArray], tuple[str, ...]] = lambda sums: (),
 ) -> Needs[Any]:
-    """Ask for a weighted distribution function along the cells of this axis of the column; by category if asked so.
+    """Ask for shares of the weight along the cells of this axis of the column; by category if asked so.
 
     Args:
         question: The weights and the categories.
         axis: The column with its cells.
         setting: The loss of these rounds, and the adjacency.
+        result: The class of the results: distribution functions, or histograms, whose sums have less noise in a cell.
         earlier: The releases that chose the cells.
         least: The smallest share of the weight outside of the cells that a note mentions.
         describe_sums: Function that returns further notes on the unbiased sums of weights over the cap, (slots,),
@@ -576,26 +657,27 @@ def ask_weighted_cdf(
     weights = Weights(question.weight, question.weight_cap)
     axes = prepend_category_axes(question.by, axis)
     categories = prod(category_axis.slots for category_axis in axes[:-1])
-    release, squares_release, starts = yield from ask_weight_sums(axes, weights, setting, categories)
+    use = CountUse.CELLS if issubclass(result, WeightedHistogram) else CountUse.PREFIXES
+    release, squares_release, starts = yield from ask_weight_sums(axes, weights, setting, categories, use)
     privacy = build_privacy_statement([*earlier, release, squares_release], least=least)
-    build_curve = WeightedCDF.from_placeholder
+    build_result: Callable[..., Any] = result.from_placeholder
     if release.allotment is not None:
-        build_curve = WeightedCDF.from_prefixes
+        build_result = result.from_cells if issubclass(result, WeightedHistogram) else result.from_prefixes
         sums = Evidence.from_release(release).unbiased_cells.sum(axis=0) / Weights.STEPS
         privacy = privacy.with_notes(*describe_sums(sums))
 
-    def build_weighted_cdf(sums: Evidence, squared: Evidence) -> WeightedCDF:
-        """Return the curve of one row of sums of weights and of squared weights."""
+    def build_weighted_result(sums: Evidence, squared: Evidence) -> WeightedCDF | WeightedHistogram:
+        """Return the result of one row of sums of weights and of squared weights."""
         squares = SquaredWeights(weights, squared, starts)
         prefixes = WeightedShares(sums, axis.grid, squared_weights=squares)
         label = format_axis_label(question.column, question.measured_in)
-        curve = cast("WeightedCDF", build_curve(prefixes, label, privacy))
+        curve: WeightedCDF | WeightedHistogram = build_result(prefixes, label, privacy)
         note = note_on_weights(squares, float(prefixes.cell_weight_sums.sum()))
         return replace(curve, privacy=curve.privacy.with_notes(note))
 
     evidences = Evidence.from_release(release), Evidence.from_release(squares_release)
     rows = [evidences] if question.by is None else zip(*map(split_rows, evidences), strict=True)
-    return collect_by_category(question.by, [build_weighted_cdf(*row) for row in rows])
+    return collect_by_category(question.by, [build_weighted_result(*row) for row in rows])
 
 
 @dataclass(frozen=True, slots=True)

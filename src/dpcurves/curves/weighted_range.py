@@ -1,4 +1,4 @@
-"""Weighted distribution functions, quantiles, sums and means with an automatic range.
+"""Weighted distribution functions, histograms, quantiles, sums and means with an automatic range.
 
 Formal guarantees of all questions here: the granted loss, pure or zero-concentrated, under either adjacency. A fifth of
 it pays for the range search (see `strategies.range_search`), which counts records without weights. The rest asks the
@@ -10,6 +10,7 @@ Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod, sqrt
@@ -17,13 +18,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..arguments import InvalidArgument, convert_to_integers, require_type
+from ..arguments import InvalidArgument, require_type
 from ..arrays import FloatArray
-from ..conversation import ALL, AutomaticGridWorkload, Evidence, Needs, Setting, ask_workload
+from ..conversation import ALL, AutomaticGridWorkload, Evidence, Needs, Release, Setting, ask_workload
 from ..data import Grid, TypedAxis, Weights
 from ..display import format_number
 from .adaptive_histogram import (
     BESIDE,
+    AutoRangeHistogramQuestion,
     PilotEstimate,
     ask_pilot_queries,
     choose_clipping_bounds,
@@ -36,7 +38,14 @@ from .outside import thresholds_without_notes
 from .quantiles import parse_shares
 from .question import By, TableQuestion, parse_grouping
 from .summary import COUNT, MEAN, OUTSIDE_FRACTION, SUM
-from .weighted import WeightedCdfQuestion, WeightedQuantiles, ask_weighted_cdf
+from .weighted import (
+    WeightedCDF,
+    WeightedCdfQuestion,
+    WeightedHistogram,
+    WeightedHistogramQuestion,
+    WeightedQuantiles,
+    ask_weighted_shares,
+)
 from .weighted_summary import (
     ROUND_FRACTIONS,
     WEIGHT_FRACTION,
@@ -75,11 +84,9 @@ class AutoRangeWeightedCdfQuestion(TableQuestion):
     Attributes:
         column: A column of numbers, or of dates (in days since the beginning of 1970), times or durations (in seconds).
         weight, weight_cap, measured_in, by: As in `WeightedCdfQuestion`; all categories have the same cells.
-        even_cells: The largest number of equal cells of a round width, for a histogram. None: about 256 cells, narrow
-            where records seem to lie.
 
     Raises:
-        ValueError: the cap is missing, or is no finite number above 0; `even_cells` is below 2 or above 10,000.
+        ValueError: the cap is missing, or is no finite number above 0.
         TypeError: a field is of another type.
 
     >>> import numpy as np
@@ -98,16 +105,9 @@ class AutoRangeWeightedCdfQuestion(TableQuestion):
     weight_cap: float
     measured_in: str = ""
     by: By = None
-    even_cells: int | None = None
 
     def __post_init__(self) -> None:
         require_type("column", self.column, str, "the name of a column")
-        if self.even_cells is not None:
-            convert_to_integers(self, even_cells="even_cells")
-            if not 2 <= self.even_cells <= 10_000:  # cells, as in an `AutoRangeHistogramQuestion`
-                raise InvalidArgument(
-                    "even_cells", f"a number of cells from 2 to 10000 is needed, as in 40, got {self.even_cells}"
-                )
         object.__setattr__(self, "weight_cap", self.with_grid(UNIT_CELL).weight_cap)
 
     def with_grid(self, grid: Grid) -> WeightedCdfQuestion:
@@ -116,26 +116,11 @@ class AutoRangeWeightedCdfQuestion(TableQuestion):
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask the pilot queries, then for the sums of weights in the cells that they chose."""
-        if self.even_cells is None:
-            workload = AutomaticGridWorkload(self.column, TUNING.grid_cells)
-            pilot_counts = yield from ask_workload(workload, PILOT_FRACTION)
-            grid = pilot_counts.chosen_grid
-            pilot = PilotEstimate.from_pilot_queries(pilot_counts, setting)
-        else:
-            pilot_counts = yield from ask_pilot_queries(self.column)
-            pilot = PilotEstimate.from_pilot_queries(pilot_counts, setting)
-            grid = choose_even_cells(pilot, self.even_cells)
-        weighted_setting = replace(setting, loss=setting.loss * (ALL - PILOT_FRACTION))
-        label = format_axis_label(self.column, self.measured_in)
-        question_steps = ask_weighted_cdf(
-            self.with_grid(grid),
-            TypedAxis(self.column, grid),
-            weighted_setting,
-            earlier=pilot_counts.releases,
-            least=thresholds_without_notes(self.column),
-            describe_sums=partial(_note_on_cells, pilot, grid, label, Weights(self.weight, self.weight_cap)),
-        )
-        return (yield from scale_budget_fractions(question_steps, ALL - PILOT_FRACTION))
+        workload = AutomaticGridWorkload(self.column, TUNING.grid_cells)
+        pilot_counts = yield from ask_workload(workload, PILOT_FRACTION)
+        pilot = PilotEstimate.from_pilot_queries(pilot_counts, setting)
+        question = self.with_grid(pilot_counts.chosen_grid)
+        return (yield from _ask_on_chosen_cells(question, pilot, pilot_counts.releases, setting))
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
         """Return one note: what all rounds cost together, and how much of it the pilot queries take."""
@@ -144,6 +129,68 @@ class AutoRangeWeightedCdfQuestion(TableQuestion):
     def __str__(self) -> str:
         weights = Weights(self.weight, self.weight_cap)
         return f"{describe_question('distribution function', self.column, self.by)}, {weights}, no range given"
+
+
+@dataclass(frozen=True, slots=True)
+class AutoRangeWeightedHistogramQuestion(TableQuestion):
+    """Weighted histogram of a column with an automatic range: equal cells of a round width, in five rounds.
+
+    A fifth of the loss pays for three pilot queries about records without their weights, which choose the cells. The
+    rest asks as a `WeightedHistogramQuestion` does. Values beyond the cells are counted apart; a note says how much
+    weight lies there.
+
+    Formal guarantees: see the module.
+
+    Attributes:
+        column: A column of numbers, or of dates (in days since the beginning of 1970), times or durations (in seconds).
+        weight, weight_cap, measured_in, by: As in `WeightedHistogramQuestion`; all categories have the same cells.
+        cells: The largest number of cells.
+
+    Raises:
+        ValueError: the cap is missing, or is no finite number above 0; `cells` is below 2 or above 10,000.
+        TypeError: a field is of another type.
+
+    >>> import numpy as np
+    >>> import dpcurves as dp
+    >>> table = {"wage": np.exp(np.linspace(9, 11, 20_000)), "w": np.resize([1, 3], 20_000)}
+    >>> session = dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE)
+    >>> bars = session.ask(dp.AutoRangeWeightedHistogramQuestion("wage", "w", 4), dp.PrivacyLoss.pure(1))
+    >>> bool(abs(bars.count.sum() - 40_000) < 4000)
+    True
+    """
+
+    is_plan_shown_first: ClassVar[bool] = True
+
+    column: str
+    weight: str
+    weight_cap: float
+    measured_in: str = ""
+    by: By = None
+    cells: int = 40  # as in `AutoRangeHistogramQuestion`
+
+    def __post_init__(self) -> None:
+        cells = AutoRangeHistogramQuestion(self.column, self.by, self.measured_in, self.cells).cells
+        object.__setattr__(self, "cells", cells)
+        object.__setattr__(self, "weight_cap", self.with_grid(UNIT_CELL).weight_cap)
+
+    def with_grid(self, grid: Grid) -> WeightedHistogramQuestion:
+        """Return the `WeightedHistogramQuestion` about the same columns on a known grid."""
+        return WeightedHistogramQuestion(self.column, grid, self.weight, self.weight_cap, self.measured_in, self.by)
+
+    def steps(self, setting: Setting) -> Needs[Any]:
+        """Ask the pilot queries, then for the sums of weights in the cells that they chose."""
+        pilot_counts = yield from ask_pilot_queries(self.column)
+        pilot = PilotEstimate.from_pilot_queries(pilot_counts, setting)
+        question = self.with_grid(choose_even_cells(pilot, self.cells))
+        return (yield from _ask_on_chosen_cells(question, pilot, pilot_counts.releases, setting))
+
+    def plan_notes(self, setting: Setting) -> tuple[str, ...]:
+        """Return one note: what all rounds cost together, and how much of it the pilot queries take."""
+        return (note_on_pilot_queries(setting, further_rounds=2),)
+
+    def __str__(self) -> str:
+        weights = Weights(self.weight, self.weight_cap)
+        return f"{describe_question('histogram', self.column, self.by)}, {weights}, no range given"
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +330,27 @@ class AutoRangeWeightedSummaryQuestion(TableQuestion):
 
     def __str__(self) -> str:
         return f"{self.with_bounds(0.0, 1.0)}, no bounds given"
+
+
+def _ask_on_chosen_cells(
+    question: WeightedCdfQuestion | WeightedHistogramQuestion,
+    pilot: PilotEstimate,
+    pilot_releases: Sequence[Release],
+    setting: Setting,
+) -> Needs[Any]:
+    """Ask the question, whose grid the pilot queries chose, with the budget that they left."""
+    weights = Weights(question.weight, question.weight_cap)
+    label = format_axis_label(question.column, question.measured_in)
+    question_steps = ask_weighted_shares(
+        question,
+        TypedAxis(question.column, question.grid),
+        replace(setting, loss=setting.loss * (ALL - PILOT_FRACTION)),
+        WeightedHistogram if isinstance(question, WeightedHistogramQuestion) else WeightedCDF,
+        earlier=pilot_releases,
+        least=thresholds_without_notes(question.column),
+        describe_sums=partial(_note_on_cells, pilot, question.grid, label, weights),
+    )
+    return (yield from scale_budget_fractions(question_steps, ALL - PILOT_FRACTION))
 
 
 def _note_on_cells(pilot: PilotEstimate, grid: Grid, label: str, weights: Weights, sums: FloatArray) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import curves
 from ..arrays import FloatArray
-from ..data import HUNDREDTHS, Grid, Weights
+from ..data import HUNDREDTHS, Grid, Outside, Weights
 from . import rehearsals
 from .expected_errors import (
     AREA,
@@ -39,9 +39,10 @@ class WeightedQuestion(Protocol):
         """Public cap on the weight of a record."""
 
 
-WeightedCurveQuestion = curves.WeightedCdfQuestion | curves.WeightedQuantilesQuestion
+WeightedCurveQuestion = curves.WeightedCdfQuestion | curves.WeightedHistogramQuestion | curves.WeightedQuantilesQuestion
 AutoRangeWeightedQuestion = (
     curves.AutoRangeWeightedCdfQuestion
+    | curves.AutoRangeWeightedHistogramQuestion
     | curves.AutoRangeWeightedQuantilesQuestion
     | curves.AutoRangeWeightedSummaryQuestion
 )
@@ -113,6 +114,29 @@ WEIGHTED = ForecastKind(
     half_width=largest_half_width,
     interval_label="the band, at its widest",
     uninformative_width=quarter_of_shares,
+)
+
+
+def _weighted_bins_error(
+    question: curves.WeightedHistogramQuestion | curves.AutoRangeWeightedHistogramQuestion,
+    result: curves.WeightedHistogram,
+    records: rehearsals.Columns,
+) -> float:
+    """Return the root mean square error of the shares of the weight in cells."""
+    values, steps = np.asarray(records[question.column], dtype=np.float64), weight_steps(question, records)
+    is_present = ~np.isnan(values)
+    values, steps = values[is_present], steps[is_present]
+    if result.grid.outside is Outside.CLIPPED:
+        values = np.clip(values, result.grid.lower, result.grid.upper)
+    sums = np.histogram(values, result.x, weights=steps)[0]
+    return rehearsals.root_mean_square_error(result.share, sums / max(float(steps.sum()), 1.0))
+
+
+WEIGHTED_HISTOGRAM = WEIGHTED._replace(
+    measure_error=_weighted_bins_error,
+    error_label="share of the weight in a cell, root mean square",
+    half_width=rehearsals.interval_half_width,
+    interval_label="each cell, simultaneously",
 )
 
 
@@ -233,6 +257,7 @@ UNBOUNDED_WEIGHTED = UNBOUNDED._replace(
 )
 
 
+UNBOUNDED_WEIGHTED_HISTOGRAM = WEIGHTED_HISTOGRAM._replace(fill_columns=_fill_unbounded_weighted_columns)
 UNBOUNDED_WEIGHTED_NUMBER = WEIGHTED_NUMBER._replace(
     fill_columns=_fill_unbounded_weighted_columns,
     measure_error=lambda question, result, records: _weighted_number_error(
@@ -289,11 +314,13 @@ UNBOUNDED_SCORES = ForecastKind(
 FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType(
     {
         curves.WeightedCdfQuestion: WEIGHTED,
+        curves.WeightedHistogramQuestion: WEIGHTED_HISTOGRAM,
         curves.WeightedQuantilesQuestion: WEIGHTED,
         curves.WeightedSummaryQuestion: WEIGHTED_NUMBER,
         curves.AutoRangeCdfQuestion: UNBOUNDED,
         curves.AutoRangeQuantilesQuestion: UNBOUNDED,
         curves.AutoRangeWeightedCdfQuestion: UNBOUNDED_WEIGHTED,
+        curves.AutoRangeWeightedHistogramQuestion: UNBOUNDED_WEIGHTED_HISTOGRAM,
         curves.AutoRangeWeightedQuantilesQuestion: UNBOUNDED_WEIGHTED,
         curves.AutoRangeWeightedSummaryQuestion: UNBOUNDED_WEIGHTED_NUMBER,
         curves.AutoRangeScoresQuestion: UNBOUNDED_SCORES,

@@ -33,6 +33,8 @@ class WeightedQuery(Query):
 
     Attributes:
         weights: The column of weights and its public cap.
+        ends_rows: Whether the second amount of a record is summed in a further cell at the end of each row, and not
+            behind all cells.
 
     Raises:
         TypeError: `weights` is of another type.
@@ -40,11 +42,18 @@ class WeightedQuery(Query):
 
     tells_missing: ClassVar[bool] = False
     is_weighted: ClassVar[bool] = True
+    ends_rows: ClassVar[bool] = False
 
     weights: Weights
 
     def __post_init__(self) -> None:
         require_type("weight", self.weights, Weights, "a column of weights with its cap")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of slots of each axis; of the last one, with the cell that ends a row if there is one."""
+        *rows, slots = (axis.slots for axis in self.axes)
+        return *rows, slots + self.ends_rows
 
     @property
     def input_axes(self) -> tuple[Axis | Categories, ...]:
@@ -66,8 +75,8 @@ class WeightedQuery(Query):
         return axis.grid
 
     def amounts(self, values: FloatArray, steps: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """SECRET: return the amounts that records in use add to their cells, and to the number behind the cells,
-        (records,) each.
+        """SECRET: return the amounts that records in use add to their cells, and to the end of their row or the number
+        behind the cells, (records,) each.
 
         Args:
             values: Values on the last axis.
@@ -139,12 +148,15 @@ class WeightQuery(WeightedQuery):
 class SquaredWeightQuery(WeightedQuery):
     """Sums of squared weights in each cell, in steps of ``cap**2 / 2**16``, rounded to nearest.
 
-    The number behind the cells is the sum of the differences of squared weights of records in use from the squared cap,
-    so that all numbers together give the number of records in use.
+    The last cell of each row is the sum of the differences of squared weights of its records in use from the squared
+    cap, so that the numbers of a row together give its number of records in use. The number behind the cells is 0.
 
-    Formal guarantees: a record in use adds ``(v, 2**16 - v)``, of L1 norm ``2**16``; a missing one adds nothing. Tables
-    of neighbours differ by at most ``2**16`` times the difference of their counts.
+    Formal guarantees: a record in use adds ``(v, 2**16 - v)`` to two cells of one row, of L1 norm ``2**16`` and L2 norm
+    at most ``2**16``; a missing one adds nothing. Tables of neighbours differ by at most ``2**16`` times the difference
+    of their counts. All amounts are at least 0, so a removed and an added record add up at most in squares.
     """
+
+    ends_rows: ClassVar[bool] = True
 
     @property
     def per_record_sensitivity(self) -> int:

@@ -255,13 +255,14 @@ class CellSums:
 class CellAmounts:
     """Exact weighted sums of the amounts that rows add to their cells, followed by the sum outside the cells.
 
+    If the query ends rows of its table, each row of cells is followed by the sum of the second amounts of its records.
     The columns of the axes come first, then the weights. A row that is missing on an axis, or has no weight, is in no
     cell.
     """
 
     def __init__(self, cells: SlotCells, query: WeightedQuery) -> None:
         self._cells, self._query = cells, query
-        self._found = np.zeros(cells.size + 1, dtype=object)
+        self._found = np.zeros(prod(query.shape) + 1, dtype=object)
 
     def add(self, columns: Sequence[FloatArray]) -> None:
         """SENSITIVE: add the weighted amount of each row of a batch to its cell."""
@@ -274,11 +275,15 @@ class CellAmounts:
         """SENSITIVE: add rows whose weights are integer steps (-1: missing), few enough that sums fit 64 bits."""
         cell = self._cells.places(columns)
         is_used = (cell < self._cells.size) & (steps >= 0)
-        rows = np.where(is_used, cell, 0) // self._cells.axes[-1].slots
-        amount, outside_amount = self._query.amounts(columns[-1], np.where(is_used, steps, 0), rows)
-        batch = np.zeros(self._cells.size + 1, dtype=np.int64)
-        np.add.at(batch, cell[is_used], amount[is_used])
-        batch[-1] = outside_amount[is_used].sum() + np.count_nonzero(~is_used) * self._query.missing_amount
+        slots = self._cells.axes[-1].slots
+        rows = np.where(is_used, cell, 0) // slots
+        amount, second_amount = self._query.amounts(columns[-1], np.where(is_used, steps, 0), rows)
+        batch = np.zeros(len(self._found), dtype=np.int64)
+        ended_rows = rows[is_used] * self._query.ends_rows  # each of them puts one more cell before those of the next
+        np.add.at(batch, cell[is_used] + ended_rows, amount[is_used])
+        behind = ended_rows * (slots + 1) + slots if self._query.ends_rows else np.full(len(ended_rows), len(batch) - 1)
+        np.add.at(batch, behind, second_amount[is_used])
+        batch[-1] += np.count_nonzero(~is_used) * self._query.missing_amount
         self._found += batch  # Python integers do not overflow
 
     @property
