@@ -20,7 +20,7 @@ def parse_filter(argument: str, where: object) -> str | None:
     if where is None:
         return None
     if isinstance(where, Expression):
-        return str(where)
+        where = str(where)  # parsed again: Python can build lists without values, and names with line breaks
     if not isinstance(where, str):
         raise WrongArgumentType(
             argument, f"a condition is needed, as in \"age >= 65 AND sex = 'F'\", got {describe_value(where)}"
