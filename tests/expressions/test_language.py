@@ -204,11 +204,21 @@ def test_increasing_functions_of_a_column_are_found() -> None:
 @pytest.mark.parametrize("text", ["Ada Lovelace", "Lovelace, Ada", "ada@example.org", "078-05-1120"])
 def test_a_text_that_looks_like_a_person_gets_a_note(text: str) -> None:
     assert len(describe_published_names([f"name = '{text}'"])) == 1
+    assert len(describe_published_names([f"age > 3 AND lower(\"patientId\") IN ('x', '{text}')"])) == 1
 
 
 @pytest.mark.parametrize("text", ["north", "F", "type 2 diabetes", "I10.9", "North", "2024-01-31", "A-12"])
 def test_an_ordinary_category_gets_no_note(text: str) -> None:
     assert describe_published_names([f"name = '{text}'", "age > 65"]) == ()
+
+
+@pytest.mark.parametrize("column", ["region", "ward_name", "PRODUCT_NAME", "patientType", "customer_segment", "code"])
+def test_a_region_a_ward_or_a_code_gets_no_note(column: str) -> None:
+    texts = ("New York", "Intensive Care", "Full Time", "Baden Württemberg", "Not Known", "100200300", "ICD-10 I10")
+    listed = ", ".join(f"'{text}'" for text in texts)
+    assert (
+        describe_published_names([f"{column} IN ({listed}) OR CASE WHEN {column} = 'Los Angeles' THEN TRUE END"]) == ()
+    )
 
 
 def test_an_expression_is_tried_on_a_public_table() -> None:
