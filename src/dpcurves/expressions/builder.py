@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import date
+from datetime import date, datetime
 from typing import Any, NoReturn, TypeAlias
 
 from numpy.typing import NDArray
 
 from ..arguments import InvalidArgument, WrongArgumentType, require_type
-from .syntax import Call, ColumnName, Literal, Node, format_expression, require_bounded
+from .syntax import Call, ColumnName, Literal, Node, format_expression, make_number_literal, require_bounded
 
 Operand: TypeAlias = Any
 """An `Expression`, or a number, text, truth value, date or None."""
@@ -212,10 +212,16 @@ def _to_node(operand: object) -> Node:
         return operand.node
     if hasattr(operand, "item") and not isinstance(operand, str):
         operand = operand.item()  # NumPy's scalars
+    if isinstance(operand, datetime):  # also those of pandas, and its NaT
+        raise InvalidArgument("expression", "a date without a time is needed, as in date(2024, 1, 31)")
     if isinstance(operand, bool | str | date) or operand is None:
         return Literal(operand)
-    if isinstance(operand, int | float):
-        return Literal(float(operand))
+    if isinstance(operand, int):
+        longest_double = 1024  # bits of a whole number that a double can hold
+        text = str(operand) if operand.bit_length() <= longest_double else "1e999"  # refused as no finite double
+        return make_number_literal(text, "expression")
+    if isinstance(operand, float):
+        return Literal(operand)
     raise WrongArgumentType(
         "expression", "a column, a number, a text, a date or None is needed, as in dp.col('age') > 65"
     )

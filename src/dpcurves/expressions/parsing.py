@@ -25,6 +25,7 @@ from .syntax import (
     ColumnName,
     Literal,
     Node,
+    make_number_literal,
     require_bounded,
 )
 
@@ -332,7 +333,7 @@ class _Parser:
             if word.text[0] == "0" and word.text[1:2].isdigit():
                 self._refuse(word, f"a number has no leading zero; write '{word.text}' in quotes for a code, as text")
             self.position += 1
-            return Literal(float(word.text))
+            return make_number_literal(word.text, self.argument)
         if word.kind == "text":
             return Literal(self._parse_text())
         if word.kind == "quoted":

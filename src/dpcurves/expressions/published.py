@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from ..arguments import WrongArgumentType, describe_value
 from .builder import Expression
 from .parsing import parse_expression
-from .syntax import Call, ColumnName, Node, find_texts, format_expression
+from .syntax import Call, ColumnName, Literal, Node, find_column_names, find_texts, format_expression, walk_nodes
 
 
 def parse_filter(argument: str, where: object) -> str | None:
@@ -20,7 +20,7 @@ def parse_filter(argument: str, where: object) -> str | None:
     if where is None:
         return None
     if isinstance(where, Expression):
-        return str(where)
+        where = str(where)  # parsed again: Python can build lists without values, and names with line breaks
     if not isinstance(where, str):
         raise WrongArgumentType(
             argument, f"a condition is needed, as in \"age >= 65 AND sex = 'F'\", got {describe_value(where)}"
@@ -47,21 +47,54 @@ def rename_columns(text: str, names: Mapping[str, str]) -> str:
     return format_expression(rename(parse_expression(text)))
 
 
-LOOKS_LIKE_A_NAME = re.compile(
-    r"(?:[A-Z\u00c0-\u00de][\w'.-]*,? +)+[A-Z\u00c0-\u00de][\w'.-]+|[^@\s]+@[^@\s]+\.[^@\s]+|\d{3}[- ]?\d{2}[- ]?\d{4}"
+IDENTIFIES_A_PERSON = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+|\d{3}[- ]\d{2}[- ]\d{4}")
+"""An address of e-mail, or an identity number in groups of 3, 2 and 4 digits."""
+LOOKS_LIKE_A_NAME = re.compile(r"(?:[^\W\d_][\w'.-]*,? +)+[^\W\d_][\w'.-]*|\d{9}")
+"""Two or more words, or the nine digits of an identity number: in a column of people alone, since regions, wards and
+codes are written like this, too."""
+PERSON_WORDS = frozenset({
+    "author", "client", "customer", "doctor", "employee", "father", "nurse", "patient", "person", "physician", "pupil",
+    "student", "surgeon", "teacher", "user", "worker", "forename", "surname", "firstname", "lastname", "fullname",
+    "username", "name", "nom", "nombre", "nachname", "vorname", "ssn", "mother",
+    "who",
+})  # fmt: skip
+"""Words for a person and the names and numbers of a person."""
+NAME_WORDS = frozenset(
+    {"first", "last", "full", "middle", "given", "family", "maiden", "birth", "legal", "id", "number"}
 )
-"""Two or more capitalised words, an address of e-mail, or nine digits of an identity number."""
+"""Words that stand beside one of `PERSON_WORDS` in the name of a column of people: patient_id, but not ward_name."""
+WORDS_OF_COLUMNS = re.compile(r"[^\W\d_][^\WA-Z\d_]*")
+"""Words in the name of a column, as in patient_name or patientName; of capitals alone it is put into small letters."""
 
 
 def describe_published_names(expressions: Iterable[str]) -> tuple[str, ...]:
-    """Return a note for each text in expressions that looks like a person's name, address or number.
+    """Return a note for each text in expressions that looks like an address or a number of a person, or like a person's
+    name beside a column of people.
 
     >>> describe_published_names(["patient = 'Ada Lovelace'"])[0][:52]
     "'Ada Lovelace' is published with the result: a filte"
+    >>> describe_published_names(["region = 'New York'"])
+    ()
     """
-    texts = dict.fromkeys(text for expression in expressions for text in find_texts(parse_expression(expression)))
+    texts: dict[str, None] = {}
+    for expression in expressions:
+        node = parse_expression(expression)
+        texts |= dict.fromkeys(text for text in find_texts(node) if IDENTIFIES_A_PERSON.fullmatch(text))
+        for part in walk_nodes(node):
+            if isinstance(part, Call) and any(map(_is_column_of_people, find_column_names(part))):
+                values = (value.value for value in part.arguments if isinstance(value, Literal))
+                names = (value for value in values if isinstance(value, str) and LOOKS_LIKE_A_NAME.fullmatch(value))
+                texts |= dict.fromkeys(names)
     return tuple(
-        f"{text!r} is published with the result: a filter is public, so it must not name a person"
-        for text in texts
-        if LOOKS_LIKE_A_NAME.fullmatch(text)
+        f"{text!r} is published with the result: a filter is public, so it must not name a person" for text in texts
     )
+
+
+def _is_column_of_people(name: str) -> bool:
+    """Return True if the name of a column says that its values name or number people.
+
+    >>> [_is_column_of_people(name) for name in ("patientName", "SURNAME", "ward_name", "patient_type", "region")]
+    [True, True, False, False, False]
+    """
+    words = set(map(str.lower, WORDS_OF_COLUMNS.findall(name.lower() if name.isupper() else name)))
+    return bool(words & PERSON_WORDS) and words <= PERSON_WORDS | NAME_WORDS

@@ -168,6 +168,29 @@ def find_texts(node: Node) -> tuple[str, ...]:
     return tuple(dict.fromkeys(value for value in values if isinstance(value, str)))
 
 
+def make_number_literal(text: str, argument: str) -> Literal:
+    """Return the number of a text as a literal.
+
+    Raises:
+        ValueError: the text is a whole number that no double equals, or a double would be 0 in its place: then rows
+            would be compared with another number than the one that was typed.
+
+    >>> make_number_literal("1.5e3", "where")
+    Literal(value=1500.0)
+    """
+    number = float(text)  # infinite for 1e400, which `require_bounded` refuses
+    is_whole = text.lstrip("-").isdigit()
+    if is_whole and isfinite(number) and int(number) != int(text):
+        raise InvalidArgument(
+            argument,
+            f"{text}: numbers are doubles, and none has this value; the nearest is {int(number)}; store such codes as "
+            "text",
+        )
+    if number == 0 and any(digit in "123456789" for digit in re.split("[eE]", text)[0]):
+        raise InvalidArgument(argument, f"{text}: this is too small for a double; write 0")
+    return Literal(number)
+
+
 def require_bounded(node: Node, argument: str) -> None:
     """Refuse an expression that is too large, or has a literal that cannot be stored.
 
