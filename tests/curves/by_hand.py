@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpcurves.conversation import Release, Step
 from dpcurves.curves import Question
-from dpcurves.data import Axis, Categories, Outside, SelectedCategories
+from dpcurves.data import Axis, Categories, OpenEndedAxis, OrderedAxis, Outside, SelectedCategories
 from dpcurves.data.axis import Predictor
 from dpcurves.ledger import Grant, QuestionBudget
 from dpcurves.mechanisms import AUTO
@@ -89,11 +89,21 @@ def table_of(columns: Columns, query: Query) -> NDArray[Any]:
 def _places(columns: Columns, query: Query) -> NDArray[np.int64]:
     cells = [_cells(axis, _values(columns, axis)) for axis in query.axes]
     missing = np.any([cell >= axis.slots for cell, axis in zip(cells, query.axes, strict=True)], axis=0)
+    for axis in query.axes:
+        if isinstance(axis, OrderedAxis):
+            missing |= ~_are_ordered(columns, axis)
     place = np.zeros(len(missing), dtype=np.int64)
     for cell, axis in zip(cells, query.axes, strict=True):
         place = place * axis.slots + np.minimum(cell, axis.slots - 1)
     place[missing] = query.rows * query.cells
     return place
+
+
+def _are_ordered(columns: Columns, axis: OrderedAxis) -> NDArray[np.bool_]:
+    """Whether both times of each record are in order, or one is not known and its end open."""
+    earlier, later = (np.asarray(columns[name], dtype=np.float64) for name in (axis.earlier, axis.later))
+    is_open = (np.isnan(earlier) | np.isnan(later)) & isinstance(axis, OpenEndedAxis)
+    return is_open | (earlier < later) | ((earlier == later) & axis.allows_equal)
 
 
 def _values(columns: Columns, axis: Axis | Categories) -> NDArray[Any]:

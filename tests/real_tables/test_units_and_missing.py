@@ -212,6 +212,14 @@ def test_two_times_in_the_wrong_order_are_missing_in_all_counts_and_noted(source
         assert not any("in order" in note or "as missing" in note for note in answer(question, right).notes)
 
 
+def test_the_note_on_columns_that_are_swapped_in_all_records_names_no_other_cause() -> None:
+    table = swapped_times(1.0)
+    for question in ORDERED.values():
+        notes = answer(question, table).notes
+        assert any("count as missing; advice" in note for note in notes)
+        assert not any("no numbers" in note for note in notes)
+
+
 def test_an_exit_at_the_declared_value_of_its_entry_counts_as_the_order_of_ties_says() -> None:
     """In R such a record is missing, as is one with one time alone."""
     table = {"s": [1.0, 2.0, np.nan] * 300, "t": [4.0, 2.0, 3.0] * 300, "e": [1, 1, 1] * 300}

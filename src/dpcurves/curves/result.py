@@ -279,8 +279,9 @@ def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
             f"nearly all records (about {share:.0%}, by the released count) fail the filter, or are missing in the "
             "columns of the question",
         )
-    reasons = notes_on_reasons(release) or notes_on_order(release)
-    if share < TUNING.nearly_all:
+    order = notes_on_order(release)
+    reasons = notes_on_reasons(release) or order
+    if share < TUNING.nearly_all or order:
         return (
             f"about {share:.0%} of the records are missing, by the released count; numbers leave them out",
             *reasons,
