@@ -6,6 +6,7 @@ import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from hashlib import sha256
 from typing import Any, Protocol, TypeVar
 
@@ -18,6 +19,7 @@ from dpcurves.conversation.release import fingerprint
 from dpcurves.curves import Question
 from dpcurves.curves.result import warn_about_notes
 from dpcurves.ledger import Account, Allotment, Amount, BudgetExceeded, Grant, Ledger, QuestionBudget
+from dpcurves.ledger.chain import has_tables, make_tables
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss, Unit
 from dpcurves.queries import Query
@@ -78,7 +80,8 @@ class RoundStore:
 
     def __init__(self, signer: Signer, ledger: Ledger, randomness: RandomSource) -> None:
         self._signer, self._database, self._randomness = signer, ledger.database, randomness
-        self._database.run_write(METADATA.create_all)
+        if not self._database.run_read(partial(has_tables, tables=METADATA)):
+            self._database.run_write(partial(make_tables, tables=METADATA))
 
     def answer_stage(
         self,

@@ -10,7 +10,7 @@ import socket
 import sqlite3
 import sys
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ from federation import (
     SERVERS,
     Federation,
     Program,
+    command,
     in_one_minute,
     mortal,
     of_next_version,
@@ -289,6 +290,38 @@ def test_a_disk_that_is_full_is_told_to_who_asked_and_to_the_operator_and_stops_
     assert f"dpcurves: {str(pair.folder / 'a1.db')!r}: {line}" in pair.log(1)
     pair.contribute(task, {"x": X[:7]}, owner=2)
     assert pair.close(task)[1:] == (207, 2)
+
+
+def write_nothing(arguments: Sequence[str], log: str, environment: Mapping[str, str]) -> None:
+    """Do what `dpcurves` does, in a process that can write no file beyond its first page, as with a used-up quota."""
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, most))
+    command(arguments, log, environment)
+
+
+def test_a_server_that_cannot_write_starts_repeats_its_answers_and_charges_nothing(
+    pair: Watched, tmp_path: Path
+) -> None:
+    task, unpaid, log = pair.tasks["told"], pair.tasks["unasked"], pair.folder / "log1"
+    first = pair.analyst(task).ask(QUESTION)
+    before = [pair.spent(one) for one in (task, unpaid)]
+    log.rename(pair.folder / "log1.before")  # the new process may write a page of its own log
+    pair.end(1)
+    pair.start(1, program=write_nothing)
+    try:
+        assert pair.analyst(task).ask(QUESTION).to_json() == first.to_json()
+        with pytest.raises(ProtocolError, match="the disk"):
+            pair.analyst(unpaid, party=1).ask(QUESTION)
+        owner = pair.typed("contribute", table(tmp_path, "x.csv", X), *pair.about(pair.tasks["torn"], "owner-2"))
+        owner.join(LONG)
+        assert (owner.exitcode != 0, len(pair.said())) == (True, 1)
+        assert [pair.spent(one) for one in (task, unpaid)] == before
+        lines = [line for line in pair.log(1).splitlines() if "repeats its stored answers, and refuses all" in line]
+        assert len(lines) == 1
+        assert "the disk cannot be read or written" in lines[0]
+    finally:
+        pair.again(1)
+    assert near(pair.analyst(unpaid).ask(QUESTION), counts(X))
 
 
 # Between the servers

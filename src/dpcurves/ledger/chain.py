@@ -11,7 +11,7 @@ import weakref
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from hashlib import sha256
 from pathlib import Path
@@ -525,6 +525,17 @@ def make_tables(connection: sql.Connection, tables: sql.MetaData) -> None:
     tables.create_all(connection)
 
 
+_TABLE_NAMES = sql.text("SELECT name FROM sqlite_master WHERE type = 'table'")
+
+
+def has_tables(connection: sql.Connection, tables: sql.MetaData) -> bool:
+    """Return True if all these tables exist. It only reads, so that a database which cannot be written is served."""
+    names = {table.name for table in tables.sorted_tables}
+    if connection.dialect.name == "postgresql":
+        return all(connection.dialect.has_table(connection, name) for name in names)
+    return names <= set(connection.execute(_TABLE_NAMES).scalars())
+
+
 def _describe_error(error: SQLAlchemyError, default_message: str) -> str:
     """Return the message for an error of the database, by its code; `default_message` for unknown codes."""
     if isinstance(error, PoolTimeout):
@@ -627,7 +638,7 @@ class Book:
 
     def facts(self) -> dict[str, Fact]:
         """Return the columns of the book's row except its seal, by name."""
-        return asdict(self)
+        return {name: getattr(self, name) for name in self.__slots__}  # `asdict` copies deeply, in each transaction
 
     def write(self, connection: sql.Connection, key: Key) -> None:
         """Overwrite the stored book with this book and its seal."""

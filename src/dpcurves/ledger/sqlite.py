@@ -250,7 +250,8 @@ class FileStorage:
         if self.exists() and chain.is_key_unused(self._key_path):
             chain.mark_key_used(self._key_path)
         return replace(
-            self._make_database(self._path, _make_unpooled_engine), write_lock=WriterQueue(self._path).wait_turn
+            self._make_database(self._path, _make_unpooled_engine, _connect_to_read),
+            write_lock=WriterQueue(self._path).wait_turn,
         )
 
     def open_persistent(self) -> chain.Database:
@@ -263,11 +264,15 @@ class FileStorage:
             chain.require_same_file(engine, self._path)
         return chain.close_when_unused(replace(database, write_lock=WriterQueue(self._path).wait_turn))
 
-    def _make_database(self, path: Path, make_engine: Callable[[Connect], sql.Engine]) -> chain.Database:
+    def _make_database(
+        self,
+        path: Path,
+        make_engine: Callable[[Connect], sql.Engine],
+        connect_to_read: Callable[[Path], sqlite3.Connection] | None = None,
+    ) -> chain.Database:
         """Return the database at a path, with an engine that reads snapshots and one that writes alone."""
-        read_engine, write_engine = (
-            make_engine(partial(lambda uri: _connect(uri(path), path), uri)) for uri in (_read_only_uri, _uri)
-        )
+        read_engine = make_engine(lambda: (connect_to_read or _connect_read_only)(path))
+        write_engine = make_engine(lambda: _connect(_uri(path), path))
         return chain.Database(self._label, _begin_with(_AT_ONE_MOMENT, read_engine), _begin_with(_ALONE, write_engine))
 
     def _fill_draft(self, draft: Path, key: chain.Key) -> None:
@@ -380,7 +385,7 @@ def _begin_with(statement: str, engine: sql.Engine) -> sql.Engine:
     return engine
 
 
-def _connect(uri: str, path: Path) -> sqlite3.Connection:
+def _connect(uri: str, path: Path, first_statement: str = "") -> sqlite3.Connection:
     """Open a connection that waits for locks, begins no transactions by itself, and makes commits wait for the disk."""
     # The identity is taken before opening: if another file takes the name meanwhile, the pool opens the path again.
     file = chain.file_identity(path)
@@ -395,12 +400,33 @@ def _connect(uri: str, path: Path) -> sqlite3.Connection:
     )
     connection.file = file
     try:
+        connection.execute(first_statement)
         # In WAL mode only FULL makes a commit wait for the disk; with NORMAL a power failure loses the last charges.
         connection.execute("PRAGMA synchronous = FULL")
     except sqlite3.Error:
         connection.close()
         raise
     return connection
+
+
+def _connect_read_only(path: Path) -> sqlite3.Connection:
+    """Open a connection for reading. Raises `sqlite3.Error`."""
+    return _connect(_read_only_uri(path), path)
+
+
+def _connect_to_read(path: Path) -> sqlite3.Connection:
+    """Open a connection for one reading transaction, also on a full disk. Raises `sqlite3.Error`.
+
+    SQLite's log has an index in a file (``-shm``), which the first process makes anew. Without room for it nothing
+    could be read. Then the index is made in memory, and the file stays locked until the connection is closed: that is
+    why a connection which stays open must not be of this kind.
+    """
+    try:
+        return _connect_read_only(path)
+    except sqlite3.OperationalError as error:
+        if not error.sqlite_errorname.startswith("SQLITE_IOERR_SHM"):
+            raise
+    return _connect(_read_only_uri(path), path, "PRAGMA locking_mode = EXCLUSIVE")
 
 
 _FOUNDING = int.from_bytes(b"dpcurves")

@@ -9,7 +9,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from sqlalchemy import BigInteger, Column, Connection, LargeBinary, MetaData, Text
 
 from dpcurves.arguments import InvalidArgument
-from dpcurves.ledger.chain import Database, make_tables
+from dpcurves.ledger.chain import Database, has_tables, make_tables
 from dpcurves.ledger.sqlite import parse_storage_url
 
 from .messages import ProtocolError, ServerFault
@@ -56,7 +56,8 @@ class Transactions:
 
     def __init__(self, database: Database, tables: MetaData, who: str = "") -> None:
         self.database, self._who = database, who
-        self.write(partial(make_tables, tables=tables))
+        if not self.read_snapshot(partial(has_tables, tables=tables)):
+            self.write(partial(make_tables, tables=tables))
 
     def read_snapshot(self, work: Work[Result]) -> Result:
         """Return the result of `work` on a consistent snapshot of the database.

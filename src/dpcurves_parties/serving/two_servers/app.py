@@ -347,6 +347,7 @@ class Aggregator:
         }
         for service in services.values():
             service.hpke_keys = dap.HpkeKeys.from_private_keys(identity.hpke_key for identity in identities)
+        store.warn_if_unwritable()
         return services
 
     def _find_identities(self) -> list[Identity]:

@@ -27,7 +27,8 @@ from ..database import (
     write_transaction,
 )
 from ..group_commit import GroupCommit
-from ..messages import ProtocolError
+from ..messages import ProtocolError, ServerFault
+from ..monitoring import log_operator_message
 from .report_set import (
     MOST_REPORTS,
     PART_REPORTS,
@@ -230,12 +231,30 @@ class Store:
         # and so on
         self._added, self._analyzed_at = 0, 1_000
 
-    @write_transaction
-    def create_task(self, connection: Connection, task: str) -> None:
-        """Create the row of a task, open and without reports, if there is none."""
-        acquire_lock(connection, task)
-        if connection.execute(select(TASKS.c.task).where(TASKS.c.task == task)).first() is None:
-            connection.execute(insert(TASKS), {"task": task, "state": TaskState.OPEN.value, "reports": 0})
+    def create_task(self, task: str) -> None:
+        """Create the row of a task, open and without reports, if there is none. A known task is only read, so that a
+        server whose disk is full starts, and repeats its answers.
+        """
+        query = select(TASKS.c.task).where(TASKS.c.task == task)
+
+        def insert_row(connection: Connection) -> None:
+            """Insert the row in one transaction, unless another process was faster."""
+            acquire_lock(connection, task)
+            if connection.execute(query).first() is None:
+                connection.execute(insert(TASKS), {"task": task, "state": TaskState.OPEN.value, "reports": 0})
+
+        if self._database.read_snapshot(lambda connection: connection.execute(query).first()) is None:
+            self._database.write(insert_row)
+
+    def warn_if_unwritable(self) -> None:
+        """Write all tasks again, unchanged. If the database cannot be written, tell the operator what that means."""
+        try:
+            self._database.write(lambda connection: connection.execute(update(TASKS).values(state=TASKS.c.state)))
+        except ServerFault as error:
+            log_operator_message(
+                f"{error.where}; until then this server repeats its stored answers, and refuses all else without a"
+                " charge"
+            )
 
     def read_status(self, task: str) -> TaskStatus:
         """Read the current state of the task."""
