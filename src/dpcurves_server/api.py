@@ -9,9 +9,9 @@ from math import isfinite
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.concurrency import run_in_threadpool
 
 from dpcurves.curves.question_json import declared_columns_to_json
 from dpcurves.ledger import AllowanceBalance, Balance, MemberBalance, Statement

@@ -20,7 +20,7 @@ from hashlib import sha256
 from math import nan, prod
 from typing import IO, Any, TypeVar, cast
 
-from fastapi.concurrency import run_in_threadpool
+from starlette.concurrency import run_in_threadpool
 
 from dpcurves.arguments import ArgumentError, InvalidArgument, describe_nearest_name, describe_value
 from dpcurves.conversation import Plan

@@ -22,8 +22,8 @@ from warnings import catch_warnings
 
 import numpy as np
 import pyarrow as pa
-from fastapi.concurrency import run_in_threadpool
 from pyarrow import parquet
+from starlette.concurrency import run_in_threadpool
 
 from dpcurves.arguments import ArgumentError, InvalidArgument
 from dpcurves.curves.comparison import MEASURES

@@ -22,7 +22,7 @@ from dpcurves_audit.outcome_scores import OutcomeParser
 from dpcurves_audit.targets import list_targets
 
 ALL = {each.name: each for each in list_targets()}
-NEW = "stream,", "followed", "report", "pairs", "two servers", "verification", "sites", "federation"
+NEW = "stream,", "followed", "report", "pairs", "two servers", "verification", "sites", "federation", "a request killed"
 TURNS = [each for each in ALL.values() if each.kind == "transcript" and each.name.endswith("epsilon 1, add-remove")]
 LEFT_OUT = *NEW, "survival of any", "scores of any"
 OTHERS = [each for each in TURNS if not each.name.startswith(LEFT_OUT) and not _is_in_quick_audit(each)]

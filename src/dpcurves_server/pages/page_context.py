@@ -17,11 +17,11 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from fastapi import Response
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from jinja2.ext import Extension
 from markupsafe import Markup
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.formparsers import MultiPartException, MultiPartParser
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from urllib.parse import parse_qs
 
 from fastapi import Request, Response
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
+from starlette.concurrency import run_in_threadpool
 from starlette.routing import BaseRoute
 from starlette.routing import Route as StarletteRoute
 
