@@ -14,7 +14,7 @@ from dpcurves import display
 from dpcurves.arguments import InvalidArgument, parse_choice, require_probability, require_type
 from dpcurves.arrays import FloatArray
 from dpcurves.curves.by_category import ByCategory
-from dpcurves.curves.class_curves import RATES
+from dpcurves.curves.class_curves import RATE_TITLES, RATES
 from dpcurves.curves.class_table import Metric, find_discretization_error
 from dpcurves.curves.question import Key, format_key, require_independent
 from dpcurves.curves.result import IntervalResult, interval_scopes
@@ -203,7 +203,7 @@ class GroupRates(ScoresByCategory):
             shades.append(
                 Shade(ends[:, 0], ends[:, 1], describe_interval(require_probability("level", level), GAPS, scope))
             )
-        words = number.replace("_", " ")
+        words = self._row_words()[number]
         panel = ForestPanel(f"difference of {words}", names, values, range(len(names)), 0.0)
         axes = draw_forest([panel], privacy, shades=shades[::-1], ax=ax, name=name)
         title = f"Gaps of {words} by {self.column}; {self._describe_threshold()}"
@@ -216,8 +216,7 @@ class GroupRates(ScoresByCategory):
 
     def _row_words(self) -> Mapping[str, str]:
         """Return the words of rates and metrics by their short names."""
-        words = {rate: rate.replace("_", " ") for rate in RATES}
-        return {**words, **{metric.key: metric.value.title for metric in Metric}}
+        return {**RATE_TITLES, **{metric.key: metric.value.title for metric in Metric}}
 
     def _figure_title(self) -> str:
         """Return the title of a picture: the column of the groups, and the threshold."""
@@ -229,7 +228,7 @@ class GroupRates(ScoresByCategory):
         names = self._category_names(None)
         panels = [
             ForestPanel(
-                number.replace("_", " "), names, self.values_of(number).tolist(),
+                RATE_TITLES[number], names, self.values_of(number).tolist(),
                 range(index * len(names), (index + 1) * len(names)), limits=(0.0, 1.0),
             )
             for index, number in enumerate(DRAWN)
@@ -327,6 +326,10 @@ class GroupCurves(ByCategory[IntervalResult]):
     def _plot_at_level(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
         """Draw the curves with bands that hold simultaneously at `level`, which the legend states; return the axes."""
         return super()._plot_at_level(self._adjust_level(level), population=population, ax=ax, name=name)
+
+    def _build_table(self, columns: Mapping[str, Any], level: float) -> display.ResultTable:
+        """Return the table of these columns, whose titles say the level of each interval."""
+        return super()._build_table(columns, self._adjust_level(level) or level)
 
     def _legend_title(self, level: float | None) -> str:
         """Return the column, and the level at which the bands of all categories hold simultaneously."""

@@ -244,6 +244,7 @@ def draw_figure(
     upwards: str,
     test: str = "",
     covers: str = "",
+    column: str = "",
     theme: str = "light",
     ax: Axes | None = None,
 ) -> Axes:
@@ -257,14 +258,16 @@ def draw_figure(
         upwards: Label of the y axis.
         test: Line about the test of the groups.
         covers: Description of the bands.
+        column: The column whose categories name the groups: the title of the legend.
         theme: light, dark or print.
         ax: Axes to draw on; None: a new figure.
     """
-    from dpcurves.display.artists import WARNING
+    from dpcurves.display.artists import PALE_WARNING, WARNING
 
     if theme not in THEMES:
         raise InvalidArgument("theme", f"must be one of {', '.join(THEMES)}")
-    look = THEMES[theme]._replace(muted_text=WARNING) if warns_of_seed(privacy) else THEMES[theme]
+    warning = PALE_WARNING if theme == "dark" else WARNING
+    look = THEMES[theme]._replace(muted_text=warning) if warns_of_seed(privacy) else THEMES[theme]
     axes = canvas.prepare_axes(ax, (6.4, 4.6))  # inches
     axes.figure.set_facecolor(look.background)
     axes.set_facecolor(look.background)
@@ -282,9 +285,9 @@ def draw_figure(
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["bottom", "left"]].set_color(look.text)
     axes.tick_params(colors=look.text)
-    legend = axes.legend(loc="best", frameon=False, labelcolor=look.text, fontsize=9)
-    for text in legend.get_texts():
-        text.set_parse_math(False)
+    canvas.add_legend(axes, "best")
+    if column:
+        canvas.set_legend_title(axes, format_label(column))
     if test:
         axes.text(0.02, 0.04, test, transform=axes.transAxes, fontsize=9, color=look.text, parse_math=False)
     _write_risk_table(axes, groups, look, [covers, *footer(privacy).splitlines()])
@@ -299,7 +302,7 @@ def _write_risk_table(axes: Axes, groups: Sequence[FigureGroup], theme: Theme, l
 
     axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 3, 5, 6, 10]))
     risks = [(number, group, group.at_risk) for number, group in enumerate(groups) if group.at_risk is not None]
-    down, names = -32.0, distinguish_labels([group.name for group in groups], 18)
+    down, names = -32.0, distinguish_labels([group.name for group in groups], 24)
     if risks:
         _write_text(axes, 0.0, down - 4, "Number at risk (± its 95% interval)", theme.text, weight="bold", ha="left")
         down -= 4

@@ -16,7 +16,7 @@ from dpcurves.arguments import InvalidArgument, require_probability, require_typ
 from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.conversation import PrivacyStatement
 from dpcurves.curves.by_category import ByCategory
-from dpcurves.curves.question import require_independent
+from dpcurves.curves.question import format_key, require_independent
 from dpcurves.curves.result import EACH, CompositeResult, IntervalResult, PlotArguments
 from dpcurves.data.axis import Category
 from dpcurves.display import format_number
@@ -844,7 +844,7 @@ def survival_figure(
     >>> len(dp.survival_figure({"early": early, "late": late}).lines) >= 2
     True
     """
-    named = getattr(curves, "format_category", str)
+    column = getattr(curves, "column", "")
     curves_by_name = curves if isinstance(curves, Mapping) else {"all": curves}
     first_curve, *_ = all_curves = list(curves_by_name.values())
     population = population and first_curve.privacy.rows_per_unit == 1
@@ -853,7 +853,7 @@ def survival_figure(
         require_type("curves", curve, Survival, A_CURVE)
         error = (curve.at_risk_intervals(level)[:, 1] - curve.at_risk)[1:]
         risk = AtRiskRow(curve.x, curve.at_risk[1:], error)
-        groups.append(FigureGroup(named(key), curve.y, curve.band(level, population=population), risk))
+        groups.append(FigureGroup(format_key(key), curve.y, curve.band(level, population=population), risk))
     test = ""
     if len(all_curves) == 2 and first_curve.privacy.rows_per_unit == 1:
         outcome = log_rank_test(*all_curves, rho=weights[0], gamma=weights[1])
@@ -864,5 +864,5 @@ def survival_figure(
     covers = f"Shaded: {describe_interval(level, first_curve.INTERVAL_NAME, coverage)}."
     return draw_figure(
         first_curve.x, groups, first_curve.privacy, label=first_curve.label, upwards="share without an event",
-        test=test, covers=covers, theme=theme, ax=ax,
+        test=test, covers=covers, column=column, theme=theme, ax=ax,
     )  # fmt: skip

@@ -41,6 +41,7 @@ def test_bars_are_sorted_small_ones_hidden_and_files_agree(run: Run, table: str,
                 "replace-one").stdout  # fmt: skip
     counts = [line.split("│")[2].strip() for line in noisy.splitlines() if line.startswith("│")]
     assert [count.isdigit() for count in counts] == [True] * 3  # whole, though a public total makes them fractions
+    assert len([line for line in noisy.splitlines() if "%" in line and line.startswith("│")]) == 3  # shares
 
 
 def test_categories_are_selected_and_the_rest_may_be_missing(run: Run, table: str) -> None:
@@ -65,6 +66,7 @@ def test_categories_are_selected_and_the_rest_may_be_missing(run: Run, table: st
             "sort: must be listed or count or name",
         ),
         (("bars", "--column", "ward", "--categories", "a", "--suppress-below", "few"), "suppress-below: "),
+        (("cdf", "--column", "code", "--grid", "2022-01:2025-01:36"), "grid: write dates as days since the day of"),
         (("bars", "--column", "ward", "--categories", "a", "--other", "no"), "other: must be counted or missing"),
         (("histogram", "--column", "ward", "--categories", "a,b"), "dpcurves bars --column NAME --categories A,B,C"),
     ],

@@ -50,15 +50,18 @@ def test_metrics_of_all_groups_share_a_table_and_bands_hold_at_once_where_it_is_
 ) -> None:
     asked = ("scores", parquet, "--label", "late", "--score", "score", "--by", "carrier=UA,AA", *ONE)
     shown = run(*asked, "--show", "roc", "--bands", "all", "--plot", tmp_path / "roc.svg")
-    assert "roc, with simultaneous interval bounds at 0.95 for these records" in shown.stdout
+    assert "ROC curve, with bands of all groups that hold together at 0.95" in shown.stdout
+    assert "97.46%" in shown.stdout  # of one group
     assert "each of the 2 groups: all hold together at 0.95" in (tmp_path / "roc.svg").read_text()
     by_group = run(*asked, "--show", "calibration").stdout
-    metrics, *curves = by_group.split("carrier UA: calibration, ")
+    metrics, *curves = by_group.split("carrier UA: calibration")
     rows = [line.split("│")[1:3] for line in metrics.splitlines() if line.startswith("│")]
     assert [[cell.strip() for cell in row] for row in rows[:3]] == [
-        ["auc", "UA"], ["auc", "AA"], ["average-precision", "UA"]
+        ["area under the ROC curve", "UA"], ["area under the ROC curve", "AA"], ["average precision", "UA"]
     ]  # fmt: skip
-    assert "carrier AA: calibration, " in curves[0]
+    assert "carrier AA: calibration" in curves[0]
+    counts = [line.split("│")[-2].strip() for line in curves[0].splitlines() if line.startswith("│")]
+    assert all(count.replace(",", "").isdigit() for count in counts), counts
     refused = run(*asked, "--show", "confusion", "--bands", "all")
     assert (refused.exit_code, refused.stderr.startswith("dpcurves: bands: --bands all needs --by and --show")) == (
         2,

@@ -166,7 +166,7 @@ def test_one_release_of_scores_is_shown_in_many_ways_for_nothing(
         file = tmp_path / f"{show}.svg"
         again = run(*asked, "--request-id", "once", "--show", show, "--plot", file)
         assert again.exit_code == 0, again.output
-        assert "brier" in again.stdout  # a longer name may be broken where the table is wide
+        assert "Brier" in again.stdout  # a longer name may be broken where the table is wide
         assert file.stat().st_size > 1000
 
 

@@ -209,6 +209,7 @@ def test_reports_are_written_read_and_drawn() -> None:
         told = [text.get_text() for text in drawn.texts]
         assert any(words.startswith("Fleming-Harrington (0, 1) test: p ") for words in told)
         assert "Number at risk (± its 95% interval)" in told
+        assert [drawn.get_legend().get_title().get_text(), *drawn.get_legend_handles_labels()[1]] == ["g", "0", "1"]
 
 
 def test_where_little_is_known_intervals_hold_all_that_is_possible() -> None:

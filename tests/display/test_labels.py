@@ -35,7 +35,7 @@ from dpcurves.display import (
 from dpcurves.display.artists import Footnote
 from dpcurves.display.groups import ForestPanel, draw_forest
 from dpcurves.display.layout import TUNING, covers_data
-from dpcurves_survival.pictures import AtRiskRow, draw_survival
+from dpcurves_survival.pictures import AtRiskRow, FigureGroup, draw_figure, draw_survival
 
 mpl.use("Agg")
 pytestmark = pytest.mark.filterwarnings("ignore:Glyph")  # DejaVu has no East Asian letters: boxes are drawn instead
@@ -301,6 +301,23 @@ def test_few_lines_that_end_apart_are_named_at_their_ends() -> None:
     assert legend is not None
     assert {text.get_text() for text in legend.get_texts()} == {*"abcde", "95% band"}
     assert not [text for text in ax.texts if text.get_text() in list("abcd")]
+
+
+def test_the_legend_of_a_journal_figure_names_the_column_once_and_covers_no_curve() -> None:
+    names = [f"{arm} in the whole region" for arm in ("placebo", "usual", "treatment A", "treatment B")]
+    heights = [1 - X / 100 * share for share in (0.1, 0.4, 0.7, 1.0)]  # no corner is free
+    groups = [
+        FigureGroup(name, y, (y - 0.1, np.minimum(y + 0.1, 1)), None) for name, y in zip(names, heights, strict=True)
+    ]
+    ax = draw_figure(
+        X, groups, PRIVACY, label="months", upwards="share", column="arm", theme="dark", ax=headless_axes()
+    )
+    ax.figure.draw_without_rendering()  # type: ignore[union-attr]
+    legend = ax.get_legend()
+    assert legend is not None
+    assert not covers_data(ax, legend.get_window_extent())
+    assert legend.get_title().get_text() == "arm"
+    assert [text.get_text() for text in legend.get_texts()] == names
 
 
 def test_narrow_small_multiples_keep_the_size_of_their_texts() -> None:

@@ -494,20 +494,13 @@ class BarChartView(ResultView):
 
     def tables(self, curve: BarChart) -> list[ViewTable]:
         """Return a table with a row for each category: count, intervals, and share."""
-        import numpy as np
-
-        from ..display import format_numbers, join_columns, suppress_rows
-
         chart = self.compute_reading(curve)
-        head = f"{chart._missing_label}: {chart._describe_missing(self.settings.level)}\n"
-        counts = np.rint(chart.count)  # a public number of records makes them fractions
-        # printed rows
-        table = self.make_table(chart, {"count": counts}, head=head, after={"share": chart.share}, max_rows=60)
-        columns = dict(table.columns)
-        if chart.is_suppressed.any():
-            texts = {name: format_numbers(np.asarray(column)) for name, column in columns.items()}
-            columns = suppress_rows(texts, list(texts), chart.is_suppressed)
-        return [table._replace(columns=join_columns(chart.label_columns(), columns))]
+        missing = f"{chart._missing_label}: {chart._describe_missing(self.settings.level)}"
+        caption = missing + self.describe_missing_population(chart.privacy)
+        table = chart.describe_table(**self.settings._asdict())
+        # intervals of shares, which are those of counts over their sum, are in files: rows fit into a terminal
+        ends = [column.name for column in table.columns if column.name.startswith("share_")]
+        return [ViewTable.from_table(caption, table, 60, without=ends)]
 
 
 @dataclass(frozen=True)

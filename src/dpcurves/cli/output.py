@@ -585,16 +585,12 @@ class HosmerLemeshowView(ResultView):
 
     def tables(self, curve: HosmerLemeshow) -> list[ViewTable]:
         """Return a table with a row for each group, under the statistic and the p-value."""
-        from ..curves.result import EACH
         from ..display import format_number
 
-        columns = {
-            "lower": curve.edges[:-1], "upper": curve.edges[1:], "count": curve.count,
-            "positives": curve.observed, "expected": curve.expected,
-        }  # fmt: skip
         p_value = format_number(curve.p_value) if isnan(curve.p_value) else f"{curve.p_value:.2g} for the population"
-        test = f"statistic {format_number(curve.statistic)}, p-value {p_value}\n"
-        return [self.make_table(curve, columns, what=EACH, head=test)]
+        test = f"statistic {format_number(curve.statistic)}, p-value {p_value}"
+        caption = test + self.describe_missing_population(curve.privacy)
+        return [ViewTable.from_table(caption, curve.describe_table(**self.settings._asdict()))]
 
 
 @dataclass(frozen=True)
@@ -616,14 +612,11 @@ class BinnedResidualsView:
         from ..display import format_number
 
         envelope = curve.envelope_at(self.level)
-        columns = {
-            "prob_pred": curve.prob_pred, "residual": curve.residual, "count": curve.count, "envelope": envelope
-        }  # fmt: skip
         outside = curve.share_outside(envelope)
         share = format_number(outside) if isnan(outside) else f"{outside:.0%}"
         statement = f"{share} of the residuals are outside the envelope"
         caption = f"{statement}; for a model that is right for the population {100 * (1 - self.level):.6g}% are"
-        return [ViewTable(caption, columns)]
+        return [ViewTable.from_table(caption, curve.describe_table(level=self.level))]
 
     def draw(self, curve: BinnedResiduals) -> Axes:
         """Return the axes of a plot of the bins with their envelope."""

@@ -108,23 +108,23 @@ class ScoresView(ResultView):
 
     def make_metric_table(self, curve: Scores) -> ViewTable:
         """Return a table of all metrics with intervals."""
-        from ..curves.result import EACH
-
-        columns = {
-            "reading": [metric.key for metric in curve.metrics],
-            "value": [curve.value(metric) for metric in curve.metrics],
-        }  # fmt: skip
-        return self.make_table(curve, columns, what=EACH)
+        caption = f"metrics of one release{self.describe_missing_population(curve.privacy)}"
+        return ViewTable.from_table(caption, curve.describe_table(**self.settings._asdict()))
 
     def list_curve_tables(self, curve: Scores) -> list[ViewTable]:
         """Return a table of the selected curve, or none if numbers are selected."""
-        from ..display import RECORDS, frame_columns
+        return [] if self.show == NUMBERS else [self.make_curve_table(self.compute_reading(curve), self.curve_name)]
 
-        if self.show == NUMBERS:
-            return []
-        frame = self.compute_reading(curve).to_frame(level=self.settings.level)
-        caption = f"{self.show.replace('-', ' ')}, with interval bounds at {self.settings.level:g} {RECORDS}"
-        return [ViewTable(caption, frame_columns(frame))]
+    @property
+    def curve_name(self) -> str:
+        """The name of the selected curve in captions."""
+        return "ROC curve" if self.show == "roc" else self.show.replace("-", " ")
+
+    def make_curve_table(self, curve: Any, caption: str) -> ViewTable:
+        """Return the table of a curve, with its intervals for these records, under a caption."""
+        # intervals for the population are in files: with both, rows are wider than a terminal
+        settings = self.settings._replace(population=False)._asdict()
+        return ViewTable.from_table(caption, curve.describe_table(**settings))
 
     def draw(self, curve: Scores) -> Axes:
         """Return the axes of a plot of the selected metric."""
@@ -150,11 +150,9 @@ class GroupedScoresView:
         if self.view.show == GAPS:
             return self._gap_tables(curves)
         if self.view.simultaneous:
-            from ..display import RECORDS, frame_columns
-
-            frame = self._simultaneous_curves(curves).to_frame(level=self.view.settings.level)
-            caption = f"{self.view.show}, with simultaneous interval bounds at {self.view.settings.level:g} {RECORDS}"
-            return [ViewTable(caption, frame_columns(frame))]
+            simultaneous, level = self._simultaneous_curves(curves), self.view.settings.level
+            caption = f"{self.view.curve_name}, with bands of all groups that hold together at {level:g}"
+            return [self.view.make_curve_table(simultaneous, caption)]
         metrics = interleave_groups(curves, [self.view.make_metric_table(scores) for scores in curves.values()])
         return [
             metrics,
@@ -193,7 +191,8 @@ class GroupedScoresView:
         from ..display import format_interval, join_columns
 
         rates, settings = self._rates(curves), self.view.settings
-        gaps: dict[str, Any] = {"number": list(rates.numbers)}
+        titles = rates._row_words()
+        gaps: dict[str, Any] = {"number": [titles[number] for number in rates.numbers]}
         columns: dict[str, Any] = {}
         for name, population in self.view.select_scopes(curves.privacy).items():
             scope = name.split()[-1]
@@ -208,7 +207,7 @@ class GroupedScoresView:
                 scope: [format_interval(*gap[1:3]) for gap in largest_gaps],
             }
         labels = [(column, texts * len(rates.numbers)) for column, texts in rates.label_columns()]
-        number = {"number": [number for number in rates.numbers for _ in rates]}
+        number = {"number": [titles[number] for number in rates.numbers for _ in rates]}
         table = {**number, **join_columns(labels, columns, reserved=number)}
         threshold_text = f"scores of at least {rates.threshold:g} are classified as positive"
         caption = f"{threshold_text}; simultaneous {settings.level:.0%} intervals of all groups"
@@ -258,7 +257,8 @@ class ResidualPlotView(PlainView):
         middle, share, mean = curve.slices(8)  # rows of the table
         outside = f"about {curve.outside:.1%} of the records are outside the bounds; the points are synthetic"
         caption = f"{outside}\nthe bounds cover {curve.coverage_statement}"
-        return [ViewTable(caption, {"predicted": middle, "share": share, "mean_residual": mean})]
+        shares = [f"{part:.1%}" for part in share]
+        return [ViewTable(caption, {"predicted": middle, "share of records": shares, "mean residual": mean})]
 
 
 def parse_declared_column(argument: str, text: str) -> NumericColumn | Categories:

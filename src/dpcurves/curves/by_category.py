@@ -562,18 +562,23 @@ def collect_by_category(by: By, curves: Iterable[Any], result_class: type[ByCate
 
 
 def format_axis_label(column: str, measured_in: str) -> str:
-    """Return the label of an axis: the column, and the measuring unit in parentheses unless the column has its name.
+    """Return the label of an axis: the column, and the measuring unit in parentheses unless the column's name says it.
 
     The units of dates and times always follow, because values are printed as such by them.
 
-    >>> format_axis_label("date", "date"), format_axis_label("months", "months")
-    ('date (date)', 'months')
+    >>> format_axis_label("date", "date"), format_axis_label("Months", "months"), format_axis_label("stay_days", "days")
+    ('date (date)', 'Months', 'stay_days')
+    >>> format_axis_label("birthdays", "days"), format_axis_label("share, %", "%")
+    ('birthdays (days)', 'share, %')
 
     Raises:
         TypeError: the measuring unit is not text.
     """
     require_type("measured_in", measured_in, str, "a text")
-    is_shown = measured_in in UNITS or measured_in not in ("", column)
+    words, unit = (re.findall(r"[^\W_]+", text.casefold()) for text in (column, measured_in))
+    # a unit without letters is a sign, as in "share, %", or empty
+    is_said = f" {' '.join(unit)} " in f" {' '.join(words)} " if unit else measured_in in column
+    is_shown = measured_in in UNITS or not is_said
     return f"{column} ({measured_in})" if is_shown else column
 
 

@@ -295,6 +295,8 @@ RATES: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = MappingProxyType(
     }
 )
 """Each rate as two groups of counts: the first divided by the sum of both; F1 follows from such a share."""
+RATE_TITLES: Mapping[str, str] = MappingProxyType({rate: rate.replace("_", " ") for rate in RATES} | {"f1": "F1 score"})
+"""Names of rates for readers."""
 MEAN_OF_BOTH = list(RATES).index("f1")
 """Index of F1, the harmonic mean of precision and recall."""
 
@@ -314,7 +316,7 @@ class Confusion(ClassTableResult):
     TITLE = "Confusion matrix at {threshold:g}"
     COLUMN_WORDS = display.describe_columns(rate="rate", value="value")
     MEASURED = "value"
-    ROW_WORDS = MappingProxyType({rate: rate.replace("_", " ") for rate in RATES})
+    ROW_WORDS = RATE_TITLES
     REPR_FACTS = "threshold {threshold:g}, accuracy {rates[accuracy]:.3f}"
     ARRAYS = ("threshold", "matrix", "rates")
     JSON_SCHEMAS = MappingProxyType({"matrix": display.ROWS})
@@ -410,7 +412,8 @@ class Confusion(ClassTableResult):
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         """Draw the matrix and the rates; return the axes."""
-        return display.draw_confusion(self.matrix, self.threshold, self.rates, shades=shades, **how)
+        rates = {RATE_TITLES[name]: rate for name, rate in self.rates.items()}
+        return display.draw_confusion(self.matrix, self.threshold, rates, shades=shades, **how)
 
     def _columns(self) -> dict[str, Any]:
         """Return the columns of the data frame: name and value of each rate."""
@@ -424,7 +427,7 @@ class Confusion(ClassTableResult):
 
     def _summary(self) -> list[tuple[str, str]]:
         """Return for each rate a pair of texts: its name and its value."""
-        return [(name.replace("_", " "), display.format_number(rate)) for name, rate in self.rates.items()]
+        return [(RATE_TITLES[name], display.format_number(rate)) for name, rate in self.rates.items()]
 
 
 def _count_outcomes(cells: FloatArray, point: int) -> FloatArray:

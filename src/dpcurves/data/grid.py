@@ -8,7 +8,7 @@ from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
 from math import isfinite, lcm
-from re import fullmatch
+from re import fullmatch, match
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -261,7 +261,9 @@ class Grid:
             if len(fields) != 3:
                 raise IndexError
         except (ValueError, IndexError):
-            raise InvalidArgument("grid", f"write {FORMS}, not {describe_value(text)}") from None
+            is_dated = match(r"(\w+:)?\d{4}-\d\d", text) is not None
+            rule = "write dates as days since the day of --dates, as in 0:365:12" if is_dated else f"write {FORMS}"
+            raise InvalidArgument("grid", f"{rule}, not {describe_value(text)}") from None
         cls._require_ordered_text(text, lower, upper, cells)
         return cls(lower, upper, width=width) if cells is None else cls.from_spacing(spacing, lower, upper, cells=cells)
 

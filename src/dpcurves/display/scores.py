@@ -281,7 +281,7 @@ def draw_confusion(
         threshold: Scores at or above it are classified as positive.
         rates: The rates, by name.
     """
-    ax = draw_numbers({rate.replace("_", " "): value for rate, value in rates.items()}, privacy, **on)
+    ax = draw_numbers(rates, privacy, **on)
     ax.set_xlabel(f"share; a score of {threshold:g} or more is called positive")
     if on.get("name") is None:
         (true_negative, false_positive), (false_negative, true_positive) = np.round(np.asarray(matrix, float)).tolist()
