@@ -807,9 +807,10 @@ class Session:
             before."""
             return self._ledger.store_notes(grant, 0, {ROWS: rows})[ROWS]
 
-        return ask_with_contribution_bound(
+        curve: Curve = ask_with_contribution_bound(
             question, adjacency, self._trust, QuestionBudget(grant), find_reply, store_bound=store_bound
         )
+        return curve
 
     def _run(self, plan: Plan, grant: Grant, allotment: Allotment) -> Release:
         """Return the release of a plan, run on the records by the trust model. Charged before; the noise is drawn

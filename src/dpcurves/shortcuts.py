@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal, Required, TypeAlias, TypedDict, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, Literal, Required, TypeAlias, TypedDict, TypeVar, Unpack, cast, overload
 from warnings import catch_warnings
 
 from . import curves
@@ -550,6 +550,30 @@ def quantiles(
     elif hint is not None:
         raise InvalidArgument("hint", NO_HINT)
     return ask_once(question, table, **paid)
+
+
+@overload
+def histogram(
+    values: Values,
+    *,
+    grid: Grid | Auto,
+    label: str | None = None,
+    weight: None = None,
+    weight_cap: None = None,
+    **paid: Unpack[ColumnArguments],
+) -> Histogram: ...
+
+
+@overload
+def histogram(
+    values: Values,
+    *,
+    grid: Grid | Auto,
+    label: str | None = None,
+    weight: Values,
+    weight_cap: float | None = None,
+    **paid: Unpack[ColumnArguments],
+) -> WeightedHistogram: ...
 
 
 @add_privacy_arguments

@@ -103,7 +103,8 @@ def _are_ordered(columns: Columns, axis: OrderedAxis) -> NDArray[np.bool_]:
     """Whether both times of each record are in order, or one is not known and its end open."""
     earlier, later = (np.asarray(columns[name], dtype=np.float64) for name in (axis.earlier, axis.later))
     is_open = (np.isnan(earlier) | np.isnan(later)) & isinstance(axis, OpenEndedAxis)
-    return is_open | (earlier < later) | ((earlier == later) & axis.allows_equal)
+    ordered: NDArray[np.bool_] = is_open | (earlier < later) | ((earlier == later) & axis.allows_equal)
+    return ordered
 
 
 def _values(columns: Columns, axis: Axis | Categories) -> NDArray[Any]:

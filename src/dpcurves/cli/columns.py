@@ -211,7 +211,7 @@ class HistogramsView(ResultView):
 
     SUPPRESSES = True
 
-    def tables(self, curves: ByCategory[Histogram] | ByCategory[WeightedHistogram]) -> list[ViewTable]:
+    def tables(self, curves: ByCategory[Histogram | WeightedHistogram]) -> list[ViewTable]:
         """Return tables with a row for each cell and a column for each category, six categories a table."""
         from ..display import name_label_columns
 
