@@ -10,6 +10,12 @@ weighted estimate with rounded weights) and for the population, and the mean wid
 interval at 0.9 that is exact has 2 * 1.64 / 0.80 = 4.1 for a single number; a band, whose error is that at its worst
 place, less. Run
 ``python benchmarks/weights.py [--records 4000 --epsilon 1 --releases 40 --kinds smooth ... --cells 80]``.
+
+With ``--without-range`` the rows are of a weighted count, sum, mean and histogram whose range is found privately, under
+add-remove and for these records: how often intervals at 0.9 held, how often the true number (of values clipped to the
+bounds that were found) was below and above, and the mean width over the mean error. Of heaped data (lognormal values
+rounded to 100s, weights from 0.5 to 4) 0.91, 0.90 and 0.92 of 300 releases of 3,000 records held for count, sum and
+mean; with the range given 0.91, 0.91 and 0.92 did.
 """
 
 from __future__ import annotations
@@ -141,6 +147,64 @@ def readings(
         yield "survival, band", whom, Held.of(lower, upper, left, lives.y)
 
 
+RANGELESS: Mapping[str, Callable[[np.random.Generator, int], FloatArray]] = {
+    "smooth": lambda draw, size: draw.lognormal(7, 0.6, size),
+    "tied": lambda draw, size: np.full(size, 1500.0),
+    "heaped": lambda draw, size: np.round(draw.lognormal(7, 0.6, size) / 100) * 100,
+    "zero-inflated": lambda draw, size: np.where(draw.random(size) < 0.3, 0.0, draw.lognormal(7, 0.6, size)),
+    "clipped": lambda draw, size: np.minimum(draw.lognormal(7, 0.6, size), 2000.0),
+}
+
+
+class Sided(NamedTuple):
+    """On which side of an interval the true number lay (-1: below, 0: inside, 1: above), its width and the error."""
+
+    side: int
+    width: float
+    error: float
+
+
+def releases_without_range(kind: str, size: int, epsilon: str, releases: int) -> Iterator[tuple[str, Sided]]:
+    """Yield each number of releases about one table whose range is found privately."""
+    draw = np.random.default_rng(7)
+    x, w = RANGELESS[kind](draw, size), Weights("w", 4).to_steps(draw.uniform(0.5, 4, size)) * Weights("w", 4).step
+    loss, budget = dp.PrivacyLoss.pure(epsilon), dp.PrivacyLoss.pure(10**6)
+    summary, bins = (
+        question("x", "w", 4)
+        for question in (dp.AutoRangeWeightedSummaryQuestion, dp.AutoRangeWeightedHistogramQuestion)
+    )
+    for seed in range(releases):
+        chance = dp.Randomness.from_seed(seed)
+        with dp.Session({"x": x, "w": w}, budget=budget, adjacency=dp.ADD_REMOVE, randomness=chance) as session:
+            result, bars = session.ask(summary, loss), session.ask(bins, loss)
+        clipped = np.clip(x, result.lower, result.upper)
+        truth = {"count": w.sum(), "sum": (w * clipped).sum(), "mean": (w * clipped).sum() / w.sum()}
+        for (name, value), (low, high) in zip(result.statistics.items(), result.intervals(LEVEL), strict=True):
+            rounding = 1e-9 * abs(truth[name])
+            side = int(truth[name] > high + rounding) - int(truth[name] < low - rounding)
+            yield name, Sided(side, high - low, abs(value - truth[name]))
+        shares, (low, high) = np.histogram(x, bars.x, weights=w)[0] / w.sum(), bars.intervals(LEVEL).T
+        side = int((shares > high + 1e-9).any()) or -int((shares < low - 1e-9).any())
+        yield "histogram", Sided(side, float(np.mean(high - low)), float(np.mean(abs(bars.share - shares))))
+
+
+def print_without_range(kinds: list[str], sizes: list[int], epsilon: str, releases: int) -> None:
+    """Print how often intervals held where the range was found privately."""
+    print(f"{'':16}{'records':>8} {'':10}{'held':>7}{'below':>7}{'above':>7}{'width/err':>11}")
+    for kind in kinds:
+        for size in sizes:
+            by_name: dict[str, list[Sided]] = {}
+            for name, sided in releases_without_range(kind, size, epsilon, releases):
+                by_name.setdefault(name, []).append(sided)
+            for name, rows in by_name.items():
+                side, width, error = np.array(rows).T
+                # a sum or mean that is not known has no error
+                known = ~np.isnan(error)
+                ratio = width[known].mean() / max(error[known].mean(), 1e-12) if known.any() else np.nan
+                shares = "".join(f"{np.mean(side == value):7.3f}" for value in (0, -1, 1))
+                print(f"{kind:16}{size:8,} {name:10}{shares}{ratio:11.2f}", flush=True)
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -149,7 +213,11 @@ def main() -> None:
     parser.add_argument("--releases", type=int, default=40)
     parser.add_argument("--kinds", nargs="*", default=list(KINDS))
     parser.add_argument("--cells", type=int, default=GRID.cells, help="of the grid of curves and of Gini coefficients")
+    parser.add_argument("--without-range", type=int, nargs="*", help="numbers of records of tables without a range")
     given = parser.parse_args()
+    if given.without_range is not None:
+        warnings.simplefilter("ignore")
+        return print_without_range(given.kinds, given.without_range or [30, 300, 3000], given.epsilon, given.releases)
     grid = dp.Grid(0, TOP, cells=given.cells)
     warnings.simplefilter("ignore")
     print(
