@@ -1,9 +1,10 @@
 """Rank errors of six quantiles on given grids, beside those without any range (add-remove).
 
-Columns: the law; the mean rank error without a grid, and on 0:500000 (ages: 0:120) with 500, 1,024 and 5,000 cells,
-each with its standard error over releases; that of the same quantiles of a distribution function (`dp.cdf`) on 1,024
-cells, which gives zero alone a cell of its own; the ratio of the largest of the three grids to none; the share of
-intervals at 0.95 on 1,024 cells that are finite, and of releases in which all six hold.
+Columns: the law; the mean rank error without a grid, and on 0:500000 (ages: 0:120 and 18:90; months: days of ten years)
+with 500, 1,024 and 5,000 cells, each with its standard error over releases; that of the same quantiles of a
+distribution function (`dp.cdf`) on 1,024 cells, which gives zero alone a cell of its own and reads the round number of
+a heaped cell; the ratio of the largest of the three grids to none; the share of intervals at 0.95 on 1,024 cells that
+are finite, and of releases in which all six hold.
 
 Run ``python benchmarks/grid_or_none.py [--records 10000 --releases 20 --epsilon 1 --quick]``.
 """
@@ -33,8 +34,14 @@ LAWS: Mapping[str, Callable[[np.random.Generator, int], FloatArray]] = {
     ),
     "smooth": lambda draw, size: draw.lognormal(10.3, 0.9, size),
     "ages": lambda draw, size: np.clip(np.floor(draw.normal(45, 18, size)), 0, 110),
+    "ages, 18 to 89": lambda draw, size: np.clip(np.floor(draw.normal(45, 18, size)), 18, 89),
+    "months": lambda draw, size: draw.choice(FIRST_DAYS, size),
 }
-AGES_END, MONEY_END = 120, 500_000
+FIRST_DAYS = (np.arange("2014-01", "2024-01", dtype="datetime64[M]").astype("datetime64[D]")).astype(np.float64)
+"""Days from 1970-01-01 to the first of each month of ten years."""
+MONEY = (0.0, 500_000.0)
+RANGES = {"ages": (0.0, 120.0), "ages, 18 to 89": (18.0, 90.0), "months": (16_000.0, 20_000.0)}
+"""Ends of the grids of laws whose values are not money."""
 
 
 def heap(draw: np.random.Generator, money: FloatArray) -> FloatArray:
@@ -64,9 +71,9 @@ def main() -> None:
         errors, finite, held = list[list[float]](), list[float](), list[bool]()
         for seed in range(4 if given.quick else given.releases):
             values = law(np.random.default_rng(seed), given.records)
-            row, end = [], AGES_END if name == "ages" else MONEY_END
+            row, ends_of_grid = [], RANGES.get(name, MONEY)
             for cells in (None, *CELLS):
-                grid = {} if cells is None else {"grid": dp.Grid(0, end, cells=cells)}
+                grid = {} if cells is None else {"grid": dp.Grid(*ends_of_grid, cells=cells)}
                 paid = {"epsilon": given.epsilon, "adjacency": dp.ADD_REMOVE}
                 found = dp.quantiles(values, P, randomness=dp.Randomness.from_seed(seed), **paid, **grid)
                 row.append(rank_error(values, found.x))
@@ -75,7 +82,7 @@ def main() -> None:
                     finite.append(float(np.isfinite(ends).all(axis=1).mean()))
                     held.append(bool(((ends[:, 0] <= true) & (true <= ends[:, 1])).all()))
             curve = dp.cdf(
-                values, grid=dp.Grid(0, end, cells=CELLS[1]), randomness=dp.Randomness.from_seed(seed), **paid
+                values, grid=dp.Grid(*ends_of_grid, cells=CELLS[1]), randomness=dp.Randomness.from_seed(seed), **paid
             )
             errors.append([*row, rank_error(values, curve.quantile(P))])
         mean, deviation = np.mean(errors, axis=0), np.std(errors, axis=0, ddof=1) / np.sqrt(len(errors))

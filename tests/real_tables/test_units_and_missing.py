@@ -229,6 +229,18 @@ def test_an_exit_at_the_declared_value_of_its_entry_counts_as_the_order_of_ties_
     assert before.at_risk[1:] == pytest.approx([300, 600, 300, 300, 0], abs=0.1)
 
 
+@pytest.mark.parametrize("name", ["\U0001f600" * 300, "x" * 300, 'a "quoted" > name'])
+def test_two_times_are_compared_under_any_names(name: str) -> None:
+    """Names of more than 200 bytes were refused for interval-censored times."""
+    table = swapped_times(0.3)
+    table = {name: table["in at"], "t": table["out at"], "e": table["e"]}
+    for question in (
+        dp.DelayedEntryQuestion(name, "t", "e", TIMES, censored_value=0),
+        dp.IntervalCensoredQuestion(name, "t", BETWEEN),
+    ):
+        assert any(f"'{name}' is after" in note for note in answer(question, table).notes)
+
+
 def test_times_that_cannot_be_compared_are_refused_before_the_charge() -> None:
     table = swapped_times(0.0) | {"day": np.array(["2020-01-01"] * RECORDS, dtype="datetime64[D]")}
     for entry, exit_time, message in (

@@ -214,3 +214,24 @@ def test_a_curve_with_a_cell_of_zero_compares_with_one_without() -> None:
         assert not second.prefixes.has_separate_zero
         assert (dp.ks_test(first, second).p_value < 0.05) == differs
         assert dp.area_between(first, second).value == pytest.approx(0.5, abs=0.05) or differs
+
+
+@pytest.mark.parametrize("cells", [256, 1024])
+def test_a_curve_reads_the_round_number_of_a_cell_that_heaped_values_fill(cells: int) -> None:
+    """Before, quantiles of whole ages had a mean rank error of 40 to 80 of 10,000. Seeds are fixed."""
+    grid = dp.Grid(0, 120, cells=cells)
+    for seed in range(2):
+        ages = np.clip(np.floor(np.random.default_rng(seed).normal(45, 18, 10_000)), 0, 110)
+        curve = ask_cdf(ages, grid, seed)
+        released, ends = curve.quantile(P), curve.quantile_intervals(P, 0.95)
+        assert np.array_equal(released, np.round(released))
+        assert rank_error(ages, released) < 5
+        assert ((ends[:, 0] <= released) & (released <= ends[:, 1])).all()
+        assert (np.diff(curve.quantile(np.linspace(0, 1, 101))) >= 0).all()
+        assert dp.CDF.from_json(curve.to_json()).quantile(P).tolist() == released.tolist()
+
+
+def test_quantiles_of_smooth_values_stay_between_round_numbers() -> None:
+    for seed in range(2):
+        curve = ask_cdf(draw_smooth(np.random.default_rng(seed), 10_000), GRID, seed)
+        assert curve.quantile(P) == pytest.approx(np.interp(P, curve.counted_shares, curve.prefixes.grid.edges))

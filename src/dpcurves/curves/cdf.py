@@ -18,11 +18,13 @@ from ..arguments import InvalidArgument, require_probability, require_proportion
 from ..arrays import FloatArray
 from ..conversation import ALL, Evidence, Needs, PrivacyStatement, Setting, ask_workload
 from ..data import Axis, Grid
+from ..data.grid import find_round_numbers
 from ..display import RECORDS, format_number
 from ..display.numerals import format_axis_interval, format_axis_value, format_in_iso
 from ..inference import (
     Band,
     choose_shown_values,
+    find_heaped_cells,
     find_quantile_cells,
     find_quantile_ends,
     population_band,
@@ -571,8 +573,10 @@ class CDF(IntervalResult):
     def quantile(self, p: ArrayLike) -> FloatArray | np.float64:
         """Return the value at or below which a share `p` of the records lies, interpolated inside its cell.
 
-        If values outside the grid were clipped, a quantile in an end cell is the inner edge of that cell. If the range
-        is automatic and values seem to be multiples of a step, so is the quantile.
+        If values outside the grid were clipped, a quantile in an end cell is the inner edge of that cell. A quantile in
+        a cell with far more records than both neighbours (`find_heaped_cells`) is the round number in this cell, on
+        which people heap values, if it has one. If the range is automatic and values seem to be multiples of a step, so
+        is the quantile.
 
         Raises:
             ValueError: `p` is not between 0 and 1.
@@ -584,8 +588,26 @@ class CDF(IntervalResult):
         # some cells hold a single double, and their upper edge belongs to the next cell
         if self.prefixes.pilot_queries:
             found = np.minimum(found, np.maximum(np.nextafter(cells[..., 1], -np.inf), cells[..., 0]))
+        elif self.values is None and self.smoothing is None:
+            found = self._move_to_round_numbers(found, cells)
         found = np.where(cells[..., 1] == np.nextafter(cells[..., 0], np.inf), cells[..., 0], found)
         return self.prefixes.round_to_step(found)[()]
+
+    def _move_to_round_numbers(self, values: FloatArray, cells: FloatArray) -> FloatArray:
+        """Return quantiles, in heaped cells with a round number replaced by it; the bounds of cells are (..., 2)."""
+        edges = self.prefixes.grid.edges
+        heaped = np.flatnonzero(self._heaped_cells & np.isin(edges[:-1], cells[..., 0]))
+        moved = np.array(values)
+        for cell in heaped.tolist():
+            inside = [number for number in find_round_numbers(edges[cell : cell + 2]) if number < edges[cell + 1]]
+            if inside:
+                moved = np.where(cells[..., 0] == edges[cell], inside[0], moved)
+        return moved
+
+    @cached_property
+    def _heaped_cells(self) -> NDArray[np.bool_]:
+        """Mask of the counted cells with far more records than both neighbours, (cells,)."""
+        return find_heaped_cells(self.counted_shares)
 
     def quantile_cell(self, p: ArrayLike) -> FloatArray:
         """Return the edges of the cell that holds the quantile `p`, shape ``(..., 2)``; nothing was counted inside the
