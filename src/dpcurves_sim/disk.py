@@ -22,11 +22,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import sqlalchemy as sql
-
 from dpcurves import drafts
 from dpcurves.ledger import chain, head_copy, sqlite
 
+from .direct_engine import DirectEngine
 from .world import KILL, POWER, Violation, World, replace_attributes
 
 FULL = "disk full"
@@ -274,11 +273,6 @@ class SimulatedDisk:
         return present
 
 
-def _unwrap(connection: Any) -> Any:
-    """Return the connection of `sqlite3` inside a pooled one."""
-    return getattr(connection, "dbapi_connection", connection)
-
-
 def make_database_error(name: str) -> sqlite3.OperationalError:
     """Return an error of SQLite with this name, such as SQLITE_FULL."""
     error = sqlite3.OperationalError(name)
@@ -383,27 +377,11 @@ def simulate_disk(world: World) -> Iterator[SimulatedDisk]:
     memory = Path("/dev/shm")
     folder = tempfile.mkdtemp(prefix="dpcurves-sim-", dir=memory if os.access(memory, os.W_OK) else None)
     disk, databases = SimulatedDisk(world, Path(folder)), _Databases()
-    calls, dialect = _SystemCalls(world, disk), type(sqlite._shared_dialect().dialect)
-    commit, rollback = dialect.do_commit, dialect.do_rollback
+    calls, make_engine = _SystemCalls(world, disk), partial(DirectEngine, disk)
 
-    def do_commit(self: Any, connection: Any) -> None:
-        """Commit on the simulated disk."""
-        disk.commit(_unwrap(connection), partial(commit, self))
-
-    def do_rollback(self: Any, connection: Any) -> None:
-        """Roll back on the simulated disk."""
-        disk.rollback(_unwrap(connection), partial(rollback, self))
-
-    def begin_with(statement: str, engine: sql.Engine) -> sql.Engine:
+    def begin_with(statement: str, engine: DirectEngine) -> DirectEngine:
         """Make transactions begin with a statement, after waiting for other simulated writers."""
-
-        @sql.event.listens_for(engine, "begin")
-        def execute_begin(connection: sql.Connection) -> None:
-            """Begin a transaction with the statement."""
-            if statement == sqlite._ALONE:
-                disk.begin(connection.connection.dbapi_connection)
-            connection.exec_driver_sql(statement)
-
+        engine.begin_statement = statement
         return engine
 
     def sleep(seconds: float) -> None:
@@ -436,11 +414,13 @@ def simulate_disk(world: World) -> Iterator[SimulatedDisk]:
                 *((module, "secrets", secrets) for module in (chain, drafts)),
                 (sqlite, "sqlite3", databases),
                 (sqlite, "_begin_with", begin_with),
+                (sqlite, "_make_unpooled_engine", make_engine),
+                (sqlite, "_make_pooled_engine", make_engine),
+                (chain, "require_same_file", lambda engine, path: engine),  # connections end with their transaction
+                (chain, "close_when_unused", lambda database: database),
                 (sqlite, "sleep", sleep),
                 (sqlite.WriterQueue, "wait_turn", wait_turn),
                 (sqlite, "monotonic", lambda: world.now),
-                (dialect, "do_commit", do_commit),
-                (dialect, "do_rollback", do_rollback),
                 (head_copy, "find_folder", lambda: heads),
             )
         )

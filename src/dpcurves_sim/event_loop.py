@@ -178,5 +178,14 @@ class SimulatedFuture(Future[Any]):
 
     def result(self, timeout: float | None = None) -> Any:
         """Wait for the end; return the result, or raise the error."""
-        self.world.wait_until(self.done, 0.01)  # seconds between two looks
+        self._wait()
         return super().result(0)
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        """Wait for the end; return the error, or None if there is none."""
+        self._wait()
+        return super().exception(0)
+
+    def _wait(self) -> None:
+        """Let other processes run until the future is done."""
+        self.world.wait_until(self.done, 0.01)  # seconds between two looks

@@ -38,7 +38,10 @@ NOT_SIMULATED = {
     "sums in one process, without a network": ("Federation.", "simulate_round"),
     "other ways to send than HTTPS": ("SiteAgent.use_transport", "_CoordinatorConnection.use_transport", "Transport."),
     "tables that are made at the import": ("_text_columns", "_integer_columns", "_make_entry_table"),
-    "what the simulator replaces": ("find_folder", "_begin_with", "Resources."),
+    "what the simulator replaces": (
+        "find_folder", "_begin_with", "_make_engine", "_make_unpooled_engine", "_make_pooled_engine",
+        "require_same_file", "close_when_unused", "_dispose_without_closing", "Resources.",
+    ),
 }  # fmt: skip
 """Functions of protocol modules that no schedule can run, by the reason: beginnings of their names. They do not count.
 """

@@ -23,7 +23,7 @@ from dpcurves.ledger import Grant, Ledger, QuestionBudget, chain, head_copy, sql
 from dpcurves.ledger import ledger as ledger_module
 from dpcurves.ledger.stream_state import store_ticks
 from dpcurves_parties.serving.noise_key import NoiseKey
-from dpcurves_parties.serving.two_servers import collection, store
+from dpcurves_parties.serving.two_servers import app, collection, store
 from dpcurves_sim.runner import Outcome, run_schedule
 from dpcurves_sim.world import Schedule, replace_attributes
 from dpcurves_sites import site
@@ -185,6 +185,10 @@ def accept_for_ever(state: Any, uploads: Any) -> list[Exception]:
     return []
 
 
+def admit_anybody(*_: Any) -> int:
+    return 0
+
+
 async def store_on_event_loop(self: Any, owner: int, message: bytes) -> bytes:
     reply: bytes = self.store_batch(owner, message)
     return reply
@@ -236,6 +240,7 @@ BUGS = (
     PlantedBug("a server writes to its disk on the event loop", "servers", [
         (collection.SharedTaskService, "store_batch_async", store_on_event_loop),
     ]),
+    PlantedBug("a server takes anybody for the first owner", "servers", [(app, "authenticate_bearer", admit_anybody)]),
     PlantedBug("a server answers without a charge", "servers", [
         (collection.SharedTaskService, "_charge_ledger", charge_no_task),
     ]),
