@@ -77,9 +77,10 @@ def test_of_one_cause_it_is_kaplan_and_meier() -> None:
 def test_bands_and_differences_hold_exact_times_of_records_and_of_the_population(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """32 releases at 0.9: within 4 sigma, and together not always, though each allows for any order inside cells."""
+    """16 releases at 0.9: within 4 sigma (false alarm 5e-4 each; seeds are fixed), and together not always, though each
+    allows for any order inside cells."""
     monkeypatch.setattr(competing_risks, "choose_draws", lambda _: 400)
-    releases, level, held = 32, 0.9, dict[str, int]()
+    releases, level, held = 16, 0.9, dict[str, int]()
     question = dp.CompetingRisksQuestion("t", "e", dp.Grid(0, 30, cells=30), ("died", "moved"), "left", BY)
     whole = columns(200_000, 9)
     for seed in range(releases):
