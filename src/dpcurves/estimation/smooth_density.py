@@ -407,7 +407,7 @@ def estimate_cells(
     Arguments:
         measurements: Noisy counts of intervals along an axis.
         total: See `estimate_tree`.
-        again: Whether estimates from splits are improved by `reestimate_tree`.
+        again: Whether estimates from splits are improved by `reestimate_tree`, along slopes if cells are even.
         edges: Endpoints of uneven cells, (cells + 1,), between which the density is smooth in the logarithm of values.
             None: it is smooth along the cells.
     """
@@ -438,7 +438,8 @@ def estimate_cells(
         log_odds.append(splits.law_log_odds[-1] + trend.log_occam_factor)
     probabilities = np.exp(np.array([*log_odds, 0.0]) - np.logaddexp.reduce([*log_odds, 0.0]))
     if 1 - probabilities[-1] <= TUNING.certain:
-        cells_by_model.append((reestimate_tree(measurements, total, splits) if again else splits).cells)
+        improved = reestimate_tree(measurements, total, splits, follows_slopes=edges is None) if again else splits
+        cells_by_model.append(improved.cells)
     weights = probabilities[: len(cells_by_model)]
     return np.asarray(weights @ np.array(cells_by_model) / weights.sum())
 
