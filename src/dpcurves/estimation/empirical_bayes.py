@@ -589,8 +589,10 @@ def reestimate_tree(
     sloping, _, _ = _estimate_by_mixture(measurements.layout, upward, total, (), follows_slopes=True)
     if estimate.even_probability < TUNING.negligible_probability:
         return TreeEstimate(measurements.layout, sloping.counts, sloping.variance, estimate.even_probability)
-    even = _estimate_evenly(measurements.layout, upward, total)
-    return _average_estimates(measurements.layout, sloping, even, estimate.even_probability)
+    counts, variance = _average_with_even_density(
+        measurements.layout, upward, total, sloping, estimate.even_probability
+    )
+    return TreeEstimate(measurements.layout, counts, variance, estimate.even_probability)
 
 
 def estimate_by_law(
@@ -632,6 +634,16 @@ def _run_downward_pass(
     even_probability = float(np.exp(-np.logaddexp(0.0, prior_log_odds - evidence)))
     if even_probability < TUNING.negligible_probability:
         return TreeEstimate(layout, uneven.counts, uneven.variance, even_probability, over_better)
+    counts, variance = _average_with_even_density(layout, upward, total, uneven, even_probability)
+    return TreeEstimate(layout, counts, variance, even_probability, over_better)
+
+
+def _average_with_even_density(
+    layout: Layout, upward: UpwardEstimate, total: float, uneven: DownwardPass, even_probability: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return counts and variances of nodes, (nodes,) each: those of an even density with its posterior probability,
+    those of the uneven one otherwise.
+    """
     even = DownwardPass.from_total(layout, total)  # all splits are binomial
     for halving in layout.halvings:
         splits = _compute_noisy_splits(layout, upward, even, halving)
@@ -642,8 +654,7 @@ def _run_downward_pass(
     for parent, left, _, _ in layout.halvings:
         split_difference = difference[left] - layout.width[left] / layout.width[parent] * difference[parent]
         variance[parent] += even_probability * (1 - even_probability) * split_difference**2
-    counts = uneven.counts + even_probability * difference
-    return TreeEstimate(layout, counts, variance, even_probability, over_better)
+    return uneven.counts + even_probability * difference, variance
 
 
 def _estimate_by_mixture(
