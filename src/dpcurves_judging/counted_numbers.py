@@ -40,13 +40,13 @@ class Statistic(NamedTuple):
 
     Attributes:
         compute: From tables (..., *shape), to numbers (...); NaN where counts are too small to divide by.
-        least, most: Bounds of the number.
+        minimum, maximum: Bounds of the number.
         null_value: Its value for a perfect model, or without a difference; None: it has no null value.
     """
 
     compute: Callable[[Tables], FloatArray]
-    least: float = 0.0
-    most: float = 1.0
+    minimum: float = 0.0
+    maximum: float = 1.0
     null_value: float | None = None
 
 
@@ -115,13 +115,13 @@ class CountedNumbers(IntervalResult):
         """
         statistic = self._find_statistic(name)
         return known_number(
-            self._estimate_value(statistic), self._find_deciding_ends(name), statistic.least, statistic.most
+            self._estimate_value(statistic), self._find_deciding_ends(name), statistic.minimum, statistic.maximum
         )
 
     def _estimate_value(self, statistic: Statistic) -> float:
         """Return the clipped estimate; NaN where counts are too small to divide by."""
         value = float(statistic.compute(self._unbiased_tables))
-        return min(max(value, statistic.least), statistic.most) if np.isfinite(value) else float("nan")
+        return min(max(value, statistic.minimum), statistic.maximum) if np.isfinite(value) else float("nan")
 
     def _find_deciding_ends(self, name: str) -> tuple[float, float]:
         """Return the interval for these records that decides whether the number is known.
@@ -134,7 +134,7 @@ class CountedNumbers(IntervalResult):
             """Return the interval at the level `KNOWN_LEVEL`, or the whole range of the number."""
             undefined_share = np.isnan(statistic.compute([table.counts + table.noise for table in self._tables])).mean()
             if undefined_share > (1 - KNOWN_LEVEL) / 2:
-                return statistic.least, statistic.most
+                return statistic.minimum, statistic.maximum
             return self._find_ends(name, KNOWN_LEVEL, population=False)
 
         return self._compute_once((name, KNOWN_LEVEL), None, find_ends)
@@ -154,8 +154,8 @@ class CountedNumbers(IntervalResult):
         """
         level, statistic = require_probability("level", level), self._find_statistic(name)
         require_independent(self.privacy, population)
-        if is_uninformative(*self._find_deciding_ends(name), statistic.least, statistic.most):
-            return statistic.least, statistic.most
+        if is_uninformative(*self._find_deciding_ends(name), statistic.minimum, statistic.maximum):
+            return statistic.minimum, statistic.maximum
         return self._find_ends(name, level, population=population)
 
     def _find_ends(self, name: str, level: float, *, population: bool) -> tuple[float, float]:
@@ -167,7 +167,7 @@ class CountedNumbers(IntervalResult):
         )
         estimate, outer_ends = float(statistic.compute(self._unbiased_tables)), population or self.TAKES_OUTER_ENDS
         if not np.isfinite(estimate):
-            return statistic.least, statistic.most
+            return statistic.minimum, statistic.maximum
         if np.isfinite(errors).all():
             low, high = compute_basic_interval(estimate, errors, level, outer_ends)
         else:
@@ -175,7 +175,7 @@ class CountedNumbers(IntervalResult):
             ends = [compute_basic_interval(estimate, interval, level, outer_ends) for interval in filled_errors]
             low, high = min(interval[0] for interval in ends), max(interval[1] for interval in ends)
         value = self._estimate_value(statistic)
-        return max(min(low, value), statistic.least), min(max(high, value), statistic.most)
+        return max(min(low, value), statistic.minimum), min(max(high, value), statistic.maximum)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
         """Return the endpoints of all numbers, one interval each, in order: shape ``(numbers, 2)``. See `interval`."""

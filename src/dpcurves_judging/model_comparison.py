@@ -40,14 +40,14 @@ class ComparedArea(NamedTuple):
         compute: From tables (..., *shape) to numbers (...); NaN without a class.
         sampled: Its function of one table that counts all models in it together, and the index of this table;
             None: no table counts them together.
-        least, most: Bounds of the number.
+        minimum, maximum: Bounds of the number.
         null_value: Its value without a difference; None: it is no difference.
     """
 
     compute: Callable[[Tables], FloatArray]
     sampled: tuple[Callable[[FloatArray], FloatArray], int] | None
-    least: float = 0.0
-    most: float = 1.0
+    minimum: float = 0.0
+    maximum: float = 1.0
     null_value: float | None = None
 
 
@@ -122,7 +122,7 @@ class ModelComparison(CountedNumbers):
             factor = factors[statistic.null_value is not None]
             if np.isfinite(value):
                 low, high = value - factor * (value - low), value + factor * (high - value)
-            ends.append((max(low, statistic.least), min(high, statistic.most)))
+            ends.append((max(low, statistic.minimum), min(high, statistic.maximum)))
         return np.array(ends)
 
     def _row_names(self) -> list[str]:

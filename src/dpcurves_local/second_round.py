@@ -520,8 +520,8 @@ def estimate_area(curve: CDF, first_class: FirstClass, bits: BitCounts) -> UStat
         interval_function=find_ends,
         privacy=curve.privacy,
         notes=curve.notes,
-        least=0.0,
-        most=1.0,
+        minimum=0.0,
+        maximum=1.0,
     )
 
 

@@ -272,7 +272,7 @@ def test_a_statistic_of_few_records_lies_in_its_interval_or_is_not_known(seed: i
             randomness=dp.Randomness.from_seed(seed),
         )  # fmt: skip
         for statistic in (dp.gini_mean_difference(curve), dp.sample_variance(curve), dp.u_statistic(curve, np.maximum)):
-            assert statistic.most < 210  # the variance of two people, one at each end, is 200
+            assert statistic.maximum < 210  # the variance of two people, one at each end, is 200
             for population in (False, True):
                 low, high = statistic.interval(0.9, population=population)
                 assert low < high

@@ -83,7 +83,7 @@ def ranges_of(result: Any, size: int) -> tuple[Any, Any]:
     """What numbers in rows lie between: from the question's own statistics, else the usual ranges."""
     if isinstance(getattr(result, "_statistics", None), dict):
         statistics = list(result._statistics.values())
-        return np.array([each.least for each in statistics]), np.array([each.most for each in statistics])
+        return np.array([each.minimum for each in statistics]), np.array([each.maximum for each in statistics])
     if isinstance(result, dp.Scores):
         return np.zeros(size), np.array([each.value.upper_limit(result.table) for each in result.metrics])
     if isinstance(result, dp.SurvivalNumbers):

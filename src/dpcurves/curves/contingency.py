@@ -504,8 +504,8 @@ class _PairCounts(SimulatedCounts):
             interval_function=compute_interval,
             privacy=self.privacy,
             notes=self.notes,
-            least=-1.0,
-            most=1.0,
+            minimum=-1.0,
+            maximum=1.0,
         )
 
     @property

@@ -45,8 +45,8 @@ class UStatistic:
         interval_function: Returns the ends of the interval for the statistic of the cells at a level; see `interval`.
         privacy: The privacy statement of the curve, or of the first of two.
         notes: The notes of the curves that it was computed from.
-        least: The smallest possible value.
-        most: The largest possible value.
+        minimum: The smallest possible value.
+        maximum: The largest possible value.
         pairs: The number of pairs that answered, if pairs of people were drawn.
     """
 
@@ -55,14 +55,14 @@ class UStatistic:
     interval_function: Callable[[float, bool], tuple[float, float]]
     privacy: PrivacyStatement
     notes: tuple[str, ...] = ()
-    least: float = -inf
-    most: float = inf
+    minimum: float = -inf
+    maximum: float = inf
     pairs: int | None = None
 
     def __post_init__(self) -> None:
         # without finite limits, a statistic that has a value also has an interval
-        if isfinite(self.least) and isfinite(self.most):
-            value = known_number(self.value, self.interval(KNOWN_LEVEL), self.least, self.most)
+        if isfinite(self.minimum) and isfinite(self.maximum):
+            value = known_number(self.value, self.interval(KNOWN_LEVEL), self.minimum, self.maximum)
             object.__setattr__(self, "value", value)
 
     def interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
@@ -90,11 +90,11 @@ class UStatistic:
             end_probability = end_level(self.resolution / max(deviation, 1e-6 * self.resolution), level)
             low, high = self.interval_function(2 * end_probability - 1, population)
         low, high = low - self.resolution, high + self.resolution
-        span = self.most - self.least
-        if not (low <= self.most + span and high >= self.least - span):  # noise alone: no statistic lies there
-            return self.least, self.most
-        low, high = min(max(low, self.least), self.most), max(min(high, self.most), self.least)
-        return (low, high) if low < high or not isnan(self.value) else (self.least, self.most)
+        span = self.maximum - self.minimum
+        if not (low <= self.maximum + span and high >= self.minimum - span):  # noise alone: no statistic lies there
+            return self.minimum, self.maximum
+        low, high = min(max(low, self.minimum), self.maximum), max(min(high, self.maximum), self.minimum)
+        return (low, high) if low < high or not isnan(self.value) else (self.minimum, self.maximum)
 
 
 def compute_basic_interval(
@@ -346,6 +346,6 @@ def _build_u_statistic(
         interval_function=compute_interval,
         privacy=curve.privacy,
         notes=curve.notes,
-        least=lowest,
-        most=highest,
+        minimum=lowest,
+        maximum=highest,
     )

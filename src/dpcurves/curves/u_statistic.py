@@ -67,8 +67,8 @@ def gini_mean_difference(curve: CDF) -> UStatistic:
     ends = [difference * people / (people - 1) for difference, _ in extreme_mean_differences(cells.edges, cells.shares)]
     # Both ends are equal if each cell holds one value: a remaining difference is rounding.
     resolution = 0.0 if ends[0] == ends[1] else max(abs(end - value) for end in ends)
-    most = cells.span / 2 * people / (people - 1) or inf  # half of the people at each end
-    return cells.estimate_statistic(lambda counts: mean_over_pairs(kernel, counts), resolution, 0.0, most)
+    maximum = cells.span / 2 * people / (people - 1) or inf  # half of the people at each end
+    return cells.estimate_statistic(lambda counts: mean_over_pairs(kernel, counts), resolution, 0.0, maximum)
 
 
 def sample_variance(curve: CDF) -> UStatistic:
@@ -87,8 +87,8 @@ def sample_variance(curve: CDF) -> UStatistic:
     """
     cells = _MeasuredCells.from_curve(curve)
     people = max(float(cells.likely_counts.sum()), 2.0)
-    most = (cells.span / 2) ** 2 * people / (people - 1) or inf  # half of the people at each end
-    return cells.estimate_mean(half_square_kernel(cells.edges), 0.0, most)
+    maximum = (cells.span / 2) ** 2 * people / (people - 1) or inf  # half of the people at each end
+    return cells.estimate_mean(half_square_kernel(cells.edges), 0.0, maximum)
 
 
 def u_statistic(curve: CDF | Histogram, kernel: Function | MidpointKernel | CellKernel) -> UStatistic:
@@ -122,9 +122,9 @@ def u_statistic(curve: CDF | Histogram, kernel: Function | MidpointKernel | Cell
         return estimate_pair_mean(curve, (kernel_at_middles if ROUNDED in curve.notes else kernel_on_cells)(kernel))
     cells = _MeasuredCells.from_curve(curve)
     pair_kernel = kernel_on_cells(kernel)(cells.edges)
-    least = float((pair_kernel.mean - pair_kernel.max_deviation).min())
-    most = float((pair_kernel.mean + pair_kernel.max_deviation).max())
-    return cells.estimate_mean(pair_kernel, *((least, most) if least < most else (-inf, inf)))
+    minimum = float((pair_kernel.mean - pair_kernel.max_deviation).min())
+    maximum = float((pair_kernel.mean + pair_kernel.max_deviation).max())
+    return cells.estimate_mean(pair_kernel, *((minimum, maximum) if minimum < maximum else (-inf, inf)))
 
 
 def gini_coefficient(curve: CDF) -> UStatistic:
@@ -239,8 +239,8 @@ def renyi2_entropy(curve: CDF | Histogram) -> UStatistic:
         interval_function=compute_interval,
         privacy=collision.privacy,
         notes=collision.notes,
-        least=0.0,
-        most=compute_entropy(smallest),
+        minimum=0.0,
+        maximum=compute_entropy(smallest),
     )
 
 
@@ -291,8 +291,8 @@ def area_between(negatives: CDF, positives: CDF) -> UStatistic:
         interval_function=compute_interval,
         privacy=negatives.privacy,
         notes=notes,
-        least=0.0,
-        most=1.0,
+        minimum=0.0,
+        maximum=1.0,
     )
 
 
@@ -421,10 +421,10 @@ class _MeasuredCells:
         )
 
     def estimate_statistic(
-        self, statistic: Statistic, resolution: float, least: float = -inf, most: float = inf
+        self, statistic: Statistic, resolution: float, minimum: float = -inf, maximum: float = inf
     ) -> UStatistic:
-        """Return the statistic of the unbiased counts minus what noise adds to it on average, between `least` and
-        `most`, with `resolution` as bound of its rounding error."""
+        """Return the statistic of the unbiased counts minus what noise adds to it on average, between `minimum` and
+        `maximum`, with `resolution` as bound of its rounding error."""
         about, found = float(statistic(self.likely_counts)), float(statistic(self.unbiased_counts))
 
         def compute_interval(level: float, population: bool) -> tuple[float, float]:
@@ -433,15 +433,15 @@ class _MeasuredCells:
             low, high = compute_basic_interval(found, errors, level, population)
             return min(low, value), max(high, value)
 
-        value, notes = min(max(found - self._estimate_bias(statistic, about), least), most), self.curve.notes
+        value, notes = min(max(found - self._estimate_bias(statistic, about), minimum), maximum), self.curve.notes
         return UStatistic(
             value=value,
             resolution=resolution,
             interval_function=compute_interval,
             privacy=self.curve.privacy,
             notes=notes,
-            least=least,
-            most=most,
+            minimum=minimum,
+            maximum=maximum,
         )
 
     def _estimate_bias(self, statistic: Statistic, about: float) -> float:
@@ -460,8 +460,8 @@ class _MeasuredCells:
         ]
         return float(np.concatenate(moved).mean()) - about
 
-    def estimate_mean(self, kernel: Kernel, least: float = -inf, most: float = inf) -> UStatistic:
-        """Return the mean of a kernel over all pairs, between `least` and `most`."""
+    def estimate_mean(self, kernel: Kernel, minimum: float = -inf, maximum: float = inf) -> UStatistic:
+        """Return the mean of a kernel over all pairs, between `minimum` and `maximum`."""
         return self.estimate_statistic(
-            lambda counts: mean_over_pairs(kernel, counts), self.find_resolution(kernel), least, most
+            lambda counts: mean_over_pairs(kernel, counts), self.find_resolution(kernel), minimum, maximum
         )

@@ -196,7 +196,7 @@ class JointEstimate:
     def measurements(self) -> Measurements:
         """Measurements of all rounds, merged by inverse variance."""
         layout = self.layout or build_layout(self.rounds[0].interval_sums.cells)
-        return merge_measurements(layout, [(turn.interval_sums, turn.values) for turn in self.rounds])
+        return merge_measurements(layout, [(evidence.interval_sums, evidence.values) for evidence in self.rounds])
 
     @cached_property
     def total(self) -> float:
@@ -234,9 +234,9 @@ class JointEstimate:
     @cached_property
     def _missing(self) -> tuple[float, float]:
         """Estimated number of records without a value, and its precision (0: not counted)."""
-        noises = [turn.interval_sums.missing for turn in self.rounds]
+        noises = [evidence.interval_sums.missing for evidence in self.rounds]
         weights = [0.0 if noise is None else 1 / max(noise.variance, LEAST_VARIANCE) for noise in noises]
-        values = sum(weight * turn.values[-1] for weight, turn in zip(weights, self.rounds, strict=True))
+        values = sum(weight * evidence.values[-1] for weight, evidence in zip(weights, self.rounds, strict=True))
         return values / max(sum(weights), LEAST_VARIANCE), sum(weights)
 
 
@@ -299,11 +299,14 @@ class ConvolvedEstimate:
 
     def _list_prefix_measurements(self) -> Iterator[PrefixMeasurement]:
         """Yield all measurements of differences of prefixes except the counts of the last round."""
-        for turn in self.earlier_rounds:
-            yield from _list_interval_measurements(turn.interval_sums, turn.values)
-        for law, turn in ((self._law, self.last_round), *((turn.interval_sums, turn) for turn in self.earlier_rounds)):
-            if turn.total is not None and law.missing is not None:
-                yield 0, law.cells, turn.total - turn.values[-1], law.missing.variance
+        for evidence in self.earlier_rounds:
+            yield from _list_interval_measurements(evidence.interval_sums, evidence.values)
+        for law, evidence in (
+            (self._law, self.last_round),
+            *((evidence.interval_sums, evidence) for evidence in self.earlier_rounds),
+        ):
+            if evidence.total is not None and law.missing is not None:
+                yield 0, law.cells, evidence.total - evidence.values[-1], law.missing.variance
 
 
 def combine_rounds(
@@ -333,7 +336,9 @@ def combine_rounds(
 
 def build_nested_layout(rounds: Sequence[Evidence]) -> Layout:
     """Return the binary tree that contains all intervals of these counts; any two are nested or disjoint."""
-    tilings = [level.bounds(turn.interval_sums.cells) for turn in rounds for level in turn.interval_sums.levels]
+    tilings = [
+        level.bounds(evidence.interval_sums.cells) for evidence in rounds for level in evidence.interval_sums.levels
+    ]
     intervals = np.unique(np.concatenate([np.stack([bounds[:-1], -bounds[1:]], axis=1) for bounds in tilings]), axis=0)
     enclosing: list[int] = []
     depths = np.empty(len(intervals), dtype=np.int64)

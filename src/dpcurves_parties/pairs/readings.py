@@ -223,15 +223,15 @@ def pair_statistic(release: Release) -> UStatistic:
         require_independent(privacy, population)
         return find_pair_interval(pair_law, values, level, population=population)
 
-    least, most = (float(pair_law.step * value) for value in (pair_law.least, pair_law.most))
+    minimum, maximum = (float(pair_law.step * value) for value in (pair_law.least, pair_law.most))
     return UStatistic(
         value=estimate_pair_mean(pair_law, values),
         resolution=0.0,
         interval_function=find_endpoints,
         privacy=privacy,
         notes=tuple(notes),
-        least=least,
-        most=most,
+        minimum=minimum,
+        maximum=maximum,
         pairs=pair_law.pairs,
     )
 
@@ -257,9 +257,9 @@ def estimate_among_passing(statistic: UStatistic, people: int, passing: int) -> 
     def find_endpoints(level: float, population: bool) -> tuple[float, float]:
         """Return the endpoints of the mean over pairs that pass, scaled from those of all pairs."""
         low, high = statistic.interval_function(level, population)
-        return max(scale * low, statistic.least), min(scale * high, statistic.most)
+        return max(scale * low, statistic.minimum), min(scale * high, statistic.maximum)
 
-    value = min(max(scale * statistic.value, statistic.least), statistic.most)
+    value = min(max(scale * statistic.value, statistic.minimum), statistic.maximum)
     return replace(statistic, value=value, interval_function=find_endpoints)
 
 
@@ -289,5 +289,5 @@ def estimate_auc(statistic: UStatistic, people: int, positives: int) -> UStatist
         return 0.5 + scale * low, 0.5 + scale * high
 
     return replace(
-        statistic, value=0.5 + scale * statistic.value, interval_function=find_endpoints, least=0.0, most=1.0
+        statistic, value=0.5 + scale * statistic.value, interval_function=find_endpoints, minimum=0.0, maximum=1.0
     )
