@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -92,6 +94,18 @@ def test_jobs_count_what_reports_in_memory_count(place: str, monkeypatch: pytest
         (sums, seen), (of_jobs, seen_by_jobs) = (look.sum_thresholds(some, NOISE) for look in looks)
         assert sums.sums == of_jobs.sums == {slots: one.sum_accepted(accepted, NOISE).sums[slots] for slots in some}
         assert seen == seen_by_jobs
+
+
+def test_the_next_writer_removes_the_draft_of_a_blob_whose_writer_was_killed(tmp_path: Path) -> None:
+    store, name = BlobStore.from_location(str(tmp_path / "jobs")), "task/set/0"
+    writer = os.fork()
+    if not writer:
+        setattr(Path, "replace", lambda *_: os.kill(os.getpid(), signal.SIGKILL))  # noqa: B010
+        store.write(name, b"a share")
+    os.waitpid(writer, 0)
+    assert len(list((tmp_path / "jobs/task/set").iterdir())) == 1
+    store.write(name, b"a share")
+    assert [path.name for path in (tmp_path / "jobs/task/set").iterdir()] == ["0"]
 
 
 def test_a_blob_that_is_damaged_or_gone_ends_in_one_line(tmp_path: Path) -> None:

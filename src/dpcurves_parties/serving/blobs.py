@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from dpcurves.arguments import MissingPackage
+from dpcurves.drafts import hold_draft
 
 from .messages import ProtocolError
 
@@ -89,14 +87,9 @@ def _is_url(location: str) -> bool:
 def _write_file(path: Path, content: bytes) -> None:
     """Write a file atomically, readable by its owner only; missing folders are created. Raises `OSError`."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-    try:
-        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(content)
+    with hold_draft(path, 0o600) as draft:  # the next writer removes the draft of a killed one
+        draft.write_bytes(content)
         draft.replace(path)
-    finally:
-        with suppress(FileNotFoundError):
-            draft.unlink()
 
 
 def _import_fsspec() -> Any:
