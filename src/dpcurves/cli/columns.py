@@ -531,18 +531,8 @@ class ContingencyView(ResultView):
 
     def tables(self, curve: Contingency) -> list[ViewTable]:
         """Return a table with a row for each pair of categories: count, intervals, and shares of row and column."""
-        from ..display import join_columns
-
-        frame = dict(curve._columns())
-        shares = {name.replace("_", " "): frame.pop(name) for name in ("row_share", "column_share")}
-        table = self.make_table(
-            curve,
-            {"count": frame["count"]},
-            head=f"{curve.test_description}\n",
-            after=shares,
-            max_rows=60,  # printed rows
-        )
-        return [table._replace(columns=join_columns(curve.label_columns(), table.columns))]
+        caption = curve.test_description + self.describe_missing_population(curve.privacy)
+        return [ViewTable.from_table(caption, curve.describe_table(**self.settings._asdict()), 60)]
 
 
 @dataclass(frozen=True, kw_only=True)
