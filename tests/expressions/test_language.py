@@ -185,10 +185,11 @@ def test_a_condition_of_python_has_no_truth_value_of_its_own() -> None:
     with pytest.raises(ValueError, match="name of a column"):
         dp.col("")
     x = dp.col("x")
-    for build in (
+    builders: tuple[Any, ...] = (
         lambda: x == 2**53 + 1, lambda: x.is_in([2**63 + 1]), lambda: x > 10**5000, lambda: x > datetime(2020, 1, 1),
         lambda: x == "\ud800", lambda: dp.col("a\nb") > 1, lambda: x.is_in([]),
-    ):  # fmt: skip
+    )  # fmt: skip
+    for build in builders:
         with pytest.raises(InvalidArgument):  # what the parser refuses, a question of Python refuses, too
             dp.CountQuestion(where=build())
 
