@@ -57,14 +57,12 @@ if TYPE_CHECKING:
         Calibration,
         Comparison,
         Contingency,
-        Histogram,
         Histogram2D,
         HosmerLemeshow,
         Quantiles,
         ResidualPlot,
         Scores,
         Summary,
-        WeightedHistogram,
     )
 
 Curve = TypeVar("Curve")
@@ -585,15 +583,16 @@ def histogram(
     weight: Values | None = None,
     weight_cap: float | None = None,
     **paid: Unpack[ColumnArguments],
-) -> Histogram | WeightedHistogram:
+) -> Any:
     """Return counts of `values` in the cells of `grid`, or sums of their weights.
 
     Arguments and guarantees as for `cdf`. With ``grid="auto"`` a fraction of the budget chooses equal cells; see
     `AutoRangeHistogramQuestion`. The ledger is in memory, so losses of other calls are not added up.
 
     Returns:
-        Edges `x`, of shape ``(cells + 1,)``, and counts `count`, of shape ``(cells,)``, with intervals. With `weight`
-        the counts are sums of weights, and the intervals are of their shares; see `WeightedHistogramQuestion`.
+        A `Histogram`: edges `x`, of shape ``(cells + 1,)``, and counts `count`, of shape ``(cells,)``, with intervals.
+        With `weight`, a `WeightedHistogram`: its counts are sums of weights, and its intervals are of their shares; see
+        `WeightedHistogramQuestion`.
 
     >>> import dpcurves as dp
     >>> bars = dp.histogram([1, 1, 2] * 100, grid=dp.Grid(0, 4, cells=4), epsilon=1, adjacency=dp.REPLACE_ONE)
@@ -612,8 +611,7 @@ def histogram(
         )
     else:
         question = curves.AutoRangeHistogramQuestion(label) if cells is None else curves.HistogramQuestion(label, cells)
-    bars: Histogram | WeightedHistogram = ask_once(question, table, **paid)
-    return bars
+    return ask_once(question, table, **paid)
 
 
 @add_privacy_arguments

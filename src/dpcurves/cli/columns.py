@@ -233,7 +233,7 @@ class HistogramsView(ResultView):
             for chunk in chunks
         ]
 
-    def _cell_counts(self, curve: Histogram | WeightedHistogram, edge_indices: NDArray[Any]) -> ArrayLike:
+    def _cell_counts(self, curve: Any, edge_indices: NDArray[Any]) -> ArrayLike:
         """Return the count of each (merged) cell; .. where its interval is wider than the suppression threshold. Of
         weights, return sums, which are not suppressed."""
         from ..curves import WeightedHistogram
