@@ -1,4 +1,5 @@
-"""Atomic writes of files: a draft beside the file, renamed when complete; the next writer deletes stale drafts.
+"""Atomic writes of files: a draft beside the file, renamed when complete; the next writer deletes stale drafts. And
+scratch folders, which the next process deletes if their own was killed.
 
 A draft is locked while its writer lives (``flock``), so a sweep removes drafts of ended processes alone, also of other
 machines' process numbers. Where the system lacks ``flock``, nothing is swept.
@@ -9,7 +10,11 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Iterator
+import shutil
+import stat
+import tempfile
+import weakref
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -36,18 +41,23 @@ def hold_draft(path: Path, mode: int = 0o666) -> Iterator[Path]:
         OSError: the folder accepts no file.
     """
     sweep_drafts(path.parent)
-    while True:
-        draft = path.with_name(f"{MARK}{secrets.token_hex(8)}{path.suffix[:20]}")
-        descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, mode)
-        if fcntl is not None:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        if os.fstat(descriptor).st_nlink:  # else a sweep was faster than the lock
-            break
-        os.close(descriptor)
+    draft, descriptor = _lock_new_file(lambda: path.with_name(f"{MARK}{secrets.token_hex(8)}{path.suffix[:20]}"), mode)
     try:
         yield draft
     finally:
         draft.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def _lock_new_file(make_path: Callable[[], Path], mode: int) -> tuple[Path, int]:
+    """Return the path of a new empty file and the descriptor that locks it until it is closed."""
+    while True:
+        path = make_path()
+        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, mode)
+        if fcntl is not None:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if os.fstat(descriptor).st_nlink:  # else a sweep was faster than the lock
+            return path, descriptor
         os.close(descriptor)
 
 
@@ -64,14 +74,17 @@ def sweep_drafts(folder: Path) -> int:
     return removed
 
 
-def _remove_unlocked(path: str) -> bool:
-    """Remove a draft that no process holds. Returns False if one holds it, or it cannot be removed."""
+def _remove_unlocked(path: str, folder: str | None = None) -> bool:
+    """Remove a draft, or a lock and the folder that it locks, which no process holds. Returns False if one holds it, or
+    it cannot be removed."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
     except OSError:
         return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
         os.unlink(path)
         for ending in BESIDE:
             with suppress(FileNotFoundError):
@@ -81,3 +94,64 @@ def _remove_unlocked(path: str) -> bool:
     finally:
         os.close(descriptor)
     return True
+
+
+LOCK = ".lock"
+"""Ending of the file that is locked while the process of a scratch folder lives."""
+USER = os.getuid() if hasattr(os, "getuid") else 0
+"""Number of the user who runs this process; 0 on Windows."""
+OWN_PARENT = "dpcurves-own-"
+"""Beginning of the name of a folder that holds one scratch folder, where the usual one may not be used."""
+SWEPT: set[Path] = set()
+"""Folders of scratch folders that this process has swept."""
+
+
+class ScratchFolder:
+    """A private folder for temporary files of this process, which `remove` and the end of the process remove.
+
+    SENSITIVE: engines may write records into it. Folders of killed processes are removed when the next process of the
+    same user makes its first one.
+    """
+
+    __slots__ = ("__weakref__", "path", "remove")
+
+    def __init__(self) -> None:
+        parent = _find_scratch_parent()
+        if parent not in SWEPT:
+            SWEPT.add(parent)
+            sweep_scratch_folders(parent)
+        lock, descriptor = _lock_new_file(lambda: parent / f"{secrets.token_hex(8)}{LOCK}", 0o600)
+        self.path = lock.with_suffix("")
+        self.path.mkdir(mode=0o700)
+        self.remove = weakref.finalize(self, _remove_scratch_folder, lock, descriptor)
+
+
+def sweep_scratch_folders(parent: Path) -> int:
+    """Remove the scratch folders of ended processes. Returns their number."""
+    if fcntl is None:
+        return 0
+    locks = sorted(parent.glob(f"*{LOCK}"))
+    return sum(_remove_unlocked(str(lock), str(lock.with_suffix(""))) for lock in locks)
+
+
+def _find_scratch_parent() -> Path:
+    """Return the folder of this user's scratch folders among the temporary files, made if missing; a new one if
+    another user owns, or may enter, the folder of this name.
+    """
+    parent = Path(tempfile.gettempdir()) / f"dpcurves-{USER}"
+    with suppress(OSError):
+        parent.mkdir(mode=0o700, exist_ok=True)
+        status = parent.lstat()
+        if stat.S_ISDIR(status.st_mode) and status.st_uid == USER and not status.st_mode & 0o077:
+            return parent
+    return Path(tempfile.mkdtemp(prefix=OWN_PARENT))
+
+
+def _remove_scratch_folder(lock: Path, descriptor: int) -> None:
+    """Remove a scratch folder of this process, and its lock."""
+    shutil.rmtree(lock.with_suffix(""), ignore_errors=True)
+    with suppress(OSError):
+        lock.unlink()
+        if lock.parent.name.startswith(OWN_PARENT):
+            lock.parent.rmdir()
+    os.close(descriptor)

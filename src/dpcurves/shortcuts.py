@@ -57,12 +57,14 @@ if TYPE_CHECKING:
         Calibration,
         Comparison,
         Contingency,
+        Histogram,
         Histogram2D,
         HosmerLemeshow,
         Quantiles,
         ResidualPlot,
         Scores,
         Summary,
+        WeightedHistogram,
     )
 
 Curve = TypeVar("Curve")
@@ -583,7 +585,7 @@ def histogram(
     weight: Values | None = None,
     weight_cap: float | None = None,
     **paid: Unpack[ColumnArguments],
-) -> Any:
+) -> Histogram | WeightedHistogram:
     """Return counts of `values` in the cells of `grid`, or sums of their weights.
 
     Arguments and guarantees as for `cdf`. With ``grid="auto"`` a fraction of the budget chooses equal cells; see
@@ -611,7 +613,8 @@ def histogram(
         )
     else:
         question = curves.AutoRangeHistogramQuestion(label) if cells is None else curves.HistogramQuestion(label, cells)
-    return ask_once(question, table, **paid)
+    bars: Histogram | WeightedHistogram = ask_once(question, table, **paid)
+    return bars
 
 
 @add_privacy_arguments

@@ -154,7 +154,7 @@ class SitesScenario:
                 (remote, "monotonic", lambda: world.now), (relay, "monotonic", lambda: world.now),
                 (relay, "thread_time", lambda: 0.0),
                 (site, "open_records", lambda table, **_: open_table(table)),
-                (relay, "mkdtemp", lambda prefix: tempfile.mkdtemp(dir=folder)),
+                (relay, "ScratchFolder", lambda: SimpleNamespace(path=Path(tempfile.mkdtemp(dir=folder)))),
                 (task_app, "time", SimpleNamespace(monotonic=lambda: world.now)),
                 (task_app, "_on_their_way", Counter()),
             )
@@ -183,7 +183,7 @@ class SitesScenario:
             if path.exists():
                 Ledger.open(f"sqlite:///{path}").verify()
         if self._board is not None:
-            files = len(list(self._board._folder.iterdir()))
+            files = len(list(self._board._scratch.path.iterdir()))
             messages = sum(1 + sum(map(len, one.messages.values())) for one in self._board._rounds.values())
             if files > messages:
                 raise Violation(f"the coordinator stores {files} files for {messages} messages")

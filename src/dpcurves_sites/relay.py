@@ -17,18 +17,16 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from math import inf
 from pathlib import Path
-from shutil import rmtree
-from tempfile import mkdtemp
 from threading import Lock, RLock
 from time import monotonic, thread_time
 from typing import cast
-from weakref import finalize
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 
 from dpcurves.arguments import ArgumentError
+from dpcurves.drafts import ScratchFolder
 from dpcurves_parties.serving.identity import Identity
 from dpcurves_parties.serving.messages import ProtocolError
 from dpcurves_parties.serving.monitoring import UNWATCHED, Monitoring
@@ -158,8 +156,7 @@ class MessageBoard:
         self._left_out: dict[str, tuple[str, frozenset[int]]] = {}
         self._changed, self._planning = RLock(), Lock()
         self._next_plans: dict[int, float] = {}
-        self._folder = Path(mkdtemp(prefix="dpcurves-board-"))
-        finalize(self, rmtree, self._folder, ignore_errors=True)
+        self._scratch = ScratchFolder()
         asks_per_minute = 120  # new rounds of one analyst per minute
         self._rate = RateLimiter(asks_per_minute, "question", "ask again in a minute", "asked by one ticket")
         self.notify: Callable[[], object] = int
@@ -197,8 +194,8 @@ class MessageBoard:
             if len(of_one) >= MOST_ROUNDS_OF_ONE:
                 self._drop_round(of_one[0])
             self._rounds[name] = OpenRound(
-                name, StoredMessage.write(self._folder, signed_request), _parse_request_id(signed_request), analyst,
-                vector_length,
+                name, StoredMessage.write(self._scratch.path, signed_request),
+                _parse_request_id(signed_request), analyst, vector_length,
             )  # fmt: skip
             self._drop_old_rounds(name)
             self.notify()
@@ -283,7 +280,7 @@ class MessageBoard:
                     "round", "must repeat the message that this site sent before; resume with the same state file", 409
                 )
             if earlier is None:
-                open_round.messages[stage][site] = StoredMessage.write(self._folder, message)
+                open_round.messages[stage][site] = StoredMessage.write(self._scratch.path, message)
                 self._drop_old_rounds(name)
             open_round.stage_starts.setdefault(stage, monotonic())
             if len(open_round.messages[stage]) >= self._count_required(stage):

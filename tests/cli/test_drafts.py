@@ -6,12 +6,14 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
+from dpcurves import drafts
 from dpcurves.cli.output import Output
-from dpcurves.drafts import hold_draft, sweep_drafts
+from dpcurves.drafts import hold_draft, sweep_drafts, sweep_scratch_folders
 from dpcurves.ledger.chain import publish_file
 
 KILLED = """
@@ -98,3 +100,53 @@ def test_a_writer_whose_draft_was_swept_before_its_lock_begins_again(
     with hold_draft(tmp_path / "a.json") as draft:
         assert draft.exists()
         assert str(draft) not in swept
+
+
+SPILLING = """
+import time
+from pathlib import Path
+from dpcurves.records.engines.duckdb import DuckConnection
+engine = DuckConnection()
+folder = engine.connection.execute("SELECT current_setting('temp_directory')").fetchone()[0]
+(Path(folder) / "spilled").write_text("records")
+print(folder, flush=True)
+time.sleep(600)
+"""
+
+
+def test_scratch_folders_of_killed_processes_are_removed_by_the_next_and_those_of_living_ones_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", SPILLING], stdout=subprocess.PIPE, text=True,
+            env={**os.environ, "TMPDIR": str(tmp_path)},
+        )
+        for _ in range(2)
+    ]  # fmt: skip
+    dead, alive = (Path(process.stdout.readline().strip()) for process in started if process.stdout)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(drafts, "SWEPT", set())
+    try:
+        kill(started[0])
+        assert (dead / "spilled").read_text() == "records"
+        mine = drafts.ScratchFolder()
+        assert not dead.exists()
+        assert (alive / "spilled").read_text() == "records"
+        assert mine.path.stat().st_mode & 0o077 == 0
+        mine.remove()
+        assert sorted(mine.path.parent.glob(f"{mine.path.name}*")) == []
+    finally:
+        kill(started[1])
+    assert sweep_scratch_folders(mine.path.parent) == 1
+    assert list(mine.path.parent.iterdir()) == []
+
+
+def test_a_folder_that_others_may_enter_holds_no_scratch_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / f"dpcurves-{os.getuid()}").mkdir(mode=0o755)
+    folder = drafts.ScratchFolder()
+    assert folder.path.parent.name != f"dpcurves-{os.getuid()}"
+    assert folder.path.parent.stat().st_mode & 0o077 == 0
+    folder.remove()
+    assert [entry.name for entry in tmp_path.iterdir()] == [f"dpcurves-{os.getuid()}"]

@@ -137,7 +137,7 @@ def test_sizes_of_messages_follow_from_the_plan(board: Board) -> None:
 def test_messages_lie_on_disk_and_old_rounds_go_by_number_and_size(
     board: Board, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = board.board._folder
+    folder = board.board._scratch.path
     monkeypatch.setattr(relay, "MOST_ROUNDS_OF_ONE", 3)
 
     async def ask() -> None:

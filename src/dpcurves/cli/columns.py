@@ -240,8 +240,9 @@ class HistogramsView(ResultView):
         from ..display import find_wide_intervals, format_numbers, suppress_rows
 
         if isinstance(curve, WeightedHistogram):
-            return curve.merge_bins(MOST_BARS).count.round()
-        counts = curve.count_between(edge_indices)
+            sums: ArrayLike = curve.merge_bins(MOST_BARS).count.round()
+            return sums
+        counts: ArrayLike = curve.count_between(edge_indices)
         if self.settings.suppress is None:
             return counts
         lower, upper = curve.intervals(self.settings.level, at=edge_indices).T

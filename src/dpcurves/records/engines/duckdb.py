@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hmac
 import re
-import shutil
-import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -20,6 +18,7 @@ import numpy as np
 from ...arguments import InvalidArgument
 from ...arrays import FloatArray, IntArray
 from ...data import Axis, Grid, MissingReason, OrderedAxis, Outside, SelectedCategories
+from ...drafts import ScratchFolder
 from ...privacy import EACH_RECORD, Unit
 from ...queries.query import LONGEST_CATEGORY
 from ..source import (
@@ -82,9 +81,9 @@ class DuckConnection:
     __slots__ = ("__weakref__", "close", "connection")
 
     def __init__(self) -> None:
-        folder = tempfile.mkdtemp(prefix="dpcurves-")
+        folder = ScratchFolder()
         # Set here and not afterwards: opening takes three times as long if extensions may be loaded.
-        self.connection = duckdb.connect(":memory:", config={"temp_directory": folder, **SETTINGS})
+        self.connection = duckdb.connect(":memory:", config={"temp_directory": str(folder.path), **SETTINGS})
         if WATCHED:
             self.connection.execute("SET enable_progress_bar_print = false; SET enable_progress_bar = true")
         elif self.connection.execute("SELECT current_setting('enable_progress_bar')").fetchall() == [(True,)]:
@@ -97,10 +96,10 @@ class DuckConnection:
         return "Engine(hidden)"
 
 
-def _close_connection(connection: duckdb.DuckDBPyConnection, folder: str) -> None:
+def _close_connection(connection: duckdb.DuckDBPyConnection, folder: ScratchFolder) -> None:
     """Close a connection and delete its temporary folder."""
     connection.close()
-    shutil.rmtree(folder, ignore_errors=True)
+    folder.remove()
 
 
 # DuckDB SQL for the slot of a value, equal to `Grid.cell_of` bit for bit. It is made of public parameters only.
