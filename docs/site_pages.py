@@ -100,6 +100,7 @@ NOT_SEARCHED = frozenset(
     {
         "accuracy.md",
         "api/mechanisms-and-laws-of-streams.md",
+        "api/pairs-of-people.md",
         "audit_peers.md",
         "comparison_functions.md",
         "coverage.md",

@@ -55,7 +55,9 @@ asked = (
     dp.AutoRangeWeightedHistogramQuestion("income", "weight", 100, cells=20),
     dp.AutoRangeWeightedQuantilesQuestion("income", (0.5,), "weight", 100),
     dp.AutoRangeWeightedSummaryQuestion("income", "weight", 100),
+    dp.AutoRangeWeightedCdfQuestion("income", "weight", 100),
+    dp.WeightedHistogramQuestion("income", dp.Grid(0, 150, cells=15), "weight", 100),
 )
-with dp.Session(table, budget=dp.PrivacyLoss.pure("1.5"), adjacency=dp.REPLACE_ONE) as session:
+with dp.Session(table, budget=dp.PrivacyLoss.pure("2.5"), adjacency=dp.REPLACE_ONE) as session:
     for question in asked:
         print(question, session.ask(question, loss), sep="\n  ")

@@ -14,8 +14,9 @@ import shutil
 import stat
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 
 try:
@@ -41,7 +42,8 @@ def hold_draft(path: Path, mode: int = 0o666) -> Iterator[Path]:
         OSError: the folder accepts no file.
     """
     sweep_drafts(path.parent)
-    draft, descriptor = _lock_new_file(lambda: path.with_name(f"{MARK}{secrets.token_hex(8)}{path.suffix[:20]}"), mode)
+    names = (f"{MARK}{secrets.token_hex(8)}{path.suffix[:20]}" for _ in count())
+    draft, descriptor = _lock_new_file(path.parent, names, mode)
     try:
         yield draft
     finally:
@@ -49,11 +51,16 @@ def hold_draft(path: Path, mode: int = 0o666) -> Iterator[Path]:
         os.close(descriptor)
 
 
-def _lock_new_file(make_path: Callable[[], Path], mode: int) -> tuple[Path, int]:
-    """Return the path of a new empty file and the descriptor that locks it until it is closed."""
+def _lock_new_file(folder: Path, names: Iterator[str], mode: int) -> tuple[Path, int]:
+    """Return the path of a new empty file, of the first free name, and the descriptor that locks it until it is
+    closed.
+    """
     while True:
-        path = make_path()
-        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, mode)
+        path = folder / next(names)
+        try:
+            descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, mode)
+        except FileExistsError:
+            continue
         if fcntl is not None:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         if os.fstat(descriptor).st_nlink:  # else a sweep was faster than the lock
@@ -102,6 +109,8 @@ USER = os.getuid() if hasattr(os, "getuid") else 0
 """Number of the user who runs this process; 0 on Windows."""
 OWN_PARENT = "dpcurves-own-"
 """Beginning of the name of a folder that holds one scratch folder, where the usual one may not be used."""
+COUNTER = count()
+"""Numbers of the scratch folders of this process."""
 SWEPT: set[Path] = set()
 """Folders of scratch folders that this process has swept."""
 
@@ -120,9 +129,10 @@ class ScratchFolder:
         if parent not in SWEPT:
             SWEPT.add(parent)
             sweep_scratch_folders(parent)
-        lock, descriptor = _lock_new_file(lambda: parent / f"{secrets.token_hex(8)}{LOCK}", 0o600)
+        names = (f"{os.getpid()}-{number}{LOCK}" for number in COUNTER)  # no entropy, which a simulation would replay
+        lock, descriptor = _lock_new_file(parent, names, 0o600)
         self.path = lock.with_suffix("")
-        self.path.mkdir(mode=0o700)
+        self.path.mkdir(mode=0o700, exist_ok=True)
         self.remove = weakref.finalize(self, _remove_scratch_folder, lock, descriptor)
 
 

@@ -448,6 +448,9 @@ class _StatementReader:
                 names.append(self._read_column(item))
             elif isinstance(item, self.exp.Anonymous) and isinstance(item.this, str):
                 calls.append(self._read_call(item))
+            elif isinstance(item, self.exp.Count) and isinstance(item.this, self.exp.Star):  # as people write it
+                self._write_down("count", "(", ALL_RECORDS, ")")
+                calls.append(("dp_count", {"ask": "count", "column": ALL_RECORDS}))
             else:
                 _refuse(
                     f"{_format_expression(item)}: a function of a question is needed, one of {', '.join(FUNCTIONS)}"

@@ -350,8 +350,10 @@ class _SystemCalls:
             raise OSError(5, os.strerror(5))  # EIO
 
     def open(self, path: Any, flags: int, mode: int = 0o777, **more: Any) -> int:
-        """Open a file; a new file is an event."""
-        if flags & os.O_CREAT and not os.fsdecode(path).endswith(sqlite.ENDING) and not os.path.exists(path):
+        """Open a file; a new file on the simulated disk is an event."""
+        file = Path(os.fsdecode(path))
+        is_stored = self._disk.root in file.parents and not file.name.endswith(sqlite.ENDING)
+        if flags & os.O_CREAT and is_stored and not file.exists():
             self._step("create", path, FULL)
         return os.open(path, flags, mode, **more)
 

@@ -59,6 +59,7 @@ SAME: dict[str, Any] = {
     "SELECT dp_bar_chart(region) FROM people WHERE region IN ('north', 'south')": dp.BarChartQuestion(
         dp.Categories("region", ("north", "south")), other=False
     ),
+    "SELECT COUNT(*) FROM people": dp.CountQuestion("*"),
     "SELECT dp_count(*) FROM people WHERE age BETWEEN 18 AND 64 AND region <> 'north'": dp.CountQuestion(
         where="age BETWEEN 18 AND 64 AND region <> 'north'"
     ),
@@ -133,6 +134,11 @@ REFUSED = {
     "SELECT dp_count(x), dp_count(y) FROM t": ONE,
     "SELECT y, dp_cdf(x) FROM t": "SELECT y: columns beside the function must be named in GROUP BY",
     "SELECT count(x) FROM t": "a function of a question is needed",
+    "SELECT count(DISTINCT x) FROM t": "a function of a question is needed",
+    "SELECT count(*) AS n FROM t": "a function of a question is needed",
+    "SELECT count(*) OVER () FROM t": "a function of a question is needed",
+    "SELECT count(* EXCLUDE x) FROM t": "not accepted here|write",
+    "SELECT count(*, x) FROM t": "a function of a question is needed|not accepted here|write",
     "SELECT dp_most(x) FROM t": "dp_most: there is no such function",
     "SELECT main.dp_cdf(x) FROM t": "a function of a question",
     'SELECT "dp_cdf"(x) FROM t': "a function of a question",

@@ -575,9 +575,10 @@ def format_axis_label(column: str, measured_in: str) -> str:
         TypeError: the measuring unit is not text.
     """
     require_type("measured_in", measured_in, str, "a text")
-    words, unit = (re.findall(r"[^\W_]+", text.casefold()) for text in (column, measured_in))
+    name = column if isinstance(column, str) else ""  # other columns are models, or refused where they are read
+    words, unit = (re.findall(r"[^\W_]+", text.casefold()) for text in (name, measured_in))
     # a unit without letters is a sign, as in "share, %", or empty
-    is_said = f" {' '.join(unit)} " in f" {' '.join(words)} " if unit else measured_in in column
+    is_said = f" {' '.join(unit)} " in f" {' '.join(words)} " if unit else measured_in in name
     is_shown = measured_in in UNITS or not is_said
     return f"{column} ({measured_in})" if is_shown else column
 
