@@ -57,6 +57,7 @@ NAMES = (
     "torn",
     "told",
     "unasked",
+    "unpaid",
     "checked",
     "foreign",
     "filled",
@@ -148,7 +149,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
     try:
         for party in (0, 1):
             made.start(party)
-        for name in ("told", "unasked", "checked"):
+        for name in ("told", "unasked", "unpaid", "checked"):
             made.contribute(made.tasks[name], values())
             made.close(made.tasks[name])
         yield made
@@ -302,7 +303,7 @@ def write_nothing(arguments: Sequence[str], log: str, environment: Mapping[str, 
 def test_a_server_that_cannot_write_starts_repeats_its_answers_and_charges_nothing(
     pair: Watched, tmp_path: Path
 ) -> None:
-    task, unpaid, log = pair.tasks["told"], pair.tasks["unasked"], pair.folder / "log1"
+    task, unpaid, log = pair.tasks["told"], pair.tasks["unpaid"], pair.folder / "log1"
     first = pair.analyst(task).ask(QUESTION)
     before = [pair.spent(one) for one in (task, unpaid)]
     log.rename(pair.folder / "log1.before")  # the new process may write a page of its own log
