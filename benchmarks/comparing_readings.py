@@ -684,7 +684,8 @@ def row_of(readings: list[Reading], setting: Any) -> Row:
     off = np.stack([np.ravel(reading.value - reading.truth) for reading in readings])
     width = np.stack([np.ravel(reading.upper - reading.lower) for reading in readings])
     largest = np.where(np.isfinite(off), np.abs(off), width).max(axis=1)
-    wide, error = float(np.median(width)), 2 * float(np.quantile(largest, LEVEL))
+    with np.errstate(invalid="ignore"):  # between two infinite widths NumPy subtracts them
+        wide, error = float(np.median(width)), 2 * float(np.quantile(largest, LEVEL))
     known = off[np.isfinite(off)]
     bias = float(np.median(known)) / (wide / 2) if len(known) and 0 < wide < np.inf else nan
     return Row(first.name, first.whom, setting, held, len(readings), wide / error if error > 0 else np.inf, bias)
