@@ -402,7 +402,13 @@ def _render_answer(visit: Visit, **facts: Any) -> Response:
     command = copies.write_command(visit.site.forms[form.word], form) if form and form.word in visit.site.forms else ""
     curves = find_curves(answer.load_curve())
     readings, misread = _read_curves(visit, curves)
-    context: Mapping[str, Any] = {"published": "", "wrong": "", "folder": _usual_folder(visit), **facts}
+    context: Mapping[str, Any] = {
+        "published": "",
+        "wrong": "",
+        "folder": _usual_folder(visit),
+        "published_language": "",
+        **facts,
+    }
     return visit.render(
         "try_release.html", 400 if context["wrong"] else 200, asked=answer.asked_question, facts=answer.facts,
         drawn=answer.is_drawn, picture_text=answer.picture_text,
@@ -437,7 +443,8 @@ def send_notebook(visit: Visit) -> Response:
     """Download of a notebook that asks the question of an answer."""
     answer = visit.services.releases.get(visit.visitor, visit.path_params["release"])
     name = f"{_usual_folder(visit)}.ipynb"
-    return download(_copies_of(visit, answer).write_notebook(), "application/x-ipynb+json", name)
+    text = _copies_of(visit, answer).write_notebook(visit.read_language())
+    return download(text, "application/x-ipynb+json", name)
 
 
 def _usual_folder(visit: Visit) -> str:
@@ -448,18 +455,23 @@ def _usual_folder(visit: Visit) -> str:
 def publish_answer(visit: Visit) -> Response:
     """Write an answer into a folder beside the table: page, picture, numbers and statements. This costs nothing."""
     answer = visit.services.releases.get(visit.visitor, visit.path_params["release"])
-    name = visit.form_value("folder") or _usual_folder(visit)
+    name, language = visit.form_value("folder") or _usual_folder(visit), visit.read_language()
     folder = _table(visit).path.parent / name
     try:
         if "/" in name or "\\" in name or name.startswith("."):
             raise InvalidArgument("folder", "type a name without / and without a dot at its start")
         with DRAWING:
-            publish(answer.load_curve(), folder, title=answer.asked_question.purpose)
+            publish(answer.load_curve(), folder, title=answer.asked_question.purpose, language=language)
     except ArgumentError as error:
-        return _render_answer(visit, wrong=error.rule, folder=name)
+        return _render_answer(visit, wrong=error.rule, folder=name, published_language=language)
     except OSError as error:
-        return _render_answer(visit, wrong=f"it cannot be written ({error.strerror}); type another name", folder=name)
-    return _render_answer(visit, published=str(folder), folder=name)
+        return _render_answer(
+            visit,
+            wrong=f"it cannot be written ({error.strerror}); type another name",
+            folder=name,
+            published_language=language,
+        )
+    return _render_answer(visit, published=str(folder), folder=name, published_language=language)
 
 
 LOCAL_PAGES = (
