@@ -299,6 +299,29 @@ def test_the_copies_of_an_answer_ask_the_same_question(tmp_path: Path, monkeypat
     assert 'id="command"' not in opened.get(release).text  # the view means something else now
 
 
+@pytest.mark.parametrize(("decimal", "typed", "number"), [
+    (",", "200.000", None), (",", "1.200.000", None), (".", "1,000", None), (".", "-12,500", None),
+    (",", "0.125", 0.125), (",", "1234.5", 1234.5), (",", "0,5", 0.5), (".", "0,125", 0.125), (".", "200.000", 200),
+])  # fmt: skip
+def test_a_separator_of_thousands_is_no_decimal_sign(
+    tmp_path: Path, decimal: str, typed: str, number: float | None
+) -> None:
+    """A range a thousand times too narrow would clip nearly all values, and no answer would tell."""
+    path = tmp_path / "incomes.csv"
+    path.write_text("income;age\n" + "1,5;3\n" * 50)
+    opened = Opened(path)
+    declared = {"income": {"use": "numbers", "lower": "-20000", "upper": typed}}
+    heard = opened.declare(declared, decimal=decimal, unit="one row")
+    if number is None:
+        assert heard.status == 400
+        assert 'id="upper-0-wrong"' in heard.text
+        assert f"ype {re.sub('[.,]', '', typed)}, with no separator between thousands" in heard.text
+    else:
+        assert heard.status == 303
+        (column,) = opened.services.datasets.get(MACHINE, "incomes").columns
+        assert column.upper == number
+
+
 def test_the_form_asks_what_no_header_can_tell(tmp_path: Path) -> None:
     """How two classes are spelled, and whether a person has several rows; each message stands at its field."""
     path = tmp_path / "stays.csv"

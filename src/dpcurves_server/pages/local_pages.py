@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -217,6 +218,12 @@ def _parse_numbers(visit: Visit, position: int, proposal: ProposedColumn) -> Num
     texts = {name: visit.form_value(f"{name}.{position}").replace(",", ".") for name in ("lower", "upper")}
     if not any(texts.values()):
         return NumericColumn(proposal.name, *UNKNOWN_RANGE)
+    separator = "." if visit.form_value("decimal") == "," else ","  # with three digits behind it, it means thousands
+    for name in texts:
+        typed = visit.form_value(f"{name}.{position}")
+        if re.fullmatch(rf"[-+]?[1-9]\d{{0,2}}(\{separator}\d{{3}})+", typed):
+            rule = f"type {typed.replace(separator, '')}, with no separator between thousands"
+            raise InvalidArgument(f"{name}.{position}", rule)
     bounds = {name: parse_number(text) for name, text in texts.items()}
     for name, bound in bounds.items():
         if bound is None:
