@@ -103,6 +103,8 @@ def test_files_and_the_published_folder_are_in_the_chosen_language(opened: Opene
     assert '<option value="de" selected>' in published.text
     folder = opened.table.path.parent / "alter"
     assert (folder / "PRIVACY.txt").read_text().startswith("Schutz der Privatsphäre bei diesen Ergebnissen")
+    for page in ((folder / "index.html").read_text(), opened.get(f"{release}/export.html?language=de").text):
+        assert "<title>Verteilungsfunktion von age" in page or "<title>Verteilung von age" in page
     for path in (f"{release}/export.html?language=tlh", f"{release}/notebook.ipynb?language=../de"):
         refused = opened.get(path)
         assert refused.status == 400

@@ -20,6 +20,7 @@ from dpcurves.models import NumericColumn
 from dpcurves.privacy import EACH_RECORD, Neighbours, Unit
 from dpcurves.publication import publish
 from dpcurves.records.value_names import parse_number
+from dpcurves.translation import use_language
 from dpcurves_parties.serving.messages import ProtocolError
 
 from ..dataset_views import VIEW
@@ -46,7 +47,7 @@ from ..local_table import (
     register_table,
     set_allowances,
 )
-from ..releases import DRAWING, Answer
+from ..releases import DRAWING, Answer, name_page
 from ..visitors import MACHINE, Visitor
 from . import question_pages
 from .page_context import Site, Visit, download, parse_price, redirect_to
@@ -467,8 +468,9 @@ def publish_answer(visit: Visit) -> Response:
     try:
         if "/" in name or "\\" in name or name.startswith("."):
             raise InvalidArgument("folder", "type a name without / and without a dot at its start")
-        with DRAWING:
-            publish(answer.load_curve(), folder, title=answer.asked_question.purpose, language=language)
+        with DRAWING, use_language(language):
+            curve = answer.load_curve()
+            publish(curve, folder, title=name_page(curve, answer.asked_question.purpose))
     except ArgumentError as error:
         return _render_answer(visit, wrong=error.rule, folder=name, published_language=language)
     except OSError as error:
