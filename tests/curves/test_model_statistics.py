@@ -218,6 +218,19 @@ def test_areas_of_rare_outcomes_have_ends_where_counts_know_a_number_and_none_wh
         assert np.isfinite(found.interval("qini area", 0.9)).all() == is_known
 
 
+@pytest.mark.parametrize("adjacency", [0, 1])
+@pytest.mark.parametrize("name", ["uplift", "several", "ordered"])
+def test_likely_counts_keep_the_records_of_each_treatment_and_class(name: str, adjacency: int) -> None:
+    """One projection of all cells takes records of a small arm for more: errors of its rates then seem too small."""
+    given = CASES[name].make(900, 1)
+    found = answer(CASES[name].question, given, PrivacyLoss.pure(2), both(900)[adjacency], 3)
+    for table, grid_axes in zip(found._tables, CASES[name].question.grids(), strict=True):
+        if grid_axes:
+            released, likely = (counts.sum(axis=-1) for counts in (table.counts, table.likely_counts))
+            assert (released > 0).all()
+            assert likely == pytest.approx(released)
+
+
 def test_forecasts_lose_what_scikit_learn_says() -> None:
     given, found = exact(CASES["quantiles"])
     for place, share in enumerate((0.1, 0.5, 0.9)):
