@@ -206,7 +206,7 @@ def test_bands_of_uplift_and_qini_curves_hold_whole_curves_about_as_often_as_the
 
 def test_areas_of_rare_outcomes_have_ends_where_counts_know_a_number_and_none_where_they_know_none() -> None:
     """A simulated table without a perfect area is an error beyond both ends: few of them alone move no end far."""
-    for seed, is_known in ((4, True), (1, False)):
+    for seed, is_known in ((4, True), (2, False)):
         draw = np.random.default_rng(seed)
         treated, score = draw.integers(0, 2, 300), rounded(draw.random(300))
         given = {"t": treated, "s": score, "o": (draw.random(300) < 0.02 * (1 + 2 * treated)).astype(int)}
