@@ -88,7 +88,7 @@ def test_what_was_seen_is_written_and_read_again() -> None:
 
 def test_edges_are_those_of_the_grid_each_once() -> None:
     for at in ((-1,), (257,), (3, 3), ()):
-        with pytest.raises(ValueError, match="^at: indices of edges from 0 to 256"):
+        with pytest.raises(ValueError, match="^edges: indices of edges from 0 to 256"):
             RocQuestion("y", "s", Grid(0, 1, cells=256), edges=at)
 
 
