@@ -49,7 +49,7 @@ SEQUENCES: list[tuple[str, Callable[[Any], object]]] = [
     ("boundaries", lambda edges: SCORED.calibration(boundaries=edges)),
     ("edges", lambda edges: AGES.smooth(edges=edges)),
     ("trend", lambda trend: dp.multivariate_log_rank_test([CURVE, OTHER], trend=trend)),
-    ("p", lambda p: dp.quantiles(TIMES, p, grid=YEARS, **PAID)),
+    ("probabilities", lambda p: dp.quantiles(TIMES, p, grid=YEARS, **PAID)),
     ("levels", lambda levels: dp.make_consistent({"all": COUNTED}, levels=levels)),
     ("results", dp.make_consistent),
     ("results", dp.model_card),
