@@ -112,7 +112,7 @@ def results() -> dict[str, Any]:
     found["drift"] = dp.drift(cdf, {LABELS[0]: cdf, LABELS[1]: cdf})
     found["consistent"] = dp.make_consistent({"parts": counts, LABELS[0]: found["CountQuestion"]})
     found |= {"group rates": dp.group_rates(groups), "group curves": dp.group_curves(groups)}
-    found["numbers"] = dp.survival_numbers(found["SurvivalQuestion by"], at=[0.5])
+    found["numbers"] = dp.survival_numbers(found["SurvivalQuestion by"], times=[0.5])
     found["hazard"] = dp.CumulativeHazard(found["SurvivalQuestion"])
     return found
 

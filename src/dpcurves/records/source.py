@@ -440,7 +440,7 @@ def find_column(name: object, columns: Sequence[Column], argument: str = "column
         listed = ", ".join(names[:most_named_columns] + omitted) or "no columns"
         if any(column.kind is ColumnKind.FIELDS and is_no_name(column.name) for column in columns):
             # the names may be the values of a record
-            raise InvalidArgument(argument, f"{name!r} is no column; {NO_HEADER}", str(name))
+            raise InvalidArgument(argument, f"{name!r} is not a column; {NO_HEADER}", str(name))
         nearest = describe_nearest_name(str(name), [column.name for column in columns]) if len(names) > 1 else ""
         raise InvalidArgument(
             argument, f"{name!r} is not in the data, which has {listed}{nearest}{_delimiter_hint(columns)}", str(name)

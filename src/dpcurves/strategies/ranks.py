@@ -37,7 +37,7 @@ from ..queries import MOST_COUNTED, CountQuery, CountUse, MedianQuery, MergePart
 class FinerCells(NamedTuple):
     """Finer cells than the curve's, counted only to narrow intervals of the area: they show the order of classes."""
 
-    least: float
+    min_records_epsilon: float
     """Records times epsilon, as in `choose_cut_levels`, from which finer cells are counted."""
     cuts_fraction: Fraction
     """Fraction of the loss that finds cuts."""
@@ -54,7 +54,7 @@ CUTS_FRACTION = Fraction(1, 5)
 SUMS_FRACTION = Fraction(3, 50)
 """Budget fraction of the sums of distances in groups that a pilot query chose."""
 FINER_CELLS = FinerCells(
-    least=6_000, cuts_fraction=Fraction(1, 10), cells_per_piece=16, counts_fraction=Fraction(1, 10)
+    min_records_epsilon=6_000, cuts_fraction=Fraction(1, 10), cells_per_piece=16, counts_fraction=Fraction(1, 10)
 )
 """The finer cells that are counted; see `choose_finer_cells` for the scores on which they were chosen."""
 
@@ -243,7 +243,7 @@ def choose_finer_cells(records: float, setting: Setting) -> FinerCells | None:
     scores. For 3,000 records, four finer cells per piece had 0.7 times the width, but 1.2 and 1.3 times the error of
     the area itself. One table of all fine cells, read as prefixes, has up to twice that error.
     """
-    return FINER_CELLS if signal_to_noise(records, setting) >= FINER_CELLS.least else None
+    return FINER_CELLS if signal_to_noise(records, setting) >= FINER_CELLS.min_records_epsilon else None
 
 
 def pieces_between(score: Axis, cuts: Sequence[int]) -> Axis:
