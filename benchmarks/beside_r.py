@@ -24,6 +24,7 @@ import pandas as pd
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "curves"))
 
 from by_hand import answer, both
+from reading_names import name_reading
 
 import dpcurves as dp
 from dpcurves.privacy import PrivacyLoss
@@ -149,7 +150,7 @@ def of_models(folder: Path, told: Numbers) -> Iterator[str]:
 def row(name: str, by: str, of: str, here: float, there: float, *, same: bool = True) -> str:
     """A line of the table; `same` where both define the same."""
     verdict = ("yes" if abs(here - there) <= SAME else "no") if same else "simulated"
-    return f"| {name} | {by} | {of} | {here:.6f} | {there:.6f} | {abs(here - there):.0e} | {verdict} |"
+    return f"| {name_reading(name)} | {by} | {of} | {here:.6f} | {there:.6f} | {abs(here - there):.0e} | {verdict} |"
 
 
 def written(page: Path, name: str, lines: list[str]) -> None:

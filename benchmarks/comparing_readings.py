@@ -53,6 +53,7 @@ sys.path += [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().
 
 from alarms_of_notes import CHECKS, Alarms, count_alarms
 from by_hand import answer, both
+from reading_names import name_reading
 
 import dpcurves as dp
 from dpcurves.curves import CdfQuestion, Comparison, RocQuestion, ScoresQuestion
@@ -809,7 +810,8 @@ def to_page(stored: Mapping[str, Any], before: str) -> str:
             row.setting: f"{row.share:.2f} / {row.ratio:.2f}" for row in pooled if (row.name, row.whom) == (name, whom)
         }
         counts = [str(sum(row.verdict == verdict for row in of_reading)) for verdict in ("low", "wide")]
-        lines.append(f"| {name} | {whom} | {' | '.join([*(cells.get(column, '') for column in columns), *counts])} |")
+        shown = [name_reading(name), whom, *(cells.get(column, "") for column in columns), *counts]
+        lines.append(f"| {' | '.join(shown)} |")
     lines += [
         "", "How often each note appears on ordinary data of its question, 300 to 30,000 records at epsilon 1, and on "
         "data that must have it:", "", "| note | on ordinary data | where it must |", "|---|---|---|",

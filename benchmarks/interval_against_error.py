@@ -38,6 +38,7 @@ from scipy.special import expit, logit
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "curves"))
 
 from by_hand import answer, both
+from reading_names import name_reading
 from tally import Share
 
 import dpcurves as dp
@@ -1226,7 +1227,7 @@ def page(found: Sequence[Row], options: argparse.Namespace, before: str = "") ->
     lines = [PAGE.format(level=options.level, releases=options.releases, epsilon=options.epsilon, error=error)]
     tables = tables_of(before.partition("<!-- comparing readings -->")[0])
     for row in found:
-        own = tables.setdefault(title(row), {}).setdefault(row.name, [""] * len(DATA))
+        own = tables.setdefault(title(row), {}).setdefault(name_reading(row.name), [""] * len(DATA))
         own[DATA.index(row.case.data)] = shown(row, options.level).replace("  ", " / ")
     for head, table in tables.items():
         lines += [f"\n{head}\n", f"| reading | {' | '.join(DATA)} |", "|---|" + "---|" * len(DATA)]

@@ -25,6 +25,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "curves"))
 
 from by_hand import answer, both
+from reading_names import name_reading
 
 import dpcurves as dp
 from dpcurves.privacy import PrivacyLoss
@@ -236,7 +237,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     lines = ["| number | as in | by | apart | 1e-9 |", "|---|---|---|---:|---|"]
     lines += [
-        f"| {name} | {package} | {by} | {off:.0e} | {'yes' if off <= SAME else 'no'} |"
+        f"| {name_reading(name)} | {package} | {by} | {off:.0e} | {'yes' if off <= SAME else 'no'} |"
         for name, package, by, off in rows()
     ]
     print(*lines, sep="\n")

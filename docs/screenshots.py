@@ -138,7 +138,8 @@ def draw(folder: Path) -> None:
                 wide, high = getattr(result, "SIZE", display.LANDSCAPE)
                 size = None if way.inches is None else (way.inches, 1 + way.inches * high / wide)
                 ax = None if size is None else display.headless_axes(size)
-                figure = result.plot(ax=ax, style=way.style).figure
+                axes = result.plot(ax=ax, style=way.style)
+                figure = axes.figure if ax is None else result._add_title(axes).figure
                 made = BytesIO()
                 figure.savefig(made, format="png", dpi=110)
                 plt.close(figure)

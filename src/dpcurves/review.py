@@ -26,17 +26,20 @@ from .foreign_text import escape_for_markdown
 from .ledger import Account, EventEntry, Ledger, Statement, StatementLine
 from .publication import CHECKSUMS, PAGE, PRIVACY_TEXT
 from .registry import About
+from .translation import translate
 
 SHEET = "REVIEW.md"
-OPEN_ANSWER = "**Open:** ______________________________"
+BLANK = "______________________________"
+"""Space for an answer by hand."""
 NIST, W3C = "NIST SP 800-226", "W3C draft note"
+BOTH = (NIST, W3C)
 SOURCES = (
     "- NIST SP 800-226: J. Near, D. Darais, N. Lefkovitz, G. Howarth, *Guidelines for Evaluating Differential Privacy "
     "Guarantees*, March 2025, <https://doi.org/10.6028/NIST.SP.800-226>.\n"
     "- W3C draft note: *Considerations for Reviewing Differential Privacy Systems*, W3C Group Draft Note, 12 February "
-    "2026.\n\n"
-    "The questions follow the topics of these guides; their wording is that of dpcurves."
+    "2026."
 )
+"""The guides, by their own titles in all languages."""
 
 
 class ReviewQuestion(NamedTuple):
@@ -45,13 +48,15 @@ class ReviewQuestion(NamedTuple):
     Attributes:
         topic: Heading above it.
         text: The question.
-        source: The guide and its topic.
+        guides: The guides that ask it.
+        subject: The topic of the first guide; empty: none is named.
         answer: The answer in Markdown; empty: open.
     """
 
     topic: str
     text: str
-    source: str
+    guides: tuple[str, ...]
+    subject: str
     answer: str
 
 
@@ -64,6 +69,8 @@ def write_review(
     results: Mapping[str, ReleasedResult] | None = None,
 ) -> Path:
     """Write ``REVIEW.md`` of a ledger into a folder of its own, and return its path. Reads no confidential data.
+
+    The sheet is in the language of `use_language`; the words of audit events stay as the ledger has them.
 
     Args:
         ledger: The ledger. Its whole chain is verified first.
@@ -119,26 +126,28 @@ def describe_review(
     verified = ledger.verify()
     names = [account.dataset for account in ledger.accounts() if not datasets or account.dataset in datasets]
     results_by_request = {result.privacy.grant: (name, result) for name, result in results.items()}
+    entries = f"{verified.entries:,} entries, verified: none was changed without the key; head `{verified.head}`"
     parts = [
-        "# Review of releases under differential privacy",
-        "This sheet names people, requests and purposes. **Do not publish it.** It was written from the ledger and "
-        "from the facts of the office; what neither says is open.",
-        f"- Software: dpcurves {version('dpcurves')}\n"
-        f"- Ledger: {verified.entries} entries, verified: none was changed without the key; head `{verified.head}`\n"
-        f"- Published by: {_state(', '.join(about.curators))}\n"
-        f"- Intended use: {_state(about.intended_use)}",
+        f"# {translate('Review of releases under differential privacy')}",
+        f"{translate('This sheet names people, requests and purposes.')} **{translate('Do not publish it.')}** "
+        + translate("It was written from the ledger and from the facts of the office; what neither says is open."),
+        f"- {translate('Software')}: dpcurves {version('dpcurves')}\n"
+        f"- {translate('Ledger')}: {translate(entries)}\n"
+        f"- {translate('Published by')}: {_state(', '.join(about.curators))}\n"
+        f"- {translate('Intended use')}: {_state(about.intended_use)}",
     ]
     for dataset in names:
         statement = ledger.statement(dataset)
-        parts.append(f"## Dataset {_escape(dataset)}")
+        parts.append(f"## {translate('Dataset')} {_escape(dataset)}")
         parts += _describe_releases(statement, about, results_by_request)
         parts += _describe_events(list(_read_events(ledger, dataset)))
         parts += _format_questions(_answer_questions(statement, about, results_by_request))
-    parts.append(f"## Sources\n\n{SOURCES}")
+    wording = translate("The questions follow the topics of these guides; their wording is that of dpcurves.")
+    parts.append(f"## {translate('Sources')}\n\n{SOURCES}\n\n{wording}")
     parts.append(
-        "## Decision\n\n- [ ] approved\n- [ ] approved after changes: ______________________________\n- [ ] refused\n\n"
-        "Reviewer: ______________________________\n\nDate: ____________________\n\n"
-        "Signature: ______________________________"
+        f"## {translate('Decision')}\n\n- [ ] {translate('approved')}\n"
+        f"- [ ] {translate('approved after changes')}: {BLANK}\n- [ ] {translate('refused')}\n\n"
+        f"{translate('Reviewer')}: {BLANK}\n\n{translate('Date')}: {BLANK}\n\n{translate('Signature')}: {BLANK}"
     )
     return "\n\n".join(parts) + "\n"
 
@@ -152,7 +161,12 @@ def _escape(text: object) -> str:
 
 def _state(text: str) -> str:
     """Return a stated fact as Markdown, or the mark of an open one."""
-    return _escape(text) if text else OPEN_ANSWER
+    return _escape(text) if text else mark_open()
+
+
+def mark_open() -> str:
+    """Return the mark of an open answer, with space to fill it in, in the reader's language."""
+    return f"**{translate('Open')}:** {BLANK}"
 
 
 def _read_events(ledger: Ledger, dataset: str) -> Iterator[EventEntry]:
@@ -177,36 +191,38 @@ def _describe_releases(
     balance = BalanceReport.from_statement(statement)
     rows = [
         [
-            str(number), _escape(f"{line.when[:10]} {line.when[11:16]}"), _escape(line.request),
-            *_name_asker(line), _escape(line.purpose), _find_purpose(line, about),
-            _escape(str(line.loss)), _escape(format_amount(line.price, line.loss.delta)),
+            str(number), _escape(translate(f"{line.when[:10]} {line.when[11:16]}")), _escape(line.request),
+            *_name_asker(line), _escape(translate(line.purpose)), _find_purpose(line, about),
+            _escape(translate(str(line.loss))), _escape(translate(format_amount(line.price, line.loss.delta))),
             _escape(results_by_request[line.request][0]) if line.request in results_by_request else "",
         ]
         for number, line in enumerate(statement.grants, 1)
     ]  # fmt: skip
-    columns = ("", "when (UTC)", "request", "project", "analyst", "question", "purpose", "loss", "price", "result")
-    totals = f"Loss in all: {balance.spent} of {balance.budget}; {balance.remaining} remains."
+    columns = ("when (UTC)", "request", "project", "analyst", "question", "purpose", "loss", "price", "result")
+    totals = translate(f"Loss in all: {balance.spent} of {balance.budget}; {balance.remaining} remains.")
     if statement.grants:
-        parts = ["### Who asked, under which request, for what purpose, at what loss", _table(columns, rows), totals]
+        heading = translate("Who asked, under which request, for what purpose, at what loss")
+        parts = [f"### {heading}", _table(["", *map(translate, columns)], rows), totals]
     else:
-        parts = ["### Releases", "Nothing was charged to this dataset.", totals]
+        parts = [f"### {translate('Releases')}", translate("Nothing was charged to this dataset."), totals]
     sums = _sum_by_member(statement)
     if len(sums) > 1:
-        parts.append(_table(("project", "analyst", "releases", "price in all"), sums))
+        sum_columns = ("project", "analyst", "releases", "price in all")
+        parts.append(_table([*map(translate, sum_columns)], sums))
     return parts
 
 
 def _name_asker(line: StatementLine) -> tuple[str, str]:
     """Return project and analyst of a charge as Markdown; open for a charge to the cap alone."""
     if line.member is None:
-        return "not recorded", "not recorded"
+        return (translate("not recorded"),) * 2
     return _escape(line.member.project), _escape(line.member.analyst)
 
 
 def _find_purpose(line: StatementLine, about: About) -> str:
     """Return the purpose of a charge as Markdown: stated for its request, else for its project."""
     keys = [line.request] + ([line.member.project] if line.member is not None else [])
-    return next((_escape(about.purposes[key]) for key in keys if key in about.purposes), "**Open:** ____________")
+    return next((_escape(about.purposes[key]) for key in keys if key in about.purposes), mark_open())
 
 
 def _sum_by_member(statement: Statement) -> list[list[str]]:
@@ -218,7 +234,7 @@ def _sum_by_member(statement: Statement) -> list[list[str]]:
         charges = list(group)
         amount = type(statement.spent)(currency, sum(line.price.billionths for line in charges))
         delta = sum((line.loss.delta for line in charges), start=Fraction(0))
-        rows.append([*asker, str(len(charges)), _escape(format_amount(amount, delta))])
+        rows.append([*asker, str(len(charges)), _escape(translate(format_amount(amount, delta)))])
     return rows
 
 
@@ -228,26 +244,35 @@ def _describe_events(events: Sequence[EventEntry]) -> list[str]:
         return []
     rows = [
         [
-            _escape(f"{entry.when[:10]} {entry.when[11:16]}"), _escape(entry.event.actor),
+            _escape(translate(f"{entry.when[:10]} {entry.when[11:16]}")), _escape(entry.event.actor),
             _escape(entry.event.action), _escape(entry.event.subject),
         ]
         for entry in events
     ]  # fmt: skip
-    return ["### Actions of people", _table(("when (UTC)", "who", "did what", "to what"), rows)]
+    columns = ("when (UTC)", "who", "did what", "to what")
+    return [f"### {translate('Actions of people')}", _table([*map(translate, columns)], rows)]
 
 
 def _format_questions(questions: Sequence[ReviewQuestion]) -> list[str]:
     """Return questions and answers under the headings of their topics, and the number of those that are open or
     partly open.
     """
-    count = sum(not question.answer or OPEN_ANSWER in question.answer for question in questions)
-    parts = [f"### Questions of reviewers ({count} of {len(questions)} open in part or whole)"]
+    count = sum(not question.answer or mark_open() in question.answer for question in questions)
+    heading = translate(f"Questions of reviewers ({count} of {len(questions)} open in part or whole)")
+    parts = [f"### {heading}"]
     for topic, group in groupby(questions, key=lambda question: question.topic):
-        parts.append(f"#### {topic}")
+        parts.append(f"#### {translate(topic)}")
         parts += [
-            f"**{question.text}** ({question.source})\n\n{question.answer or OPEN_ANSWER}" for question in group
-        ]  # fmt: skip
+            f"**{translate(question.text)}** ({_name_source(question)})\n\n{question.answer or mark_open()}"
+            for question in group
+        ]
     return parts
+
+
+def _name_source(question: ReviewQuestion) -> str:
+    """Return the guides that ask a question, with the topic of the first one."""
+    guide, *others = (translate(guide) for guide in question.guides)
+    return "; ".join([f"{guide}, {translate(question.subject)}" if question.subject else guide, *others])
 
 
 def _answer_questions(
@@ -257,52 +282,58 @@ def _answer_questions(
     account = statement.account
     answered = [results_by_request[line.request] for line in statement.grants if line.request in results_by_request]
     units = sorted({line.units for line in statement.grants if line.units is not None})
-    public_number = f"The number of units is public: {', '.join(f'{number:,}' for number in units)}. " if units else ""
+    sizes = ", ".join(translate(f"{number:,}") for number in units)
+    public_number = f"{translate('The number of units is public')}: {sizes}. " if units else ""
     return [
         ReviewQuestion(*row)
         for row in (
             ("What is protected", "Whose data are protected: what is the unit of privacy?",
-             f"{NIST}, unit of privacy; {W3C}", _describe_unit(account)),
+             BOTH, "unit of privacy", _describe_unit(account)),
             ("What is protected", "Which two tables does the guarantee make hard to tell apart?",
-             f"{NIST}, definition; {W3C}", _describe_adjacency(account)),
+             BOTH, "definition", _describe_adjacency(account)),
             ("What is protected", "Can one person contribute several units, as over time or under several identifiers?",
-             f"{NIST}, unit of privacy; {W3C}", ""),
+             BOTH, "unit of privacy", ""),
             ("Privacy loss", "Which definition and which parameters hold for each release and in all?",
-             f"{NIST}, privacy parameters; {W3C}", _describe_loss(statement)),
+             BOTH, "privacy parameters", _describe_loss(statement)),
             ("Privacy loss", "How do the losses of several releases add up, and who stops when the budget is spent?",
-             f"{NIST}, composition; {W3C}",
-             "Losses are added (basic composition). The ledger refuses a question whose loss exceeds what remains, "
-             "before any record is read; each charge is written first, and nothing is refunded."),
+             BOTH, "composition",
+             translate(
+                 "Losses are added (basic composition). The ledger refuses a question whose loss exceeds what remains, "
+                 "before any record is read; each charge is written first, and nothing is refunded."
+             )),
             ("Privacy loss", "Is the budget ever renewed, and are the same people in other datasets or ledgers?",
-             f"{NIST}, composition; {W3C}",
-             f"The cap of this account never changes. Other datasets, ledgers and releases: {OPEN_ANSWER}"),
+             BOTH, "composition",
+             f"{translate('The cap of this account never changes.')} "
+             f"{translate('Other datasets, ledgers and releases')}: {mark_open()}"),
             ("Privacy loss", "Why was this loss chosen, and who decided?",
-             f"{NIST}, privacy parameters; {W3C}", _escape(about.justification)),
+             BOTH, "privacy parameters", _escape(about.justification)),
             ("Trust", "Who sees confidential records, and who adds the noise?",
-             f"{NIST}, trust models; {W3C}", _describe_trust(answered, about)),
-            ("Trust", "Who may ask, who asked, and may they share what they learn?", f"{NIST}, access control; {W3C}",
-             "Those in the table of releases asked. What they learn together is bounded by the cap alone, so the "
-             "guarantee does not need that they keep answers to themselves."),
+             BOTH, "trust models", _describe_trust(answered, about)),
+            ("Trust", "Who may ask, who asked, and may they share what they learn?", BOTH, "access control",
+             translate(
+                 "Those in the table of releases asked. What they learn together is bounded by the cap alone, so the "
+                 "guarantee does not need that they keep answers to themselves."
+             )),
             ("Trust", "How are the confidential data and the key of the ledger guarded?",
-             f"{NIST}, security and access control", _escape(about.security)),
+             (NIST,), "security and access control", _escape(about.security)),
             ("Trust", "Why and how were the data collected, and are they kept no longer than needed?",
-             f"{NIST}, data collection; {W3C}", ""),
-            ("Algorithms", "Which mechanisms were used, and where are they proved?", f"{NIST}, algorithms; {W3C}",
+             BOTH, "data collection", ""),
+            ("Algorithms", "Which mechanisms were used, and where are they proved?", BOTH, "algorithms",
              _describe_mechanisms(answered)),
             ("Algorithms", "Are floating-point numbers, random numbers and repeated questions safe?",
-             f"{NIST}, implementation; {W3C}", _describe_implementation(answered)),
+             BOTH, "implementation", _describe_implementation(answered)),
             ("Algorithms", "Can running time, errors or memory tell of the records?",
-             f"{NIST}, side channels; {W3C}", ""),
-            ("Algorithms", "Was the implementation tested or audited by others?", f"{NIST}, implementation; {W3C}", ""),
+             BOTH, "side channels", ""),
+            ("Algorithms", "Was the implementation tested or audited by others?", BOTH, "implementation", ""),
             ("Data and settings", "What was done to the data before, and were settings chosen by looking at them?",
-             f"{NIST}, algorithms; {W3C}", _escape(about.preprocessing)),
-            ("Data and settings", "What is published without noise?", f"{NIST}, invariants; {W3C}",
-             f"{public_number}Names of columns, declared grids, categories and filters are public. Published beside: "
-             f"{_state(about.unprotected_quantities)}"),
-            ("Use", "What are the results for, and are they accurate enough for that?", f"{NIST}, utility; {W3C}",
-             f"Use: {_state(about.intended_use)} Accuracy: {OPEN_ANSWER}"),
-            ("Use", "Are small groups served as well as large ones?", f"{NIST}, bias; {W3C}", ""),
-            ("Use", "What are the people in the data told about the guarantee and its limits?", f"{W3C}", ""),
+             BOTH, "algorithms", _escape(about.preprocessing)),
+            ("Data and settings", "What is published without noise?", BOTH, "invariants",
+             f"{public_number}{translate('Names of columns, declared grids, categories and filters are public.')} "
+             f"{translate('Published beside')}: {_state(about.unprotected_quantities)}"),
+            ("Use", "What are the results for, and are they accurate enough for that?", BOTH, "utility",
+             f"{translate('Use')}: {_state(about.intended_use)} {translate('Accuracy')}: {mark_open()}"),
+            ("Use", "Are small groups served as well as large ones?", BOTH, "bias", ""),
+            ("Use", "What are the people in the data told about the guarantee and its limits?", (W3C,), "", ""),
         )
     ]  # fmt: skip
 
@@ -311,20 +342,22 @@ def _describe_unit(account: Account) -> str:
     """Return the privacy unit of an account and what it leaves unprotected."""
     unit = account.unit
     if not unit.column:
-        return "Each record. A person with several records is not protected as a whole."
+        return translate("Each record. A person with several records is not protected as a whole.")
     bound = (
         f"at most {unit.records:,} records of each are used, which is enforced before anything is counted"
         if unit.is_bounded else "each question states or finds how many records of each are used"
     )  # fmt: skip
-    return f"All records that share a value of the column {_escape(unit.column)}; {bound}."
+    return translate(f"All records that share a value of the column {_escape(unit.column)}; {bound}.")
 
 
 def _describe_adjacency(account: Account) -> str:
     """Return the neighbouring tables of an account in words."""
     protected = f"all records of one {_escape(account.unit.column)}" if account.unit.column else "one record"
     if account.neighbours.has_public_units:
-        return f"Replace-one: tables that differ in the values of {protected}. The number of units is public."
-    return f"Add-remove: tables of which one has {protected} and the other does not."
+        return translate(
+            f"Replace-one: tables that differ in the values of {protected}. The number of units is public."
+        )
+    return translate(f"Add-remove: tables of which one has {protected} and the other does not.")
 
 
 def _describe_loss(statement: Statement) -> str:
@@ -335,31 +368,35 @@ def _describe_loss(statement: Statement) -> str:
     else:
         has_delta = any(line.loss.delta for line in statement.grants)
         definition = f"{'Approximate' if has_delta else 'Pure'} differential privacy"
-    return f"{definition}; cap {balance.budget}, spent {balance.spent}. The table of releases has the loss of each."
+    totals = translate(f"{definition}; cap {balance.budget}, spent {balance.spent}.")
+    return f"{totals} {translate('The table of releases has the loss of each.')}"
 
 
 def _describe_trust(answered: Sequence[tuple[str, ReleasedResult]], about: About) -> str:
     """Return the trust models of the results at hand and what the office says of the actors; empty: open."""
-    trusts = dict.fromkeys(_escape(describe_trust(result.privacy)) for _, result in answered)
-    known = f"Trust model of the results at hand: {'; '.join(trusts)}. " if trusts else ""
+    trusts = dict.fromkeys(_escape(translate(describe_trust(result.privacy))) for _, result in answered)
+    known = f"{translate('Trust model of the results at hand')}: {'; '.join(trusts)}. " if trusts else ""
     return f"{known}{_state(about.actors)}" if known or about.actors else ""
 
 
 def _describe_mechanisms(answered: Sequence[tuple[str, ReleasedResult]]) -> str:
     """Return the mechanism of each result at hand; open if there is none."""
     lines = [
-        f"- {_escape(name)}: {_escape(describe_mechanism(result.privacy.mechanism))}" for name, result in answered
-    ]  # fmt: skip
+        f"- {_escape(name)}: {_escape(translate(describe_mechanism(result.privacy.mechanism)))}"
+        for name, result in answered
+    ]
     if lines:
-        lines.append("\nGuarantee and proof stand in the docstring of each mechanism of dpcurves.")
+        proof = translate("Guarantee and proof stand in the docstring of each mechanism of dpcurves.")
+        lines.append(f"\n{proof}")
     return "\n".join(lines)
 
 
 def _describe_implementation(answered: Sequence[tuple[str, ReleasedResult]]) -> str:
     """Return what the library guarantees of its noise, and which results have reproducible noise."""
     seeded = [_escape(name) for name, result in answered if result.privacy.seeded]
-    warning = f"**{SEEDED}**: {', '.join(seeded)}. " if seeded else ""
-    return (
-        f"{warning}Records are counted in whole numbers and the noise is sampled exactly, without floating point. A "
-        "question that is asked again under its request gets the stored answer."
+    warning = f"**{translate(SEEDED)}**: {', '.join(seeded)}. " if seeded else ""
+    exactness = translate(
+        "Records are counted in whole numbers and the noise is sampled exactly, without floating point. A question "
+        "that is asked again under its request gets the stored answer."
     )
+    return f"{warning}{exactness}"

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
@@ -245,6 +246,27 @@ class Reader:
 
 _READER: ContextVar[Reader | None] = ContextVar("reader", default=None)
 """Who reads what is drawn and written; None reads English."""
+
+
+def list_languages() -> Mapping[str, str]:
+    """Return the languages that texts can be written in on this machine, by code: without Babel, English alone."""
+    return LANGUAGES if find_spec("babel") is not None else {ENGLISH: LANGUAGES[ENGLISH]}
+
+
+def find_preferred_language(header: str) -> str:
+    """Return the language that a browser prefers, of those that can be written here; English if there is none.
+
+    Args:
+        header: The header ``Accept-Language`` of RFC 9110: languages with weights of at most 1.
+
+    >>> find_preferred_language("pt, de-AT;q=0.8, fr;q=0.5, en;q=0.1")
+    'de'
+    """
+    languages = list_languages()
+    preferences = re.findall(r"([a-z]{2})(?:-[^\s,;]*)?(?:\s*;\s*q=([01](?:\.\d{0,3})?))?\s*(?:,|$)", header.lower())
+    weights = {code: float(weight or 1) for code, weight in reversed(preferences) if code in languages}
+    preferred = max(weights, key=lambda code: weights[code], default=ENGLISH)
+    return preferred if weights.get(preferred) else ENGLISH
 
 
 def current_reader() -> Reader | None:

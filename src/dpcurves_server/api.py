@@ -18,14 +18,15 @@ from dpcurves.ledger import AllowanceBalance, Balance, MemberBalance, Statement
 from dpcurves.ledger.account import Amount
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.shortcuts import parse_loss
+from dpcurves.translation import ENGLISH, require_language
 from dpcurves_parties.serving.messages import ProtocolError
 
 from .authentication import OF_PICTURES, Services
 from .datasets import Dataset
 from .planner import PlannedRound, parse_row_share, respond_when_planned
 from .questions import AskedQuestion, QuestionPlan, loss_to_json, redact_question
-from .releases import DRAWN, Answer, StoredModel
-from .renderer import MADE, collect_file_inputs, wait_for_drawing, wait_until_drawn
+from .releases import DRAWN, Answer, StoredModel, render_page, render_statement
+from .renderer import MADE, collect_file_inputs, find_drawn_type, wait_for_drawing, wait_until_drawn
 from .store import MOST_EVENTS, event_to_json
 from .visitors import Visitor
 
@@ -386,17 +387,27 @@ def list_releases(project: str, who: Who, services: Open) -> list[dict[str, Any]
 
 
 @ROUTER.get("/releases/{name}", response_class=Response)
-async def get_release(name: str, who: Who, services: Open) -> Response:
-    """An answer: ID.json (the curve), ID.svg, ID.png, ID.xlsx, ID.csv or ID.html."""
+async def get_release(name: str, who: Who, services: Open, language: str = ENGLISH) -> Response:
+    """An answer: ID.json (the curve), ID.csv, and, in a language, ID.svg, ID.png, ID.pdf, ID.xlsx, ID.html or ID.txt
+    (the privacy statement).
+    """
     id, _, ending = name.partition(".")
-    if ending in MADE:
-        answer = await run_in_threadpool(services.releases.get, who, id)
-        drawing = await wait_for_drawing(services.studio.submit(collect_file_inputs([answer], ending), None, who.name))
-        return Response(b64decode(drawing.file), media_type=MADE[ending])
-    if ending not in ENDINGS:
-        raise ProtocolError("release", f"ask for ID.{', ID.'.join((*ENDINGS, *MADE))}", 404)
-    media, form = ENDINGS[ending]
+    language = require_language(language)
+    media = find_drawn_type(ending, language)
     headers = {"Content-Security-Policy": OF_PICTURES} if ending in ("svg", "html") else {}
+    if media:
+        answer = await run_in_threadpool(services.releases.get, who, id)
+        facts = collect_file_inputs([answer], ending, language)
+        drawing = await wait_for_drawing(services.studio.submit(facts, None, who.name))
+        content = drawing.svg.encode() if ending == "svg" else b64decode(drawing.file)
+        return Response(content, media_type=media, headers=headers)
+    if ending == "txt":
+        answer = await run_in_threadpool(services.releases.get, who, id)
+        text = await run_in_threadpool(render_statement, answer.load_curve(), language)
+        return Response(text, media_type="text/plain; charset=utf-8")
+    if ending not in ENDINGS:
+        raise ProtocolError("release", f"ask for ID.{', ID.'.join((*ENDINGS, *MADE, 'txt'))}", 404)
+    media, form = ENDINGS[ending]
     stored = await run_in_threadpool(services.releases.get, who, id)
     if ending in DRAWN and not stored.is_drawn:
         await wait_until_drawn(services.releases, id)
@@ -455,15 +466,12 @@ async def check_health(request: Request) -> dict[str, str]:
     return {"health": "it answers"}
 
 
-def _render_html(answer: Answer) -> str:
-    """Return the HTML page of an answer."""
-    summary = answer.load_curve().render_html(answer.svg)
-    return f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>dpcurves</title>\n{summary}\n</html>\n'
-
-
 ENDINGS: dict[str, tuple[str, Callable[[Answer], str]]] = {
     "json": ("application/json", lambda answer: answer.json),
     "svg": ("image/svg+xml", lambda answer: answer.svg),
     "csv": ("text/csv; charset=utf-8", lambda answer: answer.csv),
-    "html": ("text/html; charset=utf-8", _render_html),
+    "html": (
+        "text/html; charset=utf-8",
+        lambda answer: render_page(answer.load_curve(), answer.asked_question.purpose, answer.svg),
+    ),
 }

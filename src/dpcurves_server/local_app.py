@@ -171,17 +171,23 @@ class LocalAuthenticator(Authenticator):
         return BrowserSession("", self.csrf, visitor if visitor is not None else Visitor(PERSON))
 
 
-def create_local_app(services: Services, table: LocalTable, forms: Mapping[str, Form], access: LocalAccess) -> Any:
-    """Return the ASGI app of a table for one local user."""
+def create_local_app(
+    services: Services, table: LocalTable, forms: Mapping[str, Form], access: LocalAccess, language: str = ""
+) -> Any:
+    """Return the ASGI app of a table for one local user, who gets files in a language; empty: that of the browser."""
     authenticator = LocalAuthenticator(services)
     is_registered = any(dataset.name == table.name for dataset in services.datasets.all(MACHINE))
     is_changed = is_registered and find_change(table.files, table.ledger_url, table.name) is not None
-    site = LocalSite(authenticator, forms, table=table, is_changed=is_changed)
+    site = LocalSite(authenticator, forms, language=language, table=table, is_changed=is_changed)
     return LocalGuard(create_app(authenticator, build_routes(site, LOCAL_PAGES, ()), has_api=False), access)
 
 
 def serve_local_table(
-    table: LocalTable, forms: Mapping[str, Form], port: int, ready: Callable[[LocalAccess], object]
+    table: LocalTable,
+    forms: Mapping[str, Form],
+    port: int,
+    ready: Callable[[LocalAccess], object],
+    language: str = "",
 ) -> None:
     """Serve the pages of a table until the process is stopped.
 
@@ -190,19 +196,20 @@ def serve_local_table(
         forms: The question forms by command word.
         port: The port on 127.0.0.1; 0 takes a free one.
         ready: Called with the address and its token when the app listens.
+        language: The language that is proposed for files; empty: the one that the browser prefers.
 
     Raises:
         ValueError: Another process asks this table, its folder accepts no file, or the port is taken.
     """
     lock = LedgerLock(table)
     try:
-        _serve_locked(table, forms, port, ready)
+        _serve_locked(table, forms, port, ready, language)
     finally:
         lock.release()
 
 
 def _serve_locked(
-    table: LocalTable, forms: Mapping[str, Form], port: int, ready: Callable[[LocalAccess], object]
+    table: LocalTable, forms: Mapping[str, Form], port: int, ready: Callable[[LocalAccess], object], language: str
 ) -> None:
     """Serve the pages of a table until the process ends; the caller holds the ledger's lock. `ready` is called once
     with the address and the access code, when the socket is open."""
@@ -213,7 +220,7 @@ def _serve_locked(
     listening = _open_socket(port)
     access = LocalAccess(listening.getsockname()[1])
     config = uvicorn.Config(
-        create_local_app(services, table, forms, access), ws="none", lifespan="off", log_level="critical",
+        create_local_app(services, table, forms, access, language), ws="none", lifespan="off", log_level="critical",
         access_log=False, server_header=False, date_header=False, proxy_headers=False,
         timeout_graceful_shutdown=2,  # seconds for open requests after Ctrl-C
     )  # fmt: skip

@@ -17,6 +17,7 @@ from sqlalchemy import Connection, insert, select
 from dpcurves.curves.question_code import write_loss_code, write_question_code
 from dpcurves.curves.question_json import question_from_json
 from dpcurves.curves.view import View
+from dpcurves.translation import ENGLISH, translate, use_language
 
 from .dataset_views import VIEW
 from .datasets import DUCKDB_ENDINGS, Dataset, Source
@@ -80,12 +81,17 @@ class AnswerCopies:
         """Return a Python script that asks the question."""
         return "\n\n".join((*self._write_cells(), "print(curve)\n"))
 
-    def write_notebook(self) -> str:
-        """Return a Jupyter notebook that asks the question, as JSON."""
-        title = f"# {self.asked.purpose}\n\nThe second cell asks again, and spends {self.asked.loss} again."
+    def write_notebook(self, language: str = ENGLISH) -> str:
+        """Return a Jupyter notebook that asks the question, as JSON; its text and its plot are in the language."""
+        with use_language(language):
+            explanation = translate(f"The second cell asks again, and spends {self.asked.loss} again.")
+        title = f"# {self.asked.purpose}\n\n{explanation}"
         cells = [_notebook_cell("markdown", title, 0)]
         cells += [_notebook_cell("code", text, 1 + number) for number, text in enumerate(self._write_cells())]
-        cells.append(_notebook_cell("code", "curve.plot()\ncurve", len(cells)))
+        show = "curve.plot()\ncurve"
+        if language != ENGLISH:  # `display` shows the summary while the language holds
+            show = f'with dp.use_language("{language}"):\n    curve.plot()\n    display(curve)'
+        cells.append(_notebook_cell("code", show, len(cells)))
         kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
         facts = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
         return json.dumps(facts, indent=1) + "\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from html import escape
 from threading import BoundedSemaphore, Lock
 from typing import Any
 
@@ -16,6 +17,8 @@ from dpcurves.data.axis import Predictor
 from dpcurves.ledger import Event
 from dpcurves.ledger.account import LONGEST_ACCOUNT_NAME
 from dpcurves.models import predictor_from_json
+from dpcurves.publication import assign_file_names, describe_results_privacy
+from dpcurves.translation import ENGLISH, name_language, use_language
 from dpcurves_parties.serving.messages import ProtocolError
 
 from .projects import find_project_for
@@ -40,6 +43,23 @@ def render_svg(curve: Any, title: str = "", **plot_options: Any) -> str:
 def render_csv(curve: Any) -> str:
     """Return the CSV of a curve with interval bounds at level 0.95. Spreadsheet formulas in texts are escaped."""
     return str(curve.to_csv_text(level=LEVEL, population=False))
+
+
+def name_page(curve: Any, question: str) -> str:
+    """Return the title of a page: the question in words, or in other languages than English the title of the curve."""
+    return question if name_language() == ENGLISH else str(curve._translate_title())
+
+
+def render_page(curve: Any, question: str, svg: str) -> str:
+    """Return an HTML page of a curve around its picture, in the reader's language."""
+    head = f'<meta charset="utf-8"><title>{escape(name_page(curve, question))}</title>'
+    return f'<!doctype html>\n<html lang="{name_language()}">{head}\n{curve.render_html(svg)}\n</html>\n'
+
+
+def render_statement(curve: Any, language: str) -> str:
+    """Return the privacy statement of a curve in plain words, in a language."""
+    with use_language(language):
+        return describe_results_privacy(dict(assign_file_names([(curve.KIND, curve)]))) + "\n"
 
 
 # Answers.

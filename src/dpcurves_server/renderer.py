@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from io import BytesIO
 from traceback import extract_tb
-from typing import IO, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 from warnings import catch_warnings
 
 import numpy as np
@@ -29,8 +29,16 @@ from dpcurves.arguments import ArgumentError, InvalidArgument
 from dpcurves.curves.comparison import MEASURES
 from dpcurves.curves.question_json import declared_columns_to_json, question_from_json, question_to_json
 from dpcurves.curves.result import CurveWarning, IntervalResult, result_from_json
-from dpcurves.display import LANDSCAPE, format_number, headless_axes, made_up_data, read_alternative_text, svg_text
-from dpcurves.display.office import render_png
+from dpcurves.display import (
+    LANDSCAPE,
+    PRINT_RESOLUTION,
+    format_number,
+    headless_axes,
+    made_up_data,
+    read_alternative_text,
+    save_axes,
+    svg_text,
+)
 from dpcurves.forecasts.expected_errors import find_forecast_kind
 from dpcurves.forecasts.filtered_rows import PASSES
 from dpcurves.ledger import Currency
@@ -39,13 +47,17 @@ from dpcurves.privacy import Neighbours
 from dpcurves.publication import plot_results_together
 from dpcurves.session import Session
 from dpcurves.shortcuts import compare
+from dpcurves.translation import ENGLISH, use_language
 from dpcurves_parties.serving.messages import ProtocolError, disable_core_dumps
 
 from .child_process import ChildProcess
 from .declared_columns import columns_from_json, dummy_table
 from .questions import QuestionPlan, loss_from_text, loss_to_json
-from .releases import DRAWING, LEVEL, Answer, Releases, render_svg
+from .releases import DRAWING, LEVEL, Answer, Releases, render_page, render_svg
 from .synthetic import LruCache, SyntheticTable, count_trial_rows
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Drawings without privacy loss: sketches on public tables, and comparisons of released curves with synthetic tables.
 #
@@ -59,8 +71,13 @@ BESIDE = "beside"
 FILE = "file"
 Facts = Mapping[str, Any]
 """Inputs of a drawing except its table: plain objects, public or released."""
-MADE = {"png": "image/png", "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"}
+MADE = {
+    "png": "image/png", "pdf": "application/pdf",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+}  # fmt: skip
 """Media types of files that are drawn on request."""
+TRANSLATED = {"svg": "image/svg+xml", "html": "text/html"}
+"""Media types of files that are drawn on request for readers of other languages: English ones are stored."""
 _COMPARED = LruCache[bool](1000)
 
 
@@ -109,14 +126,21 @@ def _release_label(release: Answer) -> str:
     return f"{release.asked_question.purpose}, {release.asked_question.loss}"
 
 
-def collect_file_inputs(releases: Sequence[Answer], form: str) -> Facts:
+def find_drawn_type(form: str, language: str) -> str:
+    """Return the media type of a file that the renderer draws on request; "" for files that are stored."""
+    return MADE.get(form, "") or (TRANSLATED.get(form, "") if language != ENGLISH else "")
+
+
+def collect_file_inputs(releases: Sequence[Answer], form: str, language: str = ENGLISH) -> Facts:
     """Return the inputs of a file of releases: released numbers only.
 
     Arguments:
         releases: One release, or several of one type for a joint picture.
-        form: ``svg``, ``png`` or ``xlsx``.
+        form: ``svg``, ``png``, ``pdf``, ``xlsx`` or ``html``.
+        language: The language of their texts.
     """
-    return {"draw": FILE, "form": form, "curves": [[_release_label(release), release.json] for release in releases]}
+    curves = [[_release_label(release), release.json] for release in releases]
+    return {"draw": FILE, "form": form, "language": language, "curves": curves}
 
 
 def is_comparable(release: Answer) -> bool:
@@ -137,10 +161,10 @@ def draw(facts: Facts, table: Any | None) -> Drawing:
 
 
 def _draw_file(facts: Facts) -> Drawing:
-    """Draw a picture or a workbook of releases; several share a picture."""
+    """Draw a picture, a page or a workbook of releases, in the language of the reader; several share a picture."""
     curves = [result_from_json(text) for _, text in facts["curves"]]
     names = [name for name, _ in facts["curves"]]
-    with DRAWING:
+    with DRAWING, use_language(facts["language"]):
         if len(curves) == 1:
             (curve,) = curves
             axes = curve.plot(ax=headless_axes(getattr(curve, "SIZE", LANDSCAPE)))
@@ -152,8 +176,18 @@ def _draw_file(facts: Facts) -> Drawing:
             axes = plot_results_together(dict(zip(labels, curves, strict=True)), LEVEL, population=False)
         if facts["form"] == "svg":
             return Drawing(to_standalone_svg(svg_text(axes)))
-        content = curves[0].to_workbook(axes, LEVEL) if facts["form"] == "xlsx" else render_png(axes)
-    return Drawing("", file=b64encode(content).decode())
+        return Drawing("", file=b64encode(_write_file(curves[0], names[0], axes, facts["form"])).decode())
+
+
+def _write_file(curve: Any, name: str, axes: Axes, form: str) -> bytes:
+    """Return a page, a workbook or a picture of a curve in the format of a suffix, in the reader's language."""
+    if form == "html":
+        return render_page(curve, name, svg_text(axes)).encode()
+    if form == "xlsx":
+        return bytes(curve.to_workbook(axes, LEVEL))
+    buffer = BytesIO()
+    save_axes(axes, buffer, f".{form}", PRINT_RESOLUTION)
+    return buffer.getvalue()
 
 
 SKETCH_KEY = b"public key of the noise in sketches"

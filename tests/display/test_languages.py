@@ -7,6 +7,8 @@ import logging
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from fractions import Fraction
 from html import unescape
 from itertools import product
 from pathlib import Path
@@ -22,7 +24,10 @@ from dpcurves import display, translation
 from dpcurves.cli.app import build
 from dpcurves.curves.result import result_from_json
 from dpcurves.display.canvas import find_title
+from dpcurves.ledger import Account, Allowance, Event, Ledger, Member
+from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss, Unit
 from dpcurves.publication import describe_results_privacy, methods_paragraph
+from dpcurves.review import SHEET
 from dpcurves.translation import CATALOGUES, ENGLISH, FIELD, LANGUAGES, Reader, translate, use_language
 
 OTHERS = [language for language in LANGUAGES if language != ENGLISH]
@@ -444,6 +449,46 @@ def test_studies_and_model_cards_are_in_the_language_with_their_questions_and_bu
         assert "epsilon 1" in text
         assert not ENGLISH_WORDS.search(text)
         assert not re.search("question:|Budget of|budget epsilon 1, spent|price|left|Study|card", text)
+
+
+@pytest.mark.parametrize("adjacency", list(Neighbours))
+@pytest.mark.parametrize("language", OTHERS)
+def test_a_review_is_in_the_language_of_its_readers(
+    tmp_path: Path, untranslated: dict[str, None], language: str, adjacency: Neighbours
+) -> None:
+    """Stored are names, which stay: of the dataset, people, columns, and the words of audit events."""
+    ledger = Ledger.open(f"sqlite:///{tmp_path}/b.db")
+    for dataset, unit, cap in (
+        ("flights", Unit("plane", 3), PrivacyLoss.pure(2)),
+        ("visits", Unit.with_unknown_bound("person"), PrivacyLoss.zcdp(2)),
+        ("births", EACH_RECORD, PrivacyLoss.pure(2)), ("none", EACH_RECORD, PrivacyLoss.pure(2)),
+    ):  # fmt: skip
+        ledger.create(Account(dataset, adjacency, unit, cap))
+        ledger.allow(Allowance(dataset, "wards", cap))
+        ledger.allow(Allowance(dataset, "wards", cap, "ann"))
+        loss = PrivacyLoss.pure(Fraction("0.25")) if cap.epsilon else PrivacyLoss.zcdp(Fraction("0.25"))
+        units = 1234 if adjacency is Neighbours.REPLACE_ONE else None
+        if dataset != "none":
+            ledger.charge_for(
+                Member("wards", "ann"), dataset, loss, purpose="distribution function of x", binding="0" * 64,
+                units=units,
+            )  # fmt: skip
+            ledger.charge(dataset, loss, purpose="histogram of x", request=dataset, binding="a" * 64, units=units)
+    ledger.record_event(Event("stu", "approved", "plane", "flights"), lambda connection: None)
+    curve = dp.cdf([3, 5, 8] * 100, grid=dp.Grid(0, 10, cells=8), epsilon=1, adjacency=dp.REPLACE_ONE)
+    object.__setattr__(curve, "privacy", replace(curve.privacy, grant="flights", seeded=True))
+    (tmp_path / "x.json").write_text(curve.to_json())
+    words = ["review", f"sqlite:///{tmp_path}/b.db", str(tmp_path / "x.json"), "--out", str(tmp_path / "review")]
+    done = CliRunner().invoke(build(words), [*words, "--language", language])
+    assert done.exit_code == 0, done.output
+    sheet = (tmp_path / "review" / SHEET).read_text(encoding="utf-8")
+    assert set(untranslated) == set()
+    own = sheet.partition("NIST SP 800-226: J. Near")[0]
+    assert not re.search(r"\b(the|and|which|what|record|records|of|with|is|are|not)\b", own)
+    assert "0,25" in sheet
+    assert "0.25" not in sheet
+    refused = CliRunner().invoke(build(words), [*words, "--language", "tlh"])
+    assert refused.stderr.startswith("dpcurves: language: use one of en, de, fr, es")
 
 
 def test_english_readers_need_no_catalogue() -> None:

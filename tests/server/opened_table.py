@@ -24,11 +24,11 @@ FORM_TYPE = {"content-type": "application/x-www-form-urlencoded"}
 class Opened:
     """A table that `dpcurves try` has opened, asked without a socket, with a worker that is called by hand."""
 
-    def __init__(self, path: Path, **settings: str) -> None:
+    def __init__(self, path: Path, language: str = "", **settings: str) -> None:
         self.table = open_local_table(str(path), **settings)
         self.services = Services(self.table.ledger_url)
         self.access = LocalAccess(8888)
-        self.app = create_local_app(self.services, self.table, FORMS, self.access)
+        self.app = create_local_app(self.services, self.table, FORMS, self.access, language)
         self.worker = Worker(self.table.ledger_url, f"worker of {id(self)}")
 
     def send(self, method: str, path: str, fields: Any = None, **headers: str) -> Heard:

@@ -249,3 +249,63 @@ def test_tables_of_ten_kinds_are_published_in_eight_clicks(browser: Any, tmp_pat
         assert newcomer.wrong == []
     (folder,) = (entry for entry in tmp_path.iterdir() if (entry / "index.html").exists())
     assert read_result(next(folder.glob("*.json"))).privacy.epsilon == 1
+
+
+PHONE = {"width": 390, "height": 844}
+FIRST_CELLS = """(table) => {
+    const box = table.closest('.scroll'), cell = table.querySelector('tbody tr :first-child');
+    const before = cell.getBoundingClientRect().left, next = cell.nextElementSibling.getBoundingClientRect().left;
+    box.scrollLeft = 300;
+    return {
+        is_wide: box.scrollWidth > box.clientWidth + 300, stays: cell.getBoundingClientRect().left === before,
+        moves: next - cell.nextElementSibling.getBoundingClientRect().left,
+        covers: document.elementFromPoint(before + 5, cell.getBoundingClientRect().top + 5) === cell,
+        ground: getComputedStyle(cell).backgroundColor, part: cell.offsetWidth / box.clientWidth,
+    };
+}"""
+"""Whether the first column of a wide table stays where it is while its box is scrolled, over the other columns."""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_wide_table_on_a_phone_scrolls_in_its_box_and_its_first_column_stays(
+    browser: Any, tmp_path: Path, scheme: Any
+) -> None:
+    """On the page of an answer, and on the published page."""
+    jobs, homes = ([f"{word} {number:02d}" for number in range(12)] for word in ("occupation group", "household type"))
+    path = tmp_path / "people.csv"
+    path.write_text("job,home\n" + "".join(f"{jobs[n % 12]},{homes[n * 7 % 13 % 12]}\n" for n in range(3000)))
+    with (
+        open_table(path) as address,
+        browser.new_context(color_scheme=scheme, viewport=PHONE, has_touch=True) as context,
+    ):
+        newcomer = Visitor(context.new_page(), address)
+        page = newcomer.page
+        page.fill("#amount", "1")
+        for number, names in enumerate((jobs, homes)):
+            page.select_option(f"select[name='use.{number}']", "categories")
+            page.fill(f"#values-{number}", ",".join(names))
+        page.click("text=Continue")
+        page.click("text=Table of two columns >> nth=0")
+        page.select_option("#f-rows", "job")
+        page.select_option("#f-columns", "home")
+        page.fill("#f-amount", "1")
+        page.wait_for_selector("#plan >> text=epsilon 1")
+        page.click("button[value=ask]")
+        page.wait_for_url("**/releases/*")
+        page.wait_for_selector("figure img.picture")
+        newcomer.look()
+        seen = [page.locator(".scroll table").first.evaluate(FIRST_CELLS)]
+        page.click("button.main >> text=Publish")
+        page.wait_for_selector("text=Published in the folder")
+        (folder,) = (entry for entry in tmp_path.iterdir() if entry.is_dir())
+        page.goto((folder / "index.html").as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        seen.append(page.locator("table.numbers").first.evaluate(FIRST_CELLS))
+        assert newcomer.wrong == [(folder / "index.html").as_uri()]
+    for facts in seen:
+        assert facts["is_wide"]
+        assert facts["stays"]
+        assert facts["moves"] == pytest.approx(300, abs=2)
+        assert facts["covers"]
+        assert facts["ground"] not in ("transparent", "rgba(0, 0, 0, 0)")
+        assert facts["part"] <= 0.6

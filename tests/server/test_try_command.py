@@ -79,6 +79,48 @@ def test_a_question_goes_from_the_form_to_a_published_folder(opened: Opened) -> 
     assert {"index.html", "PRIVACY.txt"} <= {path.name for path in (opened.table.path.parent / "ages").iterdir()}
 
 
+def test_files_and_the_published_folder_are_in_the_chosen_language(opened: Opened) -> None:
+    answer = opened.ask("cdf", {"column": "age", "grid.cells": "50", "amount": "0.5"})
+    release = re.findall(r'action="(/releases/[0-9a-f]+)"', answer.text)[0]
+    assert '<option value="en" selected>' in answer.text
+    assert '<option value="fr" selected>' in opened.get(release, accept_language="pt;q=0.9, fr-CA, en;q=0.5").text
+    for ending, start in (("pdf", b"%PDF"), ("png", b"\x89PNG"), ("xlsx", b"PK"), ("csv", b"x,")):
+        assert opened.get(f"{release}/export.{ending}?language=es").body.startswith(start), ending
+    words = {"en": "share of records below", "de": "Anteil der Datensätze darunter"}
+    for ending in ("svg", "html"):
+        for language in words:
+            text = opened.get(f"{release}/export.{ending}?language={language}").text
+            assert [word in text for word in words.values()] == [code == language for code in words], (ending, language)
+    assert opened.get(f"{release}/export.html?language=de").text.startswith('<!doctype html>\n<html lang="de">')
+    statement = opened.get(f"{release}/export.txt?language=es").text
+    assert statement.startswith("Privacidad de estos resultados")
+    assert "0,5" in statement
+    assert opened.get(f"{release}/export.txt").text.startswith("Privacy of these results")
+    cells = opened.get(f"{release}/notebook.ipynb?language=fr").json["cells"]
+    assert "La deuxième cellule" in "".join(cells[0]["source"])
+    assert cells[-1]["source"][0] == 'with dp.use_language("fr"):\n'
+    published = opened.post(release, {"folder": "alter", "language": "de"})
+    assert '<option value="de" selected>' in published.text
+    folder = opened.table.path.parent / "alter"
+    assert (folder / "PRIVACY.txt").read_text().startswith("Schutz der Privatsphäre bei diesen Ergebnissen")
+    for page in ((folder / "index.html").read_text(), opened.get(f"{release}/export.html?language=de").text):
+        assert "<title>Verteilungsfunktion von age" in page or "<title>Verteilung von age" in page
+    for path in (f"{release}/export.html?language=tlh", f"{release}/notebook.ipynb?language=../de"):
+        refused = opened.get(path)
+        assert refused.status == 400
+        assert "use one of en, de, fr, es" in refused.text.lower()
+
+
+def test_the_language_of_the_command_is_proposed_for_all_files(tmp_path: Path) -> None:
+    opened = Opened(write_people(tmp_path), language="de")
+    assert opened.declare({"age": COLUMNS["age"]}).status == 303
+    answer = opened.ask("count", {"amount": "0.5"})
+    assert answer.text.count('<option value="de" selected>') == 2
+    with pytest.raises(SystemExit) as ending:
+        build(["try"]).main(["try", "people.csv", "--language", "tlh"])
+    assert ending.value.code == 2
+
+
 def test_the_token_is_exchanged_for_a_cookie_in_any_browser(opened: Opened) -> None:
     bare = {"cookie": ""}
     for _ in range(2):  # a second browser is let in, too
@@ -257,6 +299,29 @@ def test_the_copies_of_an_answer_ask_the_same_question(tmp_path: Path, monkeypat
     assert [" --view women" in opened.get(release).text, 'id="command"' in opened.get(release).text] == [True, True]
     ledger.change_view(account, define_view(View("women", "sex = 'm'"), may_replace=True))
     assert 'id="command"' not in opened.get(release).text  # the view means something else now
+
+
+@pytest.mark.parametrize(("decimal", "typed", "number"), [
+    (",", "200.000", None), (",", "1.200.000", None), (".", "1,000", None), (".", "-12,500", None),
+    (",", "0.125", 0.125), (",", "1234.5", 1234.5), (",", "0,5", 0.5), (".", "0,125", 0.125), (".", "200.000", 200),
+])  # fmt: skip
+def test_a_separator_of_thousands_is_no_decimal_sign(
+    tmp_path: Path, decimal: str, typed: str, number: float | None
+) -> None:
+    """A range a thousand times too narrow would clip nearly all values, and no answer would tell."""
+    path = tmp_path / "incomes.csv"
+    path.write_text("income;age\n" + "1,5;3\n" * 50)
+    opened = Opened(path)
+    declared = {"income": {"use": "numbers", "lower": "-20000", "upper": typed}}
+    heard = opened.declare(declared, decimal=decimal, unit="one row")
+    if number is None:
+        assert heard.status == 400
+        assert 'id="upper-0-wrong"' in heard.text
+        assert f"ype {re.sub('[.,]', '', typed)}, with no separator between thousands" in heard.text
+    else:
+        assert heard.status == 303
+        (column,) = opened.services.datasets.get(MACHINE, "incomes").columns
+        assert column.upper == number
 
 
 def test_the_form_asks_what_no_header_can_tell(tmp_path: Path) -> None:

@@ -475,6 +475,7 @@ def review(
     about: Annotated[
         str | None, Option(help="TOML file with what no ledger knows; see publish --about-template.", metavar="FILE")
     ] = None,
+    language: Annotated[str, Option(help="Language of the sheet: en, de, fr or es.", metavar="CODE")] = "en",
 ) -> None:
     """Write REVIEW.md: who asked for what at what loss, and the questions of reviewers with their answers.
 
@@ -486,12 +487,16 @@ def review(
     """
     from ..registry import NOTHING_KNOWN, read_about
     from ..review import write_review
+    from ..translation import use_language
     from .accounts import account_of, open_ledger
 
+    check_language(language)
     ledger = open_ledger(url)
     datasets = () if dataset is None else (account_of(ledger, dataset).dataset,)
     facts = NOTHING_KNOWN if about is None else read_about(about)
-    sheet = write_review(ledger, out, datasets=datasets, about=facts, results=_read_results(results or ()))
+    saved = _read_results(results or ())
+    with use_language(language):
+        sheet = write_review(ledger, out, datasets=datasets, about=facts, results=saved)
     print_to_console(make_console(), f"written: {sheet}")
 
 

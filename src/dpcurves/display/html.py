@@ -127,6 +127,7 @@ h1{font-size:1.7rem;line-height:1.25;margin:0 0 .75rem}
 h2{font-size:1.25rem;margin:2rem 0 .75rem}
 header p{max-width:46rem}
 .scroll{overflow-x:auto;margin:0 0 1.25rem}
+.numbers th:first-child,.numbers td:first-child{position:sticky;left:0;max-width:45vw;background:var(--ground)}
 .account{border-collapse:collapse;width:100%;font-size:.93rem}
 .budget{margin:1.25rem 0 .35rem;font-size:1rem}
 .budget span{font-weight:400;color:var(--soft)}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpcurves.cli import options
+from dpcurves.cli.output import check_language
 from dpcurves.cli.terminal import Misuse, make_console, print_to_console
 
 from .commands import build_forms, require_extra
@@ -34,6 +35,9 @@ class BrowserOptions:
 
     port: str = options.option("N", "Port on 127.0.0.1; 0 takes a free one.", "0")
     no_browser: bool = options.flag("--no-browser", "Print the address, and open no browser.")
+    language: str | None = options.optional(
+        "CODE", "Language of published pages and files: en, de, fr or es; left out: that of the browser."
+    )
 
 
 def try_table(table: LocalTableOptions, browser: BrowserOptions) -> None:
@@ -45,6 +49,7 @@ def try_table(table: LocalTableOptions, browser: BrowserOptions) -> None:
     Example: dpcurves try people.csv
     """
     require_extra()
+    language = "" if browser.language is None else check_language(browser.language)
     console, opening_pages = make_console(), list[Path]()
     if console.is_terminal:  # the libraries of a server take seconds to load
         print_to_console(console, f"Opening {Path(table.data[0]).name} ...")
@@ -70,7 +75,7 @@ def try_table(table: LocalTableOptions, browser: BrowserOptions) -> None:
             Thread(target=webbrowser.open, args=(address,), daemon=True).start()  # a text browser never returns
 
     try:
-        serve_local_table(local, build_forms(QUESTIONS), port, announce)
+        serve_local_table(local, build_forms(QUESTIONS), port, announce, language)
     except KeyboardInterrupt:
         print_to_console(console, f"ended; what was spent stands in {local.ledger_path.name}, for the next start")
     finally:

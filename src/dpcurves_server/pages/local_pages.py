@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from dpcurves.models import NumericColumn
 from dpcurves.privacy import EACH_RECORD, Neighbours, Unit
 from dpcurves.publication import publish
 from dpcurves.records.value_names import parse_number
+from dpcurves.translation import use_language
 from dpcurves_parties.serving.messages import ProtocolError
 
 from ..dataset_views import VIEW
@@ -45,7 +47,7 @@ from ..local_table import (
     register_table,
     set_allowances,
 )
-from ..releases import DRAWING, Answer
+from ..releases import DRAWING, Answer, name_page
 from ..visitors import MACHINE, Visitor
 from . import question_pages
 from .page_context import Site, Visit, download, parse_price, redirect_to
@@ -217,6 +219,12 @@ def _parse_numbers(visit: Visit, position: int, proposal: ProposedColumn) -> Num
     texts = {name: visit.form_value(f"{name}.{position}").replace(",", ".") for name in ("lower", "upper")}
     if not any(texts.values()):
         return NumericColumn(proposal.name, *UNKNOWN_RANGE)
+    separator = "." if visit.form_value("decimal") == "," else ","  # with three digits behind it, it means thousands
+    for name in texts:
+        typed = visit.form_value(f"{name}.{position}")
+        if re.fullmatch(rf"[-+]?[1-9]\d{{0,2}}(\{separator}\d{{3}})+", typed):
+            rule = f"type {typed.replace(separator, '')}, with no separator between thousands"
+            raise InvalidArgument(f"{name}.{position}", rule)
     bounds = {name: parse_number(text) for name, text in texts.items()}
     for name, bound in bounds.items():
         if bound is None:
@@ -402,7 +410,13 @@ def _render_answer(visit: Visit, **facts: Any) -> Response:
     command = copies.write_command(visit.site.forms[form.word], form) if form and form.word in visit.site.forms else ""
     curves = find_curves(answer.load_curve())
     readings, misread = _read_curves(visit, curves)
-    context: Mapping[str, Any] = {"published": "", "wrong": "", "folder": _usual_folder(visit), **facts}
+    context: Mapping[str, Any] = {
+        "published": "",
+        "wrong": "",
+        "folder": _usual_folder(visit),
+        "published_language": "",
+        **facts,
+    }
     return visit.render(
         "try_release.html", 400 if context["wrong"] else 200, asked=answer.asked_question, facts=answer.facts,
         drawn=answer.is_drawn, picture_text=answer.picture_text,
@@ -437,7 +451,8 @@ def send_notebook(visit: Visit) -> Response:
     """Download of a notebook that asks the question of an answer."""
     answer = visit.services.releases.get(visit.visitor, visit.path_params["release"])
     name = f"{_usual_folder(visit)}.ipynb"
-    return download(_copies_of(visit, answer).write_notebook(), "application/x-ipynb+json", name)
+    text = _copies_of(visit, answer).write_notebook(visit.read_language())
+    return download(text, "application/x-ipynb+json", name)
 
 
 def _usual_folder(visit: Visit) -> str:
@@ -448,18 +463,24 @@ def _usual_folder(visit: Visit) -> str:
 def publish_answer(visit: Visit) -> Response:
     """Write an answer into a folder beside the table: page, picture, numbers and statements. This costs nothing."""
     answer = visit.services.releases.get(visit.visitor, visit.path_params["release"])
-    name = visit.form_value("folder") or _usual_folder(visit)
+    name, language = visit.form_value("folder") or _usual_folder(visit), visit.read_language()
     folder = _table(visit).path.parent / name
     try:
         if "/" in name or "\\" in name or name.startswith("."):
             raise InvalidArgument("folder", "type a name without / and without a dot at its start")
-        with DRAWING:
-            publish(answer.load_curve(), folder, title=answer.asked_question.purpose)
+        with DRAWING, use_language(language):
+            curve = answer.load_curve()
+            publish(curve, folder, title=name_page(curve, answer.asked_question.purpose))
     except ArgumentError as error:
-        return _render_answer(visit, wrong=error.rule, folder=name)
+        return _render_answer(visit, wrong=error.rule, folder=name, published_language=language)
     except OSError as error:
-        return _render_answer(visit, wrong=f"it cannot be written ({error.strerror}); type another name", folder=name)
-    return _render_answer(visit, published=str(folder), folder=name)
+        return _render_answer(
+            visit,
+            wrong=f"it cannot be written ({error.strerror}); type another name",
+            folder=name,
+            published_language=language,
+        )
+    return _render_answer(visit, published=str(folder), folder=name, published_language=language)
 
 
 LOCAL_PAGES = (

@@ -31,6 +31,7 @@ from dpcurves.foreign_text import isolate_lines_in_html
 from dpcurves.ledger import Currency
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.shortcuts import parse_loss
+from dpcurves.translation import ENGLISH, find_preferred_language, list_languages, require_language
 from dpcurves_parties.serving.messages import ProtocolError
 
 from ..authentication import Authenticator, Services
@@ -191,11 +192,13 @@ class Site:
         authenticator: Authentication, and the services.
         forms: The question forms by command word.
         issuer: The OpenID Connect provider, or None.
+        language: The language that is proposed for files; empty: the one that the browser prefers.
     """
 
     authenticator: Authenticator
     forms: Mapping[str, Form]
     issuer: Issuer | None = None
+    language: str = ""
 
     @property
     def issuer_name(self) -> str:
@@ -244,6 +247,7 @@ class Visit:
         file: The uploaded file.
         has_waited: Whether the request has waited for a drawing.
         sent: The refused form that the page shows again.
+        accepted_languages: The languages that the browser prefers, as its header ``Accept-Language`` names them.
     """
 
     site: Site
@@ -258,6 +262,7 @@ class Visit:
     file: bytes = b""
     has_waited: bool = False
     sent: SentForm = NOTHING_SENT
+    accepted_languages: str = ""
 
     @property
     def services(self) -> Services:
@@ -275,6 +280,19 @@ class Visit:
         """Return the text of a form field; "" if it is missing."""
         values = self.form.get(name, ())
         return values[0].strip() if values else ""
+
+    def read_language(self) -> str:
+        """Return the language of files that the request names; English if it names none.
+
+        Raises:
+            ValueError: There is no catalogue of this language.
+        """
+        return require_language(self.form_value("language") or "".join(self.query.get("language", ())) or ENGLISH)
+
+    @property
+    def likely_language(self) -> str:
+        """The language that a form proposes for files: that of the site, else the one that the browser prefers."""
+        return self.site.language or find_preferred_language(self.accepted_languages)
 
     def require_csrf_token(self) -> None:
         """Refuse a form that did not come from a page of this session.
@@ -297,6 +315,7 @@ class Visit:
             "visitor": None if signed is None else signed.visitor, "csrf_field": Markup(token),
             "places": [] if signed is None else self._menu_entries(signed.visitor),
             "said": said, "oidc": self.site.issuer_name, "has_accounts": self.site.has_accounts, "sent": self.sent,
+            "languages": list_languages(), "likely_language": self.likely_language,
         }  # fmt: skip
         return HTMLResponse(load_templates().get_template(template).render({**common, **facts}), status)
 

@@ -6,7 +6,6 @@ from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -26,15 +25,17 @@ from ..forms import FieldValues, Form
 from ..planner import parse_row_share
 from ..projects import Project
 from ..questions import AskedQuestion, QuestionPlan, State, redact_question
-from ..releases import DRAWN, Answer
+from ..releases import DRAWN, Answer, render_page, render_statement
 from ..renderer import (
     DUMMY,
     MADE,
     SYNTHETIC,
+    TRANSLATED,
     Drawing,
     collect_comparison_inputs,
     collect_file_inputs,
     collect_sketch_inputs,
+    find_drawn_type,
     is_comparable,
     to_standalone_svg,
 )
@@ -359,8 +360,6 @@ def _budget_message(question_plan: QuestionPlan) -> str:
     return f"This is more than the {question_plan.remaining.remaining} that you have left."
 
 
-ARTIST = {"svg": "image/svg+xml", **MADE}
-"""Media types of drawings. Stored pictures are as workers drew them."""
 MOST_RELEASES_ON_A_PICTURE = 6
 """Largest number of releases in one picture that compares them."""
 NO_SYNTHETIC = "This dataset has no synthetic table yet."
@@ -473,13 +472,13 @@ def _find_or_submit_comparison(visit: Visit, answer: Answer, synthetic: Syntheti
 
 def export_release(visit: Visit) -> Response:
     """Download of an answer as a file."""
-    ending = visit.path_params["ending"]
-    if ending in ARTIST and ending not in DRAWN:
+    ending, language = visit.path_params["ending"], visit.read_language()
+    if find_drawn_type(ending, language):
         stored = visit.services.releases.get(visit.visitor, visit.path_params["release"])
         return _export_drawing(visit, [stored], ending, f"release-{stored.id[:12]}.{ending}")
     if ending in DRAWN:
-        return _respond_when_drawn(visit, lambda stored: _download_answer(stored, ending))
-    return _download_answer(visit.services.releases.get(visit.visitor, visit.path_params["release"]), ending)
+        return _respond_when_drawn(visit, lambda stored: _download_answer(stored, ending, language))
+    return _download_answer(visit.services.releases.get(visit.visitor, visit.path_params["release"]), ending, language)
 
 
 def _export_drawing(visit: Visit, releases: Sequence[Answer], form: str, name: str = "") -> Response:
@@ -488,11 +487,13 @@ def _export_drawing(visit: Visit, releases: Sequence[Answer], form: str, name: s
     def download_drawing(drawing: Drawing) -> Response:
         """Return a response with a rendered plot that browsers save as a file."""
         content = drawing.svg.encode() if form == "svg" else b64decode(drawing.file)
-        return download(content, ARTIST[form], name)
+        return download(content, {**MADE, **TRANSLATED}[form], name)
 
     return PendingResponse(
         visit,
-        visit.services.studio.submit(collect_file_inputs(releases, form), None, visit.visitor.name),
+        visit.services.studio.submit(
+            collect_file_inputs(releases, form, visit.read_language()), None, visit.visitor.name
+        ),
         download_drawing,
     )
 
@@ -560,20 +561,23 @@ def _respond_when_drawn(visit: Visit, respond: Callable[[Answer], Response]) -> 
     return respond(answer) if answer.is_drawn else Response(status_code=NOT_DRAWN)
 
 
-def _download_answer(answer: Answer, ending: str) -> Response:
+def _download_answer(answer: Answer, ending: str, language: str) -> Response:
     """Return an answer as a file in the format of the ending. Raises `ProtocolError` for other endings."""
     name = f"release-{answer.id[:12]}"
     if ending == "html":
-        head = f'<meta charset="utf-8"><title>{escape(answer.asked_question.purpose)}</title>'
-        text = f'<!doctype html><html lang="en">{head}{answer.load_curve().render_html(answer.svg)}</html>'
-        return download(text, "text/html", f"{name}.html")
+        page = render_page(answer.load_curve(), answer.asked_question.purpose, answer.svg)
+        return download(page, "text/html", f"{name}.html")
+    if ending == "txt":
+        return download(render_statement(answer.load_curve(), language), "text/plain", f"{name}.txt")
     formats = {
         "svg": (to_standalone_svg(answer.svg), "image/svg+xml"),
         "csv": (answer.csv, "text/csv"),
         "json": (answer.json, "application/json"),
     }
     if ending not in formats:
-        raise ProtocolError("export", "no file of this type is offered; choose svg, png, csv, xlsx, json or html", 404)
+        raise ProtocolError(
+            "export", "no file of this type is offered; choose svg, png, pdf, csv, xlsx, json, html or txt", 404
+        )
     return download(*formats[ending], f"{name}.{ending}")
 
 

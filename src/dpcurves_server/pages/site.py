@@ -211,6 +211,7 @@ def _respond(
         sign_in_secret,
         file,
         has_waited,
+        accepted_languages=request.headers.get("accept-language", "")[:200],
     )
     try:
         visit = replace(
