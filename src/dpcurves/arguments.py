@@ -7,6 +7,7 @@ from decimal import Decimal
 from difflib import get_close_matches
 from enum import Enum
 from fractions import Fraction
+from math import inf
 from numbers import Real
 from operator import index
 from typing import Any, Self, TypeVar
@@ -222,6 +223,33 @@ def require_number(name: str, value: Any) -> float:
         raise InvalidArgument(name, "a number from -1.8e308 to 1.8e308 is needed, the range of doubles") from None
 
 
+def convert_to_double(value: object) -> float | None:
+    """Return a real number of Python or NumPy as a float; None for a truth value, for what is not a number, and for a
+    number beyond the range of doubles.
+
+    >>> convert_to_double(3), convert_to_double(True), convert_to_double("3"), convert_to_double(10**400)
+    (3.0, None, None, None)
+    """
+    if isinstance(value, bool):
+        return None
+    try:
+        return require_number("", value)
+    except InvalidArgument:
+        return None
+
+
+def require_power(name: str, value: Any) -> float:
+    """Return a power of Fleming and Harrington's weights, a finite number of at least 0.
+
+    Raises:
+        ValueError: `value` is not such a number.
+    """
+    power = convert_to_double(value)
+    if power is None or not 0 <= power < inf:
+        raise InvalidArgument(name, "must be a number of at least 0, as in 1")
+    return power
+
+
 def require_probability(name: str, value: Any) -> float:
     """Return a number strictly between 0 and 1.
 
@@ -284,6 +312,15 @@ def require_known_fields(fields: Iterable[object], known: Iterable[str]) -> None
     unknown = sorted(set(map(str, fields)) - set(names))
     if unknown:
         raise InvalidArgument(unknown[0], f"there is no such field; use one of {', '.join(names)}")
+
+
+def require_numbers(name: str, values: Any, expected: str) -> tuple[float, ...]:
+    """Return the numbers of an iterable as floats, in their order.
+
+    Raises:
+        TypeError: `values` is a single number or text, or has an item that is not a number.
+    """
+    return tuple(require_number(name, value) for value in require_sequence(name, values, expected))
 
 
 def require_sequence(name: str, values: Any, expected: str) -> tuple[Any, ...]:

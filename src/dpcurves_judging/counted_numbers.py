@@ -229,7 +229,11 @@ class CountedNumbers(IntervalResult):
 
     @cached_property
     def _tables(self) -> list[MergedCellCounts]:
-        """The tables of the question, each with its own random streams, all with one number of draws."""
+        """The tables of the question, each with its own random streams, all with one number of draws.
+
+        Likely counts keep the sums over the grids of a table. Noise of many cells with few records would otherwise move
+        records between classes or treatments.
+        """
         shapes = self.question.shapes()
         slots = zip(self._table_evidence, find_slot_shapes(self.question), strict=False)
         counts_by_table = [evidence.unbiased_cells.reshape(shape) for evidence, shape in slots]
@@ -237,8 +241,18 @@ class CountedNumbers(IntervalResult):
         # from 400 to 4,000 draws; 2**21 simulated values of a table, draws times cells, take 16 MB
         draws = max(400, min(4000, choose_draws(size), 2**21 // size))
         simulated = [
-            SimulatedCounts(counts, evidence, self.privacy, self.notes, stream=TABLE_STREAM + 2 * index, draws=draws)
-            for index, (counts, evidence) in enumerate(zip(counts_by_table, self._table_evidence, strict=True))
+            SimulatedCounts(
+                counts,
+                evidence,
+                self.privacy,
+                self.notes,
+                row_axes=counts.ndim - grid_axes,
+                stream=TABLE_STREAM + 2 * index,
+                draws=draws,
+            )
+            for index, (counts, evidence, grid_axes) in enumerate(
+                zip(counts_by_table, self._table_evidence, self.question.grids(), strict=False)
+            )
         ]
         return [
             MergedCellCounts(evidence, shape, self.CLIPS_OUTSIDE)

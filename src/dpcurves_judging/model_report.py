@@ -42,6 +42,9 @@ def model_card(results: Mapping[str, Any], statement: Statement | None = None, *
     >>> "Decision curve" in model_card({"scores": scores})
     True
     """
+    require_type("results", results, Mapping, "a mapping of names to results, as in {'scores': scores},")
+    if statement is not None:
+        require_type("statement", statement, Statement, "a statement of a ledger, as session.statement gives one,")
     if not results:
         raise InvalidArgument("results", "at least one result is needed, as dp.scores gives one")
     for result in results.values():

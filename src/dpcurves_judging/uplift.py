@@ -268,7 +268,9 @@ def _compute_area(table: FloatArray, *, qini: bool) -> FloatArray:
     """Return the area of the Qini curve (else of the uplift curve) above random treatment, divided by the area of
     the perfect order; NaN if an arm has too few records."""
     curve = _compute_qini if qini else _compute_uplift
-    perfect = (_make_best_qini if qini else _make_best_uplift)(table.sum(axis=-1))
+    # A total below 0 is noise. It would make the area of the perfect order small, or 0, and hide the whole area.
+    totals = np.maximum(table.sum(axis=-1), 0.0)
+    perfect = (_make_best_qini if qini else _make_best_uplift)(totals)
     areas = []
     for above in (_cumulate_from_top(table), perfect):
         records = above.sum(axis=(-3, -2))

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpcurves.arguments import InvalidArgument, require_type
+from dpcurves.arguments import InvalidArgument, convert_to_double, require_power, require_sequence, require_type
 from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.curves.question import require_independent
 from dpcurves.curves.result import warn_about_notes
@@ -105,7 +105,8 @@ def _parse_contrasts(trend: Sequence[float] | bool | None, groups: int) -> Float
     equal."""
     if trend is None or trend is False:
         return np.eye(groups)[:-1]
-    scores = np.arange(groups, dtype=np.float64) if trend is True else np.asarray(trend, dtype=np.float64)
+    items = range(groups) if trend is True else require_sequence("trend", trend, "a list of numbers, as in [0, 1, 2],")
+    scores = np.array([nan if number is None else number for number in map(convert_to_double, items)])
     if scores.shape != (groups,) or not np.isfinite(scores).all() or np.ptp(scores) == 0:
         raise InvalidArgument(
             "trend", f"{groups} different numbers are needed, one for each curve; or True for 0, 1, 2, ..."
@@ -122,12 +123,12 @@ def _cells_until(curve: Survival, until: float | None) -> BoolArray:
     ends = curve._cell_bounds[:, 1]
     if until is None:
         return np.ones(len(ends), dtype=np.bool_)
-    is_number = isinstance(until, (int, float)) and not isinstance(until, bool)
-    if not is_number or not curve.x[0] < until <= curve.x[-1]:
+    last = convert_to_double(until)
+    if last is None or not curve.x[0] < last <= curve.x[-1]:
         raise InvalidArgument(
             "until", f"must be a time above {curve.x[0]:g} and up to {curve.x[-1]:g}, the range of the grid"
         )
-    return np.asarray(ends <= until)
+    return np.asarray(ends <= last)
 
 
 def multivariate_log_rank_test(
@@ -178,9 +179,7 @@ def multivariate_log_rank_test(
     """
     groups = _group_curves(curves)
     contrasts = _parse_contrasts(trend, len(groups))
-    for name, power in (("rho", rho), ("gamma", gamma)):
-        if isinstance(power, bool) or not isinstance(power, (int, float)) or not 0 <= power < inf:
-            raise InvalidArgument(name, "must be a number of at least 0, as in 1")
+    rho, gamma = require_power("rho", rho), require_power("gamma", gamma)
     random = public_generator(generator)
     tables, noises = [curve._event_table for curve in groups], [curve._sample_noise(random) for curve in groups]
     draws = min(len(noise.censored) for noise in noises)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import inf, nan
+from math import nan
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpcurves.arguments import InvalidArgument, require_type
+from dpcurves.arguments import InvalidArgument, require_power, require_type
 from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.conversation.notes import add_advice
 from dpcurves.curves.question import require_independent
@@ -292,8 +292,7 @@ def gray_test(
     """
     groups = _parse_groups(risks)
     groups[0]._cause_index(cause)
-    if isinstance(rho, bool) or not isinstance(rho, (int, float)) or not 0 <= rho < inf:
-        raise InvalidArgument("rho", "must be a number of at least 0, as in 1")
+    rho = require_power("rho", rho)
     random = public_generator(generator)
     comparison = _Comparison.from_groups(groups, cause, random)
     known = comparison.known & (comparison.known.sum(axis=0) > 1)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Self, Unpack
 import numpy as np
 
 from dpcurves import display
-from dpcurves.arguments import InvalidArgument, require_probability, require_type
+from dpcurves.arguments import InvalidArgument, require_power, require_probability, require_type
 from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.conversation import ALL, Evidence, Needs, PrefixWorkload, PrivacyStatement, Release, Setting, ask_workload
 from dpcurves.conversation.notes import add_advice
@@ -646,9 +646,7 @@ def log_rank_test(
         raise InvalidArgument(
             "second", "the second group needs as many curves as the first one: give one for each stratum"
         )
-    for name, power in (("rho", rho), ("gamma", gamma)):
-        if not isinstance(power, (int, float)) or not 0 <= power < inf:
-            raise InvalidArgument(name, "a number of at least 0 is needed, as in 1")
+    rho, gamma = require_power("rho", rho), require_power("gamma", gamma)
     strata, notes, random = list[inference.Stratum](), dict[str, None](), public_generator(generator)
     for first_curve, second_curve in zip(firsts, seconds, strict=True):
         if not np.array_equal(first_curve.x, second_curve.x):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol, Self, Unpack, runtime_checkable
 import numpy as np
 
 from dpcurves import display
-from dpcurves.arguments import InvalidArgument, require_probability, require_type
+from dpcurves.arguments import InvalidArgument, convert_to_double, require_probability, require_sequence, require_type
 from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.conversation import PrivacyStatement
 from dpcurves.curves.by_category import ByCategory
@@ -160,13 +160,14 @@ ONE_CAUSE = RiskTableReader(
 def find_nearest_edge(curve: Any, argument: str, time: float) -> tuple[int, float]:
     """Return the index and the time of the edge nearest to `time`; for declared values, the edge past it and `time`
     itself. Raises `InvalidArgument`, which names `argument`, for a time beyond the grid."""
-    if not isinstance(time, (int, float)) or isinstance(time, bool) or not curve.x[0] <= time <= curve.x[-1]:
+    requested = convert_to_double(time)
+    if requested is None or not curve.x[0] <= requested <= curve.x[-1]:
         raise InvalidArgument(
             argument, f"a time from {curve.x[0]:g} to {curve.x[-1]:g} is needed, the range of the grid"
         )
     if curve.grid.values is not None:
-        return int(np.searchsorted(curve.grid.values, time, side="right")), float(time)
-    edge = int(np.argmin(np.abs(curve.x - time)))
+        return int(np.searchsorted(curve.grid.values, requested, side="right")), requested
+    edge = int(np.argmin(np.abs(curve.x - requested)))
     return edge, float(curve.x[edge])
 
 
@@ -657,14 +658,15 @@ class SurvivalNumbers(CompositeResult):
         named = getattr(curves, "format_category", str)
         members = curves if isinstance(curves, Mapping) else {"all": curves}
         self.curves = {named(key): curve for key, curve in members.items()}
-        self.until, self.at, self.since = until, tuple(at), since
+        self.until, self.since = until, since
+        self.at = require_sequence("at", at, "a list of times, as in [12, 24],")
         for curve in self.curves.values():
             require_type("curves", curve, CauseSpecificEstimates if self._has_competing_risks else Survival, A_CURVE)
         if since is not None and self._has_competing_risks:
             raise InvalidArgument(
                 "since", "conditional survival needs survival curves: leave since out for competing risks"
             )
-        if not self.curves or (until is None and not at and len(self.curves) != 2):
+        if not self.curves or (until is None and not self.at and len(self.curves) != 2):
             raise InvalidArgument(
                 "until, at", "give a time of restriction for means, as until=5, or landmarks, as at=(1, 5)"
             )
@@ -846,11 +848,15 @@ def survival_figure(
     """
     column = getattr(curves, "column", "")
     curves_by_name = curves if isinstance(curves, Mapping) else {"all": curves}
-    first_curve, *_ = all_curves = list(curves_by_name.values())
+    all_curves = list(curves_by_name.values())
+    if not all_curves:
+        raise InvalidArgument("curves", "at least one curve is needed")
+    for curve in all_curves:
+        require_type("curves", curve, Survival, A_CURVE)
+    first_curve = all_curves[0]
     population = population and first_curve.privacy.rows_per_unit == 1
     groups = []
     for key, curve in curves_by_name.items():
-        require_type("curves", curve, Survival, A_CURVE)
         error = (curve.at_risk_intervals(level)[:, 1] - curve.at_risk)[1:]
         risk = AtRiskRow(curve.x, curve.at_risk[1:], error)
         groups.append(FigureGroup(format_key(key), curve.y, curve.band(level, population=population), risk))

@@ -59,7 +59,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-TABLES = "rows-?.csv", "rows-*.csv.zst", "whole.csv.zst", "rows-*.parquet", "hive"
+TABLES = (
+    "rows-?.csv", "rows-*.csv.zst", "whole.csv.zst", "rows-*.parquet", "hive", "hive/*/*.parquet", "hive/**/*.parquet",
+    "hive/region=*/*.parquet", "h*/*/*.parquet",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("is_arrow_installed", [True, False])
@@ -93,7 +96,9 @@ def test_mixed_headers_and_damaged_files_are_refused_before_records_are_read(tmp
     (tmp_path / "packed.csv").write_bytes(whole)
     for name, rule in (
         ("m-*.csv", "the files have different columns"), ("q-*.parquet", "the files have different columns"),
-        ("keys", "lie under different keys"), ("clash", "have the same name"), ("delta", "is a table of Delta"),
+        ("keys", "lie under different keys"), ("clash", "have the same name"),
+        ("keys/*/*.parquet", "lie under different keys"), ("clash/*/*.parquet", "have the same name"),
+        ("delta", "is a table of Delta"),
         ("empty", "is a folder without Parquet files; give"),
         ("none-*.csv", "no file matches 'none-"), ("cut.csv.zst", "zstd data are"),
         ("wrong.csv.zst", "'wrong.csv.zst' cannot be read"), ("plain.csv.zst", "is not compressed by zstd"),

@@ -11,7 +11,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -90,9 +90,23 @@ class Torn:
         self._file.truncate(size)
 
 
+@cache
+def follow_once() -> None:
+    """Follow two steps on a ledger in memory, so that copies of this process need not import and compile anew."""
+    dying = Dying(None, tell=-1)
+    with tempfile.TemporaryDirectory() as folder:
+        follow_until_killed("sqlite://", "first", 2, Path(folder), dying)
+    for kind in EVENTS:
+        event.remove(Engine, kind, dying.pass_by)
+
+
+EVENTS = "before_cursor_execute", "after_cursor_execute", "commit"
+"""Events of SQLAlchemy at which a process may die."""
+
+
 def follow_until_killed(url: str, name: str, steps: int, folder: Path, dying: Dying) -> None:
     """Follow a stream, tell a witness what is shown, and write it to a file."""
-    for kind in ("before_cursor_execute", "after_cursor_execute", "commit"):
+    for kind in EVENTS:
         event.listen(Engine, kind, dying.pass_by)
     stream = follow(Given(steps, dying), COUNTS, loss=LOSS, store=url, start=0, every=1, name=name)
     with (folder / f"{name}.witness").open("a") as witness, JsonLinesFile(folder / f"{name}.jsonl") as sink:
@@ -108,6 +122,7 @@ def follow_until_killed(url: str, name: str, steps: int, folder: Path, dying: Dy
 
 def in_a_fork(work: Callable[[Dying], object], at: Place | None) -> tuple[int, Place | None]:
     """How a process ended that did `work` and was to die at a place, and where it died."""
+    follow_once()
     hear, tell = os.pipe()
     process = os.fork()
     if process == 0:

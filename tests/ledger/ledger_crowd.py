@@ -1,4 +1,4 @@
-"""Many processes at work on one ledger. Run as a program: it imports once, and then forks the requested number."""
+"""Many processes at work on one ledger. Run as a program: it imports once, and forks the number that each line asks."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ def ask_the_same_in_a_project(url: str, number: int, start: Barrier, folder: Pat
     return [charge_for(ledger, number, question).id for question in range(3)]
 
 
-def spend_sixty(url: str, number: int, start: Barrier, folder: Path) -> dict[str, float]:
-    """Numbers of charges granted and refused, of 60, and the seconds that took."""
+def spend_twenty(url: str, number: int, start: Barrier, folder: Path) -> dict[str, float]:
+    """Numbers of charges granted and refused, of 20, and the seconds that took."""
     ledger, granted, refused = Ledger.open(url), 0, 0
     start.wait(WAIT)
     begun = time.perf_counter()
-    for i in range(60):
+    for i in range(20):
         try:
             charge(ledger, f"{number}-{i}")
             granted += 1
@@ -143,7 +143,7 @@ def reveal_for_a_project(url: str, number: int, start: Barrier, folder: Path) ->
 
 
 EVERY_WORK = (
-    spend_sixty, spend_for_a_project, ask_the_same_in_a_project, reveal_for_a_project, ask_the_same, note_the_same,
+    spend_twenty, spend_for_a_project, ask_the_same_in_a_project, reveal_for_a_project, ask_the_same, note_the_same,
     ask_something_else, open_and_create, reveal_until_killed,
 )  # fmt: skip
 WORKS: dict[str, Work] = {work.__name__: work for work in EVERY_WORK}
@@ -153,21 +153,33 @@ def report(work: Work, url: str, number: int, start: Barrier, folder: Path) -> N
     (folder / f"report-{number}").write_text(json.dumps(work(url, number, start, folder)))
 
 
-def main(name: str, url: str, count: int, folder: Path) -> None:
-    parse_storage_url(url)  # imports the driver once for all
-    # Forked from here, where no ledger was opened yet: the processes share nothing but the code.
+def main() -> None:
+    """For each line of the input fork a crowd; print the ids of its processes, then how each of them ended."""
+    charge_in_memory()
     processes = multiprocessing.get_context("fork")
-    start = processes.Barrier(count)
-    crowd = [
-        processes.Process(target=report, args=(WORKS[name], url, number, start, folder)) for number in range(count)
-    ]
-    for process in crowd:
-        process.start()
-    print(json.dumps([process.pid for process in crowd]), flush=True)
-    for process in crowd:
-        process.join()
-    print(json.dumps([process.exitcode for process in crowd]), flush=True)
+    for line in sys.stdin:
+        asked = json.loads(line)
+        os.environ.clear()
+        os.environ.update(asked["environment"])
+        work, url, count, folder = WORKS[asked["work"]], asked["url"], asked["count"], Path(asked["folder"])
+        parse_storage_url(url)  # imports the driver once for all
+        # Forked from here, where no stored ledger was opened yet: the processes share nothing but the code.
+        start = processes.Barrier(count)
+        crowd = [processes.Process(target=report, args=(work, url, number, start, folder)) for number in range(count)]
+        for process in crowd:
+            process.start()
+        print(json.dumps([process.pid for process in crowd]), flush=True)
+        for process in crowd:
+            process.join()
+        print(json.dumps([process.exitcode for process in crowd]), flush=True)
+
+
+def charge_in_memory() -> None:
+    """Charge and answer a question of a ledger in memory, so that the copies import and compile nothing anew."""
+    ledger = Ledger.open("sqlite://")
+    ledger.create(account(cap=1))
+    ledger.store_answer(charge(ledger, "first"), 0, 0, "[]")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), Path(sys.argv[4]))
+    main()

@@ -21,7 +21,7 @@ from ..display import MOST_LABELLED, Shade, describe_interval
 from ..display.numerals import UNITS
 from ..queries import Hint
 from .question import By, Key, combine_categories, format_key, list_columns, parse_grouping
-from .result import TOO_WIDE, CompositeResult, PlotArguments, interval_scopes, refuse_damaged
+from .result import TOO_WIDE, CompositeResult, PlotArguments, interval_scopes, refuse_damaged, require_label_mappings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -223,6 +223,7 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         Raises:
             ValueError: two categories would have the same label.
         """
+        require_label_mappings(columns, categories)
         labels = [(categories or {}).get(column, {}) for column in self.columns]
 
         def rename_key(key: Key) -> Key:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import conversation, display
-from ..arguments import InvalidArgument, require_probability, require_proportion, require_type
+from ..arguments import InvalidArgument, require_probability, require_proportion, require_sequence, require_type
 from ..arrays import FloatArray
 from ..conversation import ALL, Evidence, Needs, PrivacyStatement, Setting, ask_workload
 from ..data import Axis, Grid
@@ -534,7 +534,8 @@ class CDF(IntervalResult):
         >>> curve.smooth(p=1).y.round(2).tolist()
         [0.0, 0.0, 0.33, 0.67, 0.67, 0.67, 0.67, 1.0, 1.0]
         """
-        requested = Smoothing(p, None if at is None else tuple(at))
+        indices = None if at is None else require_sequence("at", at, "a list of indices of edges, as in [0, 8],")
+        requested = Smoothing(p, indices)
         if requested.at is not None:
             requested = replace(requested, at=self.prefixes.find_counted_edges("at", requested.at))
         smoothing, notes = requested.snap_to_measured_edges(self.prefixes)

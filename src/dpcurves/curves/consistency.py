@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self, Unpack, cast
 import numpy as np
 
 from .. import display
-from ..arguments import InvalidArgument, WrongArgumentType, describe_value, require_probability
+from ..arguments import InvalidArgument, WrongArgumentType, describe_value, require_probability, require_sequence
 from ..arrays import FloatArray, IntArray
 from ..conversation import PrivacyStatement
 from ..data import Grid, Outside
@@ -518,8 +518,10 @@ def make_consistent(
     True
     """
     if not isinstance(results, Mapping):
-        results = dict(name_results(list(results)))
-    return ConsistentTotals(*_check_tables(dict(results), statistic, CategoryHierarchy(tuple(levels), nested)))
+        listed = require_sequence("results", results, "a list of results, or a mapping of names to results,")
+        results = dict(name_results(listed))
+    columns = require_sequence("levels", levels, "a list of columns, as in ['region', 'district'],")
+    return ConsistentTotals(*_check_tables(dict(results), statistic, CategoryHierarchy(columns, nested)))
 
 
 def name_results(results: Sequence[Any]) -> list[tuple[str, Any]]:

@@ -31,7 +31,7 @@ from ..summaries.kernels import count_pairs
 from .histogram import JOINED, Histogram2D
 from .pair_mean import SimulatedCounts, UStatistic
 from .question import TableQuestion, build_privacy_statement, combine_categories, require_independent
-from .result import IntervalResult, PlotArguments, notes_on_dependence
+from .result import IntervalResult, PlotArguments, notes_on_dependence, require_label_mappings
 from .summary import COUNT, Summary, SummaryByCategory
 
 
@@ -283,6 +283,8 @@ class Contingency(IntervalResult):
     ) -> Contingency:
         """Return the same table with other names of columns and categories, for display. `columns` has the new name
         of a column, `categories` the new labels of its categories as text."""
+
+        require_label_mappings(columns, categories)
 
         def rename_categories(axis: Categories) -> Categories:
             """Return an axis with the new name of its column and the new labels of its categories; those without a new

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
-from ..arguments import InvalidArgument, require_type
+from ..arguments import InvalidArgument, convert_to_double, require_type
 from ..arrays import FloatArray
 from ..conversation import PrivacyStatement
 from ..display import format_number
@@ -197,11 +197,6 @@ def _estimate(name: str, scores: Any, estimator: MetricEstimator) -> MetricEstim
     return MetricEstimate(name, estimate_metric(table, cast("Metric", _Choice(estimator))), table, estimator)
 
 
-def _is_number(value: object) -> bool:
-    """Whether an argument is an integer or a float; a bool is neither."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
 def partial_auc(scores: Scores, max_fpr: float) -> MetricEstimate:
     """Return the standardised partial area under the ROC curve up to a false positive rate. Spends no budget.
 
@@ -223,10 +218,11 @@ def partial_auc(scores: Scores, max_fpr: float) -> MetricEstimate:
     >>> partial_auc(found, 0.1).value > 0.9
     True
     """
-    if not (_is_number(max_fpr) and 0 < max_fpr <= 1):
+    rate = convert_to_double(max_fpr)
+    if rate is None or not 0 < rate <= 1:
         raise InvalidArgument("max_fpr", "must be a number above 0 and at most 1, as in 0.1")
-    name = f"partial area under the ROC curve up to a false positive rate of {max_fpr:g}"
-    return _estimate(name, scores, PartialArea(name, NEEDS_BOTH, needs_probabilities=False, max_fpr=float(max_fpr)))
+    name = f"partial area under the ROC curve up to a false positive rate of {rate:g}"
+    return _estimate(name, scores, PartialArea(name, NEEDS_BOTH, needs_probabilities=False, max_fpr=rate))
 
 
 def sensitivity_at_specificity(scores: Scores, specificity: float) -> MetricEstimate:
@@ -250,7 +246,8 @@ def sensitivity_at_specificity(scores: Scores, specificity: float) -> MetricEsti
     >>> sensitivity_at_specificity(found, 0.95).value > 0.9
     True
     """
-    if not (_is_number(specificity) and 0 <= specificity < 1):
+    fixed = convert_to_double(specificity)
+    if fixed is None or not 0 <= fixed < 1:
         raise InvalidArgument("specificity", "must be a number of at least 0 and below 1, as in 0.95")
-    name = f"sensitivity at a specificity of {specificity:g}"
-    return _estimate(name, scores, Sensitivity(name, NEEDS_BOTH, needs_probabilities=False, max_fpr=1 - specificity))
+    name = f"sensitivity at a specificity of {fixed:g}"
+    return _estimate(name, scores, Sensitivity(name, NEEDS_BOTH, needs_probabilities=False, max_fpr=1 - fixed))

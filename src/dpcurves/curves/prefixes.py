@@ -29,7 +29,13 @@ from ..inference import (
 )
 from ..inference.bands import TUNING as BAND_TUNING
 from ..inference.bands import split_into_blocks
-from ..inference.simulation import choose_draws, public_generator, sampling_generator, simulate_sampling_errors
+from ..inference.simulation import (
+    choose_draws,
+    public_generator,
+    require_generator,
+    sampling_generator,
+    simulate_sampling_errors,
+)
 from ..laws.law import NoisySums
 from ..queries import PrefixQuery
 from ..smoothing import AtMost, estimate_prefixes, project_isotonic_l1, project_isotonic_l2
@@ -338,7 +344,7 @@ class PrefixShares:
         return (
             _simulate_public_noise(law, total is not None)
             if generator is None
-            else _simulate_noise(law, total, generator)
+            else _simulate_noise(law, total, require_generator(generator))
         )
 
     def sampling_model(self, generator: np.random.Generator | None) -> Sample:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import display
-from ..arguments import InvalidArgument, describe_value, require_probability
+from ..arguments import InvalidArgument, describe_value, require_probability, require_type
 from ..arrays import FloatArray
 from ..codec import Rule, parse_attribute_docs
 from ..conversation import Evidence, PrivacyStatement, Release
@@ -158,6 +158,16 @@ def _find_excess(edges: FloatArray, below: FloatArray, noise: float) -> float:
     smallest = max(float(inner[-1 if len(inner) < 2 else 1]), TUNING.neighbour_z * noise / width[1], 1e-300)
     expected *= max(inner[0] / smallest, 1.0)
     return float(count[0]) if count[0] > TUNING.end_ratio * expected + TUNING.end_z * noise else 0.0
+
+
+def require_label_mappings(columns: object, categories: object) -> None:
+    """Raise `WrongArgumentType` unless new names of columns, and of categories by column, are given as mappings."""
+    require_type("columns", columns, Mapping, "a mapping of columns to names, as in {'sex': 'Sex'},")
+    if categories is not None:
+        nested = "a mapping of columns to labels, as in {'sex': {'F': 'women'}},"
+        require_type("categories", categories, Mapping, nested)
+        for labels in categories.values():  # type: ignore[attr-defined]
+            require_type("categories", labels, Mapping, nested)
 
 
 @contextmanager
@@ -731,6 +741,7 @@ class ReleasedResult(Result, ABC):
         Raises:
             ValueError: two categories have one label.
         """
+        require_label_mappings(columns, categories)
         label = getattr(self, "label", None)
         if not isinstance(label, str) or not is_dataclass(self):
             return self

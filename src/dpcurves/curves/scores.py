@@ -15,7 +15,15 @@ from typing import Any, ClassVar, NamedTuple, Unpack
 import numpy as np
 
 from .. import display
-from ..arguments import InvalidArgument, describe_value, parse_choice, require_probability, require_type
+from ..arguments import (
+    InvalidArgument,
+    convert_to_double,
+    describe_value,
+    parse_choice,
+    require_numbers,
+    require_probability,
+    require_type,
+)
 from ..arrays import FloatArray
 from ..conversation import ALL, AutomaticGridWorkload, Needs, PrefixWorkload, Release, Setting, ask_workload
 from ..data import Axis, Grid
@@ -200,7 +208,8 @@ class Scores(ClassTableResult):
         """
         if at is None:
             return ScoreCalibration.from_even_groups(self.table, check_group_number(groups, self.table.grid))
-        grid, requested = self.table.grid, np.asarray(at, dtype=np.float64)
+        grid = self.table.grid
+        requested = np.array(require_numbers("at", at, "a list of numbers, as in [0.2, 0.5],"))
         edges = grid.nearest_edge(requested)
         pairs = zip(grid.edge(edges).tolist(), requested.tolist(), strict=True)
         points = [describe_point(*pair) for pair in pairs if describe_point(*pair) != describe_point(pair[0], pair[0])]
@@ -214,9 +223,10 @@ class Scores(ClassTableResult):
         Raises:
             ValueError: `threshold` is no number.
         """
-        if not isinstance(threshold, (int, float)) or isinstance(threshold, bool) or not np.isfinite(threshold):
+        number = convert_to_double(threshold)
+        if number is None or not np.isfinite(number):
             raise InvalidArgument("threshold", "must be a number, as in 0.5")
-        return Confusion.from_counts(self.table, float(threshold))
+        return Confusion.from_counts(self.table, number)
 
     @property
     def metrics(self) -> tuple[Metric, ...]:

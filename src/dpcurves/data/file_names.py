@@ -36,6 +36,7 @@ def list_files(path: str | Path) -> FileGroup:
 
     A path that exists names itself. Else ``*``, ``?`` and ``[...]`` match names, and ``**`` folders. A folder names the
     Parquet files in it; folders within it that are called ``key=value`` add columns, as Hive and Spark write them.
+    So do the folders of Parquet files that a pattern matches, from the first name with a sign of patterns on.
 
     Raises:
         ValueError: nothing matches, or the folder is no such table. The message shows no name within a folder.
@@ -48,7 +49,10 @@ def list_files(path: str | Path) -> FileGroup:
     matches = sorted(Path(name) for name in glob.glob(str(path), recursive=True) if os.path.isfile(name))
     if not matches:
         raise InvalidArgument("data", f"no file matches {whole.name!r}; check the folder and the pattern")
-    return FileGroup(tuple(matches))
+    if any(match.suffix != ".parquet" for match in matches):
+        return FileGroup(tuple(matches))
+    constant = next(number for number, part in enumerate(whole.parts) if glob.has_magic(part))
+    return _add_partition_keys(matches, [match.parts[constant:-1] for match in matches], whole.name)
 
 
 def _list_folder(folder: Path) -> FileGroup:
@@ -67,15 +71,27 @@ def _list_folder(folder: Path) -> FileGroup:
         raise InvalidArgument(
             "data", f"{name!r} is a folder without Parquet files; give the path of a CSV or Parquet file"
         )
-    pairs = [[part.partition("=") for part in path.parts[:-1] if "=" in part] for path in shown]
+    return _add_partition_keys([folder / path for path in shown], [path.parts[:-1] for path in shown], folder.name)
+
+
+def _add_partition_keys(paths: Sequence[Path], folders: Sequence[tuple[str, ...]], table_name: str) -> FileGroup:
+    """Return the files of a table with the keys and values of their folders. Raises `InvalidArgument` for different
+    keys, or a repeated one.
+
+    Args:
+        paths: The files.
+        folders: Names of the folders of each file, within the table.
+        table_name: The last name of the path that was given, for messages.
+    """
+    pairs = [[part.partition("=") for part in parts if "=" in part] for parts in folders]
     keys = {tuple(unquote(key) for key, _, _ in pairs_of_file) for pairs_of_file in pairs}
     if len(keys) > 1:
-        raise InvalidArgument("data", f"files of {folder.name!r} lie under different keys; give folders of one kind")
+        raise InvalidArgument("data", f"files of {table_name!r} lie under different keys; give folders of one kind")
     (names,) = keys
     if len(set(names)) < len(names):
-        raise InvalidArgument("data", f"a key occurs twice in {folder.name!r}; rename its folders")
+        raise InvalidArgument("data", f"a key occurs twice in {table_name!r}; rename its folders")
     values = tuple(tuple(_read_value(value) for _, _, value in pairs_of_file) for pairs_of_file in pairs)
-    return FileGroup(tuple(folder / path for path in shown), names, values)
+    return FileGroup(tuple(paths), names, values)
 
 
 def _read_value(text: str) -> str | None:

@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from io import BytesIO, StringIO
-from math import ceil, isfinite, isnan
+from math import ceil, inf, isfinite, isnan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import InvalidArgument, MissingPackage
+from ..arguments import InvalidArgument, MissingPackage, convert_to_double
 from ..arrays import BoolArray
 from ..conversation import PrivacyStatement, select_reader_notes
 from ..translation import translate
@@ -100,13 +100,14 @@ def find_wide_intervals(values: ArrayLike, lower: ArrayLike, upper: ArrayLike, s
     Raises:
         ValueError: the share is not above 0, or not finite.
     """
-    if isinstance(share, bool) or not isinstance(share, int | float) or not (isfinite(share) and share > 0):
+    limit = convert_to_double(share)
+    if limit is None or not 0 < limit < inf:
         raise InvalidArgument(
             "suppress",
             "a number above 0 is needed, as in 0.3: numbers whose interval is wider in proportion are left out",
         )
     widths = np.asarray(upper, dtype=np.float64) - np.asarray(lower, dtype=np.float64)
-    return ~(widths <= share * np.abs(np.asarray(values, dtype=np.float64)))
+    return ~(widths <= limit * np.abs(np.asarray(values, dtype=np.float64)))
 
 
 def suppress_rows(columns: Mapping[str, ArrayLike], names: Sequence[str], rows: BoolArray) -> dict[str, Any]:

@@ -30,7 +30,13 @@ from .bands import (
     upper_quantile,
 )
 from .known_numbers import may_be_zero
-from .simulation import choose_draws, public_generator, simulate_cell_noise, simulate_sampling_errors
+from .simulation import (
+    choose_draws,
+    public_generator,
+    require_generator,
+    simulate_cell_noise,
+    simulate_sampling_errors,
+)
 
 Statistic = Callable[[FloatArray], FloatArray]
 """A statistic of counts of shape (..., 2, cells), of shape (...)."""
@@ -68,7 +74,7 @@ class ClassCounts:
         """
         if generator is None:
             return self._noise_and_sampling if population else self._noise
-        noise = simulate_cell_noise(self.law, self.total, choose_draws(self.law.cells), generator)
+        noise = simulate_cell_noise(self.law, self.total, choose_draws(self.law.cells), require_generator(generator))
         if not population:
             return noise
         return noise + simulate_sampling_errors(

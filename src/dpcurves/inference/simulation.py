@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
+from ..arguments import require_type
 from ..arrays import FloatArray, IntArray
 from ..laws import NoisySums
 
@@ -24,12 +27,18 @@ def choose_draws(cells: int) -> int:
     return max(400, min(5000, 2**20 // cells), min(USUAL_DRAWS, 2**25 // cells))
 
 
+def require_generator(generator: object) -> np.random.Generator:
+    """Return the generator. Raises `WrongArgumentType` for a seed and any other object."""
+    require_type("generator", generator, np.random.Generator, "a generator, as numpy.random.default_rng(1) gives one,")
+    return cast("np.random.Generator", generator)
+
+
 def public_generator(generator: np.random.Generator | None) -> np.random.Generator:
     """Return the given generator, or a generator with a fixed seed, so that the same curve always shows the same band.
 
     The Monte Carlo error of an order statistic is therefore equal in all releases: see `bands.safe_rank`.
     """
-    return generator if generator is not None else np.random.default_rng(SIMULATION_SEED)
+    return require_generator(generator) if generator is not None else np.random.default_rng(SIMULATION_SEED)
 
 
 def sampling_generator(generator: np.random.Generator | None) -> np.random.Generator:
@@ -37,7 +46,7 @@ def sampling_generator(generator: np.random.Generator | None) -> np.random.Gener
 
     Noise may be cached from an earlier simulation. If samples were drawn from the same stream, they would depend on it.
     """
-    return generator if generator is not None else np.random.default_rng([SIMULATION_SEED, 1])
+    return require_generator(generator) if generator is not None else np.random.default_rng([SIMULATION_SEED, 1])
 
 
 def numbered_generator(number: int) -> np.random.Generator:

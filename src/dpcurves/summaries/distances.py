@@ -16,6 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from ..arguments import InvalidArgument
 from ..arrays import FloatArray
 
+NEEDS_SAMPLE = "a list of numbers is needed, and one weight for each of them"
+
 
 @dataclass(frozen=True, eq=False)
 class Distribution:
@@ -54,10 +56,13 @@ class Distribution:
         >>> Distribution.from_sample([3, 1, 3, float("nan")]).right_limits.round(2).tolist()
         [0.33, 1.0]
         """
-        sample = np.asarray(values, dtype=np.float64)
+        try:
+            sample = np.asarray(values, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            raise InvalidArgument("sample", NEEDS_SAMPLE) from None
         weight = np.ones(sample.shape) if weights is None else np.asarray(weights, dtype=np.float64)
         if sample.ndim != 1 or weight.shape != sample.shape:
-            raise InvalidArgument("sample", "a list of numbers is needed, and one weight for each of them")
+            raise InvalidArgument("sample", NEEDS_SAMPLE)
         is_present = ~np.isnan(sample)
         sample, weight = sample[is_present], weight[is_present]
         if np.isinf(sample).any() or not np.isfinite(weight).all() or (weight < 0).any() or not weight.sum() > 0:
