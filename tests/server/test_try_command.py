@@ -301,6 +301,16 @@ def test_the_copies_of_an_answer_ask_the_same_question(tmp_path: Path, monkeypat
     assert 'id="command"' not in opened.get(release).text  # the view means something else now
 
 
+@pytest.mark.parametrize("typed", ["a;b;c", "a; b", "a|b", ",", "  ,"])
+def test_a_list_of_categories_with_other_separators_is_refused(tmp_path: Path, typed: str) -> None:
+    """As one category it would count all records as other."""
+    opened = Opened(write_people(tmp_path))
+    refused = opened.declare({"grade": {"use": "categories", "values": typed}})
+    assert refused.status == 400
+    assert "with commas between them" in refused.text
+    assert opened.declare({"grade": {"use": "categories", "values": "a;b,c"}}).status == 303
+
+
 @pytest.mark.parametrize(("decimal", "typed", "number"), [
     (",", "200.000", None), (",", "1.200.000", None), (".", "1,000", None), (".", "-12,500", None),
     (",", "0.125", 0.125), (",", "1234.5", 1234.5), (",", "0,5", 0.5), (".", "0,125", 0.125), (".", "200.000", 200),
