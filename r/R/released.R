@@ -90,8 +90,9 @@ print.dpcurves_released <- function(x, ...) {
   invisible(x)
 }
 
-#' What a result says of privacy, one line each, and its notes.
-statement <- function(x) {
+#' What a result says of privacy, one line each, and its notes; in other languages than English, as the command publishes it.
+statement <- function(x, language = "en") {
+  if (language != "en") return(published_statement(x, language))
   privacy <- x$privacy
   name <- if (is.null(privacy$epsilon)) "rho" else "epsilon"
   loss <- sprintf("%s %s", name, format(privacy[[name]]))
@@ -104,6 +105,15 @@ statement <- function(x) {
     sprintf("mechanism: %s", mechanism_words(privacy$mechanism)),
     sprintf("note: %s", unlist(x$notes))
   )
+}
+
+# The file PRIVACY.txt of a publication, in a language of the command.
+published_statement <- function(x, language) {
+  folder <- tempfile()
+  on.exit(unlink(folder, recursive = TRUE))
+  command(c("publish", attr(x, "file"), "--out", folder, "--language", language))
+  lines <- readLines(file.path(folder, "PRIVACY.txt"), encoding = "UTF-8")
+  lines[nzchar(lines)]
 }
 
 curator <- function(text, words) sub("^one curator\\b", words, text)
