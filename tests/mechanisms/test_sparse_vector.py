@@ -187,7 +187,7 @@ def test_too_many_kinds_for_all_pairs_have_a_spread_that_is_no_smaller(weights: 
 def test_a_share_of_all_records_is_covered() -> None:
     query = bounds(3, "3/4")
     compared = query.comparison_matrix
-    assert (compared.step, compared.most, compared.thresholds) == (4, 1, (0, 0, 0))
+    assert (compared.step, compared.cutoff, compared.thresholds) == (4, 1, (0, 0, 0))
     values = np.array([-np.inf, -9, -8, -2, -1, 0, 1, 1, 2.5, np.inf])
     table = np.bincount(query.grid.cell_of(values), minlength=query.cells + 1)
     table[-1] = 10**6  # missing
@@ -242,8 +242,8 @@ def test_errors_beyond_alpha_are_as_rare_as_said(beta: float, most: int) -> None
 
 
 def test_thresholds_and_order_are_kept() -> None:
-    assert select_reached([5, 0, 7, 9], [0, 0, 0, 0], 5, most=2) == (0, 2)
-    assert select_reached([5, 0, 7, 9], [-1, 9, -9, -9], 5, most=2) == (1, 4)
+    assert select_reached([5, 0, 7, 9], [0, 0, 0, 0], 5, cutoff=2) == (0, 2)
+    assert select_reached([5, 0, 7, 9], [-1, 9, -9, -9], 5, cutoff=2) == (1, 4)
     assert select_reached([], [], 5, cutoff=1) == (0,)
     big = np.array([2**62, 2**62, 3])
     assert compute_differences(big, Comparisons(np.array([[2**31, 1]]), (7,), 1, 1)) == [2**62 * (2**31 + 1) - 7]

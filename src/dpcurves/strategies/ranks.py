@@ -169,7 +169,7 @@ def has_few_values(grid: Grid, records: float, setting: Setting) -> bool:
     """
     if grid.values is None or signal_to_noise(records, setting) < TUNING.many_ratio:
         return False
-    return grid.cells <= 2 ** choose_cut_levels(records, setting) * TUNING.cells_per_piece
+    return bool(grid.cells <= 2 ** choose_cut_levels(records, setting) * TUNING.cells_per_piece)
 
 
 def require_cuttable(score: Axis) -> None:
