@@ -319,7 +319,7 @@ class Summary(IntervalResult):
         return {**self.statistics, **name_ends(self.statistic, limits)}
 
     def _key_words(self) -> Mapping[str, display.ColumnWords]:
-        """Return the names of the statistics; counts are whole numbers."""
+        """Return the displayed name and the number format of each statistic. Counts are shown as whole numbers."""
         formats = {COUNT: display.CellFormat.COUNT}
         return {
             name: display.ColumnWords(

@@ -233,8 +233,8 @@ class Tuning:
     dense: float = 5.5
     """Ratio. Records per cell over a split's variance, above which all cells are counted."""
     dense_exact: float = 2.0
-    """Ratio. Records per cell over a split's variance, above which all cells are counted if noise is negligible
-    (`negligible_variance`): instead of `dense`."""
+    """Ratio. Replaces `dense` if the variance of a count is below `negligible_variance`: then fewer records per cell
+    suffice to count all cells."""
     negligible_variance: float = 0.25
     """Squared records. Variance of a count in a single tiling at which four in five counts are exact."""
     fairly_dense: float = 1.0
