@@ -33,7 +33,7 @@ LARGEST_SEED = WORD - 1
 class Tuning:
     """Probabilities and durations of the world."""
 
-    fault: float = 0.05  # probability that a fault strikes at an event that names some
+    fault: float = 0.05  # probability of a fault at an event that allows faults
     longest_step: float = 0.02  # seconds between two events of a process at most, without a fault
     longest_poll: float = 0.5  # seconds between two polls of a waiting process while no other process runs
     stall: float = 0.02  # probability that a process sleeps long before an event, as a stopped one

@@ -161,7 +161,8 @@ def prior_second_moment(splits: NoisySplits, weights: FloatArray, group: NDArray
 
 
 def prior_moment_growth(share: FloatArray, weights: FloatArray, group: NDArray[np.int8]) -> FloatArray:
-    """Return the coefficient of the parent's squared count in `prior_second_moment`."""
+    """Return the coefficient of ``splits.count**2`` in `prior_second_moment`: the part of the expected squared
+    deviation that grows with the squared count of the parent."""
     binomial = share * (1 - share)
     smooth = (weights[:, :SMOOTH] @ ROUGHNESS)[group] * (4 * binomial) ** 2
     return np.asarray(smooth + weights[:, SMOOTH:].sum(axis=1)[group] * binomial)

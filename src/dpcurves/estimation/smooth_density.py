@@ -85,7 +85,8 @@ class Tuning:
     occupied_z: float = 2.0
     """Standard deviations of splits above which uneven cells are taken to hold records."""
     tail_share: float = 0.001
-    """Share of the records on either side that may lie beyond the scale of uneven cells."""
+    """Share of the records on either side that may lie outside the interval from which the scale of uneven cells is
+    chosen."""
     precise_ratio: float = 100.0
     """Records per bin over the noise standard deviation above which uneven cells get no density: counts are precise."""
     largest_misfit: float = 6.0
