@@ -45,7 +45,7 @@ from .inference import (
     count_censored_inside,
     find_known_cells,
 )
-from .kaplan_meier import PLOT_LEVEL, require_times
+from .kaplan_meier import PLOT_LEVEL, require_event_column, require_times
 from .pictures import AtRiskRow, draw_steps
 from .survival_readings import (
     CAME,
@@ -543,6 +543,7 @@ class CompetingRisksQuestion(TableQuestion):
 
     def __post_init__(self) -> None:
         require_times(self.time, self.grid, self.measured_in, self.by)
+        require_event_column(self.event, self.time)
         most_causes = 32  # each has a row of counts
         if not isinstance(self.causes, (tuple, list)) or not 1 <= len(self.causes) <= most_causes:
             raise InvalidArgument("causes", f"a tuple of 1 to {most_causes} kinds of event is needed, as in (1, 2)")

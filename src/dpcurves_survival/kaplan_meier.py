@@ -483,10 +483,21 @@ class Survival(IntervalResult):
 
 
 def event_categories(question: Any) -> Categories:
-    """Return the event column of a question with its two public values: censored first, then event."""
+    """Return the event column of a question with its two public values: censored first, then event.
+
+    Raises:
+        ValueError: the event column is the time column, or a value is not one of two classes.
+    """
+    require_event_column(question.event, question.time)
     return parse_class_labels(
         question.event, question.event_value, question.censored_value, ("censored_value", "event_value")
     )
+
+
+def require_event_column(event: str, time: str) -> None:
+    """Refuse the column of times as the column of events: a time that equals the event value is no event."""
+    if event == time:
+        raise InvalidArgument("event", "must differ from time: name the column of the event")
 
 
 def require_times(

@@ -97,14 +97,14 @@ def opened(**settings: Any) -> dp.Session:
 def charges(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The charged requests, in order."""
     made: list[str] = []
-    charge = Ledger.charge
+    charge = Ledger._charge
 
     def noted(self: Ledger, *args: Any, **more: Any) -> Any:
-        grant = charge(self, *args, **more)
-        made.append(grant.request)
-        return grant
+        charged = charge(self, *args, **more)
+        made.append(charged.grant.request)
+        return charged
 
-    monkeypatch.setattr(Ledger, "charge", noted)
+    monkeypatch.setattr(Ledger, "_charge", noted)
     return made
 
 
