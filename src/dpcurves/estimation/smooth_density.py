@@ -439,7 +439,7 @@ def estimate_cells(
         log_odds.append(splits.law_log_odds[-1] + trend.log_occam_factor)
     probabilities = np.exp(np.array([*log_odds, 0.0]) - np.logaddexp.reduce([*log_odds, 0.0]))
     if 1 - probabilities[-1] <= TUNING.certain:
-        improved = reestimate_tree(measurements, total, splits, follows_slopes=edges is None) if again else splits
+        improved = reestimate_tree(measurements, total, splits, shrinks_to_slope=edges is None) if again else splits
         cells_by_model.append(improved.cells)
     weights = probabilities[: len(cells_by_model)]
     return np.asarray(weights @ np.array(cells_by_model) / weights.sum())
