@@ -1,9 +1,9 @@
-"""How wide bands of distribution functions are beside those of one turn that counts every cell, and whether they hold.
+"""How wide bands of distribution functions are beside those of one round that counts every cell, and whether they hold.
 
 `python benchmarks/band_width.py [--releases N] [--level L] [--quick] [--private] [--zcdp] [--epsilons E ...]`. For
 each kind of records, number of them and epsilon (replace-one, the number is public; with `--private` add-remove, where
 it is not; with `--zcdp` rho is epsilon**2 / 2, the least that holds wherever epsilon does): the mean and the largest
-width over all edges, and the errors KS, W1 and RMSE of the curve, each over that of one turn of the same loss (hint
+width over all edges, and the errors KS, W1 and RMSE of the curve, each over that of one round of the same loss (hint
 `atoms`), as means over 10 releases (or N); and how many releases hold the whole curve of the records, with the numbers
 that are within 4 standard deviations of the level. Nothing is asserted.
 """
@@ -31,7 +31,7 @@ from dpcurves.queries import Hint
 CELLS = 1024
 RECORDS, QUICK = (10_000, 100_000), (100_000,)
 EPSILONS = ("0.1", "1")
-COLUMNS = "records", "n", "epsilon", "mean width", "max width", *METRICS, "held", "of one turn", "by chance", "turns"
+COLUMNS = "records", "n", "epsilon", "mean width", "max width", *METRICS, "held", "of one round", "by chance", "rounds"
 
 Draw = Callable[[int, np.random.Generator], FloatArray]
 
@@ -42,7 +42,7 @@ class Found(NamedTuple):
     width: FloatArray
     errors: tuple[float, float, float]
     held: bool
-    turns: int
+    rounds: int
 
 
 def years(records: int, draw: np.random.Generator) -> FloatArray:
@@ -126,7 +126,7 @@ def _coverage(ours: Sequence[Found], single: Sequence[Found], options: argparse.
     held = [str(sum(found.held for found in each)) for each in (ours, single)]
     count, spread = options.releases * options.level, 4 * sqrt(options.releases * options.level * (1 - options.level))
     low, high = max(0, ceil(count - spread)), min(options.releases, floor(count + spread))
-    return *held, f"{low} to {high}", f"{np.mean([found.turns for found in ours]):.1f}"
+    return *held, f"{low} to {high}", f"{np.mean([found.rounds for found in ours]):.1f}"
 
 
 if __name__ == "__main__":

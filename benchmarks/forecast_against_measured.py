@@ -4,7 +4,7 @@
 [--rehearsals N] [--seed N] [--json FILE]`. Records are tied, zero-inflated or smooth, of laws that are none of those
 that forecasts make up. Two tables of a law are drawn. Of one the forecast is made, as of public records that are like
 the confidential ones; of the other the error of answers and the half width of the 95% interval are measured, with all
-turns and their noise. The adjacency alternates from case to case. Columns are forecast over measured: the error, the
+rounds and their noise. The adjacency alternates from case to case. Columns are forecast over measured: the error, the
 half width for these records and that for the population (an error counts for a fiftieth of the half width at least);
 then by how much what is measured lies outside the range of
 forecasts from made-up records (1: inside), as the ratio to its nearest end, for error and half width. The last table

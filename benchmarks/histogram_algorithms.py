@@ -277,7 +277,7 @@ def speed() -> None:
     estimated(DawaEstimator(), few[: 2**16], "1", 1)  # shapes of trees are remembered
     for counts in (few[: 2**16], generator.poisson(generator.integers(0, 1000, 2**16))):
         took = seconds(lambda c=counts: estimated(DawaEstimator(), c, "1", 1))  # type: ignore[misc]
-        print(f"{f'DAWA, both turns, 65536 cells, {counts.sum()} records':56}{took:9.3f}")
+        print(f"{f'DAWA, both rounds, 65536 cells, {counts.sum()} records':56}{took:9.3f}")
     for linear in (TreeSums(), Haar()):
         print(released(linear, 2**20, few))
 

@@ -3,7 +3,7 @@
 Usage: python benchmarks/secure_sums.py [--only protocol | memory | noise | processes]
 
 The protocol runs in one process; processor seconds are those of one site. Processes talk over loopback, each with a
-table, a key and a ledger of its own: of one turn the seconds of a clock, which grow where the machine has other work,
+table, a key and a ledger of its own: of one round the seconds of a clock, which grow where the machine has other work,
 and the processor seconds of a site, the coordinator and the analyst, which do not; and the clock seconds that two cores
 would need for all of them, if they had nothing else to do. Nothing is asserted.
 """
@@ -61,31 +61,31 @@ SIZES = [
 HEAD, NEIGHBOUR = 4096, 100
 """Marks of the bytes of an upload beside the vector."""
 RUNS = 200
-TURNS = 3
+ROUNDS = 3
 TICKS = os.sysconf("SC_CLK_TCK")
 ONE = PrivacyLoss.pure(1)
 
 
 def made(sites: int, tolerated: int, words: int) -> tuple[SumRound, list[Signer]]:
-    """A turn with fresh keys."""
+    """A round with fresh keys."""
     keys = [Ed25519PrivateKey.generate() for _ in range(sites)]
     roster = Roster(bytes(32), tuple(key.public_key().public_bytes_raw() for key in keys), tolerated)
     return SumRound(roster, 1, bytes(32), words), [Signer(number, key) for number, key in enumerate(keys)]
 
 
 def protocol(sites: int, tolerated: int, words: int, mark: int | None, silent: Mapping[int, int] | None = None) -> None:
-    """Print what one turn costs: seconds of a processor by site and for the sum, and bytes beside the vector."""
-    turn, signers = made(sites, tolerated, words)
+    """Print what one round costs: seconds of a processor by site and for the sum, and bytes beside the vector."""
+    sum_round, signers = made(sites, tolerated, words)
     source = Randomness.from_system()
     vectors = [source.sample_words(words) for _ in signers]
     start = process_time()
-    messages, _ = simulate_round(turn, signers, vectors, source, silent)
+    messages, _ = simulate_round(sum_round, signers, vectors, source, silent)
     middle = process_time()
-    found = sum_vectors(turn, messages)
+    found = sum_vectors(sum_round, messages)
     end = process_time()
     exact = found.tolist() == sum(vectors).tolist()  # type: ignore[union-attr]
     beside = sum(len(one) for stage in messages for one in stage) / sites - 8 * words
-    degree = turn.roster.degree
+    degree = sum_round.roster.degree
     print(
         f"{sites:5} {tolerated:3} {words:9,} {degree:6} {len(silent or ()):7} {1000 * (middle - start) / sites:9.1f}"
         f" {mark or '':>5} {1000 * (end - middle):9.1f} {beside:9.0f} {HEAD + NEIGHBOUR * degree:6,} {exact!s:>6}"
@@ -93,7 +93,7 @@ def protocol(sites: int, tolerated: int, words: int, mark: int | None, silent: M
 
 
 def show_protocol() -> None:
-    print("One turn, all sites in one process; milliseconds of a processor, and bytes beside 8 for each word:")
+    print("One round, all sites in one process; milliseconds of a processor, and bytes beside 8 for each word:")
     print("sites   c     words degree  failed ms a site  mark    ms sum  bytes +   mark  exact")
     for sites, tolerated, words, mark in SIZES:
         protocol(sites, tolerated, words, mark)
@@ -103,12 +103,12 @@ def show_protocol() -> None:
 def show_memory() -> None:
     """Print what masking one long vector costs a site, and the memory that its process had, in a process of its own."""
     sites, words = 16, 2**20
-    turn, signers = made(sites, 3, words)
+    sum_round, signers = made(sites, 3, words)
     source = Randomness.from_system()
-    messages, states = simulate_round(turn, signers, [], source, dict.fromkeys(range(sites), MASKED))
+    messages, states = simulate_round(sum_round, signers, [], source, dict.fromkeys(range(sites), MASKED))
     vector = source.sample_words(words)
     start = process_time()
-    mask_vector(turn, signers[0], states[0], messages.shares, vector)
+    mask_vector(sum_round, signers[0], states[0], messages.shares, vector)
     spent, most = process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
         f"{sites} sites, {words:,} words: {1000 * spent:.0f} ms of masks a site (mark 160), "
@@ -178,19 +178,19 @@ def _no_memory() -> Any:
 
 
 def show_processes() -> None:
-    print(f"Sites as processes; one turn, the median of {TURNS}, in seconds of a clock and of a processor:")
+    print(f"Sites as processes; one round, the median of {ROUNDS}, in seconds of a clock and of a processor:")
     print("sites   c  what                                    clock  mark  two cores  a site  coordinator  analyst")
     ten = SecureSum(10, 3)
     with federated(ten) as federation:
-        usual = turns(federation, 65_536, "2")
+        usual = time_rounds(federation, 65_536, "2")
         before_and_after_deaths(federation, 65_536, usual)
         three_turns(federation)
     with federated(SecureSum(64, 3)) as federation:
-        turns(federation, 1024, "5")  # all 64 ledgers lie on one disk here, which each transaction waits for
+        time_rounds(federation, 1024, "5")  # all 64 ledgers lie on one disk here, which each transaction waits for
 
 
 def federated(model: SecureSum) -> Federated:
-    """Start all sites, and wait for their signatures. Ages are whole years: a curve of them takes three turns."""
+    """Start all sites, and wait for their signatures. Ages are whole years: a curve of them takes three rounds."""
     chance = np.random.default_rng(7)
     tables = {
         number: "age\n" + "\n".join(map(str, np.clip(chance.normal(45, 15, 3000), 0, 99).astype(int))) + "\n"
@@ -203,33 +203,33 @@ def federated(model: SecureSum) -> Federated:
     return federation
 
 
-def turns(federation: Federated, cells: int, mark: str) -> float:
-    """Print what a turn takes, once records are open."""
-    one_turn(federation, cells)
+def time_rounds(federation: Federated, cells: int, mark: str) -> float:
+    """Print what a round takes, once records are open."""
+    time_one_round(federation, cells)
     before = processors(federation)
-    found = [one_turn(federation, cells) for _ in range(TURNS)]
+    found = [time_one_round(federation, cells) for _ in range(ROUNDS)]
     after = processors(federation)
-    spent = {name: (after[name] - before[name]) / TURNS for name in before}
+    spent = {name: (after[name] - before[name]) / ROUNDS for name in before}
     site = median(each for name, each in spent.items() if name != "hub")
     least = (sum(spent.values()) + middle(found)[1]) / 2
     show(
-        federation.model, f"{cells:,} cells, a turn", middle(found), mark,
+        federation.model, f"{cells:,} cells, a round", middle(found), mark,
         f"{least:12.2f} {site:7.3f} {spent['hub']:12.3f}",
     )  # fmt: skip
     return middle(found)[0]
 
 
 def before_and_after_deaths(federation: Federated, cells: int, usual: float) -> None:
-    """Print what a turn takes of which three sites die when their vectors are sent, beside one of which none does."""
+    """Print what a round takes in which three sites die when their vectors are sent, beside one of which none does."""
     dying = (1, 4, 7)
     for number in dying:
         federation.kill(f"s{number}")
         federation.site(number)
     federation.wait(lambda: all(federation.log(f"s{n}").count("waiting for questions") >= 2 for n in dying), "a return")
-    one_turn(federation, cells)  # records are opened in the first
+    time_one_round(federation, cells)  # records are opened in the first
     for number in dying:
         federation.trouble(number, f"after {MASKED}")
-    seconds = one_turn(federation, cells)
+    seconds = time_one_round(federation, cells)
     for number in dying:
         federation.died(number)
         federation.running.pop(f"s{number}").join()
@@ -242,11 +242,11 @@ def three_turns(federation: Federated) -> None:
     """Print what a whole curve takes."""
     found = []
     with federation.analyst() as analyst:
-        for _ in range(TURNS):
+        for _ in range(ROUNDS):
             start, own = monotonic(), process_time()
             curve = analyst.ask(dp.CdfQuestion("age", dp.Grid(0, 100, cells=4096)), ONE)
             found.append((monotonic() - start, process_time() - own))
-    show(federation.model, f"4,096 cells, a CDF in {len(curve.rounds)} turns", middle(found), "8")
+    show(federation.model, f"4,096 cells, a CDF in {len(curve.rounds)} rounds", middle(found), "8")
 
 
 def middle(found: list[tuple[float, float]]) -> tuple[float, float]:
@@ -254,8 +254,8 @@ def middle(found: list[tuple[float, float]]) -> tuple[float, float]:
     return median(clock for clock, _ in found), median(own for _, own in found)
 
 
-def one_turn(federation: Federated, cells: int) -> tuple[float, float]:
-    """Seconds of a clock, and of this processor, until the sum of a question with one turn is open."""
+def time_one_round(federation: Federated, cells: int) -> tuple[float, float]:
+    """Seconds of a clock, and of this processor, until the sum of a question with one round is open."""
     question, name = dp.HistogramQuestion("age", dp.Grid(0, 100, cells=cells)), secrets.token_hex(8)
     task = federation.task
     with federation.analyst() as analyst:
@@ -263,8 +263,8 @@ def one_turn(federation: Federated, cells: int) -> tuple[float, float]:
         asked = RoundRequest(question, ONE, name, ())
         plan, allotment = asked.plan_round(task)
         line: Any = analyst._line
-        turn = line.post("asks", asked.to_signed_bytes(task, analyst._key)).decode()
-        sent = [line.collect_messages(turn, stage) for stage in (KEYS, SHARES, MASKED, SIGNED, OPENED)]
+        sum_round = line.post("asks", asked.to_signed_bytes(task, analyst._key)).decode()
+        sent = [line.collect_messages(sum_round, stage) for stage in (KEYS, SHARES, MASKED, SIGNED, OPENED)]
         build_release(plan, derive_round(task.terms.roster, plan, allotment), RoundMessages(*sent), allotment)
         return monotonic() - start, process_time() - own
 

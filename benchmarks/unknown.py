@@ -156,7 +156,7 @@ def without_range(values: FloatArray, epsilon: float, seed: int) -> tuple[FloatA
     chance = dp.Randomness.from_seed(seed)
     found = dp.quantiles(values, P, epsilon=epsilon, adjacency=dp.ADD_REMOVE, randomness=chance)
     assert isinstance(found.curve, dp.CDF)
-    looks = [turn.interval_sums.levels for turn in found.curve.rounds[: found.curve.prefixes.pilot_queries]]
+    looks = [release.interval_sums.levels for release in found.curve.rounds[: found.curve.prefixes.pilot_queries]]
     return found.x, 1 - sum(len(levels) / float(levels[0].noise.parameter) for levels in looks) / epsilon
 
 

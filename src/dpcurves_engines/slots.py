@@ -99,7 +99,7 @@ def find_clipped_formula(grid: Grid) -> Formula | None:
     >>> find_clipped_formula(Grid(0, 4, cells=1)) is None
     True
     """
-    if not 3 <= grid.cells <= MOST_CHECKED or not _has_edges_above(grid):
+    if not 3 <= grid.cells <= MOST_CHECKED or not _has_exact_edges(grid):
         return None
     inner_edges, cells = grid.edges[1:-1], np.arange(1, grid.cells)
     formula = fit_formula(grid, inner_edges, np.append(np.nextafter(inner_edges[1:], -np.inf), inner_edges[-1]), cells)
@@ -109,8 +109,9 @@ def find_clipped_formula(grid: Grid) -> Formula | None:
     return formula if are_floors_within(ends, cells[[0, -1]], cells[[0, -1]]) else None
 
 
-def _has_edges_above(grid: Grid) -> bool:
-    """Return True if `edge_sql` computes the edges of a grid: linear, integer edges exact, and cells not too narrow."""
+def _has_exact_edges(grid: Grid) -> bool:
+    """Return whether `edge_sql` computes the edges of a grid exactly: cells are linear and wider than 1e-290, and
+    integer edges are exact."""
     width = (grid.upper - grid.lower) / grid.cells
     # products with smaller widths could underflow, an error in PostgreSQL
     return grid.spacing is Spacing.LINEAR and grid.multiplies_first and width > 1e-290
@@ -143,7 +144,7 @@ def find_buckets(grid: Grid) -> Buckets | None:
     Buckets(lower=0.9999990463256836, upper=2.9999990463256836, number=2, margin=1.9073486328125e-06)
     """
     width = (grid.upper - grid.lower) / grid.cells
-    if not 3 <= grid.cells <= MOST_CHECKED or not _has_edges_above(grid):
+    if not 3 <= grid.cells <= MOST_CHECKED or not _has_exact_edges(grid):
         return None
     inner_edges, margin = grid.edges[1:-1], width * MARGIN
     buckets = Buckets(float(inner_edges[0] - margin), float(inner_edges[-1] - margin), grid.cells - 2, 2 * margin)

@@ -281,7 +281,8 @@ def _set_expressions_aside(text: str, tokens: Sequence[Any]) -> tuple[str, Node 
 
 
 def _find_expressions(text: str, tokens: Sequence[Any], start: int, columns: int) -> list[tuple[int, int, str]]:
-    """Return where the first arguments of a call are expressions, and the quoted names that replace them."""
+    """Find expressions among the first `columns` arguments of a call: positions of their first and last characters in
+    `text`, and the quoted column names that replace them."""
     cuts, first, depth = list[tuple[int, int, str]](), start, 0
     for position in range(start, len(tokens)):
         kind = tokens[position].token_type.name

@@ -15,7 +15,7 @@ from dpcurves.arguments import InvalidArgument, require_number, require_sequence
 from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.conversation import CellWorkload, Needs, PrefixWorkload, Setting
 from dpcurves.curves.by_category import describe_grouping
-from dpcurves.curves.outside import count_outside
+from dpcurves.curves.outside import separate_outside
 from dpcurves.curves.question import By, TableQuestion, parse_grouping, prepend_category_axes
 from dpcurves.curves.result import PlotArguments
 from dpcurves.data import Axis, Grid
@@ -163,7 +163,7 @@ class QuantileForecastsQuestion(TableQuestion):
         return ask_tables(
             QuantileForecasts,
             self,
-            [PrefixWorkload((Axis(column, count_outside(self.grid)),)) for column in self.errors],
+            [PrefixWorkload((Axis(column, separate_outside(self.grid)),)) for column in self.errors],
         )
 
     def __str__(self) -> str:
@@ -281,7 +281,10 @@ class PredictedObservedQuestion(TableQuestion):
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for one table: counts by bin of prediction and cell of outcome."""
-        axes = Axis(self.predicted, count_outside(self.grid)), Axis(self.observed, count_outside(self.observed_grid))
+        axes = (
+            Axis(self.predicted, separate_outside(self.grid)),
+            Axis(self.observed, separate_outside(self.observed_grid)),
+        )
         return ask_one_table(
             PredictedObserved, self, CellWorkload(prepend_category_axes(self.by, *axes)), self.grid.cells + 2
         )

@@ -18,7 +18,7 @@ import numpy as np
 from dpcurves.arguments import InvalidArgument, require_integer, require_probability, require_sequence
 from dpcurves.arrays import FloatArray
 from dpcurves.conversation import ALL, CellWorkload, Needs, Setting
-from dpcurves.curves.outside import count_outside
+from dpcurves.curves.outside import separate_outside
 from dpcurves.curves.question import TableQuestion, parse_class_labels
 from dpcurves.data import Axis, Grid, Values
 from dpcurves.data.axis import Category
@@ -291,7 +291,7 @@ class ModelComparisonQuestion(TableQuestion):
         """
         design = choose_design(self, setting)
         require_few_counts(design.shapes(), "grid")
-        grid = count_outside(coarsen_grid(self.grid, design.cells))
+        grid = separate_outside(coarsen_grid(self.grid, design.cells))
         classes = parse_class_labels(self.label, self.pos_label, self.neg_label)
         tables = [
             CellWorkload((classes, *(Axis(self.scores[index], grid) for index in group))) for group in design.members()

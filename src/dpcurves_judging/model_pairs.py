@@ -23,7 +23,7 @@ from dpcurves.conversation import ALL, CellWorkload, Needs, Setting, ask_workloa
 from dpcurves.conversation.workload import TableCounts
 from dpcurves.curves.by_category import collect_by_category, describe_grouping, split_rows
 from dpcurves.curves.class_table import Metric, find_discretization_error
-from dpcurves.curves.outside import count_outside
+from dpcurves.curves.outside import separate_outside
 from dpcurves.curves.question import (
     By,
     TableQuestion,
@@ -243,7 +243,7 @@ class ModelPairQuestion(TableQuestion):
         design = choose_design(self, setting)
         require_few_counts(design.shapes(), "grid")
         scores = [
-            Axis(column, count_outside(grid))
+            Axis(column, separate_outside(grid))
             for column, grid in zip((self.first, self.second), design._coarsen_grids(), strict=True)
         ]
         classes, answers = parse_class_labels(self.label, self.pos_label, self.neg_label), list[TableCounts]()

@@ -14,7 +14,7 @@ from dpcurves.arguments import InvalidArgument, require_sequence, require_type
 from dpcurves.arrays import FloatArray
 from dpcurves.conversation import CellWorkload, Needs, PrefixWorkload, Setting
 from dpcurves.curves.by_category import describe_grouping
-from dpcurves.curves.outside import count_outside
+from dpcurves.curves.outside import separate_outside
 from dpcurves.curves.question import CATEGORIES, By, TableQuestion, parse_grouping, prepend_category_axes
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.data.grid import require_clipped
@@ -188,13 +188,13 @@ class MulticlassQuestion(TableQuestion):
     def steps(self, setting: Setting) -> Needs[Multiclass]:
         """Ask for one table for each score, and for one of predictions if their column is named."""
         tables: list[PrefixWorkload | CellWorkload] = [
-            PrefixWorkload((self.label, Axis(score, count_outside(self.grid)))) for score in self.scores
+            PrefixWorkload((self.label, Axis(score, separate_outside(self.grid)))) for score in self.scores
         ]
         if self.predicted is not None:
             axes = (self.label, Categories(self.predicted, self.label.values))
             tables.append(
                 CellWorkload(
-                    axes if self.confidence is None else (*axes, Axis(self.confidence, count_outside(self.groups)))
+                    axes if self.confidence is None else (*axes, Axis(self.confidence, separate_outside(self.groups)))
                 )
             )
         return ask_tables(Multiclass, self, tables)
@@ -332,7 +332,7 @@ class OrdinalClassesQuestion(TableQuestion):
         return ask_one_table(
             OrdinalClasses,
             self,
-            PrefixWorkload(prepend_category_axes(self.by, self.label, Axis(self.score, count_outside(self.grid)))),
+            PrefixWorkload(prepend_category_axes(self.by, self.label, Axis(self.score, separate_outside(self.grid)))),
             3,
         )
 

@@ -13,7 +13,7 @@ from dpcurves.arguments import InvalidArgument, describe_value, require_probabil
 from dpcurves.arrays import FloatArray
 from dpcurves.conversation import Needs, PrefixWorkload, Setting
 from dpcurves.curves.by_category import describe_grouping
-from dpcurves.curves.outside import count_outside
+from dpcurves.curves.outside import separate_outside
 from dpcurves.curves.question import (
     By,
     TableQuestion,
@@ -217,7 +217,7 @@ class UpliftQuestion(TableQuestion):
             self.treatment, self.treated_value, self.control_value, ("control_value", "treated_value")
         )
         outcome = parse_class_labels(self.outcome, self.pos_label, self.neg_label, ("neg_label", "pos_label"))
-        axes = prepend_category_axes(self.by, treatment, outcome, Axis(self.score, count_outside(self.grid)))
+        axes = prepend_category_axes(self.by, treatment, outcome, Axis(self.score, separate_outside(self.grid)))
         return ask_one_table(Uplift, self, PrefixWorkload(axes), 4)
 
     def __str__(self) -> str:

@@ -486,7 +486,7 @@ def main() -> None:
 
 
 def answer_job(facts: Facts, table: Any | None) -> Facts:
-    """Return the picture as plain objects, or the error message. It may quote the inputs, which the person may see."""
+    """Return the picture as plain objects, or the error message, which may quote the inputs of the person who asked."""
     try:
         drawing = draw(facts, table)
     except ArgumentError as error:

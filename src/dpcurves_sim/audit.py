@@ -1,4 +1,4 @@
-"""The exact model beside the product: what was acknowledged and shown, compared with databases after every event."""
+"""Exact model of the ledger: acknowledged and shown values, compared with the databases after every event."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .world import Violation, World
 
 
 class LedgerAudit:
-    """Compares one ledger's file with what processes were told, each time that a transaction ended.
+    """Compares a ledger's file with the replies that processes received, whenever a transaction ends.
 
     Invariants: an account has spent the sum of its grants, and at most its cap; a request has one grant; acknowledged
     charges and answers stay, unchanged; an answer belongs to a grant; what is shown under one name is always the same,
@@ -103,7 +103,7 @@ class LedgerAudit:
         self.shown.clear()
 
     def acknowledge_charge(self, request: str, amount: int) -> None:
-        """Record that a process was told that a request is paid. Raises `Violation` if it is not in the ledger."""
+        """Record the reply that a request is paid. Raises `Violation` if the ledger lacks it."""
         rows = self._read("SELECT amount FROM dpcurves_grants WHERE request = ?", request)
         if not rows and not self.is_stale:
             raise Violation(f"a charge of {request!r} was acknowledged before it was committed")
@@ -111,14 +111,14 @@ class LedgerAudit:
             raise Violation(f"{request!r} was charged {amount}, and {self.charges[request]} before")
 
     def show(self, name: Hashable, value: Hashable, request: str) -> None:
-        """Record that a value was shown to somebody. Raises `Violation` if it is unpaid, or another one than before."""
+        """Record a shown value. Raises `Violation` if it is unpaid, or differs from an earlier one of its name."""
         if not self._read("SELECT entry FROM dpcurves_grants WHERE request = ?", request):
             raise Violation(f"{name} was shown before it was paid")
         if self.shown.setdefault(name, value) != value:
             raise Violation(f"{name} was shown twice, with different noise")
 
     def acknowledge_answer(self, request: str, round_number: int, part: int, answer: str) -> None:
-        """Record that a process was told that this is the stored answer."""
+        """Record a stored answer that a process received."""
         if self.answers.setdefault((request, round_number, part), answer) != answer:
             raise Violation(f"answer {round_number} of {request!r} was given twice, with different noise")
         query = (

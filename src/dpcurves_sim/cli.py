@@ -27,7 +27,8 @@ SHARES = (("ledger", 0.9), ("sites", 0.05), ("servers", 0.05))
 
 
 def main() -> None:
-    """Run the command, and exit with status 1 if a schedule failed, 2 for an invalid argument, 141 if nobody reads."""
+    """Run the command, and exit with status 1 if a schedule failed, 2 for an invalid argument, 141 for a closed output
+    pipe."""
     try:
         simulate()
     except UnreadOutput:
@@ -107,7 +108,7 @@ def parse_events(option: str, text: str) -> frozenset[ProcessEvent]:
 
 
 class Summary(NamedTuple):
-    """What came of some schedules: those that failed, numbers of events and of faults, and CPU seconds."""
+    """Results of some schedules: failed schedules, numbers of events and of faults, and CPU seconds."""
 
     failures: list[Outcome]
     events: int

@@ -130,7 +130,7 @@ class DirectConnection:
 
 
 class _DirectResult(IteratorResult[Any]):
-    """The rows of a statement, and the number of those that it changed."""
+    """The rows of a statement, and the number of changed rows."""
 
     def __init__(self, columns: SimpleResultMetaData, rows: Iterator[Any], rowcount: int) -> None:
         super().__init__(columns, rows)

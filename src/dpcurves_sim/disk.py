@@ -1,4 +1,4 @@
-"""Simulated disks: files in a folder in memory, of which a loss of power takes what was not flushed.
+"""Simulated disks: files in a folder in memory. A loss of power removes unflushed data.
 
 Three kinds of storage are modelled. *Files* keep what was last flushed by `fsync`, and a folder keeps the names that it
 had when it was last flushed; a loss of power keeps the later state, the flushed one, or for contents a prefix.
@@ -51,7 +51,7 @@ class _Flushed:
 
 
 class SimulatedDisk:
-    """The disks of all machines of a world, each a folder of its own.
+    """The disks of all machines of a world: a folder for each machine.
 
     Arguments:
         world: The world.
@@ -308,7 +308,7 @@ class _Databases:
         return getattr(sqlite3, name)
 
     def connect(self, address: str, **options: Any) -> sqlite3.Connection:
-        """Return an idle connection to the file that now has this address, or a new one. Raises `sqlite3.Error`."""
+        """Return an idle connection to the file at this address, or open a connection. Raises `sqlite3.Error`."""
         path = address.removeprefix("file://").partition("?")[0]
         if drafts.MARK in path or not os.path.exists(path):
             draft: sqlite3.Connection = sqlite3.connect(address, **options)
@@ -370,7 +370,7 @@ class _SystemCalls:
         os.link(source, target)
 
     def replace(self, source: Any, target: Any) -> None:
-        """Rename a file over another one."""
+        """Rename a file, and replace any file of that name."""
         self._step("replace", target)
         os.replace(source, target)
 
@@ -403,7 +403,7 @@ def simulate_disk(world: World) -> Iterator[SimulatedDisk]:
 
     @contextmanager
     def wait_turn(self: Any) -> Iterator[None]:
-        """Wait in the queue of writers. Raises `Violation` after a long wait for nobody."""
+        """Wait in the queue of writers. Raises `Violation` after a long wait although no writer holds the lock."""
         start = world.now
         with queue(self):
             # 3.0: seconds that a writer waits for its turn at most, if no process was stopped or killed: writes take

@@ -39,7 +39,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self._works: dict[asyncio.Task[Any], deque[tuple[Callable[[], Any], asyncio.Future[Any]]]] = {}
 
     def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        """Return the result of a coroutine, in the thread of its request, which also runs what it leaves to threads.
+        """Run a coroutine in the thread of its request, which also runs its calls of `run_in_executor`.
 
         Raises:
             Violation: A callback of the application let other processes run.
@@ -150,12 +150,12 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         return handle
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        """Drop a cancelled timer, so that nobody wakes up for it."""
+        """Drop a cancelled timer, so that no process wakes up for it."""
         self._timers = [entry for entry in self._timers if entry[2] is not handle]
         heapq.heapify(self._timers)
 
     def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:  # type: ignore[override]
-        """Leave a function to the thread of the request that the running task answers."""
+        """Queue a function for the thread of the running task's request; return the future of its result."""
         future, task = self.create_future(), asyncio.current_task(self)
         assert task is not None  # noqa: S101
         self._works[task].append((lambda: func(*args), future))
@@ -182,7 +182,7 @@ class SimulatedFuture(Future[Any]):
         return super().result(0)
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        """Wait for the end; return the error, or None if there is none."""
+        """Wait for the end; return the error, or None without an error."""
         self._wait()
         return super().exception(0)
 

@@ -60,7 +60,7 @@ TAMPERINGS = (
     "UPDATE dpcurves_book SET version = 2",
     "DELETE FROM dpcurves_book",
 )
-"""What somebody without the key does to a copy of the ledger."""
+"""Attacks on a copy of the ledger by a process without the key."""
 TRANSIENT = frozenset({"ledger", "key"})
 """Arguments of refusals after which a person waits, has the disk repaired, and starts the command again."""
 
@@ -105,7 +105,7 @@ class LedgerScenario:
         self._has_session = world.draw("session") < 0.1
         self._has_stream = world.draw("stream") < 0.5
         self._is_created_under_faults = world.draw("creation") < 0.3
-        world.patience = 60.0  # seconds: nobody waits for longer than 10 s for a ledger
+        world.patience = 60.0  # seconds: no process waits for longer than 10 s for a ledger
         self._may_restore = not self._has_stream and world.draw("restore") < 0.3
         self._keeps_open = world.draw("pool") < 0.4
         self._requests = REQUESTS if world.draw("requests") < 0.4 else REQUESTS[:2]
@@ -132,7 +132,7 @@ class LedgerScenario:
             world.start("operator", "office", self._put_copy_back)
 
     def close(self) -> None:
-        """Restore the product function that `start` replaced: the one that opens records."""
+        """Restore the product function that opens records, which `start` replaced."""
         self._stack.close()
 
     def finish(self) -> None:
@@ -166,7 +166,7 @@ class LedgerScenario:
                 if error.argument not in TRANSIENT:
                     raise
                 self._report(error)
-            self._world.sleep(0.5)  # seconds until somebody tries again
+            self._world.sleep(0.5)  # seconds until the next attempt
 
     def _report(self, error: ArgumentError) -> None:
         """Write the rule of a refused call to the trace."""
@@ -178,7 +178,7 @@ class LedgerScenario:
         return self._retry(lambda: opened(self._url))
 
     def _run_analyst(self, number: int) -> None:
-        """Ask all requests in an order of one's own; ask some again."""
+        """Ask all requests in a random order; ask some again."""
         ledger = self._open()
         account = Account("flights", Neighbours.ADD_REMOVE, EACH_RECORD, CAP)
         self._retry(lambda: ledger.create(account))
@@ -276,7 +276,7 @@ class LedgerScenario:
             self._refuse("ledger", lambda: Ledger.open_existing(f"sqlite:///{copy}").verify(), "key")
 
     def _refuse(self, argument: str, work: Callable[[], object], *others: str) -> None:
-        """See that a call is refused for an argument. Raises `Violation` if it is not, or for another one."""
+        """Check that a call is refused, and that the error names this argument. Raises `Violation` otherwise."""
         while True:
             try:
                 work()
@@ -285,7 +285,7 @@ class LedgerScenario:
                     return
                 if error.argument not in TRANSIENT:
                     raise
-                self._world.sleep(0.5)  # seconds until somebody tries again
+                self._world.sleep(0.5)  # seconds until the next attempt
             else:
                 raise Violation(f"nobody refused what is wrong with {argument}")
 
@@ -307,7 +307,7 @@ class LedgerScenario:
             self._world.step("showed a histogram", KILL, POWER)
 
     def _run_follower(self, number: int) -> None:
-        """Follow the stream to its last step, and append what is shown to a file."""
+        """Follow the stream to its last step, and append its output to a file."""
         world, output = self._world, self._folder / f"steps-{number}.jsonl"
         noise = Randomness(world.random_bytes(f"follower {number}"), is_seeded=False)
         while True:
@@ -317,7 +317,7 @@ class LedgerScenario:
                 if error.argument not in TRANSIENT:
                     raise
                 self._report(error)
-                world.sleep(0.5)  # seconds until somebody tries again
+                world.sleep(0.5)  # seconds until the next attempt
             else:
                 break
         lines = [json.loads(line) for line in output.read_text().splitlines()]

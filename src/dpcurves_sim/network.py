@@ -55,7 +55,7 @@ class Request(NamedTuple):
 
     @property
     def label(self) -> str:
-        """What is asked, for the trace: the path below the task, without hashes."""
+        """Name of the request in traces: the path below the task, without hashes."""
         return "/".join("round" if len(part) >= 43 else part for part in self.path.split("/")[3:]) or "status"
 
     def to_scope(self) -> dict[str, Any]:

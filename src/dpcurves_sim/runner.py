@@ -1,4 +1,4 @@
-"""Runs schedules, and shortens those that fail."""
+"""Runs schedules, and shortens failing schedules."""
 
 from __future__ import annotations
 

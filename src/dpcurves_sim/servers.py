@@ -42,7 +42,7 @@ from .strangers import Stranger
 from .world import KILL, POWER, SimulatedLock, Violation, World, replace_attributes
 
 OWNERS = (3, 2)
-"""Records of each owner, all in one cell of its own."""
+"""Records of each owner: all in one cell, which differs between owners."""
 EXACT, NOISY = PrivacyLoss.pure(1000), PrivacyLoss.pure("0.5")
 """Losses of the tasks: with the first all noise is zero but with probability below 1e-200; with the second it shows."""
 PATHS = ("reports", "enrol", "close", "answers", "peer/agree", "peer/commit", "peer/half", "aggregation_jobs")
@@ -60,7 +60,7 @@ class Form(NamedTuple):
         count_kind: Counts of all cells, or below thresholds.
         report_kind: Encoding of the reports.
         is_proved: Whether answers are proved.
-        enrols: Whether owners enrol tokens of their own.
+        enrols: Whether owners enrol their tokens.
     """
 
     loss: PrivacyLoss
@@ -144,7 +144,7 @@ class SimulatedCondition:
         pass
 
     def notify(self) -> None:
-        """Do nothing: whoever waits looks again soon."""
+        """Do nothing: waiting processes poll again."""
 
     def wait_for(self, holds: Callable[[], Any], timeout: float) -> None:
         """Wait until the condition holds, or for some seconds."""
@@ -338,7 +338,7 @@ class ServersScenario:
                 reply = json.loads(self._connect(party).post(f"/tasks/{pair.task.hash}/close", b"", token))
             except ProtocolError as error:
                 world.note(f"not closed: {error.rule[:60]}")
-                world.sleep(1.0)  # seconds until somebody tries again
+                world.sleep(1.0)  # seconds until the next attempt
                 continue
             if reply["reports"] < sum(OWNERS[owner] for owner in due):
                 raise Violation("a report that both servers had accepted was left out")
@@ -358,7 +358,7 @@ class ServersScenario:
                     values = client._ask_values(self._thresholds, None)
                 except ProtocolError as error:
                     world.note(f"no answer: {error.rule[:60]}")
-                    world.sleep(1.0)  # seconds until somebody tries again
+                    world.sleep(1.0)  # seconds until the next attempt
                 else:
                     break
             self._require_right(values)

@@ -53,7 +53,7 @@ QUESTION = HistogramQuestion("age", dp.Grid(0, 90, cells=3))
 UNAPPROVED = HistogramQuestion("age", dp.Grid(0, 90, cells=2))
 """A question that an officer with a list does not approve."""
 UNASKED = HistogramQuestion("age", dp.Grid(0, 90, cells=6))
-"""A question on an officer's list that nobody asks."""
+"""A question on an officer's list that no analyst asks."""
 UNKNOWN = HistogramQuestion("height", dp.Grid(0, 90, cells=2))
 """A question about a column that no site has."""
 PRICE = PrivacyLoss.pure(1)
@@ -191,7 +191,7 @@ class SitesScenario:
     # Processes
 
     def _run_coordinator(self) -> None:
-        """Serve a board until the process is killed; a new one is empty."""
+        """Serve a board until the process is killed; a restarted board is empty."""
         scenario = self
 
         class Board(MessageBoard):

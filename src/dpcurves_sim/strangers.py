@@ -1,4 +1,4 @@
-"""Players without rights: requests that a server must refuse, and refuses without an error of its own."""
+"""Players without rights: a server must refuse their requests, without an internal error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PUBLIC = ("/hpke_config", "/tasks/{task}")
 
 
 class Stranger:
-    """Somebody without a ticket, with tickets of another role, or with somebody's ticket and odd messages.
+    """A client without a ticket, with tickets of another role, or with a valid ticket and malformed messages.
 
     Arguments:
         world: The world.

@@ -33,9 +33,9 @@ LARGEST_SEED = WORD - 1
 class Tuning:
     """Probabilities and durations of the world."""
 
-    fault: float = 0.05  # probability that a fault strikes at an event that names some
+    fault: float = 0.05  # probability of a fault at an event that allows faults
     longest_step: float = 0.02  # seconds between two events of a process at most, without a fault
-    longest_poll: float = 0.5  # seconds between two looks of a process that waits while nobody else does anything
+    longest_poll: float = 0.5  # seconds between two polls of a waiting process while no other process runs
     stall: float = 0.02  # probability that a process sleeps long before an event, as a stopped one
     longest_stall: float = 8.0  # seconds; longer than the patience of waiting writers
     longest_restart: float = 2.0  # seconds until an operator starts a killed process again, at most
@@ -45,9 +45,9 @@ class Tuning:
 
 TUNING = Tuning()
 KILL = "process killed"
-"""Fault: the process ends at once. What the system has of it stays, also what is not on disk."""
+"""Fault: the process ends at once. Its writes stay in the system's cache, also unflushed writes."""
 POWER = "power lost"
-"""Fault: all processes of the machine end, and what was not flushed to disk may be lost or torn."""
+"""Fault: all processes of the machine end, and unflushed writes may be lost or torn."""
 
 
 class Killed(BaseException):
@@ -108,7 +108,7 @@ class Event:
         number: Number of the event, from 1.
         time: Seconds since the start.
         process: The process.
-        action: What it is about to do.
+        action: The next action of the process.
         fault: The fault that struck; empty if none did.
     """
 
@@ -130,7 +130,7 @@ class Process:
     Attributes:
         name: Its name in the trace.
         machine: The machine whose power it needs.
-        main: What it does. It begins again after the process was killed.
+        main: Function of the process; called again after a kill.
         group: Processes of one group end together, as threads of one program do.
         is_daemon: A server: the schedule ends without it. A thread of a server does not start again.
         starts_again: Whether it starts again after it was killed.
@@ -247,7 +247,7 @@ class World:
         self.check()
 
     def _resume(self, process: Process) -> None:
-        """Let a process run to its next event; afterwards end whoever lost power with it, and start these again."""
+        """Let a process run to its next event; then end and restart all processes that lost power with it."""
         from greenlet import greenlet
 
         if process._greenlet is None:
@@ -389,7 +389,7 @@ class World:
         return fault
 
     def _lose(self, process: Process, fault: str, victims: Sequence[Process]) -> None:
-        """Let the hub end some processes, among them the one that runs: it does not return."""
+        """Let the hub end some processes, among them the running process, so this call does not return."""
         self._loss, self._cause = (process.machine, fault, victims), process
         process.is_dead = True
         assert self._hub is not None  # noqa: S101

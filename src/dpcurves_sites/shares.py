@@ -201,7 +201,7 @@ def decide_acceptance(law: PolyaBlocks, block: int, integer: int, word: int, ran
 MOST_EXTRA_VARIANCE = Fraction(1, 100)
 """Ratio. Largest relative increase of the variance that is paid so that a sum of discrete Gaussian shares satisfies the
 stated rho."""
-_VARIANCE_PARTS = 2**30  # denominator of a raised variance, which keeps fractions short
+_VARIANCE_PARTS = 2**30  # denominator to which variances are rounded up, so that exact fractions stay short
 _PROOF_CANDIDATES = [2.0**power for power in range(-40, 41)]  # candidates for b in the proof of `gaussian_overhead`
 
 

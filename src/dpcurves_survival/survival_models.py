@@ -16,7 +16,7 @@ from dpcurves.arrays import BoolArray, FloatArray, IntArray
 from dpcurves.conversation import ALL, Evidence, Needs, PrefixWorkload, PrivacyStatement, Setting, ask_workload
 from dpcurves.curves.by_category import collect_by_category, split_rows
 from dpcurves.curves.outside import TUNING as OUTSIDE_TUNING
-from dpcurves.curves.outside import count_outside, note_thresholds_for_times
+from dpcurves.curves.outside import note_thresholds_for_times, separate_outside
 from dpcurves.curves.pair_mean import MergedCellCounts, SimulatedCounts, compute_basic_interval
 from dpcurves.curves.question import (
     By,
@@ -568,7 +568,7 @@ class SurvivalModelQuestion(TableQuestion):
         """Ask for one table: counts by event, cell of time and cell of score."""
         times, scores = self.times.with_outside(Outside.APART), self.scores.with_outside(Outside.CLIPPED)
         axes = prepend_category_axes(
-            self.by, event_categories(self), Axis(self.time, times), Axis(self.score, count_outside(scores))
+            self.by, event_categories(self), Axis(self.time, times), Axis(self.score, separate_outside(scores))
         )
         table = yield from ask_workload(PrefixWorkload(axes), ALL)
         privacy = build_privacy_statement(

@@ -97,7 +97,8 @@ class WeightedSurvival(Survival):
 
     @cached_property
     def _steps_per_record(self) -> float:
-        """Weight of one effective record, in integer steps of a weight (`Weights.STEPS` steps are the cap)."""
+        """Weight of one effective record (the sum of squared weights over their sum), in integer steps: `Weights.STEPS`
+        steps are the cap on a weight."""
         ratios = self.required_squares.sampling_ratios(self._slot_weights)
         return Weights.STEPS * min(ratios.overall * max(float(ratios.by_group.max()), 1.0), 1.0)
 

@@ -112,7 +112,7 @@ def test_at_a_huge_epsilon_tests_with_strata_and_weights_are_those_of_the_textbo
         assert found.p_value == pytest.approx(exact, abs=0.006 + 4 * sqrt(exact * (1 - exact) / 5000))
     with pytest.raises(ValueError, match="^second: the second group needs as many curves"):
         dp.log_rank_test([arms[0][0]], [arms[0][1], arms[1][1]])
-    with pytest.raises(ValueError, match="^rho: a number"):
+    with pytest.raises(ValueError, match="^rho: must be a number"):
         dp.log_rank_test(arms[0][0], arms[0][1], rho=-1)
 
 

@@ -179,8 +179,8 @@ def test_whatever_was_released_it_is_also_sound_once_more(cells: int, kind: str,
         values = released(law, data(cells)[kind], seed=2)
         known = merge_measurements(layout, [(law, values)])
         once = estimate_tree(known, float(values[0]))
-        for follows_slopes in (False, True):
-            again = reestimate_tree(known, float(values[0]), once, follows_slopes=follows_slopes)
+        for shrinks_to_slope in (False, True):
+            again = reestimate_tree(known, float(values[0]), once, shrinks_to_slope=shrinks_to_slope)
             sound(again, float(values[0]))
 
 
@@ -210,8 +210,8 @@ def test_records_within_an_interval_lie_towards_the_denser_neighbour(make: Layou
     for truth in (falling, atom):
         known = merge_measurements(layout, [(law, released(law, truth, seed=5))])
         once = estimate_tree(known, float(truth.sum()))
-        for follows_slopes in (False, True):
-            again = reestimate_tree(known, float(truth.sum()), once, follows_slopes=follows_slopes)
-            errors[int(truth[24]), follows_slopes] = np.abs(again.cells - truth)[8:-8].sum()
+        for shrinks_to_slope in (False, True):
+            again = reestimate_tree(known, float(truth.sum()), once, shrinks_to_slope=shrinks_to_slope)
+            errors[int(truth[24]), shrinks_to_slope] = np.abs(again.cells - truth)[8:-8].sum()
     assert errors[int(falling[24]), True] < errors[int(falling[24]), False] / 3
     assert errors[900, True] == pytest.approx(errors[900, False], abs=1e-6)

@@ -156,7 +156,7 @@ def test_a_filter_is_part_of_what_a_stream_pays_for(tmp_path: Path) -> None:
         ("iterable", Axis("bytes / nope(seconds)", Grid(0, 1, cells=1)), None, r"^column: "),
         ("frame", Axis("bytes", Grid.geometric(1, 2, cells=5000)), None, r"^grid: must have at most 4096 cells in a "),
         ("iterable", replace(AXES["state"], where="bytes > 1"), "bytes > 2", r"^where: the states have a filter"),
-        ("windows", AXES["state"], "bytes > 2", r"^where: a source that counts by itself evaluates no filter"),
+        ("windows", AXES["state"], "bytes > 2", r"^where: this source counts tuples itself and evaluates no filter"),
     ],
 )  # fmt: skip
 def test_a_wrong_filter_or_column_is_refused_before_the_charge(

@@ -62,7 +62,7 @@ def results() -> dict[str, Any]:
         budget: dict[str, Any] = {"budget": LOSS, "adjacency": dp.ADD_REMOVE, "randomness": dp.Randomness.from_seed(1)}
         with dp.Session(table, **budget) as session:
             answers[name] = session.ask(question, LOSS)
-    answers["survival numbers"] = dp.survival_numbers(answers["survival by ward"], until=48, at=(24,))
+    answers["survival numbers"] = dp.survival_numbers(answers["survival by ward"], until=48, times=(24,))
     return answers
 
 

@@ -475,7 +475,7 @@ def choose_tail_points(
 
 
 def _choose_upper_tail_points(pilot: PilotEstimate, low: float, high: float, noise: float, rows: int) -> TailPoints:
-    """Return the points of the upper tail, and the origin from which their distances are measured; arguments as in
+    """Return the edges of geometric cells in the upper tail, and the origin of their distances. Arguments as in
     `choose_tail_points`."""
     origin = pilot.quantile(TUNING.origin_share)
     if not high - origin > (high - low) * NEGLIGIBLE_RATIO:

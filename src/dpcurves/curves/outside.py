@@ -74,15 +74,13 @@ def note_thresholds_for_clipping(column: object) -> NoteThresholds:
     return dict.fromkeys(((str(column), side) for side in Side), 0.05)
 
 
-def count_beyond_bounds(axis: Axis) -> Axis:
-    """Return `axis` with separate cells for values below and above its cells, which are kept: for one cell between the
-    bounds, pass an axis with one.
-    """
+def separate_outside_axis(axis: Axis) -> Axis:
+    """Return `axis` with two more cells, for values below and above its grid, so that their counts are released."""
     return replace(axis, grid=axis.grid.with_outside(Outside.APART))
 
 
-def count_outside(grid: Grid) -> Grid:
-    """Return these cells with separate cells for outside values, so that the share of these is released."""
+def separate_outside(grid: Grid) -> Grid:
+    """Return `grid` with two more cells, for values below and above it, so that their counts are released."""
     return grid.with_outside(Outside.APART)
 
 

@@ -43,7 +43,7 @@ from ..inference import (
 )
 from ..queries import MOST_COUNTED, SquareQuery, SumQuery
 from .by_category import ByCategory, collect_by_category, describe_question, format_axis_label, split_rows
-from .outside import count_beyond_bounds, note_thresholds_for_clipping
+from .outside import note_thresholds_for_clipping, separate_outside_axis
 from .question import (
     By,
     TableQuestion,
@@ -319,7 +319,7 @@ class Summary(IntervalResult):
         return {**self.statistics, **name_ends(self.statistic, limits)}
 
     def _key_words(self) -> Mapping[str, display.ColumnWords]:
-        """Return the names of the statistics; counts are whole numbers."""
+        """Return the displayed name and the number format of each statistic. Counts are shown as whole numbers."""
         formats = {COUNT: display.CellFormat.COUNT}
         return {
             name: display.ColumnWords(
@@ -947,7 +947,7 @@ def _ask_summary(
     axes, beyond_releases = prepend_category_axes(by, axis), list[Release]()
     if statistic != COUNT and not earlier_releases:  # declared bounds: a mistaken unit puts values beyond them
         beyond_releases = list(
-            (yield from ask_workload(CellWorkload((count_beyond_bounds(axis),)), OUTSIDE_FRACTION)).releases
+            (yield from ask_workload(CellWorkload((separate_outside_axis(axis),)), OUTSIDE_FRACTION)).releases
         )
     rest = 1 - OUTSIDE_FRACTION if beyond_releases else Fraction(1)
     releases = list((yield from ask_workload(CellWorkload(axes), count_fraction * rest)).releases)

@@ -27,7 +27,7 @@ from ..queries import (
     WeightQuery,
 )
 from .by_category import collect_by_category, describe_question, format_axis_label, split_rows
-from .outside import count_beyond_bounds, note_thresholds_for_clipping
+from .outside import note_thresholds_for_clipping, separate_outside_axis
 from .question import (
     By,
     TableQuestion,
@@ -497,7 +497,7 @@ def ask_between(
         notes: Further notes of the result.
     """
     axes, weights = prepend_category_axes(question.by, axis), Weights(question.weight, question.weight_cap)
-    beyond_query = WeightQuery((count_beyond_bounds(axis),), weights, CountUse.CELLS)
+    beyond_query = WeightQuery((separate_outside_axis(axis),), weights, CountUse.CELLS)
     beyond = yield from ask_workload(SingleQueryWorkload(beyond_query), OUTSIDE_FRACTION)
     shares = [share * (1 - OUTSIDE_FRACTION) for share in ROUND_FRACTIONS]
     if weight is None:

@@ -161,7 +161,8 @@ def prior_second_moment(splits: NoisySplits, weights: FloatArray, group: NDArray
 
 
 def prior_moment_growth(share: FloatArray, weights: FloatArray, group: NDArray[np.int8]) -> FloatArray:
-    """Return the coefficient of the parent's squared count in `prior_second_moment`."""
+    """Return the coefficient of ``splits.count**2`` in `prior_second_moment`: the part of the expected squared
+    deviation that grows with the squared count of the parent."""
     binomial = share * (1 - share)
     smooth = (weights[:, :SMOOTH] @ ROUGHNESS)[group] * (4 * binomial) ** 2
     return np.asarray(smooth + weights[:, SMOOTH:].sum(axis=1)[group] * binomial)
@@ -562,7 +563,7 @@ def estimate_tree(measurements: Measurements, total: float, laws: Sequence[Prior
 
 
 def reestimate_tree(
-    measurements: Measurements, total: float, estimate: TreeEstimate, *, follows_slopes: bool = False
+    measurements: Measurements, total: float, estimate: TreeEstimate, *, shrinks_to_slope: bool = False
 ) -> TreeEstimate:
     """Return the estimate after one more upward and one more downward pass, with an estimate as prior knowledge of
     the splits.
@@ -575,7 +576,7 @@ def reestimate_tree(
         measurements: Noisy counts of nodes.
         total: See `estimate_tree`.
         estimate: Result of `estimate_tree` for the same measurements.
-        follows_slopes: Whether splits are shrunk towards the slope of the density between the neighbours, not towards
+        shrinks_to_slope: Whether splits are shrunk towards the slope of the density between the neighbours, not towards
             even splits: see `_predict_left_shares`.
     """
 
@@ -584,9 +585,9 @@ def reestimate_tree(
         return _weight_halves(below, halving, estimate)
 
     upward = run_upward_pass(measurements, join_halves)
-    if not follows_slopes:
+    if not shrinks_to_slope:
         return _run_downward_pass(measurements.layout, upward, total)
-    sloping, _, _ = _estimate_by_mixture(measurements.layout, upward, total, (), follows_slopes=True)
+    sloping, _, _ = _estimate_by_mixture(measurements.layout, upward, total, (), shrinks_to_slope=True)
     if estimate.even_probability < TUNING.negligible_probability:
         return TreeEstimate(measurements.layout, sloping.counts, sloping.variance, estimate.even_probability)
     counts, variance = _average_with_even_density(
@@ -658,7 +659,7 @@ def _average_with_even_density(
 
 
 def _estimate_by_mixture(
-    layout: Layout, upward: UpwardEstimate, total: float, laws: Sequence[PriorLaw], *, follows_slopes: bool = False
+    layout: Layout, upward: UpwardEstimate, total: float, laws: Sequence[PriorLaw], *, shrinks_to_slope: bool = False
 ) -> tuple[DownwardPass, float, FloatArray]:
     """Return the estimate with the mixture prior, log-likelihood ratios of evenness, and log-likelihood ratios of
     evenness and of laws.
@@ -668,7 +669,7 @@ def _estimate_by_mixture(
     downward, evidence, log_odds = DownwardPass.from_total(layout, total), 0.0, np.zeros(1 + len(laws))
     prior = np.stack([PRIOR, PRIOR])
     for halving in layout.halvings:
-        splits = _compute_noisy_splits(layout, upward, downward, halving, follows_slopes=follows_slopes)
+        splits = _compute_noisy_splits(layout, upward, downward, halving, shrinks_to_slope=shrinks_to_slope)
         posterior, is_rough = LevelPosterior.from_splits(splits), downward.is_rough[halving.parent]
         if halving.is_end_cell:  # the two outermost cells have no other splits to learn from
             prior, next_prior = np.stack([END_PRIOR, END_PRIOR]), prior
@@ -796,14 +797,14 @@ def _compute_noisy_splits(
     downward: DownwardPass,
     halving: Halving,
     *,
-    follows_slopes: bool = False,
+    shrinks_to_slope: bool = False,
 ) -> NoisySplits:
     """Return the noisy splits of nodes with known counts. If neither half was measured, the variance is infinite."""
     parent, left, right, _ = halving
     count = downward.counts[parent]
     share = (
         _predict_left_shares(layout, downward.counts, halving)
-        if follows_slopes
+        if shrinks_to_slope
         else layout.width[left] / layout.width[parent]
     )
     left_precision, right_precision = (

@@ -85,7 +85,8 @@ class Tuning:
     occupied_z: float = 2.0
     """Standard deviations of splits above which uneven cells are taken to hold records."""
     tail_share: float = 0.001
-    """Share of the records on either side that may lie beyond the scale of uneven cells."""
+    """Share of the records on either side that may lie outside the interval from which the scale of uneven cells is
+    chosen."""
     precise_ratio: float = 100.0
     """Records per bin over the noise standard deviation above which uneven cells get no density: counts are precise."""
     largest_misfit: float = 6.0
@@ -438,7 +439,7 @@ def estimate_cells(
         log_odds.append(splits.law_log_odds[-1] + trend.log_occam_factor)
     probabilities = np.exp(np.array([*log_odds, 0.0]) - np.logaddexp.reduce([*log_odds, 0.0]))
     if 1 - probabilities[-1] <= TUNING.certain:
-        improved = reestimate_tree(measurements, total, splits, follows_slopes=edges is None) if again else splits
+        improved = reestimate_tree(measurements, total, splits, shrinks_to_slope=edges is None) if again else splits
         cells_by_model.append(improved.cells)
     weights = probabilities[: len(cells_by_model)]
     return np.asarray(weights @ np.array(cells_by_model) / weights.sum())

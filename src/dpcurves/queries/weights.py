@@ -33,7 +33,7 @@ class WeightedQuery(Query):
 
     Attributes:
         weights: The column of weights and its public cap.
-        ends_rows: Whether the second amount of a record is summed in a further cell at the end of each row, and not
+        sums_by_row: Whether the second amount of a record is summed in a further cell at the end of each row, and not
             behind all cells.
 
     Raises:
@@ -42,7 +42,7 @@ class WeightedQuery(Query):
 
     tells_missing: ClassVar[bool] = False
     is_weighted: ClassVar[bool] = True
-    ends_rows: ClassVar[bool] = False
+    sums_by_row: ClassVar[bool] = False
 
     weights: Weights
 
@@ -53,7 +53,7 @@ class WeightedQuery(Query):
     def shape(self) -> tuple[int, ...]:
         """Number of slots of each axis; of the last one, with the cell that ends a row if there is one."""
         *rows, slots = (axis.slots for axis in self.axes)
-        return *rows, slots + self.ends_rows
+        return *rows, slots + self.sums_by_row
 
     @property
     def input_axes(self) -> tuple[Axis | Categories, ...]:
@@ -156,7 +156,7 @@ class SquaredWeightQuery(WeightedQuery):
     of their counts. All amounts are at least 0, so a removed and an added record add up at most in squares.
     """
 
-    ends_rows: ClassVar[bool] = True
+    sums_by_row: ClassVar[bool] = True
 
     @property
     def per_record_sensitivity(self) -> int:

@@ -181,7 +181,7 @@ class Tuning:
     least_gain: float = 0.05
     """Share of the expected error by which wider intervals must reduce it. Noise is known, but splits are expected from
     a prior: whole ages on 256 cells lost a fifth for an expected gain of 4 %."""
-    band_growth: float = 1.2
+    max_band_ratio: float = 1.2
     """Ratio of the expected band of wider intervals to the narrowest of all candidates, up to which they are chosen: in
     the mean, and where it is widest, which grew from 2.1 to 3.8 points on 3,000 long-tailed records without a limit.
     Errors at 1.15 and 1.25 were the same; bands were up to 1.1 and 1.2 times as wide as those of the first
@@ -233,8 +233,8 @@ class Tuning:
     dense: float = 5.5
     """Ratio. Records per cell over a split's variance, above which all cells are counted."""
     dense_exact: float = 2.0
-    """Ratio. Records per cell over a split's variance, above which all cells are counted if noise is negligible
-    (`negligible_variance`): instead of `dense`."""
+    """Ratio. Replaces `dense` if the variance of a count is below `negligible_variance`: then fewer records per cell
+    suffice to count all cells."""
     negligible_variance: float = 0.25
     """Squared records. Variance of a count in a single tiling at which four in five counts are exact."""
     fairly_dense: float = 1.0
@@ -602,7 +602,7 @@ def _choose_laplace_tilings(
             distinct[key] = expect_widths(splits, tilings, noise.variance), tilings
     finest, *coarser = distinct.values()
     largest_band, largest_widest = (
-        TUNING.band_growth * min(limits)
+        TUNING.max_band_ratio * min(limits)
         for limits in zip(*(widths[1:] for widths, _ in distinct.values()), strict=True)
     )
     allowed = [pair for pair in coarser if pair[0].band <= largest_band and pair[0].widest_band <= largest_widest]

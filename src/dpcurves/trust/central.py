@@ -138,10 +138,10 @@ class Central:
 
 
 def _open_memory(query: Query, memory: Memory, randomness: Randomness) -> None:
-    """Start the memory of a payment, or check that it continues the one that was started.
+    """Start the stored noise of a charge, or check that the stored noise belongs to this charge and query.
 
-    If a memory were lost, its sums would be drawn again: two noises of one count can be averaged, so the loss would be
-    larger than was paid. Seeded noise can be subtracted, so it is never mixed with noise of the operating system.
+    Lost noise would be drawn again: an analyst could average two noises of one count, and the loss would exceed the
+    charge. Seeded noise can be subtracted, so it is never mixed with noise of the operating system.
 
     Raises:
         ValueError: the memory is lost, belongs to another query, or has noise of the other kind.

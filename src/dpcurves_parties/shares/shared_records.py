@@ -202,7 +202,8 @@ class CheckedReports:
     _walks: list[crypto.NodeWalk] = field(default_factory=list, init=False)
 
     def evaluate_thresholds(self, thresholds: Sequence[int]) -> Evaluation:
-        """SECRET: return the sums over all reports, and the digests to compare before any of them counts."""
+        """SECRET: return this server's shares of the counts below these thresholds, over all reports, and the digests
+        of the reports, which both servers compare before they use any count."""
         thresholds = tuple(sorted({slots for slots in thresholds if slots}))
         return Evaluation(thresholds, self, *self.sum_keys(self.keys, thresholds))
 

@@ -362,7 +362,8 @@ def _open_windows(source: Any, intake: StreamSpec) -> Windows:
         windows: Windows = source
         if find_stream_filter(intake.axes):
             raise InvalidArgument(
-                "where", "a source that counts by itself evaluates no filter; filter there, or give the tuples"
+                "where",
+                "this source counts tuples itself and evaluates no filter; filter in the source, or pass the tuples",
             )
         return windows
     if isinstance(source, str | PathLike) and str(source).endswith(JSON_LINES):

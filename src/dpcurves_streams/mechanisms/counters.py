@@ -471,10 +471,11 @@ def weigh_steps(buffers: Buffers, ticks: int | None) -> tuple[WeightedSteps, ...
 
 
 def _weigh_endless_steps(buffers: Buffers) -> Iterator[WeightedSteps]:
-    """Generate the weights of all steps until `MOST_TICKS`, in runs that double: those of the first step of each run.
+    """Yield runs of time steps of doubling length, up to `MOST_TICKS` steps. All steps of a run have one weight.
 
-    Buffers that remember longer than twice the steps so far get less, in proportion to the fourth root of what they
-    exceed it by. Of 1, 2, 4, ..., 32 and of the roots 1/4, 3/8, 1/2, twice and 1/4 have the least error at its worst.
+    A buffer whose memory is longer than twice the number of steps so far gets a smaller input: divided by the fourth
+    root of ``memory / (2 * steps)``. The factor 2 and the exponent 1/4 minimise the worst-case error among the factors
+    1, 2, 4, ..., 32 and the exponents 1/4, 3/8 and 1/2.
     """
     step = 1
     while step <= MOST_TICKS:

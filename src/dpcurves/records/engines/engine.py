@@ -280,9 +280,12 @@ class CellAmounts:
         rows = np.where(is_used, cell, 0) // slots
         amount, second_amount = self._query.amounts(columns[-1], np.where(is_used, steps, 0), rows)
         batch = np.zeros(len(self._found), dtype=np.int64)
-        ended_rows = rows[is_used] * self._query.ends_rows  # each of them puts one more cell before those of the next
+        # with a total behind each row, a record lies one cell further for each row before its own
+        ended_rows = rows[is_used] * self._query.sums_by_row
         np.add.at(batch, cell[is_used] + ended_rows, amount[is_used])
-        behind = ended_rows * (slots + 1) + slots if self._query.ends_rows else np.full(len(ended_rows), len(batch) - 1)
+        behind = (
+            ended_rows * (slots + 1) + slots if self._query.sums_by_row else np.full(len(ended_rows), len(batch) - 1)
+        )
         np.add.at(batch, behind, second_amount[is_used])
         batch[-1] += np.count_nonzero(~is_used) * self._query.missing_amount
         self._found += batch  # Python integers do not overflow
