@@ -304,6 +304,31 @@ def test_cells_are_joined_where_noise_is_large_and_two_releases_are_wider() -> N
     assert wide.upper - wide.lower > high - low
 
 
+def test_sampling_errors_of_two_releases_of_scores_may_add_up() -> None:
+    """In each class one model ranks high whom the other ranks low, so both areas err in opposite directions. The counts
+    are those of two models that agree: no narrower interval holds for both. 400 samples: a standard deviation of them
+    is known to 4 %."""
+    draw = np.random.default_rng(5)
+
+    def opposed(records: int) -> Columns:
+        label, hidden = draw.integers(0, 2, records), draw.normal(size=records)
+        scores = {name: rounded(1 / (1 + np.exp(-label / 2 - sign * hidden))) for name, sign in (("a", 1), ("b", -1))}
+        return {"y": label, **scores}
+
+    samples = [opposed(1000) for _ in range(400)]
+    areas = np.array([[metrics.roc_auc_score(given["y"], given[name]) for name in "ab"] for given in samples])
+    assert np.corrcoef(areas.T)[0, 1] < -0.9
+    released = [answer(dp.ScoresQuestion("y", name, TWENTIETHS), samples[0], HUGE, both(1000)[1], 1) for name in "ab"]
+    difference = dp.metric_difference(*released, "auc", 0.9, population=True)
+    half = (difference.upper - difference.lower) / 2
+    assert half == pytest.approx(1.645 * np.std(areas[:, 0] - areas[:, 1]), rel=0.2)
+    alone = [scores.interval("auc", 0.9, population=True) for scores in released]
+    in_squares = np.hypot(*[(upper - lower) / 2 for lower, upper in alone])
+    off = np.abs(areas[:, 0] - areas[:, 1])  # both models are equally good
+    assert np.mean(off <= in_squares) < 0.82
+    assert np.mean(off <= half) > 0.86
+
+
 @pytest.mark.parametrize("grid", [dp.Grid(0, 4, cells=8), dp.Values(range(3)), dp.Values((-1, 0)), ERRORS])
 def test_outcomes_below_a_forecast_are_counted_on_grids_that_end_at_0(grid: dp.Grid) -> None:
     """Before, the share below 0 of a grid that begins there was 0, with an interval from 0 to 0."""
