@@ -204,6 +204,20 @@ def test_counts_are_whole_and_no_interval_ends_beyond_what_is_possible() -> None
             assert wide[0] <= count[0] <= count[1] <= wide[1]
 
 
+@pytest.mark.parametrize("adjacency", [dp.REPLACE_ONE, dp.ADD_REMOVE])
+@pytest.mark.parametrize(("value", "bounds"), [(10.0, (0, 10)), (0.0, (0, 10)), (-10.0, (-10, -5)), (7.0, (5, 7))])
+def test_a_sum_lies_within_what_bounds_and_records_allow_and_in_its_interval(
+    adjacency: dp.Neighbours, value: float, bounds: tuple[float, float]
+) -> None:
+    # without the limits a sum of public records lies beyond them in every second release
+    for _ in range(8):
+        found = dp.sum([value] * 100, bounds=bounds, epsilon=1, adjacency=adjacency)
+        low, high = found.interval(0.95)
+        assert low <= found.sum <= high
+        most = 100 if adjacency is dp.REPLACE_ONE else np.inf
+        assert (bounds[0] * most if bounds[0] < 0 else 0) <= found.sum <= (bounds[1] * most if bounds[1] > 0 else 0)
+
+
 def test_the_interval_of_a_population_mean_is_about_as_narrow_where_the_mean_is_asked_as_where_all_is() -> None:
     widths = {dp.MeanQuestion: [], dp.SummaryQuestion: []}  # type: ignore[var-annotated]
     for seed in range(8):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import wraps
-from math import inf, isnan, nan, prod, sqrt
+from math import inf, nan, prod, sqrt
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, Unpack, overload
 
@@ -99,7 +99,8 @@ class Summary(IntervalResult):
     Attributes:
         count: Records with a value: never below zero, nor above a public number of records; NaN if that number is
             public and an interval of level 0.95 contains every possible count.
-        sum: The unbiased sum of their values. NaN if only the count was released, or if it is unknown.
+        sum: The sum of their values, within what the bounds and a public number of records allow, as its intervals
+            are. NaN if only the count was released, or if it is unknown.
         mean: Between the bounds. NaN if only the count was released.
         variance: The sample variance, with divisor n - 1. NaN if it was not released.
         lower, upper: The clipping bounds; 0 and 1 for a count alone, which has none.
@@ -158,7 +159,9 @@ class Summary(IntervalResult):
         count, released = moments.known_count(privacy.most_records), moments.released_moments
         if len(rounds) > 1 and not moments.has_records(KNOWN_PROBABILITY):
             return cls(count, nan, nan, nan, bounds.lower, bounds.upper, label, privacy, rounds, statistic, tails)
-        total = float(half_range * released.sum_of_values + middle * released.records)
+        unbiased_sum = float(half_range * released.sum_of_values + middle * released.records)
+        lowest, highest = _find_sum_limits(bounds.lower, bounds.upper, privacy.most_records)
+        total = min(max(unbiased_sum, lowest), highest)
         mean, variance = float(middle + half_range * released.mean), float(half_range**2 * released.variance)
         return cls(count, total, mean, variance, bounds.lower, bounds.upper, label, privacy, rounds, statistic, tails)
 
@@ -261,7 +264,7 @@ class Summary(IntervalResult):
         rounding = step * min(max(float(released.records), 0.0), total)
         mean = _scale_interval(moments.mean_ends(level, student), half_range, middle, step)
         sums = _scale_interval(moments.sum_ends(level, student, middle / half_range, total), half_range, 0, rounding)
-        sums = _clip_interval(sums, total * min(self.lower, 0.0), total * max(self.upper, 0.0))
+        sums = _clip_interval(sums, *_find_sum_limits(self.lower, self.upper, public_total))
         mean = _clip_interval(mean, self.lower, self.upper)
         if self.tails is not None:
             lowest_count = moments.count_ends(level, total, None)[0] if moments.has_records(level) else 0.0
@@ -550,9 +553,15 @@ def _simulate_spread(rounds: tuple[Evidence, ...], draw: np.random.Generator, dr
     return SquareScatter(np.linspace(-1.0, 1.0, len(counts) + 1), counts, noise, draw.standard_normal(noise.shape))
 
 
+def _find_sum_limits(lower: float, upper: float, records: int | None) -> tuple[float, float]:
+    """Return the least and the largest sum of at most `records` values between `lower` and `upper`; None: any number
+    of them."""
+    most = inf if records is None else float(records)
+    return (most * lower if lower < 0 else 0.0), (most * upper if upper > 0 else 0.0)
+
+
 def _clip_interval(ends: tuple[float, float], lowest: float, highest: float) -> tuple[float, float]:
-    """Return the interval, clipped to the possible values; a limit that is NaN (0 times infinity) counts as 0."""
-    lowest, highest = (0.0 if isnan(limit) else limit for limit in (lowest, highest))
+    """Return the interval, clipped to the possible values."""
     return min(max(ends[0], lowest), highest), max(min(ends[1], highest), lowest)
 
 

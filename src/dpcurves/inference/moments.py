@@ -464,8 +464,13 @@ def whole_ends(counts: FloatArray, errors: FloatArray, total: int | None) -> Flo
 
 
 def clip_to_possible(counts: FloatArray, total: int | None) -> FloatArray:
-    """Return counts, or their ends, clipped to at least zero and at most the number of records, if that is public."""
-    return np.clip(counts, 0.0, np.inf if total is None else float(total))
+    """Return counts, or their ends, clipped to at least zero and at most the number of records, if that is public.
+
+    >>> clip_to_possible(np.array([-3.0, -0.0, 7.0]), 5).tolist()
+    [0.0, 0.0, 5.0]
+    """
+    # adding zero makes negative zeros positive, which files would print as -0.0
+    return np.clip(counts, 0.0, np.inf if total is None else float(total)) + 0.0
 
 
 def known_counts(counts: FloatArray, spread: FloatArray, total: int | None, errors: Errors) -> FloatArray:
