@@ -207,7 +207,7 @@ def measure_interval_row(row: IntervalRow, effort: Effort) -> Iterator[MarkRow]:
     for records, before in zip(row.records, _befores(row.before, len(row.records)), strict=True):
         releases = draw_releases(row.read, records, effort.releases)
         width = measure_width(releases[row.told, row.whom])
-        beside = f"held {width.held:.2f}" + f", finite {width.finite:.2f}" * (width.finite < 1)
+        beside = f"held {width.held:.2f}" + f", known {width.known:.2f}" * (width.known < 1)
         yield MarkRow("C", f"{row.name}, n {records:,}", "width over error", before, width.ratio, width.error,
                       row.mark, effort.releases, beside)  # fmt: skip
 

@@ -1,7 +1,8 @@
-"""The page "The default beside simple methods" and its pictures, from what was measured: `python docs/accuracy.py`.
+"""The page "Accuracy and its marks" and its pictures, from what was measured: `python docs/accuracy.py`.
 
-The numbers stand in ``accuracy.json`` beside this file, which `benchmarks/simple_methods.py --regimes --json` writes. A
-test holds that the page is made of these numbers.
+The numbers stand beside this file: in ``accuracy.json``, which `benchmarks/simple_methods.py --regimes --json` writes,
+and in ``accuracy_marks.json``, which `benchmarks/accuracy_marks.py --json` writes. A test holds that the page is made
+of these numbers.
 """
 
 from __future__ import annotations
@@ -16,22 +17,29 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 FOLDER = Path(__file__).parent
-NUMBERS, PAGE, IMAGES = FOLDER / "accuracy.json", FOLDER / "accuracy.md", FOLDER / "images"
+NUMBERS, MARKED = FOLDER / "accuracy.json", FOLDER / "accuracy_marks.json"
+PAGE, IMAGES = FOLDER / "accuracy.md", FOLDER / "images"
 METRICS = "largest", "mean", "root mean square"
 MARKS = (("median", 0.5, 0.9), ("95 % at most", 0.95, 1.15))
 """Name of a quantile of the ratios, its level, and the largest value that the benchmark asks for."""
 Z, WORST = 2.576, 1.3
 """Normal quantile of a 99 % interval, and the ratio that no interval may lie above."""
 Row = dict[str, Any]
-INTRODUCTION = """# The default beside simple methods
+INTRODUCTION = """# Accuracy and its marks
+
+Four tables say what is measured, what it is to be (at most, unless the mark says otherwise), and for a miss why.
+Standard errors stand in brackets; a figure beside its mark by less than two of them is *not sure*. `make
+bench-accuracy` measures all of it. This page is made by `python docs/accuracy.py` of what `python
+benchmarks/accuracy_marks.py --json docs/accuracy_marks.json` and `python benchmarks/simple_methods.py --regimes
+--releases {releases} --json docs/accuracy.json` wrote.
+
+## A. The default curve beside simple methods
 
 `dp.cdf` chooses its method from released counts. Could you do better with a simple method, if you knew which? Each
 number is the mean error of the default over that of the best of flat counts, a clipped histogram, trees of degree 2, 4
-and 16, 8 to 512 bins, Legendre polynomials and a straight line, at epsilon 1 under replace-one, {releases} releases of
-each setting. The best is chosen in hindsight on one half of the releases and judged on the other. Below 1 the default
-is ahead of all of them. Errors below a quarter of a record or a tenth of the sampling error count as equal. This page
-is made of `python benchmarks/simple_methods.py --regimes --releases {releases} --json docs/accuracy.json` by
-`python docs/accuracy.py`.
+and 16, 8 to 512 bins, Legendre polynomials and a straight line, here at epsilon 1 under replace-one, {releases}
+releases of each setting. The best is chosen in hindsight on one half of the releases and judged on the other. Below 1
+the default is ahead of all of them. Errors below a quarter of a record or a tenth of the sampling error count as equal.
 
 ![Root mean square errors over the best simple method, by records and cells](images/accuracy_sizes.png)
 
@@ -40,17 +48,45 @@ is made of `python benchmarks/simple_methods.py --regimes --releases {releases} 
 ![All ratios in order, with the marks](images/accuracy_marks.png)
 """
 READING = """
-
 Where the default is behind, it spends part of the budget to learn the shape and counts finer intervals than the best
 bins: its band is then narrower than theirs. Where records lie on single values, it is behind for the largest error
 until the first counts show these values. `hint=Hint.ATOMS`, or declared values, are then better.
+
+Regimes in which a simple method was ahead of an earlier default, the worst ratio of the three errors:
 """
+HEADINGS = {
+    "B": "## B. Strategies beside the optimum\n\nMean squared error of a prefix when one record comes or goes.",
+    "C": "## C. Widths of intervals over errors\n\nThe mean width over twice the quantile of the error at level 0.9, "
+    "at epsilon 1: 1 is ideal.",
+    "D": "## D. Questions without a range, and cost",
+}
+"""Heading and first sentence of each table behind the first."""
 
 
-def page(rows: Sequence[Row]) -> str:
-    """Return the text of the page."""
+def page(rows: Sequence[Row], marked: Sequence[Row]) -> str:
+    """Return the text of the page, from ratios by size and from rows with marks."""
     releases = rows[0]["releases"]
-    return INTRODUCTION.format(releases=releases) + "\n".join([*_list_marks(rows), "", *_list_sizes(rows)]) + READING
+    blocks = [INTRODUCTION.format(releases=releases).rstrip(), *_list_marks(rows), "", *_list_sizes(rows), READING]
+    blocks += _list_rows([row for row in marked if row["part"] == "A"])
+    for part, heading in HEADINGS.items():
+        blocks += ["", heading, "", *_list_rows([row for row in marked if row["part"] == part])]
+    return "\n".join(blocks) + "\n"
+
+
+def _list_rows(rows: Sequence[Row]) -> list[str]:
+    """Return the lines of a table of figures with marks, and the reasons of its misses."""
+    lines = ["| what | figure | before | today | mark | beside | releases | at it |", "|" + "---|" * 8]
+    reasons = list(dict.fromkeys(row["reason"] for row in rows if row["reason"]))
+    for row in rows:
+        error = f" ({row['error']:.2g})" if row["error"] else ""
+        mark = f"{'at least ' * row['is_least']}{row['mark']:g}"
+        number = f" ({reasons.index(row['reason']) + 1})" if row["reason"] else ""
+        cells = (
+            row["name"], row["figure"], row["before"], f"{row['today']:.3g}{error}", mark, row["beside"],
+            row["releases"] or "", f"{row['verdict']}{number}",
+        )  # fmt: skip
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    return [*lines, *(f"\n({index}) {reason}" for index, reason in enumerate(reasons, start=1))]
 
 
 def _list_marks(rows: Sequence[Row]) -> list[str]:
@@ -142,7 +178,8 @@ PICTURES: dict[str, Callable[[Sequence[Row]], Figure]] = {
 def main() -> None:
     """Write the page and its pictures."""
     rows = json.loads(NUMBERS.read_text(encoding="utf-8"))
-    PAGE.write_text(page(rows), encoding="utf-8")
+    marked = json.loads(MARKED.read_text(encoding="utf-8"))
+    PAGE.write_text(page(rows, marked), encoding="utf-8")
     for name, draw in PICTURES.items():
         draw(rows).savefig(IMAGES / f"{name}.png", dpi=110, metadata={"Software": None})
 

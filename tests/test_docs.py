@@ -105,17 +105,22 @@ def test_the_page_of_errors_is_made_of_the_numbers_that_were_measured() -> None:
     assert {row["hint"] for row in measured["hints"]} == set(made["HINTS"])
 
 
-def test_the_page_on_simple_methods_is_made_of_the_numbers_that_were_measured() -> None:
+def test_the_page_on_accuracy_is_made_of_the_numbers_that_were_measured() -> None:
     made = runpy.run_path(str(ROOT / "docs" / "accuracy.py"))
-    measured = json.loads(made["NUMBERS"].read_text(encoding="utf-8"))
+    measured, marked = (json.loads(made[name].read_text(encoding="utf-8")) for name in ("NUMBERS", "MARKED"))
     text = made["PAGE"].read_text(encoding="utf-8")
-    assert text == made["page"](measured)
+    assert text == made["page"](measured, marked)
     assert re.findall(r"images/(\w+)[.]png", text) == list(made["PICTURES"])
     for name, draw in made["PICTURES"].items():
         assert (made["IMAGES"] / f"{name}.png").exists()
         assert draw(measured).axes[0].lines
     worst = [{**row, "ratios": [2.0] * 3, "noise": [0.1] * 3} for row in measured]
-    assert f"| 0 | {' | '.join([str(len(worst))] * 3)} |" in made["page"](worst)
+    assert f"| 0 | {' | '.join([str(len(worst))] * 3)} |" in made["page"](worst, marked)
+    assert {row["part"] for row in marked} == set("ABCD")
+    for row in marked:
+        assert bool(row["reason"]) == (row["verdict"] == "no"), row["name"]
+        assert row["reason"] != "No reason is known.", row["name"]
+        assert row["reason"] in text
 
 
 def test_what_a_newcomer_may_read_is_counted_and_pictures_of_pages_are_kept(

@@ -49,12 +49,12 @@ class IntervalRow(NamedTuple):
 
 
 class Width(NamedTuple):
-    """Width over error of a reading, its standard error, and the shares that held and that are finite."""
+    """Width over error of a reading, its standard error, and the shares that held and that are known, with two ends."""
 
     ratio: float
     error: float
     held: float
-    finite: float
+    known: float
 
 
 @lru_cache
@@ -143,30 +143,38 @@ TRIAL = comparing_readings.Setting(1_000, 0.4, 0.2, comparing_readings.INSIDE, c
 
 
 def read_trial(release: Release) -> Iterator[Told]:
-    """Read the differences of two arms, and the share of the small one that survives."""
-    people = comparing_readings.people_of_a_trial(TRIAL, TRIAL.effect)
+    """Read the differences of two arms up to a time, and the share of the small one that survives it.
+
+    Few of the small arm are at risk later, where its curve ends.
+    """
+    people, at = comparing_readings.people_of_a_trial(TRIAL, TRIAL.effect), comparing_readings.AT
     rows = release.draw.integers(SIZE, size=release.case.records)
     sample = {name: column[rows] for name, column in people.items()}
-    by = comparing_readings.BY_ARM
-    arms = release.answer(SurvivalQuestion("t", "e", TRIAL.grid, by=by), sample)
-    exact = [comparing_readings.exact_of_trial(sample, TRIAL), comparing_readings.exact_of_population(TRIAL)]
-    at, until = comparing_readings.AT, comparing_readings.UNTIL
+    question = SurvivalQuestion("t", "e", TRIAL.grid, by=comparing_readings.BY_ARM)
+    small, large = release.answer(question, sample).values()
+    exact = [_exact_numbers(columns, at) for columns in (sample, people)]
     for name, estimate in (
-        ("difference of shares", dp.survival_difference(arms[1], arms[0], at)),
-        ("difference of restricted means", dp.restricted_mean_difference(arms[1], arms[0], until)),
+        ("difference of shares", dp.survival_difference(large, small, at)),
+        ("difference of restricted means", dp.restricted_mean_difference(large, small, at)),
+        ("share of the small arm", dp.survival_at(small, at)),
     ):
-        truths = [each[name] for each in exact]
+        truths = [numbers[name] for numbers in exact]
         yield from release.intervals(name, estimate.value, estimate.interval, truths)
-    shares = [_share_of_first_arm(columns, at) for columns in (sample, people)]
-    estimate = dp.survival_at(arms[0], at)
-    yield from release.intervals("share of the small arm", estimate.value, estimate.interval, shares)
 
 
-def _share_of_first_arm(columns: Mapping[str, FloatArray], at: float) -> float:
-    """Return Kaplan and Meier's estimate of the first arm at a time."""
-    first = columns["arm"] == 0
-    times, left = interval_against_error.kaplan_meier(columns["t"][first], columns["e"][first])
-    return float(interval_against_error.left_at(times, left, np.array([at]), equal=False)[0])
+def _exact_numbers(columns: Mapping[str, FloatArray], at: float) -> dict[str, float]:
+    """Return the numbers of Kaplan and Meier's estimates of both arms up to a time."""
+    shares, means = [], []
+    for arm in (0, 1):
+        rows = columns["arm"] == arm
+        times, left = interval_against_error.kaplan_meier(columns["t"][rows], columns["e"][rows])
+        shares.append(float(interval_against_error.left_at(times, left, np.array([at]), equal=False)[0]))
+        means.append(interval_against_error.restricted_mean_of(times, left, at))
+    return {
+        "difference of shares": shares[1] - shares[0],
+        "difference of restricted means": means[1] - means[0],
+        "share of the small arm": shares[0],
+    }
 
 
 ROWS = (
@@ -207,17 +215,18 @@ def draw_releases(
 def measure_width(intervals: Sequence[Told]) -> Width:
     """Return width over error, with a standard error by drawing the releases again.
 
-    An endpoint at infinity counts for the width of no interval: shares of finite ones stand beside.
+    Releases whose value is unknown, or whose interval has an endpoint at infinity, count for no ratio: the share of all
+    others stands beside.
     """
-    finite = [interval for interval in intervals if np.isfinite(interval.upper - interval.lower).all()]
+    known = [each for each in intervals if np.isfinite(each.upper - each.lower).all() and np.isfinite(each.value).all()]
     held = float(np.mean([interval.holds for interval in intervals]))
-    if not finite:
+    if not known:
         return Width(np.inf, 0.0, held, 0.0)
     generator = np.random.default_rng(0)
-    draws = generator.integers(len(finite), size=(RESAMPLES, len(finite)))
-    resampled = [_ratio_of([finite[index] for index in draw]) for draw in draws.tolist()]
+    draws = generator.integers(len(known), size=(RESAMPLES, len(known)))
+    resampled = [_ratio_of([known[index] for index in draw]) for draw in draws.tolist()]
     error = float(np.std([ratio for ratio in resampled if np.isfinite(ratio)]))
-    return Width(_ratio_of(finite), error, held, len(finite) / len(intervals))
+    return Width(_ratio_of(known), error, held, len(known) / len(intervals))
 
 
 def _ratio_of(intervals: Sequence[Told]) -> float:

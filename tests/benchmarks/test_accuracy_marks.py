@@ -59,11 +59,12 @@ def test_width_of_intervals_is_compared_with_the_errors_that_were_made(benchmark
         return benchmark.intervals.Told("x", "records", value, value - half_width, value + half_width, np.asarray(0.0))
 
     width = benchmark.intervals.measure_width([interval(sign, 2.0) for sign in (-1.0, 1.0) * 5])
-    assert (width.ratio, width.held, width.finite) == (pytest.approx(2.0), 1.0, 1.0)
+    assert (width.ratio, width.held, width.known) == (pytest.approx(2.0), 1.0, 1.0)
     narrow = benchmark.intervals.measure_width([interval(sign, 0.5) for sign in (-1.0, 1.0) * 5])
     assert (narrow.ratio, narrow.held) == (pytest.approx(0.5), 0.0)
-    endless = benchmark.intervals.measure_width([interval(1.0, np.inf), interval(1.0, 2.0)])
-    assert (endless.ratio, endless.finite) == (pytest.approx(2.0), 0.5)
+    for other in (interval(1.0, np.inf), interval(np.nan, 1.0)._replace(lower=np.asarray(0.0), upper=np.asarray(9.0))):
+        endless = benchmark.intervals.measure_width([other, interval(1.0, 2.0)])
+        assert (endless.ratio, endless.known) == (pytest.approx(2.0), 0.5)
 
 
 def test_file_keeps_rows_that_are_not_measured_again(
