@@ -174,7 +174,7 @@ def test_beyond_the_budget_nothing_is_asked() -> None:
         (
             {"x": X, "y": WORDS},
             dp.RocQuestion("y", "x"),
-            "^pos_label: 1 is no text, but 'y' holds text; name both classes",
+            "^pos_label: 1 is not text, but 'y' holds text; name both classes",
         ),
         ({"x": X, "y": WORDS}, dp.CalibrationQuestion("y", "x", neg_label="no"), "^pos_label: 1 is no text"),
         (

@@ -90,8 +90,9 @@ print.dpcurves_released <- function(x, ...) {
   invisible(x)
 }
 
-#' What a result says of privacy, one line each, and its notes.
-statement <- function(x) {
+#' What a result says of privacy, one line each, and its notes; in other languages than English, as the command publishes it.
+statement <- function(x, language = "en") {
+  if (language != "en") return(published_statement(x, language))
   privacy <- x$privacy
   name <- if (is.null(privacy$epsilon)) "rho" else "epsilon"
   loss <- sprintf("%s %s", name, format(privacy[[name]]))
@@ -104,6 +105,15 @@ statement <- function(x) {
     sprintf("mechanism: %s", mechanism_words(privacy$mechanism)),
     sprintf("note: %s", unlist(x$notes))
   )
+}
+
+# The file PRIVACY.txt of a publication, in a language of the command.
+published_statement <- function(x, language) {
+  folder <- tempfile()
+  on.exit(unlink(folder, recursive = TRUE))
+  command(c("publish", attr(x, "file"), "--out", folder, "--language", language))
+  lines <- readLines(file.path(folder, "PRIVACY.txt"), encoding = "UTF-8")
+  lines[nzchar(lines)]
 }
 
 curator <- function(text, words) sub("^one curator\\b", words, text)
@@ -146,4 +156,6 @@ dates <- function(column) {
 }
 
 # The apostrophe before text that a spreadsheet would run as a formula: the command writes it, and no label has it.
-unescaped <- function(text) sub("^'('*[=+@\t\r\n\uff1d\uff0b\uff0d\uff20-])", "\\1", text)
+blanks_of_cells <- " \u00a0\u1680\u2000-\u200f\u2028\u2029\u202f\u205f\u2060\u3000\ufeff"
+formula_start <- paste0("^'(['", blanks_of_cells, "]*[=+@\t\r\n\uff1d\uff0b\uff0d\uff20-])")
+unescaped <- function(text) sub(formula_start, "\\1", text)

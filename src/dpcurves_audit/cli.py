@@ -14,6 +14,7 @@ from click.exceptions import Exit
 
 from dpcurves.cli import options
 from dpcurves.cli.app import Group, PackageCommands
+from dpcurves.cli.output import check_language
 from dpcurves.cli.status import ExitStatus
 from dpcurves.cli.terminal import (
     Misuse,
@@ -23,6 +24,7 @@ from dpcurves.cli.terminal import (
     show_spinner,
     translate_argument_errors,
 )
+from dpcurves.translation import use_language
 
 if TYPE_CHECKING:
     from dpcurves.privacy import Neighbours
@@ -75,6 +77,7 @@ class AuditOptions:
     confidence: str = options.option("P", "The confidence of the bound.", "0.95")
     json: str | None = options.optional("FILE", "Write the report as JSON to this file.")
     html: str | None = options.optional("FILE", "Write the report as one page to this file.")
+    language: str = options.option("CODE", "Language of the printed report and of the page: en, de, fr or es.", "en")
     resume: str | None = options.optional("FILE", "Save the progress in this file, and resume from it if it exists.")
     learn: bool = options.flag(
         "--learn", "Also fit boosted trees to outcomes, if scikit-learn is installed (extra audit)."
@@ -92,7 +95,8 @@ class AuditOptions:
 
         from .auditor import audit
 
-        samples = None if self.samples is None else options.parse_integer("samples", self.samples, least=20)
+        check_language(self.language)
+        samples = None if self.samples is None else options.parse_integer("samples", self.samples, minimum=20)
         seconds = options.parse_positive_number("seconds", self.seconds)
         level = options.parse_probability("confidence", self.confidence)
         with show_spinner("attacking it"), translate_argument_errors("resume", "file"):
@@ -110,7 +114,12 @@ class AuditOptions:
         return report
 
     def write_report(self, report: Report) -> None:
-        """Write the report to its files, and print it."""
+        """Write the report to its files, and print it, in the language of its readers; JSON stays English."""
+        with use_language(self.language):
+            self._write_translated(report)
+
+    def _write_translated(self, report: Report) -> None:
+        """Write the report to its files, and print it. Raises `Misuse` for a file that cannot be written."""
         for name, file, write in (("json", self.json, report.to_json), ("html", self.html, report.to_html)):
             if file is not None:
                 try:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpcurves.foreign_text import isolate_in_html
 from dpcurves.privacy import format_loss
+from dpcurves.translation import name_language, translate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -205,23 +206,26 @@ class Report:
         return f"{likelier}, {other_hits:,} of {other_samples:,} on the other"
 
     def __str__(self) -> str:
+        verdict, scope = translate(self.verdict), translate(self.scope_statement)
         if self.is_silent:
-            return self.verdict
+            return verdict
         if self.is_flagged:
-            lines = [self.verdict]
+            lines = [verdict]
         elif self.is_partial:  # first, because it limits the conclusion
-            lines = [self.scope_statement, f"{NO_PROOF} {self.verdict}"]
+            lines = [scope, f"{translate(NO_PROOF)} {verdict}"]
         else:
-            lines = [f"{NO_PROOF} {self.scope_statement}", self.verdict]
+            lines = [f"{translate(NO_PROOF)} {scope}", verdict]
         if self.event:
-            lines += [f"pair: {self.pair} ({self.adjacency})", f"event: {self.event}; {self.hit_summary}"]
+            lines += [
+                f"{translate('pair')}: {self.pair} ({translate(self.adjacency)})",
+                f"{translate('event')}: {self.event}; {translate(self.hit_summary)}",
+            ]
         if self.second_lower_bound is not None:
-            lines.append(f"once more, on other samples: {self.parameter} is at least {self.second_lower_bound:.4g}")
-        lines += [f"{each.name}: {each.message}" for each in self.findings]
-        lines.append(
-            f"{len(self.pair_results)} pairs of {self.family}, {self.calls:,} calls, {self.seconds:.1f} seconds"
-        )
-        return "\n".join(lines)
+            again = f"once more, on other samples: {self.parameter} is at least {self.second_lower_bound:.4g}"
+            lines.append(translate(again))
+        lines += [f"{translate(each.name)}: {translate(each.message)}" for each in self.findings]
+        effort = f"{len(self.pair_results)} pairs of {self.family}, {self.calls:,} calls, {self.seconds:.1f} seconds"
+        return "\n".join([*lines, translate(effort)])
 
     def to_dict(self) -> dict[str, Any]:
         """Return all attributes as JSON values; infinite numbers are texts."""
@@ -252,42 +256,54 @@ class Report:
         return cls(**arguments)
 
     def to_html(self, path: str | Path | None = None) -> str:
-        """Return the report as one self-contained page, and write it to `path` if given."""
-        verdict = isolate_in_html(self.verdict)
-        warning = "" if self.is_flagged else f"<strong>{NO_PROOF}</strong> {isolate_in_html(self.scope_statement)}<br>"
+        """Return the report as one self-contained page in the reader's language, and write it to `path` if given.
+
+        The words of the search stay as they are: names of the family, of pairs, events and outcomes.
+        """
+        verdict, scope = isolate_in_html(translate(self.verdict)), isolate_in_html(translate(self.scope_statement))
+        warning = "" if self.is_flagged else f"<strong>{escape(translate(NO_PROOF))}</strong> {scope}<br>"
+        bound = f"{self.parameter} {self.lower_bound:.4g}, with confidence {self.confidence:g}"
         rows = {
-            "release": self.release, "claimed": self.claim, "neighbours": self.adjacency, "family": self.family,
-            "lower bound": f"{self.parameter} {self.lower_bound:.4g}, with confidence {self.confidence:g}",
+            "release": self.release, "claimed": translate(self.claim), "neighbours": translate(self.adjacency),
+            "family": self.family, "lower bound": translate(bound),
             "once more, on other samples": ""
-            if self.second_lower_bound is None else f"{self.parameter} {self.second_lower_bound:.4g}",
+            if self.second_lower_bound is None else translate(f"{self.parameter} {self.second_lower_bound:.4g}"),
             "pair": self.pair, "event": self.event,
-            "hits": self.hit_summary if self.event else "",
-            "calls, seconds": f"{self.calls:,}, {self.seconds:.1f}",
+            "hits": translate(self.hit_summary) if self.event else "",
+            "calls": translate(f"{self.calls:,}"), "seconds": translate(f"{self.seconds:.1f}"),
             "kinds of outcomes": "; ".join(self.kinds[:12]),
             "run again": self.command,
         }  # fmt: skip
         facts = "".join(
-            f"<tr><th>{name}</th><td>{isolate_in_html(value)}</td></tr>" for name, value in rows.items() if value
+            f'<tr><th scope="row">{escape(translate(name))}</th><td>{isolate_in_html(value)}</td></tr>'
+            for name, value in rows.items()
+            if value
         )
+        flag = f"<strong>{escape(translate('Flagged'))}:</strong> "
         findings = "".join(
-            f"<li>{'<strong>flagged</strong> ' if item.is_flagged else ''}"
-            f"{isolate_in_html(item.name)}: {isolate_in_html(item.message)}</li>"
+            f"<li>{flag if item.is_flagged else ''}"
+            f"{isolate_in_html(translate(item.name))}: {isolate_in_html(translate(item.message))}</li>"
             for item in self.findings
         )
         results = "".join(
-            f"<tr><td>{isolate_in_html(item.pair)}</td><td>{item.samples:,}</td><td>{isolate_in_html(item.event)}</td>"
-            f"<td>{'' if item.estimated_loss is None else f'{item.estimated_loss:.3g}'}</td></tr>"
+            f"<tr><td>{isolate_in_html(item.pair)}</td><td>{escape(translate(f'{item.samples:,}'))}</td>"
+            f"<td>{isolate_in_html(item.event)}</td>"
+            f"<td>{'' if item.estimated_loss is None else escape(translate(f'{item.estimated_loss:.3g}'))}</td></tr>"
             for item in self.pair_results
         )
+        title = translate(f"Audit of {self.release}")
+        heads = "".join(
+            f'<th scope="col">{escape(translate(name))}</th>'
+            for name in ("pair", "samples of each", "best event", "suggests")
+        )
         text = (
-            f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Audit of {escape(self.release)}</title>'
+            f'<!doctype html><html lang="{name_language()}"><meta charset="utf-8"><title>{escape(title)}</title>'
             f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style>'
-            f"<h1>Audit of {isolate_in_html(self.release)}</h1>"
+            f"<h1>{isolate_in_html(title)}</h1>"
             f'<p class="verdict{" flagged" if self.is_flagged else ""}">{warning}{verdict}</p>'
             f"{_draw_svg_histogram(self)}<table>{facts}</table>"
-            + (f"<h2>Beside the bound</h2><ul>{findings}</ul>" if findings else "")
-            + "<h2>Tried</h2><table><tr><th>pair</th><th>samples of each</th><th>best event</th><th>suggests</th></tr>"
-            + f"{results}</table></html>\n"
+            + (f"<h2>{escape(translate('Beside the bound'))}</h2><ul>{findings}</ul>" if findings else "")
+            + f"<h2>{escape(translate('Tried'))}</h2><table><tr>{heads}</tr>{results}</table></html>\n"
         )
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
@@ -355,18 +371,20 @@ def _draw_svg_histogram(report: Report) -> str:
             for index, share in enumerate(shares)
         )
         lines += f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2"/>'
-    description = isolate_in_html(
-        f"{report.event}, from {_format_edge(histogram.edges[0])} to {_format_edge(histogram.edges[-1])}"
+    ends = [_format_edge(histogram.edges[index]) for index in (0, -1)]
+    shown = translate("Outcomes of both data sets by their score; the event is shaded")
+    sides = ", ".join(
+        f'<span style="color:{colour}">{escape(translate(side))}</span>'
+        for side, colour in (("left data set", "#27548a"), ("right data set", "#c2571a"))
     )
     return (
-        f'<figure><svg viewBox="0 0 {width} {height}" role="img" aria-label="Histogram of both data sets">'
-        f"{shaded}{lines}</svg>"
-        f'<figcaption>Outcomes of the <span style="color:#27548a">left</span> and the '
-        f'<span style="color:#c2571a">right</span> data set by their score; the event is shaded: {description}.'
+        f'<figure><svg viewBox="0 0 {width} {height}" role="img" '
+        f'aria-label="{escape(translate("Histogram of both data sets"))}">{shaded}{lines}</svg>'
+        f"<figcaption>{escape(shown)} ({isolate_in_html(report.event)}; {escape(' ... '.join(ends))}): {sides}."
         "</figcaption></figure>"
     )
 
 
 def _format_edge(edge: float) -> str:
-    """Return the edge of a bin as text."""
-    return f"{edge:.4g}" if abs(edge) != inf else str(edge)
+    """Return the edge of a bin as text in the reader's language."""
+    return translate(f"{edge:.4g}") if abs(edge) != inf else str(edge)

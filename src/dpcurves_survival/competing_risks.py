@@ -15,7 +15,7 @@ from dpcurves.arguments import InvalidArgument, require_probability, require_typ
 from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.conversation import ALL, Evidence, Needs, PrefixWorkload, PrivacyStatement, Setting, ask_workload
 from dpcurves.curves.by_category import collect_by_category, describe_grouping, format_axis_label, split_rows
-from dpcurves.curves.outside import thresholds_for_times
+from dpcurves.curves.outside import note_thresholds_for_times
 from dpcurves.curves.question import (
     By,
     TableQuestion,
@@ -45,7 +45,7 @@ from .inference import (
     count_censored_inside,
     find_known_cells,
 )
-from .kaplan_meier import PLOT_LEVEL, require_times
+from .kaplan_meier import PLOT_LEVEL, require_event_column, require_times
 from .pictures import AtRiskRow, draw_steps
 from .survival_readings import (
     CAME,
@@ -543,6 +543,7 @@ class CompetingRisksQuestion(TableQuestion):
 
     def __post_init__(self) -> None:
         require_times(self.time, self.grid, self.measured_in, self.by)
+        require_event_column(self.event, self.time)
         most_causes = 32  # each has a row of counts
         if not isinstance(self.causes, (tuple, list)) or not 1 <= len(self.causes) <= most_causes:
             raise InvalidArgument("causes", f"a tuple of 1 to {most_causes} kinds of event is needed, as in (1, 2)")
@@ -560,7 +561,7 @@ class CompetingRisksQuestion(TableQuestion):
             PrefixWorkload(prepend_category_axes(self.by, self._event_categories(), axis)), ALL
         )
         rows_of_counts = split_rows(table.counts)
-        privacy = build_privacy_statement(table.releases, least=thresholds_for_times(self.time))
+        privacy = build_privacy_statement(table.releases, note_thresholds=note_thresholds_for_times(self.time))
         label = format_axis_label(self.time, self.measured_in)
         groups = [tuple(rows_of_counts[first : first + rows]) for first in range(0, len(rows_of_counts), rows)]
         return collect_by_category(

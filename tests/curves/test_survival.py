@@ -206,3 +206,16 @@ def test_of_units_with_several_records_no_population_is_spoken_of() -> None:
 def test_what_is_no_question_is_refused(fields: Any, line: str) -> None:
     with pytest.raises(ValueError, match=f"^{line}"):
         SurvivalQuestion(*fields)
+
+
+@pytest.mark.parametrize("build", [
+    lambda: dp.SurvivalQuestion("t", "t", dp.Grid(0, 9, cells=9)),
+    lambda: dp.AutoRangeSurvivalQuestion("t", "t"),
+    lambda: dp.SurvivalQuestion("t", "t", dp.Grid(0, 9, cells=9), by=dp.Categories("a", (0, 1))),
+    lambda: dp.DelayedEntryQuestion("e", "t", "t", dp.Grid(0, 9, cells=9)),
+    lambda: dp.CompetingRisksQuestion("t", "t", dp.Grid(0, 9, cells=9), (1, 2)),
+])  # fmt: skip
+def test_the_column_of_times_is_not_the_column_of_events(build: Any) -> None:
+    """A time of 1 would count as an event, and all other times as censored or missing."""
+    with pytest.raises(ValueError, match="^event: must differ from time: name the column of the event$"):
+        build()

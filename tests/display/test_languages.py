@@ -11,6 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 from html import unescape
 from itertools import product
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss, Unit
 from dpcurves.publication import describe_results_privacy, methods_paragraph
 from dpcurves.review import SHEET
 from dpcurves.translation import CATALOGUES, ENGLISH, FIELD, LANGUAGES, Reader, translate, use_language
+from dpcurves_audit.report import NO_ANSWER, Finding, PairResult, Report, ScoreHistogram
 
 OTHERS = [language for language in LANGUAGES if language != ENGLISH]
 KEPT = Path(__file__).parents[1] / "released" / "0.1.0" / "curves.jsonl"
@@ -488,6 +490,61 @@ def test_a_review_is_in_the_language_of_its_readers(
     assert "0,25" in sheet
     assert "0.25" not in sheet
     refused = CliRunner().invoke(build(words), [*words, "--language", "tlh"])
+    assert refused.stderr.startswith("dpcurves: language: use one of en, de, fr, es")
+
+
+FINDINGS = (
+    ("seeded by a clock", "noise depends on the time: 9 of 20 calls at once gave the same outcome, and 0 of 20 "
+     "seconds apart."),
+    ("shared noise", "neighbours' outcomes have noise in common: the same difference in 9 of 19 pairs of calls that "
+     "followed each other, in 1 of others."),
+    ("forked workers", "workers that are forked from one process draw the same noise."),
+    ("new processes", "each new process draws the same noise: its seed is fixed."),
+    ("floating point", "number 1 has bits down to 2^-52: it lies on no lattice, and may be porous."),
+    ("timing", "calls take 1.5 and 12.5 ms (p = 1e-09), for 3 joins 5 records."),
+    ("reopened ledger", "two requests have the same noise, before and after it."),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_an_audit_is_in_the_language_of_its_readers_and_its_json_is_english(
+    untranslated: dict[str, None], language: str
+) -> None:
+    """Stored are the words of the search: names of the family, of pairs, of events and of outcomes."""
+    reports = [
+        Report(
+            "mylib.release", "values", "add-remove", parameter, 1.5, delta, 0.95, lower_bound=bound,
+            second_lower_bound=1.75, pair="3 joins 5", event="number 1 is at most 7", likelier_side=side,
+            hits=(1900, 2), samples=(2000, 2000), calls=12_345, seconds=1.5,
+            pair_results=(PairResult("3 joins 5", 4000, "number 1 is at most 7", 1.25),), kinds=("one number",),
+            findings=tuple(Finding(*row, is_flagged=is_flagged) for row in FINDINGS), family_pairs=pairs,
+            histogram=ScoreHistogram((-inf, 0.5, inf), (0.25, 0.75), (0.5, 0.5), (True, False)),
+            command="dpcurves audit", **more,
+        )
+        for parameter, delta, bound, is_flagged, side, pairs, more in (
+            ("epsilon", 1e-6, 1.75, True, "left", 1, {}), ("rho", 0.0, 0.5, True, "right", 1, {}),
+            ("epsilon", 0.0, 0.5, False, "left", 1, {}), ("epsilon", 0.0, 0.5, False, "right", 7, {}),
+        )
+    ]  # fmt: skip
+    reports.append(replace(reports[2], kinds=(f"{NO_ANSWER[0]} KeyError",), findings=()))
+    assert [report.is_flagged for report in reports] == [True, True, False, False, False]
+    assert [reports[3].is_partial, reports[4].is_silent] == [True, True]
+    english = [(str(report), report.to_html(), report.to_json()) for report in reports]
+    with use_language(language):
+        translated = [(str(report), report.to_html(), report.to_json()) for report in reports]
+    assert not untranslated
+    for (text, page, document), (own_text, own_page, own_document) in zip(english, translated, strict=True):
+        assert own_document == document
+        assert own_text != text
+        assert f'<html lang="{language}">' in own_page
+        for shown in (own_text, visible_text(own_page)):
+            kept = re.sub("number 1 is at most 7|3 joins 5( records)?|one number", "", shown)
+            assert not re.search(r"\b(the|of|is|and|with|calls|pairs|noise|claimed|samples)\b", kept), kept
+        assert page.count("<tr>") == own_page.count("<tr>")
+    refused = CliRunner().invoke(
+        build(["audit"]), ["audit", "command", "false {data} {out}", "--family", "values:0:1:2", "--epsilon", "1",
+                           "--language", "tlh"]
+    )  # fmt: skip
     assert refused.stderr.startswith("dpcurves: language: use one of en, de, fr, es")
 
 

@@ -1,4 +1,4 @@
-"""Twelve kinds of results show the same numbers in Python, CSV, workbook, terminal, HTML and the server's facts.
+"""Thirteen kinds of results show the same numbers in Python, CSV, workbook, terminal, HTML and the server's facts.
 
 Their pictures in a browser and the texts that replace these have the numbers of the description.
 """
@@ -42,6 +42,8 @@ QUESTIONS: dict[str, Any] = {
     "summary by ward": dp.SummaryQuestion("age", 0, 100, by=WARDS),
     "calibration": dp.CalibrationQuestion("died", "score", groups=4),
 }
+KINDS = (*QUESTIONS, "survival numbers")
+"""Questions, and numbers that are read off an answer and have a logarithmic axis of ratios."""
 SHEET = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 
 
@@ -60,6 +62,7 @@ def results() -> dict[str, Any]:
         budget: dict[str, Any] = {"budget": LOSS, "adjacency": dp.ADD_REMOVE, "randomness": dp.Randomness.from_seed(1)}
         with dp.Session(table, **budget) as session:
             answers[name] = session.ask(question, LOSS)
+    answers["survival numbers"] = dp.survival_numbers(answers["survival by ward"], until=48, at=(24,))
     return answers
 
 
@@ -122,7 +125,7 @@ def exact_columns(table: display.ResultTable) -> dict[str, list[tuple[Any, ...]]
     return columns
 
 
-@pytest.mark.parametrize("kind", QUESTIONS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_all_media_show_the_same_numbers(results: dict[str, Any], kind: str) -> None:
     result = results[kind]
     table, columns = result.describe_table(), result.columns_with_intervals()
@@ -212,7 +215,14 @@ def list_described_points(mark: Any) -> Any:
     return points[np.isfinite(points).all(axis=1)]
 
 
-@pytest.mark.parametrize("kind", QUESTIONS)
+def locate(axis: Any, numbers: Any) -> Any:
+    """The positions of numbers along an axis, as shares of its length."""
+    place = np.log if axis.scale == "log" else np.asarray
+    lower, upper = place(axis.limits)
+    return (place(numbers) - lower) / (upper - lower)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_browser_draws_and_a_text_says_the_numbers_of_the_description(results: dict[str, Any], kind: str) -> None:
     axes = display.set_title(results[kind].plot_headless(), results[kind]._title())
     picture = display.describe_picture(axes)
@@ -228,11 +238,10 @@ def test_a_browser_draws_and_a_text_says_the_numbers_of_the_description(results:
             if mark.type in ("texts", "cells"):  # cells are an image
                 continue
             numbers = list_described_points(mark)
-            (x0, x1), (y0, y1) = panel.x.limits, panel.y.limits
             lowest, highest = np.sort([panel.x.limits, panel.y.limits]).T
             inside = numbers[((numbers >= lowest) & (numbers <= highest)).all(axis=1)]
-            x = left + (inside[:, 0] - x0) / (x1 - x0) * (right - left)
-            y = bottom - (inside[:, 1] - y0) / (y1 - y0) * (bottom - top)
+            x = left + locate(panel.x, inside[:, 0]) * (right - left)
+            y = bottom - locate(panel.y, inside[:, 1]) * (bottom - top)
             distances = np.abs(np.array(points)[None] - np.column_stack([x, y])[:, None]).max(axis=2).min(axis=1)
             assert distances.max(initial=0.0) < 1e-3, (mark.type, mark.name)  # pixels
             described += len(inside)
@@ -243,7 +252,7 @@ def test_a_browser_draws_and_a_text_says_the_numbers_of_the_description(results:
     assert text == picture.to_text() == display.read_alternative_text(svg)
     assert text.startswith(f"{results[kind]._title().rstrip('.')}.") or kind == "contingency"
     said = re.findall(r"(?<![\w.])(-?[\d.,]+)(?: to (-?[\d.,]+))? at (-?[\d.,]*\d)(?=[;.]|$)", text)
-    assert len(said) > 5 or kind in ("contingency", "scores", "summary by ward")
+    assert len(said) > 5 or kind in ("contingency", "scores", "summary by ward", "survival numbers")
     every = np.concatenate(pairs) if pairs else np.zeros((0, 2))
     for low, high, place in said:
         ((at, step),) = numbers_in(place)

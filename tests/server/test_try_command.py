@@ -301,6 +301,16 @@ def test_the_copies_of_an_answer_ask_the_same_question(tmp_path: Path, monkeypat
     assert 'id="command"' not in opened.get(release).text  # the view means something else now
 
 
+@pytest.mark.parametrize("typed", ["a;b;c", "a; b", "a|b", ",", "  ,"])
+def test_a_list_of_categories_with_other_separators_is_refused(tmp_path: Path, typed: str) -> None:
+    """As one category it would count all records as other."""
+    opened = Opened(write_people(tmp_path))
+    refused = opened.declare({"grade": {"use": "categories", "values": typed}})
+    assert refused.status == 400
+    assert "with commas between them" in refused.text
+    assert opened.declare({"grade": {"use": "categories", "values": "a;b,c"}}).status == 303
+
+
 @pytest.mark.parametrize(("decimal", "typed", "number"), [
     (",", "200.000", None), (",", "1.200.000", None), (".", "1,000", None), (".", "-12,500", None),
     (",", "0.125", 0.125), (",", "1234.5", 1234.5), (",", "0,5", 0.5), (".", "0,125", 0.125), (".", "200.000", 200),
@@ -485,20 +495,48 @@ SWIFT = frozenset({"bars", "survival", "contingency", "calibration", "mean"})
 """Questions that each run of the tests asks; `make site-check` asks all, whose plans `test_marked_fields.py` checks."""
 
 
-@pytest.mark.parametrize(
-    "word", [pytest.param(word, marks=[] if word in SWIFT else [pytest.mark.reproduction]) for word in FORMS]
-)
+WORDS = [pytest.param(word, marks=[] if word in SWIFT else [pytest.mark.reproduction]) for word in FORMS]
+
+
+def fill_needed_fields(opened: Opened, word: str) -> dict[str, Any]:
+    """The fields of a form that are marked as needed, with columns that fit them."""
+    columns = opened.services.datasets.get(MACHINE, "people").columns
+    needed = [item for item in chain(*build_inputs(FORMS[word], columns, ())) if item.is_required]
+    known = {**COLUMN_OF_FIELD, **FIELDS_OF_WORD.get(word, {})}
+    chosen = [item.field.name for item in needed if item.kind not in (InputKind.LABEL, InputKind.RANGE)]
+    return {name: known.get(name, "") for name in chosen}
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_the_copies_of_each_question_ask_it_again(opened: Opened, word: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python, command and notebook run as they are, from another folder, and charge the same question."""
+    monkeypatch.setattr(Worker, "_draw_next", lambda _: False)
+    monkeypatch.chdir("/")
+    before = opened.charges
+    answer = opened.ask(word, {**fill_needed_fields(opened, word), "amount": "2"})
+    codes = {
+        name: html.unescape(text) for name, text in re.findall(r'<code id="(\w+)">(.*?)</code>', answer.text, re.S)
+    }
+    exec(codes["python"], {})
+    words = shlex.split(codes["command"].replace("\\\n", ""))[1:]  # as a shell joins lines
+    with pytest.raises(SystemExit) as ending:
+        build(words).main(words)
+    assert ending.value.code == 0
+    notebook = opened.get(re.findall(r'"(/releases/[^"]*ipynb)"', answer.text)[0]).json
+    cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    exec("\n".join(cells), {})
+    grants = opened.services.archive.ledger.statement(opened.table.name).grants[before:]
+    assert len(grants) == 4
+    assert len({(grant.purpose, grant.loss) for grant in grants}) == 1
+
+
+@pytest.mark.parametrize("word", WORDS)
 def test_each_question_is_answered_from_its_needed_fields(
     opened: Opened, word: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Plan, charge, count and page; the picture is not drawn."""
     monkeypatch.setattr(Worker, "_draw_next", lambda _: False)
-    columns = opened.services.datasets.get(MACHINE, "people").columns
-    needed = [item for item in chain(*build_inputs(FORMS[word], columns, ())) if item.is_required]
-    known = {**COLUMN_OF_FIELD, **FIELDS_OF_WORD.get(word, {})}
-    chosen = [item.field.name for item in needed if item.kind not in (InputKind.LABEL, InputKind.RANGE)]
-    fields = {name: known.get(name, "") for name in chosen}
-    answer = opened.ask(word, {**fields, "amount": "4"})
+    answer = opened.ask(word, {**fill_needed_fields(opened, word), "amount": "4"})
     said = [html.unescape(line) for line in re.findall(r'class="said bad"[^>]*><p>(.*?)</p>', answer.text)]
     assert (answer.status, said) == (200, [])
     assert 'action="/releases/' in answer.text, re.findall("<p>(.*?)</p>", answer.text)[:3]

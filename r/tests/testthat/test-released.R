@@ -37,6 +37,11 @@ test_that("a statement says the loss, whom it protects, and that noise came from
   expect_output(print(kept("cdf.json")), "cdf, 41 rows.*epsilon 1, add-remove")
 })
 
+test_that("a statement is in the language of its readers", {
+  command()
+  expect_match(paste(statement(kept("cdf.json"), "de"), collapse = " "), "Der Verlust ist Epsilon 1")
+})
+
 # Data of the layers whose marks have these types, in the order of the description.
 drawn <- function(name, types, ...) {
   panel <- picture_of(NULL, NULL, NULL, pic(name))$panels[[1]]

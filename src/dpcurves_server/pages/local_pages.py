@@ -247,7 +247,8 @@ def _parse_categories(visit: Visit, position: int, proposal: ProposedColumn) -> 
     values: tuple[Category, ...] = ()
     with suppress(ArgumentError):
         values = parse_labels("values", text.strip(", "))
-    if not values:
+    is_one_list = len(values) == 1 and any(sign in text for sign in ";|")  # one category would hold all of them
+    if not values or is_one_list:
         rule = f"type the categories of {proposal.name!r} with commas between them, or leave the field empty"
         raise InvalidArgument(field, f"{rule}: then questions find them privately")
     if proposal.has_numbers:
