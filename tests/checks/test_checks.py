@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import dpcurves as dp
-from dpcurves import curves
+from dpcurves import checks, curves
 from dpcurves.checks import Failure, check_question
-from dpcurves.conversation import ALL, CellWorkload, Needs, Setting, ask_workload
+from dpcurves.conversation import ALL, CellWorkload, Needs, Setting, UnsupportedQuery, ask_workload
 from dpcurves.data import Axis
+from dpcurves.privacy import AddRemove
 
 GENERATOR = np.random.default_rng(3)
 COLUMNS = {
@@ -103,6 +104,28 @@ class Fragile:
         if min(found.counts.values) < 0:
             raise ZeroDivisionError
         return (yield from dp.HistogramQuestion("x", GRID).steps(setting))
+
+
+@dataclass(frozen=True)
+class OfPublicSize:
+    """A histogram that is answered only where the number of records is public."""
+
+    def steps(self, setting: Setting) -> Needs[object]:
+        if isinstance(setting.adjacency, AddRemove):
+            raise UnsupportedQuery("adjacency", "the number of records must be public; use replace-one")
+        return (yield from dp.HistogramQuestion("x", GRID).steps(setting))
+
+
+@pytest.mark.parametrize(
+    ("question", "results"), [(dp.HistogramQuestion("x", GRID), 2 * (4 + 1)), (OfPublicSize(), 4 + 1)], ids=str
+)
+def test_each_of_four_kinds_of_answers_and_one_answer_of_a_session_are_drawn_under_any_adjacency(
+    monkeypatch: pytest.MonkeyPatch, question: Any, results: int
+) -> None:
+    drawn = list[bool]()
+    monkeypatch.setattr(checks, "check_result", lambda result, *, draw=True: drawn.append(draw))
+    check_question(question, COLUMNS)
+    assert (len(drawn), sum(drawn)) == (results, 4 + 1)
 
 
 def test_shares_that_do_not_add_up_are_found() -> None:

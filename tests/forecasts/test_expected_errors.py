@@ -215,8 +215,8 @@ def test_it_foretells_the_interval_that_is_printed() -> None:
     ]
     for values in tables:
         question, like = dp.MeanQuestion("x", 0, 1), {"x": values}
-        found = dp.forecast(question, dp.PrivacyLoss.pure(1), dp.REPLACE_ONE, like=like, rehearsals=8)
-        asked = [dp.mean(values, bounds=(0, 1), epsilon=1, adjacency=dp.REPLACE_ONE) for _ in range(12)]
+        found = dp.forecast(question, dp.PrivacyLoss.pure(1), dp.REPLACE_ONE, like=like, rehearsals=4)
+        asked = [dp.mean(values, bounds=(0, 1), epsilon=1, adjacency=dp.REPLACE_ONE) for _ in range(4)]
         for whom, foretold in (
             (False, found.expected_errors[0].half_width),
             (True, found.expected_errors[0].population_half_width),
