@@ -274,10 +274,12 @@ class SiteAgent:
 
 def redact_refusal(error: ArgumentError) -> tuple[str, str]:
     """Return a refusal's line for the site's own log, and its line for others, which does not reveal the
-    site's columns.
+    site's columns and files.
     """
     if error.argument == "where":
         return str(error), "where: the filter cannot be evaluated at this site"
+    if error.argument == "ledger":  # its line names a file of this site
+        return str(error), "ledger: cannot be used at this site now; repeat the request later, which is charged once"
     if error.argument != "column":
         return str(error), str(error)
     column = "a column of the question" if error.value is None else repr(error.value)

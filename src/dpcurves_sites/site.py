@@ -11,9 +11,9 @@ from hashlib import sha256
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
-from sqlalchemy import Column, ColumnElement, Connection, Integer, MetaData, Table, insert, select
+from sqlalchemy import Column, ColumnElement, Connection, Integer, MetaData, Table, delete, insert, select
 
-from dpcurves.arguments import InvalidArgument, ProtocolError
+from dpcurves.arguments import ArgumentError, InvalidArgument, ProtocolError
 from dpcurves.conversation import Plan, Plans, Release, Step
 from dpcurves.conversation.release import fingerprint
 from dpcurves.curves import Question
@@ -103,11 +103,30 @@ class RoundStore:
         Raises:
             ProtocolError: The stage was answered to other messages, or a message is invalid.
         """
+        digest = _digest_messages(previous_messages)
+        answered = self._database.run_read(lambda connection: _find_message(connection, sum_round, stage, digest))
+        if answered is not None:  # before anything is written, so that a full or read-only disk repeats answers
+            return answered
         if stage == MASKED:
             self._store_vector(sum_round, vector)
         return self._database.run_write(
             lambda connection: self._answer_once(connection, sum_round, stage, previous_messages, payment)
         )
+
+    def find_write_trouble(self) -> str:
+        """Return why the store cannot be written, in a line without stored values; empty if it can be."""
+        probe = {"task": self._signer.key.public_key().public_bytes_raw().hex(), "payment": "", "sites": ""}
+
+        def write_nothing(connection: Connection) -> None:
+            """Insert a row and delete it again, in one transaction."""
+            connection.execute(insert(LISTS).values(**probe))
+            connection.execute(delete(LISTS).where(LISTS.c.task == probe["task"], LISTS.c.payment == ""))
+
+        try:
+            self._database.run_write(write_nothing)
+        except ArgumentError as error:
+            return str(error)
+        return ""
 
     def has_answered(self, sum_round: SumRound, stage: int) -> bool:
         """Return True if this site has stored an answer to a stage of a round."""
@@ -132,23 +151,11 @@ class RoundStore:
         """Return the stored message of a stage, or take the step and store state and message in this transaction.
         Raises `ProtocolError` if the request differs from the stored one or is out of order.
         """
-        messages_digest = sha256(
-            b"".join(sorted({sha256(message).digest() for message in previous_messages}))
-        ).hexdigest()
+        messages_digest = _digest_messages(previous_messages)
+        answered = _find_message(connection, sum_round, stage, messages_digest)
+        if answered is not None:
+            return answered
         steps = _load_steps(connection, sum_round)
-        if any(header != sum_round.header.hex() for header, *_ in steps.values()):
-            raise ProtocolError(
-                "round", "this site began the round with another plan or roster; ask again under a new request id"
-            )
-        if stage in steps:
-            _, answered_digest, _, message = steps[stage]
-            # in stage OPENED a quorum may have grown meanwhile; the revealed shares are the same
-            if stage != OPENED and answered_digest != messages_digest:
-                raise ProtocolError(
-                    STAGES[stage],
-                    "this site has answered this stage already, to other messages; ask again under a new request id",
-                )
-            return message
         if stage != len(steps) + 1:
             raise ProtocolError(
                 STAGES[stage],
@@ -209,6 +216,32 @@ def _round_columns(sum_round: SumRound) -> dict[str, str]:
 def _round_conditions(table: Table, sum_round: SumRound) -> list[ColumnElement[bool]]:
     """Return the SQL conditions that select a round's rows of a table."""
     return [table.c[name] == value for name, value in _round_columns(sum_round).items()]
+
+
+def _digest_messages(messages: Sequence[bytes]) -> str:
+    """Return the hash of a set of messages, whatever their order."""
+    return sha256(b"".join(sorted({sha256(message).digest() for message in messages}))).hexdigest()
+
+
+def _find_message(connection: Connection, sum_round: SumRound, stage: int, messages_digest: str) -> bytes | None:
+    """Return the stored message of a stage; None if it was not answered. Raises `ProtocolError` if it was answered to
+    other messages, or the round began with another plan or roster.
+    """
+    steps = _load_steps(connection, sum_round)
+    if any(header != sum_round.header.hex() for header, *_ in steps.values()):
+        raise ProtocolError(
+            "round", "this site began the round with another plan or roster; ask again under a new request id"
+        )
+    if stage not in steps:
+        return None
+    _, answered_digest, _, message = steps[stage]
+    # in stage OPENED a quorum may have grown meanwhile; the revealed shares are the same
+    if stage != OPENED and answered_digest != messages_digest:
+        raise ProtocolError(
+            STAGES[stage],
+            "this site has answered this stage already, to other messages; ask again under a new request id",
+        )
+    return message
 
 
 def _load_steps(connection: Connection, sum_round: SumRound) -> dict[int, tuple[str, str, bytes, bytes]]:
@@ -340,6 +373,10 @@ class Site:
                 from the task's.
         """
         self._open_records()
+
+    def find_write_trouble(self) -> str:
+        """Return why the site's store cannot be written, in one line; empty if it can be."""
+        return self._round_store.find_write_trouble()
 
     def require_answerable(self, plans: Plans, request: str) -> None:
         """Check before the first round of a question that the site can pay for all rounds and has all columns.

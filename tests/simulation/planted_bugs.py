@@ -28,6 +28,7 @@ from dpcurves_sim.runner import Outcome, run_schedule
 from dpcurves_sim.world import Schedule, replace_attributes
 from dpcurves_sites import site
 from dpcurves_sites.relay import MessageBoard
+from dpcurves_sites.secure_sum import MASKED
 from dpcurves_streams.feed.reading import JsonLinesFile
 
 FOUND = Path(__file__).parent / "planted_bugs.json"
@@ -144,6 +145,16 @@ def draw_vector_again(self: Any, sum_round: Any, vector: Any) -> None:
     STORE_VECTOR(self, sum_round, vector)
 
 
+def answer_without_a_look(self: Any, sum_round: Any, stage: int, *request: Any) -> bytes:
+    previous_messages, vector, payment = request
+    if stage == MASKED:
+        draw_vector_again(self, sum_round, vector)
+    message: bytes = self._database.run_write(
+        lambda connection: self._answer_once(connection, sum_round, stage, previous_messages, payment)
+    )
+    return message
+
+
 STORE_VECTOR = site.RoundStore._store_vector
 
 
@@ -220,7 +231,7 @@ BUGS = (
         (sqlite._QueuePosition, "leave", leave_without_release),
     ]),
     PlantedBug("a restarted follower appends what the file has", "ledger", [(JsonLinesFile, "write", append_always)]),
-    PlantedBug("a site draws its vector again", "sites", [(site.RoundStore, "_store_vector", draw_vector_again)]),
+    PlantedBug("a site draws its vector again", "sites", [(site.RoundStore, "answer_stage", answer_without_a_look)]),
     PlantedBug("a site counts without a charge", "sites", [(site.Site, "_charge_round", charge_nothing)]),
     PlantedBug("the coordinator keeps files of dropped rounds", "sites", [
         (MessageBoard, "_drop_round", drop_name_alone),

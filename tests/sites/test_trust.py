@@ -15,14 +15,16 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from numpy.typing import NDArray
 
 import dpcurves as dp
-from dpcurves.arguments import ProtocolError
+from dpcurves.arguments import InvalidArgument, ProtocolError
 from dpcurves.conversation import Plan, Release, UnsupportedQuery
 from dpcurves.data import Axis
 from dpcurves.laws import Family, IntervalSums, Noise, Tier
 from dpcurves.ledger import Allotment, BudgetExceeded, Ledger, QuestionBudget
+from dpcurves.ledger.chain import Database
 from dpcurves.noise import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Neighbours, PrivacyLoss, Unit
 from dpcurves.queries import CountQuery, CountUse, PrefixQuery
+from dpcurves_sites.remote import redact_refusal
 from dpcurves_sites.secure_sum import KEYS, MASKED, OPENED, SHARES, SIGNED, RoundMessages, Signer, cut_receipt
 from dpcurves_sites.site import Federation, FederationTerms, Site
 from dpcurves_sites.trust import LARGEST_SUM, SecureSum, build_release, clip_to_ring, derive_round
@@ -373,3 +375,31 @@ def test_sums_that_are_cut_off_move_no_further_and_their_total_never_wraps(sites
     assert max(int(np.abs(cut).max()), int(np.abs(moved).max())) * sites <= LARGEST_SUM <= 2**63 - LARGEST_SUM
     inside = np.abs(before) <= room
     assert np.array_equal(cut[inside], before[inside].astype(np.int64))
+
+
+def test_sites_whose_stores_cannot_be_written_repeat_their_answers_and_charge_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    of = made(SecureSum(3, 1, 0), ledgers=f"sqlite:///{tmp_path}/{{}}.db")
+    question = dp.HistogramQuestion("age", dp.Grid(0, 100, cells=4))
+    first = of.federation.ask(question, ONE, "r")
+    assert [site.find_write_trouble() for site in of.sites] == [""] * 3
+    spent = [ledger.balance("flights").spent for ledger in of.ledgers]
+
+    def refuse_write(self: Database, work: object) -> None:
+        raise InvalidArgument("ledger", "'0.db': the disk is full and nothing was written")
+
+    monkeypatch.setattr(Database, "run_write", refuse_write)
+    again = [
+        Site(
+            of.terms, site._round_store._signer, table, Ledger.open_existing(f"sqlite:///{tmp_path}/{n}.db"), "flights"
+        )
+        for n, (site, table) in enumerate(zip(of.sites, of.tables, strict=True))
+    ]
+    assert Federation.from_sites(of.terms, again).ask(question, ONE, "r").to_json() == first.to_json()
+    with pytest.raises(InvalidArgument, match="the disk is full"):
+        Federation.from_sites(of.terms, again).ask(question, ONE, "another")
+    assert [ledger.balance("flights").spent for ledger in of.ledgers] == spent
+    assert ["the disk is full" in site.find_write_trouble() for site in again] == [True] * 3
+    line = redact_refusal(InvalidArgument("ledger", "'/home/airline/0.db': the disk is full"))[1]
+    assert line == "ledger: cannot be used at this site now; repeat the request later, which is charged once"
