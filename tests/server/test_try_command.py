@@ -303,7 +303,7 @@ def test_the_copies_of_an_answer_ask_the_same_question(tmp_path: Path, monkeypat
 
 @pytest.mark.parametrize("typed", ["a;b;c", "a; b", "a|b", ",", "  ,"])
 def test_a_list_of_categories_with_other_separators_is_refused(tmp_path: Path, typed: str) -> None:
-    """As one category it would count all records as other."""
+    """Such a text as one category would count all records as other."""
     opened = Opened(write_people(tmp_path))
     refused = opened.declare({"grade": {"use": "categories", "values": typed}})
     assert refused.status == 400
