@@ -193,15 +193,15 @@ bench: $(READY)
 	$(BIN)/pytest -n 2 -m reproduction tests
 	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python "$$file"; done
 
-# The default curve over the best of simple methods on a public list of cells, with its marks; then how far the defaults are
-# from the best choice in hindsight. An hour; with SIZE=--quick the first alone, in minutes; with SIZE=--full in hours, and
-# the page "Which error to expect" with its picture is measured again, too.
+# Tables A to D of accuracy: the default curve beside simple methods, strategies beside the optimum, widths of intervals over
+# errors, questions without a range, and cost; each figure with its mark, and the reason of a miss. An hour; with SIZE=--quick
+# in minutes; with SIZE=--full in hours, for then the whole list of simple methods, the best choices in hindsight and the page
+# "Which error to expect" with its picture are measured again, too.
 bench-accuracy: $(READY)
-	$(BIN)/python benchmarks/simple_methods.py $(filter --quick,$(SIZE))
-ifneq ($(SIZE),--quick)
-	$(BIN)/python benchmarks/regimes.py $(SIZE)
-endif
+	$(BIN)/python benchmarks/accuracy_marks.py $(filter --quick,$(SIZE))
 ifeq ($(SIZE),--full)
+	$(BIN)/python benchmarks/simple_methods.py
+	$(BIN)/python benchmarks/regimes.py $(SIZE)
 	$(MAKE) expected-errors
 	$(BIN)/python benchmarks/tuning.py
 endif

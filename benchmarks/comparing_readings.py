@@ -236,7 +236,7 @@ AT, UNTIL = 4.0, 6.0
 
 
 def survival(release: Release) -> Iterator[Reading]:
-    """Differences of means and of shares, numbers needed, the hazard ratio and the log-rank test."""
+    """Differences of means, shares and medians, numbers needed, the hazard ratio and the log-rank test."""
     setting = release.setting
     people = people_of_a_trial(setting, setting.effect)
     sample = release.sample(people)
@@ -248,6 +248,10 @@ def survival(release: Release) -> Iterator[Reading]:
         ("number needed to treat", dp.number_needed_to_treat(arms[1], arms[0], AT)),
     ):
         yield from release.interval(f"survival: {name}", read.value, read.interval, tuple(one[name] for one in exact))
+    medians = tuple(one["difference of medians"] for one in exact)
+    if not np.isnan(medians).any():
+        apart = dp.median_difference(arms[1], arms[0])
+        yield from release.interval("survival: difference of medians", apart.value, apart.interval, medians)
     ratio = dp.hazard_ratio(arms[1], arms[0])
     ratios = exact[0]["hazard ratio"], exact[1]["hazard ratio"]
     yield from release.interval("survival: hazard ratio", ratio.value, ratio.interval, ratios, np.log)
@@ -381,6 +385,7 @@ def exact_of_trial(columns: Mapping[str, FloatArray], setting: Setting) -> dict[
     return {
         "difference of restricted means": means[0] - means[1], "difference of shares": apart,
         "number needed to treat": 1 / apart if apart else nan, "hazard ratio": hazard_ratio(columns),
+        "difference of medians": difference_of_medians(*curves),
     }  # fmt: skip
 
 
@@ -396,6 +401,14 @@ def restricted_mean(times: FloatArray, left: FloatArray) -> float:
     """The mean of the earlier of the time of an event and `UNTIL`."""
     came = -np.diff(np.append(1.0, left))[times < UNTIL]
     return float((came * times[times < UNTIL]).sum() + UNTIL * (1 - came.sum()))
+
+
+def difference_of_medians(one: tuple[FloatArray, FloatArray], other: tuple[FloatArray, FloatArray]) -> float:
+    """The first median minus the second, at most the length of the grid; NaN if neither curve reaches one half."""
+    medians = [float(times[left <= 0.5].min(initial=np.inf)) for times, left in (one, other)]
+    if np.isinf(medians).all():
+        return nan
+    return min(max(medians[0] - medians[1], -END), END)
 
 
 def risk_tables(columns: Mapping[str, FloatArray]) -> tuple[FloatArray, FloatArray]:

@@ -641,30 +641,61 @@ CLASSES: Mapping[str, tuple[Any, tuple[str, ...]]] = MappingProxyType({
 def scores(release: Release) -> Iterator[Told]:
     """Areas and other numbers of one model, from a curve of its own and from all readings of its scores."""
     score, likely = people(release.case.data)
+    yield from areas_of_roc(release, score, likely)
+    yield from numbers_of_scores(release, score, likely)
+
+
+class ScoredRecords(NamedTuple):
+    """A sample of scored people.
+
+    Attributes:
+        columns: Labels and scores of the sample.
+        drawn: The rows of the population.
+        areas: The exact areas under the ROC curve of the sample and of the population.
+    """
+
+    columns: dict[str, FloatArray]
+    drawn: NDArray[np.int64]
+    areas: list[float]
+
+
+def draw_scored_records(release: Release, score: FloatArray, likely: FloatArray) -> ScoredRecords:
+    """Draw a sample with labels from the scores of a population and the probability of a positive label at each."""
     draw = release.draw
-    drawn = draw.integers(SIZE, size=release.case.records)
+    drawn = draw.integers(len(score), size=release.case.records)
     label = (draw.random(release.case.records) < likely[drawn]).astype(np.float64)
-    columns = {"y": label, "s": score[drawn]}
-    sample = weights(score[drawn], label)
-    whole = (
-        np.unique(score),
-        *(np.bincount(np.unique(score, return_inverse=True)[1], each) for each in (1 - likely, likely)),
-    )
-    areas = [area(*each[1:]) for each in (sample, whole)]
+    known, place = np.unique(score, return_inverse=True)
+    whole = known, *(np.bincount(place, each) for each in (1 - likely, likely))
+    areas = [area(*each[1:]) for each in (weights(score[drawn], label), whole)]
+    return ScoredRecords({"y": label, "s": score[drawn]}, drawn, areas)
+
+
+def areas_of_roc(release: Release, score: FloatArray, likely: FloatArray) -> Iterator[Told]:
+    """Areas under ROC curves on the default grid, and on declared values where scores are tied."""
+    sample = draw_scored_records(release, score, likely)
     questions = {"AUC of roc": RocQuestion("y", "s")}
     if release.case.data == "tied":
         questions["AUC of roc, declared values"] = RocQuestion(
             "y", "s", dp.Values(BANDS), thresholds=RocThresholds.FIXED
         )
     for name, question in questions.items():
-        found = release.answer(question, columns)
-        yield from release.intervals(name, found.auc, found.auc_interval, areas)
-    told = release.answer(ScoresQuestion("y", "s"), columns)
-    middle = told.table.middles[told.table.grid.cell_of(score) - 1]  # but for areas, numbers are of scores in cells
+        found = release.answer(question, sample.columns)
+        yield from release.intervals(name, found.auc, found.auc_interval, sample.areas)
+
+
+def numbers_of_scores(release: Release, score: FloatArray, likely: FloatArray) -> Iterator[Told]:
+    """Numbers of all readings of scores; but for areas, truths are those of scores in the middle of their cells."""
+    sample = draw_scored_records(release, score, likely)
+    told = release.answer(ScoresQuestion("y", "s"), sample.columns)
+    middle = told.table.middles[told.table.grid.cell_of(score) - 1]
     known, place = np.unique(middle, return_inverse=True)
-    parts = weights(middle[drawn], label), (known, *(np.bincount(place, each) for each in (1 - likely, likely)))
+    parts = (
+        weights(middle[sample.drawn], sample.columns["y"]),
+        (known, *(np.bincount(place, each) for each in (1 - likely, likely))),
+    )
     exact = [
-        (won, *(of(*each) for of in (precision, gap, brier, log_loss))) for won, each in zip(areas, parts, strict=True)
+        (won, *(of(*each) for of in (precision, gap, brier, log_loss)))
+        for won, each in zip(sample.areas, parts, strict=True)
     ]
     kinds = Metric.AUC, Metric.AVERAGE_PRECISION, Metric.KS, Metric.BRIER, Metric.LOG_LOSS
     for place, reading in enumerate(kinds):

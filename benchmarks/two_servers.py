@@ -151,7 +151,7 @@ def quantiles(reports: int, grid: dp.Grid, bars: Progress, *, in_jobs: bool) -> 
             told("close")
             ticket = Ticket.load(folder / "tickets" / "analyst-1", Role.ANALYST)
             with Analyst(task, ticket, timeout=3600) as analyst:
-                analyst.ask(CdfQuestion("x", grid, at=(grid.cells // 2,)))
+                analyst.ask(CdfQuestion("x", grid, edges=(grid.cells // 2,)))
                 told("first answer (reports are read and checked, the loss is charged)")
                 bar = bars.add_task("five quantiles", total=grid.cells.bit_length())
                 question = QuantilesQuestion("x", grid, shares_of)
@@ -456,7 +456,7 @@ class Trial:
         self.timed(table, "close", "")
         with self.analyst() as analyst:
             self.clock.start()
-            analyst.ask(CdfQuestion("x", GRID, at=(2**31,)))
+            analyst.ask(CdfQuestion("x", GRID, edges=(2**31,)))
             first = self.timed(table, "first answer (reports are read, the loss is charged)", "")
         size = self.task.encoding.size
         sealing = f"and {SEALING_OVERHEAD + 16} for the seal and id"
@@ -477,7 +477,7 @@ class Trial:
                 analyst.ask(QuantilesQuestion("x", GRID, (p,)), progress=lambda: bars.advance(bar))
             self.timed(table, "three quartiles one by one, with intervals", "")
             self.clock.start()
-            analyst.ask(CdfQuestion("x", GRID, at=tuple(GRID.cells * place // 64 for place in range(1, 65))))
+            analyst.ask(CdfQuestion("x", GRID, edges=tuple(GRID.cells * place // 64 for place in range(1, 65))))
             self.timed(table, "64-point curve", "10")
 
     def analyst(self) -> Analyst:

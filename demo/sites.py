@@ -330,7 +330,11 @@ def draw_flights(found: Mapping[str, Any], curator: Mapping[str, Any]) -> None:
     found["cdf"].plot(axes[0]).set_xlim(-75, 200)
     axes[0].plot(curator["cdf"].x, curator["cdf"].y, **BESIDE)
     found["quantiles"].plot(axes[1])
-    axes[1].plot(curator["quantiles"].x, DELAY_QUESTIONS["quantiles"].at, **(BESIDE | {"linestyle": "", "marker": "|"}))
+    axes[1].plot(
+        curator["quantiles"].x,
+        DELAY_QUESTIONS["quantiles"].probabilities,
+        **(BESIDE | {"linestyle": "", "marker": "|"}),
+    )
     found["roc"].plot(axes[2])
     axes[2].plot(curator["roc"].fpr, curator["roc"].tpr, **BESIDE)
     found["calibration"].plot(axes[3])

@@ -52,7 +52,9 @@ def band() -> Any:
 
 def quantiles() -> Any:
     """Draw intervals of quantiles of whole numbers, all at once."""
-    found = dp.quantiles(AGES, p=(0.25, 0.5, 0.75), grid=dp.Grid(0, 120, cells=120), label="age in years", **seeded())
+    found = dp.quantiles(
+        AGES, probabilities=(0.25, 0.5, 0.75), grid=dp.Grid(0, 120, cells=120), label="age in years", **seeded()
+    )
     return found.plot()
 
 
@@ -122,7 +124,7 @@ def survival_figure() -> Any:
 
 def survival_numbers() -> Any:
     """Draw numbers of two survival curves as a forest plot."""
-    return dp.survival_numbers(arms(), until=80, at=(24, 60)).plot()
+    return dp.survival_numbers(arms(), until=80, times=(24, 60)).plot()
 
 
 def table() -> Any:

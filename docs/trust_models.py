@@ -31,7 +31,8 @@ MODELS = {
 }  # fmt: skip
 GIVEN: dict[str, Any] = {
     "weight": "w", "weight_cap": 2,
-    "column": "x", "label": "y", "score": "x", "grid": dp.Grid(0, 1, cells=64), "at": (0.5,), "pieces": 4,
+    "column": "x", "label": "y", "score": "x", "grid": dp.Grid(0, 1, cells=64), "probabilities": (0.5,),
+    "pieces": 4,
     "unit": 0.25, "coverage": "0.9", "predicted": "x", "residual": "r", "unit_predicted": 0.25, "unit_residual": 0.25,
     "model": dp.PUBLIC_MODEL, "lower": 0, "upper": 1,
     "first": "x", "second": "r", "scores": ("x", "r", "w"), "errors": ("x",), "quantiles": (0.5,),

@@ -27,4 +27,4 @@ risks.plot()
 # Shares with an event at a time and the time that each cause takes are read from the same release.
 
 # %%
-print(dp.survival_numbers(risks, until=36, at=[24]).to_frame(level=0.95, population=True).to_string(index=False))
+print(dp.survival_numbers(risks, until=36, times=[24]).to_frame(level=0.95, population=True).to_string(index=False))

@@ -20,7 +20,7 @@ table = {
 question = dp.SurvivalQuestion("months", "died", dp.Values(range(48)), by=dp.Categories("arm", ("drug", "placebo")))
 with dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
     arms = session.ask(question, dp.PrivacyLoss.pure(1))
-numbers = dp.survival_numbers(arms, until=36, at=(12, 24))
+numbers = dp.survival_numbers(arms, until=36, times=(12, 24))
 numbers.plot()
 
 # %%

@@ -17,7 +17,7 @@ table = {
 }
 
 # %%
-question = dp.ModelPairQuestion("ill", "new", "old", at=(0.2,))
+question = dp.ModelPairQuestion("ill", "new", "old", thresholds=(0.2,))
 with dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
     pair = session.ask(question, dp.PrivacyLoss.pure(1))
 pair.plot()

@@ -28,7 +28,7 @@ def session(url: str) -> dp.Session:
 
 
 def look(opened: dp.Session, edges: list[int]) -> dict[int, int]:
-    (found,) = opened.ask(dp.CdfQuestion("x", GRID, at=tuple(edges)), ONE, "tree").rounds
+    (found,) = opened.ask(dp.CdfQuestion("x", GRID, edges=tuple(edges)), ONE, "tree").rounds
     counts = dict(zip(found.law.require_type(ThresholdSums).path.prefix_lengths, found.values, strict=False))
     return {edge: counts[edge] for edge in edges}
 

@@ -38,7 +38,7 @@ def session(url: str = "sqlite://", adjacency: dp.Neighbours = dp.REPLACE_ONE, *
 
 
 def thresholds(*at: int, grid: dp.Grid = FINE) -> dp.CdfQuestion:
-    return dp.CdfQuestion("x", grid, at=at)
+    return dp.CdfQuestion("x", grid, edges=at)
 
 
 def quantiles(*p: float, grid: dp.Grid = FINE) -> dp.QuantilesQuestion:
@@ -111,7 +111,7 @@ def test_a_request_stands_for_one_column_grid_and_loss() -> None:
     for question, loss in (
         (thresholds(1, grid=dp.Grid(-8, 8, cells=2**31)), ONE),
         (thresholds(1, grid=replaced_outside()), ONE),
-        (dp.CdfQuestion("y", FINE, at=(1,)), ONE),
+        (dp.CdfQuestion("y", FINE, edges=(1,)), ONE),
         (thresholds(1), dp.PrivacyLoss.pure("0.5")),
         (quantiles(0.5, grid=dp.Grid(-8, 8, cells=64)), ONE),
         (dp.CdfQuestion("x", dp.Grid(-8, 8, cells=64)), ONE),

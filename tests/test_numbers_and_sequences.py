@@ -45,11 +45,11 @@ SCALARS: list[tuple[str, Callable[[Any], object]]] = [
 """Arguments that are one number, each in a call."""
 
 SEQUENCES: list[tuple[str, Callable[[Any], object]]] = [
-    ("at", lambda at: dp.survival_numbers(CURVE, at=at)),
-    ("at", lambda at: SCORED.calibration(at=at)),
-    ("at", lambda at: AGES.smooth(at=at)),
+    ("times", lambda times: dp.survival_numbers(CURVE, times=times)),
+    ("boundaries", lambda edges: SCORED.calibration(boundaries=edges)),
+    ("edges", lambda edges: AGES.smooth(edges=edges)),
     ("trend", lambda trend: dp.multivariate_log_rank_test([CURVE, OTHER], trend=trend)),
-    ("p", lambda p: dp.quantiles(TIMES, p, grid=YEARS, **PAID)),
+    ("probabilities", lambda p: dp.quantiles(TIMES, p, grid=YEARS, **PAID)),
     ("levels", lambda levels: dp.make_consistent({"all": COUNTED}, levels=levels)),
     ("results", dp.make_consistent),
     ("results", dp.model_card),
@@ -102,8 +102,8 @@ def test_a_seed_where_a_generator_is_needed_is_refused(call: Callable[[Any], obj
 def test_numbers_of_numpy_are_read_as_those_of_python(kind: Callable[[int], Any]) -> None:
     assert dp.survival_at(CURVE, kind(6)).value == dp.survival_at(CURVE, 6).value
     assert dp.restricted_mean(CURVE, kind(8)).value == dp.restricted_mean(CURVE, 8).value
-    assert dp.survival_numbers(CURVE, until=kind(8), at=[kind(4)]).to_csv_text() == (
-        dp.survival_numbers(CURVE, until=8, at=[4]).to_csv_text()
+    assert dp.survival_numbers(CURVE, until=kind(8), times=[kind(4)]).to_csv_text() == (
+        dp.survival_numbers(CURVE, until=8, times=[4]).to_csv_text()
     )
     assert dp.log_rank_test(CURVE, OTHER, rho=kind(1)).p_value == dp.log_rank_test(CURVE, OTHER, rho=1).p_value
     assert SCORED.confusion(kind(1)).threshold == SCORED.confusion(1).threshold
@@ -111,6 +111,6 @@ def test_numbers_of_numpy_are_read_as_those_of_python(kind: Callable[[int], Any]
 
 
 def test_lists_of_all_kinds_are_read_as_numbers() -> None:
-    expected = dp.survival_numbers(CURVE, at=(2, 4)).to_csv_text()
+    expected = dp.survival_numbers(CURVE, times=(2, 4)).to_csv_text()
     for given in ([2, 4], np.array([2, 4]), np.array([2.0, 4.0]), range(2, 5, 2)):
-        assert dp.survival_numbers(CURVE, at=given).to_csv_text() == expected
+        assert dp.survival_numbers(CURVE, times=given).to_csv_text() == expected

@@ -63,7 +63,7 @@ def test_a_delta_is_refused_where_there_is_none_and_where_it_is_for_nothing() ->
     with session(budget=dp.PrivacyLoss.pure(9)) as opened:
         with pytest.raises(ValueError, match="delta: the account of 'data' has no delta"):
             opened.ask(BY_WARD, LOSS)
-        with pytest.raises(dp.UnsupportedQuery, match="delta: groups that nobody listed are found only with a delta"):
+        with pytest.raises(dp.UnsupportedQuery, match="delta: unlisted groups are found only with a delta"):
             opened.ask(BY_WARD, dp.PrivacyLoss.pure(1))
         with pytest.raises(ValueError, match="delta: the question selects no partitions"):
             opened.ask(dp.HistogramQuestion("x", GRID), LOSS)

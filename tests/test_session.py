@@ -21,6 +21,7 @@ from dpcurves.conversation import ALL, CellWorkload, Need, Needs, Release, Setti
 from dpcurves.curves import HosmerLemeshowQuestion
 from dpcurves.data import Axis
 from dpcurves.ledger import Ledger, sqlite
+from dpcurves.ledger.chain import Database
 from dpcurves.ledger.verification import receipt_of
 from dpcurves.queries import CountQuery, CountUse
 
@@ -46,6 +47,45 @@ def test_the_same_request_gives_the_same_curve_for_nothing(tmp_path: Path) -> No
     fresh = later.ask(QUESTION, ONE)
     assert (fresh.y != first.y).any()
     assert later.remaining.epsilon == 0
+
+
+def test_a_new_question_takes_two_transactions_and_a_repeated_one_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, transactions = session({"x": X}, 4, ledger=f"sqlite:///{tmp_path / 'budget.db'}"), list[str]()
+    for name in ("run_read", "run_write"):
+        monkeypatch.setattr(Database, name, note_transaction(name, getattr(Database, name), transactions))
+    expected = {None: ["run_write"] * 2, "a": ["run_read", "run_write", "run_write"], "again": ["run_read"] * 2}
+    for request, kinds in expected.items():
+        transactions.clear()
+        curve = opened.ask(QUESTION, ONE, "a" if request == "again" else request)
+        assert transactions == kinds, request
+        assert curve.remaining_budget == f"{opened.balance.remaining} of epsilon 4 remained after this"
+
+
+def note_transaction(name: str, run: Any, transactions: list[str]) -> Any:
+    def run_noted(self: Database, work: Any) -> Any:
+        transactions.append(name)
+        return run(self, work)
+
+    return run_noted
+
+
+def test_an_answer_that_another_process_stored_after_the_charge_is_the_one_that_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, charge, answers = f"sqlite:///{tmp_path / 'budget.db'}", Ledger.charge_with_balance, list[str]()
+
+    def charge_and_answer_elsewhere(self: Ledger, *args: Any, **more: Any) -> Any:
+        charged = charge(self, *args, **more)
+        monkeypatch.setattr(Ledger, "charge_with_balance", charge)
+        answers.append(session({"x": X}, ledger=url).ask(QUESTION, ONE, "a").to_json())
+        return charged
+
+    monkeypatch.setattr(Ledger, "charge_with_balance", charge_and_answer_elsewhere)
+    opened = session({"x": X}, ledger=url)
+    assert [opened.ask(QUESTION, ONE, "a").to_json()] == answers
+    assert opened.remaining == ONE
 
 
 def test_a_conversation_of_several_turns_is_answered_again_word_by_word(tmp_path: Path) -> None:
@@ -134,7 +174,7 @@ def test_beyond_the_budget_nothing_is_asked() -> None:
         (
             {"x": X, "y": WORDS},
             dp.RocQuestion("y", "x"),
-            "^pos_label: 1 is no text, but 'y' holds text; name both classes",
+            "^pos_label: 1 is not text, but 'y' holds text; name both classes",
         ),
         ({"x": X, "y": WORDS}, dp.CalibrationQuestion("y", "x", neg_label="no"), "^pos_label: 1 is no text"),
         (
@@ -326,7 +366,7 @@ def test_whatever_fails_after_the_charge_tells_the_request_and_what_fails_before
         raise error
 
     opened = session({"x": X})
-    for place, is_told in ("charge", False), ("store_answer", True):
+    for place, is_told in ("charge_with_balance", False), ("store_answer", True):
         error.__notes__ = []
         with monkeypatch.context() as failing:
             failing.setattr(Ledger, place, fail)

@@ -44,16 +44,16 @@ WRONG: list[tuple[str, Callable[[Any], object], Any]] = [
     ("grid: a Grid", lambda grid: dp.calibration_curve(Y, X, grid=grid, **PAID), "0:1:64"),
     ("grid: a Grid", lambda grid: dp.hosmer_lemeshow(Y, X, grid=grid, **PAID), "0:1:64"),
     ("grid: a Grid", lambda grid: dp.binned_residuals(Y, X, grid=grid, model=dp.PUBLIC_MODEL, **PAID), 64),
-    ("grid: a Grid", lambda grid: dp.CdfQuestion("x", grid, at=(1,)), 64),
-    ("grid: a Grid", lambda grid: dp.RocQuestion("y", "x", grid, at=(1,)), 64),
+    ("grid: a Grid", lambda grid: dp.CdfQuestion("x", grid, edges=(1,)), 64),
+    ("grid: a Grid", lambda grid: dp.RocQuestion("y", "x", grid, edges=(1,)), 64),
     ("label: a text", lambda label: dp.cdf(X, grid=GRID, label=label, **PAID), ["x"]),
     ("column: the name of a column", lambda column: Axis(column, GRID), 3),
     ("unit: the name of a column", unit, 3),
     ("pos_label: a text, a number", lambda label: dp.roc_curve(Y, X, pos_label=label, **PAID), [1]),
-    ("p: a list of shares", lambda p: dp.quantiles(X, p, grid=GRID, **PAID), 0.5),
-    ("at: a list of shares", lambda at: dp.QuantilesQuestion("x", GRID, at), 0.5),
-    ("at: a tuple of indices", lambda at: dp.CdfQuestion("x", GRID, at=at), 7),
-    ("at: a tuple of indices", lambda at: dp.RocQuestion("y", "x", GRID, at=at), 7),
+    ("probabilities: a list of shares", lambda p: dp.quantiles(X, p, grid=GRID, **PAID), 0.5),
+    ("probabilities: a list of shares", lambda at: dp.QuantilesQuestion("x", GRID, at), 0.5),
+    ("edges: a tuple of indices", lambda at: dp.CdfQuestion("x", GRID, edges=at), 7),
+    ("edges: a tuple of indices", lambda at: dp.RocQuestion("y", "x", GRID, edges=at), 7),
     (
         "row_categories: a tuple",
         lambda rows: dp.contingency(Y, Y, row_categories=rows, column_categories=Y, **PAID),
@@ -81,11 +81,12 @@ NUMBERS: dict[str, list[Callable[[Any], object]]] = {
     "unit_residual": [lambda unit: dp.residual_plot(X, X, **{**PLANE, "unit_residual": unit}, **PAID)],
     "coverage": [lambda coverage: dp.bounds(X, unit=1, coverage=coverage, **PAID)],
     "doublings": [lambda doublings: dp.BoundsQuestion("x", 1, 0.9, doublings)],
-    "p": [
+    "p": [lambda p: CDF.quantile_interval(p, 0.9)],
+    "probabilities": [
         lambda p: dp.quantiles(X, [p], grid=GRID, **PAID),
-        lambda p: CDF.quantile_interval(p, 0.9),
+        lambda p: dp.QuantilesQuestion("x", GRID, (p,)),
     ],
-    "at": [lambda at: dp.QuantilesQuestion("x", GRID, (at,)), lambda at: dp.CdfQuestion("x", GRID, at=(at,))],
+    "edges": [lambda edge: dp.CdfQuestion("x", GRID, edges=(edge,))],
     "level": [
         CDF.band,
         lambda level: CDF.quantile_interval(0.5, level),
@@ -205,5 +206,5 @@ def test_no_more_groups_are_cut_than_anyone_can_read() -> None:
 
 
 def test_values_that_were_taken_for_shares_are_not_shown() -> None:
-    with pytest.raises(ValueError, match=r"^p: numbers from 0 to 1 are needed, as in 0\.25$"):
+    with pytest.raises(ValueError, match=r"^probabilities: numbers from 0 to 1 are needed, as in 0\.25$"):
         dp.quantiles([0.25, 0.5], [97531.25, 12.5], grid=GRID, adjacency=dp.REPLACE_ONE, epsilon=1)

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-FILES = tuple(Path(__file__).with_name(name) for name in ("reasons.toml", "few_reasons.toml"))
+FILES = tuple(Path(__file__).with_name(name) for name in ("reasons.toml", "few_reasons.toml", "mark_reasons.toml"))
 UNKNOWN = "No reason is known."
 
 
@@ -38,6 +38,6 @@ def reason_of(regime: str, asked: str) -> str:
 
 @cache
 def reasons() -> tuple[Reason, ...]:
-    """Entries of both files, in order."""
+    """Entries of all files, in order."""
     entries = [each for file in FILES for each in tomllib.loads(file.read_text(encoding="utf-8"))["reason"]]
     return tuple(Reason(**{**each, "asked": tuple(each.get("asked", ()))}) for each in entries)

@@ -57,7 +57,7 @@ ONE, HALF = dp.PrivacyLoss.pure(1), dp.PrivacyLoss.pure("0.5")
 # those of paired models.
 
 # %%
-pair = session.ask(dp.ModelPairQuestion("repaid", "new", "old", at=(0.6,)), ONE)
+pair = session.ask(dp.ModelPairQuestion("repaid", "new", "old", thresholds=(0.6,)), ONE)
 low, high = pair.interval("auc difference", 0.95, population=True)
 print(f"area of the new model less that of the old one: {pair.difference:.3f}, {low:.3f} to {high:.3f}")
 pair.plot()

@@ -70,7 +70,7 @@ plt.show()
 # that one more is without an event. Thin bars are for the population, thick ones for these patients.
 
 # %%
-numbers = dp.survival_numbers(advanced, until=36, at=(24,))
+numbers = dp.survival_numbers(advanced, until=36, times=(24,))
 numbers.plot()
 plt.show()
 

@@ -156,4 +156,6 @@ dates <- function(column) {
 }
 
 # The apostrophe before text that a spreadsheet would run as a formula: the command writes it, and no label has it.
-unescaped <- function(text) sub("^'('*[=+@\t\r\n\uff1d\uff0b\uff0d\uff20-])", "\\1", text)
+blanks_of_cells <- " \u00a0\u1680\u2000-\u200f\u2028\u2029\u202f\u205f\u2060\u3000\ufeff"
+formula_start <- paste0("^'(['", blanks_of_cells, "]*[=+@\t\r\n\uff1d\uff0b\uff0d\uff20-])")
+unescaped <- function(text) sub(formula_start, "\\1", text)

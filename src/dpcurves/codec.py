@@ -22,7 +22,7 @@ Kind = TypeVar("Kind")
 PLAIN = frozenset({bool, int, float, str, NoneType})
 INSIDE = ""
 """The key in ``FIELDS`` of a field whose own fields are inlined into the enclosing JSON object."""
-Rule: TypeAlias = Mapping[str, Any]
+JsonSchema: TypeAlias = Mapping[str, Any]
 """A JSON Schema, draft 2020-12."""
 Count: TypeAlias = Annotated[int, ("minimum", 1)]
 Natural: TypeAlias = Annotated[int, ("minimum", 0)]
@@ -39,7 +39,7 @@ class Codec:
     Attributes:
         writers: For types that are not dataclasses: the function that converts a value to plain objects.
         readers: For the same types: the inverse function.
-        rules: For the same types: the schema. A rule for one field only is an annotation of its type, as in `Count`.
+        schemas: For the same types: the JSON Schema. An annotation of a type, as in `Count`, is for one field only.
         definitions: Schemas of dataclasses that other schemas refer to, by name.
 
     >>> from dataclasses import dataclass
@@ -52,21 +52,25 @@ class Codec:
     {'of': 5, 'part': '1/3'}
     >>> STORED.decode(Share, {"part": "1/3"})
     Share(part=Fraction(1, 3), whole=1)
-    >>> (rule := STORED.rule_of_fields(Share))["required"], rule["properties"]["of"]
+    >>> (schema := STORED.schema_of_fields(Share))["required"], schema["properties"]["of"]
     (['part'], {'type': 'integer'})
     """
 
     writers: dict[Any, Callable[[Any], Any]]
     readers: dict[Any, Callable[[Any], Any]]
-    rules: dict[Any, Rule] = field(default_factory=dict)
-    definitions: dict[str, Rule] = field(default_factory=dict)
+    schemas: dict[Any, JsonSchema] = field(default_factory=dict)
+    definitions: dict[str, JsonSchema] = field(default_factory=dict)
 
     def add(
-        self, kind: Any, write: Callable[[Any], Any], read: Callable[[Any], Any], rule: Rule = MappingProxyType({})
+        self,
+        kind: Any,
+        write: Callable[[Any], Any],
+        read: Callable[[Any], Any],
+        schema: JsonSchema = MappingProxyType({}),
     ) -> None:
-        """Register how values of a type are written and read, for types of a higher layer. Without `rule`, the
-        schema accepts anything."""
-        self.writers[kind], self.readers[kind], self.rules[kind] = write, read, rule
+        """Register how values of a type are written and read, for types of a higher layer. Without `schema`, the
+        JSON Schema accepts anything."""
+        self.writers[kind], self.readers[kind], self.schemas[kind] = write, read, schema
 
     def encode(self, value: Any, hint: Any = None) -> Any:
         """Return a value as JSON values, by its own type or else by `hint`, the annotation of its field."""
@@ -123,53 +127,55 @@ class Codec:
                 values[member.name] = self.decode(hint, stored if name == INSIDE else stored[name])
         return kind(**values)
 
-    def rule(self, hint: Any) -> Rule:
-        """Return the JSON Schema of what `encode` returns for a type; docstrings of dataclasses become descriptions.
+    def schema(self, hint: Any) -> JsonSchema:
+        """Return the JSON Schema of the encoded values of a type; docstrings of dataclasses become descriptions.
 
         Unknown JSON names are allowed, because another version of the package may write more fields.
         """
         origin, kinds = get_origin(hint), get_args(hint)
-        if hint in self.rules:
-            rule = self.rules[hint]
+        if hint in self.schemas:
+            schema = self.schemas[hint]
         elif origin is Annotated:
-            rule = {**self.rule(kinds[0]), **dict(kinds[1:])}
+            schema = {**self.schema(kinds[0]), **dict(kinds[1:])}
         elif origin in {Union, UnionType}:
-            (optional,) = (self.rule(kind) for kind in kinds if kind is not NoneType)
-            rule = {"if": {"type": "null"}, "else": optional}
+            (optional,) = (self.schema(kind) for kind in kinds if kind is not NoneType)
+            schema = {"if": {"type": "null"}, "else": optional}
             if "$ref" not in optional:
-                rule = {**optional, "type": [optional["type"], "null"]}
+                schema = {**optional, "type": [optional["type"], "null"]}
         elif origin is tuple:
-            rule = {"type": "array", "items": self.rule(kinds[0])}
+            schema = {"type": "array", "items": self.schema(kinds[0])}
         elif origin is Mapping:
-            rule = {"type": "object", "additionalProperties": self.rule(kinds[1])}
+            schema = {"type": "object", "additionalProperties": self.schema(kinds[1])}
         else:
-            rule = {"enum": [member.value for member in hint]} if issubclass(hint, Enum) else self._make_reference(hint)
-        return rule
+            schema = (
+                {"enum": [member.value for member in hint]} if issubclass(hint, Enum) else self._make_reference(hint)
+            )
+        return schema
 
-    def _make_reference(self, kind: type[Any]) -> Rule:
+    def _make_reference(self, kind: type[Any]) -> JsonSchema:
         """Return a reference to the schema of a dataclass, which is added to `definitions`."""
         name = kind.__name__.lower()
         if name not in self.definitions:
-            self.definitions[name] = self.rule_of_fields(kind)
+            self.definitions[name] = self.schema_of_fields(kind)
         return {"$ref": f"#/$defs/{name}"}
 
-    def rule_of_fields(self, kind: type[Any]) -> Rule:
-        """Return the JSON Schema of what `encode_fields` returns for a dataclass."""
+    def schema_of_fields(self, kind: type[Any]) -> JsonSchema:
+        """Return the JSON Schema of the object that `encode_fields` writes for a dataclass."""
         members, descriptions = _json_fields(cast(Any, kind)), parse_attribute_docs(kind)
         named = {name: member for name, member in members.items() if name != INSIDE}
-        rule: dict[str, Any] = {"description": descriptions[""]} if "" in descriptions else {}
-        rule |= {
+        schema: dict[str, Any] = {"description": descriptions[""]} if "" in descriptions else {}
+        schema |= {
             "type": "object",
             "required": [name for name, (member, _) in named.items() if member.default is MISSING],
             "properties": {
                 name: {
                     **({"description": descriptions[member.name]} if member.name in descriptions else {}),
-                    **self.rule(hint),
+                    **self.schema(hint),
                 }
                 for name, (member, hint) in named.items()
             },
         }
-        return rule | ({"allOf": [self.rule(members[INSIDE][1])]} if INSIDE in members else {})
+        return schema | ({"allOf": [self.schema(members[INSIDE][1])]} if INSIDE in members else {})
 
 
 def parse_attribute_docs(kind: type[Any]) -> dict[str, str]:
@@ -193,7 +199,7 @@ def _json_fields(kind: Any) -> Mapping[str, tuple[Field[Any], Any]]:
 STORED = Codec(
     writers={Fraction: str, bytes: bytes.hex, np.integer: int, Enum: lambda member: member.value},
     readers={kind: kind for kind in (bool, int, float, str, Fraction)} | {bytes: bytes.fromhex},
-    rules={
+    schemas={
         bool: {"type": "boolean"}, int: {"type": "integer"}, float: {"type": "number"}, str: {"type": "string"},
         Fraction: {"type": "string", "pattern": "^-?[0-9]+(/[1-9][0-9]*)?$"}, bytes: {"type": "string"},
     },

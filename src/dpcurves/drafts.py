@@ -120,12 +120,15 @@ class ScratchFolder:
 
     SENSITIVE: engines may write records into it. Folders of killed processes are removed when the next process of the
     same user makes its first one.
+
+    Arguments:
+        temporary: The folder of temporary files; None: the system's.
     """
 
     __slots__ = ("__weakref__", "path", "remove")
 
-    def __init__(self) -> None:
-        parent = _find_scratch_parent()
+    def __init__(self, temporary: Path | None = None) -> None:
+        parent = _find_scratch_parent(temporary or Path(tempfile.gettempdir()))
         if parent not in SWEPT:
             SWEPT.add(parent)
             sweep_scratch_folders(parent)
@@ -144,17 +147,17 @@ def sweep_scratch_folders(parent: Path) -> int:
     return sum(_remove_unlocked(str(lock), str(lock.with_suffix(""))) for lock in locks)
 
 
-def _find_scratch_parent() -> Path:
+def _find_scratch_parent(temporary: Path) -> Path:
     """Return the folder of this user's scratch folders among the temporary files, made if missing; a new one if
     another user owns, or may enter, the folder of this name.
     """
-    parent = Path(tempfile.gettempdir()) / f"dpcurves-{USER}"
+    parent = temporary / f"dpcurves-{USER}"
     with suppress(OSError):
         parent.mkdir(mode=0o700, exist_ok=True)
         status = parent.lstat()
         if stat.S_ISDIR(status.st_mode) and status.st_uid == USER and not status.st_mode & 0o077:
             return parent
-    return Path(tempfile.mkdtemp(prefix=OWN_PARENT))
+    return Path(tempfile.mkdtemp(prefix=OWN_PARENT, dir=temporary))
 
 
 def _remove_scratch_folder(lock: Path, descriptor: int) -> None:

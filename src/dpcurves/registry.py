@@ -575,7 +575,7 @@ def check_entry(entry: object) -> list[str]:
     """Return what is wrong with an entry by the registry's schema, one line each; empty: it is valid."""
     if not isinstance(entry, Mapping):
         return ["the entry must be an object"]
-    problems = [f"{key} is no field of an entry" for key in entry if key not in ("url_slug", *OUTER, "deployment")]
+    problems = [f"{key} is not a field of an entry" for key in entry if key not in ("url_slug", *OUTER, "deployment")]
     problems += [f"{key} must be one of {choices}" for key, choices in OUTER.items() if not _is_of(entry, key, choices)]
     if not isinstance(entry.get("url_slug"), str) or not entry["url_slug"]:
         problems.append("url_slug must be a text")
@@ -583,7 +583,7 @@ def check_entry(entry: object) -> list[str]:
     if not isinstance(deployment, Mapping):
         return [*problems, "deployment must be an object"]
     sections = dict.fromkeys(entry_field.section for entry_field in ENTRY_FIELDS)
-    problems += [f"deployment.{key} is no section" for key in deployment if key not in sections]
+    problems += [f"deployment.{key} is not a section" for key in deployment if key not in sections]
     for section in sections:
         if section in deployment or section == BASIC:
             problems += _check_section(section, deployment.get(section))

@@ -705,6 +705,7 @@ class Session:
         from .ledger.verification import attach_receipt  # a plan needs no database
 
         loss = require_askable(question, loss).as_single_release()
+        is_generated = request is None
         if request is None:
             request = secrets.token_hex(16)
             self._generated_requests.add(request)
@@ -713,14 +714,13 @@ class Session:
         self.check_plans(plans)
         # Records may differ between versions: their answers must not be mixed under one request.
         binding = hash_request(question, loss, adjacency, self._dataset, self._source or "")
-        grant = self._ledger.charge(
+        grant, balance, is_new = self._ledger.charge_with_balance(
             self._dataset, loss, purpose=str(question), request=request, binding=binding,
-            units=self._public_units,
+            units=self._public_units, is_generated=is_generated,
         )  # fmt: skip
         with attach_receipt(request):
-            curve = self._label_source(self._run_question(question, grant, adjacency))
+            curve = self._label_source(self._run_question(question, grant, adjacency, may_be_answered=not is_new))
             warn_about_notes(curve)
-            balance = self.balance
             if isinstance(curve, Result) and balance.remaining.exact > 0:  # for its HTML summary
                 remaining_text = f"{balance.remaining} of {balance.account.limit} remained after this"
                 object.__setattr__(curve, "remaining_budget", remaining_text)
@@ -779,10 +779,16 @@ class Session:
         return self._units if self._neighbours.has_public_units else None
 
     def _run_question(
-        self, question: Question[Curve], grant: Grant, adjacency: Adjacency | AdjacencyWithoutBound
+        self,
+        question: Question[Curve],
+        grant: Grant,
+        adjacency: Adjacency | AdjacencyWithoutBound,
+        *,
+        may_be_answered: bool = True,
     ) -> Curve:
         """Return the curve of a charged question; each part of the grant is answered from the ledger if it was
-        answered before."""
+        answered before. `may_be_answered` is False for a grant that was made just now, whose answers are not looked
+        for: if another process answers the request meanwhile, its stored answer still is the one that is shown."""
         releases: dict[int, Release] = {}
         if isinstance(question, IN_DATES) and not question.measured_in:
             unit = self._open_records().time_kind(question.column)  # None for columns that do not hold dates
@@ -794,7 +800,7 @@ class Session:
             part = allotment.part  # the number of the round, too
             if part not in releases:
                 plan = self._trust.plan_query(step.query.charged_query, allotment.loss, round_adjacency)
-                stored = self._ledger.find_answer(grant, part, part)
+                stored = self._ledger.find_answer(grant, part, part) if may_be_answered else None
                 if stored is None:
                     stored = self._ledger.store_answer(grant, part, part, self._run(plan, grant, allotment).to_json())
                 releases[part] = Release.from_json(stored, plan, allotment)

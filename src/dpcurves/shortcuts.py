@@ -507,7 +507,7 @@ def cdf(
 @add_privacy_arguments
 def quantiles(
     values: Values,
-    p: Sequence[float] = (0.25, 0.5, 0.75),
+    probabilities: Sequence[float] = (0.25, 0.5, 0.75),
     *,
     grid: Grid | Auto | None = None,
     label: str | None = None,
@@ -516,14 +516,14 @@ def quantiles(
     weight_cap: float | None = None,
     **paid: Unpack[ColumnArguments],
 ) -> Quantiles:
-    """Return quantiles of `values` at the probabilities `p`. Any number of quantiles costs as much as one
+    """Return quantiles of `values` at the given probabilities. Any number of quantiles costs as much as one
     distribution function.
 
     Arguments and guarantees as for `cdf`; the ledger is in memory, so losses of other calls are not added up.
 
     Returns:
-        The probabilities `p` and the values `x`, of shape ``(len(p),)``, with intervals, and the curve that they lie
-        on.
+        The probabilities `p` and the values `x`, of shape ``(len(probabilities),)``, with intervals, and the curve that
+        they lie on.
 
     >>> import dpcurves as dp
     >>> grid = dp.Grid(0, 100, cells=1024)
@@ -533,20 +533,20 @@ def quantiles(
     """
     from .curves.quantiles import parse_shares
 
-    probabilities = parse_shares("p", p)
+    levels = parse_shares("probabilities", probabilities)
     (label,) = column = make_table(label, values)
     table, weights = add_weights(column, weight, weight_cap)
-    question: Question[Quantiles] = curves.AutoRangeQuantilesQuestion(label, probabilities)
+    question: Question[Quantiles] = curves.AutoRangeQuantilesQuestion(label, levels)
     cells = resolve_grid(grid)
     if weights:
         refuse_hint(hint)
         question = (
-            curves.AutoRangeWeightedQuantilesQuestion(label, probabilities, **weights)
+            curves.AutoRangeWeightedQuantilesQuestion(label, levels, **weights)
             if cells is None
-            else curves.WeightedQuantilesQuestion(label, cells, probabilities, **weights)
+            else curves.WeightedQuantilesQuestion(label, cells, levels, **weights)
         )
     elif cells is not None:
-        question = curves.QuantilesQuestion(label, cells, probabilities, hint=hint)
+        question = curves.QuantilesQuestion(label, cells, levels, hint=hint)
     elif hint is not None:
         raise InvalidArgument("hint", NO_HINT)
     return ask_once(question, table, **paid)

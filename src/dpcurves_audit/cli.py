@@ -96,7 +96,7 @@ class AuditOptions:
         from .auditor import audit
 
         check_language(self.language)
-        samples = None if self.samples is None else options.parse_integer("samples", self.samples, least=20)
+        samples = None if self.samples is None else options.parse_integer("samples", self.samples, minimum=20)
         seconds = options.parse_positive_number("seconds", self.seconds)
         level = options.parse_probability("confidence", self.confidence)
         with show_spinner("attacking it"), translate_argument_errors("resume", "file"):

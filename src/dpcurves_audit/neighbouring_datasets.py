@@ -318,7 +318,7 @@ def categories(names: Sequence[str], *, adjacency: Neighbours) -> NeighbouringDa
     return _choose_pairs(f"{len(labels)} categories", adjacency, add_records(), replace_records())
 
 
-def answers(queries: int, *, adjacency: Neighbours = ADD_REMOVE, at: float = 0) -> NeighbouringDatasets:
+def answers(queries: int, *, adjacency: Neighbours = ADD_REMOVE, value: float = 0) -> NeighbouringDatasets:
     """Return exact answers of counting queries on neighbours, as arrays: the input of threshold mechanisms.
 
     One record changes each answer by at most 1. It changes all of them, one of them, or, if it is replaced, some up and
@@ -327,7 +327,7 @@ def answers(queries: int, *, adjacency: Neighbours = ADD_REMOVE, at: float = 0) 
     Args:
         queries: The number of queries.
         adjacency: Add-remove changes answers in one direction.
-        at: The level of the answers, such as a threshold.
+        value: The exact answer of each query before the change, such as a threshold.
 
     >>> answers(2).pairs[0].right.tolist()
     [1.0, 1.0]
@@ -337,7 +337,7 @@ def answers(queries: int, *, adjacency: Neighbours = ADD_REMOVE, at: float = 0) 
             "queries",
             f"at least one query is needed, in a list, as in [CountQuery((axis,))], got {describe_value(queries)}",
         )
-    level = np.full(queries, float(at))
+    level = np.full(queries, float(value))
     half = np.arange(queries) < (queries + 1) // 2
     single = np.arange(queries) == queries - 1
 

@@ -158,7 +158,7 @@ OTHERS: Mapping[str, AuditQuestion] = {
     "curve of an adaptive partition": AuditQuestion(
         lambda grid: dp.CdfQuestion(COLUMN, grid, method=dp.AdaptivePartition())
     ),
-    "curve at few edges": AuditQuestion(lambda grid: dp.CdfQuestion(COLUMN, grid, at=(0, 1, 3))),
+    "curve at few edges": AuditQuestion(lambda grid: dp.CdfQuestion(COLUMN, grid, edges=(0, 1, 3))),
     "median that is searched": AuditQuestion(lambda grid: dp.QuantilesQuestion(COLUMN, grid, (0.5,), search=0.1)),
     "curves of groups": AuditQuestion(lambda grid: dp.CdfQuestion(COLUMN, grid, by=KINDS), _listed),
     "summaries of groups": AuditQuestion(

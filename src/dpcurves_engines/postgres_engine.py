@@ -538,10 +538,10 @@ class PostgresEngine(CheckablePostgres):
             table[index] = int(total)
         return table
 
-    def prefixes(self, bound: Sequence[BoundAxis], at: Sequence[int]) -> list[int]:
+    def prefixes(self, bound: Sequence[BoundAxis], lengths: Sequence[int]) -> list[int]:
         """SENSITIVE: return the exact number of used rows in each prefix, followed by the missing rows."""
         *first, _ = bound
-        pieces, statement = Pieces.from_entries(bound, at), Statement()
+        pieces, statement = Pieces.from_entries(bound, lengths), Statement()
         slots = [sql.slot_sql(axis, number, statement) for number, axis in enumerate(first)]
         piece = sql.threshold_count_sql(pieces.start_values, f"n{len(first)}", statement)
         row = f"{sql.cell_index_sql(first, slots)} * {pieces.count}::int8 + " if first else ""

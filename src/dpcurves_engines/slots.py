@@ -54,11 +54,11 @@ class Pieces:
     piece_ends: IntArray
 
     @classmethod
-    def from_entries(cls, bound: Sequence[BoundAxis], at: Sequence[int]) -> Pieces:
-        """Return the coarsest partition from which the prefixes `at` can be counted."""
+    def from_entries(cls, bound: Sequence[BoundAxis], lengths: Sequence[int]) -> Pieces:
+        """Return the coarsest partition from which the prefixes of these lengths can be counted."""
         *first, last = bound
         grid, row_numbers = require_grid(last.axis), np.arange(table_size(first))[:, None]
-        slot_counts = np.clip(np.array(at, dtype=np.int64) - row_numbers * grid.slots, 0, grid.slots)
+        slot_counts = np.clip(np.array(lengths, dtype=np.int64) - row_numbers * grid.slots, 0, grid.slots)
         return cls(grid, slot_counts, np.unique(slot_counts[(slot_counts > 0) & (slot_counts < grid.slots)]))
 
     @property

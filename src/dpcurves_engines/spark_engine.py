@@ -396,9 +396,9 @@ class SparkEngine(CheckableSpark):
             table[index] = total
         return [*table[:-1], 0]
 
-    def prefixes(self, bound: Sequence[BoundAxis], at: Sequence[int]) -> list[int]:
+    def prefixes(self, bound: Sequence[BoundAxis], lengths: Sequence[int]) -> list[int]:
         """SENSITIVE: return the exact number of used rows in each prefix, followed by the missing rows."""
-        pieces = Pieces.from_entries(bound, at)
+        pieces = Pieces.from_entries(bound, lengths)
         axes = [
             (_find_axis_thresholds(bound_axis) if isinstance(bound_axis.axis, Axis) else None, bound_axis.axis.slots)
             for bound_axis in bound[:-1]

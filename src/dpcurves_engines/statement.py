@@ -34,8 +34,8 @@ FORM = "SELECT dp_...(column, ...) FROM table [WHERE condition] [GROUP BY column
 A_VIEW = "create a view for it"
 
 
-P = "p"
-AT = "at"
+PROBABILITY = "probability"
+PROBABILITIES = "probabilities"
 GRID = "lower, upper, cells"
 BOUNDS = "lower, upper"
 
@@ -66,9 +66,9 @@ class SqlFunction(NamedTuple):
 _ONE, _SCORE = ("column",), ("label", "score")
 FUNCTIONS: Mapping[str, SqlFunction] = MappingProxyType({
     "dp_cdf": SqlFunction("cdf", _ONE, (GRID,)),
-    "dp_quantile": SqlFunction("quantiles", _ONE, (P, GRID)),
-    "dp_quantiles": SqlFunction("quantiles", _ONE, (AT, GRID)),
-    "dp_median": SqlFunction("quantiles", _ONE, (GRID,), {"at": [0.5]}),
+    "dp_quantile": SqlFunction("quantiles", _ONE, (PROBABILITY, GRID)),
+    "dp_quantiles": SqlFunction("quantiles", _ONE, (PROBABILITIES, GRID)),
+    "dp_median": SqlFunction("quantiles", _ONE, (GRID,), {"probabilities": [0.5]}),
     "dp_histogram": SqlFunction("histogram", _ONE, (GRID,)),
     "dp_bar_chart": SqlFunction("bar-chart", ("by",)),
     "dp_count": SqlFunction("count", _ONE),
@@ -155,7 +155,9 @@ class SqlQuestion:
             return question
         if self.quantile_levels and "grid" in question_json:  # computed from one distribution function per group
             curve_type = "weighted-cdf" if WEIGHT in question_json else "cdf"
-            question_json = {name: value for name, value in question_json.items() if name != "at"} | {"ask": curve_type}
+            question_json = {name: value for name, value in question_json.items() if name != "probabilities"} | {
+                "ask": curve_type
+            }
             question = question_from_json(question_json)
         if BY not in _field_names(type(question)):
             _refuse(self._explain_ungrouped())
@@ -167,7 +169,7 @@ class SqlQuestion:
         answer has a distribution function per group, whose `CDF.quantile` gives them.
         """
         asks_quantiles = self.question_json["ask"] in {"quantiles", "weighted-quantiles"}
-        return tuple(self.question_json["at"]) if asks_quantiles else ()
+        return tuple(self.question_json["probabilities"]) if asks_quantiles else ()
 
     def _explain_ungrouped(self) -> str:
         """Return the message for a question type without groups."""
@@ -301,7 +303,7 @@ def _format_part(part: str) -> str:
     """Return the canonical text of an expression of columns."""
     node = _parse_part(part, "")
     if not find_column_names(node):
-        _refuse(f"{_shorten(part)} is no name of a column, and no expression of columns")
+        _refuse(f"{_shorten(part)} is neither the name of a column nor an expression of columns")
     return node.name if isinstance(node, ColumnName) else format_expression(node)
 
 
@@ -419,7 +421,11 @@ class _StatementReader:
         if [word.casefold() for word in understood] != [word.casefold() for word in words]:
             word_pairs = enumerate(zip(understood, words, strict=False))
             position = next(
-                (at for at, (read_word, word_of_text) in word_pairs if read_word.casefold() != word_of_text.casefold()),
+                (
+                    probabilities
+                    for probabilities, (read_word, word_of_text) in word_pairs
+                    if read_word.casefold() != word_of_text.casefold()
+                ),
                 -1,
             )
             _refuse(f"{_shorten(words[position])}: this is not accepted here; write {FORM}")
@@ -523,10 +529,14 @@ class _StatementReader:
                 arguments |= {} if options.keys() & {*ENDS} else dict.fromkeys(ENDS, "auto")
                 continue
             group = [remaining.pop(0) for _ in form.split(", ") if remaining]
-            if len(group) < len(form.split(", ")) or any(isinstance(value, tuple) for value in group) != (form == AT):
+            if len(group) < len(form.split(", ")) or any(isinstance(value, tuple) for value in group) != (
+                form == PROBABILITIES
+            ):
                 _refuse(message)
             if any(
-                isinstance(literal, str | bool) for value in group for literal in (value if form == AT else [value])
+                isinstance(literal, str | bool)
+                for value in group
+                for literal in (value if form == PROBABILITIES else [value])
             ):
                 _refuse(message)
             if form == GRID:
@@ -534,7 +544,7 @@ class _StatementReader:
             elif form == BOUNDS:
                 arguments |= dict(zip(ENDS, group, strict=True))
             else:
-                arguments["at"] = list(group[0]) if form == AT else group
+                arguments["probabilities"] = list(group[0]) if form == PROBABILITIES else group
         if remaining or arguments.keys() & options.keys():
             _refuse(message)
         return arguments

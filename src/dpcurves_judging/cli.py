@@ -40,7 +40,7 @@ class ModelPairOptions(options.QuestionOptions):
     releases: str | None = options.optional(
         "1|2", "Both scores together, or one by one; chosen by a forecast if left out.", options.parse_integer
     )
-    at: str | None = options.optional("P,P", "Threshold probabilities of net benefit.", options.parse_numbers)
+    thresholds: str | None = options.optional("P,P", "Threshold probabilities of net benefit.", options.parse_numbers)
     pos_label: str = options.option("LABEL", "The positive label.", "1", options.parse_label)
     neg_label: str | None = options.optional(
         "LABEL",
@@ -52,7 +52,7 @@ class ModelPairOptions(options.QuestionOptions):
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields of the question as the base class does, with an empty tuple for no thresholds."""
         fields = super().question_fields(defaults)
-        return {**fields, "at": fields["at"] or ()}
+        return {**fields, "thresholds": fields["thresholds"] or ()}
 
 
 @dataclass(frozen=True)
@@ -287,7 +287,7 @@ COMMANDS = (
     make_question_command(
         "model-pair", "ModelPairQuestion", [ModelPairOptions, options.SplitOptions], [NumbersView],
         title="Two models on the same records: differences of areas, average precision, Brier scores and net benefit.",
-        example="scored.parquet --label late --first p_old --second p_new --at 0.2",
+        example="scored.parquet --label late --first p_old --second p_new --thresholds 0.2",
         more="Both scores are counted together, so intervals are those of paired models.",
     ),
     make_question_command(

@@ -144,7 +144,7 @@ class QuantileForecastsQuestion(TableQuestion):
         # at an end at 0, an outside error has the other sign than the end cell: it is clipped to the end
         middles = np.concatenate([[min(middles[0], 0.0)], middles, [max(middles[-1], 0.0)]])
         statistics = {
-            f"below {share:g}": Statistic(partial(_compute_share_below, at=index, under=is_below))
+            f"below {share:g}": Statistic(partial(_compute_share_below, index=index, under=is_below))
             for index, share in indexed
         }
         for low, high in zip(indexed, reversed(indexed), strict=True):
@@ -154,7 +154,7 @@ class QuantileForecastsQuestion(TableQuestion):
         for index, share in indexed:
             loss = np.maximum(share * middles, (share - 1) * middles)
             statistics[f"pinball at {share:g}"] = Statistic(
-                partial(_compute_mean_loss, at=index, loss=loss), float(loss.min()), float(loss.max())
+                partial(_compute_mean_loss, index=index, loss=loss), float(loss.min()), float(loss.max())
             )
         return statistics
 
@@ -170,9 +170,10 @@ class QuantileForecastsQuestion(TableQuestion):
         return f"{len(self.quantiles)} forecast quantiles"
 
 
-def _compute_share_below(tables: Tables, at: int, under: BoolArray) -> FloatArray:
-    """Return the share of outcomes below the forecast with index `at`; `under` marks the cells of negative errors."""
-    return divide_counts(tables[at][..., under].sum(axis=-1), tables[at].sum(axis=-1))
+def _compute_share_below(tables: Tables, index: int, under: BoolArray) -> FloatArray:
+    """Return the share of outcomes below the forecast with index `index`; `under` marks the cells of negative
+    errors."""
+    return divide_counts(tables[index][..., under].sum(axis=-1), tables[index].sum(axis=-1))
 
 
 def _compute_coverage(tables: Tables, low: int, high: int, under: BoolArray) -> FloatArray:
@@ -181,9 +182,9 @@ def _compute_coverage(tables: Tables, low: int, high: int, under: BoolArray) -> 
     return _compute_share_below(tables, high, under) - _compute_share_below(tables, low, under)
 
 
-def _compute_mean_loss(tables: Tables, at: int, loss: FloatArray) -> FloatArray:
-    """Return the mean pinball loss of the forecast with index `at`, from the loss in each cell of errors."""
-    return divide_counts(tables[at] @ loss, tables[at].sum(axis=-1))
+def _compute_mean_loss(tables: Tables, index: int, loss: FloatArray) -> FloatArray:
+    """Return the mean pinball loss of the forecast with index `index`, from the loss in each cell of errors."""
+    return divide_counts(tables[index] @ loss, tables[index].sum(axis=-1))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -264,7 +265,7 @@ class PredictedObservedQuestion(TableQuestion):
         if self.grid.values is not None:
             names = [f"{value:g}" for value in predicted]
         statistics = {
-            f"mean at {name}": Statistic(partial(_compute_bin_mean, at=index, values=values), low, high)
+            f"mean at {name}": Statistic(partial(_compute_bin_mean, index=index, values=values), low, high)
             for index, name in enumerate(names)
         }
         errors = values[None] - predicted[:, None]
@@ -289,9 +290,9 @@ class PredictedObservedQuestion(TableQuestion):
         return f"{self.observed} against {self.predicted}{describe_grouping(self.by)}"
 
 
-def _compute_bin_mean(tables: Tables, at: int, values: FloatArray) -> FloatArray:
-    """Return the mean outcome in the bin with index `at`, with `values` as the outcome of each cell."""
-    bin_counts = tables[0][..., at, :]
+def _compute_bin_mean(tables: Tables, index: int, values: FloatArray) -> FloatArray:
+    """Return the mean outcome in the bin with index `index`, with `values` as the outcome of each cell."""
+    bin_counts = tables[0][..., index, :]
     return divide_counts(bin_counts @ values, bin_counts.sum(axis=-1))
 
 

@@ -154,7 +154,7 @@ class ModelPairQuestion(TableQuestion):
             merged.
         releases: 1: both scores together, which two servers and the local model need; 2: one after the other; None:
             chosen by the forecast, 1 if `cells` are given.
-        at: Threshold probabilities of net benefit.
+        thresholds: Threshold probabilities of net benefit.
         by: Public categories: one result for each, all together at the privacy loss of one.
         pos_label, neg_label: The two classes; records with another label are missing.
         model: A statement about the models, printed with the result.
@@ -170,7 +170,7 @@ class ModelPairQuestion(TableQuestion):
     grid: Grid = PROBABILITY_CELLS
     second_grid: Grid | None = None
     cells: int | None = None
-    at: tuple[float, ...] = ()
+    thresholds: tuple[float, ...] = ()
     by: By = None
     pos_label: Category = 1
     neg_label: Category | None = None
@@ -198,10 +198,10 @@ class ModelPairQuestion(TableQuestion):
                     "must be 1 (joint counts of both scores), 2 (counts of each model), or left out, got "
                     f"{self.releases}",
                 )
-        thresholds = require_sequence("at", self.at, "threshold probabilities, as in (0.2,)")
-        object.__setattr__(self, "at", tuple(require_number("at", grid) for grid in thresholds))
-        if not all(0 < grid < 1 for grid in self.at):
-            raise InvalidArgument("at", "threshold probabilities must be between 0 and 1, as in 0.2")
+        thresholds = require_sequence("thresholds", self.thresholds, "threshold probabilities, as in (0.2,)")
+        object.__setattr__(self, "thresholds", tuple(require_number("thresholds", grid) for grid in thresholds))
+        if not all(0 < grid < 1 for grid in self.thresholds):
+            raise InvalidArgument("thresholds", "threshold probabilities must be between 0 and 1, as in 0.2")
         if self.cells is not None or isinstance(self.grid, Values):
             require_few_counts(self.shapes(), "grid")
 
@@ -222,7 +222,7 @@ class ModelPairQuestion(TableQuestion):
     def statistics(self) -> Mapping[str, Statistic]:
         """Return by name the numbers of each model, and their differences, first minus second."""
         statistics, grids = dict[str, Statistic](), self._coarsen_grids()
-        for name, compute in _make_readings(grids, self.at).items():
+        for name, compute in _make_readings(grids, self.thresholds).items():
 
             def compute_for_side(tables: Tables, side: int, compute: Any = compute) -> FloatArray:
                 """Return the number of the model with index `side` (0 first, 1 second)."""
@@ -283,7 +283,7 @@ def _describe_thresholds(question: ModelPairQuestion) -> tuple[str, ...]:
         cell_starts = grid.edges[:-1]
         if grid.values is not None or len(cell_starts) == 0:
             continue
-        for threshold in question.at:
+        for threshold in question.thresholds:
             index = int(np.searchsorted(cell_starts, threshold - 1e-12))
             cell_start = float(cell_starts[index]) if index < len(cell_starts) else float(grid.edges[-1])
             if abs(cell_start - threshold) > 1e-9:
@@ -334,7 +334,7 @@ def _sum_to_margins(tables: Tables) -> tuple[FloatArray, FloatArray]:
 
 
 def _make_readings(
-    grids: tuple[Grid, Grid], at: tuple[float, ...]
+    grids: tuple[Grid, Grid], thresholds: tuple[float, ...]
 ) -> dict[str, Callable[[FloatArray, int], FloatArray]]:
     """Return by name the functions from counts (..., 2, cells) and the index of the model to a number. Brier score
     and net benefit are only there if scores lie between 0 and 1."""
@@ -350,7 +350,7 @@ def _make_readings(
         metrics["brier score"] = lambda cells, side: mask_empty(
             brier_score(cells, middles[side]), cells.sum(axis=(-2, -1))
         )
-        for threshold in at:
+        for threshold in thresholds:
             metrics[f"net benefit at {threshold:g}"] = partial(
                 _compute_net_benefit, threshold=threshold, firsts=cell_starts
             )

@@ -175,7 +175,7 @@ class MulticlassQuestion(TableQuestion):
             return statistics
         statistics["accuracy"] = Statistic(lambda tables: _compute_accuracy(tables[-1]))
         statistics |= {
-            f"recall of {label}": Statistic(partial(_compute_recall, at=index))
+            f"recall of {label}": Statistic(partial(_compute_recall, index=index))
             for index, label in enumerate(self.label.values)
         }
         if self.confidence is not None:
@@ -251,10 +251,10 @@ def _compute_cell_accuracy(tables: Tables, cell: int) -> FloatArray:
     return _compute_accuracy(tables[-1][..., cell : cell + 1])
 
 
-def _compute_recall(tables: Tables, at: int) -> FloatArray:
-    """Return the share of right predictions among records of the true class with index `at`."""
-    of_class = tables[-1][..., at, :, :]
-    return divide_counts(of_class[..., at, :].sum(axis=-1), of_class.sum(axis=(-2, -1)))
+def _compute_recall(tables: Tables, index: int) -> FloatArray:
+    """Return the share of right predictions among records of the true class with index `index`."""
+    of_class = tables[-1][..., index, :, :]
+    return divide_counts(of_class[..., index, :].sum(axis=-1), of_class.sum(axis=(-2, -1)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

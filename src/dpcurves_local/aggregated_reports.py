@@ -12,7 +12,7 @@ import numpy as np
 
 from dpcurves.arguments import InvalidArgument
 from dpcurves.arrays import FloatArray, IntArray
-from dpcurves.codec import STORED, Natural, Rule
+from dpcurves.codec import STORED, JsonSchema, Natural
 from dpcurves.laws.interval_sums import IntervalSums, Tier
 from dpcurves.laws.law import VALUES_AT_ONCE, Family, Noise, NoisySums, Part, sum_over_intervals
 from dpcurves.queries.query import Places, places_to_array
@@ -577,7 +577,7 @@ class AggregatedReports(NoisySums):
         return {**fields, "about_all": True} if self.about_all else fields
 
     @classmethod
-    def json_schema(cls) -> Rule:
+    def json_schema(cls) -> JsonSchema:
         """Return the JSON schema of a stored release; `whole` is required."""
         rule = super(AggregatedReports, cls).json_schema()
         return {**rule, "required": [*rule["required"], "whole"]}

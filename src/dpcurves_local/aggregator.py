@@ -212,7 +212,7 @@ def _split_batches(reports: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 
 LABEL = b"dpcurves local invitation\n"
-NOT_ONE = "is not signed for this task; ask whoever made the task for another invitation"
+NOT_ONE = "is not signed for this task; ask the author of the task for another invitation"
 
 
 @dataclass(frozen=True)

@@ -143,7 +143,7 @@ class ReportStore:
             return [outcome for offer in offers for outcome in self._write_pending([offer])]
         rule = (
             f"{self.reports} of at most {self.most} reports are stored, and these exceed the limit; "
-            "ask whoever runs the server for a higher one"
+            "ask the operator of the server for a higher one"
         )
         if not self._full:
             log_operator_message(

@@ -135,21 +135,18 @@ class SecondRound(Task):
         if len(self.one_probabilities) != self.question.grid.slots or not all(
             0 <= probability <= PROBABILITY_PARTS for probability in self.one_probabilities
         ):
-            raise InvalidArgument(
-                "task", "is damaged: it lacks probabilities of cells; get it again from whoever published it"
-            )
+            raise InvalidArgument("task", "is damaged: it lacks probabilities of cells; ask its author for a new copy")
         if not (isinstance(self.first_task_hash, str) and fullmatch("[0-9a-f]{64}", self.first_task_hash)):
             raise InvalidArgument(
                 "task",
-                "is damaged: it does not name the task of its first round; get it again from whoever published it",
+                "is damaged: it does not name the task of its first round; ask its author for a new copy",
             )
         if self.names is not None and (
             len(self.names) % PSEUDONYM_SIZE or (self._sorted_names[1:] <= self._sorted_names[:-1]).any()
         ):
             raise InvalidArgument(
                 "task",
-                "is damaged: its list of people of the first round cannot be read; get it again from whoever "
-                "published it",
+                "is damaged: its list of people of the first round cannot be read; ask its author for a new copy",
             )
         first_task = None if self.earlier is None else Task.from_json(self.earlier)
         if first_task is not None and (first_task.hash, first_task.loss, first_task.question) != (
@@ -159,8 +156,7 @@ class SecondRound(Task):
         ):
             raise InvalidArgument(
                 "task",
-                "is damaged: its copy of the first round is not the one that it names; get it again from whoever "
-                "published it",
+                "is damaged: its copy of the first round is not the one that it names; ask its author for a new copy",
             )
         super().__post_init__()
 
@@ -305,13 +301,13 @@ class SecondRound(Task):
             CDF.from_json(curve)
         except (KeyError, TypeError, AttributeError, RecursionError, json.JSONDecodeError):
             raise InvalidArgument(
-                "task", "is no second round of the local model; name the file that dpcurves local publish wrote"
+                "task", "is not a second round of the local model; name the file that dpcurves local publish wrote"
             ) from None
         require_known_fields(stored, _FIELDS)
         if task != Task(task.question, task.loss, task.people):
             raise InvalidArgument(
                 "task",
-                "is damaged: a second round has no aim, coins or rounding; get it again from whoever published it",
+                "is damaged: a second round has no aim, coins or rounding; ask its author for a new copy",
             )
         if version != VERSION or not all(isinstance(probability, int) for probability in chances):
             raise InvalidArgument(
@@ -342,7 +338,7 @@ def _parse_first_round(stored: dict[str, Any]) -> dict[str, Any]:
     except ValueError:
         raise InvalidArgument(
             "task",
-            "is damaged: its list of people of the first round cannot be read; get it again from whoever published it",
+            "is damaged: its list of people of the first round cannot be read; ask its author for a new copy",
         ) from None
     return {"names": octets, "earlier": None if earlier is None else Task.from_json(json.dumps(earlier)).to_json()}
 

@@ -496,17 +496,17 @@ class Task(Document):
             version, loss = stored["local_task"], stored["loss"]
         except (ValueError, KeyError, TypeError, RecursionError):
             raise InvalidArgument(
-                "task", "is no task of the local model; name the file that dpcurves local task wrote"
+                "task", "is not a task of the local model; name the file that dpcurves local task wrote"
             ) from None
         if version != VERSION:
             raise InvalidArgument("task", f"is not of version {VERSION}; use the version of dpcurves that wrote it")
         require_known_fields(stored, _FIELDS)
         if not isinstance(loss, Mapping) or len(loss) != 1 or not isinstance(stored.get("people"), int):
-            raise InvalidArgument("task", "has no loss, or no number of people; get it again from whoever made it")
+            raise InvalidArgument("task", "has no loss, or no number of people; ask its author for a new copy")
         ((currency, amount),) = loss.items()
         if currency not in _LOSSES or not isinstance(amount, str):
             raise InvalidArgument(
-                "task", "must have an epsilon or a rho as its loss, written as text; get it again from whoever made it"
+                "task", "must have an epsilon or a rho as its loss, written as text; ask its author for a new copy"
             )
         question, aim = question_from_json(stored.get("question", {})), _parse_aim(stored.get("aim"))
         coins = parse_choice("coins", stored.get("coins", Coins.PRIVATE), Coins)

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -34,6 +34,8 @@ BROKEN = "I/O error"
 """Fault: a write reports an error, and may have been written."""
 HEADS = "heads"
 """Folder of the copies of heads, on every machine's disk."""
+MEMORY = Path("/dev/shm")
+"""Folder whose files are in memory, on Linux."""
 ENDINGS = ("", "-wal", "-shm")
 """Endings of the files of one SQLite database."""
 DATABASES = (".db", ".db-wal", ".db-shm")
@@ -373,11 +375,19 @@ class _SystemCalls:
         os.replace(source, target)
 
 
+@cache
+def _make_scratch_folder(memory: Path) -> drafts.ScratchFolder:
+    """Make the folder of all simulated disks of this process, in memory if possible.
+
+    The first one of a process removes those of killed simulations.
+    """
+    return drafts.ScratchFolder(memory if os.access(memory, os.W_OK) else None)
+
+
 @contextmanager
 def simulate_disk(world: World) -> Iterator[SimulatedDisk]:
     """Yield the disk of a world. Ledgers, keys, drafts and heads of product code lie on it until the context ends."""
-    memory = Path("/dev/shm")
-    folder = tempfile.mkdtemp(prefix="dpcurves-sim-", dir=memory if os.access(memory, os.W_OK) else None)
+    folder = tempfile.mkdtemp(dir=_make_scratch_folder(MEMORY).path)
     disk, databases = SimulatedDisk(world, Path(folder)), _Databases()
     calls, make_engine = _SystemCalls(world, disk), partial(DirectEngine, disk)
 

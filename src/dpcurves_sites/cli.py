@@ -273,8 +273,8 @@ def create_task(sites: NewTaskOptions, promise: GuaranteeOptions, price: LossOpt
 
     members = tuple(Member.load(Path(file)) for file in sites.sites.split(","))
     model = SecureSum(
-        len(members), parse_integer("collusion_threshold", sites.collusion_threshold, least=0),
-        parse_integer("max_dropouts", sites.max_dropouts, least=0),
+        len(members), parse_integer("collusion_threshold", sites.collusion_threshold, minimum=0),
+        parse_integer("max_dropouts", sites.max_dropouts, minimum=0),
         parse_integer("sites-per-unit", sites.sites_per_unit),
     )  # fmt: skip
     task = create_federation_task(

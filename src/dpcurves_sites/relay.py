@@ -208,7 +208,7 @@ class MessageBoard:
         with self._changed:
             wait = self._next_plans.get(analyst, 0.0) - monotonic()
             if wait > 0:
-                rule = "another question of yours is being planned" if wait == inf else "the last one took long to plan"
+                rule = "your last question is still being planned" if wait == inf else "the last one took long to plan"
                 raise ProtocolError("question", f"{rule}; ask again in a few seconds", 429)
             self._next_plans[analyst] = inf
         seconds = 0.0

@@ -213,7 +213,7 @@ def parse_message(sum_round: SumRound, stage: int, octets: bytes) -> SignedMessa
     except (InvalidSignature, ValueError):
         raise ProtocolError(
             name,
-            f"a message in the name of site {site} has not its signature; ask its operator whether its key changed",
+            f"a message of site {site} is not signed by that site; ask its operator whether its key changed",
         ) from None
     return SignedMessage(site, octets[start + 3 : -SIGNATURE_SIZE], octets)
 

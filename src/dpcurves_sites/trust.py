@@ -313,9 +313,9 @@ class SecureSum:
         query = plan.query
         if not query.is_dense:
 
-            def count_prefixes(at: tuple[int, ...]) -> list[int]:
+            def count_prefixes(lengths: tuple[int, ...]) -> list[int]:
                 """SECRET: return the site's exact counts of records in the first slots, for each threshold."""
-                counts: list[int] = tabulate(records, PrefixQuery(query.axes, at)).tolist()
+                counts: list[int] = tabulate(records, PrefixQuery(query.axes, lengths)).tolist()
                 return counts
 
             tree: LazyMechanism = LazyTree(self.sample_noise_share)

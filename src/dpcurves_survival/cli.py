@@ -138,32 +138,32 @@ class TimeReadingOptions(options.ReadingOptions):
         "incidence|numbers", "Result that is printed and plotted. Both are paid for together.", "incidence"
     )
     until: str | None = options.optional("T", "With --show numbers: the time up to which means are restricted.")
-    at: str | None = options.optional(
+    times: str | None = options.optional(
         "T,T,...", "With --show numbers: times at which the cumulative incidence is printed."
     )
 
     def parse_times(self, shown: str, grid: Grid | None, since: str | None = None) -> Mapping[str, Any]:
-        """Return the parsed times `until`, `at` and `since` of these options, as arguments of `SurvivalNumbers`.
+        """Return the parsed times `until`, `times` and `since` of these options, as arguments of `SurvivalNumbers`.
 
         Raises:
             Misuse: a time is not a number or lies beyond a known grid, times are given but statistics are not `shown`,
                 or statistics are shown without times or without a grid.
         """
-        if shown != "numbers" and (self.until, self.at, since) != (None, None, None):
-            option_names = "--until, --at and --since" if hasattr(self, "since") else "--until and --at"
+        if shown != "numbers" and (self.until, self.times, since) != (None, None, None):
+            option_names = "--until, --times and --since" if hasattr(self, "since") else "--until and --times"
             raise Misuse("show", f"{option_names} need --show numbers")
         until, begin = (
             None if text is None else options.parse_number(name, text)
             for name, text in (("until", self.until), ("since", since))
         )
-        at = () if self.at is None else options.parse_numbers("at", self.at)
-        if shown == "numbers" and until is None and not at:
-            raise Misuse("show", "add the times: --until T, or --at T,T")
+        times = () if self.times is None else options.parse_numbers("times", self.times)
+        if shown == "numbers" and until is None and not times:
+            raise Misuse("show", "add the times: --until T, or --times T,T")
         if grid is None and shown == "numbers":
             raise Misuse("grid", "statistics at times need a grid that contains them: give it instead of auto")
         if grid is not None:
-            _require_times_on_grid(grid, until, at, begin)
-        return {"until": until, "at": at, "since": begin}
+            _require_times_on_grid(grid, until, times, begin)
+        return {"until": until, "times": times, "since": begin}
 
 
 @dataclass(frozen=True)
@@ -173,8 +173,8 @@ class SurvivalReadingOptions(TimeReadingOptions):
     show: str = options.option(
         "|".join(READ), "Result that is printed and plotted. All results are paid for together.", READ[0]
     )
-    at: str | None = options.optional("T,T,...", "With --show numbers: times at which survival is printed.")
-    since: str | None = options.optional("T", "With --at: of those without an event up to this time.")
+    times: str | None = options.optional("T,T,...", "With --show numbers: times at which survival is printed.")
+    since: str | None = options.optional("T", "With --times: of those without an event up to this time.")
     weights: str = options.option(
         "R,G",
         "Powers rho and gamma of Fleming and Harrington's weights of the test of two groups; further --by are strata.",
@@ -210,16 +210,16 @@ class CompetingRisksReadingOptions(TimeReadingOptions):
         return view if show == "incidence" else SurvivalReadingView(view.settings, show=show, arguments=times)
 
 
-def _require_times_on_grid(grid: Grid, until: float | None, at: tuple[float, ...], since: float | None) -> None:
-    """Raise `Misuse` for a time beyond the grid, and for a landmark of `at` that is not after `since`, both rounded
+def _require_times_on_grid(grid: Grid, until: float | None, times: tuple[float, ...], since: float | None) -> None:
+    """Raise `Misuse` for a time beyond the grid, and for a landmark of `times` that is not after `since`, both rounded
     to edges."""
     import numpy as np
 
-    for name, time in (("until", until), ("since", since), *(("at", landmark) for landmark in at)):
+    for name, time in (("until", until), ("since", since), *(("times", landmark) for landmark in times)):
         if time is not None and not grid.edges[0] <= time <= grid.edges[-1]:
             raise Misuse(name, f"a time from {grid.edges[0]:g} to {grid.edges[-1]:g} is needed, the range of --grid")
-    if since is not None and (grid.nearest_edge(np.array(at)) <= grid.nearest_edge(np.array([since]))).any():
-        raise Misuse("since", "must be a time before those of --at; give an earlier time")
+    if since is not None and (grid.nearest_edge(np.array(times)) <= grid.nearest_edge(np.array([since]))).any():
+        raise Misuse("since", "must be a time before those of --times; give an earlier time")
 
 
 @dataclass(frozen=True, kw_only=True)

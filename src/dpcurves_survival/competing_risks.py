@@ -15,7 +15,7 @@ from dpcurves.arguments import InvalidArgument, require_probability, require_typ
 from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.conversation import ALL, Evidence, Needs, PrefixWorkload, PrivacyStatement, Setting, ask_workload
 from dpcurves.curves.by_category import collect_by_category, describe_grouping, format_axis_label, split_rows
-from dpcurves.curves.outside import thresholds_for_times
+from dpcurves.curves.outside import note_thresholds_for_times
 from dpcurves.curves.question import (
     By,
     TableQuestion,
@@ -561,7 +561,7 @@ class CompetingRisksQuestion(TableQuestion):
             PrefixWorkload(prepend_category_axes(self.by, self._event_categories(), axis)), ALL
         )
         rows_of_counts = split_rows(table.counts)
-        privacy = build_privacy_statement(table.releases, least=thresholds_for_times(self.time))
+        privacy = build_privacy_statement(table.releases, note_thresholds=note_thresholds_for_times(self.time))
         label = format_axis_label(self.time, self.measured_in)
         groups = [tuple(rows_of_counts[first : first + rows]) for first in range(0, len(rows_of_counts), rows)]
         return collect_by_category(

@@ -302,7 +302,7 @@ class ScoredRiskTables:
         log_ratio, weights = 0.0, np.ones(len(self.block_starts))
         for _ in range(self.tuning.rounds):
             weights = self.simulate_errors(log_ratio).weights
-            log_ratio = self._find_root(lambda at, by=weights: self._score_total(at, by))  # type: ignore[misc]
+            log_ratio = self._find_root(lambda log_ratio, by=weights: self._score_total(log_ratio, by))  # type: ignore[misc]
             log_ratio = min(max(log_ratio, -self.tuning.pilot), self.tuning.pilot)
         return weights
 

@@ -240,18 +240,18 @@ class _CountModel(NamedTuple):
         return self._sample_posterior(usual, basis, at, draws[:, : len(at)])
 
     def _sample_posterior(
-        self, usual: FloatArray, basis: FloatArray, at: FloatArray, draws: FloatArray
+        self, usual: FloatArray, basis: FloatArray, parameters: FloatArray, draws: FloatArray
     ) -> _PosteriorFit:
-        """Return draws of hazards around the posterior mode `at`, and Laplace's approximation of the log marginal
-        likelihood. `draws` are standard normal, (draws, parameters)."""
+        """Return draws of hazards around the posterior mode `parameters`, and Laplace's approximation of the log
+        marginal likelihood. `draws` are standard normal, (draws, parameters)."""
         blocks = len(self.counts) // 2
-        expected, slopes = self._expect_counts_and_slopes(usual + basis @ at)
+        expected, slopes = self._expect_counts_and_slopes(usual + basis @ parameters)
         factor = self._factor_covariance(expected)
         curved = np.linalg.cholesky(_posterior_precision(factor, slopes @ basis))
         determinants = float(np.log(np.diag(factor[0])).sum() + np.log(np.diag(curved)).sum())
         sampling = self._sampling_covariance(expected)
         gain = cho_solve(factor, sampling).T  # fraction of a difference from the expectation that is not noise
-        parameter_draws = at + solve_triangular(curved.T, draws.T).T
+        parameter_draws = parameters + solve_triangular(curved.T, draws.T).T
         expected_draws = self._expect_counts(usual + np.array([basis @ parameters for parameters in parameter_draws]))
         counts = expected_draws + (self.counts - expected_draws) @ gain.T
         before = np.tril(np.ones((blocks, blocks)), -1)
@@ -259,7 +259,7 @@ class _CountModel(NamedTuple):
         deviation = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", cumulative, residual, cumulative), 1e-6))
         shares = counts[:, :-1].reshape(len(draws), 2, blocks)
         return _PosteriorFit(
-            -self._negative_log_posterior(factor, expected, at) - determinants,
+            -self._negative_log_posterior(factor, expected, parameters) - determinants,
             expected_draws.sum(axis=1),
             shares,
             deviation,
@@ -313,11 +313,13 @@ class _CountModel(NamedTuple):
         factor, lower = cho_factor(total, lower=True)
         return np.asarray(factor), bool(lower)
 
-    def _negative_log_posterior(self, factor: tuple[FloatArray, bool], expected: FloatArray, at: FloatArray) -> float:
-        """Return minus the log posterior density of the parameters `at`, up to a constant, with `factor` as the
+    def _negative_log_posterior(
+        self, factor: tuple[FloatArray, bool], expected: FloatArray, parameters: FloatArray
+    ) -> float:
+        """Return minus the log posterior density of the parameters `parameters`, up to a constant, with `factor` as the
         covariance of the counts."""
         off = self.counts - expected
-        return 0.5 * float(off @ cho_solve(factor, off) + at @ at)
+        return 0.5 * float(off @ cho_solve(factor, off) + parameters @ parameters)
 
 
 def _posterior_precision(factor: tuple[FloatArray, bool], slopes: FloatArray) -> FloatArray:

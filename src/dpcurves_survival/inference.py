@@ -52,9 +52,9 @@ class AtRisk(NamedTuple):
     events: FloatArray
     records: FloatArray
 
-    def select_subset(self, at: Any) -> AtRisk:
+    def select_subset(self, selection: Any) -> AtRisk:
         """Return some of the cells, or of the draws, by index."""
-        return AtRisk(self.events[at], self.records[at])
+        return AtRisk(self.events[selection], self.records[selection])
 
     def add_counts(self, other: AtRisk) -> AtRisk:
         """Return the sum of two tables."""

@@ -18,7 +18,7 @@ from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.conversation import ALL, Evidence, Needs, PrefixWorkload, PrivacyStatement, Release, Setting, ask_workload
 from dpcurves.conversation.notes import add_advice
 from dpcurves.curves.by_category import collect_by_category, describe_grouping, format_axis_label, split_rows
-from dpcurves.curves.outside import thresholds_for_times
+from dpcurves.curves.outside import note_thresholds_for_times
 from dpcurves.curves.question import (
     By,
     TableQuestion,
@@ -91,10 +91,10 @@ class EventTable(NamedTuple):
         """Events and censored records of each cell, (..., cells)."""
         return np.asarray(self.at_risk.events + self.censored)
 
-    def select_subset(self, at: Any) -> EventTable:
+    def select_subset(self, selection: Any) -> EventTable:
         """Return the table for some of the cells, or of the draws, by index."""
-        entered = self.entries[at] if isinstance(self.entries, np.ndarray) else self.entries
-        return EventTable(self.at_risk.select_subset(at), self.censored[at], entered)
+        entered = self.entries[selection] if isinstance(self.entries, np.ndarray) else self.entries
+        return EventTable(self.at_risk.select_subset(selection), self.censored[selection], entered)
 
 
 def notes_on_wide_cells(released_table: EventTable, noise: EventTable) -> tuple[str, ...]:
@@ -568,7 +568,9 @@ class SurvivalQuestion(TableQuestion):
             PrefixWorkload(prepend_category_axes(self.by, event_categories(self), axis)), budget_fraction
         )
         rows = split_rows(table.counts)
-        privacy = build_privacy_statement((*earlier_releases, *table.releases), least=thresholds_for_times(self.time))
+        privacy = build_privacy_statement(
+            (*earlier_releases, *table.releases), note_thresholds=note_thresholds_for_times(self.time)
+        )
         label = format_axis_label(self.time, self.measured_in)
         curves = [
             Survival.from_counts(pair, axis.grid, label, privacy) for pair in zip(rows[::2], rows[1::2], strict=True)

@@ -16,7 +16,7 @@ from dpcurves.arrays import BoolArray, FloatArray, IntArray
 from dpcurves.conversation import ALL, Evidence, Needs, PrefixWorkload, PrivacyStatement, Setting, ask_workload
 from dpcurves.curves.by_category import collect_by_category, split_rows
 from dpcurves.curves.outside import TUNING as OUTSIDE_TUNING
-from dpcurves.curves.outside import count_outside, thresholds_for_times
+from dpcurves.curves.outside import count_outside, note_thresholds_for_times
 from dpcurves.curves.pair_mean import MergedCellCounts, SimulatedCounts, compute_basic_interval
 from dpcurves.curves.question import (
     By,
@@ -572,7 +572,7 @@ class SurvivalModelQuestion(TableQuestion):
         )
         table = yield from ask_workload(PrefixWorkload(axes), ALL)
         privacy = build_privacy_statement(
-            table.releases, self.model, thresholds_for_times(self.time, OUTSIDE_TUNING.horizon_share)
+            table.releases, self.model, note_thresholds_for_times(self.time, OUTSIDE_TUNING.horizon_share)
         )
         rows_of_counts = split_rows(table.counts, 2 * times.slots) if self.by is not None else [table.counts]
         facts = times, scores, self.groups, self.censoring_survival, privacy.with_notes(*notes_on_dependence(privacy))

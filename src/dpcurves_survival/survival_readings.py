@@ -331,10 +331,10 @@ def survival_at(curve: Survival, time: float, since: float | None = None) -> Est
     True
     """
     require_type("curve", curve, Survival, A_CURVE)
-    edge, at = find_nearest_edge(curve, "time", time)
+    edge, edge_time = find_nearest_edge(curve, "time", time)
     if since is None:
         return estimate_statistic(
-            f"share without an event at {describe_point(at, time)}",
+            f"share without an event at {describe_point(edge_time, time)}",
             (curve,),
             lambda one: one.survival[..., edge],
             SHARE,
@@ -350,7 +350,7 @@ def survival_at(curve: Survival, time: float, since: float | None = None) -> Est
         # Unknown values (NaN) stay unknown.
         return np.divide(one.survival[..., edge], before, out=np.zeros_like(before), where=~(before <= 0)).clip(0, 1)
 
-    words = f"share without an event at {describe_point(at, time)}, given {describe_point(begin, since)}"
+    words = f"share without an event at {describe_point(edge_time, time)}, given {describe_point(begin, since)}"
     return estimate_statistic(words, (curve,), read_conditional_survival, SHARE)
 
 
@@ -374,9 +374,9 @@ def cumulative_hazard_at(curve: Survival, time: float) -> Estimate:
     True
     """
     require_type("curve", curve, Survival, A_CURVE)
-    edge, at = find_nearest_edge(curve, "time", time)
+    edge, edge_time = find_nearest_edge(curve, "time", time)
     return estimate_statistic(
-        f"cumulative hazard at {describe_point(at, time)}",
+        f"cumulative hazard at {describe_point(edge_time, time)}",
         (curve,),
         lambda one: one.cumulative_hazard[..., 0, edge],
         HAZARD,
@@ -449,8 +449,8 @@ def survival_difference(first: Survival, second: Survival, time: float) -> Estim
     True
     """
     _require_same_grid(first, second)
-    edge, at = find_nearest_edge(first, "time", time)
-    words = f"difference of shares at {describe_point(at, time)}"
+    edge, edge_time = find_nearest_edge(first, "time", time)
+    words = f"difference of shares at {describe_point(edge_time, time)}"
     return estimate_statistic(words, (first, second), lambda one: one.survival[..., edge], MORE)
 
 
@@ -486,8 +486,8 @@ def number_needed_to_treat(first: Survival, second: Survival, time: float) -> Es
         low, high = less.interval(level, population=population)
         return (1 / high, 1 / low) if low * high > 0 else (-inf, inf)
 
-    _, at = find_nearest_edge(first, "time", time)
-    words = f"number needed to treat at {describe_point(at, time)}"
+    _, edge_time = find_nearest_edge(first, "time", time)
+    words = f"number needed to treat at {describe_point(edge_time, time)}"
     return Estimate(
         words, 1 / less.value if less.value else inf, find_endpoints, first.privacy, PEOPLE, -inf, inf, (less,)
     )
@@ -633,7 +633,7 @@ class CauseSpecificEstimates(Protocol):
 class SurvivalNumbers(CompositeResult):
     """Statistics of survival curves at public times, and of the differences of two groups, each with its own interval.
 
-    For each curve: restricted means up to `until`, and survival at each time of `at`. For two curves: their
+    For each curve: restricted means up to `until`, and survival at each time of `times`. For two curves: their
     differences, numbers needed to treat and the hazard ratio. For competing risks, by cause: the time lost up to
     `until`, and the share with an event before each time; for two groups the differences of these shares, and hazard
     ratios. All are computed from released counts.
@@ -641,7 +641,7 @@ class SurvivalNumbers(CompositeResult):
     Attributes:
         curves: Survival curves by name, or `CompetingRisks`.
         until: Time of restriction of the means; None: no means.
-        at: Landmarks.
+        times: Landmarks.
         since: For conditional survival at the landmarks; see `survival_at`.
     """
 
@@ -653,22 +653,22 @@ class SurvivalNumbers(CompositeResult):
     SIZE = (7.4, 4.6)
 
     def __init__(
-        self, curves: Any, *, until: float | None = None, at: Sequence[float] = (), since: float | None = None
+        self, curves: Any, *, until: float | None = None, times: Sequence[float] = (), since: float | None = None
     ) -> None:
         named = getattr(curves, "format_category", str)
         members = curves if isinstance(curves, Mapping) else {"all": curves}
         self.curves = {named(key): curve for key, curve in members.items()}
         self.until, self.since = until, since
-        self.at = require_sequence("at", at, "a list of times, as in [12, 24],")
+        self.times = require_sequence("times", times, "a list of times, as in [12, 24],")
         for curve in self.curves.values():
             require_type("curves", curve, CauseSpecificEstimates if self._has_competing_risks else Survival, A_CURVE)
         if since is not None and self._has_competing_risks:
             raise InvalidArgument(
                 "since", "conditional survival needs survival curves: leave since out for competing risks"
             )
-        if not self.curves or (until is None and not self.at and len(self.curves) != 2):
+        if not self.curves or (until is None and not self.times and len(self.curves) != 2):
             raise InvalidArgument(
-                "until, at", "give a time of restriction for means, as until=5, or landmarks, as at=(1, 5)"
+                "until, times", "give a time of restriction for means, as until=5, or landmarks, as times=(1, 5)"
             )
         self.estimates = dict(self._compute_estimates())
 
@@ -693,25 +693,25 @@ class SurvivalNumbers(CompositeResult):
     def _estimate_group(self, curve: Survival) -> list[Estimate]:
         """Return the restricted mean of a curve, if requested, and survival at each landmark."""
         means = [] if self.until is None else [restricted_mean(curve, self.until)]
-        return [*means, *(survival_at(curve, time, self.since) for time in self.at)]
+        return [*means, *(survival_at(curve, time, self.since) for time in self.times)]
 
     def _compare_groups(self, one: Survival, other: Survival) -> list[Estimate]:
         """Return differences of means and of survival, numbers needed to treat and the hazard ratio, first group
         against second."""
         estimates = [] if self.until is None else [restricted_mean_difference(one, other, self.until)]
-        for time in self.at:
+        for time in self.times:
             estimates += [survival_difference(one, other, time), number_needed_to_treat(one, other, time)]
         return [*estimates, hazard_ratio(one, other)]
 
     def _estimate_causes(self, risks: CauseSpecificEstimates) -> list[Estimate]:
         """Return the time lost to each cause, if requested, and its incidence at each landmark."""
         lost = [] if self.until is None else [risks.time_lost(cause, self.until) for cause in risks.causes]
-        return [*lost, *(risks.incidence_at(cause, time) for time in self.at for cause in risks.causes)]
+        return [*lost, *(risks.incidence_at(cause, time) for time in self.times for cause in risks.causes)]
 
     def _compare_causes(self, one: CauseSpecificEstimates, other: CauseSpecificEstimates) -> list[Estimate]:
         """Return for each cause the differences of incidences at each landmark and the hazard ratio, first group
         against second."""
-        apart = [one.incidence_difference(other, cause, time) for time in self.at for cause in one.causes]
+        apart = [one.incidence_difference(other, cause, time) for time in self.times for cause in one.causes]
         return [*apart, *(one.hazard_ratio(other, cause) for cause in one.causes)]
 
     @property
@@ -763,14 +763,14 @@ class SurvivalNumbers(CompositeResult):
         return self.curves
 
     def _question(self) -> Mapping[str, object]:
-        """Return the JSON fields of the request: `until`, `at` and `since`."""
-        return {"until": self.until, "at": list(self.at), "since": self.since}
+        """Return the JSON fields of the request: `until`, `times` and `since`."""
+        return {"until": self.until, "times": list(self.times), "since": self.since}
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> SurvivalNumbers:
         """Return the statistics of the curves in a parsed JSON document, computed again from their counts."""
         asked = document.question
-        return cls(cls.parse_members(document), until=asked["until"], at=asked["at"], since=asked["since"])
+        return cls(cls.parse_members(document), until=asked["until"], times=asked["times"], since=asked["since"])
 
     def _repr_facts(self) -> tuple[str, ...]:
         """Return the text on the number of statistics that `repr` shows."""
@@ -787,7 +787,7 @@ def survival_numbers(
     curves: Survival | CauseSpecificEstimates | ByCategory[Any],
     *,
     until: float | None = None,
-    at: Sequence[float] = (),
+    times: Sequence[float] = (),
     since: float | None = None,
 ) -> SurvivalNumbers:
     """Compute statistics of released survival curves or competing risks; see `SurvivalNumbers`. Costs no privacy
@@ -796,7 +796,7 @@ def survival_numbers(
     Args:
         curves: A curve, curves by name or by category, or competing risks.
         until: Time of restriction of the means. None: no means.
-        at: Landmarks.
+        times: Landmarks.
         since: Time from which landmarks are conditional: see `survival_at`.
 
     Returns:
@@ -809,10 +809,10 @@ def survival_numbers(
     >>> import dpcurves as dp
     >>> grid, spent = dp.Grid(0, 10, cells=10), {"epsilon": 1, "adjacency": dp.REPLACE_ONE}
     >>> lived = dp.survival([2.5, 6.5] * 900, [1, 1] * 900, grid=grid, **spent)
-    >>> [number for _, number in survival_numbers(lived, until=10, at=[5]).estimates]
+    >>> [number for _, number in survival_numbers(lived, until=10, times=[5]).estimates]
     ['restricted mean up to 10', 'share without an event at 5']
     """
-    return SurvivalNumbers(curves, until=until, at=at, since=since)
+    return SurvivalNumbers(curves, until=until, times=times, since=since)
 
 
 def survival_figure(

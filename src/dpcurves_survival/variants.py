@@ -30,7 +30,7 @@ from dpcurves.conversation import (
 from dpcurves.conversation.notes import add_advice
 from dpcurves.curves.automatic_range import PILOT_FRACTION, add_empty_range_note, note_on_pilot_queries
 from dpcurves.curves.by_category import collect_by_category, describe_grouping, format_axis_label, split_rows
-from dpcurves.curves.outside import Side, note_on_order, thresholds_for_late_entries, thresholds_for_times
+from dpcurves.curves.outside import Side, note_on_order, note_thresholds_for_late_entries, note_thresholds_for_times
 from dpcurves.curves.question import (
     By,
     TableQuestion,
@@ -232,9 +232,9 @@ class WeightedSurvivalQuestion(TableQuestion):
         squares = SquaredWeights(weights, Evidence.from_release(squares_release), starts)
         pair = tuple(split_rows(Evidence.from_release(release)))
         caps = float(Evidence.from_release(release).unbiased_cells.sum()) / Weights.STEPS
-        privacy = build_privacy_statement([release, squares_release], least=thresholds_for_times(self.time)).with_notes(
-            note_on_weights(squares, caps)
-        )
+        privacy = build_privacy_statement(
+            [release, squares_release], note_thresholds=note_thresholds_for_times(self.time)
+        ).with_notes(note_on_weights(squares, caps))
         return WeightedSurvival(
             format_axis_label(self.time, self.measured_in), privacy, pair, axis.grid, squares
         )._add_notes()
@@ -437,8 +437,8 @@ class DelayedEntryQuestion(TableQuestion):
             PrefixWorkload(prepend_category_axes(self.by, entered_at)), ENTRY_FRACTION
         )
         exits, entries = split_rows(exit_table.counts), split_rows(entry_table.counts)
-        thresholds = thresholds_for_late_entries(self.entry, self.time)
-        privacy = build_privacy_statement((*exit_table.releases, *entry_table.releases), least=thresholds)
+        thresholds = note_thresholds_for_late_entries(self.entry, self.time)
+        privacy = build_privacy_statement((*exit_table.releases, *entry_table.releases), note_thresholds=thresholds)
         label = format_axis_label(self.time, self.measured_in)
         tables: list[tuple[Evidence, ...]] = list(zip(exits[::2], exits[1::2], entries, strict=True))
         curves = [DelayedEntry(label, privacy, rows, grid, self.entry_ties)._add_notes() for rows in tables]
@@ -966,7 +966,9 @@ class IntervalCensoredQuestion(TableQuestion):
         axes = prepend_category_axes(self.by, last, first)
         table = yield from ask_workload(CellWorkload(axes), ALL)
         never_seen = {(self.last, Side.BELOW): inf, (self.first, Side.ABOVE): inf}
-        privacy = build_privacy_statement(table.releases, least={**thresholds_for_times(self.last), **never_seen})
+        privacy = build_privacy_statement(
+            table.releases, note_thresholds={**note_thresholds_for_times(self.last), **never_seen}
+        )
         privacy = privacy.with_notes(*notes_on_swapped_columns(table, grid.slots))
         label = format_axis_label(self.first, self.measured_in)
         tables = split_rows(table.counts, grid.slots) if self.by is not None else [table.counts]

@@ -41,7 +41,7 @@ VALID: dict[str, dict[str, Any]] = {
     "Histogram2DQuestion": {"x": "x", "y": "z", "x_grid": SLOTS, "y_grid": SLOTS},
     "HosmerLemeshowQuestion": {**CLASSES, "groups": 2},
     "PlaneBoundsQuestion": {"x": dp.BoundsQuestion("x", 1, 0.9), "y": dp.BoundsQuestion("z", 1, 0.9)},
-    "QuantilesQuestion": {**CELLS, "at": (0.5,)},
+    "QuantilesQuestion": {**CELLS, "probabilities": (0.5,)},
     "ResidualPlotQuestion": {
         "predicted": "x", "residual": "z", "unit_predicted": 1, "unit_residual": 1, "coverage": 0.9,
         "model": dp.PUBLIC_MODEL, "cells": 4,
@@ -60,11 +60,11 @@ VALID: dict[str, dict[str, Any]] = {
     "SurvivalQuestion": {"time": "x", "event": "y", "grid": SLOTS},
     "WeightedCdfQuestion": {**CELLS, **WEIGHTS},
     "WeightedHistogramQuestion": {**CELLS, **WEIGHTS},
-    "WeightedQuantilesQuestion": {**CELLS, "at": (0.5,), **WEIGHTS},
+    "WeightedQuantilesQuestion": {**CELLS, "probabilities": (0.5,), **WEIGHTS},
     "WeightedSummaryQuestion": {"column": "x", "lower": 0, "upper": 1, **WEIGHTS},
     "WeightedSurvivalQuestion": {"time": "x", "event": "y", "grid": SLOTS, **WEIGHTS},
     **{f"AutoRangeWeighted{word}Question": {"column": "x", **WEIGHTS} for word in ("Cdf", "Histogram", "Summary")},
-    "AutoRangeWeightedQuantilesQuestion": {"column": "x", "at": (0.5,), **WEIGHTS},
+    "AutoRangeWeightedQuantilesQuestion": {"column": "x", "probabilities": (0.5,), **WEIGHTS},
     "CompetingRisksQuestion": {"time": "x", "event": "y", "grid": SLOTS, "causes": (1,)},
     "DelayedEntryQuestion": {"entry": "z", "time": "x", "event": "y", "grid": SLOTS},
     "IntervalCensoredQuestion": {"last": "z", "first": "x", "grid": SLOTS},
@@ -75,7 +75,7 @@ VALID: dict[str, dict[str, Any]] = {
     "VarianceQuestion": {"column": "x", "lower": 0, "upper": 1},
     "SummaryQuestion": {"column": "x", "lower": 0, "upper": 1},
     "AutoRangeCdfQuestion": {"column": "x"},
-    "AutoRangeQuantilesQuestion": {"column": "x", "at": (0.5,)},
+    "AutoRangeQuantilesQuestion": {"column": "x", "probabilities": (0.5,)},
     **{f"AutoRange{word}Question": {"column": "x"} for word in ("Histogram", "Sum", "Mean", "Variance", "Summary")},
     "AutoRangeScoresQuestion": {"label": "y", "score": "x"},
     "AutoRangeSurvivalQuestion": {"time": "x", "event": "y"},
@@ -97,14 +97,14 @@ def opened(**settings: Any) -> dp.Session:
 def charges(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The charged requests, in order."""
     made: list[str] = []
-    charge = Ledger.charge
+    charge = Ledger._charge
 
     def noted(self: Ledger, *args: Any, **more: Any) -> Any:
-        grant = charge(self, *args, **more)
-        made.append(grant.request)
-        return grant
+        charged = charge(self, *args, **more)
+        made.append(charged.grant.request)
+        return charged
 
-    monkeypatch.setattr(Ledger, "charge", noted)
+    monkeypatch.setattr(Ledger, "_charge", noted)
     return made
 
 
@@ -248,7 +248,7 @@ def test_a_trust_model_that_needs_more_than_a_curator_is_refused_before_anything
     with pytest.raises(dp.UnsupportedQuery, match=r"^trust: a session has one curator, .* task of two servers"):
         opened(trust=FunctionShares(), adjacency=dp.REPLACE_ONE)
     plans = dp.plan_question(
-        dp.CdfQuestion("x", SLOTS, at=(3,)), ONE,
+        dp.CdfQuestion("x", SLOTS, edges=(3,)), ONE,
         dp.REPLACE_ONE.to_adjacency(dp.EACH_RECORD, 40), FunctionShares(),
     )  # fmt: skip
     assert len(plans) == 1

@@ -129,7 +129,7 @@ def pruned(levels: int = 8) -> Case:
     return Case(
         "PRUNE, a path of 8 levels",
         BatchSampler(release),
-        families.answers(levels, at=5),
+        families.answers(levels, value=5),
         {"epsilon": 1},
         true,
         100_000,

@@ -239,7 +239,7 @@ def questions() -> Mapping[str, Any]:
     return {
         "cdf": dp.CdfQuestion("x", GRID), "histogram": dp.HistogramQuestion("x", GRID), "count": dp.CountQuestion("x"),
         "mean": dp.MeanQuestion("x", 0, 1), "quantiles": dp.QuantilesQuestion("x", dp.Grid(0, 1, cells=64), (0.5,)),
-        "prefixes": dp.CdfQuestion("x", dp.Grid(0, 1, cells=1024), at=(0, 100, 1024)),
+        "prefixes": dp.CdfQuestion("x", dp.Grid(0, 1, cells=1024), edges=(0, 100, 1024)),
         "cut": dp.CdfQuestion("x", dp.Grid(0, 1, cells=64), method=dp.QuantilePartition(4)),
         "roc": dp.RocQuestion(label="late", score="x", pos_label=1, neg_label=0), "kinds": dp.CountQuestion("kind"),
         "nobody": dp.CdfQuestion("nobody", GRID), "words": dp.MeanQuestion("kind", 0, 1),

@@ -22,7 +22,7 @@ COLUMNS = {
 GRID = dp.Grid(0, 1, cells=8)
 BY_NAME: dict[str, Any] = {
     "weight": "x by y", "weight_cap": 24,
-    "column": "x", "grid": GRID, "label": "y", "score": "x", "at": (3,), "p": 0.5, "unit": 1, "coverage": 0.9,
+    "column": "x", "grid": GRID, "label": "y", "score": "x", "probabilities": (0.5,), "unit": 1, "coverage": 0.9,
     "model": dp.PUBLIC_MODEL, "groups": 2, "bins": 2, "predicted": "x", "residual": "z", "unit_predicted": 1,
     "unit_residual": 1,
     "x_grid": GRID, "y_grid": dp.Grid(-3, 3, cells=8), "y": "z",
@@ -34,7 +34,7 @@ BY_NAME: dict[str, Any] = {
 }  # fmt: skip
 """What a field of this name is given, where it has no default."""
 SPECIAL: dict[str, dict[str, Any]] = {
-    **{f"{word}QuantilesQuestion": {"at": (0.25, 0.5)} for word in ("", "Weighted", "AutoRangeWeighted")},
+    **{f"{word}QuantilesQuestion": {"probabilities": (0.25, 0.5)} for word in ("", "Weighted", "AutoRangeWeighted")},
     "PlaneBoundsQuestion": {"x": dp.BoundsQuestion("x", 1, 0.9), "y": dp.BoundsQuestion("z", 1, 0.9)},
     "BoundsQuestion": {"column": "z"}, "ResidualPlotQuestion": {"cells": 4},
     "ModelPairQuestion": {"first": "x", "second": "z", "second_grid": dp.Grid(-3, 3, cells=8)},

@@ -73,6 +73,7 @@ def test_nobody_answers_where_no_server_runs(run: Run, made: Made, tmp_path: Pat
     result = run("ask", "cdf", *made.options, *ASKED["cdf"], "--json", file)
     assert result.exit_code != 0
     assert (
-        result.stderr == "dpcurves: server: nobody answers at https://127.0.0.1:9; check that it runs, then try again\n"
+        result.stderr
+        == "dpcurves: server: no server answers at https://127.0.0.1:9; check that it runs, then try again\n"
     )
     assert not file.exists()

@@ -92,7 +92,7 @@ def test_auto_is_a_grid_that_is_looked_for_and_its_price_is_told_first(
     assert "epsilon 1 pays for" in planned.output
 
 
-@pytest.mark.parametrize("asked", [("quantiles", "--at", "0.5"), ("cdf",), ("histogram", "--grid", "auto")])
+@pytest.mark.parametrize("asked", [("quantiles", "--probabilities", "0.5"), ("cdf",), ("histogram", "--grid", "auto")])
 def test_dates_of_a_file_without_types_are_days(run: Run, tmp_path: Path, asked: tuple[str, ...]) -> None:
     """Those from a Friday on, one a day; lines that are no dates are missing, and no line reaches another."""
     file, kept = tmp_path / "dates.csv", tmp_path / "kept.json"
@@ -174,7 +174,7 @@ def test_a_study_and_the_forms_of_a_server_take_auto() -> None:
     assert found == dp.AutoRangeWeightedSummaryQuestion("x", "w", 4, statistic="sum")
     typed = {name: [str(value)] for name, value in weights.items()}
     forms = build_forms(QUESTIONS)
-    assert forms["quantiles"].build_question({**typed, "grid": ["auto"], "at": ["0.5"]}, {}) == (
+    assert forms["quantiles"].build_question({**typed, "grid": ["auto"], "probabilities": ["0.5"]}, {}) == (
         dp.AutoRangeWeightedQuantilesQuestion("x", (0.5,), "w", 4)
     )
     assert forms["mean"].build_question({**typed, "bounds": ["auto"]}, {}) == (

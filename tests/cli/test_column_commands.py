@@ -73,7 +73,7 @@ def test_outside_values_may_be_counted_apart(run: Run, parquet: Path) -> None:
 
 def test_quantiles_are_read_at_given_shares(run: Run, parquet: Path, tmp_path: Path) -> None:
     file = tmp_path / "q.json"
-    result = run("quantiles", parquet, *DELAY, "--at", "0.25,0.5,0.75", *SURE, "--json", file)
+    result = run("quantiles", parquet, *DELAY, "--probabilities", "0.25,0.5,0.75", *SURE, "--json", file)
     assert result.exit_code == 0, result.output
     found = Quantiles.from_json(file.read_text())
     assert found.p.tolist() == [0.25, 0.5, 0.75]
@@ -284,8 +284,10 @@ def test_values_may_be_declared(run: Run, parquet: Path) -> None:
     assert CDF.from_json(json.dumps(found)).prefixes.grid == dp.Values(range(-100, 301))
     cells = document(run, "histogram", parquet, "--column", "delay", "--values", "0,15,60", *ONE)
     assert Histogram.from_json(json.dumps(cells)).grid == dp.Values((0, 15, 60))
-    shown = run("quantiles", parquet, *declared, "--at", "0.5", *SURE)
+    shown = run("quantiles", parquet, *declared, "--probabilities", "0.5", *SURE)
     assert shown.exit_code == 0, shown.output
-    (median,) = Quantiles.from_json(json.dumps(document(run, "quantiles", parquet, *declared, "--at", "0.5", *SURE))).x
+    (median,) = Quantiles.from_json(
+        json.dumps(document(run, "quantiles", parquet, *declared, "--probabilities", "0.5", *SURE))
+    ).x
     assert shown.output.count(f" {median:g} │") >= 3, "the quantile, its interval and its cell"
     assert "value" in run("histogram", parquet, "--column", "delay", "--values", "0,15,60", *ONE).output

@@ -148,7 +148,7 @@ def test_no_file_of_the_ledger_is_written_over(
 @pytest.mark.parametrize(
     ("command", "options"),
     [
-        ("cdf", DELAY), ("quantiles", DELAY), ("histogram", DELAY), ("cdf", (*DELAY, "--at", "0")),
+        ("cdf", DELAY), ("quantiles", DELAY), ("histogram", DELAY), ("cdf", (*DELAY, "--cut-points", "0")),
         ("roc", SCORES), ("calibration", SCORES),
         ("hosmer-lemeshow", SCORES), ("binned-residuals", (*SCORES, "--model", "public")),
         ("summary", ("--column", "delay", "--bounds", "0:60")),
@@ -232,7 +232,7 @@ def test_a_wrong_column_of_labels_or_scores_is_named(
         ("roc", ("--label", "late"), "score: --score is missing"),
         ("calibration", (*SCORES, "--groups", "1"), "groups: a whole number of at least 2 is needed, as in 5, got '1'"),
         ("hosmer-lemeshow", (*SCORES, "--grid", "0:2:64"), "grid: predicted probabilities lie in [0, 1]"),
-        ("quantiles", (*DELAY, "--at", "0.5,1.5"), "at: numbers from 0 to 1 are needed"),
+        ("quantiles", (*DELAY, "--probabilities", "0.5,1.5"), "probabilities: numbers from 0 to 1 are needed"),
         (
             "bounds",
             (*SIZES, "--smallest", "1e300"),
@@ -248,9 +248,13 @@ def test_a_wrong_column_of_labels_or_scores_is_named(
             (*SIZES, "--smallest", "1", "--and-column", "score", "--and-smallest", "1e300"),
             "and-smallest: 64 doublings of the unit",
         ),
-        ("quantiles", (*DELAY, "--at", "half"), "at: numbers with commas between them are needed"),
+        (
+            "quantiles",
+            (*DELAY, "--probabilities", "half"),
+            "probabilities: numbers with commas between them are needed",
+        ),
         ("residuals", (*PLANE[:3], "score", *PLANE[4:], *UNITS), "residual: the same as --predicted; name the column"),
-        ("quantiles", (*DELAY, "--at", "0.5", "--level", "0.999"), "level: must be at most 0.998"),
+        ("quantiles", (*DELAY, "--probabilities", "0.5", "--level", "0.999"), "level: must be at most 0.998"),
         ("roc", ("--label", "late", "--score", "score", "--level", "0.999"), "level: must be at most 0.998"),
         (
             "residuals",
@@ -295,7 +299,7 @@ def test_a_table_without_records_is_refused_where_the_number_of_units_is_public(
         ("cdf", ("--column", "words", "--grid", "0:1:4"), "replace-one"),
         ("quantiles", ("--column", "words", "--grid", "0:1:4096"), "add-remove"),
         ("histogram", ("--column", "words", "--grid", "0:1:4"), "replace-one"),
-        ("cdf", ("--column", "words", "--grid", "0:1:64", "--at", "0.5"), "add-remove"),
+        ("cdf", ("--column", "words", "--grid", "0:1:64", "--cut-points", "0.5"), "add-remove"),
         ("calibration", ("--label", "carrier", "--neg-label", "0", "--score", "score"), "replace-one"),
         ("roc", ("--label", "late", "--neg-label", "0", "--score", "words"), "add-remove"),
     ],

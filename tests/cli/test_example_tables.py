@@ -50,11 +50,11 @@ def test_tables_are_written_in_three_formats_and_are_the_same_each_time(run: Run
     ("names", "message"),
     [
         (["ages.csv", "me.csv"], "files: 'me.csv' exists and is not replaced; remove it or name another folder"),
-        (["nothing.csv"], "files: 'nothing.csv' is no example table; name flights, "),
+        (["nothing.csv"], "files: 'nothing.csv' is not an example table; name flights, "),
         (["ages.txt"], "files: 'ages.txt' must end in .csv, .parquet or .duckdb, as in flights.csv"),
         (["no/ages.csv"], "files: the folder of 'no/ages.csv' does not exist; make it first"),
         (["ages.csv", "./ages.csv"], "files: a file is named twice; name each once"),
-        (["ages.csv", "nothing.csv"], "files: 'nothing.csv' is no example table"),
+        (["ages.csv", "nothing.csv"], "files: 'nothing.csv' is not an example table"),
     ],
 )
 def test_a_file_that_cannot_be_written_is_refused_before_any_is(

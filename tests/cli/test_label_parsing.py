@@ -48,7 +48,7 @@ def test_what_is_no_finite_number_above_zero_is_no_amount(text: str) -> None:
 @pytest.mark.parametrize("text", ["1", "+0", "-2", "1.5", "ten", "", "1e3", "٣", "9" * 30])
 def test_a_whole_number_has_digits_only_and_is_large_enough(text: str) -> None:
     with pytest.raises(Misuse, match=r"^groups: a whole number of at least 2 is needed"):
-        parse_integer("groups", text, least=2)
+        parse_integer("groups", text, minimum=2)
 
 
 @pytest.mark.parametrize("text", ["0", "1", "95", "nan", "x"])

@@ -31,7 +31,7 @@ TYPED = {
     "delayed-entry": {"entry": ["s"], "time": ["t"], "event": ["e"], "grid": ["60:90:30"]},
     "interval-censored": {"last": ["s"], "first": ["t"], "grid": ["0:24:12"], "by": ["sex=f,m"]},
     "survival-model": {"score": ["@risk"], "time": ["t"], "event": ["e"], "times": ["0:24:12"]},
-    "model-pair": {"label": ["late"], "first": ["@risk"], "second": ["p"], "at": ["0.2"], "cells": ["8"]},
+    "model-pair": {"label": ["late"], "first": ["@risk"], "second": ["p"], "thresholds": ["0.2"], "cells": ["8"]},
     "model-comparison": {"label": ["late"], "scores": ["p,q,r"], "cells": ["8"]},
     "multiclass": {"label": ["k"], "classes": ["a,b,c"], "scores": ["p,q,r"], "predicted": ["g"]},
     "ordinal-classes": {"label": ["k"], "classes": ["1,2,3"], "score": ["p"]},

@@ -125,13 +125,13 @@ def test_counts_at_some_edges_are_shared_by_questions_with_one_filter(frame: pd.
     grid = dp.Grid(0, 100, cells=100)
     with dp.Session(frame, budget=dp.PrivacyLoss.pure(10**7), adjacency=dp.ADD_REMOVE) as session:
         loss = dp.PrivacyLoss.pure(10**6)
-        first = session.ask(dp.CdfQuestion("age", grid, at=(20, 60), where="sex = 'F'"), loss, "edges")
-        second = session.ask(dp.CdfQuestion("age", grid, at=(40,), where="sex = 'F'"), loss, "edges")
+        first = session.ask(dp.CdfQuestion("age", grid, edges=(20, 60), where="sex = 'F'"), loss, "edges")
+        second = session.ask(dp.CdfQuestion("age", grid, edges=(40,), where="sex = 'F'"), loss, "edges")
         women = frame.age[frame.sex == "F"]
         assert first.cdf(20) == pytest.approx((women < 20).mean(), abs=1e-3)
         assert second.cdf(40) == pytest.approx((women < 40).mean(), abs=1e-3)
         with pytest.raises(ValueError, match="request"):
-            session.ask(dp.CdfQuestion("age", grid, at=(40,), where="sex = 'M'"), loss, "edges")
+            session.ask(dp.CdfQuestion("age", grid, edges=(40,), where="sex = 'M'"), loss, "edges")
 
 
 def test_a_name_in_a_filter_is_noted_with_the_result(frame: pd.DataFrame) -> None:

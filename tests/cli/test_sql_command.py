@@ -100,7 +100,17 @@ def test_quantiles_of_groups_are_those_of_one_distribution_function_per_group(
     huge = ("--epsilon", 1e6, "--adjacency", "replace-one")
     statement = f"SELECT carrier, dp_quantiles(delay, (0.5, 0.9), -100, 300, 400) FROM {parquet.stem} GROUP BY carrier"
     for words in (
-        ("quantiles", parquet, "--column", "delay", "--grid=-100:300:400", "--at", "0.5,0.9", "--by", "carrier=UA,AA"),
+        (
+            "quantiles",
+            parquet,
+            "--column",
+            "delay",
+            "--grid=-100:300:400",
+            "--probabilities",
+            "0.5,0.9",
+            "--by",
+            "carrier=UA,AA",
+        ),
         ("sql", parquet, statement, "--by", "carrier=UA,AA"),
     ):
         printed = run(*words, *huge).stdout

@@ -21,7 +21,7 @@ GROUPS = ("--by", "carrier=UA,AA")
 def test_readings_of_released_curves_are_shown_and_drawn(run: Run, parquet: Path, tmp_path: Path) -> None:
     picture = tmp_path / "numbers.svg"
     asked = ("survival", parquet, *OBSERVED, *GROUPS, *ONE)
-    numbers = run(*asked, "--show", "numbers", "--until", 200, "--at", "0,100", "--plot", picture).stdout
+    numbers = run(*asked, "--show", "numbers", "--until", 200, "--times", "0,100", "--plot", picture).stdout
     assert all(words in numbers for words in ("log-rank, ", "restricted", "number needed", "hazard ratio"))
     assert "<svg" in picture.read_text()
     assert numbers.startswith("survival over delay until late by carrier\n")
@@ -38,7 +38,7 @@ def test_numbers_of_competing_risks_and_of_late_entries_are_shown_and_drawn(
 ) -> None:
     causes = ("incidence", parquet, "--time", "delay", "--event", "late", "--causes", "1", "--grid=-100:300:8", *ONE)
     written = "--plot", tmp_path / "numbers.svg", "--csv", tmp_path / "numbers.csv"
-    assert run(*causes, *GROUPS, "--show", "numbers", "--until", 200, "--at", 100, *written).exit_code == 0
+    assert run(*causes, *GROUPS, "--show", "numbers", "--until", 200, "--times", 100, *written).exit_code == 0
     numbers = (tmp_path / "numbers.csv").read_text()
     for words in ("time lost to 1 up to 200", "share with event 1 at 100", "difference of shares", "hazard ratio of 1"):
         assert words in numbers
@@ -47,8 +47,8 @@ def test_numbers_of_competing_risks_and_of_late_entries_are_shown_and_drawn(
     assert "Gray's test of 1: chi-squared " in shown
     assert "at risk" in shown
     assert "Gray's test" not in run(*causes).stdout
-    refused = run(*causes, "--at", 100)
-    assert refused.stderr == "dpcurves: show: --until and --at need --show numbers\n"
+    refused = run(*causes, "--times", 100)
+    assert refused.stderr == "dpcurves: show: --until and --times need --show numbers\n"
     late = (
         "delayed-entry",
         parquet,
@@ -101,8 +101,8 @@ def test_each_question_is_answered_written_and_drawn(
     [
         (("--show", "numbers"), "show: add the times"),
         (("--show", "numbers", "--until", "400"), "until: a time from -100 to 300 is needed"),
-        (("--show", "numbers", "--at", "100", "--since", "100"), "since: must be a time before"),
-        (("--until", "100"), "show: --until, --at and --since need"),
+        (("--show", "numbers", "--times", "100", "--since", "100"), "since: must be a time before"),
+        (("--until", "100"), "show: --until, --times and --since need"),
         (("--show", "figure", "--theme", "sepia"), "theme: must be light or dark or print"),
         (("--weights", "1"), "weights: two numbers"),
     ],

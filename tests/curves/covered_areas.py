@@ -17,7 +17,7 @@ from dpcurves.privacy import PrivacyLoss
 from dpcurves.summaries import auc_of_counts
 
 AT = (4, 8, 16, 24, 40)
-THRESHOLDS = RocQuestion("y", "s", Grid(0, 1, cells=64, outside=Outside.APART), at=AT)
+THRESHOLDS = RocQuestion("y", "s", Grid(0, 1, cells=64, outside=Outside.APART), edges=AT)
 FINE = RocQuestion("y", "s", Grid(0, 1, cells=256), thresholds=RocThresholds.FIXED)
 USUAL = RocQuestion("y", "s")
 MANY = 1e6

@@ -29,7 +29,7 @@ def covered(case: Case, level: float, seed: int) -> Iterator[tuple[str, bool]]:
     # The cells of quantiles are split at zero and round numbers: the curve has more edges than the grid.
     split_truth = {False: _below(sample, curve.x), True: _below(population, curve.x)}
     bins, bars = curve.histogram(10), answer(HistogramQuestion("x", grid), table, loss, adjacency, seed)
-    counts = answer(CdfQuestion("x", grid, at=AT), table, loss, adjacency, seed)
+    counts = answer(CdfQuestion("x", grid, edges=AT), table, loss, adjacency, seed)
     for whom, population_too in (("records", False), ("population", True)):
         shares, split_shares = truth[population_too], split_truth[population_too]
         lower, upper = curve.band(level, population=population_too)

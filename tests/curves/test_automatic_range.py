@@ -250,7 +250,7 @@ def test_plan_and_price_come_before_the_charge(tmp_path: Path) -> None:
     assert "no range is given" in planned.output
 
 
-@pytest.mark.parametrize("more", ["--by sex=f,m", "--hint peaked", "--at 3", "--outside apart", "--smooth 1"])
+@pytest.mark.parametrize("more", ["--by sex=f,m", "--hint peaked", "--cut-points 3", "--outside apart", "--smooth 1"])
 def test_what_needs_a_grid_is_refused_without_one(more: str, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("wage\n1\n")
     asked = f"cdf {tmp_path}/t.csv --column wage --epsilon 1 --adjacency add-remove {more}"

@@ -38,7 +38,7 @@ def test_counts_in_any_order_are_shares_below_rising_edges() -> None:
 def test_it_asks_for_slots_of_the_grid_its_ends_and_all_records() -> None:
     for outside, slots in ((Outside.CLIPPED, (3, 8)), (Outside.APART, (1, 4, 9, 10))):
         axis = Axis("age", GRID.with_outside(outside))
-        question = CdfQuestion("age", axis.grid, at=(3, 0, 8))
+        question = CdfQuestion("age", axis.grid, edges=(3, 0, 8))
         steps = run_conversation(question, ONE, WHO, FunctionShares())
         step, share = next(steps)
         assert (step, share, step.charged_query) == (PrefixQuery((axis,), slots), ALL, question.charged_query)
@@ -52,7 +52,7 @@ def test_it_asks_for_slots_of_the_grid_its_ends_and_all_records() -> None:
 def test_without_noise_shares_are_exact_and_missing_records_are_in_none(outside: Outside) -> None:
     values = np.array([-9, 1, 2, 2.5, 4, 4, 7, 99, np.nan])
     grid = Grid(0, 8, cells=2**40, outside=outside)
-    question = CdfQuestion("age", grid, at=tuple(grid.nearest_edge(np.array([2.0, 4.5])).tolist()))
+    question = CdfQuestion("age", grid, edges=tuple(grid.nearest_edge(np.array([2.0, 4.5])).tolist()))
     for adjacency in both(len(values)):
         found = answer(question, {"age": values}, SURE, adjacency, 1)
         first, last = (0, 1) if outside is Outside.CLIPPED else (1 / 8, 7 / 8)
@@ -64,7 +64,7 @@ def test_without_noise_shares_are_exact_and_missing_records_are_in_none(outside:
 def test_bands_hold_all_shares_as_often_as_they_say() -> None:
     """150 releases at level 0.9, both adjacencies: at least 0.9 less 4 sigma."""
     values, level = np.random.default_rng(3).normal(4, 1.5, 400), 0.9
-    question = CdfQuestion("age", Grid(0, 8, cells=2**16), at=tuple(range(2**12, 2**16, 2**13)))
+    question = CdfQuestion("age", Grid(0, 8, cells=2**16), edges=tuple(range(2**12, 2**16, 2**13)))
     held = []
     for seed in range(150):
         found = answer(question, {"age": values}, ONE, both(400)[seed % 2], seed)
@@ -77,14 +77,14 @@ def test_bands_hold_all_shares_as_often_as_they_say() -> None:
 
 @pytest.mark.parametrize("at", [(), (1, 1), (-1,), (9,)])
 def test_edges_that_are_none_are_refused(at: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match=r"^at: indices of edges from 0 to 8"):
-        CdfQuestion("age", GRID, at=at)
+    with pytest.raises(ValueError, match=r"^edges: indices of edges from 0 to 8"):
+        CdfQuestion("age", GRID, edges=at)
 
 
 def test_what_says_how_all_edges_are_counted_is_refused_beside_some() -> None:
     for more in ({"by": Categories("c", (1,))}, {"hint": Hint.ATOMS}, {"method": AdaptivePartition()}, {"smooth": 2}):
-        with pytest.raises(ValueError, match=r"^at: at cannot be combined"):
-            CdfQuestion("age", GRID, at=(1,), **more)
+        with pytest.raises(ValueError, match=rf"^{next(iter(more))}: cannot be combined with a choice of edges"):
+            CdfQuestion("age", GRID, edges=(1,), **more)
 
 
 def test_counts_that_are_no_row_of_cells_are_refused() -> None:

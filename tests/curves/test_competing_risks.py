@@ -142,7 +142,7 @@ def test_two_servers_answer_it_from_shared_counts() -> None:
 
 def test_numbers_of_groups_are_read_together_and_read_back() -> None:
     risks = answer(QUESTION, columns(800, 1), PrivacyLoss.pure(2), both(800)[1], seed=1)
-    found = dp.survival_numbers(risks, until=20, at=(12,))
+    found = dp.survival_numbers(risks, until=20, times=(12,))
     own = [words for (whose, words) in found.estimates if whose == "g 0"]
     apart = [words for (whose, words) in found.estimates if whose == "g 0 against g 1"]
     kinds = ("time lost to", "up to 20"), ("share with event", "at 12")
@@ -154,6 +154,6 @@ def test_numbers_of_groups_are_read_together_and_read_back() -> None:
     assert found.estimates["g 0", "share with event died at 12"].value == risks[0].incidence_at("died", 12).value
     assert result_from_json(found.to_json()).to_json() == found.to_json()
     with pytest.raises(ValueError, match="since: conditional survival needs survival curves"):
-        dp.survival_numbers(risks, at=(12,), since=6)
+        dp.survival_numbers(risks, times=(12,), since=6)
     with pytest.raises(ValueError, match="curves: survival curves of two groups are needed"):
         found.log_rank()

@@ -60,7 +60,7 @@ def test_intervals_hold_all_counts_at_once_and_those_of_the_population(outside: 
         for name, true, ends in (
             ("records", exact, bars.intervals(0.9)),
             ("population", 500 * shares, bars.intervals(0.9, population=True)),
-            ("groups", np.add.reduceat(exact, at[:-1]), bars.intervals(0.9, at=at)),
+            ("groups", np.add.reduceat(exact, at[:-1]), bars.intervals(0.9, edges=at)),
         ):
             held[name] += bool(((ends[:, 0] <= true) & (true <= ends[:, 1])).all())
     assert min(held.values()) >= 45
@@ -105,7 +105,7 @@ def test_ends_are_whole_and_possible_and_a_count_of_which_noise_leaves_all_open_
         assert np.isnan(public.count).all()
         assert np.isnan(public.count_between(at)).all()
         assert (public.intervals(0.95) == (0.0, 3.0)).all()
-        assert (public.intervals(0.95, population=True, at=at) == (0.0, 3.0)).all()
+        assert (public.intervals(0.95, population=True, edges=at) == (0.0, 3.0)).all()
         assert np.isnan(Histogram.from_json(public.to_json()).count).all()
     assert public.plot().has_data()
 

@@ -78,7 +78,7 @@ class Case(NamedTuple):
 
 SCORES = ("p0", "p1", "p2")
 CASES = {
-    "pair": Case(dp.ModelPairQuestion("y", "a", "b", TWENTIETHS, at=(0.2, 0.5)), models,
+    "pair": Case(dp.ModelPairQuestion("y", "a", "b", TWENTIETHS, thresholds=(0.2, 0.5)), models,
                  ("auc difference", "average precision difference", "brier score difference")),
     "several": Case(dp.MulticlassQuestion(STAGES, SCORES, "guess", "sure", grid=TWENTIETHS), classes,
                     ("macro auc", "one-against-one auc", "accuracy")),
@@ -318,7 +318,7 @@ def test_outcomes_below_a_forecast_are_counted_on_grids_that_end_at_0(grid: dp.G
     ("make", "line"),
     [
         (lambda: dp.ModelPairQuestion("y", "a", "a"), "second: must differ"),
-        (lambda: dp.ModelPairQuestion("y", "a", "b", at=(1.0,)), "at: threshold"),
+        (lambda: dp.ModelPairQuestion("y", "a", "b", thresholds=(1.0,)), "thresholds: threshold"),
         (lambda: dp.ModelPairQuestion("y", "a", "b", cells=1), "cells: must be at least 2"),
         (
             lambda: dp.ModelPairQuestion("y", "a", "b", dp.Grid(0, 1, cells=9, outside=dp.Outside.APART)),

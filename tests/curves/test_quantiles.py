@@ -123,5 +123,5 @@ def test_the_least_and_the_greatest_record_may_lie_outside_of_a_grid_that_clips(
 
 @pytest.mark.parametrize("at", [(), (-0.1,), (0.5, 1.5), (float("nan"),)])
 def test_shares_outside_zero_to_one_are_refused(at: tuple[float, ...]) -> None:
-    with pytest.raises(ValueError, match="^at: "):
+    with pytest.raises(ValueError, match="^probabilities: "):
         QuantilesQuestion("x", Grid(0, 10, cells=8), at)

@@ -42,7 +42,7 @@ def answered(question: RocQuestion, noise: float = 0.0, seed: int = 1, loss: Pri
 @pytest.mark.parametrize("outside", list(Outside))
 def test_at_all_edges_the_curve_is_that_of_scikit_learn_on_the_same_cells(outside: Outside) -> None:
     grid = Grid(0, 1, cells=64, outside=outside)
-    roc = answered(RocQuestion("y", "s", grid, at=tuple(range(1, 64))))
+    roc = answered(RocQuestion("y", "s", grid, edges=tuple(range(1, 64))))
     assert roc.auc == pytest.approx(roc_auc_score(LABELS, np.floor(SCORES * 64)), abs=1e-9)
     assert roc.thresholds[0] == np.inf
     assert np.all(np.diff(roc.thresholds) < 0)
@@ -53,14 +53,14 @@ def test_at_all_edges_the_curve_is_that_of_scikit_learn_on_the_same_cells(outsid
 
 
 def test_at_few_edges_scores_between_them_are_tied() -> None:
-    roc = answered(RocQuestion("y", "s", Grid(0, 1, cells=2**20), at=(2**19, 2**18)), loss=PrivacyLoss.pure(100))
+    roc = answered(RocQuestion("y", "s", Grid(0, 1, cells=2**20), edges=(2**19, 2**18)), loss=PrivacyLoss.pure(100))
     tied = np.searchsorted([0.25, 0.5], SCORES, side="right")
     assert roc.auc == pytest.approx(roc_auc_score(LABELS, tied), abs=1e-9)
     assert roc.thresholds.tolist() == [np.inf, 0.5, 0.25, 0.0]
 
 
 def test_at_a_loss_at_which_noise_hides_the_classes_the_area_is_not_known() -> None:
-    roc = answered(RocQuestion("y", "s", Grid(0, 1, cells=2**20), at=(2**19, 2**18)))
+    roc = answered(RocQuestion("y", "s", Grid(0, 1, cells=2**20), edges=(2**19, 2**18)))
     assert np.isnan(roc.auc)
     assert roc.auc_interval(0.95) == roc.auc_interval(0.5) == (0, 1)
     assert roc.tpr[1] == pytest.approx((SCORES >= 0.5)[LABELS == 1].mean())
@@ -70,7 +70,7 @@ def test_at_a_loss_at_which_noise_hides_the_classes_the_area_is_not_known() -> N
 @pytest.mark.parametrize("seed", range(8))
 def test_whatever_the_noise_the_curve_rises_from_corner_to_corner(seed: int, loss: PrivacyLoss) -> None:
     """The noise that is sent is more than either loss allows for; at the larger one the area counts as known."""
-    roc = answered(RocQuestion("y", "s", Grid(0, 1, cells=256), at=tuple(range(8, 256, 8))), 300, seed, loss)
+    roc = answered(RocQuestion("y", "s", Grid(0, 1, cells=256), edges=tuple(range(8, 256, 8))), 300, seed, loss)
     for rates in (roc.fpr, roc.tpr):
         assert (rates[0], rates[-1]) == (0, 1)
         assert np.all(np.diff(rates) >= 0)
@@ -78,7 +78,7 @@ def test_whatever_the_noise_the_curve_rises_from_corner_to_corner(seed: int, los
 
 
 def test_what_was_seen_is_written_and_read_again() -> None:
-    roc = answered(RocQuestion("y", "s", Grid(0, 1, cells=256), at=(7, 100)), 5)
+    roc = answered(RocQuestion("y", "s", Grid(0, 1, cells=256), edges=(7, 100)), 5)
     again = ROC.from_json(roc.to_json())
     assert again.to_json() == roc.to_json()
     assert again.to_frame().equals(roc.to_frame())
@@ -88,21 +88,21 @@ def test_what_was_seen_is_written_and_read_again() -> None:
 
 def test_edges_are_those_of_the_grid_each_once() -> None:
     for at in ((-1,), (257,), (3, 3), ()):
-        with pytest.raises(ValueError, match="^at: indices of edges from 0 to 256"):
-            RocQuestion("y", "s", Grid(0, 1, cells=256), at=at)
+        with pytest.raises(ValueError, match="^edges: indices of edges from 0 to 256"):
+            RocQuestion("y", "s", Grid(0, 1, cells=256), edges=at)
 
 
 def test_one_curator_answers_as_two_servers_do_and_other_edges_are_free() -> None:
     grid, loss = Grid(0, 1, cells=2**32), PrivacyLoss.pure(10**6)
     with dp.Session({"s": SCORES, "y": LABELS}, budget=loss, adjacency=dp.REPLACE_ONE) as session:
-        first = session.ask(RocQuestion("y", "s", grid, at=(2**31, 2**30)), loss, "looks")
-        more = session.ask(RocQuestion("y", "s", grid, at=(2**31, 3 * 2**30)), loss, "looks")
+        first = session.ask(RocQuestion("y", "s", grid, edges=(2**31, 2**30)), loss, "looks")
+        more = session.ask(RocQuestion("y", "s", grid, edges=(2**31, 3 * 2**30)), loss, "looks")
     assert first.tpr[1] == more.tpr[2] == pytest.approx((SCORES >= 0.5)[LABELS == 1].mean(), abs=1e-3)
     assert more.fpr[1] == pytest.approx((SCORES >= 0.75)[LABELS == 0].mean(), abs=1e-3)
 
 
 def test_without_noise_rates_are_known_and_the_area_but_for_ties() -> None:
-    question = RocQuestion("y", "s", Grid(0, 1, cells=64), at=tuple(range(1, 64)))
+    question = RocQuestion("y", "s", Grid(0, 1, cells=64), edges=tuple(range(1, 64)))
     roc = answered(question, loss=PrivacyLoss.pure(10**9))
     band = roc.band(0.95)
     for ends in ((band.fpr_lower, roc.fpr, band.fpr_upper), (band.tpr_lower, roc.tpr, band.tpr_upper)):
@@ -114,7 +114,7 @@ def test_without_noise_rates_are_known_and_the_area_but_for_ties() -> None:
 
 
 def test_bands_for_the_population_are_wider_and_the_corners_are_known() -> None:
-    roc = answered(RocQuestion("y", "s", Grid(0, 1, cells=64), at=(16, 32, 48)))
+    roc = answered(RocQuestion("y", "s", Grid(0, 1, cells=64), edges=(16, 32, 48)))
     narrow, wide = (np.array(roc.band(0.95, population=asked)) for asked in (False, True))
     assert narrow[:, [0, -1]].tolist() == wide[:, [0, -1]].tolist() == [[0, 1]] * 4
     assert (wide[1::2, 1:-1] - wide[0::2, 1:-1] > narrow[1::2, 1:-1] - narrow[0::2, 1:-1]).all()

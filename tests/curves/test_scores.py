@@ -210,7 +210,7 @@ def test_a_record_is_in_one_cell_so_categories_and_classes_cost_what_a_grid_cost
 
 
 def test_at_a_huge_epsilon_the_calibration_curve_is_that_of_scikit_learn(exact: Scores) -> None:
-    found = exact.calibration(at=np.linspace(0, 1, 11).tolist())
+    found = exact.calibration(boundaries=np.linspace(0, 1, 11).tolist())
     true, predicted = calibration_curve(LABELS, MIDDLES, n_bins=10)
     filled = found.count > 0.5
     assert found.prob_true[filled] == pytest.approx(true, abs=1e-9)

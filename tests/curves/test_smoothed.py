@@ -55,7 +55,7 @@ def test_without_noise_it_is_the_truth(p: int) -> None:
 
 def test_points_that_are_left_out_are_interpolated() -> None:
     curve: CDF = answer(TREE, {"x": X}, PURE, BOTH[1], seed=4)
-    found = curve.smooth(2, at=(8, 16))
+    found = curve.smooth(2, edges=(8, 16))
     between = np.interp(curve.x, curve.x[[0, 8, 16, 32]], found.y[[0, 8, 16, 32]])
     np.testing.assert_allclose(found.y, between, atol=1e-12)
     assert not np.allclose(found.y[[8, 16]], curve.smooth(2).y[[8, 16]])
@@ -65,8 +65,8 @@ def test_what_cannot_be_smoothed_is_refused() -> None:
     curve: CDF = answer(TREE, {"x": X}, PrivacyLoss.pure(1), BOTH[1], seed=4)
     with pytest.raises(ValueError, match="^p: must be 1 "):
         curve.smooth(3)
-    with pytest.raises(ValueError, match="^at: indices of edges from 0 to 32 are needed, got 40"):
-        curve.smooth(2, at=(40,))
+    with pytest.raises(ValueError, match="^edges: indices of edges from 0 to 32 are needed, got 40"):
+        curve.smooth(2, edges=(40,))
 
 
 def test_edges_that_were_not_counted_give_way_to_the_nearest_ones_and_a_note_says_so() -> None:
@@ -77,9 +77,9 @@ def test_edges_that_were_not_counted_give_way_to_the_nearest_ones_and_a_note_say
         declared, asked = curve.prefixes.declared_edges, np.arange(0, 1025, 32)
         counted = np.flatnonzero(curve.prefixes.measured_edges)
         with pytest.warns(dp.CurveWarning, match="of 33 edges to smooth at were not counted"):
-            found = curve.smooth(2, at=asked.tolist())
+            found = curve.smooth(2, edges=asked.tolist())
         assert found.smoothing is not None
-        taken = found.smoothing.at
+        taken = found.smoothing.edges
         assert taken is not None
         assert set(taken) <= set(counted.tolist())
         nearest = np.abs(declared[asked][:, None] - counted).min(axis=1)
@@ -90,7 +90,7 @@ def test_edges_that_were_not_counted_give_way_to_the_nearest_ones_and_a_note_say
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             same = np.flatnonzero(np.isin(declared, taken))
-            assert curve.smooth(2, at=same.tolist()).y.tolist() == found.y.tolist()
+            assert curve.smooth(2, edges=same.tolist()).y.tolist() == found.y.tolist()
 
 
 def test_counts_under_a_square_root_come_nearer_to_the_truth_by_smoothing() -> None:

@@ -191,7 +191,7 @@ def _numbers(arms: Any, given: dict[str, Any], at: float = 12) -> list[tuple[str
 
 def test_reports_are_written_read_and_drawn() -> None:
     arms = answer(QUESTION, given_two(900, 2, longer=1.3), PrivacyLoss.pure(1), both(900)[1], seed=1)
-    found = dp.survival_numbers(arms, until=36, at=(12,), since=6)
+    found = dp.survival_numbers(arms, until=36, times=(12,), since=6)
     assert dp.SurvivalNumbers.from_json(found.to_json()).to_json() == found.to_json()
     assert json.loads(found.to_json())["kind"] == "curves"
     frame = found.to_frame(level=0.9)
@@ -228,7 +228,7 @@ def test_what_cannot_be_read_is_refused() -> None:
         dp.survival_at(curve, 12, 12)
     with pytest.raises(ValueError, match="^population: independent units"):
         dp.restricted_mean(curve, 30).interval(0.9, population=True)
-    with pytest.raises(ValueError, match="^until, at: give a time"):
+    with pytest.raises(ValueError, match="^until, times: give a time"):
         dp.survival_numbers(curve)
     with pytest.raises(ValueError, match="^theme: must be one of"):
         dp.survival_figure(curve, theme="sepia")

@@ -50,6 +50,15 @@ def test_dates_are_days_since_the_declared_one_in_its_own_form_alone(tmp_path: P
     assert read(file) == {5: 1}
 
 
+def test_a_month_is_its_first_day_where_dates_begin_with_the_year(tmp_path: Path) -> None:
+    texts = ["2020-01", " 2020-03 ", "2021-01", "2020-13", "2020-00", "2020-1", "202-01", "2020-01-", "2020-03-02", "5"]
+    file = written(tmp_path, "x\n" + "".join(f"{text}\n" for text in texts))
+    assert read(dp.CsvFile(file, dates="2020-01-01")) == {0: 1, 60: 1, 366: 1, 61: 1, 5: 1}
+    assert read(dp.CsvFile(file, dates="01.01.2020")) == {5: 1}
+    numbers = written(tmp_path, "x\n01.2020\n12.2021\n", "b.csv")  # numbers with a decimal point, not months
+    assert read(dp.CsvFile(numbers, dates="01.01.2020")) == {1: 1, 12: 1}
+
+
 def test_encodings_are_read_byte_by_byte(tmp_path: Path) -> None:
     text = "größe;ort\n" + "7;Köln\n3;\x80\n" * 3 + "9;" + "ü" * 2**19 + "\n"  # in UTF-8 the last line is too long
     file = dp.CsvFile(written(tmp_path, text, encoding="latin-1"), delimiter=";", encoding="Latin-1")

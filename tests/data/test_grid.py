@@ -282,11 +282,11 @@ def test_cells_of_a_width_have_edges_where_people_write_numbers() -> None:
         (1, 0, {"width": 1}, r"^grid: finite bounds are needed"),
         (0, np.inf, {"width": 1}, r"^grid: finite bounds are needed"),
         (-250_000, 1_000_000, {"cells": 1024, "through": 0},
-         r"^through: 0 is no edge of the grid; choose one of the nearest, -976\.5625 and 244\.140625$"),
+         r"^through: 0 is not an edge of the grid; choose one of the nearest, -976\.5625 and 244\.140625$"),
         (-5, 15, {"width": 10, "through": 0},
-         r"^through: 0 is no edge of the grid; choose one of the nearest, -5 and 5$"),
+         r"^through: 0 is not an edge of the grid; choose one of the nearest, -5 and 5$"),
         (0, 10, {"width": 1, "through": 11},
-         r"^through: 11 is no edge of the grid; choose one of the nearest, 9 and 10$"),
+         r"^through: 11 is not an edge of the grid; choose one of the nearest, 9 and 10$"),
     ],
 )  # fmt: skip
 def test_cells_that_do_not_fit_are_refused_with_what_would(

@@ -65,8 +65,8 @@ def test_a_column_that_is_not_there_is_refused_with_those_that_are(source: str, 
 def test_a_file_without_a_header_shows_no_record(first: str, tmp_path: Path) -> None:
     path = file(tmp_path, "bare.csv", f"{first}\n{first}\n".encode())
     said = refusal(lambda: opened(str(path), columns=["age"]))
-    assert said == f"column: 'age' is no column; {NO_HEADER}"
-    with opened(str(path)) as records, pytest.raises(ValueError, match=f"'age' is no column; {NO_HEADER}$"):
+    assert said == f"column: 'age' is not a column; {NO_HEADER}"
+    with opened(str(path)) as records, pytest.raises(ValueError, match=f"'age' is not a column; {NO_HEADER}$"):
         records.check([Axis("age / 2", GRID)])
 
 

@@ -249,7 +249,7 @@ def test_a_request_of_thresholds_goes_on_after_commits_elsewhere(
         source = dp.postgres(postgres_url, table=table)
         ledger = f"sqlite:///{tmp_path}/budget.db"
         with dp.Session(source, budget=loss, adjacency=dp.ADD_REMOVE, ledger=ledger) as session:
-            return session.ask(dp.CdfQuestion("age", grid, at=at), loss, "named")
+            return session.ask(dp.CdfQuestion("age", grid, edges=at), loss, "named")
 
     asked(32)
     admin.execute("INSERT INTO elsewhere VALUES (1)")

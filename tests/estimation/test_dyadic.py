@@ -77,7 +77,7 @@ def test_tilings_are_found_by_their_bounds_and_an_interval_is_always_the_same_no
     ],
 )
 def test_other_intervals_are_refused(layout: DyadicLayout, bounds: list[int]) -> None:
-    with pytest.raises(ValueError, match="are no interval of this tree"):
+    with pytest.raises(ValueError, match="do not form an interval of this tree"):
         layout.find_nodes(np.array(bounds))
 
 

@@ -63,5 +63,5 @@ def test_many_intervals_under_one_are_halved_in_few_steps() -> None:
 
 def test_tilings_that_are_not_nested_are_not_found() -> None:
     coarse, fine = np.array([0, 3, 8]), np.array([0, 4, 8])
-    with pytest.raises(ValueError, match="cells 0 to 3 of 8 are no interval of this tree"):
+    with pytest.raises(ValueError, match="cells 0 to 3 of 8 do not form an interval of this tree"):
         Layout.from_tilings([coarse, fine]).find_nodes(fine)

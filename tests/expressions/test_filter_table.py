@@ -12,7 +12,12 @@ from trust_models import MODELS
 from dpcurves.curves.question_json import question_from_json, question_to_json
 from dpcurves_engines.statement import FUNCTIONS, SqlQuestion
 
-ARGUMENTS = {"at": "(0.1, 0.9)", "p": "0.5", "lower, upper, cells": "0, 1, 8", "lower, upper": "0, 1"}
+ARGUMENTS = {
+    "probabilities": "(0.1, 0.9)",
+    "probability": "0.5",
+    "lower, upper, cells": "0, 1, 8",
+    "lower, upper": "0, 1",
+}
 
 
 @pytest.mark.parametrize("number", range(4, len(QUESTIONS), 12))

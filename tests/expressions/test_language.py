@@ -77,7 +77,7 @@ MISTYPED = {
     "born = 'tomorrow'": "a date is needed",
     "least(sex, sex) = 'a'": "is for numbers and dates",
     "insured > FALSE": "true and false have no order",
-    "date_diff('hour', code, seen) > 2": "are no timestamps",
+    "date_diff('hour', code, seen) > 2": "are not timestamps",
     "coalesce(age, sex) = 'x'": "a number and text are not compared",
     "CASE WHEN age > 1 THEN sex ELSE age END = 'x'": "a number and text are not compared",
 }

@@ -116,9 +116,8 @@ def test_a_store_that_is_full_says_so_and_still_knows_who_is_in_it(
     client, path = served(tmp_path / "reports.bin", asked, most=25), f"/tasks/{asked.report_format.task.hex()}/reports"
     parts = [asked.randomize_table({"age": [3.0] * 10}) for _ in range(3)]
     assert [client.post(path, content=part).status_code for part in parts] == [200, 200, 507]
-    line = (
-        "20 of at most 25 reports are stored, and these exceed the limit; ask whoever runs the server for a higher one"
-    )
+    limit = "20 of at most 25 reports are stored, and these exceed the limit"
+    line = f"{limit}; ask the operator of the server for a higher one"
     full = {"error": f"store: {line}"}
     assert client.post(path, content=parts[2]).json() == full
     assert client.post(path, content=parts[0]).json() == {"new": 0, "known": 10, "refused": 0}

@@ -184,7 +184,7 @@ def test_what_people_can_not_report_is_no_task() -> None:
     with pytest.raises(dp.UnsupportedQuery):
         Task(dp.SummaryQuestion("x", 0, 1), dp.PrivacyLoss.pure(1), people=100)
     with pytest.raises(dp.UnsupportedQuery):
-        Task(dp.CdfQuestion("x", GRID, at=(3,)), dp.PrivacyLoss.pure(1), people=100)
+        Task(dp.CdfQuestion("x", GRID, edges=(3,)), dp.PrivacyLoss.pure(1), people=100)
     with pytest.raises(ValueError, match="people"):
         Task(TASK.question, TASK.loss, people=0)
     with pytest.raises(ValueError, match="reports"):

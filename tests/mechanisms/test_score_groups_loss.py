@@ -186,7 +186,7 @@ def test_a_loss_is_never_exceeded_by_any_answers(question: Asked, adjacency: Adj
 def test_finer_cells_for_the_area_lose_no_more(
     kind: str, adjacency: Adjacency, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ranks, "FINER_CELLS", ranks.FINER_CELLS._replace(least=-inf))
+    monkeypatch.setattr(ranks, "FINER_CELLS", ranks.FINER_CELLS._replace(min_records_epsilon=-inf))
     question = QUESTIONS["ROC"]
     turns = [len(way.others) for way, _ in losses(question, LOSSES[kind], adjacency, COUNTED[-1])]
     assert max(turns) == 2 + (

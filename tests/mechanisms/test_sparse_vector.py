@@ -208,7 +208,7 @@ def test_without_noise_the_first_interval_that_covers_is_found(loss: PrivacyLoss
             assert plan.law.blank_values() == (5,)
             assert AUTO.run(2 * table, plan, Randomness.from_seed(1)) in {(doublings,), (doublings + 1,)}
             exact = compute_differences(table, query.comparison_matrix)
-            assert select_reached(exact, [0] * len(exact), 0, most=1) == (doublings,)
+            assert select_reached(exact, [0] * len(exact), 0, cutoff=1) == (doublings,)
 
 
 def test_drawn_answers_have_the_enumerated_law_at_four_sigma() -> None:
@@ -244,7 +244,7 @@ def test_errors_beyond_alpha_are_as_rare_as_said(beta: float, most: int) -> None
 def test_thresholds_and_order_are_kept() -> None:
     assert select_reached([5, 0, 7, 9], [0, 0, 0, 0], 5, most=2) == (0, 2)
     assert select_reached([5, 0, 7, 9], [-1, 9, -9, -9], 5, most=2) == (1, 4)
-    assert select_reached([], [], 5, most=1) == (0,)
+    assert select_reached([], [], 5, cutoff=1) == (0,)
     big = np.array([2**62, 2**62, 3])
     assert compute_differences(big, Comparisons(np.array([[2**31, 1]]), (7,), 1, 1)) == [2**62 * (2**31 + 1) - 7]
 
@@ -283,7 +283,7 @@ def test_queries_that_make_no_sense_are_refused() -> None:
         bounds(1, "1", spare=-1)
     with pytest.raises(ValueError, match="^axes: "):
         CoverageQuery((Axis("x", Grid(0, 1, cells=3)),), Fraction(1))
-    with pytest.raises(ValueError, match="^most: "):
+    with pytest.raises(ValueError, match="^cutoff: "):
         above(GENERAL, 4)
     with pytest.raises(ValueError, match="^comparisons: "):
         ThresholdQuery(axes(1, 2), (), 1)

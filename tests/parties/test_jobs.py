@@ -96,7 +96,7 @@ def test_two_servers_tell_the_sum_of_all_pairs_with_one_noise(tmp_path: Path) ->
     noisy = decode_sum(first)
     assert noisy == decode_sum(second)
     one, other = ({name: values[pairs[:, place]] for name, values in TABLE.items()} for place in (0, 1))
-    plain = int((KERNEL.evaluate(one, other) - KERNEL.form.least).sum())
+    plain = int((KERNEL.evaluate(one, other) - KERNEL.form.minimum).sum())
     assert abs(noise.to_signed(noisy - plain)) < 100
     allotment = QuestionBudget.from_external_charge("test", made.loss).pay(made.query, Fraction(1))
     release = release_sum(made, pairs, noisy, allotment, seeded=True)

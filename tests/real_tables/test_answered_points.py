@@ -31,7 +31,7 @@ def ask(question: Any) -> Any:
 
 def test_each_number_of_survival_names_the_time_that_it_is_of() -> None:
     arms = ask(dp.SurvivalQuestion("days", "died", GRID, by=ARMS))
-    numbers = dp.survival_numbers(arms, until=730, at=(730, 750, 1800))
+    numbers = dp.survival_numbers(arms, until=730, times=(730, 750, 1800))
     words = numbers.to_frame()["number"].tolist()
     assert len(words) == 2 * 4 + 1 + 2 * 3 + 1  # 730 and 750 are one edge, and each is answered
     assert sum(MOVED in each for each in words) == 2 * 2 + 1 + 2
@@ -61,13 +61,13 @@ def test_thresholds_of_rates_say_where_they_lie() -> None:
     assert note in rates.notes
     assert type(rates).from_json(rates.to_json()).to_json() == rates.to_json()
     assert note not in dp.group_rates(groups, 0.5).notes
-    moved = scores.calibration(at=[0.17, 0.5]).notes
+    moved = scores.calibration(boundaries=[0.17, 0.5]).notes
     assert "groups end at 0.2 (the edge nearest to 0.17)" in moved
-    assert scores.calibration(at=[0.2, 0.5]).notes == scores.notes
+    assert scores.calibration(boundaries=[0.2, 0.5]).notes == scores.notes
 
 
 def test_net_benefit_says_from_which_score_on_records_are_acted_on() -> None:
-    pair = ask(dp.ModelPairQuestion("y", "s", "t", cells=4, at=(0.2, 0.5)))
+    pair = ask(dp.ModelPairQuestion("y", "s", "t", cells=4, thresholds=(0.2, 0.5)))
     assert sum("net benefit at 0.2: scores of the" in note and "flagged from 0.25" in note for note in pair.notes) == 2
     assert not any("net benefit at 0.5" in note for note in pair.notes)
 
@@ -78,7 +78,7 @@ def test_a_command_says_where_it_answers(tmp_path: Path, at: str, said: str) -> 
     data = tmp_path / "t.csv"
     data.write_text("days,died\n" + "".join(f"{days},{died}\n" for days, died in rows))
     price = ["--epsilon", "10", "--adjacency", "add-remove", "--grid", "0:3000:20"]
-    asked = CliRunner().invoke(build(), ["cdf", str(data), "--column", "days", "--at", at, *price])
+    asked = CliRunner().invoke(build(), ["cdf", str(data), "--column", "days", "--cut-points", at, *price])
     assert asked.exit_code == 0, asked.output
     assert (MOVED in asked.output) == bool(said)
 

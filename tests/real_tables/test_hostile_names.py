@@ -112,7 +112,7 @@ def results() -> dict[str, Any]:
     found["drift"] = dp.drift(cdf, {LABELS[0]: cdf, LABELS[1]: cdf})
     found["consistent"] = dp.make_consistent({"parts": counts, LABELS[0]: found["CountQuestion"]})
     found |= {"group rates": dp.group_rates(groups), "group curves": dp.group_curves(groups)}
-    found["numbers"] = dp.survival_numbers(found["SurvivalQuestion by"], at=[0.5])
+    found["numbers"] = dp.survival_numbers(found["SurvivalQuestion by"], times=[0.5])
     found["hazard"] = dp.CumulativeHazard(found["SurvivalQuestion"])
     return found
 
@@ -431,10 +431,18 @@ def test_labels_that_were_declared_as_numbers_are_numbers_in_files() -> None:
     assert "'" not in found.to_csv_text()
 
 
-@pytest.mark.parametrize("text", [*NAMES, "''=1", "-inf", "\uff1d1", "'"])
+BLANK_STARTS = [
+    f"{blank}{rest}" for blank in (" ", "\xa0", "\u3000", "\ufeff", "\u200b", "' '") for rest in ("=1", "\uff1d1")
+]
+
+
+@pytest.mark.parametrize("text", [*NAMES, *BLANK_STARTS, "''=1", "-inf", "\uff1d1", "'", " a", "' a"])
 def test_the_escape_of_formulas_is_undone(text: str) -> None:
     assert display.unescape_formula(display.escape_formula(text)) == text
-    assert not re.match(r"[=+\-@\t\r]", display.escape_formula(text))
+    escaped = display.escape_formula(text)
+    assert not re.match(r"[\s\u200b\ufeff]*[=+\-@\t\r\uff1d]", escaped)
+    assert escaped in (text, f"'{text}")
+    assert (escaped == text) == (re.match(r"[\s\u200b\ufeff']*[=+\-@\t\r\n\uff1d]", text) is None)
 
 
 @pytest.mark.parametrize("labels", [("all", "b"), ("ALL", "all categories", "all categories (2)"), ("a", "b")])

@@ -178,7 +178,7 @@ def test_an_arm_without_records_is_no_curve_and_no_number() -> None:
     drawn = arms["b"].plot(level=None).get_lines()
     assert all(np.isnan(np.asarray(line.get_ydata(), float)[1:]).all() for line in drawn if len(line.get_ydata()) > 2)
     assert all(y is None for y in json.loads(arms["b"].to_json())["y"][1:])
-    numbers = dp.survival_numbers(arms, until=8, at=(4,)).to_frame(level=0.95)
+    numbers = dp.survival_numbers(arms, until=8, times=(4,)).to_frame(level=0.95)
     of_a = numbers["group"].str.endswith(" a") & ~numbers["group"].str.contains("against")
     assert numbers["value"][of_a].notna().all()
     assert numbers["value"][~of_a].isna().all()  # no number of b, and no difference from it

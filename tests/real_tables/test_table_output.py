@@ -67,7 +67,7 @@ def test_numbers_have_their_intervals_in_frames() -> None:
     by = dp.Categories("g", ("a", "b"))
     curves = ask(dp.SurvivalQuestion("t", "e", dp.Grid(0, 10, cells=10), by=by), {**table, **PARTS})
     rates = dp.group_rates(ask(dp.ScoresQuestion("e", "s", by=by), {**table, **PARTS}))
-    for found in (dp.survival_numbers(curves, at=[5]), rates):
+    for found in (dp.survival_numbers(curves, times=[5]), rates):
         columns = display.frame_columns(found.to_frame())
         assert list(columns)[-2:] == ["lower", "upper"]
         assert np.all((columns["lower"] <= columns["upper"]) | np.isnan(columns["value"]))

@@ -16,11 +16,11 @@ import dpcurves as dp
 from dpcurves.conversation import ALL, CellWorkload, Release, ask_workload
 from dpcurves.curves.outside import (
     OutsideCount,
+    infinite_note_thresholds,
     note_on_outside,
+    note_thresholds_for_clipping,
+    note_thresholds_for_times,
     read_outside_counts,
-    thresholds_for_clipping,
-    thresholds_for_times,
-    thresholds_without_notes,
 )
 from dpcurves.curves.question import TableQuestion
 from dpcurves.data import Axis, Grid, Outside
@@ -315,15 +315,15 @@ def test_a_heaped_and_a_zero_inflated_column_have_no_note_of_values_outside() ->
 
 def test_bounds_may_clip_a_tail_and_grids_of_time_may_end_before_follow_up() -> None:
     count = OutsideCount("v", Grid(0, 1, cells=1), 0, 30, 1000, 2.0, 2.0)
-    assert note_on_outside(count, thresholds_for_clipping("v")) == ()
-    assert "the upper bound" in note_on_outside(count._replace(count_above=80), thresholds_for_clipping("v"))[0]
+    assert note_on_outside(count, note_thresholds_for_clipping("v")) == ()
+    assert "the upper bound" in note_on_outside(count._replace(count_above=80), note_thresholds_for_clipping("v"))[0]
     late = OutsideCount("t", TIMES, 0, 150, 1000, 2.0, 2.0)
-    assert note_on_outside(late, thresholds_for_times("t")) == ()
+    assert note_on_outside(late, note_thresholds_for_times("t")) == ()
     assert (
         "if the grid is not meant to end before"
-        in note_on_outside(late._replace(count_above=600), thresholds_for_times("t"))[0]
+        in note_on_outside(late._replace(count_above=600), note_thresholds_for_times("t"))[0]
     )
-    assert note_on_outside(late._replace(count_above=900), thresholds_without_notes("t")) == ()
+    assert note_on_outside(late._replace(count_above=900), infinite_note_thresholds("t")) == ()
 
 
 def test_noise_alone_and_rehearsals_tell_nothing() -> None:

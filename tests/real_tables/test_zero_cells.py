@@ -172,7 +172,7 @@ def test_a_curve_has_exact_quantiles_at_zero_and_the_given_edges(grid: dp.Grid, 
         assert ((lower <= curve.y) & (curve.y <= upper)).all()
         assert curve.notes == ()
         with warnings.catch_warnings(action="ignore"):  # some edges were not counted
-            smooth = curve.smooth(2, at=[0, 3, 400])
+            smooth = curve.smooth(2, edges=[0, 3, 400])
         again = dp.CDF.from_json(smooth.to_json())
         assert np.array_equal(again.y, smooth.y)
         assert np.array_equal(again.quantile_cell(P), smooth.quantile_cell(P))

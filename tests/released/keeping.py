@@ -31,7 +31,7 @@ BY, THIRDS = dp.Categories("y", (0, 1)), dp.Categories("w", (0, 1, 2))
 ERRORS = dp.BoundsQuestion("z", 0.25, "0.9")
 QUESTIONS: dict[str, dp.Question[ReleasedResult]] = {
     "cdf": dp.CdfQuestion("x", GRID), "cdf by category": dp.CdfQuestion("x", GRID, by=BY),
-    "cdf at edges": dp.CdfQuestion("x", dp.Grid(0, 1, cells=2**20), at=(7, 2**19)),
+    "cdf at edges": dp.CdfQuestion("x", dp.Grid(0, 1, cells=2**20), edges=(7, 2**19)),
     "quantiles": dp.QuantilesQuestion("x", GRID, (0.25, 0.5)), "histogram": dp.HistogramQuestion("x", GRID),
     "plane": dp.Histogram2DQuestion("x", "z", GRID, dp.Grid(-3, 3, cells=8)), "roc": dp.RocQuestion("y", "x"),
     "scores": dp.ScoresQuestion("y", "x"), "smooth area": dp.SmoothAucQuestion("y", "x"),

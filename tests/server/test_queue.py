@@ -288,15 +288,19 @@ def test_who_has_no_allowance_is_told_so_though_the_question_was_taken_in(
     assert "'eve' has no allowance" in str(scene.gate.questions.get(scene.ann, asked.id).refusal)
 
 
-AT: dict[str, Any] = {"ask": "cdf", "column": "delay", "grid": "-60:600:660"}
+SOME_EDGES: dict[str, Any] = {"ask": "cdf", "column": "delay", "grid": "-60:600:660"}
 SEARCHED: dict[str, Any] = {"ask": "quantiles", "column": "delay", "grid": "-60:600:660", "search": 0.95}
 
 
-@pytest.mark.parametrize(("asked", "places"), [(AT, ([0], [200])), (SEARCHED, ([0.1], [0.9]))], ids=["at", "search"])
+@pytest.mark.parametrize(
+    ("asked", "field", "places"),
+    [(SOME_EDGES, "edges", ([0], [200])), (SEARCHED, "probabilities", ([0.1], [0.9]))],
+    ids=["edges", "search"],
+)
 def test_questions_that_one_payment_answers_have_each_its_own_answer(
-    scene: Scene, asked: dict[str, Any], places: tuple[list[Any], list[Any]]
+    scene: Scene, asked: dict[str, Any], field: str, places: tuple[list[Any], list[Any]]
 ) -> None:
-    first, second = ({**asked, "at": at} for at in places)
+    first, second = ({**asked, field: place} for place in places)
     one = scene.gate.questions.ask(scene.ann, "delays", first, LOSS)
     Worker(scene.url, "one").work_once()
     Queue(scene.gate.archive).publish_states()
@@ -308,7 +312,7 @@ def test_questions_that_one_payment_answers_have_each_its_own_answer(
     Queue(scene.gate.archive).publish_states()
     curves = [scene.gate.releases.get(scene.ann, each.id).load_curve() for each in (one, other)]
     assert curves[0].to_json() != curves[1].to_json()
-    assert scene.gate.questions.get(scene.ann, other.id).question["at"] != one.question["at"]
+    assert scene.gate.questions.get(scene.ann, other.id).question[field] != one.question[field]
     session = Session(
         str(scene.folder / "flights.parquet"), budget=PrivacyLoss.pure(3), adjacency=Neighbours.REPLACE_ONE,
         ledger=scene.gate.archive.ledger, dataset="flights", units=ROWS,

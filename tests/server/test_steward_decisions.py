@@ -82,7 +82,7 @@ def test_another_question_of_a_request_that_was_charged_is_not_taken_back_either
     """Both are paid at once: values of one distribution function at other places."""
     stored = {"ask": "cdf", "column": "delay", "grid": "-60:600:66"}
     first, second = (
-        scene.gate.questions.ask(scene.ann, "delays", {**stored, "at": [value]}, LOSS) for value in (7, 20)
+        scene.gate.questions.ask(scene.ann, "delays", {**stored, "edges": [value]}, LOSS) for value in (7, 20)
     )
     assert (first.request == second.request, first.id == second.id) == (True, False)
     assert Worker(scene.url, "here").work_once()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import replace
 from functools import cache
@@ -14,7 +16,7 @@ import schedules
 from click.testing import CliRunner
 from planted_bugs import BUGS, FOUND, PAGE, PlantedBug, format_table, plant, run_with
 
-from dpcurves_sim import runner
+from dpcurves_sim import disk, runner
 from dpcurves_sim.cli import simulate
 from dpcurves_sim.disk import simulate_disk
 from dpcurves_sim.event_loop import SimulatedLoop
@@ -31,6 +33,44 @@ def test_a_seed_replays_event_by_event(scenario: str) -> None:
     assert first.violation == ""
     assert (first.trace, first.struck, first.events) == (again.trace, again.struck, again.events)
     assert run_schedule(Schedule(scenario, 2**64 - 2, 60)).trace != first.trace
+
+
+STOPPED = """
+import sys, time
+from pathlib import Path
+from dpcurves_sim import disk
+from dpcurves_sim.world import Schedule, World
+disk.MEMORY = Path(sys.argv[1])
+with disk.simulate_disk(World(Schedule("ledger", 1))) as simulated:
+    (simulated.make_folder("curator") / "budget.db").write_text("charged")
+    print(simulated.root, flush=True)
+    time.sleep(600)
+"""
+
+
+def test_disks_of_a_killed_simulation_are_removed_by_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = [
+        subprocess.Popen([sys.executable, "-c", STOPPED, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    dead, alive = (Path(process.stdout.readline().strip()) for process in started if process.stdout)
+    monkeypatch.setattr(disk, "MEMORY", tmp_path)
+    started[0].kill()
+    started[0].wait()
+    try:
+        assert (dead / "curator" / "budget.db").exists()
+        with disk.simulate_disk(World(Schedule("ledger", 1))) as simulated:
+            assert tmp_path in simulated.root.parents
+            assert not dead.exists()
+            assert (alive / "curator" / "budget.db").read_text() == "charged"
+    finally:
+        started[1].kill()
+        started[1].wait()
+        for process in started:
+            process.communicate()
+    assert not simulated.root.exists()
 
 
 def test_each_planted_bug_was_found_no_other_schedule_failed_and_the_page_says_so() -> None:

@@ -226,7 +226,7 @@ def test_who_repeats_and_reorders_changes_nothing(five: Federated) -> None:
 
 
 def at_edges(*edges: int) -> dp.CdfQuestion:
-    return dp.CdfQuestion("age", dp.Grid(0, 100, cells=2**20), at=edges)
+    return dp.CdfQuestion("age", dp.Grid(0, 100, cells=2**20), edges=edges)
 
 
 def test_a_site_that_stays_away_is_left_out_and_comes_back_for_the_next_question(five: Federated) -> None:

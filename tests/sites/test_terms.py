@@ -121,7 +121,7 @@ def test_columns_that_a_site_calls_otherwise_are_mapped_there() -> None:
     card = scorecard("age", "score")
     questions = (
         dp.RocQuestion("label", card, dp.Grid(0, 1, cells=16)), dp.MeanQuestion("age", 0, 100),
-        dp.CdfQuestion("age", AGE, at=(3, 9)),
+        dp.CdfQuestion("age", AGE, edges=(3, 9)),
     )  # fmt: skip
     for question in questions:
         answers = []

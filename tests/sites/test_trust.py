@@ -85,7 +85,7 @@ def pooled(held: list[dict[str, Any]]) -> dict[str, Any]:
 
 QUESTIONS: list[Callable[[], Any]] = [
     lambda: dp.CdfQuestion("age", AGE),
-    lambda: dp.QuantilesQuestion("age", dp.Grid(0, 100, cells=4096), at=(0.25, 0.5)),
+    lambda: dp.QuantilesQuestion("age", dp.Grid(0, 100, cells=4096), probabilities=(0.25, 0.5)),
     lambda: dp.HistogramQuestion("age", AGE),
     lambda: dp.RocQuestion("label", "score", model=dp.PUBLIC_MODEL.value),
     lambda: dp.CalibrationQuestion("label", "score", model=dp.PUBLIC_MODEL.value),

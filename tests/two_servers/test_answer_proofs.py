@@ -430,7 +430,7 @@ def test_a_server_that_lies_is_refused_by_the_analyst_whoever_was_asked(
     task, is_of_cells = pair.tasks[name], name == "cells"
     question: Any = dp.HistogramQuestion("x", GRID)
     if not is_of_cells:
-        question = CdfQuestion("x", FINE_GRID, at=(12_500, 50_000))
+        question = CdfQuestion("x", FINE_GRID, edges=(12_500, 50_000))
     analyst = pair.analyst(task, party)
     first = analyst.ask(question)
     if is_of_cells:
@@ -455,7 +455,7 @@ def test_a_server_that_lies_is_refused_by_the_analyst_whoever_was_asked(
             pair.analyst(task, party).ask(question)
         if lie == "half":
             document = ["--task", str(pair.folder / f"{name}.json"), "--ticket", str(pair.file(task, "analyst-1"))]
-            asked = ["histogram"] if is_of_cells else ["cdf", "--at", "0.125,0.5"]
+            asked = ["histogram"] if is_of_cells else ["cdf", "--cut-points", "0.125,0.5"]
             for more in ((), ("--unproved",)):
                 result = RUN.invoke(application(), ["ask", *asked, *document, *more])
                 assert (result.exit_code == 0) == bool(more), result.output
@@ -466,12 +466,12 @@ def test_a_server_that_lies_is_refused_by_the_analyst_whoever_was_asked(
 
 
 def test_below_edges_that_are_not_proved_a_lie_is_read_only_between_those_next_to_it(pair: Federation) -> None:
-    task, question = pair.tasks["thresholds"], CdfQuestion("x", FINE_GRID, at=(30_000,))
+    task, question = pair.tasks["thresholds"], CdfQuestion("x", FINE_GRID, edges=(30_000,))
     assert task.proved_at == task.checked_at == (12_500, 25_000, 50_000, 75_000, 100_000)
     right = pair.analyst(task).ask(question).rounds[0].values[0]
     assert abs(right - (X < 0.3).sum()) < 20
     document = ["--task", str(pair.folder / "thresholds.json"), "--ticket", str(pair.file(task, "analyst-1"))]
-    result = RUN.invoke(application(), ["ask", "quantiles", "--at", "0.5", *document])
+    result = RUN.invoke(application(), ["ask", "quantiles", "--probabilities", "0.5", *document])
     assert result.exit_code == 0, result.output
     assert "Proved: counts below 5 edges are those of these reports" in result.stdout
     lies = pair.folder / "log1.lies"

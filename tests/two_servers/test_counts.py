@@ -117,7 +117,7 @@ def test_one_charge_answers_every_question_that_counts_can_answer(pair: Federati
     task = pair.tasks["cells"]
     first, second = pair.analyst(task), pair.analyst(task, party=1)
     with pytest.raises(UnsupportedQuery, match=r"^question: the task counts all cells at once: ask for whole curves"):
-        first.ask(dp.CdfQuestion("x", GRID, at=(3,)))
+        first.ask(dp.CdfQuestion("x", GRID, edges=(3,)))
     for other in (
         dp.CdfQuestion("y", GRID),
         dp.CdfQuestion("x", dp.Grid(0, 1, cells=25)),
@@ -201,7 +201,7 @@ def test_the_servers_are_asked_all_that_a_file_is_asked_along_a_grid(pair: Feder
     ask, tried = ask.commands["ask"], set()
     for kind, task, said, more in (
         ("cdf", "cells", ("--column", "x"), ("--smooth", "2")),
-        ("quantiles", "cells", ("--column", "x"), ("--at", "0.1,0.5")),
+        ("quantiles", "cells", ("--column", "x"), ("--probabilities", "0.1,0.5")),
         ("histogram", "cells", ("--column", "x"), ()),
         ("cdf", "wards", ("--column", "x", "--by", "ward=a,b,c"), ()),
         ("histogram", "wards", ("--column", "x", "--by", "ward=a,b,c"), ()),
@@ -366,8 +366,8 @@ def test_what_a_task_does_not_count_is_refused_in_one_line(pair: Federation) -> 
         ("roc", "cells", (), "task: counts values without two classes"),
         ("survival", "wards", (), "task: counts values without two classes"),
         ("survival", "classes", (), "question: needs values outside the grid counted apart"),
-        ("cdf", "cells", ("--at", "0.5"), "question: the task counts all cells at once"),
-        ("cdf", "cells", ("--at", "7"), "at: values from 0 to 1 are needed"),
+        ("cdf", "cells", ("--cut-points", "0.5"), "question: the task counts all cells at once"),
+        ("cdf", "cells", ("--cut-points", "7"), "cut-points: values from 0 to 1 are needed"),
         ("cdf", "cells", ("--column", "y"), "--column: there is no such option"),
         ("calibration", "classes", ("--groups", "1"), "groups: a whole number of at least 2"),
         ("binned-residuals", "classes", (), "model: --model is missing"),

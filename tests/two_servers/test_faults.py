@@ -69,7 +69,7 @@ NAMES = (
 )
 X = np.asarray(values()["x"])
 AT = (100, 500, 900, 1000)
-QUESTION = CdfQuestion("x", GRID, at=AT)
+QUESTION = CdfQuestion("x", GRID, edges=AT)
 LOST = r"the connection to https://127\.0\.0\.1:\d+ was lost; try again"
 
 
@@ -349,7 +349,7 @@ def test_bits_that_change_between_the_servers_end_in_one_line_or_in_the_right_an
     assert len(refused) >= 8
     lines = (
         f"peer: ({LOST}|.* gave no answer within 10 seconds; try again later|another server "
-        f"answers at .* than the task names, and nothing was sent; ask whoever runs it)"
+        f"answers at .* than the task names, and nothing was sent; ask its operator)"
     )
     assert [line for line in refused if not re.fullmatch(lines, line)] == []
     assert pair.spent(task) == ["10", "10"]
@@ -362,7 +362,7 @@ def test_a_server_that_is_killed_while_it_answers_the_other_one_answers_later(pa
 
     def ask() -> None:
         try:
-            ended.append(pair.analyst(task).ask(CdfQuestion("x", GRID, at=(3, 500))))
+            ended.append(pair.analyst(task).ask(CdfQuestion("x", GRID, edges=(3, 500))))
         except ProtocolError as error:
             ended.append(str(error))
 
@@ -375,7 +375,7 @@ def test_a_server_that_is_killed_while_it_answers_the_other_one_answers_later(pa
     asking.join(LONG)
     assert re.fullmatch(f"peer: ({LOST}|.* gave no answer within 10 seconds; try again later)", str(ended[0])), ended
     pair.start(1)
-    again = pair.analyst(task).ask(CdfQuestion("x", GRID, at=(3, 500)))
+    again = pair.analyst(task).ask(CdfQuestion("x", GRID, edges=(3, 500)))
     assert again.rounds[0].values[1] == first.rounds[0].values[1]
     assert pair.spent(task) == ["10", "10"]
 
@@ -452,7 +452,7 @@ def test_servers_that_are_killed_after_the_charge_and_before_the_first_answer_an
     assert pair.close(task, party=1)[1] == 209
     pair.again(0, "--peer", f"https://127.0.0.1:{pair.between}")
     order(pair.orders["between"], do="hold", at="half")
-    asking = pair.typed("ask", "cdf", *pair.about(task, "analyst-1"), "--at", "0.5")
+    asking = pair.typed("ask", "cdf", *pair.about(task, "analyst-1"), "--cut-points", "0.5")
     until(lambda: pair.spent(task) == ["10", "10"], "both servers have charged")
     for party in (0, 1):
         pair.end(party)
@@ -481,7 +481,7 @@ def test_a_server_that_is_killed_at_any_step_of_closing_leaves_the_task_open_or_
 
     def close_and_die(party: int, step: str) -> None:
         pair.let_die(party, step)
-        with pytest.raises(ProtocolError, match=rf"^(server|peer): (nobody answers at |{LOST})"):
+        with pytest.raises(ProtocolError, match=rf"^(server|peer): (no server answers at |{LOST})"):
             pair.close(task)
         pair.running.pop(party).join(LONG)
         pair.let_die(party, "")
@@ -510,7 +510,7 @@ def test_what_is_replayed_to_an_analyst_is_refused(pair: Watched, tmp_path: Path
     pair.analyst(task).ask(QUESTION)
     for do in ("replay", "cut off", "other task", "old halves"):
         order(pair.orders["spy"], do=do, at="answers")
-        asking = pair.typed("ask", "cdf", *pair.about(task, "analyst-1"), "--at", "0.1,0.5,0.9,1")
+        asking = pair.typed("ask", "cdf", *pair.about(task, "analyst-1"), "--cut-points", "0.1,0.5,0.9,1")
         asking.join(LONG)
         line = "server 0: the answer share is missing or was changed; ask again"
         line = line if do == "old halves" else LINES[do].replace("peer", "server")
@@ -571,7 +571,7 @@ def test_a_store_that_is_put_back_charges_nothing_and_answers_nothing_until_the_
     pair.put(1, whole)
     pair.start(1)
     with pytest.raises(ProtocolError, match=r"^task: is not closed yet at server 1"):
-        pair.analyst(task).ask(CdfQuestion("x", GRID, at=(7,)))
+        pair.analyst(task).ask(CdfQuestion("x", GRID, edges=(7,)))
     assert pair.close(task, party=1) == closed
     assert pair.analyst(task, party=1).ask(QUESTION).rounds[0].values == first.rounds[0].values
     assert pair.spent(task) == ["10", "10"]
@@ -638,8 +638,8 @@ def test_reports_that_fail_between_checked_edges_are_counted_elsewhere_and_end_a
         with pytest.raises(
             ProtocolError, match="^at: some reports fail the check at these edges, and none is dropped any more"
         ):
-            pair.analyst(task, party).ask(CdfQuestion("x", GRID, at=(3,)))
-        assert pair.analyst(task, party).ask(CdfQuestion("x", GRID, at=(4,)))
+            pair.analyst(task, party).ask(CdfQuestion("x", GRID, edges=(3,)))
+        assert pair.analyst(task, party).ask(CdfQuestion("x", GRID, edges=(4,)))
     for party in (0, 1):  # what was put back to a time before the check checks again, and finds the same
         pair.end(1)
         pair.put(1, before)
@@ -664,7 +664,7 @@ def test_servers_and_those_who_ask_them_refuse_a_certificate_that_has_expired(
     late = SERVERS.Process(target=quietly, args=arguments, daemon=True)
     late.start()
     asked = ["ask", "cdf", "--task", str(tmp_path / "late.json"), "--ticket", str(made.file(task, "analyst-1"))]
-    until(lambda: "nobody answers" not in answered(made, log, [*asked, "--at", "1"]), "somebody answers")
+    until(lambda: "nobody answers" not in answered(made, log, [*asked, "--cut-points", "1"]), "somebody answers")
     line = r"dpcurves: server: the certificate of https://\S+ has expired; a new task is needed"
     assert re.fullmatch(line, log.read_text().strip())
     late.kill()

@@ -19,7 +19,7 @@ from dpcurves_parties.serving.two_servers.store import REPORTS, Offer, Store, St
 from dpcurves_parties.shares import ProtocolError
 from dpcurves_parties.shares.function_shares import Owners
 
-QUESTION = CdfQuestion("x", GRID, at=(250, 500, 1000))
+QUESTION = CdfQuestion("x", GRID, edges=(250, 500, 1000))
 
 
 @pytest.fixture

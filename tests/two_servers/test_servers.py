@@ -73,7 +73,7 @@ NAMES = (
 Damage = Callable[[bytes], bytes]
 X = np.asarray(values()["x"])
 AT = (100, 500, 900, 1000)
-QUESTION = CdfQuestion("x", GRID, at=AT)
+QUESTION = CdfQuestion("x", GRID, edges=AT)
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +132,7 @@ def test_both_servers_answer_alike_and_each_charges_once(pair: Federation) -> No
     first = pair.analyst(task).ask(QUESTION)
     assert is_near(first)
     assert pair.analyst(task, party=1).ask(QUESTION).rounds[0].values == first.rounds[0].values
-    again = pair.analyst(task).ask(CdfQuestion("x", GRID, at=(500, 7)))
+    again = pair.analyst(task).ask(CdfQuestion("x", GRID, edges=(500, 7)))
     assert again.rounds[0].values[1] == first.rounds[0].values[1]
     median = pair.analyst(task).ask(QuantilesQuestion("x", GRID, (0.5,), search=0.95))
     ((lower, upper),) = median.intervals(0.999999)
@@ -149,7 +149,7 @@ def test_a_roc_curve_of_labelled_reports_shows_no_label_to_a_server(pair: Federa
     late[:3] = np.nan
     assert pair.contribute(task, {"x": X, "late": late}).reports == 200
     assert pair.close(task)[1] == 200
-    roc = pair.analyst(task).ask(RocQuestion("late", "x", GRID, at=(250, 500, 750)))
+    roc = pair.analyst(task).ask(RocQuestion("late", "x", GRID, edges=(250, 500, 750)))
     places = np.where(np.isnan(late), 2000, np.nan_to_num(late) * 1000 + GRID.cell_of(X))
     exact_counts = [
         int((places < each).sum()) for each in roc.evidence.law.require_type(ThresholdSums).path.prefix_lengths
@@ -184,8 +184,8 @@ def test_the_commands_contribute_close_and_ask(pair: Federation, tmp_path: Path)
     for arguments, words in (
         (["contribute", str(table), *document, owner, "--column", "delay"], "sent: 200 reports, 200 of them new"),
         (["task", "close", *document, coordinator], "closed: 200 reports reached both servers, from 1 of 3 owners; "),
-        (["ask", "cdf", *document, analyst, "--at", "0.5,1"], "One dishonest owner can shift a count"),
-        (["ask", "quantiles", *document, analyst, "--at", "0.5"], "quantiles of x"),
+        (["ask", "cdf", *document, analyst, "--cut-points", "0.5,1"], "One dishonest owner can shift a count"),
+        (["ask", "quantiles", *document, analyst, "--probabilities", "0.5"], "quantiles of x"),
         (["ask", "cdf", *document, analyst, "--points", "5", "--json", str(tmp_path / "cdf.json")], "written: "),
         (["task", "show", *document[:2]], task.hash),
     ):
@@ -196,10 +196,13 @@ def test_the_commands_contribute_close_and_ask(pair: Federation, tmp_path: Path)
     first, second = (Path(f"{ticket}.closed") for ticket in (coordinator, analyst))
     assert first.read_text() == second.read_text() == agreed_on(pair, task).to_json()
     for arguments, words in (
-        (["ask", "cdf", *document, owner, "--at", "1"], "ticket: must be the ticket of an analyst"),
+        (["ask", "cdf", *document, owner, "--cut-points", "1"], "ticket: must be the ticket of an analyst"),
         (["ask", "roc", *document, analyst], "ask a task made with --label"),
         (["ask", "cdf", *document, analyst], "ask at some of them, or for quantiles"),
-        (["ask", "cdf", *document, analyst, "--at", "1", "--points", "2"], "points: --at and --points both name edges"),
+        (
+            ["ask", "cdf", *document, analyst, "--cut-points", "1", "--points", "2"],
+            "points: --cut-points and --points both name edges",
+        ),
         (["ask", "cdf", *document, analyst, "--points", "5000"], "points: at most 4000 edges are counted"),
         (["contribute", str(table), *document, owner], "column: 'x' is not in the data"),
         (["contribute", str(table), *document, owner, "--label", "y"], "the task has no labels"),
@@ -307,14 +310,14 @@ def test_a_file_that_was_corrected_is_refused_by_both_servers_or_takes_the_place
     with pytest.raises(ProtocolError, match=r"^ticket: other records were sent with this ticket before"):
         pair.contribute(task, values())
     assert pair.close(task)[1:] == (127, 2)
-    counted = pair.analyst(task).ask(CdfQuestion("x", GRID, at=(1000,)))
+    counted = pair.analyst(task).ask(CdfQuestion("x", GRID, edges=(1000,)))
     assert abs(counted.rounds[0].values[0] - 127) <= 12 * error_of(counted)
     table.write_text("x\n" + "".join(f"{value}\n" for value in X))
     late = run.invoke(build(typed), [*typed, str(pair.file(task, "owner-1")), "--on-conflict", "replace"])
     assert (late.exit_code != 0, late.stderr.count("\n")) == (True, 1), late.output
     assert "reports: the task is closed and accepts no more" in late.stderr
     assert [Store(store).read_status(task.hash).reports for store in pair.stores] == [127, 127]
-    assert pair.analyst(task).ask(CdfQuestion("x", GRID, at=(1000,))).rounds[0].values == counted.rounds[0].values
+    assert pair.analyst(task).ask(CdfQuestion("x", GRID, edges=(1000,))).rounds[0].values == counted.rounds[0].values
 
 
 def test_a_report_that_would_count_more_than_once_is_dropped_by_both_and_counted(pair: Federation) -> None:
@@ -327,7 +330,7 @@ def test_a_report_that_would_count_more_than_once_is_dropped_by_both_and_counted
     assert analyst.dropped == 5
     assert is_near(first)
     assert first.privacy.trust == "two servers that do not collude, owners checked"
-    many = pair.analyst(task, party=1).ask(CdfQuestion("x", GRID, at=tuple(range(10, 1001, 10))))
+    many = pair.analyst(task, party=1).ask(CdfQuestion("x", GRID, edges=tuple(range(10, 1001, 10))))
     assert many.rounds[0].values[49] == first.rounds[0].values[1]
 
 
@@ -365,9 +368,9 @@ def batch(pair: Federation, party: int = 0) -> bytes:
         (lambda good: good[:-1], "the batch is cut off, or something follows it"),
         (lambda good: good[:20], "the batch is cut off"),
         (lambda good: good + b"x", "the batch is cut off, or something follows it"),
-        (lambda good: flipped(good, 0), "the message is no batch of format 2"),
-        (lambda good: flipped(good, 4), "the message is no batch of format 2"),
-        (lambda good: good[:6] + bytes([2]) + good[7:], "the message is no batch of format 2"),
+        (lambda good: flipped(good, 0), "the message is not a batch of format 2"),
+        (lambda good: flipped(good, 4), "the message is not a batch of format 2"),
+        (lambda good: good[:6] + bytes([2]) + good[7:], "the message is not a batch of format 2"),
         (lambda good: flipped(good, 5), "the batch is for another task or server"),
         (lambda good: flipped(good, 20), "the batch is for another task or server"),
         (lambda good: flipped(good, 7), "a batch must hold 1 to .* reports of .* bytes each"),
@@ -509,13 +512,13 @@ def test_a_server_that_is_killed_or_slow_tells_nothing_and_begins_again_with_the
     first = pair.analyst(task).ask(QUESTION, "mine")
     # The peer is gone: one clear line.
     pair.end(1)
-    with pytest.raises(ProtocolError, match=r"^peer: nobody answers at "):
+    with pytest.raises(ProtocolError, match=r"^peer: no server answers at "):
         pair.analyst(task).ask(QUESTION, "other")
     pair.start(1)
     assert pair.analyst(task).ask(QUESTION, "mine").rounds[0].values == first.rounds[0].values
     # The peer hangs while a question is asked, and the leader is killed: the answer is lost, and comes later.
     pair.tell(1, signal.SIGSTOP)
-    lost = in_background(lambda: pair.analyst(task).ask(CdfQuestion("x", GRID, at=(3,)), "late"))
+    lost = in_background(lambda: pair.analyst(task).ask(CdfQuestion("x", GRID, edges=(3,)), "late"))
     pair.end(0)
     assert isinstance(lost(), ProtocolError)
     pair.start(0, "--timeout", "10")
@@ -542,7 +545,7 @@ def test_eight_analysts_who_ask_the_same_at_once_hear_the_same_and_it_is_charged
 
     def ask(analyst: Analyst) -> list[tuple[int, ...]]:
         heard = []
-        for question in (QUESTION, CdfQuestion("x", GRID, at=(7, 500))):
+        for question in (QUESTION, CdfQuestion("x", GRID, edges=(7, 500))):
             start.wait(LONG)
             heard.append(analyst.ask(question).rounds[0].values)
         return heard

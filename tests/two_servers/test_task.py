@@ -110,7 +110,7 @@ def test_counts_below_a_public_list_of_edges_are_proved() -> None:
 def test_what_is_no_task_of_this_version_is_refused(tmp_path: Path) -> None:
     document = json.loads(PLAIN.to_json())
     for text in ("", "[]", "{}", json.dumps({**document, "servers": []}), json.dumps({**document, "loss": {}})):
-        with pytest.raises(ValueError, match=r"^task: the file is no task document"):
+        with pytest.raises(ValueError, match=r"^task: the file is not a task document"):
             Task.from_json(text)
     with pytest.raises(ProtocolError, match=r"^task: is of version 3, and this dpcurves reads 4"):
         Task.from_json(json.dumps({**document, "version": 3}))
@@ -191,7 +191,7 @@ def test_tickets_are_secret_and_the_document_holds_their_hashes_alone(tmp_path: 
         assert not [each for each, party in wrong if hash_from_bearer_token(each, party) == hash_token(ticket.token)]
     with pytest.raises(ProtocolError, match=r"^ticket: must be the ticket of an owner; this one is of an analyst"):
         Ticket.load(tmp_path / "tickets" / "analyst-1", Role.OWNER)
-    with pytest.raises(ProtocolError, match=r"^ticket: .* is no ticket"):
+    with pytest.raises(ProtocolError, match=r"^ticket: .* is not a ticket"):
         Ticket.load(tmp_path / "task.json", Role.OWNER)
     with pytest.raises(ProtocolError, match=r"^file: .* exists and is not overwritten"):
         create_task(PLAIN, PEOPLE, tmp_path / "task.json", tmp_path / "tickets")

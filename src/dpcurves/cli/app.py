@@ -209,6 +209,10 @@ class Commands(click.Group):
 
 PLAN = "plan"
 """Name of the group of plans."""
+LABEL_OPTIONS = MappingProxyType({
+    "--rows": "--row-categories", "--columns": "--column-categories", "--label": "--classes", "--event": "--causes",
+})  # fmt: skip
+"""Options of columns whose labels must be declared, and the options of these labels."""
 
 
 class OneCommand(click.Command):
@@ -246,6 +250,7 @@ class OneCommand(click.Command):
         """Parse the words of a command. Raises `Misuse` for an option that is given twice and, in commands that ask or
         plan a question, for all missing options in one line; in others Click reports the first one.
         """
+        args = self._split_declared_labels(args)
         values, _, order = self.make_parser(ctx).parse_args(args=list(args))
         single_options = [
             parameter for parameter in order if not parameter.is_eager and not getattr(parameter, "multiple", False)
@@ -261,6 +266,21 @@ class OneCommand(click.Command):
             given = {name for name, value in values.items() if isinstance(value, str | bool | list | tuple)}
             self._require_options(ctx, given, args)
         return super().parse_args(ctx, args)
+
+    def _split_declared_labels(self, args: list[str]) -> list[str]:
+        """Return the words with ``--rows NAME=A,B,C`` written as ``--rows NAME --row-categories A,B,C``, as --by takes
+        it. A column whose name has an equals sign is named beside the option of its labels."""
+        options = {option for parameter in self.params for option in parameter.opts}
+        words = list(args)
+        for column_option, label_option in LABEL_OPTIONS.items():
+            is_given = any(word == label_option or word.startswith(f"{label_option}=") for word in words)
+            if is_given or not {column_option, label_option} <= options or column_option not in words[:-1]:
+                continue
+            position = words.index(column_option) + 1
+            name, equals, labels = words[position].partition("=")
+            if equals and name and labels:
+                words[position : position + 1] = [name, label_option, labels]
+        return words
 
     def _require_options(self, ctx: Any, given: set[str], args: list[str]) -> None:
         """Refuse several missing options with one complete line. Click reports a single one."""

@@ -137,11 +137,13 @@ def quantiles_question(**question_fields: Any) -> Any:
     if by is None and (weighted := build_weighted_question("WeightedQuantilesQuestion", question_fields)) is not None:
         return weighted
     if by is not None:
-        parse_shares("at", question_fields.pop("at"))
+        parse_shares("probabilities", question_fields.pop("probabilities"))
         return cdf_question(**question_fields, by=by)
     if question_fields["grid"] is not None:
         return QuantilesQuestion(**question_fields)
-    return AutoRangeQuantilesQuestion(question_fields["column"], question_fields["at"], question_fields["measured_in"])
+    return AutoRangeQuantilesQuestion(
+        question_fields["column"], question_fields["probabilities"], question_fields["measured_in"]
+    )
 
 
 class QuantilesView(ResultView):
@@ -245,7 +247,7 @@ class HistogramsView(ResultView):
         counts: ArrayLike = curve.count_between(edge_indices)
         if self.settings.suppress is None:
             return counts
-        lower, upper = curve.intervals(self.settings.level, at=edge_indices).T
+        lower, upper = curve.intervals(self.settings.level, edges=edge_indices).T
         rows = find_wide_intervals(counts, lower, upper, self.settings.suppress)
         suppressed: ArrayLike = suppress_rows({"": format_numbers(counts)}, [""], rows)[""]
         return suppressed

@@ -288,7 +288,7 @@ def _find_table(file: str) -> ExampleTable:
     if path.suffix not in SUFFIXES:
         raise Misuse("files", f"{file!r} must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}, as in flights.csv")
     if path.stem not in TABLES:
-        raise Misuse("files", f"{file!r} is no example table; name {list_names()}, as in flights.csv")
+        raise Misuse("files", f"{file!r} is not an example table; name {list_names()}, as in flights.csv")
     return TABLES[path.stem]
 
 

@@ -49,18 +49,18 @@ COMMANDS = (
         title="Distribution function of a column.",
         example="flights.csv --column arr_delay --grid -100:1300:4096",
         more="Without a grid, part of the budget searches for the range first. "
-        "With --at or --points only a few edges are counted. Other edges, and quantiles along the same fine "
+        "With --cut-points or --points only a few edges are counted. Other edges, and quantiles along the same fine "
         "grid, then cost nothing under the same --request-id.",
     ),
     make_question_command(
         "quantiles", columns.quantiles_question,
         [
-            options.ColumnOptions, options.OptionalHintedCells, options.SharesOptions, options.SplitOptions,
+            options.ColumnOptions, options.OptionalHintedCells, options.ProbabilityOptions, options.SplitOptions,
             options.WeightOptions,
         ],
         [columns.QuantilesView, columns.QuartilesView],
         title="Quantiles of a column.",
-        example="flights.csv --column arr_delay --grid -100:1300:4096 --at 0.5,0.9",
+        example="flights.csv --column arr_delay --grid -100:1300:4096 --probabilities 0.5,0.9",
         more="All quantiles come from one distribution function, so more quantiles cost no more. If the grid has too "
         "many cells to count, they are found by bisection, with intervals at --level. With --by they are those of one "
         "distribution function per group.",
@@ -132,8 +132,8 @@ COMMANDS = (
         "roc", "RocQuestion", [options.ScoreOptions, options.ThresholdCells], [RocView],
         title="ROC curve of a score, with its area (AUC).",
         example="scored.parquet --label late --score p_late",
-        more="Scores lie in [0, 1] unless a grid is given; scores outside are counted separately. --at or --points "
-        "name all thresholds; others then cost nothing under the same --request-id.",
+        more="Scores lie in [0, 1] unless a grid is given; scores outside are counted separately. --cut-points or "
+        "--points name all thresholds; others then cost nothing under the same --request-id.",
     ),
     make_question_command(
         "calibration", "CalibrationQuestion", [options.ScoreOptions, options.GROUPS, options.GroupedCells],

@@ -43,16 +43,16 @@ ITEM = re.compile(r'[ \t]*("(?:[^"]|"")*"|[^,"]*)[ \t]*(?:,|\Z)')
 """One item of a comma-separated list. An item in double quotes may contain commas; a doubled quote is a quote."""
 
 
-def parse_integer(argument: str, text: str, least: int = 1) -> int:
-    """Return the whole number of a text. Raises `Misuse` for other texts and for a number below `least`."""
-    if re.fullmatch(r"[+-]?[0-9]{1,18}", text) is None or int(text) < least:
-        raise Misuse(argument, f"a whole number of at least {least} is needed, as in {max(least, 5)}, got {text!r}")
+def parse_integer(argument: str, text: str, minimum: int = 1) -> int:
+    """Return the whole number of a text. Raises `Misuse` for other texts and for a number below `minimum`."""
+    if re.fullmatch(r"[+-]?[0-9]{1,18}", text) is None or int(text) < minimum:
+        raise Misuse(argument, f"a whole number of at least {minimum} is needed, as in {max(minimum, 5)}, got {text!r}")
     return int(text)
 
 
 def parse_integer_above_one(argument: str, text: str) -> int:
     """Return the whole number of a text. Raises `Misuse` for other texts and for a number below 2."""
-    return parse_integer(argument, text, least=2)
+    return parse_integer(argument, text, minimum=2)
 
 
 def check_positive_number(argument: str, text: str) -> str:
@@ -857,9 +857,12 @@ class CellOptions(QuestionOptions):
             raise Misuse("grid", NO_GRID)
         question_fields = {**super().question_fields(defaults), "grid": self._apply_outside(grid)}
         edge_subset = question_fields.pop("some", None)
+        other_fields = {
+            name: value for name, value in question_fields.items() if name not in ("edges", "values", "outside")
+        }
         if edge_subset is not None:
-            question_fields["at"] = edge_subset.find_indices(question_fields["grid"])
-        return {name: value for name, value in question_fields.items() if name not in ("edges", "values", "outside")}
+            return {**other_fields, "edges": edge_subset.find_indices(question_fields["grid"])}
+        return other_fields
 
     def parse_grid(self) -> Grid:
         """Return the grid that --grid, --edges or --values states. Raises `Misuse` if none of them is given."""
@@ -914,7 +917,7 @@ class GroupedCells(CellOptions):
 class EdgeSubsetOptions:
     """Options for a few edges of a grid; only the records below them are counted."""
 
-    at: str | None = optional(
+    cut_points: str | None = optional(
         "X,X,X", "Count records below these values only, at the nearest edges of a grid of any resolution."
     )
     points: str | None = optional("N", "Count records below N evenly spaced edges only.")
@@ -922,9 +925,9 @@ class EdgeSubsetOptions:
     def find_indices(self, grid: Grid) -> tuple[int, ...] | None:
         """Return the indices of the edges, or None for all edges. Refuses values outside and too many edges."""
         if self.points is None:
-            return None if self.at is None else parse_nearest_edges(self.at, grid)
-        if self.at is not None:
-            raise Misuse("points", "--at and --points both name edges; leave one of them out")
+            return None if self.cut_points is None else parse_nearest_edges(self.cut_points, grid)
+        if self.cut_points is not None:
+            raise Misuse("points", "--cut-points and --points both name edges; leave one of them out")
         return parse_even_edges(self.points, grid)
 
 
@@ -939,7 +942,7 @@ def parse_even_edges(text: str, grid: Grid, option: str = "points") -> tuple[int
     return evenly_spaced_edges(number, grid.cells)
 
 
-def parse_nearest_edges(text: str, grid: Grid, option: str = "at") -> tuple[int, ...]:
+def parse_nearest_edges(text: str, grid: Grid, option: str = "cut-points") -> tuple[int, ...]:
     """Return the indices of the edges nearest to the values. Raises `Misuse` for values outside or equal edges."""
     import numpy as np
 
@@ -1041,7 +1044,7 @@ def _fields_without_grid(cells: CellOptions) -> dict[str, Any]:
     grid_options = {
         "outside": cells.outside,
         "hint": getattr(cells, "hint", None),
-        "at": edge_subset.at,
+        "cut-points": edge_subset.cut_points,
         "points": edge_subset.points,
     }
     needs_grid = next((name for name, value in grid_options.items() if value is not None), None)
@@ -1103,16 +1106,18 @@ class WeightOptions(QuestionOptions):
 
 
 COUNTED_COLUMN = make_option_group(column=option("NAME", f"{A_COLUMN} Without it, all records count.", "*"))
-_Shares = make_option_group(at=option("P,P,P", "Probabilities between 0 and 1.", "0.25,0.5,0.75", parse_numbers))
+_Probabilities = make_option_group(
+    probabilities=option("P,P,P", "Probabilities between 0 and 1.", "0.25,0.5,0.75", parse_numbers)
+)
 
 
 @dataclass(frozen=True)
-class SharesOptions(_Shares):  # type: ignore[valid-type, misc]
+class ProbabilityOptions(_Probabilities):  # type: ignore[valid-type, misc]
     """Options for the probabilities of quantiles, of all records or by group."""
 
     def adapt_view(self, view: Any, question: Any) -> Any:
         """Return the view; one of groups shows the quantiles at these probabilities."""
-        return replace(view, levels=self.question_fields({})["at"]) if hasattr(view, "levels") else view
+        return replace(view, levels=self.question_fields({})["probabilities"]) if hasattr(view, "levels") else view
 
 
 MOMENTS = make_option_group(

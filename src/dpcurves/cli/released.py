@@ -91,7 +91,7 @@ def _read_cdf(argument: str, file: str) -> CDF:
     except ValueError:
         pass
     raise Misuse(
-        argument, f"{file!r} is no released distribution function; give a file that `dpcurves cdf --json` wrote"
+        argument, f"{file!r} is not a released distribution function; give a file that `dpcurves cdf --json` wrote"
     )
 
 

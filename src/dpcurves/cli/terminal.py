@@ -46,7 +46,10 @@ REWORDED = tuple(
             r"^(--(?:lower|upper)): there is no such option.*",
             r"\1: there is no such option; write --bounds LOWER:UPPER",
         ),
-        (r"^No such command 'median'.*", "median: there is no such command; quantiles --at 0.5 gives the median"),
+        (
+            r"^No such command 'median'.*",
+            "median: there is no such command; quantiles --probabilities 0.5 gives the median",
+        ),
         (r"^No such command '(.*?)'", r"\1: there is no such command"),
         (r"\. \(?Did you mean (?:one of: )?(.*)\?\)?$", r"; did you mean \1?"),
         (r"^Option '(.*?)' requires an argument$", r"\1: a value is needed"),

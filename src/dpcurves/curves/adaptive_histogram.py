@@ -32,7 +32,7 @@ from ..strategies.range_search import TUNING as SEARCH_TUNING
 from .automatic_range import NOTHING, PILOT_FRACTION, format_range, note_on_pilot_queries
 from .by_category import build_by_category, describe_question, format_axis_label, split_rows
 from .histogram import Histogram, HistogramQuestion
-from .outside import thresholds_without_notes
+from .outside import infinite_note_thresholds
 from .question import By, TableQuestion, build_privacy_statement, parse_grouping, prepend_category_axes
 from .summary import (
     LARGEST_BOUND,
@@ -413,7 +413,7 @@ class AutoRangeHistogramQuestion(TableQuestion):
             CellWorkload(prepend_category_axes(self.by, TypedAxis(self.column, grid))), ALL - PILOT_FRACTION
         )
         privacy = build_privacy_statement(
-            (*pilot_counts.releases, *counts.releases), least=thresholds_without_notes(self.column)
+            (*pilot_counts.releases, *counts.releases), note_thresholds=infinite_note_thresholds(self.column)
         )
         if pilot_counts.is_paid:
             privacy = privacy.with_notes(_note_on_cells(pilot, grid, counts.counts.unbiased_cells, label))

@@ -35,7 +35,7 @@ from ..strategies.range_search import (
 from ..strategies.range_search import TUNING as RANGE_TUNING
 from .by_category import describe_question, format_axis_label
 from .cdf import CDF
-from .outside import thresholds_without_notes
+from .outside import infinite_note_thresholds
 from .prefixes import PrefixShares
 from .quantiles import Quantiles, parse_shares
 from .question import TableQuestion, build_privacy_statement
@@ -113,28 +113,28 @@ class AutoRangeQuantilesQuestion(TableQuestion):
 
     Attributes:
         column: A column of numbers.
-        at: Levels between 0 and 1.
+        probabilities: Levels between 0 and 1.
         measured_in: The measuring unit of the column, for the axis.
 
     Raises:
-        ValueError: a level is not between 0 and 1, or `at` is empty.
-        TypeError: `column` is not a name; `at` is a single number, or holds something that is not a number.
+        ValueError: a level is not between 0 and 1, or `probabilities` is empty.
+        TypeError: `column` is not a name; `probabilities` is a single number, or holds something that is not a number.
     """
 
     is_plan_shown_first: ClassVar[bool] = True
 
     column: str
-    at: tuple[float, ...] = (0.25, 0.5, 0.75)  # quantile levels
+    probabilities: tuple[float, ...] = (0.25, 0.5, 0.75)  # quantile levels
     measured_in: str = ""
 
     def __post_init__(self) -> None:
         require_type("column", self.column, str, "the name of a column")
-        object.__setattr__(self, "at", parse_shares("at", self.at))
+        object.__setattr__(self, "probabilities", parse_shares("probabilities", self.probabilities))
 
     def steps(self, setting: Setting) -> Needs[Quantiles]:
         """Ask for a distribution function, and read its quantiles."""
         curve = yield from self._cdf_question.steps(setting)
-        return Quantiles(np.array(self.at), curve)
+        return Quantiles(np.array(self.probabilities), curve)
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
         """Return one note: what all rounds cost together, and what the first of them costs."""
@@ -153,8 +153,8 @@ def build_cdf_with_range_note(counts: TableCounts, label: str) -> CDF:
     """Return the distribution function along the cells that the range search chose, with a note on the range.
     `label` is the axis label."""
     # see `note_on_range`
-    beyond = thresholds_without_notes(*(getattr(axis, "column", "") for axis in counts.releases[-1].plan.query.axes))
-    privacy: PrivacyStatement = build_privacy_statement(counts.releases, least=beyond)
+    beyond = infinite_note_thresholds(*(getattr(axis, "column", "") for axis in counts.releases[-1].plan.query.axes))
+    privacy: PrivacyStatement = build_privacy_statement(counts.releases, note_thresholds=beyond)
     prefixes = PrefixShares(
         counts.counts,
         counts.chosen_grid,

@@ -133,9 +133,9 @@ class CdfHistogram(IntervalResult):
             ValueError: there is no bin, or edges do not increase, lie outside of the grid, or share a nearest edge.
         """
         grid = prefixes.declared_grid
-        at, notes = choose_bin_edges(bins, grid, prefixes.plotted_edges)
-        share = np.diff(prefixes.shares[prefixes.declared_edges[at]])
-        return cls(grid.edges[at], share, prefixes.total, label, privacy.with_notes(*notes), prefixes)
+        edges, notes = choose_bin_edges(bins, grid, prefixes.plotted_edges)
+        share = np.diff(prefixes.shares[prefixes.declared_edges[edges]])
+        return cls(grid.edges[edges], share, prefixes.total, label, privacy.with_notes(*notes), prefixes)
 
     @property
     def count(self) -> FloatArray:
@@ -508,7 +508,7 @@ class CDF(IntervalResult):
         """The number of records with a value, as released or estimated."""
         return self.prefixes.total
 
-    def smooth(self, p: int = 2, at: Sequence[int] | None = None) -> CDF:
+    def smooth(self, p: int = 2, edges: Sequence[int] | None = None) -> CDF:
         """Return the non-decreasing curve that changes the noisy counts least (Barczewski, Mawass and Ramon, eq. 3).
 
         It changes the released interval counts of the last round, the fewest of which add up to each cumulative count.
@@ -519,25 +519,27 @@ class CDF(IntervalResult):
         Args:
             p: The norm that is minimised. 2: the sum of squared changes over their variances; 1: the sum of absolute
                 changes over their standard deviations.
-            at: Indices of edges; only these points are smoothed, with linear interpolation between them. An edge that
-                was not counted is replaced by the nearest counted one (see `NoiseGraph.restrict_to_points`). None: all
-                counted edges.
+            edges: Indices of edges; only these points are smoothed, with linear interpolation between them. An edge
+                that was not counted is replaced by the nearest counted one (see `NoiseGraph.restrict_to_points`). None:
+                all counted edges.
 
         Warns:
             CurveWarning: edges were replaced.
 
         Raises:
-            ValueError: `p` is neither 1 nor 2, or an index in `at` is not the index of an edge.
+            ValueError: `p` is neither 1 nor 2, or an index in `edges` is not the index of an edge.
 
         >>> import dpcurves as dp
         >>> curve = dp.cdf([1, 2, 6] * 500, grid=dp.Grid(0, 8, cells=8), epsilon=100, adjacency=dp.REPLACE_ONE)
         >>> curve.smooth(p=1).y.round(2).tolist()
         [0.0, 0.0, 0.33, 0.67, 0.67, 0.67, 0.67, 1.0, 1.0]
         """
-        indices = None if at is None else require_sequence("at", at, "a list of indices of edges, as in [0, 8],")
+        indices = (
+            None if edges is None else require_sequence("edges", edges, "a list of indices of edges, as in [0, 8],")
+        )
         requested = Smoothing(p, indices)
-        if requested.at is not None:
-            requested = replace(requested, at=self.prefixes.find_counted_edges("at", requested.at))
+        if requested.edges is not None:
+            requested = replace(requested, edges=self.prefixes.find_counted_edges("edges", requested.edges))
         smoothing, notes = requested.snap_to_measured_edges(self.prefixes)
         smoothed = replace(self, smoothing=smoothing, privacy=self.privacy.with_notes(*notes))
         warn_about_notes(smoothed, already_shown=self.notes)
@@ -558,8 +560,8 @@ class CDF(IntervalResult):
 
         With declared values it is a step function: the share at or below the largest declared value up to `t`.
         """
-        at, values = as_numbers("t", t), self.values
-        return (linear_value_at(*self.line, at) if values is None else step_value_at(values, self.y, at))[()]
+        points, values = as_numbers("t", t), self.values
+        return (linear_value_at(*self.line, points) if values is None else step_value_at(values, self.y, points))[()]
 
     @overload
     def quantile(self, p: float) -> np.float64:
@@ -814,7 +816,9 @@ class CDF(IntervalResult):
     def _question(self) -> dict[str, object]:
         """Return the JSON fields that restore the curve with `_from_json`: label, grid, facts of the prefix counts,
         and smoothing."""
-        smoothing = {} if self.smoothing is None else {"smoothed": {"p": self.smoothing.p, "at": self.smoothing.at}}
+        smoothing = (
+            {} if self.smoothing is None else {"smoothed": {"p": self.smoothing.p, "edges": self.smoothing.edges}}
+        )
         return {"label": self.label, **cells_to_json(self.prefixes.declared_grid), **self.prefixes.facts, **smoothing}
 
     @classmethod
@@ -827,8 +831,8 @@ class CDF(IntervalResult):
         )
         if (smoothed := question.get("smoothed")) is None:
             return curve
-        at = smoothed["at"]
-        smoothing, _ = Smoothing(smoothed["p"], None if at is None else tuple(at)).snap_to_measured_edges(
+        edges = smoothed["edges"]
+        smoothing, _ = Smoothing(smoothed["p"], None if edges is None else tuple(edges)).snap_to_measured_edges(
             curve.prefixes
         )
         return replace(curve, smoothing=smoothing)
@@ -862,14 +866,14 @@ class CdfQuestion(TableQuestion):
         method: How intervals are chosen privately: `AdaptivePartition`, `QuantilePartition` or `Bisection`. None: as
             above.
         smooth: 1 or 2: return the curve after `CDF.smooth` with this `p`. None: by empirical Bayes.
-        at: Indices of edges (0 is the first): only these are counted, with linear interpolation between them, so the
+        edges: Indices of edges (0 is the first): only these are counted, with linear interpolation between them, so the
             grid may be as fine as doubles can represent. Other edges may be asked later under the same request at no
             further loss. None: all edges.
 
     Raises:
-        ValueError: the hint is unknown, or is combined with a method; or `at` is empty, repeats an edge or has one
+        ValueError: the hint is unknown, or is combined with a method; or `edges` is empty, repeats an edge or has one
             outside the grid, or is combined with `by`, `hint`, `method` or `smooth`.
-        TypeError: `method` is not a counting method, or `at` is not a tuple.
+        TypeError: `method` is not a counting method, or `edges` is not a tuple.
     """
 
     column: str
@@ -879,15 +883,14 @@ class CdfQuestion(TableQuestion):
     hint: Hint | None = None
     method: conversation.CountingMethod | None = None
     smooth: int | None = None
-    at: tuple[int, ...] | None = None
+    edges: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        if self.at is not None:
-            object.__setattr__(self, "at", parse_edges(self.at, Axis(self.column, self.grid)))
-            if (self.by, self.hint, self.method, self.smooth) != (None, None, None, None):
-                raise InvalidArgument(
-                    "at", "at cannot be combined with by, hint, method or smooth: leave out at, or leave out the others"
-                )
+        if self.edges is not None:
+            object.__setattr__(self, "edges", parse_edges(self.edges, Axis(self.column, self.grid)))
+            for name in ("by", "hint", "method", "smooth"):
+                if getattr(self, name) is not None:
+                    raise InvalidArgument(name, "cannot be combined with a choice of edges: leave one of the two out")
         object.__setattr__(self, "hint", parse_hint(self.hint))
         if self.smooth is not None:
             object.__setattr__(self, "smooth", Smoothing(self.smooth, None).p)
@@ -898,8 +901,8 @@ class CdfQuestion(TableQuestion):
 
     @property
     def charged_query(self) -> PrefixQuery | None:
-        """The query of all prefix counts along this grid, if `at` asks for some of them; else None."""
-        return None if self.at is None else build_all_edges_query(Axis(self.column, self.grid))
+        """The query of all prefix counts along this grid, if `edges` asks for some of them; else None."""
+        return None if self.edges is None else build_all_edges_query(Axis(self.column, self.grid))
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Count records below edges; return the curve, or curves by category."""
@@ -914,10 +917,10 @@ class CdfQuestion(TableQuestion):
                 these cells.
         """
         label, axis = format_axis_label(self.column, self.measured_in), Axis(self.column, self.grid)
-        if self.at is not None:
-            counts = yield from ask_workload(conversation.CountsBelowWorkload(axis, self.at), ALL)
+        if self.edges is not None:
+            counts = yield from ask_workload(conversation.CountsBelowWorkload(axis, self.edges), ALL)
             return CDF.from_counts(
-                counts.counts, self.grid.merge_cells(self.at), label, build_privacy_statement(counts.releases)
+                counts.counts, self.grid.merge_cells(self.edges), label, build_privacy_statement(counts.releases)
             )
         prefixes = conversation.PrefixWorkload(
             prepend_category_axes(self.by, axis),
@@ -942,5 +945,5 @@ class CdfQuestion(TableQuestion):
         return build_by_category(self.by, counts.counts, build_cdf)
 
     def __str__(self) -> str:
-        method = " at some edges" if self.at is not None else "" if self.method is None else f" {self.method}"
+        method = " at some edges" if self.edges is not None else "" if self.method is None else f" {self.method}"
         return describe_question(f"distribution function{method}", self.column, self.by) + describe_hint(self.hint)

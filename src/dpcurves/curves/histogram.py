@@ -29,7 +29,7 @@ from ..inference.bands import TUNING as BAND_TUNING
 from ..inference.moments import KNOWN_PROBABILITY, clip_to_possible, known_counts, whole_ends
 from ..inference.simulation import choose_draws, sampling_generator, simulate_sampling_errors
 from .by_category import build_by_category, describe_question, format_axis_label
-from .outside import note_on_order, thresholds_without_notes
+from .outside import infinite_note_thresholds, note_on_order
 from .question import (
     By,
     TableQuestion,
@@ -125,10 +125,13 @@ class Histogram(IntervalResult):
         width = -(-len(self.count) // most)
         return np.append(np.arange(0, len(self.count), width), len(self.count))
 
-    def count_between(self, at: NDArray[np.int64]) -> FloatArray:
+    def count_between(self, edges: NDArray[np.int64]) -> FloatArray:
         """Return the records between the edges with these indices: sums of unbiased counts, but never below zero;
         NaN where unknown."""
-        indices, deviations = None if len(at) > len(self.unbiased_counts) else at, self.error * np.sqrt(np.diff(at))
+        indices, deviations = (
+            None if len(edges) > len(self.unbiased_counts) else edges,
+            self.error * np.sqrt(np.diff(edges)),
+        )
         counts = _sum_between(self.unbiased_counts, indices)
         return known_counts(
             counts,
@@ -142,7 +145,7 @@ class Histogram(IntervalResult):
         level: float,
         *,
         population: bool = False,
-        at: NDArray[np.int64] | None = None,
+        edges: NDArray[np.int64] | None = None,
         generator: np.random.Generator | None = None,
     ) -> FloatArray:
         """Return confidence limits of the counts, simultaneous with probability `level`: shape ``(cells, 2)``.
@@ -156,57 +159,59 @@ class Histogram(IntervalResult):
         Args:
             level: The probability that all intervals cover.
             population: Whether they are for the population, not for these records.
-            at: Indices of edges: intervals of the counts between these. None: of each cell.
+            edges: Indices of edges: intervals of the counts between these. None: of each cell.
             generator: The random numbers of the simulation.
 
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         level = require_probability("level", level)
-        records = self._record_intervals(level, at, generator)
+        records = self._record_intervals(level, edges, generator)
         if not population:
             return records
         require_independent(self.privacy)
-        return join_intervals(records, self._population_intervals(level, at, generator))
+        return join_intervals(records, self._population_intervals(level, edges, generator))
 
-    def _record_intervals(self, level: float, at: Places, generator: np.random.Generator | None) -> FloatArray:
-        """Return simultaneous intervals of the counts of these records, integers, (cells, 2); with `at`, of sums
+    def _record_intervals(self, level: float, edges: Places, generator: np.random.Generator | None) -> FloatArray:
+        """Return simultaneous intervals of the counts of these records, integers, (cells, 2); with `edges`, of sums
         between these edges."""
         return whole_ends(
-            _sum_between(self.unbiased_counts, at),
-            self._find_simultaneous_errors(level, at, generator),
+            _sum_between(self.unbiased_counts, edges),
+            self._find_simultaneous_errors(level, edges, generator),
             self.privacy.most_records,
         )
 
-    def _find_simultaneous_errors(self, level: float, at: Places, generator: np.random.Generator | None) -> FloatArray:
+    def _find_simultaneous_errors(
+        self, level: float, edges: Places, generator: np.random.Generator | None
+    ) -> FloatArray:
         """Return half-widths of simultaneous intervals with confidence `level`, (cells,); cached for single cells,
         which plots and tables share."""
-        if at is not None:
-            return simultaneous_errors(self._simulate_noise(at, generator), level)
+        if edges is not None:
+            return simultaneous_errors(self._simulate_noise(edges, generator), level)
         return self._compute_once(
             level, generator, lambda: simultaneous_errors(self._simulate_noise(None, generator), level)
         )
 
-    def _population_intervals(self, level: float, at: Places, generator: np.random.Generator | None) -> FloatArray:
-        """Return simultaneous intervals of the expected counts in a sample of this size, (cells, 2); with `at`, of
+    def _population_intervals(self, level: float, edges: Places, generator: np.random.Generator | None) -> FloatArray:
+        """Return simultaneous intervals of the expected counts in a sample of this size, (cells, 2); with `edges`, of
         sums between these edges."""
         counts, non_negative = (
-            _sum_between(cells, at) for cells in (self.unbiased_counts, np.maximum(self.unbiased_counts, 0.0))
+            _sum_between(cells, edges) for cells in (self.unbiased_counts, np.maximum(self.unbiased_counts, 0.0))
         )
         rng, size = sampling_generator(generator), max(round(max(self.total, float(non_negative.sum()))), 1)
-        scale, noises = estimate_scales(self._simulate_noise(at, generator))
+        scale, noises = estimate_scales(self._simulate_noise(edges, generator))
         errors = (noise + simulate_sampling_errors(non_negative, size, len(noise), rng) for noise in noises)
         limits = simultaneous_mean_ends(counts, scale**2, errors, non_negative, self.total, level)
         return clip_to_possible(np.stack(limits, axis=1), self.privacy.most_records)
 
-    def _simulate_noise(self, at: Places, generator: np.random.Generator | None) -> Iterator[FloatArray]:
-        """Yield blocks of simulated noise of the counts, (draws, cells), or of their sums between edges `at`."""
+    def _simulate_noise(self, edges: Places, generator: np.random.Generator | None) -> Iterator[FloatArray]:
+        """Yield blocks of simulated noise of the counts, (draws, cells), or of their sums between edges `edges`."""
         law = self.evidence.sums
         draws = law.simulate(
             self.evidence.total, BAND_TUNING.pilot_draws + choose_draws(law.cells), public_generator(generator)
         )
         inner = slice(1, -1) if self.grid.outside is Outside.APART else slice(None)
-        return (_sum_between(cells[:, 0, inner], at) for cells, _ in draws)
+        return (_sum_between(cells[:, 0, inner], edges) for cells, _ in draws)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         """Draw the counts as bars with their intervals; return the axes."""
@@ -240,7 +245,7 @@ class Histogram(IntervalResult):
         columns: dict[str, Any] = {"left": starts, "right": ends, "count": self.count_between(edge_indices)}
         scopes = interval_scopes(self.privacy, population=population).values() if level is not None else ()
         for is_population in scopes:
-            limits = self.intervals(level or 0.0, population=is_population, at=edge_indices).T
+            limits = self.intervals(level or 0.0, population=is_population, edges=edge_indices).T
             suffix = "_population" * is_population
             columns |= {f"{name}{suffix}": limit for name, limit in zip(("lower", "upper"), limits, strict=True)}
         interval_columns = [name for name in columns if name.startswith(("lower", "upper"))]
@@ -316,9 +321,9 @@ def is_noise_alone(counts: FloatArray, error: float) -> bool:
     return True
 
 
-def _sum_between(cells: FloatArray, at: Places) -> FloatArray:
-    """Return sums of the cells between these edges, along the last axis; the cells themselves if `at` is None."""
-    return cells if at is None else np.add.reduceat(cells, at[:-1], axis=-1)
+def _sum_between(cells: FloatArray, edges: Places) -> FloatArray:
+    """Return sums of the cells between these edges, along the last axis; the cells themselves if `edges` is None."""
+    return cells if edges is None else np.add.reduceat(cells, edges[:-1], axis=-1)
 
 
 JOINED = "counts are estimates that join cells of like counts: they have a bias that nobody knows, and no intervals"
@@ -503,7 +508,7 @@ class Histogram2DQuestion(TableQuestion):
         axes = Axis(self.x, self.x_grid), Axis(self.y, self.y_grid)
         estimated = yield from ask_workload(TableWorkload(axes, estimator=self.estimator), ALL)
         # `notes_on_plane` reports outside records of the plane as a whole
-        privacy = build_privacy_statement(estimated.releases, least=thresholds_without_notes(self.x, self.y))
+        privacy = build_privacy_statement(estimated.releases, note_thresholds=infinite_note_thresholds(self.x, self.y))
         privacy = privacy.with_notes(*notes_on_plane(estimated, axes, setting))
         joined = (JOINED,) if estimated.has_shared_estimates else ()
         clipped = (CLIPPED,) if any(axis.grid.outside is Outside.CLIPPED for axis in axes) else ()

@@ -43,35 +43,34 @@ class Side(Enum):
     ABOVE = "above"
 
 
-Least = Mapping[tuple[str, Side], float]
-"""Smallest outside share that a note mentions, by column and side, where it is not `Tuning.noted_share`."""
-ANYWHERE: Least = MappingProxyType({})
+NoteThresholds = Mapping[tuple[str, Side], float]
+"""Smallest share of values outside the cells that a note mentions, by column and side. For other columns it is
+`Tuning.noted_share`."""
+DEFAULT_THRESHOLDS: NoteThresholds = MappingProxyType({})
 
 
-def thresholds_without_notes(*columns: object) -> Least:
-    """Return infinite thresholds, so that no note mentions these columns: values outside their cells are no mistake."""
+def infinite_note_thresholds(*columns: object) -> NoteThresholds:
+    """Return thresholds that no share exceeds: values of these columns outside their cells are not mistakes."""
     return {(str(column), side): inf for column in columns for side in Side}
 
 
-# share of times above a grid that needs no note: it may end before the follow-up does
-def thresholds_for_times(column: object, least: float = 0.5) -> Least:
-    """Return thresholds for a column of times, of which many may lie above the grid without a mistake: `least`
-    above."""
-    return {(str(column), Side.ABOVE): least}
+def note_thresholds_for_times(column: object, minimum: float = 0.5) -> NoteThresholds:
+    """Return thresholds for times, of which a share up to `minimum` may lie above the grid: follow-up goes on."""
+    return {(str(column), Side.ABOVE): minimum}
 
 
-def thresholds_for_late_entries(entry: object, time: object) -> Least:
+def note_thresholds_for_late_entries(entry: object, time: object) -> NoteThresholds:
     """Return thresholds for times of entry and exit: an entry before the first edge is no mistake."""
     # a fifth of the exits may come before the first edge if records enter late
     return {
-        **thresholds_for_times(time), **thresholds_for_times(entry),
+        **note_thresholds_for_times(time), **note_thresholds_for_times(entry),
         (str(time), Side.BELOW): 0.2, (str(entry), Side.BELOW): inf,
     }  # fmt: skip
 
 
-def thresholds_for_clipping(column: object) -> Least:
-    """Return thresholds for a column between bounds that clip its values: 5 % on both sides."""
-    # a twentieth of the values may lie beyond the bounds on either side: bounds may well clip a tail
+def note_thresholds_for_clipping(column: object) -> NoteThresholds:
+    """Return thresholds for a column whose values are clipped to bounds: a note needs 5 % beyond one of them."""
+    # 0.05: bounds that clip a twentieth of the values on one side are a usual choice, not a mistake
     return dict.fromkeys(((str(column), side) for side in Side), 0.05)
 
 
@@ -109,12 +108,12 @@ class OutsideCount(NamedTuple):
     noise_above: float
     unit: str = "records"
 
-    def shares(self, least: Least = ANYWHERE) -> tuple[float, float]:
+    def shares(self, note_thresholds: NoteThresholds = DEFAULT_THRESHOLDS) -> tuple[float, float]:
         """Return the shares of the records below and above the cells; 0 if noise can explain the count, or if the
-        share is below the threshold of `least`."""
+        share is below the threshold of `note_thresholds`."""
         sides = (Side.BELOW, self.count_below, self.noise_below), (Side.ABOVE, self.count_above, self.noise_above)
         below, above = (
-            self._share(count, noise, least.get((self.column, side), TUNING.noted_share))
+            self._share(count, noise, note_thresholds.get((self.column, side), TUNING.noted_share))
             for side, count, noise in sides
         )
         return below, above
@@ -126,13 +125,15 @@ class OutsideCount(NamedTuple):
         return share if count > TUNING.noted_z * noise and share >= min_share else 0.0
 
 
-def notes_on_outside(releases: Iterable[Release], least: Least = ANYWHERE) -> tuple[str, ...]:
+def notes_on_outside(
+    releases: Iterable[Release], note_thresholds: NoteThresholds = DEFAULT_THRESHOLDS
+) -> tuple[str, ...]:
     """Return a note for each column with values outside its cells, from released counts; rehearsals have no notes.
 
     Args:
         releases: All releases of an answer. If a column was counted several times, the count with the smallest noise is
             used.
-        least: The smallest share that a note mentions, where it is not `Tuning.noted_share`.
+        note_thresholds: The smallest share that a note mentions, where it is not `Tuning.noted_share`.
     """
     best: dict[str, OutsideCount] = {}
     for release in releases:
@@ -140,21 +141,21 @@ def notes_on_outside(releases: Iterable[Release], least: Least = ANYWHERE) -> tu
             previous = best.get(count.column)
             if previous is None or count.noise_below <= previous.noise_below:
                 best[count.column] = count
-    return tuple(note for count in best.values() for note in note_on_outside(count, least))
+    return tuple(note for count in best.values() for note in note_on_outside(count, note_thresholds))
 
 
-def note_on_outside(count: OutsideCount, least: Least = ANYWHERE) -> tuple[str, ...]:
+def note_on_outside(count: OutsideCount, note_thresholds: NoteThresholds = DEFAULT_THRESHOLDS) -> tuple[str, ...]:
     """Return the note on values outside the cells of a column, if their counts are significant.
 
     Args:
         count: The released counts.
-        least: The smallest share that a note mentions, where it is not `Tuning.noted_share`.
+        note_thresholds: The smallest share that a note mentions, where it is not `Tuning.noted_share`.
 
     >>> found = OutsideCount("p", Grid(0, 1, cells=20), 3, 300, 1000, 2.0, 2.0)
     >>> note_on_outside(found)[0].partition("; advice: ")[0]
     "about 30% of the records have a value of 'p' above 1, where its cells end, by the released counts"
     """
-    below, above = count.shares(least)
+    below, above = count.shares(note_thresholds)
     if not below + above:
         return ()
     lower, upper, is_clipped = format_number(count.grid.lower), format_number(count.grid.upper), count.grid.cells == 1
@@ -169,7 +170,7 @@ def note_on_outside(count: OutsideCount, least: Least = ANYWHERE) -> tuple[str, 
     advice = "check the unit and the sign" if below else "check the unit"
     if is_clipped:
         advice = f"{advice}, or give wider bounds (--bounds)"
-    elif not below and least.get((count.column, Side.ABOVE), TUNING.noted_share) > TUNING.noted_share:
+    elif not below and note_thresholds.get((count.column, Side.ABOVE), TUNING.noted_share) > TUNING.noted_share:
         advice = "if the grid is not meant to end before these times, check the unit"
     else:
         hint = ", as 0:100:N for percent or logistic:-8:8:N for log-odds" if (lower, upper) == ("0", "1") else ""

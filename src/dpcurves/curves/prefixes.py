@@ -44,7 +44,7 @@ from .question import grid_from_json, grid_to_json, require_independent
 
 
 def parse_edges(given: Any, axis: Axis) -> tuple[int, ...]:
-    """Return the indices of edges that an argument `at` gives, in increasing order.
+    """Return the indices of edges that an argument `edges` gives, in increasing order.
 
     Raises:
         ValueError: there is no edge, an edge is repeated, or the grid has fewer edges.
@@ -52,13 +52,13 @@ def parse_edges(given: Any, axis: Axis) -> tuple[int, ...]:
     """
     edges = tuple(
         sorted(
-            require_integer("at", edge)
-            for edge in require_sequence("at", given, "a tuple of indices of edges, as in (1, 7),")
+            require_integer("edges", edge)
+            for edge in require_sequence("edges", given, "a tuple of indices of edges, as in (1, 7),")
         )
     )
     if not edges or len(set(edges)) < len(edges) or edges[0] < 0 or edges[-1] > axis.grid.cells:
         raise InvalidArgument(
-            "at", f"indices of edges from 0 to {axis.grid.cells} are needed, each once, as in (1, 7), got {edges}"
+            "edges", f"indices of edges from 0 to {axis.grid.cells} are needed, each once, as in (1, 7), got {edges}"
         )
     return edges
 
@@ -428,7 +428,7 @@ class Smoothing:
 
     Attributes:
         p: The power of the changes of noise that is minimised: 1, absolute values, or 2, squares.
-        at: Indices of the counted edges that are smoothed; the curve is linear in between. None: all counted edges.
+        edges: Indices of the counted edges that are smoothed; the curve is linear in between. None: all counted edges.
 
     Raises:
         ValueError: `p` is neither 1 nor 2, or an edge is out of range.
@@ -436,33 +436,33 @@ class Smoothing:
     """
 
     p: int
-    at: tuple[int, ...] | None
+    edges: tuple[int, ...] | None
 
     def __post_init__(self) -> None:
         convert_to_integers(self, p="p")
         if self.p not in (1, 2):  # absolute values, squares
             raise InvalidArgument("p", f"must be 1 (absolute values) or 2 (squares), got {self.p}")
-        if self.at is not None:
+        if self.edges is not None:
             edges = tuple(
-                require_integer("at", edge)
-                for edge in require_sequence("at", self.at, "numbers of edges, as in (3, 7),")
+                require_integer("edges", edge)
+                for edge in require_sequence("edges", self.edges, "numbers of edges, as in (3, 7),")
             )
-            object.__setattr__(self, "at", tuple(sorted(set(edges))))
+            object.__setattr__(self, "edges", tuple(sorted(set(edges))))
 
     def snap_to_measured_edges(self, prefixes: PrefixShares) -> tuple[Smoothing, tuple[str, ...]]:
-        """Return this smoothing at the counted edges nearest to `at`, with a note if an edge moved.
+        """Return this smoothing at the counted edges nearest to `edges`, with a note if an edge moved.
 
         Raises:
             ValueError: the grid has fewer edges.
         """
-        if self.at is None:
+        if self.edges is None:
             return self, ()
-        outside = [edge for edge in self.at if not 0 <= edge <= prefixes.grid.cells]
+        outside = [edge for edge in self.edges if not 0 <= edge <= prefixes.grid.cells]
         if outside:
             raise InvalidArgument(
-                "at", f"indices of edges from 0 to {prefixes.grid.cells} are needed, got {outside[0]}"
+                "edges", f"indices of edges from 0 to {prefixes.grid.cells} are needed, got {outside[0]}"
             )
-        requested, counted = np.array(self.at, dtype=np.int64), np.flatnonzero(prefixes.measured_edges)
+        requested, counted = np.array(self.edges, dtype=np.int64), np.flatnonzero(prefixes.measured_edges)
         after = np.clip(np.searchsorted(counted, requested), 1, len(counted) - 1)
         low, high = counted[after - 1], counted[after]
         nearest = np.where(requested - low <= high - requested, low, high)
@@ -475,7 +475,7 @@ class Smoothing:
     def shares(self, prefixes: PrefixShares) -> FloatArray:
         """Return shares below each edge of the grid, from the counts of the last round.
 
-        The edges of `at` must be counted, as after `snap_to_measured_edges`.
+        The edges of `edges` must be counted, as after `snap_to_measured_edges`.
         """
         law, evidence = prefixes.evidence.sums, prefixes.evidence
         curve = estimate_prefixes(law, evidence.values, evidence.total)
@@ -494,9 +494,9 @@ class Smoothing:
     def _find_smoothed_edges(self, prefixes: PrefixShares, ends: IntArray) -> IntArray:
         """Return indices into `ends` of the counted ends that are smoothed; the last end always is, since all
         records lie below it."""
-        if self.at is None:
+        if self.edges is None:
             return np.arange(len(ends))
-        slots = np.array(self.at, dtype=np.int64) + int(prefixes.grid.outside is Outside.APART)
+        slots = np.array(self.edges, dtype=np.int64) + int(prefixes.grid.outside is Outside.APART)
         return np.unique(np.append(np.searchsorted(ends, slots[slots > 0]), len(ends) - 1))
 
 

@@ -146,7 +146,7 @@ class Quantiles(IntervalResult):
 
 @dataclass(frozen=True, slots=True)
 class QuantilesQuestion(TableQuestion):
-    """Ask for the values at or below which shares `at` of the records lie. Any number of them costs as much as a
+    """Ask for the quantiles of a column at these probabilities. Any number of them costs as much as a
     `CdfQuestion`.
 
     A single quantile, or up to three of many records, are counted in three or four adaptive rounds that narrow in on
@@ -166,7 +166,7 @@ class QuantilesQuestion(TableQuestion):
         column: A column of numbers.
         grid: Public cells; inside a cell, values are assumed evenly spread. Outside values are clipped into the end
             cells, unless they are counted apart: a quantile there is only known to lie beyond an edge.
-        at: Shares between 0 and 1.
+        probabilities: Shares between 0 and 1.
         measured_in: The measuring unit of the column, for the axis.
         hint: See `CdfQuestion`.
         search: The level of the intervals of the search. None: 0.95 on a grid of more than 2**20 slots; on other grids
@@ -175,19 +175,19 @@ class QuantilesQuestion(TableQuestion):
     Raises:
         ValueError: a share is not between 0 and 1, or no share is given; `search` is not between 0 and 1, or is given
             together with a hint.
-        TypeError: `at` is a single number, or has an entry that is no number.
+        TypeError: `probabilities` is a single number, or has an entry that is no number.
     """
 
     column: str
     grid: Grid
-    at: tuple[float, ...]
+    probabilities: tuple[float, ...]
     measured_in: str = ""
     hint: Hint | None = None
     search: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "hint", parse_hint(self.hint))
-        object.__setattr__(self, "at", parse_shares("at", self.at))
+        object.__setattr__(self, "probabilities", parse_shares("probabilities", self.probabilities))
         if self.search is not None:
             object.__setattr__(self, "search", require_probability("search", self.search))
             if self.hint is not None:
@@ -218,12 +218,12 @@ class QuantilesQuestion(TableQuestion):
         curve: CDF | SearchedQuantiles
         if self._search_level is not None:
             axis, label = Axis(self.column, self.grid), format_axis_label(self.column, self.measured_in)
-            answer = yield from ask_workload(QuantileSearchWorkload(axis, self.at, self._search_level), ALL)
+            answer = yield from ask_workload(QuantileSearchWorkload(axis, self.probabilities, self._search_level), ALL)
             curve = SearchedQuantiles(answer.counts, axis.grid, label, build_privacy_statement(answer.releases))
         else:
             cdf_question = CdfQuestion(self.column, self.grid, measured_in=self.measured_in, hint=self.hint)
-            curve = yield from cdf_question.ask_counts(self.at, has_separate_round_numbers=True)
-        return Quantiles(np.array(self.at), curve)
+            curve = yield from cdf_question.ask_counts(self.probabilities, has_separate_round_numbers=True)
+        return Quantiles(np.array(self.probabilities), curve)
 
     def __str__(self) -> str:
         return describe_question("quantiles", self.column, None) + describe_hint(self.hint)

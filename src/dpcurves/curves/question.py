@@ -18,7 +18,7 @@ from ..expressions import Expression, describe_published_names, parse_filter
 from ..object_summary import ObjectSummary
 from ..privacy import PrivacyLoss
 from ..queries import Query
-from .outside import ANYWHERE, Least, notes_on_outside
+from .outside import DEFAULT_THRESHOLDS, NoteThresholds, notes_on_outside
 from .result import notes_on_missing
 
 if TYPE_CHECKING:
@@ -141,7 +141,9 @@ class HasPlanNotes(Protocol):
         ...
 
 
-def build_privacy_statement(releases: Sequence[Release], model: str = "", least: Least = ANYWHERE) -> PrivacyStatement:
+def build_privacy_statement(
+    releases: Sequence[Release], model: str = "", note_thresholds: NoteThresholds = DEFAULT_THRESHOLDS
+) -> PrivacyStatement:
     """Return the privacy statement of a result computed from these releases.
 
     Losses of the rounds add up; mechanisms are listed once each. Notes state missing records, and records outside the
@@ -150,7 +152,7 @@ def build_privacy_statement(releases: Sequence[Release], model: str = "", least:
     Args:
         releases: The releases.
         model: The statement about a model.
-        least: The smallest share outside the cells that is noted, if it is not the usual one.
+        note_thresholds: The smallest share outside the cells that is noted, if it is not the usual one.
 
     Raises:
         TypeError: `model` is no text.
@@ -168,7 +170,7 @@ def build_privacy_statement(releases: Sequence[Release], model: str = "", least:
         seeded=any(release.seeded for release in releases),
         grant="" if allotment is None else allotment.request, model=model, where=plans[0].query.where,
     ).with_notes(
-        *notes_on_missing(releases), *notes_on_outside(releases, least),
+        *notes_on_missing(releases), *notes_on_outside(releases, note_thresholds),
         *(note for release in releases for note in release.notes), *describe_published_texts(plans),
     )  # fmt: skip
 

@@ -34,7 +34,7 @@ from ..queries import COVERAGE_DENOMINATOR, MOST_STATED_RECORDS, CoverageQuery, 
 from ..summaries.two_classes import project_to_simplex
 from .bounds import COVERAGE_CONFIDENCE, ask_for_bounds, build_coverage_query, describe_coverage
 from .histogram import require_estimator
-from .outside import thresholds_without_notes
+from .outside import infinite_note_thresholds
 from .question import TableQuestion, build_privacy_statement, parse_class_labels
 from .result import PlotArguments, ReleasedResult, notes_on_classes, notes_on_dependence
 from .score_groups import GroupResult, ScoreGroups, build_score_groups, check_group_number, count_noise_deviation
@@ -413,7 +413,7 @@ class ResidualPlotQuestion(TableQuestion):
         )
         releases = (*budget.counting_releases, first.release, second.release, *estimated.releases)
         # the bounds leave out a requested share
-        outside_thresholds = thresholds_without_notes(self.predicted, self.residual)
+        outside_thresholds = infinite_note_thresholds(self.predicted, self.residual)
         privacy = build_privacy_statement(releases, self.model.value, outside_thresholds)
         evidence = tuple(map(conversation.Evidence.from_release, releases))
         missed_records = (

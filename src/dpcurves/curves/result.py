@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import display
 from ..arguments import InvalidArgument, describe_value, require_probability, require_type
 from ..arrays import FloatArray
-from ..codec import Rule, parse_attribute_docs
+from ..codec import JsonSchema, parse_attribute_docs
 from ..conversation import Evidence, PrivacyStatement, Release
 from ..conversation.notes import add_advice, select_reader_notes
 from ..data import Categories, Grid, MissingReason, OrderedAxis, Outside
@@ -656,7 +656,7 @@ class ReleasedResult(Result, ABC):
     SUMMARY: ClassVar[tuple[tuple[str, str], ...]] = ()
     COLUMNS: ClassVar[tuple[str, ...]] = ()
     ARRAYS: ClassVar[tuple[str, ...]] = ()
-    JSON_SCHEMAS: ClassVar[Mapping[str, Rule]] = MappingProxyType({})
+    JSON_SCHEMAS: ClassVar[Mapping[str, JsonSchema]] = MappingProxyType({})
     OPTIONAL_ARRAYS: ClassVar[tuple[str, ...]] = ()
     IS_ADDITIVE: ClassVar[bool] = False
     SUPPRESSIBLE_COLUMNS: ClassVar[tuple[str, ...]] = ()
@@ -679,7 +679,7 @@ class ReleasedResult(Result, ABC):
             display.FORMS[cls.KIND] = cache(cls.json_schema)
 
     @classmethod
-    def json_schema(cls) -> Rule:
+    def json_schema(cls) -> JsonSchema:
         """Return the JSON Schema of its numbers, with descriptions from docstrings."""
         properties = {}
         for name in dict.fromkeys((*(cls.ARRAYS or cls.COLUMNS), *cls.JSON_SCHEMAS)):

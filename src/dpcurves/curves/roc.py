@@ -365,14 +365,14 @@ class RocQuestion(TableQuestion):
         model: A statement about the model that made the scores, printed with the result.
         thresholds: How thresholds are chosen: a member of `RocThresholds`, or its name. `FIXED` is meant for
             coarser grids; it is always used if cells cannot depend on earlier answers, as with two servers.
-        at: Indices of edges of the grid (0 is the first), which are all the thresholds; the grid may be as fine as
+        edges: Indices of edges of the grid (0 is the first), which are all the thresholds; the grid may be as fine as
             doubles allow. Further edges can be asked later, under the same request, at no further loss. None:
             thresholds are chosen as `thresholds` says.
 
     Raises:
-        ValueError: `thresholds` is unknown, or a class is missing or repeated; or `at` is empty, repeats an edge, or
+        ValueError: `thresholds` is unknown, or a class is missing or repeated; or `edges` is empty, repeats an edge, or
             has an edge outside the grid.
-        TypeError: `at` is no tuple.
+        TypeError: `edges` is no tuple.
     """
 
     label: str
@@ -382,24 +382,26 @@ class RocQuestion(TableQuestion):
     neg_label: Category | None = None
     model: str = "the model is taken as public"
     thresholds: RocThresholds = RocThresholds.QUANTILES
-    at: tuple[int, ...] | None = None
+    edges: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        if self.at is not None:
-            object.__setattr__(self, "at", parse_edges(self.at, Axis(self.score, self.grid)))
+        if self.edges is not None:
+            object.__setattr__(self, "edges", parse_edges(self.edges, Axis(self.score, self.grid)))
         object.__setattr__(self, "thresholds", parse_choice("thresholds", self.thresholds, RocThresholds))
         parse_class_labels(self.label, self.pos_label, self.neg_label)
 
     @property
     def charged_query(self) -> PrefixQuery | None:
         """The query for all counts of both classes along this grid, if counts at chosen edges are requested."""
-        return None if self.at is None else build_all_edges_query(Axis(self.score, self.grid), self._classes)
+        return None if self.edges is None else build_all_edges_query(Axis(self.score, self.grid), self._classes)
 
     def steps(self, setting: Setting) -> Needs[ROC]:
         """Ask for counts of both classes above thresholds; return the curve."""
         score = Axis(self.score, self.grid)
-        if self.at is not None:
-            return self._build_roc((yield from ask_workload(CountsBelowWorkload(score, self.at, self._classes), ALL)))
+        if self.edges is not None:
+            return self._build_roc(
+                (yield from ask_workload(CountsBelowWorkload(score, self.edges, self._classes), ALL))
+            )
         return self._build_roc((yield from ask_workload(RankingWorkload(self._classes, score, self.thresholds), ALL)))
 
     def _build_roc(self, counts: TableCounts) -> ROC:
@@ -420,7 +422,7 @@ class RocQuestion(TableQuestion):
         return parse_class_labels(self.label, self.pos_label, self.neg_label)
 
     def __str__(self) -> str:
-        way = "" if self.at is None else " at some edges"
+        way = "" if self.edges is None else " at some edges"
         return f"ROC curve of {self.score} for {self.label}{way}"
 
 

@@ -120,8 +120,8 @@ def _find_nearest_ratios(loss: PrivacyLoss, adjacency: Adjacency) -> list[Measur
     currency = "epsilon" if loss.is_pure else "rho"
     amount = float(loss.epsilon) / each if loss.epsilon is not None else float(loss.rho) / each**2
     candidates = [row for row in load_measured_ratios().ratios if row.currency == currency]
-    at = min((row.loss for row in candidates), key=lambda found: abs(log(found / amount)))
-    rows = sorted(row for row in candidates if row.loss == at)
+    nearest_loss = min((row.loss for row in candidates), key=lambda loss: abs(log(loss / amount)))
+    rows = sorted(row for row in candidates if row.loss == nearest_loss)
     return rows if records is None else [min(rows, key=lambda row: abs(log(row.records / max(records, 1))))]
 
 
@@ -196,20 +196,20 @@ class Scores(ClassTableResult):
         """
         return DecisionCurve.from_counts(self.table)
 
-    def calibration(self, groups: int = 10, *, at: Sequence[float] | None = None) -> ScoreCalibration:
+    def calibration(self, groups: int = 10, *, boundaries: Sequence[float] | None = None) -> ScoreCalibration:
         """Return the calibration curve, in groups of about equal released counts.
 
         Args:
             groups: The largest number of groups, at least 2.
-            at: Boundaries of the groups instead, between the ends of the grid; each moves to the nearest edge.
+            boundaries: Boundaries of the groups instead, between the ends of the grid; each moves to the nearest edge.
 
         Raises:
             ValueError: the scores are no probabilities, or there are fewer than two groups.
         """
-        if at is None:
+        if boundaries is None:
             return ScoreCalibration.from_even_groups(self.table, check_group_number(groups, self.table.grid))
         grid = self.table.grid
-        requested = np.array(require_numbers("at", at, "a list of numbers, as in [0.2, 0.5],"))
+        requested = np.array(require_numbers("boundaries", boundaries, "a list of numbers, as in [0.2, 0.5],"))
         edges = grid.nearest_edge(requested)
         pairs = zip(grid.edge(edges).tolist(), requested.tolist(), strict=True)
         points = [describe_point(*pair) for pair in pairs if describe_point(*pair) != describe_point(pair[0], pair[0])]

@@ -18,7 +18,7 @@ import numpy as np
 from .. import display
 from ..arguments import InvalidArgument, require_bounds_pair, require_integer, require_number, require_probability
 from ..arrays import FloatArray
-from ..codec import Rule
+from ..codec import JsonSchema
 from ..conversation import (
     CellWorkload,
     Evidence,
@@ -43,7 +43,7 @@ from ..inference import (
 )
 from ..queries import MOST_COUNTED, SquareQuery, SumQuery
 from .by_category import ByCategory, collect_by_category, describe_question, format_axis_label, split_rows
-from .outside import count_beyond_bounds, thresholds_for_clipping
+from .outside import count_beyond_bounds, note_thresholds_for_clipping
 from .question import (
     By,
     TableQuestion,
@@ -118,7 +118,7 @@ class Summary(IntervalResult):
     IS_ADDITIVE = True
     SUPPRESSIBLE_COLUMNS = ("value",)
     ARRAYS: ClassVar[tuple[str, ...]] = ("count", "sum", "mean", "variance", "names")
-    JSON_SCHEMAS: ClassVar[Mapping[str, Rule]] = MappingProxyType(
+    JSON_SCHEMAS: ClassVar[Mapping[str, JsonSchema]] = MappingProxyType(
         {"names": {"type": "object", "additionalProperties": TEXT}}
     )
     OPTIONAL_ARRAYS: ClassVar[tuple[str, ...]] = ("sum", "mean", "variance", "names")
@@ -963,7 +963,7 @@ def _ask_summary(
         )
     rounds = tuple(Evidence.from_release(release) for release in releases)
     privacy = build_privacy_statement(
-        (*earlier_releases, *beyond_releases, *releases), least=thresholds_for_clipping(axis.column)
+        (*earlier_releases, *beyond_releases, *releases), note_thresholds=note_thresholds_for_clipping(axis.column)
     ).with_notes(*notes)
     rows = [rounds] if by is None else list(zip(*map(split_rows, rounds), strict=True))
     row_tails: Sequence[Tails | None] = tails or [None] * len(rows)

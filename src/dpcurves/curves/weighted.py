@@ -24,7 +24,7 @@ from ..queries import CountUse, SquaredWeightQuery, WeightQuery
 from .by_category import collect_by_category, describe_question, format_axis_label, split_rows
 from .cdf import CDF, CdfHistogram
 from .histogram import is_noise_alone
-from .outside import ANYWHERE, Least
+from .outside import DEFAULT_THRESHOLDS, NoteThresholds
 from .prefixes import NOTHING, PrefixShares
 from .quantiles import Quantiles, parse_shares
 from .question import (
@@ -639,7 +639,7 @@ def ask_weighted_shares(
     result: type[WeightedCDF] | type[WeightedHistogram] = WeightedCDF,
     *,
     earlier: Sequence[Release] = (),
-    least: Least = ANYWHERE,
+    note_thresholds: NoteThresholds = DEFAULT_THRESHOLDS,
     describe_sums: Callable[[FloatArray], tuple[str, ...]] = lambda sums: (),
 ) -> Needs[Any]:
     """Ask for shares of the weight along the cells of this axis of the column; by category if asked so.
@@ -650,7 +650,7 @@ def ask_weighted_shares(
         setting: The loss of these rounds, and the adjacency.
         result: The class of the results: distribution functions, or histograms, whose sums have less noise in a cell.
         earlier: The releases that chose the cells.
-        least: The smallest share of the weight outside of the cells that a note mentions.
+        note_thresholds: The smallest share of the weight outside of the cells that a note mentions.
         describe_sums: Function that returns further notes on the unbiased sums of weights over the cap, (slots,),
             of all categories; not called in a rehearsal.
     """
@@ -659,7 +659,7 @@ def ask_weighted_shares(
     categories = prod(category_axis.slots for category_axis in axes[:-1])
     use = CountUse.CELLS if issubclass(result, WeightedHistogram) else CountUse.PREFIXES
     release, squares_release, starts = yield from ask_weight_sums(axes, weights, setting, categories, use)
-    privacy = build_privacy_statement([*earlier, release, squares_release], least=least)
+    privacy = build_privacy_statement([*earlier, release, squares_release], note_thresholds=note_thresholds)
     build_result: Callable[..., Any] = result.from_placeholder
     if release.allotment is not None:
         build_result = result.from_cells if issubclass(result, WeightedHistogram) else result.from_prefixes
@@ -682,31 +682,31 @@ def ask_weighted_shares(
 
 @dataclass(frozen=True, slots=True)
 class WeightedQuantilesQuestion(TableQuestion):
-    """Ask for the values at or below which the shares `at` of the weight lie, for the loss of a `WeightedCdfQuestion`.
+    """Ask for weighted quantiles at these probabilities, for the loss of a `WeightedCdfQuestion`.
 
     Attributes:
         column: A column of numbers.
         grid: Public cells.
-        at: Shares between 0 and 1.
+        probabilities: Shares between 0 and 1.
         weight: A column of survey weights.
         weight_cap: The public cap on the weight of a record: see `WeightedCdfQuestion`.
         measured_in: The measuring unit of the column, for the axis.
 
     Raises:
-        ValueError: a share is not between 0 and 1, or `at` is empty; the cap is missing, or is no finite number above
-            0.
+        ValueError: a share is not between 0 and 1, or `probabilities` is empty; the cap is missing, or is no finite
+            number above 0.
         TypeError: a field is of another type.
     """
 
     column: str
     grid: Grid
-    at: tuple[float, ...]
+    probabilities: tuple[float, ...]
     weight: str
     weight_cap: float
     measured_in: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "at", parse_shares("at", self.at))
+        object.__setattr__(self, "probabilities", parse_shares("probabilities", self.probabilities))
         object.__setattr__(self, "weight_cap", self._cdf_question.weight_cap)
 
     @property
@@ -717,7 +717,7 @@ class WeightedQuantilesQuestion(TableQuestion):
     def steps(self, setting: Setting) -> Needs[WeightedQuantiles]:
         """Ask for a weighted distribution function, and read it at the shares."""
         curve = yield from self._cdf_question.steps(setting)
-        return WeightedQuantiles(np.array(self.at), curve)
+        return WeightedQuantiles(np.array(self.probabilities), curve)
 
     def __str__(self) -> str:
         return f"{describe_question('quantiles', self.column, None)}, {Weights(self.weight, self.weight_cap)}"

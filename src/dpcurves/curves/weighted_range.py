@@ -34,7 +34,7 @@ from .adaptive_histogram import (
 )
 from .automatic_range import NOTHING, PILOT_FRACTION, format_range, note_on_pilot_queries
 from .by_category import describe_question, format_axis_label
-from .outside import thresholds_without_notes
+from .outside import infinite_note_thresholds
 from .quantiles import parse_shares
 from .question import By, TableQuestion, parse_grouping
 from .summary import COUNT, MEAN, OUTSIDE_FRACTION, SUM
@@ -201,25 +201,25 @@ class AutoRangeWeightedQuantilesQuestion(TableQuestion):
 
     Attributes:
         column: A column of numbers, dates, times or durations.
-        at: Shares of the weight between 0 and 1.
+        probabilities: Shares of the weight between 0 and 1.
         weight, weight_cap, measured_in: As in `AutoRangeWeightedCdfQuestion`.
 
     Raises:
-        ValueError: a share is not between 0 and 1, or `at` is empty; the cap is missing, or is no finite number above
-            0.
+        ValueError: a share is not between 0 and 1, or `probabilities` is empty; the cap is missing, or is no finite
+            number above 0.
         TypeError: a field is of another type.
     """
 
     is_plan_shown_first: ClassVar[bool] = True
 
     column: str
-    at: tuple[float, ...]
+    probabilities: tuple[float, ...]
     weight: str
     weight_cap: float
     measured_in: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "at", parse_shares("at", self.at))
+        object.__setattr__(self, "probabilities", parse_shares("probabilities", self.probabilities))
         object.__setattr__(self, "weight_cap", self._cdf_question.weight_cap)
 
     @property
@@ -230,7 +230,7 @@ class AutoRangeWeightedQuantilesQuestion(TableQuestion):
     def steps(self, setting: Setting) -> Needs[WeightedQuantiles]:
         """Ask for a weighted distribution function, and read it at the shares."""
         curve = yield from self._cdf_question.steps(setting)
-        return WeightedQuantiles(np.array(self.at), curve)
+        return WeightedQuantiles(np.array(self.probabilities), curve)
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
         """Return one note: what all rounds cost together, and how much of it the pilot queries take."""
@@ -347,7 +347,7 @@ def _ask_on_chosen_cells(
         replace(setting, loss=setting.loss * (ALL - PILOT_FRACTION)),
         WeightedHistogram if isinstance(question, WeightedHistogramQuestion) else WeightedCDF,
         earlier=pilot_releases,
-        least=thresholds_without_notes(question.column),
+        note_thresholds=infinite_note_thresholds(question.column),
         describe_sums=partial(_note_on_cells, pilot, question.grid, label, weights),
     )
     return (yield from scale_budget_fractions(question_steps, ALL - PILOT_FRACTION))

@@ -27,7 +27,7 @@ from ..queries import (
     WeightQuery,
 )
 from .by_category import collect_by_category, describe_question, format_axis_label, split_rows
-from .outside import count_beyond_bounds, thresholds_for_clipping
+from .outside import count_beyond_bounds, note_thresholds_for_clipping
 from .question import (
     By,
     TableQuestion,
@@ -508,7 +508,9 @@ def ask_between(
     spread_query = WeightedSpreadQuery(axes, weights, HALF_RANGE_SQUARE_STEPS, centers)
     spread = yield from ask_workload(SingleQueryWorkload(spread_query), shares[3])
     releases = [weight, values, squares, spread]
-    privacy = build_privacy_statement([*earlier, beyond, *releases], least=thresholds_for_clipping(question.column))
+    privacy = build_privacy_statement(
+        [*earlier, beyond, *releases], note_thresholds=note_thresholds_for_clipping(question.column)
+    )
     return build_weighted_summaries(question, releases, privacy.with_notes(*notes), weights, centers)
 
 

@@ -39,9 +39,10 @@ class CsvFile:
         delimiter: Field separator: one ASCII character, or ``\\t`` for a tab.
         encoding: ``utf-8``, ``latin-1`` or ``cp1252``.
         decimal: ``.``, or ``,``: then 1.200,50 is 1200.5, and 1.5 is missing.
-        dates: Day zero, as ``2020-01-01`` or ``01.01.2020``. Dates of this form become days since that day. None:
-            dates are missing, except in questions without a range, which read ``2020-01-31``, ``2020-01-31 12:30`` and
-            ``2020-01-31 12:30+01:00`` as days since 1970-01-01.
+        dates: Day zero, as ``2020-01-01`` or ``01.01.2020``. Dates of this form become days since that day; a month
+            ``2020-02`` is its first day if day zero is ``2020-01-01``. None: dates are missing, except in questions
+            without a range, which read ``2020-01-31``, ``2020-01-31 12:30`` and ``2020-01-31 12:30+01:00`` as days
+            since 1970-01-01.
 
     Raises:
         TypeError: the file is neither a path nor bytes.

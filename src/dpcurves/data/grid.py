@@ -176,7 +176,7 @@ class Grid:
             if value not in neighbours:  # records with this value would be counted with smaller ones
                 nearest = " and ".join(f"{edge:.12g}" for edge in neighbours)
                 raise InvalidArgument(
-                    "through", f"{value:.12g} is no edge of the grid; choose one of the nearest, {nearest}"
+                    "through", f"{value:.12g} is not an edge of the grid; choose one of the nearest, {nearest}"
                 )
 
     def _initialize_evenly(self, lower: float, upper: float, width: float, outside: Outside) -> None:
@@ -532,14 +532,14 @@ class Grid:
         """
         return Grid.from_edges(self.edges.tolist(), outside=self.outside) if self._has_few_edges else self
 
-    def merge_cells(self, at: Sequence[int]) -> Grid:
-        """Merge cells between the edges with the indices `at`, in any order and with repeats.
+    def merge_cells(self, edge_indices: Sequence[int]) -> Grid:
+        """Merge cells between the edges with these indices, in any order and with repeats.
 
         >>> Grid(0, 1, cells=4).merge_cells([2, 2]).edges.tolist()
         [0.0, 0.5, 1.0]
         """
-        edge_indices = np.array(sorted({0, *at, self.cells}))
-        return Grid.from_edges(self.edge(edge_indices).tolist(), outside=self.outside)
+        kept = np.array(sorted({0, *edge_indices, self.cells}))
+        return Grid.from_edges(self.edge(kept).tolist(), outside=self.outside)
 
     def _build_summary(self) -> ObjectSummary:
         """Return the cells in words: their number, their range and width, and where values outside are counted."""

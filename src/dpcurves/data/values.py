@@ -116,16 +116,16 @@ class Values(Grid):
         """Return these values, whose edges are always explicit."""
         return self
 
-    def merge_cells(self, at: Sequence[int]) -> Grid:
-        """Merge cells between the edges with the indices `at`. The result has no `values` if any cells are merged.
+    def merge_cells(self, edge_indices: Sequence[int]) -> Grid:
+        """Merge cells between the edges with these indices. The result has no `values` if any cells are merged.
 
         >>> Values(range(4)).merge_cells([1]).edges.tolist()
         [-0.5, 0.5, 3.5]
         """
-        edge_indices = sorted({0, *at, self.cells})
-        if len(edge_indices) == self.cells + 1:
+        kept = sorted({0, *edge_indices, self.cells})
+        if len(kept) == self.cells + 1:
             return self
-        return Grid.from_edges(self.edge(np.array(edge_indices)).tolist(), outside=self.outside)
+        return Grid.from_edges(self.edge(np.array(kept)).tolist(), outside=self.outside)
 
     def __repr__(self) -> str:
         apart = ", outside=Outside.APART" if self.outside is Outside.APART else ""

@@ -409,12 +409,12 @@ class Picture:
         draw_between(self.ax, *ends, color=self.style.color, alpha=dense, title=title)
 
     def shade_slopes(
-        self, at: ArrayLike, lower: ArrayLike, upper: ArrayLike, words: str, *, alpha: float | None = None
+        self, x: ArrayLike, lower: ArrayLike, upper: ArrayLike, words: str, *, alpha: float | None = None
     ) -> None:
         """Shade the area between two bounds at points, joined by straight lines."""
         alpha = shade_opacity(words, self.ax) if alpha is None else alpha
         how: Any = {"color": self.style.color, "alpha": alpha, "linewidth": 0}
-        self.ax.fill_between(at, lower, upper, label=deduplicate_label(self.ax, words), **how)
+        self.ax.fill_between(x, lower, upper, label=deduplicate_label(self.ax, words), **how)
 
     def scale_x_axis(self, edges: ArrayLike) -> Picture:
         """Use a logarithmic x axis for the first curve if the cells between `edges` are geometric."""
@@ -423,11 +423,12 @@ class Picture:
         return self
 
     def draw_bars(
-        self, at: ArrayLike, ends: tuple[ArrayLike, ArrayLike], words: str, *, width: float, alpha: float
+        self, heights: ArrayLike, ends: tuple[ArrayLike, ArrayLike], words: str, *, width: float, alpha: float
     ) -> None:
-        """Draw intervals (their ends along x) as horizontal bars at heights `at`, with the legend entry `words`."""
+        """Draw intervals (their ends along x) as horizontal bars at heights `heights`, with the legend entry
+        `words`."""
         label = deduplicate_label(self.ax, words)
-        self.ax.hlines(at, *ends, color=self.style.color, alpha=alpha, linewidth=width, label=label)
+        self.ax.hlines(heights, *ends, color=self.style.color, alpha=alpha, linewidth=width, label=label)
 
     def draw_line(self, x: ArrayLike, y: ArrayLike, label: str | None) -> None:
         """Draw a line through the points that are visible at the resolution of a plot."""

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import InvalidArgument, WrongArgumentType
-from ..codec import STORED, Rule
+from ..codec import STORED, JsonSchema
 from ..conversation import MISSING_RULE, Evidence, PrivacyStatement
 from ..extensions import load_results
 from ..laws.law import json_schema_of, json_schemas
@@ -48,15 +48,15 @@ SCHEMA = 1
 SEVERAL = "curves"
 LONGER = "x-longer"
 """Schema keyword: by how many items an array is longer than the shortest array of the curve."""
-TEXT: Rule = {"type": "string"}
-TEXTS: Rule = {"type": "array", "items": TEXT}
-NUMBER: Rule = {"type": ["number", "null"]}
-NUMBERS: Rule = {"type": "array", "items": NUMBER}
-COLUMN: Rule = {**NUMBERS, LONGER: 0}
-EDGES: Rule = {**NUMBERS, LONGER: 1}
-ROWS: Rule = {"type": "array", "items": NUMBERS}
-BY_NAME: Rule = {"type": "object", "additionalProperties": NUMBER}
-FORMS: dict[str, Callable[[], Rule]] = {}
+TEXT: JsonSchema = {"type": "string"}
+TEXTS: JsonSchema = {"type": "array", "items": TEXT}
+NUMBER: JsonSchema = {"type": ["number", "null"]}
+NUMBERS: JsonSchema = {"type": "array", "items": NUMBER}
+COLUMN: JsonSchema = {**NUMBERS, LONGER: 0}
+EDGES: JsonSchema = {**NUMBERS, LONGER: 1}
+ROWS: JsonSchema = {"type": "array", "items": NUMBERS}
+BY_NAME: JsonSchema = {"type": "object", "additionalProperties": NUMBER}
+FORMS: dict[str, Callable[[], JsonSchema]] = {}
 """Schemas of kinds of curves; each result class registers its own."""
 
 
@@ -73,7 +73,7 @@ def curve_schema() -> dict[str, Any]:
     ('urn:dpcurves:curve:1', True)
     """
     shared, laws, kinds = dict(_shared_rules()), json_schemas(), _kind_schemas()
-    release: Rule = _reference(next(iter(laws)))
+    release: JsonSchema = _reference(next(iter(laws)))
     for key in reversed(laws):  # the law of a release is the first whose key it contains
         release = {"if": {"required": [key]}, "then": _reference(key), "else": release}
     shared["release"] = {"type": "object", **release}
@@ -88,15 +88,15 @@ def curve_schema() -> dict[str, Any]:
 DOCUMENT, ANY, SINGLE = "document", "kind of a document", "kind of a curve"
 
 
-def _reference(name: str) -> Rule:
+def _reference(name: str) -> JsonSchema:
     """Return a reference to a definition of the schema, by its name."""
     return {"$ref": f"#/$defs/{name}"}
 
 
 @cache
-def _shared_rules() -> dict[str, Rule]:
+def _shared_rules() -> dict[str, JsonSchema]:
     """Return the definitions that the schemas of all kinds refer to, by name."""
-    privacy = STORED.rule_of_fields(PrivacyStatement)
+    privacy = STORED.schema_of_fields(PrivacyStatement)
     facts = {**privacy["properties"], "missing_rule": {"description": "What became of missing values.", **TEXT}}
     notes = facts.pop("notes")
     facts["adjacency"] = {**facts["adjacency"], "enum": [member.value for member in Neighbours]}
@@ -140,13 +140,13 @@ def _shared_rules() -> dict[str, Rule]:
     }  # fmt: skip
 
 
-def _kind_schemas() -> dict[str, Rule]:
+def _kind_schemas() -> dict[str, JsonSchema]:
     """Return the schemas of all kinds of curves by name; the modules of all results are imported."""
     load_results(SEVERAL)
     return {kind: FORMS[kind]() for kind in sorted(FORMS)}
 
 
-def _find_form(kind: str) -> Rule | None:
+def _find_form(kind: str) -> JsonSchema | None:
     """Return the schema of a kind, or None if no class has registered it."""
     if kind == SEVERAL:
         return _shared_rules()[SEVERAL]
@@ -155,7 +155,7 @@ def _find_form(kind: str) -> Rule | None:
     return FORMS[kind]() if kind in FORMS else None
 
 
-def _resolve_reference(name: str, value: Any) -> Rule:
+def _resolve_reference(name: str, value: Any) -> JsonSchema:
     """Return the definition of this name as far as it applies to `value`, without building schemas of other kinds and
     laws."""
     if name not in {"release", ANY, SINGLE}:
@@ -186,7 +186,7 @@ def check_document(document: object) -> None:
         raise InvalidArgument(*fault)
 
 
-def find_faults(value: Any, rule: Rule, place: str) -> Iterator[Fault]:
+def find_faults(value: Any, rule: JsonSchema, place: str) -> Iterator[Fault]:
     """Yield the faults of `value` at `place`, in the order of `rule`. An empty rule is not descended into."""
     if not rule:
         return
@@ -204,7 +204,7 @@ def find_faults(value: Any, rule: Rule, place: str) -> Iterator[Fault]:
         yield from find_faults(value, rule.get("then" if holds else "else", {}), place)
 
 
-def _faults_of_value(value: Any, rule: Rule, place: str) -> Iterator[Fault]:
+def _faults_of_value(value: Any, rule: JsonSchema, place: str) -> Iterator[Fault]:
     """Yield the faults of a value against the rules for single values: type, constant, choices, least number,
     pattern.
     """
@@ -220,7 +220,7 @@ def _faults_of_value(value: Any, rule: Rule, place: str) -> Iterator[Fault]:
         yield place, f"text of the form {rule['pattern']} is needed"
 
 
-def _faults_of_object(value: dict[str, Any], rule: Rule, place: str) -> Iterator[Fault]:
+def _faults_of_object(value: dict[str, Any], rule: JsonSchema, place: str) -> Iterator[Fault]:
     """Yield the faults of an object: missing names, and the faults of each entry."""
     for name in rule.get("required", ()):
         if name not in value:
@@ -231,7 +231,7 @@ def _faults_of_object(value: dict[str, Any], rule: Rule, place: str) -> Iterator
             yield from find_faults(entry, part, f"{place}.{format_label(name)}")
 
 
-def _faults_of_list(value: list[Any], rule: Rule, place: str) -> Iterator[Fault]:
+def _faults_of_list(value: list[Any], rule: JsonSchema, place: str) -> Iterator[Fault]:
     """Yield the faults of a list: a wrong length, and the faults of each entry."""
     if not rule.get("minItems", 0) <= len(value) <= rule.get("maxItems", len(value)):
         yield place, f"{rule['minItems']} entries are needed, got {len(value)}"

@@ -41,17 +41,20 @@ PRINT_RESOLUTION = 300
 """Dots per inch for print."""
 
 
-FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")  # noqa: RUF001
+BLANKS = r" \xa0\u1680\u2000-\u200f\u2028\u2029\u202f\u205f\u2060\u3000\ufeff"
+"""Spaces and invisible characters that a spreadsheet may strip from the start of a cell."""
+FORMULA = re.compile(rf"['{BLANKS}]*[=+\-@\t\r\n＝＋－＠]")  # noqa: RUF001
 """Prefixes of texts that spreadsheets run as formulas, also behind apostrophes, so that escaping is invertible."""
 
 
 def escape_formula(text: str) -> str:
     """Prefix text with an apostrophe if a spreadsheet might run it.
 
-    It might if the text, after any apostrophes, begins with = + - @ (full-width ones, too), a tab or a line break.
+    It might if the text, after any apostrophes and blanks, begins with = + - @ (full-width ones, too), a tab or a line
+    break.
 
-    >>> [escape_formula(text) for text in ("=1+1", "-1", "'=1", "'tis", "UA")]
-    ["'=1+1", "'-1", "''=1", "'tis", 'UA']
+    >>> [escape_formula(text) for text in ("=1+1", "-1", " =1", "'=1", "'tis", "UA")]
+    ["'=1+1", "'-1", "' =1", "''=1", "'tis", 'UA']
     """
     return f"'{text}" if FORMULA.match(text) else text
 

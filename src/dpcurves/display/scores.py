@@ -232,12 +232,12 @@ def draw_decision(
     return ax
 
 
-def _edges_between(at: FloatArray) -> FloatArray:
+def _edges_between(points: FloatArray) -> FloatArray:
     """Return edges around points: the middles between them, and as far outside, (points + 1,)."""
-    if len(at) < 2:
-        return np.linspace(0, 1, len(at) + 1)
-    middles = (at[:-1] + at[1:]) / 2
-    return np.concatenate([[2 * at[0] - middles[0]], middles, [2 * at[-1] - middles[-1]]])
+    if len(points) < 2:
+        return np.linspace(0, 1, len(points) + 1)
+    middles = (points[:-1] + points[1:]) / 2
+    return np.concatenate([[2 * points[0] - middles[0]], middles, [2 * points[-1] - middles[-1]]])
 
 
 def _bar_style(words: str) -> tuple[float, float]:

@@ -108,8 +108,8 @@ class Layout:
             first, end = int(bounds[unknown[0]]), int(bounds[unknown[0] + 1])
             raise InvalidArgument(
                 "law",
-                f"cells {first} to {end - 1} of {self.cells} are no interval of this tree; give the released law "
-                "unchanged",
+                f"cells {first} to {end - 1} of {self.cells} do not form an interval of this tree; give the "
+                "released law unchanged",
             )
         return numbers[index]
 

@@ -187,12 +187,12 @@ class _TypeChecker:
         declared = self.schema.get(node.name)
         if declared is None:
             if any(kind is FIELD and is_no_name(name) for name, kind in self.schema.items()):
-                raise InvalidArgument(self.argument, f"{node.name!r} is no column; {NO_HEADER}")
+                raise InvalidArgument(self.argument, f"{node.name!r} is not a column; {NO_HEADER}")
             nearest = describe_nearest_name(node.name, self.schema, cutoff=0.5)
             listed = ", ".join(list(self.schema)[:40])
             raise InvalidArgument(self.argument, f"there is no column {node.name!r}{nearest}; columns: {listed}")
         if declared is FIELD and expected is MOMENT:
-            self._refuse(node, "fields without a declared type are no timestamps; cast it, as in CAST(name AS DATE)")
+            self._refuse(node, "fields without a declared type are not timestamps; cast it, as in CAST(name AS DATE)")
         return Checked("column", (expected or TEXT) if declared is FIELD else declared, value=node.name)
 
     def _check_signature(self, node: Call, signature: Signature) -> Checked:

@@ -63,9 +63,9 @@ _TIME = "the current time is not allowed; write a date, as in DATE '2024-01-31'"
 _POWER = "powers differ in their last bits between engines; write products, as in x * x"
 _COMMENT = "comments are not allowed"
 INSTEAD = MappingProxyType({
-    "//": "it is no operator here; write floor(a / b)",
-    "%": "it is no operator here; write a - b * floor(a / b)",
-    "mod": "it is no function here; write a - b * floor(a / b)",
+    "//": "is not an operator here; write floor(a / b)",
+    "%": "is not an operator here; write a - b * floor(a / b)",
+    "mod": "is not a function here; write a - b * floor(a / b)",
     **dict.fromkeys(("^", "**", "pow", "power"), _POWER),
     "||": "texts are not joined; compare the columns one by one",
     "ilike": "it is unknown; write lower(name) LIKE 'abc%'",

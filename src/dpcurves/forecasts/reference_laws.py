@@ -150,9 +150,9 @@ def _residual_sampler(spread: Callable[[Generator, FloatArray], FloatArray]) -> 
 
 RESIDUALS = MappingProxyType(
     {
-        "normal": _residual_sampler(lambda draw, at: draw.normal(0, 2, len(at))),
-        "a fan": _residual_sampler(lambda draw, at: np.abs(at) * draw.normal(0, 0.7, len(at))),
-        "heavy tails": _residual_sampler(lambda draw, at: draw.standard_t(3, len(at))),
+        "normal": _residual_sampler(lambda draw, values: draw.normal(0, 2, len(values))),
+        "a fan": _residual_sampler(lambda draw, values: np.abs(values) * draw.normal(0, 0.7, len(values))),
+        "heavy tails": _residual_sampler(lambda draw, values: draw.standard_t(3, len(values))),
     }
 )
 

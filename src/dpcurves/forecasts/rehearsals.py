@@ -25,6 +25,7 @@ from ..queries import Query, SubsetQuery
 from ..records import Records, open_records
 from ..session import ask_with_budget, plan_question
 from ..trust import Central, Curator
+from .many_cells import find_intervals, has_many_independent_cells
 
 Curve = TypeVar("Curve")
 Axes = Sequence[Axis | Categories]
@@ -244,6 +245,18 @@ def interval_half_width(curve: Any, population: bool) -> float:
     return mean_half_width(curve.intervals(LEVEL, population=population))
 
 
+def histogram_intervals(histogram: curves.Histogram, population: bool) -> FloatArray:
+    """Return the intervals of a histogram at `LEVEL`, (cells, 2); of many cells by tails of laws, not by simulation."""
+    if has_many_independent_cells(histogram):
+        return find_intervals(histogram, LEVEL, population)
+    return histogram.intervals(LEVEL, population=population)
+
+
+def histogram_half_width(histogram: curves.Histogram, population: bool) -> float:
+    """Return half the mean width of the intervals of all cells at `LEVEL`."""
+    return mean_half_width(histogram_intervals(histogram, population))
+
+
 def quantiles_half_width(quantiles: curves.Quantiles, population: bool) -> float:
     """Return half the mean width of the intervals within the grid."""
     x = quantiles.curve.x
@@ -360,7 +373,7 @@ def trace_band(curve: Any) -> Traced:
 
 def trace_histogram(curve: curves.Histogram) -> Traced:
     """Return counts at the middles of cells, with their intervals."""
-    lower, upper = curve.intervals(LEVEL).T
+    lower, upper = histogram_intervals(curve, False).T
     return (curve.x[:-1] + curve.x[1:]) / 2, curve.count, lower, upper
 
 

@@ -142,14 +142,14 @@ class Ratio:
         numerator: The weight of a record above the threshold, (2,), or (2, points).
         above_mask: 1 for classes whose records above the threshold are in the whole, (2,).
         overall_mask: 1 for classes whose records are all in the whole, (2,).
-        least, most: Bounds of the ratio, one each or (points,).
+        lower, upper: Bounds of the ratio, one each or (points,).
     """
 
     numerator: FloatArray
     above_mask: FloatArray
     overall_mask: FloatArray
-    least: FloatArray
-    most: FloatArray
+    lower: FloatArray
+    upper: FloatArray
 
     def numerator_and_whole(self, above: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return numerator and whole, (..., points), of counts (..., 2, points) above each threshold."""
@@ -289,7 +289,7 @@ class _Contrast:
         `squared`, a squared critical value, times the variance at r. They are clipped to the ratio's range, and are
         its ends where noise alone may explain the denominator.
         """
-        lowest, highest = self.ratio.least, self.ratio.most
+        lowest, highest = self.ratio.lower, self.ratio.upper
         square = self.whole**2 - squared * self.variance.quadratic
         half = self.numerator * self.whole + squared * self.variance.linear / 2
         constant = self.numerator**2 - squared * self.variance.constant

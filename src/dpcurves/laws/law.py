@@ -18,7 +18,7 @@ import numpy as np
 
 from ..arguments import InvalidArgument, WrongArgumentType
 from ..arrays import BoolArray, FloatArray, IntArray
-from ..codec import INTEGERS, STORED, Count, Rule
+from ..codec import INTEGERS, STORED, Count, JsonSchema
 from ..privacy import PrivacyLoss
 from ..queries.query import Places
 
@@ -382,9 +382,9 @@ class Law(ABC):
         return STORED.decode_fields(cls, stored)
 
     @classmethod
-    def json_schema(cls) -> Rule:
+    def json_schema(cls) -> JsonSchema:
         """Return the JSON schema of what `to_json` writes, except the values."""
-        return STORED.rule_of_fields(cls)
+        return STORED.schema_of_fields(cls)
 
     @classmethod
     def count_stored_cells(cls, stored: Mapping[str, Any]) -> int:
@@ -461,17 +461,17 @@ class CountLaw(Law):
         return STORED.decode_fields(cls, stored, rows=int(stored["rows"]), cells=int(stored["cells"]), missing=missing)
 
     @classmethod
-    def json_schema(cls) -> Rule:
+    def json_schema(cls) -> JsonSchema:
         """Return the JSON schema of what `to_json` writes."""
-        rule, size = STORED.rule_of_fields(cls), STORED.rule(Count)
+        schema, size = STORED.schema_of_fields(cls), STORED.schema(Count)
         common = {
             "rows": {"description": "Number of rows of cells.", **size},
             "cells": {"description": "Number of cells per row.", **size},
-            "missing": {"description": "Noise of the count of missing records.", **STORED.rule(Noise | None)},
+            "missing": {"description": "Noise of the count of missing records.", **STORED.schema(Noise | None)},
             "values": {"description": "Released values, in the order of the law.", **INTEGERS},
             "total": {"description": "Number of all records, if it is public.", "type": ["integer", "null"]},
         }
-        return {**rule, "required": [*common, *rule["required"]], "properties": {**common, **rule["properties"]}}
+        return {**schema, "required": [*common, *schema["required"]], "properties": {**common, **schema["properties"]}}
 
     def count_missing_and_present(self, values: Sequence[int], total: int | None) -> tuple[float, float] | None:
         """Return the noisy numbers of records without and with a value; None if missing records, or all others, were
@@ -808,7 +808,7 @@ def law_from_json(stored: Mapping[str, Any]) -> Law:
 
 
 @cache
-def json_schemas() -> dict[str, Rule]:
+def json_schemas() -> dict[str, JsonSchema]:
     """Return the schemas of releases of counts and choices, by the keys of their laws, in lookup order.
 
     >>> "levels" in json_schemas()
@@ -819,7 +819,7 @@ def json_schemas() -> dict[str, Rule]:
     return {key: _json_schema(law) for key, law in laws.items() if issubclass(law, (CountLaw, ChoiceLaw))}
 
 
-def json_schema_of(stored: Mapping[str, Any]) -> Rule:
+def json_schema_of(stored: Mapping[str, Any]) -> JsonSchema:
     """Return the schema of a stored release; for unknown laws, the schema of the first law."""
     first = _import_law(next(iter(PLACES.values())))
     try:
@@ -830,7 +830,7 @@ def json_schema_of(stored: Mapping[str, Any]) -> Rule:
 
 
 @cache
-def _json_schema(law: type[Law]) -> Rule:
+def _json_schema(law: type[Law]) -> JsonSchema:
     """Return the schema of a law's releases; cached."""
     return law.json_schema()
 
@@ -882,7 +882,7 @@ class ChoiceLaw(Law):
         return {self.KEY: list(values)}
 
     @classmethod
-    def json_schema(cls) -> Rule:
+    def json_schema(cls) -> JsonSchema:
         """Return the schema of releases of choices: a list of integers under `KEY`."""
         description = "Choices made under noise, for instance edges: no noise is added to them."
         return {"description": description, "type": "object", "required": [cls.KEY], "properties": {cls.KEY: INTEGERS}}

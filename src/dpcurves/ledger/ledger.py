@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from sqlalchemy import Connection
 
@@ -45,6 +45,20 @@ Result = TypeVar("Result")
 
 Asked = tuple[str, str, str, int | None]
 """Purpose, request id, binding and number of units: fields of a `Charge`."""
+
+
+class Charged(NamedTuple):
+    """Outcome of a charge, as of the end of its transaction.
+
+    Attributes:
+        grant: Grant of the request.
+        balance: Balance of the dataset after the charge, or now if the request was charged before.
+        is_new: Whether this call charged the request. No answer to it was stored when the charge was committed.
+    """
+
+    grant: Grant
+    balance: balances.Balance
+    is_new: bool
 
 
 class Ledger:
@@ -182,7 +196,29 @@ class Ledger:
                 older spent amount that was restored with its seal together with grants edited to match. An error
                 that leaves open whether the charge was written has a note with the request id for a retry.
         """
-        return self._charge(dataset, loss, (purpose, request, binding, units), None)
+        return self._charge(dataset, loss, (purpose, request, binding, units)).grant
+
+    def charge_with_balance(
+        self, dataset: str, loss: PrivacyLoss, *, purpose: str, request: str, binding: str, units: int | None,
+        is_generated: bool,
+    ) -> Charged:  # fmt: skip
+        """Charge as `charge` does, and return the balance after it, too.
+
+        Arguments:
+            is_generated: Whether `request` is a new random name. Then no earlier grant is looked for before the writing
+                transaction, which looks for one again and never charges a request twice.
+
+        >>> from dpcurves.privacy import EACH_RECORD, Neighbours
+        >>> ledger = Ledger.open("sqlite://")
+        >>> ledger.create(Account("flights", Neighbours.ADD_REMOVE, EACH_RECORD, PrivacyLoss.pure(1)))
+        >>> cdf = {"purpose": "a CDF", "request": "1", "binding": "0" * 64, "units": None, "is_generated": False}
+        >>> for _ in range(2):  # the second one costs nothing
+        ...     charged = ledger.charge_with_balance("flights", PrivacyLoss.pure("0.7"), **cdf)
+        ...     print(charged.is_new, charged.balance.remaining)
+        True epsilon 0.3
+        False epsilon 0.3
+        """
+        return self._charge(dataset, loss, (purpose, request, binding, units), may_be_known=not is_generated)
 
     def allow(
         self, allowance: Allowance, rule: AllowanceRule = AllowanceRule.WITHIN, event: verification.Event | None = None
@@ -230,7 +266,7 @@ class Ledger:
                 allowance is not the sum of its payments.
         """
         request = member.request(dataset, loss, binding)
-        return self._charge(dataset, loss, (purpose, request, binding, units), member, only_if)
+        return self._charge(dataset, loss, (purpose, request, binding, units), member, only_if).grant
 
     def find_member_balance(self, dataset: str, member: Member) -> MemberBalance:
         """Return the remaining budget of an analyst of a project.
@@ -468,16 +504,18 @@ class Ledger:
         dataset: str,
         loss: PrivacyLoss,
         question: Asked,
-        member: Member | None,
+        member: Member | None = None,
         only_if: verification.Condition = verification.accept_always,
-    ) -> Grant:
+        *,
+        may_be_known: bool = True,
+    ) -> Charged:
         """Return the earlier grant of a question, or charge the dataset (and the member's allowances) in one
-        transaction and return the new grant.
+        transaction and return the new grant. `may_be_known` is False for a request that nobody can have charged.
         """
         open_receipt = ExitStack()
 
-        def find_known_grant(chain: Chain) -> Grant | None:
-            """Return the grant of a request that was charged before, for which nothing is written."""
+        def find_known_grant(chain: Chain) -> tuple[balances.Balance, verification.Charge, Grant | None]:
+            """Return the balance, the checked charge, and the grant of a request that was charged before."""
             balance = balances.require_balance(chain, dataset)
             charge = verification.Charge(balance.account, loss, *question)
             charge.require_same_units(chain)
@@ -488,34 +526,32 @@ class Ledger:
                 if member is not None:
                     require_paid_by(chain, grant, member)
                 open_receipt.enter_context(verification.attach_open_receipt(charge.request))
-            return grant
+            return balance, charge, grant
 
-        def charge_account(chain: Chain) -> Grant:
+        def charge_account(chain: Chain) -> Charged:
             """Do the checks and the charge inside the transaction; return the new or the earlier grant."""
-            balance = balances.require_balance(chain, dataset)
-            charge = verification.Charge(balance.account, loss, *question)
+            balance, charge, grant = find_known_grant(chain)
+            if grant is not None:
+                return Charged(grant, balance, is_new=False)
             price = charge.price
-            charge.require_same_units(chain)
+            only_if(chain.connection)
+            verification.require_all_rows(chain)
+            verification.require_paid(chain, balance)
+            charge.require_delta(chain)
+            balance = balance.with_charge(price, charge.purpose)
+            balances.write_spent(chain, balance)
+            grant = charge.enter_grant(chain)
             if member is not None:
-                require_member_balance(chain, dataset, member)
-            grant = charge.find_earlier_grant(chain)
-            if grant is None:
-                only_if(chain.connection)
-                verification.require_all_rows(chain)
-                verification.require_paid(chain, balance)
-                charge.require_delta(chain)
-                balances.write_spent(chain, balance.with_charge(price, charge.purpose))
-                grant = charge.enter_grant(chain)
-                if member is not None:
-                    pay_from_allowances(chain, charge, grant, member)
-            elif member is not None:
-                require_paid_by(chain, grant, member)
+                pay_from_allowances(chain, charge, grant, member)
             open_receipt.enter_context(verification.attach_open_receipt(charge.request))
-            return grant
+            return Charged(grant, balance, is_new=True)
 
         with open_receipt:
-            known_grant = self._run_read(find_known_grant)
-            return self._run_write(charge_account) if known_grant is None else known_grant
+            if may_be_known:  # nothing is written for a known request: a full or read-only disk still answers it
+                balance, _, known_grant = self._run_read(find_known_grant)
+                if known_grant is not None:
+                    return Charged(known_grant, balance, is_new=False)
+            return self._run_write(charge_account)
 
     def _run_read(self, work: Callable[[Chain], Result]) -> Result:
         """Return the result of `work` on the chain, read in one snapshot of the database."""

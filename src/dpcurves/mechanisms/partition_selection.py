@@ -184,7 +184,7 @@ class ThresholdedCategories(QueryMechanism):
         if not loss.delta:
             raise UnsupportedQuery(
                 "delta",
-                "groups that nobody listed are found only with a delta;"
+                "unlisted groups are found only with a delta;"
                 " give one far below 1 over the number of units, or list the groups",
             )
         if pure_epsilon(loss) == 0:

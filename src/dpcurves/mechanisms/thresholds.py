@@ -54,7 +54,7 @@ class SparseVector(QueryMechanism):
     >>> from dpcurves.queries import ThresholdComparison as Comparison
     >>> from dpcurves.privacy import EACH_RECORD
     >>> ages, young, older = (Axis("age", Grid(0, 90, cells=3)),), Comparison((1, 0, 0), 50), Comparison((0, 1, 1), 50)
-    >>> query = ThresholdQuery(ages, (young, older), most=1)
+    >>> query = ThresholdQuery(ages, (young, older), cutoff=1)
     >>> SparseVector().plan(query, PrivacyLoss.pure(1), AddRemove(EACH_RECORD)).law.alpha(0.05)
     14.0
     """
@@ -126,7 +126,7 @@ def sparse_vector_law(compared: Comparisons, loss: PrivacyLoss, adjacency: Adjac
         raise UnsupportedQuery(
             "comparisons", "all weights are 0, so nothing is compared; give at least one other weight"
         )
-    total_distance = compared.most * distance
+    total_distance = compared.cutoff * distance
     ratio = two_thirds_power(Fraction(total_distance, rise))
     rate = pure_epsilon(loss) / adjacency.unit.records / (1 + ratio)
     if rate == 0:
@@ -137,7 +137,7 @@ def sparse_vector_law(compared: Comparisons, loss: PrivacyLoss, adjacency: Adjac
         Noise(Family.LAPLACE, scale) for scale in (rise / rate, total_distance / (ratio * rate))
     )
     comparisons = len(compared.thresholds)
-    example = (comparisons,) * compared.most
+    example = (comparisons,) * compared.cutoff
     return ThresholdAnswers(
         example, require_drawable(threshold_noise, loss), require_drawable(sum_noise, loss), comparisons, compared.step
     )
@@ -169,17 +169,17 @@ def compute_differences(table: ExactTable, compared: Comparisons) -> list[int]:
 
 
 def select_reached(
-    differences: Sequence[int], sum_noises: Sequence[int], threshold_noise: int, most: int
+    differences: Sequence[int], sum_noises: Sequence[int], threshold_noise: int, cutoff: int
 ) -> tuple[int, ...]:
-    """SECRET: return the indices of the first `most` differences that, plus their noise, reach the common noise, padded
-    with the number of differences.
+    """SECRET: return the indices of the first `cutoff` differences that, plus their noise, reach the common noise,
+    padded with the number of differences.
     """
     reached = [
         index
         for index, (difference, noise) in enumerate(zip(differences, sum_noises, strict=True))
         if difference + noise >= threshold_noise
     ]
-    return tuple((reached + [len(differences)] * most)[:most])
+    return tuple((reached + [len(differences)] * cutoff)[:cutoff])
 
 
 @dataclass(frozen=True, slots=True)

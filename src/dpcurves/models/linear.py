@@ -70,7 +70,7 @@ def _parse_coefficient(coefficient: Any, name: str) -> float:
         return float(coefficient)
     except (TypeError, ValueError):
         raise InvalidArgument(
-            "table", f"the coefficient of {name!r} is no number: correct it, or refit the model"
+            "table", f"the coefficient of {name!r} is not a number: correct it, or refit the model"
         ) from None
 
 
@@ -492,7 +492,7 @@ class Scorecard(Predictor):
         if any(not isinstance(named.get(name), Categories) for name in self.others):
             raise InvalidArgument(
                 "others",
-                "a name here is no declared category column: add Categories(name, values) to columns, or leave "
+                "a name here is not a declared category column: add Categories(name, values) to columns, or leave "
                 "the name out",
             )
 

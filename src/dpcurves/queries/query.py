@@ -614,34 +614,34 @@ class Comparisons(NamedTuple):
     Attributes:
         weights: An array ``(comparisons, cells)``.
         thresholds: The threshold of each comparison.
-        most: The number of positive comparisons after which no more are answered.
+        cutoff: The number of positive comparisons after which no more are answered.
         step: The weight of one record, if sums are converted to records.
     """
 
     weights: NDArray[np.int64]
     thresholds: tuple[int, ...]
-    most: int
+    cutoff: int
     step: int
 
 
 @dataclass(frozen=True, slots=True)
 class ThresholdQuery(Query):
-    """Comparisons with thresholds, answered in order until `most` of them are positive.
+    """Comparisons with thresholds, answered in order until `cutoff` of them are positive.
 
     Attributes:
         comparisons: Comparisons, each with a weight for every cell of the flat table; missing records have no weight.
-        most: The number of positive comparisons after which no more are answered.
+        cutoff: The number of positive comparisons after which no more are answered.
 
     Raises:
         ValueError: there is no comparison, one has another number of weights or weights beyond 2**31, all together have
-            more than 2**20 weights, or `most` is not between 1 and the number of comparisons.
+            more than 2**20 weights, or `cutoff` is not between 1 and the number of comparisons.
     """
 
     comparisons: tuple[ThresholdComparison, ...]
-    most: int
+    cutoff: int
 
     def __post_init__(self) -> None:
-        convert_to_integers(self, most="most")
+        convert_to_integers(self, cutoff="cutoff")
         size = prod(self.shape)
         if not self.comparisons or any(len(comparison.weights) != size for comparison in self.comparisons):
             raise InvalidArgument(
@@ -656,16 +656,16 @@ class ThresholdQuery(Query):
         # so that weighted sums of counts fit 64 bits
         if any(abs(weight) > 2**31 for comparison in self.comparisons for weight in comparison.weights):
             raise InvalidArgument("comparisons", "weights must be whole numbers of at most 2**31 in size; scale them")
-        if not 1 <= self.most <= len(self.comparisons):
+        if not 1 <= self.cutoff <= len(self.comparisons):
             raise InvalidArgument(
-                "most", f"a whole number from 1 to {len(self.comparisons)} is needed, got {self.most}"
+                "cutoff", f"a whole number from 1 to {len(self.comparisons)} is needed, got {self.cutoff}"
             )
 
     @property
     def comparison_matrix(self) -> Comparisons:
         """The comparisons with their weights as an array."""
         weights = np.array([comparison.weights for comparison in self.comparisons], dtype=np.int64)
-        return Comparisons(weights, tuple(comparison.threshold for comparison in self.comparisons), self.most, step=1)
+        return Comparisons(weights, tuple(comparison.threshold for comparison in self.comparisons), self.cutoff, step=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -732,7 +732,7 @@ class CoverageQuery(Query):
         numerator, denominator, comparisons = self.coverage.numerator, self.coverage.denominator, self.intervals - 1
         inside = np.abs(np.arange(self.grid.slots) - self.grid.slots // 2) <= np.arange(comparisons)[:, None]
         return Comparisons(
-            denominator * inside - numerator, (-denominator * self.spare,) * comparisons, most=1, step=denominator
+            denominator * inside - numerator, (-denominator * self.spare,) * comparisons, cutoff=1, step=denominator
         )
 
 

@@ -442,7 +442,7 @@ class Records:
                 raise InvalidArgument("column", rule, str(axis.column))
             if isinstance(axis, UnlistedCategories) and not isinstance(self._engine, ListsNames):
                 raise InvalidArgument(
-                    "by", "this engine cannot find categories that nobody listed; give Categories(column, values)"
+                    "by", "this engine cannot find unlisted categories; give Categories(column, values)"
                 )
             declared = axis.listed if isinstance(axis, ListedCategories) else axis
             if isinstance(declared, Categories) and not isinstance(declared, UnlistedCategories | SelectedCategories):
@@ -515,8 +515,9 @@ class Records:
         axes[-1].grid.offset_of(np.empty(0), half)  # refuses a wrong half before the charge
 
     @apply_filter
-    def prefixes(self, axes: Axes, at: Sequence[int]) -> list[int]:
-        """Return used records in the first slots of the table, for each length in `at`, followed by the missing ones.
+    def prefixes(self, axes: Axes, lengths: Sequence[int]) -> list[int]:
+        """Return used records in the first slots of the table, for each length in `lengths`, followed by the missing
+        ones.
 
         The cells are not stored, so the grid of the last axis may be as fine as doubles allow.
 
@@ -524,13 +525,13 @@ class Records:
             ValueError: the last axis has no grid.
         """
         if _has_model(axes):
-            return self._tally(axes, engines.PrefixCounts(axes, at, _slot_flags(axes))).totals
+            return self._tally(axes, engines.PrefixCounts(axes, lengths, _slot_flags(axes))).totals
         self.check(axes)
         if not isinstance(axes[-1], Axis):
             raise InvalidArgument(
                 "axes", "prefixes are counted along a column of numbers; declare the last column on a grid"
             )
-        return self._hide_failure(lambda: self._engine.prefixes(self._resolve_members(axes), at))
+        return self._hide_failure(lambda: self._engine.prefixes(self._resolve_members(axes), lengths))
 
     @apply_filter
     def places(self, axes: Axes) -> NDArray[np.int64]:
@@ -867,7 +868,7 @@ def require_matching_values(axis: Categories, column: Column) -> None:
     for argument, value in zip(axis.argument_names[::-1], axis.values[::-1], strict=True):  # positive label first
         if column.kind is ColumnKind.TEXT and not isinstance(value, str):
             raise InvalidArgument(
-                argument, f"{describe_value(value)} is no text, but {axis.column!r} holds text; {_suggest_text(axis)}"
+                argument, f"{describe_value(value)} is not text, but {axis.column!r} holds text; {_suggest_text(axis)}"
             )
         if (
             column.kind is ColumnKind.NUMBERS

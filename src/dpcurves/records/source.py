@@ -310,7 +310,7 @@ COMMA = (
 )
 """Numbers with a decimal comma, with or without points between thousands. Braces are doubled for `str.format`."""
 DATES = {
-    "-": ("[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}", "%Y-%m-%d"),
+    "-": ("[0-9]{{4}}-[0-9]{{2}}(-[0-9]{{2}})?", "%Y-%m-%d"),
     ".": ("[0-9]{{2}}[.][0-9]{{2}}[.][0-9]{{4}}", "%d.%m.%Y"),
 }
 """Pattern and strptime format of dates, by separator."""
@@ -327,7 +327,9 @@ def number_sql(file: CsvFile) -> str:
     if file.origin is None:
         return number
     pattern, time_format = DATES[file.date_separator]
-    day = f"CAST(try_strptime({TRIMMED}, '{time_format}') AS DATE)"
+    # a month in ISO 8601 is its first day; 01.2020 is not a month but a number
+    whole_day = TRIMMED if file.date_separator == "." else f"left(concat({TRIMMED}, '-01'), 10)"
+    day = f"CAST(try_strptime({whole_day}, '{time_format}') AS DATE)"
     days = f"CAST({day} - DATE '{file.origin.isoformat()}' AS DOUBLE)"
     return f"CASE WHEN regexp_full_match({TRIMMED}, '{pattern}') THEN {days} ELSE {number} END"
 
@@ -440,7 +442,7 @@ def find_column(name: object, columns: Sequence[Column], argument: str = "column
         listed = ", ".join(names[:most_named_columns] + omitted) or "no columns"
         if any(column.kind is ColumnKind.FIELDS and is_no_name(column.name) for column in columns):
             # the names may be the values of a record
-            raise InvalidArgument(argument, f"{name!r} is no column; {NO_HEADER}", str(name))
+            raise InvalidArgument(argument, f"{name!r} is not a column; {NO_HEADER}", str(name))
         nearest = describe_nearest_name(str(name), [column.name for column in columns]) if len(names) > 1 else ""
         raise InvalidArgument(
             argument, f"{name!r} is not in the data, which has {listed}{nearest}{_delimiter_hint(columns)}", str(name)

@@ -37,7 +37,7 @@ from ..queries import MOST_COUNTED, CountQuery, CountUse, MedianQuery, MergePart
 class FinerCells(NamedTuple):
     """Finer cells than the curve's, counted only to narrow intervals of the area: they show the order of classes."""
 
-    least: float
+    min_records_epsilon: float
     """Records times epsilon, as in `choose_cut_levels`, from which finer cells are counted."""
     cuts_fraction: Fraction
     """Fraction of the loss that finds cuts."""
@@ -54,7 +54,7 @@ CUTS_FRACTION = Fraction(1, 5)
 SUMS_FRACTION = Fraction(3, 50)
 """Budget fraction of the sums of distances in groups that a pilot query chose."""
 FINER_CELLS = FinerCells(
-    least=6_000, cuts_fraction=Fraction(1, 10), cells_per_piece=16, counts_fraction=Fraction(1, 10)
+    min_records_epsilon=6_000, cuts_fraction=Fraction(1, 10), cells_per_piece=16, counts_fraction=Fraction(1, 10)
 )
 """The finer cells that are counted; see `choose_finer_cells` for the scores on which they were chosen."""
 
@@ -123,7 +123,8 @@ def count_chosen_thresholds(workload: RankingWorkload, setting: Setting) -> Stra
     the thresholds. With a lower one, quantiles would cost more than they gain: a pilot query counts all records in a
     few even intervals, and thresholds are the quantiles of the estimated shares, which noise leaves nearly even;
     private quantiles are used only if most records lie in one interval. With a still lower ratio and a public number of
-    records, the grid is divided evenly.
+    records, the grid is divided evenly. A few declared values are counted one by one, because the order of classes is
+    known inside a cell of one value only.
 
     Formal guarantees: each round has its own price, and its query is a function of earlier answers and of public facts,
     including the fraction of a pilot query. For all answers the fractions add up to the whole loss. So by adaptive
@@ -137,6 +138,8 @@ def count_chosen_thresholds(workload: RankingWorkload, setting: Setting) -> Stra
         even = _cut_axis(workload.score, (), TUNING.even_cells)
         return (yield from _count_classes(workload, even, earlier, remaining))
     require_cuttable(workload.score)
+    if workload.thresholds is RocThresholds.QUANTILES and has_few_values(workload.score.grid, records, setting):
+        return (yield from _count_classes(workload, workload.score, earlier, remaining))
     if workload.thresholds is RocThresholds.MEDIANS or signal >= TUNING.many_ratio:
         return (yield from _count_between_cuts(workload, records, setting, earlier, remaining))
     if workload.score.grid.cells <= TUNING.merge_factor * choose_cell_count(signal):
@@ -153,6 +156,20 @@ def _count_records(
     single_cell = Axis(workload.score.column, workload.score.grid.merge_cells([]))
     release = yield Step(CountQuery((workload.classes, single_cell), CountUse.CELLS), COUNT_FRACTION)
     return float(Evidence.from_release(release).unbiased_cells.sum()), (release,), ALL - COUNT_FRACTION
+
+
+def has_few_values(grid: Grid, records: float, setting: Setting) -> bool:
+    """Return whether the grid has declared values, no more of them than cells between private quantiles would be.
+
+    >>> from dpcurves.data import Values
+    >>> from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
+    >>> setting = Setting(PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, 30_000))
+    >>> [has_few_values(grid, 30_000, setting) for grid in (Values(range(10)), Values(range(500)), Grid(0, 9, cells=9))]
+    [True, False, False]
+    """
+    if grid.values is None or signal_to_noise(records, setting) < TUNING.many_ratio:
+        return False
+    return grid.cells <= 2 ** choose_cut_levels(records, setting) * TUNING.cells_per_piece
 
 
 def require_cuttable(score: Axis) -> None:
@@ -243,7 +260,7 @@ def choose_finer_cells(records: float, setting: Setting) -> FinerCells | None:
     scores. For 3,000 records, four finer cells per piece had 0.7 times the width, but 1.2 and 1.3 times the error of
     the area itself. One table of all fine cells, read as prefixes, has up to twice that error.
     """
-    return FINER_CELLS if signal_to_noise(records, setting) >= FINER_CELLS.least else None
+    return FINER_CELLS if signal_to_noise(records, setting) >= FINER_CELLS.min_records_epsilon else None
 
 
 def pieces_between(score: Axis, cuts: Sequence[int]) -> Axis:

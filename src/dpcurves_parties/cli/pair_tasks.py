@@ -168,7 +168,7 @@ def take_part(task: PairTask, source: SourceOptions, bearer: Bearer, meeting: Me
     (values,) = read_values(task, source.records(), source.delimiter).tolist()
     if meeting.relay is not None:
         parse_host(meeting.relay)
-    wait_seconds, ticket = parse_integer("wait", meeting.wait, least=0), Path(bearer.ticket)
+    wait_seconds, ticket = parse_integer("wait", meeting.wait, minimum=0), Path(bearer.ticket)
     client = RelayClient.connect(task, Ticket.load(ticket, Role.OWNER), meeting.relay or "", bearer.timeout_seconds)
     try:
         device = ticket.with_name(f"{ticket.name}.device")
@@ -393,7 +393,7 @@ def plan(pairs: PairPlanOptions, price: LossOptions) -> None:
 
     Example: dpcurves plan pairs --kernel auc --people 100000 --pairs 1,2,4 --epsilon 1
     """
-    kernel, people, loss = pairs.find_kernel(), parse_integer("people", pairs.people, least=2), price.loss()
+    kernel, people, loss = pairs.find_kernel(), parse_integer("people", pairs.people, minimum=2), price.loss()
     print_to_console(
         make_console(), f"{pairs.kernel} of {people} people in pairs: {loss}, replace-one, protects each person"
     )

@@ -303,13 +303,13 @@ def _correct_seeds(code: AesEmitter, right: Any, left_difference: Any, right_dif
 
 
 def _correct_values(
-    code: AesEmitter, masks: list[Any], children: list[list[Any]], at: tuple[Any, Any], first: Any
+    code: AesEmitter, masks: list[Any], children: list[list[Any]], value_layout: tuple[Any, Any], first: Any
 ) -> None:
     """Emit the writing of the value corrections of some keys, and of the sums `owed` one level deeper on the path.
 
     `children` holds the value blocks of the left and of the right children, each for both servers.
     """
-    build, (right, sign), (owed, value_words) = code.builder, masks, at
+    build, (right, sign), (owed, value_words) = code.builder, masks, value_layout
     kept_values = [
         code.choose_side(right, left_number, right_number) for left_number, right_number in zip(*children, strict=True)
     ]
@@ -389,12 +389,12 @@ def _read_leaves(context: Any, builder: Any, kinds: Any, arguments: Any) -> None
     code.store([builder.bitcast(builder.add(*operands), code.wide) for operands in numbers], blocks, arguments[2], 2)
 
 
-def _leaf_numbers(code: AesEmitter, at: tuple[Any, Any], key: Any, first: Any) -> list[tuple[Any, Any]]:
+def _leaf_numbers(code: AesEmitter, pointers: tuple[Any, Any], key: Any, first: Any) -> list[tuple[Any, Any]]:
     """Return the blocks of leaves and their masked corrections, as numbers to add."""
     kind = code.wide if code.words == 1 else code.numbers
-    seeds = code.load(at[0], first, 2, code.wide)
+    seeds = code.load(pointers[0], first, 2, code.wide)
     (blocks,) = code.expand_blocks(seeds, key)
-    corrections = code.load(at[1], first, 2, code.wide)
+    corrections = code.load(pointers[1], first, 2, code.wide)
     masked = [code.builder.and_(code.control_mask(seed), block) for seed, block in zip(seeds, corrections, strict=True)]
     numbers = [[code.builder.bitcast(block, kind) for block in group] for group in (blocks, masked)]
     return list(zip(*numbers, strict=True))

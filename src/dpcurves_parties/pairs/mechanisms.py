@@ -79,7 +79,7 @@ class Kernel:
         ValueError: the function reads nothing, is not symmetric, or is constant.
 
     >>> kernel = Kernel(lambda x, y: abs(x.income - y.income), income=Unsigned(16))
-    >>> kernel.form.most, kernel.circuit.and_count
+    >>> kernel.form.maximum, kernel.circuit.and_count
     (65535, 31)
     """
 
@@ -317,7 +317,7 @@ def plan_answers(
     overlaps = query.pairing.compute_expected_overlaps(people)
     kernel = query.kernel
     law = PairAnswers(
-        people, *_round_overlaps(overlaps), kernel.least, kernel.most, kernel.step, response.offset, response.gain
+        people, *_round_overlaps(overlaps), kernel.minimum, kernel.maximum, kernel.step, response.offset, response.gain
     )
     components = zetas or worst_case_zetas(kernel.span)
     noise_and_kernel_variance = min(response.max_variance + components.zeta2, response.max_total_variance)
@@ -338,7 +338,7 @@ def plan_sum(query: PairQuery, loss: PrivacyLoss, adjacency: Adjacency, zetas: Z
     people = _require_people(loss, adjacency)
     overlaps, kernel = query.pairing.compute_expected_overlaps(people), query.kernel
     noise = plan_sum_noise(query, loss, people)
-    law = PairSum(people, *_round_overlaps(overlaps), kernel.least, kernel.most, kernel.step, noise.rate)
+    law = PairSum(people, *_round_overlaps(overlaps), kernel.minimum, kernel.maximum, kernel.step, noise.rate)
     variance = _overlap_variance(overlaps, zetas or worst_case_zetas(kernel.span)) + noise.variance / overlaps.pairs**2
     made_by = f"{SERVERS}: one Laplace noise on the sum"
     return Plan(query, loss, adjacency, made_by, law, float(kernel.step) * sqrt(variance))
@@ -356,7 +356,7 @@ def plan_response(query: PairQuery, loss: PrivacyLoss) -> Response:
         raise UnsupportedQuery(
             "epsilon", "must be from 2**-20 to 64 for each pair; take fewer pairs of each person, or another epsilon"
         )
-    return choose_response(query.kernel.least, query.kernel.most, epsilon)
+    return choose_response(query.kernel.minimum, query.kernel.maximum, epsilon)
 
 
 @lru_cache(maxsize=64)  # a pure function of public facts

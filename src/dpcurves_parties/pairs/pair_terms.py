@@ -112,16 +112,16 @@ def build_sum_job(name: bytes, kernel: Kernel, noise: FiniteLaplace, pairs: int)
     """
     owners = (InputOwner.SHARED,) * len(kernel.circuit.inputs)
     plain = Job(name, kernel.circuit, owners, pairs)
-    ending = _build_noisy_total(plain, kernel.form.least, noise)
+    ending = _build_noisy_total(plain, kernel.form.minimum, noise)
     return Job(name, kernel.circuit, owners, pairs, FinalStep(ending, (InputOwner.COIN,) * (len(ending.inputs) - 1)))
 
 
-def _build_noisy_total(plain: Job, least: int, noise: FiniteLaplace) -> Circuit:
+def _build_noisy_total(plain: Job, minimum: int, noise: FiniteLaplace) -> Circuit:
     """Return the final circuit of `build_sum_job`: from the sum of all pairs and random bits to the noisy sum."""
 
     def add_noise(total: SymbolicInteger, *random_inputs: SymbolicInteger) -> SymbolicInteger:
         """Return the sum minus its least possible value, plus noise, modulo ``2**noise.width``."""
-        offset_sum = total - (plain.total_offset + plain.count * least)
+        offset_sum = total - (plain.total_offset + plain.count * minimum)
         noise_bits = noise.wires([bit for random_input in random_inputs for bit in random_input.to_bits()])
         noisy_sum = add_modulo(offset_sum.to_bits(noise.width), noise_bits)
         return SymbolicInteger.from_bits(noisy_sum)

@@ -283,8 +283,8 @@ class KernelForm:
     Attributes:
         circuit: Digest of the circuit that computes it.
         columns: Columns that it reads of each person, in order, with their widths in bits.
-        least: Lower bound of its values.
-        most: Upper bound of its values.
+        minimum: Lower bound of its values.
+        maximum: Upper bound of its values.
         step: Unit of the integer values.
         degree: Number of people it is a function of.
 
@@ -294,14 +294,14 @@ class KernelForm:
 
     circuit: str
     columns: tuple[tuple[str, int], ...]
-    least: int
-    most: int
+    minimum: int
+    maximum: int
     step: Fraction = Fraction(1)
     degree: int = PEOPLE_PER_KERNEL
 
     def __post_init__(self) -> None:
-        convert_to_integers(self, least="kernel", most="kernel", degree="degree")
-        if self.least >= self.most:
+        convert_to_integers(self, minimum="kernel", maximum="kernel", degree="degree")
+        if self.minimum >= self.maximum:
             raise InvalidArgument(
                 "kernel", "must return an integer that differs between pairs: use the values of both people"
             )
@@ -313,7 +313,7 @@ class KernelForm:
     @property
     def span(self) -> int:
         """Difference between the largest and the smallest value."""
-        return self.most - self.least
+        return self.maximum - self.minimum
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,8 +361,8 @@ class PairLaw(Law):
         pairs: Number of pairs that answered.
         one_shared: Ordered couples of these pairs with exactly one person in common.
         both_shared: Couples with both people in common: each pair with itself and with its repetitions.
-        least: Smallest value of the kernel.
-        most: Largest value of the kernel.
+        minimum: Smallest value of the kernel.
+        maximum: Largest value of the kernel.
         step: Unit of the integer values.
 
     Raises:
@@ -373,8 +373,8 @@ class PairLaw(Law):
     pairs: int
     one_shared: int
     both_shared: int
-    least: int
-    most: int
+    minimum: int
+    maximum: int
     step: Fraction
 
     def __post_init__(self) -> None:
@@ -382,7 +382,7 @@ class PairLaw(Law):
             raise InvalidArgument(
                 "pairs", f"must be of at least 2 people, at most {MOST_PAIRS}, and not above both_shared"
             )
-        if self.least >= self.most or self.step <= 0:
+        if self.minimum >= self.maximum or self.step <= 0:
             raise InvalidArgument(
                 "kernel", "must have least below most, and step above 0; use the text that to_json wrote"
             )
@@ -409,7 +409,7 @@ class PairLaw(Law):
     @property
     def span(self) -> int:
         """Difference between the kernel's largest and smallest value."""
-        return self.most - self.least
+        return self.maximum - self.minimum
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
         """Return the law's fields, the released integers and the total as a JSON object; `total` is None for pairs."""
@@ -458,7 +458,7 @@ class PairAnswers(PairLaw):
         """Return the three sums that are released without a question: their expectations if all values were in the
         middle of the range, rounded.
         """
-        middle = float(self.offset + self.gain * Fraction(self.least + self.most, 2))
+        middle = float(self.offset + self.gain * Fraction(self.minimum + self.maximum, 2))
         return round(self.pairs * middle), round(self.pairs * middle), round(self.one_shared / 2 * middle**2)
 
 
@@ -489,4 +489,4 @@ class PairSum(PairLaw):
         """Return the sum that is released without a question: the exact one if all values were in the middle of the
         range.
         """
-        return (self.pairs * (self.least + self.most) // 2,)
+        return (self.pairs * (self.minimum + self.maximum) // 2,)

@@ -86,7 +86,7 @@ def estimate_pair_mean(law: PairLaw, values: Sequence[int]) -> float:
     range is returned.
     """
     if not law.pairs:
-        return float(law.step * (law.least + law.most) / 2)
+        return float(law.step * (law.minimum + law.maximum) / 2)
     return float(law.step) * law.debias(values[0] / law.pairs)
 
 
@@ -100,13 +100,13 @@ def find_pair_interval(law: PairLaw, values: Sequence[int], level: float, *, pop
     assumed. For the population, this is exact for a kernel of two values if each person is in one pair.
     """
     if not law.pairs:
-        return float(law.step * law.least), float(law.step * law.most)
+        return float(law.step * law.minimum), float(law.step * law.maximum)
     if law.has_pair_answers:
         sums = _AnswerSums(*values)
         centre, radius = _interval_from_answers(law.require_type(PairAnswers), sums, level, population)
     else:
         centre, radius = _interval_from_sum(law.require_type(PairSum), values[0], level, population)
-    endpoints = (min(max(endpoint, law.least), law.most) for endpoint in (centre - radius, centre + radius))
+    endpoints = (min(max(endpoint, law.minimum), law.maximum) for endpoint in (centre - radius, centre + radius))
     low, high = (float(law.step) * endpoint for endpoint in endpoints)
     return low, high
 
@@ -116,7 +116,7 @@ def _interval_from_answers(law: PairAnswers, sums: _AnswerSums, level: float, po
     z_squared = _squared_normal_quantile(level)
     total_count = law.pairs + z_squared
     # Mean answers of pairs at both ends of the range. `gain` is the change of the mean answer per unit of the kernel.
-    end_answers = [float(law.offset + law.gain * value) for value in (law.least, law.most)]
+    end_answers = [float(law.offset + law.gain * value) for value in (law.minimum, law.maximum)]
     mean = (sums.answers + z_squared / 2 * sum(end_answers)) / total_count
     mean_square = (sums.squares + z_squared / 2 * (end_answers[0] ** 2 + end_answers[1] ** 2)) / total_count
     variance, gain = mean_square - mean**2, float(law.gain)
@@ -150,7 +150,7 @@ def _interval_from_sum(law: PairSum, noisy_sum: int, level: float, population: b
     """Return centre and half-width of the interval from one sum with Laplace noise, in the kernel's integers."""
     z_squared = _squared_normal_quantile(level)
     total_count = law.pairs + z_squared
-    mean = (noisy_sum + z_squared / 2 * (law.least + law.most)) / total_count
+    mean = (noisy_sum + z_squared / 2 * (law.minimum + law.maximum)) / total_count
     zeta2 = _bound_zeta2(law, mean)
     variance = _bound_variance(law, _VarianceBounds(zeta2 / total_count, (0.0, zeta2 / 2), zeta2), population)
     return mean, _absolute_quantile(1 / float(law.rate) / total_count, sqrt(variance), level)
@@ -158,8 +158,8 @@ def _interval_from_sum(law: PairSum, noisy_sum: int, level: float, population: b
 
 def _bound_zeta2(law: PairLaw, mean: float) -> float:
     """Return the largest variance of values with this mean in the kernel's range (Bhatia and Davis 2000)."""
-    clipped_mean = min(max(mean, law.least), law.most)
-    return (clipped_mean - law.least) * (law.most - clipped_mean)
+    clipped_mean = min(max(mean, law.minimum), law.maximum)
+    return (clipped_mean - law.minimum) * (law.maximum - clipped_mean)
 
 
 def _bound_variance(law: PairLaw, bounds: _VarianceBounds, population: bool) -> float:
@@ -223,7 +223,7 @@ def pair_statistic(release: Release) -> UStatistic:
         require_independent(privacy, population)
         return find_pair_interval(pair_law, values, level, population=population)
 
-    minimum, maximum = (float(pair_law.step * value) for value in (pair_law.least, pair_law.most))
+    minimum, maximum = (float(pair_law.step * value) for value in (pair_law.minimum, pair_law.maximum))
     return UStatistic(
         value=estimate_pair_mean(pair_law, values),
         resolution=0.0,
@@ -251,7 +251,9 @@ def estimate_among_passing(statistic: UStatistic, people: int, passing: int) -> 
     if not statistic.privacy.where:
         raise InvalidArgument("statistic", 'must be of a kernel with a condition, as kernel.with_filter("age >= 65")')
     if not 2 <= passing_count <= people_count:
-        raise InvalidArgument("passing", "must be from 2 to the number of people; give the public number who pass")
+        raise InvalidArgument(
+            "passing", "must be the public number of people who pass the condition, from 2 to the number of people"
+        )
     scale = people_count * (people_count - 1) / (passing_count * (passing_count - 1))
 
     def find_endpoints(level: float, population: bool) -> tuple[float, float]:

@@ -268,7 +268,7 @@ class Relay:
         """
         meeting, slot = self._parse_address(message)
         if slot[2] == SHARE_STEP or meeting.find_partner(slot[1]) != person:
-            raise ProtocolError("message", "must have your number as recipient; use your own ticket", 403)
+            raise ProtocolError("message", "is addressed to another person; fetch messages with your own ticket", 403)
         return self.store.load_message(self.task.hash, slot) or b""
 
     def answer(self, message: bytes, analyst: int = 0) -> bytes:

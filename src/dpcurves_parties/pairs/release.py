@@ -76,7 +76,7 @@ def release_sum(plan: Plan, pairs: IntArray, noisy: int, allotment: Allotment, *
     final_plan = _plan_for_pairs(plan, pairs, plan.law.require_type(PairSum))
     law, modulus = final_plan.law.require_type(PairSum), 1 << find_sum_noise(plan).width
     lowest = law.pairs * law.span // 2 - modulus // 2
-    return Release(final_plan, (lowest + (noisy - lowest) % modulus + law.pairs * law.least,), allotment, seeded)
+    return Release(final_plan, (lowest + (noisy - lowest) % modulus + law.pairs * law.minimum,), allotment, seeded)
 
 
 def release_values(plan: Plan, pairs: IntArray, values: Sequence[int], allotment: Allotment) -> Release:
@@ -135,7 +135,9 @@ def simulate_release(plan: Plan, people: SimulatedPeople, allotment: Allotment, 
         int.from_bytes(randomness.random_bytes(width + 7 >> 3), "little") % (1 << width)
         for width in noise.random_widths
     ]
-    noisy = (_sum_exactly(kernel.evaluate(first, second) - law.least) + noise.compute_noise(draws)) % (1 << noise.width)
+    noisy = (_sum_exactly(kernel.evaluate(first, second) - law.minimum) + noise.compute_noise(draws)) % (
+        1 << noise.width
+    )
     return release_sum(plan, pairs, noisy, allotment, seeded=randomness.is_seeded)
 
 

@@ -165,14 +165,14 @@ class PairQuestions:
         """SHA-256 of the task's document."""
         return self.task.hash
 
-    def parse_thresholds(self, at: object) -> tuple[int, ...]:
+    def parse_thresholds(self, value: object) -> tuple[int, ...]:
         """Return the thresholds of the question, which are none. Raises `ProtocolError` if there are thresholds."""
-        if at != []:
+        if value != []:
             raise ProtocolError("at", "must be empty: a task of pairs has one answer, without thresholds")
         return ()
 
-    def answer_size(self, at: object) -> int:
-        """Return the number of values in the answer, whatever the thresholds `at`."""
+    def answer_size(self, thresholds: object) -> int:
+        """Return the number of values in the answer, for any thresholds."""
         return count_answer_values(self.task)
 
 
@@ -201,7 +201,7 @@ class PeerConnector:
             tcp_socket = socket.create_connection((address.hostname or "", address.port or 0), self.timeout)
         except OSError:
             raise ServiceUnavailable(
-                "peer", f"nobody answers at {self.url}; start the other server, then ask again", 503
+                "peer", f"no server answers at {self.url}; start the other server, then ask again", 503
             ) from None
         return Connection.from_socket(tcp_socket, self.context, address.hostname or "", self.timeout)
 

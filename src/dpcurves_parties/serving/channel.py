@@ -97,7 +97,7 @@ class Channel:
         with self._lock:
             status, message = self._send_with_retry(method, path, body, headers)
         if not 200 <= status < 300:
-            default_error = f"{self.label}: {self.url} refused the request without a reason; ask whoever runs it"
+            default_error = f"{self.label}: {self.url} refused the request without a reason; ask its operator"
             raise ProtocolError.from_error_line(parse_refusal(message, default_error), status)
         return message
 
@@ -164,7 +164,7 @@ class Channel:
         if isinstance(error, ssl.SSLCertVerificationError) and error.verify_code == 10:
             return ProtocolError(self.label, f"the certificate of {self.url} has expired; {self.renewal_advice}", 502)
         if isinstance(error, ssl.SSLCertVerificationError):
-            rule = f"{IMPOSTOR} {self.url} than {self.identity_source} names, and nothing was sent; ask whoever runs it"
+            rule = f"{IMPOSTOR} {self.url} than {self.identity_source} names, and nothing was sent; ask its operator"
             return ProtocolError(self.label, rule, 502)
         if isinstance(error, TimeoutError):
             return ServiceUnavailable(
@@ -172,7 +172,7 @@ class Channel:
             )
         if isinstance(error, ConnectionRefusedError):
             return ServiceUnavailable(
-                self.label, f"nobody answers at {self.url}; check that it runs, then try again", 503
+                self.label, f"no server answers at {self.url}; check that it runs, then try again", 503
             )
         return ServiceUnavailable(self.label, f"the connection to {self.url} was lost; try again", 503)
 

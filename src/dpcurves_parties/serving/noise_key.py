@@ -34,15 +34,15 @@ class NoiseKey:
         self._secret = secret
         self._drawn: dict[str, int] = {}
 
-    def derive_path_noise(self, law: PathSums, at: Sequence[int]) -> list[int]:
-        """SECRET: for each count in `at`, return the sum of one party's noises of the blocks on its path."""
+    def derive_path_noise(self, law: PathSums, thresholds: Sequence[int]) -> list[int]:
+        """SECRET: for each count in `thresholds`, return the sum of one party's noises of the blocks on its path."""
         # 2**18: noises in the cache at most; it is emptied beyond, and noises are derived again
         if len(self._drawn) > 2**18:
             self._drawn.clear()  # evicted noises are derived again, with equal values
         facts = f"{law.cells} {law.levels} {law.noise.family.name} {law.noise.parameter}"
         return [
             sum(self._derive_block_noise(law, facts, block) for block in law.blocks_on_path(threshold))
-            for threshold in at
+            for threshold in thresholds
         ]
 
     def derive_sum_noise(self, law: NoisySums) -> list[int]:

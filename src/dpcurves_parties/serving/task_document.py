@@ -88,7 +88,7 @@ class Ticket:
                 "ticket", f"{str(path)!r} cannot be read ({error.strerror}); name the ticket that you received"
             ) from None
         except (ValueError, KeyError, TypeError):
-            raise ProtocolError("ticket", f"{str(path)!r} is no ticket; name the ticket that you received") from None
+            raise ProtocolError("ticket", f"{str(path)!r} is not a ticket; name the ticket that you received") from None
         if ticket.role is not role:
             raise ProtocolError("ticket", f"must be the ticket of {role.bearer}; this one is of {ticket.role.bearer}")
         return ticket
@@ -338,8 +338,9 @@ class TaskDocument(Document):
         if not task._matches_text(text):
             raise ProtocolError(
                 "task",
-                "the document was changed: a field is not as this dpcurves writes it; get it again "
-                "from whoever made the task",
+                "the document was changed: a field differs from what this version of dpcurves "
+                "writes; ask its author for "
+                "a new copy",
             )
         return task
 
@@ -383,7 +384,7 @@ def read_document_text(path: str | Path) -> str:
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", "it is no text")
+        reason = getattr(error, "strerror", "it is not text")
         raise ProtocolError(
             "task", f"{str(path)!r} cannot be read ({reason}); name the document that you received"
         ) from None

@@ -269,18 +269,22 @@ class Analyst:
             unproved[start : start + task.max_thresholds] for start in range(0, len(unproved), task.max_thresholds)
         )
         counts = dict(
-            zip(unproved, (count for at in batches for count in self._ask_values(at, message_id)), strict=True)
+            zip(
+                unproved,
+                (count for thresholds in batches for count in self._ask_values(thresholds, message_id)),
+                strict=True,
+            )
         )
         if self._once is not None and isinstance(task.proved_values, ProvedEdges):
             with self._tolerate_unproved():
                 task.proved_values.require_between(self._once, counts)
         return tuple((proved_counts | counts)[threshold] for threshold in query.requested_slots)
 
-    def _ask_values(self, at: tuple[int, ...], message_id: str | None) -> tuple[int, ...]:
+    def _ask_values(self, thresholds: tuple[int, ...], message_id: str | None) -> tuple[int, ...]:
         """Return the noisy counts at thresholds, or of all cells, from both servers' answer shares. Raises
         `ProtocolError` if a share is invalid, reports or noise have changed, or a proof fails.
         """
-        inquiry = SealedQuestion.create(QuestionMessage.create(self._task, at, message_id), self._party)
+        inquiry = SealedQuestion.create(QuestionMessage.create(self._task, thresholds, message_id), self._party)
         message = inquiry.to_json(self._ticket, self._task.servers)
         path, token = f"/tasks/{self._task.hash}/answers", self._ticket.derive_bearer_token(self._party)
         first, second = inquiry.open_answer_shares(self._server.post(path, message, token))
@@ -297,10 +301,10 @@ class Analyst:
                 self._kept
             )
         self._commitments, self.dropped = first.commitments, first.dropped_count
-        plan, answer_shares = self._task.plan(at, first.reports), [first.values, second.values]
+        plan, answer_shares = self._task.plan(thresholds, first.reports), [first.values, second.values]
         return (
             self._verify_values(plan, answer_shares, first.noise_hashes)
-            if self._task.is_proved(at)
+            if self._task.is_proved(thresholds)
             else combine_values(plan, answer_shares)
         )
 

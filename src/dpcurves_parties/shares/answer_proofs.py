@@ -351,7 +351,7 @@ def require_key(key: str, allowed_hashes: Sequence[str], key_hash: str) -> str:
     if key_hash not in allowed_hashes:
         raise ProtocolError(
             "ticket",
-            "holds another key for proofs of answers than the task; get another ticket from whoever made the task",
+            "holds another key for proofs of answers than the task; ask the author of the task for another ticket",
         )
     return key
 

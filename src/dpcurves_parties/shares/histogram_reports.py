@@ -141,8 +141,8 @@ class HistogramReports:
     shares: Sequence[bytes]
     verify_key: bytes
 
-    def evaluate_thresholds(self, at: Sequence[int]) -> HistogramEvaluation:
-        """SECRET: return this server's evaluation of all reports: sums below the thresholds `at`, and the proof
+    def evaluate_thresholds(self, thresholds: Sequence[int]) -> HistogramEvaluation:
+        """SECRET: return this server's evaluation of all reports: sums below these thresholds, and the proof
         messages with which both servers decide which reports count.
         """
         totals, messages, seeds = [0] * self.encoding.scheme.length, [], []
@@ -151,7 +151,7 @@ class HistogramReports:
             totals = [(total + share) % MODULUS for total, share in zip(totals, verified.sums(), strict=True)]
             messages.append(verified.messages)
             seeds.append(verified.seeds)
-        return HistogramEvaluation(tuple(at), self, totals, np.concatenate(messages), np.concatenate(seeds))
+        return HistogramEvaluation(tuple(thresholds), self, totals, np.concatenate(messages), np.concatenate(seeds))
 
     def sum_cells(self, chosen: NDArray[np.bool_]) -> list[int]:
         """SECRET: return this server's shares of the number of reports in each cell, over the reports of the mask

@@ -186,9 +186,9 @@ class CheckedJobs:
 
     jobs: JobSet
 
-    def evaluate_thresholds(self, at: Sequence[int]) -> Evaluation:
+    def evaluate_thresholds(self, thresholds: Sequence[int]) -> Evaluation:
         """SECRET: return the sums over all reports, and the digests to compare before any of them counts."""
-        thresholds = tuple(sorted({slots for slots in at if slots}))
+        thresholds = tuple(sorted({slots for slots in thresholds if slots}))
         sums = self.jobs.compute_sums(thresholds)
         return Evaluation(thresholds, self, tuple(sums.shares.tolist()), sums.digests)
 

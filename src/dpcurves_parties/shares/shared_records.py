@@ -201,9 +201,9 @@ class CheckedReports:
     verify_key: bytes
     _walks: list[crypto.NodeWalk] = field(default_factory=list, init=False)
 
-    def evaluate_thresholds(self, at: Sequence[int]) -> Evaluation:
+    def evaluate_thresholds(self, thresholds: Sequence[int]) -> Evaluation:
         """SECRET: return the sums over all reports, and the digests to compare before any of them counts."""
-        thresholds = tuple(sorted({slots for slots in at if slots}))
+        thresholds = tuple(sorted({slots for slots in thresholds if slots}))
         return Evaluation(thresholds, self, *self.sum_keys(self.keys, thresholds))
 
     def sum_reports(self, report_mask: NDArray[np.bool_], thresholds: Sequence[int]) -> tuple[int, ...]:
@@ -256,7 +256,7 @@ def join_node_sums(one: crypto.NodeSums, other: crypto.NodeSums) -> crypto.NodeS
 class CheckedShareHolder(Protocol):
     """SECRET. Interface of one server's shares of checked reports, in memory or in jobs."""
 
-    def evaluate_thresholds(self, at: Sequence[int]) -> Evaluation:
+    def evaluate_thresholds(self, thresholds: Sequence[int]) -> Evaluation:
         """SECRET: return the sums over all reports, and the digests to compare before any of them counts."""
 
     def sum_reports(self, report_mask: NDArray[np.bool_], thresholds: Sequence[int]) -> tuple[int, ...]:

@@ -239,7 +239,7 @@ class Task(SharedTask):
         """Query for all counts that can be requested. Each category has its own slots, in the order of categories."""
         return self._make_query(())
 
-    def _make_query(self, at: Sequence[int]) -> CountQuery | PrefixQuery:
+    def _make_query(self, thresholds: Sequence[int]) -> CountQuery | PrefixQuery:
         """Return the query for counts at these thresholds, or of all cells."""
         if self.count_kind is CountKind.CELLS:
             return CountQuery(self.axes, CountUse.CELLS if self.beside else CountUse.PREFIXES)
@@ -248,7 +248,7 @@ class Task(SharedTask):
             raise UnsupportedQuery(
                 "label", "must have two classes on a grid of so many slots; take a coarser grid for more categories"
             )
-        return PrefixQuery(self.axes, prefix_lengths=tuple(at))
+        return PrefixQuery(self.axes, prefix_lengths=tuple(thresholds))
 
     @property
     def slots(self) -> int:
@@ -264,10 +264,10 @@ class Task(SharedTask):
         """Return the adjacency: one report is replaced, and the number of reports is public."""
         return Neighbours.REPLACE_ONE.to_adjacency(EACH_RECORD, reports)
 
-    def plan(self, at: Sequence[int], reports: int) -> Plan:
+    def plan(self, thresholds: Sequence[int], reports: int) -> Plan:
         """Return the servers' plan for these thresholds; empty for all cells. Raises `UnsupportedQuery`."""
         return FunctionShares(self.owners).plan_query(
-            self._make_query(at), self.loss.as_single_release(), self.adjacency(reports)
+            self._make_query(thresholds), self.loss.as_single_release(), self.adjacency(reports)
         )
 
     def law(self, reports: int) -> CountLaw:
@@ -342,14 +342,14 @@ class Task(SharedTask):
         size = 1 << max((self.slots - 1).bit_length() - (MOST_CHECKED_AT_ONCE.bit_length() - 1), 0)
         return (*range(size, self.slots, size), self.slots)
 
-    def parse_thresholds(self, at: object) -> tuple[int, ...]:
+    def parse_thresholds(self, value: object) -> tuple[int, ...]:
         """Return the thresholds of a message as numbers of slots, in its order, after checking them.
 
         Raises:
             ProtocolError: the thresholds are not numbers of slots, or too many, or one occurs twice.
         """
-        thresholds, limit = at if isinstance(at, list) else [], self.max_thresholds
-        if limit == 0 and at == []:
+        thresholds, limit = value if isinstance(value, list) else [], self.max_thresholds
+        if limit == 0 and value == []:
             return ()
         if not 1 <= len(thresholds) <= limit or any(type(threshold) is not int for threshold in thresholds):
             raise ProtocolError("at", f"must be a list of 1 to {limit} whole numbers")

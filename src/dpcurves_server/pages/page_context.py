@@ -120,8 +120,8 @@ def read_static(name: str) -> bytes:
 def adapt_help(text: str) -> str:
     """Adapt command-line help to forms: name fields instead of options.
 
-    >>> adapt_help("With --at or --points: others are free under the same --request-id.")
-    'With “At” or “Points”: others are free.'
+    >>> adapt_help("With --cut-points or --points: others are free under the same --request-id.")
+    'With “Cut points” or “Points”: others are free.'
     """
     return OPTION.sub(lambda found: f"“{found[1].replace('-', ' ').capitalize()}”", OF_REQUESTS.sub("", text))
 

@@ -661,13 +661,13 @@ class DuckEngine:
         slots = [*_slots_sql(bound)[:-1], None]
         return self._tally(engines.CellSums(_slot_cells(bound, slots), amounts), bound, slots).totals
 
-    def prefixes(self, bound: Sequence[engines.BoundAxis], at: Sequence[int]) -> list[int]:
-        """SENSITIVE: return the exact number of used rows in the first slots, for each length in `at`, followed by the
-        missing rows.
+    def prefixes(self, bound: Sequence[engines.BoundAxis], lengths: Sequence[int]) -> list[int]:
+        """SENSITIVE: return the exact number of used rows in the first slots, for each length in `lengths`, followed by
+        the missing rows.
         """
         slots = [*_slots_sql(bound[:-1]), None]
         tally = engines.PrefixCounts(
-            [bound_axis.axis for bound_axis in bound], at, [slot is not None for slot in slots]
+            [bound_axis.axis for bound_axis in bound], lengths, [slot is not None for slot in slots]
         )
         return self._tally(tally, bound, slots).totals
 

@@ -99,8 +99,9 @@ class CountingEngine(Protocol):
     def squares(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
         """Return the sum of ``2 * offset**2 - half**2`` of those offsets per cell, followed by 0."""
 
-    def prefixes(self, bound: Sequence[BoundAxis], at: Sequence[int]) -> list[int]:
-        """Return the rows in the first slots of the table, for each length in `at`, followed by the missing rows."""
+    def prefixes(self, bound: Sequence[BoundAxis], lengths: Sequence[int]) -> list[int]:
+        """Return the rows in the first slots of the table, for each length in `lengths`, followed by the missing
+        rows."""
 
     def numbers(self, bound: Sequence[BoundAxis]) -> Iterator[Sequence[FloatArray]]:
         """Yield batches of rows: numbers for columns on a grid, slots for categories; NaN: missing."""
@@ -293,19 +294,19 @@ class CellAmounts:
 
 
 class PrefixCounts:
-    """Rows in the first slots of a table, for each length in `at`.
+    """Rows in the first slots of a table, for each length in `lengths`.
 
     Rows are compared with the requested bounds by binary search, and not sorted into cells, so the grid of the last
     axis may be arbitrarily fine. (From about thirty bounds this is faster than counting below each bound in SQL.)
     Raises `TypeError` if that axis has no grid.
     """
 
-    def __init__(self, axes: Sequence[Axis | Categories], at: Sequence[int], slot_flags: Sequence[bool]) -> None:
+    def __init__(self, axes: Sequence[Axis | Categories], lengths: Sequence[int], slot_flags: Sequence[bool]) -> None:
         *first, last = axes
         grid = require_grid(last)
         self._rows = SlotCells(first, slot_flags[:-1])
         self._before = np.arange(self._rows.size)[:, None]
-        slots_in_row = np.clip(np.array(at, dtype=np.int64) - self._before * last.slots, 0, last.slots)
+        slots_in_row = np.clip(np.array(lengths, dtype=np.int64) - self._before * last.slots, 0, last.slots)
         bounds_needed, entries = np.unique(np.append(slots_in_row, last.slots), return_inverse=True)
         self._entries = entries[:-1].reshape(slots_in_row.shape)
         self._bounds = grid.exclusive_bound(bounds_needed)

@@ -478,7 +478,7 @@ class _Scale(NamedTuple):
 
 @dataclass(frozen=True)
 class RoundedResponse(Response):
-    """A value from `least` to `most`, rounded at random to ``2**max_step_bits`` steps, then answered.
+    """A value from `minimum` to `maximum`, rounded at random to ``2**max_step_bits`` steps, then answered.
 
     Values are multiplied by a small odd factor so that the largest is nearly a power of two; a uniform integer is added
     below the bits of the steps, and its carry rounds up with exactly the probability of the remainder. The step is
@@ -488,21 +488,21 @@ class RoundedResponse(Response):
     Formal guarantees: rounding depends on the value and on independent random bits, so the loss is the response's loss.
 
     Attributes:
-        least: Smallest value.
-        most: Largest value.
+        minimum: Smallest value.
+        maximum: Largest value.
         max_step_bits: Bits of the number of steps, 0 to 6.
 
     Raises:
         ValueError: there is one value, or more than 2**48, or `max_step_bits` is not from 0 to 6.
     """
 
-    least: int
-    most: int
+    minimum: int
+    maximum: int
     max_step_bits: int
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        convert_to_integers(self, least="least", most="most", max_step_bits="max_step_bits")
+        convert_to_integers(self, minimum="minimum", maximum="maximum", max_step_bits="max_step_bits")
         widest = 48  # bits of the range of values at most
         if not (1 <= self.span <= 2**widest and 0 <= self.max_step_bits <= MOST_STEP_BITS):
             raise InvalidArgument(
@@ -512,7 +512,7 @@ class RoundedResponse(Response):
     @property
     def span(self) -> int:
         """Difference between the largest and the smallest value."""
-        return self.most - self.least
+        return self.maximum - self.minimum
 
     @property
     def name(self) -> str:
@@ -531,7 +531,7 @@ class RoundedResponse(Response):
 
     @cached_property
     def scale(self) -> _Scale:
-        """The odd factor that multiplies values minus `least`, and the width of the range ``2**width`` that they then
+        """The odd factor that multiplies values minus `minimum`, and the width of the range ``2**width`` that they then
         fill up to a small rest.
         """
         # 63: largest odd factor by which values are multiplied to fill a power of two
@@ -552,8 +552,8 @@ class RoundedResponse(Response):
 
     @property
     def values(self) -> range:
-        """The values `least` to `most`."""
-        return range(self.least, self.most + 1)
+        """The values `minimum` to `maximum`."""
+        return range(self.minimum, self.maximum + 1)
 
     @property
     def answers(self) -> range:
@@ -570,12 +570,12 @@ class RoundedResponse(Response):
         remainder.
         """
         dither, *others = draws
-        scaled = (value - self.least) * self.scale.factor
+        scaled = (value - self.minimum) * self.scale.factor
         return self.inner_response.answer(scaled + dither >> self.dither_bits, others)
 
     def wires(self, value: Wires, draws: Wires) -> Wires:
         """Return the wires of the inner response's answer about the scaled and rounded value."""
-        shifted = add_constant(value, -self.least % 2 ** len(value)) if self.least else value
+        shifted = add_constant(value, -self.minimum % 2 ** len(value)) if self.minimum else value
         scaled = multiply_constant(shifted[: self.span.bit_length()], self.scale.factor)[: self.scale.width + 1]
         dither, others = draws[: self.dither_bits], draws[self.dither_bits :]
         return self.inner_response.wires(_round_randomly(scaled, dither, self.step_bits), others)
@@ -596,14 +596,14 @@ class RoundedResponse(Response):
 
     def _split_value(self, value: int) -> tuple[int, Fraction]:
         """Return the step below a value, and the fraction of a step above it."""
-        scaled = (value - self.least) * self.scale.factor
+        scaled = (value - self.minimum) * self.scale.factor
         low = scaled >> self.dither_bits
         return low, Fraction(scaled, 2**self.dither_bits) - low
 
     @property
     def offset(self) -> Fraction:
         """Mean answer if the value is 0, which may lie outside the range."""
-        return self.inner_response.offset - self.gain * self.least
+        return self.inner_response.offset - self.gain * self.minimum
 
     @property
     def gain(self) -> Fraction:
@@ -634,19 +634,19 @@ def _round_randomly(scaled: Wires, dither: Wires, steps: int) -> Wires:
 
 
 @lru_cache(maxsize=64)  # a pure function of public numbers
-def choose_response(least: int, most: int, epsilon: Fraction) -> Response:
+def choose_response(minimum: int, maximum: int, epsilon: Fraction) -> Response:
     """Return the response with the least worst-case variance: one bit below an epsilon of about 2, Laplace above.
 
     Args:
-        least: Smallest value of the kernel.
-        most: Largest value of the kernel.
+        minimum: Smallest value of the kernel.
+        maximum: Largest value of the kernel.
         epsilon: Privacy loss of one pair.
     """
-    if (least, most) == (-1, 1):
+    if (minimum, maximum) == (-1, 1):
         return TernaryResponse(epsilon)
-    one_bit = RoundedResponse(epsilon, least, most, 0)
+    one_bit = RoundedResponse(epsilon, minimum, maximum, 0)
     if not one_bit.dither_bits:
         return one_bit
     return min(
-        one_bit, RoundedResponse(epsilon, least, most, MOST_STEP_BITS), key=lambda response: response.max_variance
+        one_bit, RoundedResponse(epsilon, minimum, maximum, MOST_STEP_BITS), key=lambda response: response.max_variance
     )

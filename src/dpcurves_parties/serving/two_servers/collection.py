@@ -600,7 +600,7 @@ class SharedTaskService(ABC, Generic[Of]):
             self.encoding.require_shares(self.party, [report.share for report in stored])
         except ValueError:
             raise ProtocolError(
-                "reports", "what was sealed is no share of this task; contribute again with the task's document"
+                "reports", "what was sealed is not a share of this task; contribute again with the task's document"
             ) from None
         return Offer(owner, batch.contribution, batch.earlier_policy, stored)
 

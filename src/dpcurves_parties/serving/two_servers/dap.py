@@ -502,7 +502,7 @@ def parse_aggregate_share(message: bytes) -> bytes:
         ciphertext = b""
     if ciphertext != message:
         raise ProtocolError(
-            "peer", "the answer is no aggregate share; use the same version of dpcurves at both servers", 502
+            "peer", "the answer is not an aggregate share; use the same version of dpcurves at both servers", 502
         )
     return ciphertext
 

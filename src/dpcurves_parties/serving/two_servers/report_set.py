@@ -122,7 +122,7 @@ def parse_batch(message: bytes, task: str, party: int, size: int) -> Batch:
         raise ProtocolError("reports", "the batch is cut off; send it again")
     magic, version, to, earlier, share_size, count, name, contribution = _HEADER.unpack_from(message)
     if magic != MAGIC or version != BATCH_FORMAT or earlier not in (0, 1):
-        rule = f"the message is no batch of format {BATCH_FORMAT}; use the version of dpcurves that the servers use"
+        rule = f"the message is not a batch of format {BATCH_FORMAT}; use the version of dpcurves that the servers use"
         raise ProtocolError("reports", rule)
     if name.hex() != task or to != party:
         raise ProtocolError("reports", "the batch is for another task or server; contribute with this task's document")

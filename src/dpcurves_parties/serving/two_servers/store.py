@@ -142,7 +142,7 @@ OTHER_CONTRIBUTION = (
 )
 
 
-USED = "this invitation was used before, by another program or person; if that was not you, tell whoever made the task"
+USED = "this invitation was used before, by another program or person; if that was not you, tell the author of the task"
 
 
 class StoredReport(NamedTuple):

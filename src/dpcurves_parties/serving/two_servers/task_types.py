@@ -34,12 +34,12 @@ class Askable(Protocol):
     def hash(self) -> str:
         """Hash of the task."""
 
-    def parse_thresholds(self, at: object) -> tuple[int, ...]:
-        """Return the thresholds of a message, which `at` gives as JSON values. Raises `ProtocolError` if they are
+    def parse_thresholds(self, value: object) -> tuple[int, ...]:
+        """Return the thresholds of a message, which `value` gives as JSON values. Raises `ProtocolError` if they are
         invalid.
         """
 
-    def answer_size(self, at: Sequence[int]) -> int:
+    def answer_size(self, thresholds: Sequence[int]) -> int:
         """Return the number of values in the response to a question at these thresholds."""
 
 
@@ -64,11 +64,13 @@ class QuestionMessage:
     version: int = VERSION
 
     @classmethod
-    def create(cls, task: Askable, at: tuple[int, ...], question: str | None = None) -> QuestionMessage:
+    def create(cls, task: Askable, thresholds: tuple[int, ...], question: str | None = None) -> QuestionMessage:
         """Return a message of a task's question at these thresholds, with a new nonce; `question` is the id of a
         question that is repeated.
         """
-        return cls(task.hash, question or secrets.token_hex(8), at, secrets.token_hex(16), task.answer_size(at))
+        return cls(
+            task.hash, question or secrets.token_hex(8), thresholds, secrets.token_hex(16), task.answer_size(thresholds)
+        )
 
     def to_json(self, **more: object) -> bytes:
         """Return the message's fields, and further ones, as JSON."""
@@ -322,7 +324,7 @@ def load_task_type(name: str) -> TaskType:
     for entry_point in entry_points(group=GROUP, name=name.replace(" ", "-")):
         kind: TaskType = entry_point.load()
         return kind
-    raise ProtocolError("task", "the file is no task document; name the one that you received")
+    raise ProtocolError("task", "the file is not a task document; name the one that you received")
 
 
 def read_task(path: str | Path) -> SharedTask:

@@ -1,0 +1,166 @@
+"""Simultaneous intervals of a histogram with many cells, from tails of laws instead of simulated noise.
+
+`Histogram.intervals` simulates the noise of every cell a thousand times, so that its time grows with the cells. A
+forecast needs only the width of these intervals. Noise of different cells is independent, and with many cells sampling
+errors nearly are, so the largest of all errors stays below c with the product of the probabilities of the cells. Cells
+with similar counts share one probability.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+
+from .. import curves
+from ..arrays import FloatArray
+from ..inference.bands import TUNING as BAND_TUNING
+from ..inference.bands import join_intervals, safe_rank, wilson_ends
+from ..inference.moments import clip_to_possible, whole_ends
+from ..inference.simulation import choose_draws
+from ..laws import Family, Noise
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer intervals of many cells."""
+
+    least_cells: int = 1024  # below, intervals are simulated as in a release
+    groups_per_deviation: float = 4.0  # groups of counts for each standard deviation of a Poisson count
+    most_nodes: int = 257  # values of a sampled count, over which tails of noise are averaged
+    sampling_deviations: float = 9.0  # standard deviations of a sampled count up to which its values are taken
+    bisections: int = 60  # halvings of the range in which a critical value lies
+
+
+TUNING = Tuning()
+Tail = Callable[[FloatArray], FloatArray]
+"""Function that returns the probabilities that noise exceeds these numbers."""
+
+
+def has_many_independent_cells(histogram: curves.Histogram, tuning: Tuning = TUNING) -> bool:
+    """Return whether cells are so many, and counted separately by one curator, that `find_intervals` serves."""
+    noise = histogram.evidence.sums.cell_noise
+    return len(histogram.count) >= tuning.least_cells and noise is not None and noise.parties == 1
+
+
+def find_intervals(histogram: curves.Histogram, level: float, population: bool, tuning: Tuning = TUNING) -> FloatArray:
+    """Return the intervals of `Histogram.intervals` up to the error of its simulation, (cells, 2).
+
+    Half widths for these records differ by half a record more: a release rounds limits of simulated, unequal widths.
+
+    Arguments:
+        histogram: A histogram that `has_many_independent_cells`.
+        level: The probability that all intervals cover.
+        population: Whether they are for the population, not for these records.
+        tuning: Sizes of groups and tables.
+    """
+    noise = histogram.evidence.sums.cell_noise
+    assert noise is not None  # noqa: S101
+    counts, deviation = histogram.unbiased_counts, sqrt(noise.variance)
+    cells, most = len(counts), histogram.privacy.most_records
+    draws = choose_draws(histogram.evidence.sums.cells)
+    safe_level = safe_rank(draws, level) / (draws + 1)  # the mean level of the order statistic of a release
+    tail = make_tail(noise)
+    errors = find_critical_value(
+        lambda c: cells * _log_inside(tail, np.array([c * deviation]), np.zeros(1), np.ones(1)), safe_level, tuning
+    )
+    records = whole_ends(counts, np.full(cells, errors * deviation), most)
+    if not population:
+        return records
+    likely, size = np.maximum(counts, 0.0), max(histogram.total, float(np.maximum(counts, 0.0).sum()))
+    groups = _group_counts(likely, tuning)
+    spread = noise.variance + BAND_TUNING.sampling_guard
+    laws = [(_sampling_law(count, size, tuning), number) for count, number in groups]
+    widths = [sqrt(spread + count * max(1 - count / max(histogram.total, 1.0), 0.0)) for count, _ in groups]
+
+    def log_probability(c: float) -> float:
+        """Return the logarithm of the probability that no error exceeds `c` times its standard deviation."""
+        return sum(
+            number * _log_inside(tail, np.array([c * width]), *law)
+            for (law, number), width in zip(laws, widths, strict=True)
+        )
+
+    squared = find_critical_value(log_probability, safe_level, tuning) ** 2
+    ends = wilson_ends(counts, np.full(cells, spread), squared, max(histogram.total, 1.0))
+    return join_intervals(records, clip_to_possible(np.stack(ends, axis=1), most))
+
+
+def make_tail(noise: Noise) -> Tail:
+    """Return the function of the probability that integer noise of one party exceeds a number.
+
+    >>> from fractions import Fraction
+    >>> tail = make_tail(Noise(Family.LAPLACE, Fraction(2)))
+    >>> tail(np.array([-1.0, 0.0, 3.5])).round(3).tolist()
+    [0.622, 0.378, 0.084]
+    """
+    from scipy.special import ndtr
+
+    parameter = float(noise.parameter)
+    if noise.family is Family.LAPLACE:
+        # with r = exp(-1 / scale), the noise exceeds k >= -1 with probability r**(k + 1) / (1 + r), and is symmetric
+        def laplace_tail(numbers: FloatArray) -> FloatArray:
+            """Return the tail probabilities of the discrete Laplace law."""
+            steps = np.floor(numbers) + 1
+            one_sided = np.exp(-np.maximum(steps, 1 - steps) / parameter) / (1 + np.exp(-1 / parameter))
+            return np.where(steps >= 0.5, one_sided, 1 - one_sided)
+
+        return laplace_tail
+    # squared records; above, the normal tail between two integers has a relative error below 1e-5
+    if parameter > 1e6:
+        return lambda numbers: np.asarray(ndtr(-(np.floor(numbers) + 0.5) / sqrt(parameter)))
+    furthest = int(12 * sqrt(parameter)) + 2  # 12 standard deviations: beyond, less than 1e-30
+    law = np.exp(-(np.arange(-furthest, furthest + 1) ** 2) / (2 * parameter))
+    above = np.append(np.cumsum((law / law.sum())[::-1])[::-1], 0.0)
+    return lambda numbers: np.asarray(
+        above[np.clip(np.floor(numbers).astype(np.int64) + 1 + furthest, 0, 2 * furthest + 1)]
+    )
+
+
+def find_critical_value(log_probability: Callable[[float], float], level: float, tuning: Tuning = TUNING) -> float:
+    """Return the least number of standard deviations at which a probability, which grows with it, reaches `level`."""
+    lowest, highest, target = 0.0, 1.0, float(np.log(level))
+    while log_probability(highest) < target:
+        lowest, highest = highest, 2 * highest
+    for _ in range(tuning.bisections):
+        middle = (lowest + highest) / 2
+        lowest, highest = (lowest, middle) if log_probability(middle) >= target else (middle, highest)
+    return highest
+
+
+def _log_inside(tail: Tail, limit: FloatArray, values: FloatArray, probabilities: FloatArray) -> float:
+    """Return the logarithm of the probability that noise plus a sampling error lies between ``-limit`` and `limit`.
+
+    Arguments:
+        tail: The tail of the noise, whose law is symmetric.
+        limit: The limit, as an array of one number.
+        values: Values of the sampling error.
+        probabilities: Their probabilities, of sum 1.
+    """
+    rounding = 1e-9  # records: an error that equals the limit is inside, whatever its last bit
+    outside = tail(limit + rounding - values) + tail(limit + rounding + values)
+    return float(np.log1p(-min(float(probabilities @ outside), 1 - 1e-12)))
+
+
+def _group_counts(likely: FloatArray, tuning: Tuning) -> list[tuple[float, int]]:
+    """Return mean counts of groups of cells, each with the number of its cells. Groups are equally wide in the square
+    root of the count, twice which has the standard deviation 1 in a sample."""
+    groups = np.rint(2 * tuning.groups_per_deviation * np.sqrt(likely)).astype(np.int64)
+    _, members, numbers = np.unique(groups, return_inverse=True, return_counts=True)
+    means = np.bincount(members, weights=likely) / numbers
+    return list(zip(means.tolist(), numbers.tolist(), strict=True))
+
+
+def _sampling_law(count: float, records: float, tuning: Tuning) -> tuple[FloatArray, FloatArray]:
+    """Return values and probabilities of the error of a sampled count, binomial of `records` with mean `count`."""
+    from scipy.special import gammaln, xlog1py, xlogy
+
+    size, share = max(round(records), 1), min(count / max(records, 1.0), 1.0)
+    reach = tuning.sampling_deviations * (sqrt(size * share * (1 - share)) + 1)
+    first, last = max(int(size * share - reach), 0), min(int(size * share + reach) + 1, size)
+    number = np.unique(np.rint(np.linspace(first, last, min(last - first + 1, tuning.most_nodes))))
+    log_law = gammaln(size + 1) - gammaln(number + 1) - gammaln(size - number + 1)
+    log_law = log_law + xlogy(number, share) + xlog1py(size - number, -share)
+    law = np.exp(log_law - log_law.max())
+    return number - count, law / law.sum()

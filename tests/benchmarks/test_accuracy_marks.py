@@ -1,0 +1,83 @@
+"""Rows of the tables of accuracy: verdicts, reasons of misses, and intervals whose width and coverage are known."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
+
+
+@pytest.fixture(scope="module")
+def benchmark() -> SimpleNamespace:
+    """Import the benchmark from its folder."""
+    folders = [str(FOLDER), str(FOLDER.parent / "papers"), str(FOLDER.parent / "tests" / "curves")]
+    sys.path[:0] = folders
+    try:
+        command, intervals, rows = (
+            import_module(name) for name in ("accuracy_marks", "accuracy.interval_rows", "accuracy.mark_rows")
+        )
+    finally:
+        for folder in folders:
+            sys.path.remove(folder)
+    return SimpleNamespace(command=command, intervals=intervals, rows=rows)
+
+
+@pytest.mark.parametrize(
+    ("today", "is_least", "verdict"),
+    [(1.3, False, "yes"), (1.4, False, "not sure"), (1.6, False, "no"), (1.0, True, "no"), (1.4, True, "yes")],
+)
+def test_figure_misses_its_mark_if_it_is_beside_it_by_two_standard_errors(
+    benchmark: SimpleNamespace, today: float, is_least: bool, verdict: str
+) -> None:
+    row = benchmark.rows.MarkRow("C", "AUC, continuous scores", "width over error", "", today, 0.1, 1.3,
+                                 is_least=is_least)  # fmt: skip
+    assert row.verdict == verdict
+    assert bool(row.reason) == (verdict == "no")
+
+
+def test_each_row_of_intervals_is_read_by_its_question(benchmark: SimpleNamespace) -> None:
+    """Each reading has endpoints in order, and an exact number beside them, also where its value is unknown."""
+    for row in benchmark.intervals.ROWS:
+        found = benchmark.intervals.draw_releases(row.read, 300, 1)
+        for interval in found[row.told, row.whom]:
+            assert np.all(interval.lower <= interval.upper), row.name
+            assert np.isfinite(interval.truth).all(), row.name
+
+
+def test_width_of_intervals_is_compared_with_the_errors_that_were_made(benchmark: SimpleNamespace) -> None:
+    """Intervals of half width 2 about estimates that are off by 1 are twice as wide as their errors."""
+
+    def interval(error: float, half_width: float) -> Any:
+        value = np.asarray(error)
+        return benchmark.intervals.Told("x", "records", value, value - half_width, value + half_width, np.asarray(0.0))
+
+    width = benchmark.intervals.measure_width([interval(sign, 2.0) for sign in (-1.0, 1.0) * 5])
+    assert (width.ratio, width.held, width.finite) == (pytest.approx(2.0), 1.0, 1.0)
+    narrow = benchmark.intervals.measure_width([interval(sign, 0.5) for sign in (-1.0, 1.0) * 5])
+    assert (narrow.ratio, narrow.held) == (pytest.approx(0.5), 0.0)
+    endless = benchmark.intervals.measure_width([interval(1.0, np.inf), interval(1.0, 2.0)])
+    assert (endless.ratio, endless.finite) == (pytest.approx(2.0), 0.5)
+
+
+def test_file_keeps_rows_that_are_not_measured_again(
+    benchmark: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = benchmark.rows.MarkRow("D", "one", "CPU s", "2", 1.0, 0.0, 3.0)
+    rows = {"B": row._replace(part="B", name="other"), "D": row}
+    tasks = {part: {"task": lambda effort, row=row: iter([row])} for part, row in rows.items()}
+    monkeypatch.setattr(benchmark.command, "TASKS", tasks)
+    file = tmp_path / "rows.json"
+    for parts in (["D"], ["B"]):
+        benchmark.command.main(["--parts", *parts, "--json", str(file)])
+    capsys.readouterr()
+    benchmark.command.main(["--parts", "B", "D", "--kept", "--json", str(file)])
+    printed = capsys.readouterr().out
+    assert printed.index("B. ") < printed.index("other") < printed.index("D. ") < printed.index("one ")
+    assert printed.count("Of 1 rows 1 are at their mark") == 2
