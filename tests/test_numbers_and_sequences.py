@@ -112,5 +112,6 @@ def test_numbers_of_numpy_are_read_as_those_of_python(kind: Callable[[int], Any]
 
 def test_lists_of_all_kinds_are_read_as_numbers() -> None:
     expected = dp.survival_numbers(CURVE, times=(2, 4)).to_csv_text()
-    for given in ([2, 4], np.array([2, 4]), np.array([2.0, 4.0]), range(2, 5, 2)):
+    kinds: tuple[Any, ...] = ([2, 4], np.array([2, 4]), np.array([2.0, 4.0]), range(2, 5, 2))
+    for given in kinds:
         assert dp.survival_numbers(CURVE, times=given).to_csv_text() == expected

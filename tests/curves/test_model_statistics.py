@@ -319,7 +319,7 @@ def test_sampling_errors_of_two_releases_of_scores_may_add_up() -> None:
     areas = np.array([[metrics.roc_auc_score(given["y"], given[name]) for name in "ab"] for given in samples])
     assert np.corrcoef(areas.T)[0, 1] < -0.9
     released = [answer(dp.ScoresQuestion("y", name, TWENTIETHS), samples[0], HUGE, both(1000)[1], 1) for name in "ab"]
-    difference = dp.metric_difference(*released, "auc", 0.9, population=True)
+    difference = dp.metric_difference(released[0], released[1], "auc", 0.9, population=True)
     half = (difference.upper - difference.lower) / 2
     assert half == pytest.approx(1.645 * np.std(areas[:, 0] - areas[:, 1]), rel=0.2)
     alone = [scores.interval("auc", 0.9, population=True) for scores in released]

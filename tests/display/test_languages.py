@@ -519,11 +519,11 @@ def test_an_audit_is_in_the_language_of_its_readers_and_its_json_is_english(
             pair_results=(PairResult("3 joins 5", 4000, "number 1 is at most 7", 1.25),), kinds=("one number",),
             findings=tuple(Finding(*row, is_flagged=is_flagged) for row in FINDINGS), family_pairs=pairs,
             histogram=ScoreHistogram((-inf, 0.5, inf), (0.25, 0.75), (0.5, 0.5), (True, False)),
-            command="dpcurves audit", **more,
+            command="dpcurves audit",
         )
-        for parameter, delta, bound, is_flagged, side, pairs, more in (
-            ("epsilon", 1e-6, 1.75, True, "left", 1, {}), ("rho", 0.0, 0.5, True, "right", 1, {}),
-            ("epsilon", 0.0, 0.5, False, "left", 1, {}), ("epsilon", 0.0, 0.5, False, "right", 7, {}),
+        for parameter, delta, bound, is_flagged, side, pairs in (
+            ("epsilon", 1e-6, 1.75, True, "left", 1), ("rho", 0.0, 0.5, True, "right", 1),
+            ("epsilon", 0.0, 0.5, False, "left", 1), ("epsilon", 0.0, 0.5, False, "right", 7),
         )
     ]  # fmt: skip
     reports.append(replace(reports[2], kinds=(f"{NO_ANSWER[0]} KeyError",), findings=()))

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import islice
+from typing import cast
 from unittest.mock import patch
 
 import numpy as np
 import pytest
+from scipy.special import betainc
 
 import dpcurves as dp
 from dpcurves.forecasts import many_cells, rehearsals
@@ -15,18 +17,22 @@ SMALL = many_cells.Tuning(least_cells=100)
 LOSSES = dp.PrivacyLoss.pure(1), dp.PrivacyLoss.zcdp("0.5")
 
 
-def release_histogram(loss: dp.PrivacyLoss, adjacency: dp.Neighbours, outside: dp.Outside, cells: int = 300):
+def release_histogram(
+    loss: dp.PrivacyLoss, adjacency: dp.Neighbours, outside: dp.Outside, cells: int = 300
+) -> dp.Histogram:
     """Return a histogram of records of which a third is zero, and the others lie in a long tail."""
     random = np.random.default_rng(5)
     values = np.where(random.random(3000) < 1 / 3, 0.0, random.exponential(0.2, 3000))
     question = dp.HistogramQuestion("x", dp.Grid(0, 1, cells=cells, outside=outside))
-    return next(rehearsals.rehearse_answers(question, {"x": values}, loss, adjacency, 11))
+    return cast(dp.Histogram, next(rehearsals.rehearse_answers(question, {"x": values}, loss, adjacency, 11)))
 
 
 @pytest.mark.parametrize("outside", list(dp.Outside))
 @pytest.mark.parametrize("adjacency", [dp.ADD_REMOVE, dp.REPLACE_ONE])
 @pytest.mark.parametrize("loss", LOSSES)
-def test_intervals_by_tails_are_those_of_the_simulation(loss, adjacency, outside):
+def test_intervals_by_tails_are_those_of_the_simulation(
+    loss: dp.PrivacyLoss, adjacency: dp.Neighbours, outside: dp.Outside
+) -> None:
     histogram = release_histogram(loss, adjacency, outside)
     assert many_cells.has_many_independent_cells(histogram, SMALL)
     for population in (False, True):
@@ -46,7 +52,7 @@ def test_intervals_by_tails_are_those_of_the_simulation(loss, adjacency, outside
     "noise",
     [Noise(Family.LAPLACE, Fraction(3)), Noise(Family.GAUSSIAN, Fraction(2, 5)), Noise(Family.GAUSSIAN, Fraction(300))],
 )
-def test_tails_of_integer_noise_are_sums_of_its_law(noise):
+def test_tails_of_integer_noise_are_sums_of_its_law(noise: Noise) -> None:
     numbers = np.arange(-400, 401)
     parameter = float(noise.parameter)
     exponent = np.abs(numbers) / parameter if noise.family is Family.LAPLACE else numbers**2 / (2 * parameter)
@@ -56,7 +62,7 @@ def test_tails_of_integer_noise_are_sums_of_its_law(noise):
     assert many_cells.make_tail(noise)(limits) == pytest.approx(exact, rel=1e-9)
 
 
-def test_wide_gaussian_noise_has_the_tail_of_its_integers():
+def test_wide_gaussian_noise_has_the_tail_of_its_integers() -> None:
     noise = Noise(Family.GAUSSIAN, Fraction(1_100_000))
     numbers = np.arange(-20_000, 20_001)
     law = np.exp(-(numbers**2) / 2_200_000)
@@ -64,7 +70,7 @@ def test_wide_gaussian_noise_has_the_tail_of_its_integers():
     assert many_cells.make_tail(noise)(np.array([5500.0])) == pytest.approx([exact], rel=1e-5)
 
 
-def test_a_forecast_of_many_cells_simulates_no_intervals():
+def test_a_forecast_of_many_cells_simulates_no_intervals() -> None:
     question = dp.HistogramQuestion("x", dp.Grid(0, 1, cells=2000))
     with patch.object(dp.Histogram, "intervals", side_effect=AssertionError("simulated")):
         forecast = dp.forecast(question, LOSSES[0], dp.ADD_REMOVE, records=300, rehearsals=2)
@@ -74,7 +80,7 @@ def test_a_forecast_of_many_cells_simulates_no_intervals():
     assert all(expected.population_half_width > expected.half_width > 0 for expected in forecast.expected_errors)
 
 
-def test_intervals_of_sampled_counts_cover_their_means():
+def test_intervals_of_sampled_counts_cover_their_means() -> None:
     random, covered, releases = np.random.default_rng(8), 0, 200
     question = dp.HistogramQuestion("x", dp.Grid(0, 1, cells=400))
     for seed in range(releases):
@@ -83,13 +89,6 @@ def test_intervals_of_sampled_counts_cover_their_means():
             islice(rehearsals.rehearse_answers(question, {"x": values}, LOSSES[0], dp.ADD_REMOVE, seed), 1)
         )
         lower, upper = many_cells.find_intervals(histogram, 0.9, True, SMALL).T
-        exact = 2000 * np.diff(_beta_shares(np.linspace(0, 1, 401)))
+        exact = 2000 * np.diff(betainc(2, 5, np.linspace(0, 1, 401)))
         covered += bool(np.all((lower <= exact) & (exact <= upper)))
     assert covered >= 168  # of 200 at level 90 %: fewer with probability 0.4 %
-
-
-def _beta_shares(x):
-    """Return the distribution function of the beta law with parameters 2 and 5."""
-    from scipy.special import betainc
-
-    return betainc(2, 5, x)

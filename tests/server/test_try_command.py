@@ -23,6 +23,7 @@ from rich.console import Console
 from dpcurves.cli.app import build
 from dpcurves.curves.view import View, define_view
 from dpcurves.expressions.checked import NO_HEADER
+from dpcurves.models.terms import NumericColumn
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_server import MACHINE
 from dpcurves_server.form_inputs import AUTOMATIC, InputKind, build_inputs, complete_fields
@@ -303,7 +304,7 @@ def test_the_copies_of_an_answer_ask_the_same_question(tmp_path: Path, monkeypat
 
 @pytest.mark.parametrize("typed", ["a;b;c", "a; b", "a|b", ",", "  ,"])
 def test_a_list_of_categories_with_other_separators_is_refused(tmp_path: Path, typed: str) -> None:
-    """A value selected as one category would count all records as other."""
+    """A single category of that name would count all records as other."""
     opened = Opened(write_people(tmp_path))
     refused = opened.declare({"grade": {"use": "categories", "values": typed}})
     assert refused.status == 400
@@ -331,6 +332,7 @@ def test_a_separator_of_thousands_is_no_decimal_sign(
     else:
         assert heard.status == 303
         (column,) = opened.services.datasets.get(MACHINE, "incomes").columns
+        assert isinstance(column, NumericColumn)
         assert column.upper == number
 
 

@@ -104,7 +104,7 @@ def make_tail(noise: Noise) -> Tail:
             """Return the tail probabilities of the discrete Laplace law."""
             steps = np.floor(numbers) + 1
             one_sided = np.exp(-np.maximum(steps, 1 - steps) / parameter) / (1 + np.exp(-1 / parameter))
-            return np.where(steps >= 0.5, one_sided, 1 - one_sided)
+            return np.asarray(np.where(steps >= 0.5, one_sided, 1 - one_sided), dtype=np.float64)
 
         return laplace_tail
     # squared records; above, the normal tail between two integers has a relative error below 1e-5
