@@ -496,7 +496,7 @@ def event_categories(question: Any) -> Categories:
 
 def require_event_column(event: str, time: str) -> None:
     """Refuse the column of times as the column of events: a time that equals the event value is no event."""
-    if event == time:
+    if isinstance(event, str) and event == time:
         raise InvalidArgument("event", "must differ from time: name the column of the event")
 
 
