@@ -401,5 +401,5 @@ def test_sites_whose_stores_cannot_be_written_repeat_their_answers_and_charge_no
         Federation.from_sites(of.terms, again).ask(question, ONE, "another")
     assert [ledger.balance("flights").spent for ledger in of.ledgers] == spent
     assert ["the disk is full" in site.find_write_trouble() for site in again] == [True] * 3
-    line = redact_refusal(InvalidArgument("ledger", "'/home/airline/0.db': the disk is full"))[1]
+    line = redact_refusal(InvalidArgument("ledger", "'/var/lib/airline/0.db': the disk is full"))[1]
     assert line == "ledger: cannot be used at this site now; repeat the request later, which is charged once"
