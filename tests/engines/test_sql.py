@@ -151,7 +151,7 @@ REFUSED = {
     "SELECT dp_cdf(x ORDER BY y) FROM t": "a value, a column or a function is needed",
     "SELECT dp_cdf(random()) FROM t": "random functions are not allowed",
     "SELECT dp_cdf((SELECT 1)) FROM t": "queries inside an expression",
-    "SELECT dp_cdf('x') FROM t": "is no name of a column, and no expression",
+    "SELECT dp_cdf('x') FROM t": "is neither the name of a column nor an expression",
     "SELECT dp_cdf() FROM t": "the column is missing; name it first",
     "SELECT dp_cdf(t.x) FROM t": "without its table",
     "SELECT dp_cdf(x, 0, random(), 3) FROM t": NUMBER,
