@@ -176,7 +176,7 @@ def test_beyond_the_budget_nothing_is_asked() -> None:
             dp.RocQuestion("y", "x"),
             "^pos_label: 1 is not text, but 'y' holds text; name both classes",
         ),
-        ({"x": X, "y": WORDS}, dp.CalibrationQuestion("y", "x", neg_label="no"), "^pos_label: 1 is not a text"),
+        ({"x": X, "y": WORDS}, dp.CalibrationQuestion("y", "x", neg_label="no"), "^pos_label: 1 is not text"),
         (
             {"x": X, "y": X > 0.5},
             dp.HosmerLemeshowQuestion("y", "x", pos_label="yes", neg_label="no"),
@@ -185,7 +185,7 @@ def test_beyond_the_budget_nothing_is_asked() -> None:
         (
             {"x": X, "y": WORDS},
             dp.CdfQuestion("x", GRID, by=dp.Categories("y", ("a", 2))),
-            "^categories: 2 is not a text",
+            "^categories: 2 is not text",
         ),
     ],
 )

@@ -79,7 +79,7 @@ def test_whether_objects_are_text_is_not_read_off_their_values() -> None:
             assert records.counts([Categories("x", (1, "a"))]).sum() == len(series)
     texts: list[Any] = [pd.Series(["1"]), pd.Series(["1"], dtype="category"), pl.Series(["1"], dtype=pl.Enum(["1"]))]
     for text in texts:
-        with opened({"x": text}) as records, pytest.raises(ValueError, match="^categories: 1 is not a text"):
+        with opened({"x": text}) as records, pytest.raises(ValueError, match="^categories: 1 is not text"):
             records.check([Categories("x", (1, "a"))])
 
 
