@@ -365,7 +365,8 @@ class TaskDocument(Document):
         except InvalidArgument:
             raise
         except (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError):
-            raise ProtocolError("task", f"the file is no {cls.KIND} document; name the one that you received") from None
+            rule = f"the file is not a {cls.KIND} document; name the one that you received"
+            raise ProtocolError("task", rule) from None
 
 
 class _LazyList(list[str]):
