@@ -513,6 +513,7 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     "dpcurves.estimation.slow_trends": ("even records",),
     "dpcurves.estimation.smooth_density": ("smooth records",),
     "dpcurves.estimation.two_classes": ("area", "calibration"),
+    "dpcurves.forecasts.many_cells": ("plane",),
     "dpcurves.histograms.block_estimators": ("plane",),
     "dpcurves.inference.areas": ("area",),
     "dpcurves.inference.bands": ("curve", "area"),

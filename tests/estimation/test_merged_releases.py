@@ -55,7 +55,7 @@ def test_cells_that_are_not_there_hold_nothing() -> None:
         (law(4, Tier(range(4), LAPLACE)), (1, 2, 3), "values: 4 values are needed"),
         (law(8, Tier(range(8), LAPLACE)), (0,) * 8, "one row of 4 cells"),
         (law(4, Tier(range(4), LAPLACE), rows=2), (0,) * 8, "one row of 4 cells"),
-        (law(4, Tier((0, 1), LAPLACE)), (0, 0), "no interval of this tree"),
+        (law(4, Tier((0, 1), LAPLACE)), (0, 0), "do not form an interval of this tree"),
     ],
 )
 def test_what_does_not_fit_is_refused(found: IntervalSums, values: tuple[int, ...], words: str) -> None:

@@ -46,7 +46,7 @@ def test_an_invitation_is_for_one_name_of_one_task_and_a_changed_one_is_none(tmp
         inviter.sign_invitation(other, "anna"),
         stranger.sign_invitation(own, "anna"),
     ):
-        with pytest.raises(ValueError, match="^invitation: is not signed for this task; ask whoever"):
+        with pytest.raises(ValueError, match="^invitation: is not signed for this task; ask the author"):
             verify_invitation(asked, told)
     with pytest.raises(ValueError, match="^task: names another key for invitations, or none; make the task"):
         inviter.sign_invitation(task(), "anna")
