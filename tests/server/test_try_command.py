@@ -185,7 +185,7 @@ def test_the_token_is_no_argument_of_the_browser(tmp_path: Path, monkeypatch: py
     """All users of a machine see the arguments of its programs; the page that goes on is its owner's."""
     path, opened, lines = write_people(tmp_path), list[str](), list[str]()
 
-    def look(table: Any, _: Any, __: Any, ready: Any) -> None:
+    def look(table: Any, _: Any, __: Any, ready: Any, ____: Any) -> None:
         """Announce the app, look at the page while it runs, and end."""
         access = LocalAccess(8888)
         ready(access)
