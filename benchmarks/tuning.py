@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 import dpcurves as dp
-from dpcurves.forecasts.rehearsals import rehearse_answers
+from dpcurves.forecasts.rehearsals import histogram_half_width, rehearse_answers
 
 Numbers = dict[str, float]
 Case = Callable[[int], Numbers]
@@ -117,6 +117,28 @@ def measure_area(seed: int) -> Numbers:
     positive, negative = scores[labels == 1], np.sort(scores[labels == 0])
     truth = float(np.mean(np.searchsorted(negative, positive) / len(negative)))
     return {"error": abs(curve.auc - truth), "width": width(curve.auc_interval(0.95, population=True))}
+
+
+def measure_declared_area(seed: int) -> Numbers:
+    """Return error and interval of the area under a ROC curve of ten declared scores of 200 records."""
+    labels, scores = draw_classes(seed, 200)
+    scores = np.round(scores * 9)
+    question = dp.RocQuestion("label", "score", dp.Values(range(10)))
+    columns = {"label": labels, "score": scores}
+    curve = next(rehearse_answers(question, columns, dp.PrivacyLoss.pure(1), dp.REPLACE_ONE, seed))
+    positive, negative = scores[labels == 1], np.sort(scores[labels == 0])
+    won = np.searchsorted(negative, positive, "left") + np.searchsorted(negative, positive, "right")
+    truth = float(np.mean(won / (2 * len(negative))))
+    return {"error": abs(curve.auc - truth), "width": width(curve.auc_interval(0.95, population=True))}
+
+
+def measure_many_cells(seed: int) -> Numbers:
+    """Return the half widths of intervals of 1,024 counts, as a forecast finds them."""
+    histogram = answer(dp.HistogramQuestion("value", dp.Grid(0, 100, cells=1024)), seed, value=draw_records(seed))
+    return {
+        "records": histogram_half_width(histogram, population=False),
+        "population": histogram_half_width(histogram, population=True),
+    }
 
 
 def measure_calibration(seed: int) -> Numbers:
@@ -462,6 +484,8 @@ CASES: Mapping[str, Case] = {
     "range of steps": functools.partial(measure_range, steps=True),
     "quantiles": measure_quantiles,
     "area": measure_area,
+    "declared area": measure_declared_area,
+    "many cells": measure_many_cells,
     "calibration": measure_calibration,
     "mean": measure_mean,
     "long tail": measure_long_tail,
@@ -513,7 +537,7 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     "dpcurves.estimation.slow_trends": ("even records",),
     "dpcurves.estimation.smooth_density": ("smooth records",),
     "dpcurves.estimation.two_classes": ("area", "calibration"),
-    "dpcurves.forecasts.many_cells": ("plane",),
+    "dpcurves.forecasts.many_cells": ("many cells",),
     "dpcurves.histograms.block_estimators": ("plane",),
     "dpcurves.inference.areas": ("area",),
     "dpcurves.inference.bands": ("curve", "area"),
@@ -529,7 +553,7 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     "dpcurves.strategies.contribution_bounds": ("contribution bound",),
     "dpcurves.strategies.prefixes": ("curve", "curve, rho", "quantiles"),
     "dpcurves.strategies.range_search": ("range", "range of steps"),
-    "dpcurves.strategies.ranks": ("area",),
+    "dpcurves.strategies.ranks": ("area", "declared area"),
     "dpcurves_audit.search": ("audit",),
     "dpcurves_judging.model_pairs": ("models",),
     "dpcurves_parties.pairs.readings": ("pairs",),

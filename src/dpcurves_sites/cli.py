@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from .task import FederationTask
 
 # Commands that ask the sites of a task: as questions to one table, with the terms of a federation.
-UNWRITABLE = "until then this site repeats its stored answers, and refuses all else without a charge"
-"""End of the log line of a site whose store cannot be written."""
 ASSUMED = "Assumed: each site counts its own records correctly; a malicious site could change sums by any amount"
 
 
@@ -343,7 +341,8 @@ def site(source: SourceOptions, file: TaskFileOption, home: SiteOptions) -> None
     print_to_console(console, *describe_task(task))
     trouble = opened_site.find_write_trouble()
     if trouble:
-        print_to_console(console, f"{trouble}; {UNWRITABLE}")
+        consequence = "until then this site repeats its stored answers, and refuses all else without a charge"
+        print_to_console(console, f"{trouble}; {consequence}")
     agent = SiteAgent(
         task,
         opened_site,

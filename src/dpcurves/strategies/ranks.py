@@ -95,8 +95,10 @@ class Tuning:
     merge_factor: float = 1.5
     """Ratio. Grid cells per counted cell up to which all grid cells are counted without a pilot query."""
     few_values: int = 10
-    """Declared values that are counted one by one at any signal-to-noise ratio: of 1,000 records the interval of the
-    area is half as wide as with the values merged to six cells, and the area errs as much."""
+    """Values. Number of declared values up to which each is counted, unless `few_ratio` divides the grid evenly. Of 200
+    records with ten values at epsilon 1, intervals of the area at 0.9 were 0.21 wide instead of 0.30 with merged
+    values, and the area erred 0.039 instead of 0.034 (24 releases); other numbers of values were not tried.
+    """
     most_cut_levels: int = 8
     """Halvings. Largest number of halvings of the scores by cuts."""
     group_intervals: int = 16
@@ -126,8 +128,8 @@ def count_chosen_thresholds(workload: RankingWorkload, setting: Setting) -> Stra
     the thresholds. With a lower one, quantiles would cost more than they gain: a pilot query counts all records in a
     few even intervals, and thresholds are the quantiles of the estimated shares, which noise leaves nearly even;
     private quantiles are used only if most records lie in one interval. With a still lower ratio and a public number of
-    records, the grid is divided evenly. A few declared values are counted one by one, because the order of classes is
-    known inside a cell of one value only.
+    records, the grid is divided evenly. Otherwise a few declared values are counted one by one, because the order of
+    classes is known only where a cell has one value.
 
     Formal guarantees: each round has its own price, and its query is a function of earlier answers and of public facts,
     including the fraction of a pilot query. For all answers the fractions add up to the whole loss. So by adaptive
@@ -162,7 +164,8 @@ def _count_records(
 
 
 def has_few_values(grid: Grid, records: float, setting: Setting) -> bool:
-    """Return whether the grid has declared values, no more of them than cells between private quantiles would be.
+    """Return whether the grid has declared values, at most `Tuning.few_values` of them, or no more than the cells that
+    private quantiles would leave.
 
     >>> from dpcurves.data import Values
     >>> from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
