@@ -274,7 +274,13 @@ class OneCommand(click.Command):
         words = list(args)
         for column_option, label_option in LABEL_OPTIONS.items():
             is_given = any(word == label_option or word.startswith(f"{label_option}=") for word in words)
-            if is_given or not {column_option, label_option} <= options or column_option not in words[:-1]:
+            if is_given or not {column_option, label_option} <= options:
+                continue
+            joined = next((word for word in words if word.startswith(f"{column_option}=")), None)
+            if joined is not None:  # --rows=NAME=A,B,C
+                position = words.index(joined)
+                words[position : position + 1] = [column_option, joined.removeprefix(f"{column_option}=")]
+            if column_option not in words[:-1]:
                 continue
             position = words.index(column_option) + 1
             name, equals, labels = words[position].partition("=")
