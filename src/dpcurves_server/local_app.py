@@ -102,7 +102,8 @@ class LocalGuard:
         headers = Headers(scope=scope)  # type: ignore[arg-type]
         if headers.getlist("host") != [self._access.origin.removeprefix("http://")]:
             return _refuse(NOT_HERE)
-        origin, is_safe = headers.get("origin"), scope["method"] in SAFE
+        origin = headers.get("origin")
+        is_safe = scope["method"] in SAFE
         if (origin is not None or not is_safe) and origin != self._access.origin:
             return _refuse(NOT_HERE)
         if self._has_cookie(headers.get("cookie", "")):

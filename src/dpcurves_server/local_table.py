@@ -329,7 +329,8 @@ class LedgerLock:
 
     def __init__(self, table: LocalTable) -> None:
         # A separate file: closing the file of the ledger here would release the locks of SQLite.
-        path, name = table.ledger_path.with_name(f"{table.ledger_path.name}.lock"), table.path.name
+        path = table.ledger_path.with_name(f"{table.ledger_path.name}.lock")
+        name = table.path.name
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:

@@ -395,7 +395,8 @@ def _require_expression_types(axis: Axis | Categories, declared: Mapping[str, De
     if axis.where:
         check_expression(parse_expression(axis.where, "where"), types, ValueType.TRUTH, "where")
     if is_expression(axis, declared) and axis.column != ALL_RECORDS:
-        needed, text = ValueType.NUMBER if isinstance(axis, Axis) else None, str(axis.column)
+        needed = ValueType.NUMBER if isinstance(axis, Axis) else None
+        text = str(axis.column)
         try:
             node = parse_expression(text, "column")
             if isinstance(axis, Axis):  # a logarithm or an exponential is applied to the edges of the grid

@@ -278,7 +278,8 @@ def _select_next(connection: Connection, now: int, role: WorkerRole, *, lock: bo
 
 def _job_from_row(row: Row[Any], worker: str) -> Job:
     """Return the leased question of a row."""
-    question, loss = question_from_json(json.loads(row.question)), loss_from_text(row.epsilon, row.rho)
+    question = question_from_json(json.loads(row.question))
+    loss = loss_from_text(row.epsilon, row.rho)
     member = Member(row.project, row.person)
     return Job(row.id, row.request, member, row.dataset, row.version, question, loss, State(row.state), worker)
 
@@ -298,7 +299,9 @@ class Stewardship:
     """
 
     def __init__(self, archive: Archive, questions: Questions, notify: Callable[[], object] = int) -> None:
-        self._archive, self._questions, self._call = archive, questions, notify
+        self._archive = archive
+        self._questions = questions
+        self._call = notify
 
     def withdraw(self, who: Visitor, id: str) -> None:
         """Withdraw a question if its request is uncharged and no worker has leased it.
