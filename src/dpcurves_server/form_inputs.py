@@ -134,14 +134,14 @@ AUTOMATIC = frozenset({
 })  # fmt: skip
 """Questions that find the range of a column privately, for a part of their price."""
 DATED = frozenset({"cdf", "quantiles", "histogram"})
-"""Questions about dates and times, of those that find the range privately."""
+"""Questions about dates and times with a private range search."""
 CELLS = {
     "cdf": "512", "quantiles": "512", "roc": "16384", "scores": "100", "calibration": "4096",
     "hosmer-lemeshow": "4096", "binned-residuals": "4096", "interval-censored": "20",
 }  # fmt: skip
 """Default numbers of cells by question; for scores, the default of the question without a grid."""
 AFFIRMING = frozenset({"1", "yes", "y", "true", "t", "ja", "j", "oui", "sí", "si", "dead", "died", "positive"})
-"""Categories in lower case of which a question about two classes takes the one for the event or the positive class."""
+"""Categories in lower case that a question about two classes takes for the event or the positive class."""
 USUAL_CELLS = "60"
 """Default number of cells of other questions."""
 EXPRESSION = ".expression"

@@ -1,6 +1,6 @@
 """The budget of a table of `dpcurves try`, and its raising: a deliberate step that the ledger records.
 
-An account of the ledger never changes. So a raise closes the account, by charging what is left of it to nothing, and
+An account of the ledger never changes. So a raise closes the account, by charging its remaining budget to nothing, and
 opens a further one for the rest of the new budget.
 """
 
@@ -81,7 +81,7 @@ def _copy_views(ledger: Ledger, earlier: str, later: str) -> None:
 
 
 def _close_account(services: Services, dataset: Dataset, new_limit: Amount) -> None:
-    """Charge what is left of an account to nothing. Raises `InvalidArgument` if a question was paid meanwhile."""
+    """Charge the rest of an account's budget to nothing. Raises `InvalidArgument` if a question was paid meanwhile."""
     name = dataset.account.dataset
     ledger = services.archive.ledger
     remaining = ledger.balance(name).remaining

@@ -364,7 +364,7 @@ FREE_TRIES = 5
 FREE_TRIES_OF_NAME = 20
 """Failed sign-ins under one name, from all addresses that it never signed in from, before the back-off begins."""
 LOGGED_PER_MINUTE = 60
-"""Failed sign-ins per minute with a line each in the log; the number of others stands in the next line."""
+"""Failed sign-ins per minute with a line each in the log; the next line has the number of others."""
 UNKNOWN_NAME = "unknown name"
 """Who failed to sign in, in the log, if no account has the name: people type passwords into that field."""
 
@@ -471,7 +471,7 @@ def _remember_sign_in(connection: Connection, name: str, digest: str, hashed: st
     """Store the address of a sign-in, and a renewed hash of the password, unless the password was changed meanwhile."""
     connection.execute(delete(ADDRESSES).filter_by(person=name, digest=digest))
     newest = select(ADDRESSES.c.digest).filter_by(person=name).order_by(ADDRESSES.c.seen.desc())
-    most_addresses = 20  # addresses remembered of a person; the one seen longest ago is forgotten
+    most_addresses = 20  # addresses remembered of a person; the address seen longest ago is forgotten
     for old in connection.execute(newest).scalars().all()[most_addresses - 1 :]:
         connection.execute(delete(ADDRESSES).filter_by(person=name, digest=old))
     connection.execute(insert(ADDRESSES), {"person": name, "digest": digest, "seen": int(time.time())})
@@ -566,7 +566,7 @@ class Sessions:
         return self._archive.read_snapshot(find_session)
 
     def sign_out(self, cookie: str) -> None:
-        """End the session of this cookie; do nothing if there is none."""
+        """End the session of this cookie, if it has a session."""
         ended = delete(SESSIONS).where(SESSIONS.c.digest == hash_secret(cookie))
         self._archive.write(lambda connection: connection.execute(ended).rowcount)
 

@@ -212,7 +212,7 @@ class Queue:
         return self._database.write(update_states)
 
     def return_leases(self, worker: str | None = None) -> None:
-        """Put the questions that a stopped worker had leased back into the queue; those of all workers if `worker` is
+        """Put the questions that a stopped worker had leased back into the queue; of all workers if `worker` is
         None.
         """
         is_leased = QUESTIONS.c.worker.is_not(None) if worker is None else QUESTIONS.c.worker == worker
@@ -261,7 +261,7 @@ def _select_next(connection: Connection, now: int, role: WorkerRole, *, lock: bo
     """Return the next free question. With `lock`, concurrent transactions skip it and get the question after it.
 
     Questions are charged in the order in which they were asked. They are counted in turns of people, then of projects,
-    so that many slow questions of one person delay another one by at most one question; and short questions have a
+    so that many slow questions of one person delay another person by at most one question; and short questions have a
     worker of their own. Who comes next depends on who asked what and when, never on records.
     """
     for state in STATES[role]:

@@ -383,7 +383,7 @@ class Renderer:
                 del self._waiting[person]
 
     def _forget_last(self, person: str, done: Future[Drawing]) -> None:
-        """Remove a finished request from the last requests of people, unless the person has sent another one since."""
+        """Remove a finished request from the last requests of people, unless the person has sent a newer request."""
         if self._last.get(person) is done:
             self._last.pop(person, None)
 
@@ -436,7 +436,7 @@ def _cache_key(facts: Facts, table: SyntheticTable | None) -> bytes:
 
 # Waiting for pictures that other processes draw. Waiting requests hold no thread, because pages need the threads.
 LONGEST_WAIT = 60.0
-"""Seconds that a request waits for a picture before it is told to come again."""
+"""Seconds that a request waits for a picture before the answer asks to come again."""
 POLL_SECONDS = 0.25
 """Seconds between two polls for a picture."""
 

@@ -196,7 +196,7 @@ class Site:
         authenticator: Authentication, and the services.
         forms: The question forms by command word.
         issuer: The OpenID Connect provider, or None.
-        language: The language that is proposed for files; empty: the one that the browser prefers.
+        language: The language that is proposed for files; empty: the browser's preference.
     """
 
     authenticator: Authenticator
@@ -295,7 +295,7 @@ class Visit:
 
     @property
     def likely_language(self) -> str:
-        """The language that a form proposes for files: that of the site, else the one that the browser prefers."""
+        """The language that a form proposes for files: the site's language, else the browser's preference."""
         return self.site.language or find_preferred_language(self.accepted_languages)
 
     def require_csrf_token(self) -> None:
