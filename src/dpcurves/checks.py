@@ -151,7 +151,8 @@ def _check_absurd_answers(question: Any) -> None:
 def _answer_synthetically(question: Any, adjacency: Adjacency, send: Callable[[int], list[int]]) -> Any:
     """Return the result of the question if each query is answered with the integers that `send` returns for its
     size."""
-    trust, budget = Central(), QuestionBudget.for_planning(PLANNED_LOSS)
+    trust = Central()
+    budget = QuestionBudget.for_planning(PLANNED_LOSS)
 
     def send_reply(step: Step) -> Release:
         """Return the release of a step with these integers, or with blank values if its law does not allow any

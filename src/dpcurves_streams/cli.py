@@ -87,7 +87,8 @@ class TupleOptions:
             if not stream:
                 raise Misuse("events", "name the stream after the server, as in redis://host:6379/0#events")
             return RedisStream(server, stream)
-        is_json, is_pipe = self.is_json(), self.events == "-"
+        is_json = self.is_json()
+        is_pipe = self.events == "-"
         if is_json:
             return JsonLines(sys.stdin) if is_pipe else JsonLinesTuples(self.events)
         if self.events.endswith(".parquet"):
@@ -218,7 +219,8 @@ def _parse_event(text: str) -> Event | Jump | Low:
     kind, *numbers = text.split(":")
     if kind not in ("jump", "low") or len(numbers) != 2:
         raise Misuse("event", f"must be jump:LAG:LEAST or low:STEPS:BELOW, as in jump:7:30, got {text!r}")
-    width, size = parse_integer("event", numbers[0]), float(check_positive_number("event", numbers[1]))
+    width = parse_integer("event", numbers[0])
+    size = float(check_positive_number("event", numbers[1]))
     return Jump(width, size) if kind == "jump" else Low(width, size)
 
 
@@ -285,7 +287,9 @@ class DriftOptions:
         """Yield the steps; a step that closes a window after the reference gets the drift of that window."""
         from .readings import DriftWatch, TimeStepReading
 
-        since, width, watch = int(self.drift_since or 0), int((options.window or ["1"])[0]), None
+        since = int(self.drift_since or 0)
+        width = int((options.window or ["1"])[0])
+        watch = None
         settings = {
             "windows_per_year": windows_per_year,
             "false_alarm_rate": parse_probability("false_alarm_rate", self.false_alarm_rate),
@@ -367,7 +371,8 @@ def plan(asked: CountOptions, steps: StepOptions, tuples: TupleOptions, price: L
         asked.parse_question(), price.loss(), time=tuples.time, user=tuples.user,
         tuples_per_user=tuples.parse_tuples_per_user(), where=asked.where, **steps.to_arguments(),
     )  # fmt: skip
-    screen, loss = make_console(), stream_plan.loss
+    screen = make_console()
+    loss = stream_plan.loss
     print_to_console(
         screen, f"{stream_plan.made_by}: {loss}, {stream_plan.adjacency}, protects {stream_plan.adjacency.unit}"
     )
@@ -407,7 +412,8 @@ def _print_uncounted_noise(screen: Any, plan: Plan) -> None:
     from .laws import CountsAndUncountedTotals
 
     # steps of the forecast if no end is declared
-    law, time_steps = plan.law.require_type(CountsAndUncountedTotals), getattr(plan.query, "time_steps", None) or 1024
+    law = plan.law.require_type(CountsAndUncountedTotals)
+    time_steps = getattr(plan.query, "time_steps", None) or 1024
     totals = f"of a total of uncounted tuples, by reason: {law.uncounted.mean_variance(time_steps) ** 0.5:.4g}"
     print_to_console(
         screen, f"standard deviation of the noise {totals} (without extra loss: a tuple is counted or has a reason)"
@@ -452,7 +458,8 @@ def _print_notes(readings: Iterable[StepReading], *, is_live: bool) -> Iterator[
     """Yield steps; print each note once to standard error, with --live at the end."""
     from dpcurves.curves.result import CurveWarning
 
-    printed, latest = dict[Any, str](), None
+    printed = dict[Any, str]()
+    latest = None
     with catch_warnings(action="ignore", category=CurveWarning):  # notes are printed instead of warnings
         for latest in readings:
             yield latest

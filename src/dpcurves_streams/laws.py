@@ -187,7 +187,8 @@ class NodeEstimates:
         self._depths = [np.flatnonzero(depth == level) for level in range(int(depth.max()) + 1)]
         self._inner = np.zeros(len(parents), dtype=np.bool_)
         self._inner[self._parents[self._parents >= 0]] = True
-        from_below, child_sums = variances.copy(), np.zeros(len(parents))
+        from_below = variances.copy()
+        child_sums = np.zeros(len(parents))
         self._own = np.ones(len(parents))
         for nodes in reversed(self._depths):
             inner = nodes[self._inner[nodes]]
@@ -197,7 +198,8 @@ class NodeEstimates:
             from_below[counted] = self._own[counted] * variances[counted]
             children = nodes[self._parents[nodes] >= 0]
             np.add.at(child_sums, self._parents[children], from_below[children])
-        self._shared, self.variances = np.zeros(len(parents)), from_below.copy()
+        self._shared = np.zeros(len(parents))
+        self.variances = from_below.copy()
         for nodes in self._depths[1:]:
             parents_of = self._parents[nodes]
             self._shared[nodes] = from_below[nodes] / child_sums[parents_of]
@@ -206,7 +208,8 @@ class NodeEstimates:
 
     def estimate_nodes(self, values: FloatArray) -> FloatArray:
         """Return the estimates, (nodes,), from the values of the counted nodes, in their order."""
-        estimates, child_sums = np.zeros(len(self._parents)), np.zeros(len(self._parents))
+        estimates = np.zeros(len(self._parents))
+        child_sums = np.zeros(len(self._parents))
         estimates[self._counted] = values
         for nodes in reversed(self._depths):
             inner = nodes[self._inner[nodes]]
@@ -400,7 +403,8 @@ class BufferedPrefixes(PrefixLaw):
         """
         if window is None or window >= time_step:
             return float(self._covariance(time_step)[-1, -1]) * self.value_variance
-        before, inside = self._covariance(time_step - window), self._moments(time_step - window, time_step)
+        before = self._covariance(time_step - window)
+        inside = self._moments(time_step - window, time_step)
         change = inside.transition[-1] - np.eye(len(inside.transition))[-1]  # of the total, by errors before the window
         return float(change @ before @ change + inside.covariance[-1, -1]) * self.value_variance
 
@@ -426,10 +430,12 @@ class BufferedPrefixes(PrefixLaw):
 
     def _moments(self, first: int, last: int) -> BufferedMoments:
         """Return the moments of the steps after `first` up to `last`."""
-        ends, moments = _last_steps(self.runs), BufferedMoments.of_no_step(len(self.decays))
+        ends = _last_steps(self.runs)
+        moments = BufferedMoments.of_no_step(len(self.decays))
         while first < last:
             number = bisect_right(ends, first)
-            end, run = min(last, ends[number]), self.runs[number]
+            end = min(last, ends[number])
+            run = self.runs[number]
             moments = reduce(
                 BufferedMoments.followed_by, _pieces_of_run(self.decays, self.weights, run, end - first), moments
             )
@@ -453,7 +459,8 @@ class BufferedPrefixes(PrefixLaw):
             InvalidArgument: its weights of steps are not positive, or do not cover its horizon.
         """
         decays = tuple(Fraction(decay) for decay, _ in stored[cls.KEY])
-        weights, time_steps = tuple(int(weight) for _, weight in stored[cls.KEY]), int(stored["time_steps"])
+        weights = tuple(int(weight) for _, weight in stored[cls.KEY])
+        time_steps = int(stored["time_steps"])
         runs = tuple(
             WeightedSteps(int(steps), int(weight), tuple(int(one) for one in (inputs[0] if inputs else ())))
             for steps, weight, *inputs in stored["runs"]
@@ -488,7 +495,8 @@ class BufferedEstimator:
     __slots__ = ("_buffers", "_decays", "_law", "_time_step", "_totals", "_weights")
 
     def __init__(self, law: BufferedPrefixes) -> None:
-        self._law, self._time_step = law, 0
+        self._law = law
+        self._time_step = 0
         self._decays = np.array([float(decay) for decay in law.decays])
         self._weights = np.array(law.weights) / 2.0**LATTICE_BITS
         self._buffers = np.zeros((law.keys, len(self._decays)))
@@ -720,7 +728,8 @@ class PrefixTree:
         chosen: list[int] = []
         below = self._relative_variance(-1)
         for level in range(len(self.radices) - 1, -1, -1):
-            own, children = self._relative_variance(level), self.radices[level] * below
+            own = self._relative_variance(level)
+            children = self.radices[level] * below
             best = children / (own + children)
             chosen.insert(0, min(max(round(best * WEIGHT_PARTS), 1), WEIGHT_PARTS - 1))
             weight = Fraction(chosen[0], WEIGHT_PARTS)
@@ -733,7 +742,8 @@ class PrefixTree:
         below = [self.noises[-1].variance]
         for level in range(len(self.radices) - 1, -1, -1):
             weight = self.weights[level] / WEIGHT_PARTS
-            own, children = self.noises[level].variance, self.radices[level] * below[0]
+            own = self.noises[level].variance
+            children = self.radices[level] * below[0]
             below.insert(0, weight**2 * own + (1 - weight) ** 2 * children)
         return tuple(below)
 
@@ -870,7 +880,9 @@ class TreeCounts(PrefixLaw):
         total = ROUNDING_VARIANCE * (1 if position == 0 else 2)
         while position < time_step:
             start, tree = self.block(position + 1)
-            first, last, width = position - start, min(time_step - start, tree.widths[0]), tree.widths[0]
+            first = position - start
+            last = min(time_step - start, tree.widths[0])
+            width = tree.widths[0]
             whole = 0 if first or last < width else self._count_whole_blocks(position, time_step)
             total += whole * tree.node_variances[0] if whole else tree.window_variance(first, last)
             position = position + whole * width if whole else start + last
@@ -891,17 +903,22 @@ class TreeCounts(PrefixLaw):
 
     def mean_variance(self, time_steps: int) -> float:
         """Return the mean variance of the totals after each of the first `time_steps` steps, in squared tuples."""
-        position, carried, total = 0, 0.0, 0.0
+        position = 0
+        carried = 0.0
+        total = 0.0
         while position < time_steps:
-            tree, whole = self.block(position + 1).tree, self._count_whole_blocks(position, time_steps)
-            prefix_variances, width = tree.prefix_variances[: time_steps - position], tree.widths[0]
+            tree = self.block(position + 1).tree
+            whole = self._count_whole_blocks(position, time_steps)
+            prefix_variances = tree.prefix_variances[: time_steps - position]
+            width = tree.widths[0]
             if whole == 0:
                 return (
                     total + float(prefix_variances.sum()) + carried * len(prefix_variances)
                 ) / time_steps + ROUNDING_VARIANCE
             before = carried * whole + tree.node_variances[0] * whole * (whole - 1) / 2
             total += whole * float(prefix_variances.sum()) + width * before
-            position, carried = position + whole * width, carried + whole * tree.node_variances[0]
+            position = position + whole * width
+            carried = carried + whole * tree.node_variances[0]
         return total / time_steps + ROUNDING_VARIANCE
 
 
@@ -919,13 +936,15 @@ def prefix_noise(tree: PrefixTree, noises: Sequence[Any]) -> tuple[Any, Any]:
     depth = len(tree.radices)
     estimates = [noises[-1]]
     for level in range(depth - 1, -1, -1):
-        below, weight = estimates[0], tree.weights[level]
+        below = estimates[0]
+        weight = tree.weights[level]
         sums = below.reshape(-1, tree.radices[level], below.shape[-1]).sum(axis=1)
         estimates.insert(
             0, weight * WEIGHT_PARTS ** (depth - level - 1) * noises[level] + (WEIGHT_PARTS - weight) * sums
         )
     final = estimates[0]
-    before, scale = final - final, 1
+    before = final - final
+    scale = 1
     for level, radix in enumerate(tree.radices):
         children = estimates[level + 1] * WEIGHT_PARTS ** (level + 1) * scale
         grouped = children.reshape(-1, radix, children.shape[-1])
@@ -933,7 +952,8 @@ def prefix_noise(tree: PrefixTree, noises: Sequence[Any]) -> tuple[Any, Any]:
         finals = radix * grouped + gap
         sums = np.cumsum(finals, axis=1)
         before = (radix * before[:, None] + sums - finals).reshape(-1, children.shape[-1])
-        final, scale = finals.reshape(-1, children.shape[-1]), scale * radix
+        final = finals.reshape(-1, children.shape[-1])
+        scale = scale * radix
     return before + final, estimates[0][0]
 
 
@@ -964,7 +984,10 @@ class RunningTotalEstimator:
     )
 
     def __init__(self, law: Law, states: int, longest_span: int = 64) -> None:
-        self._law, self._states, self.time_step, self._total = law, states, 0, 0.0
+        self._law = law
+        self._states = states
+        self.time_step = 0
+        self._total = 0.0
         self._longest_span = longest_span
         self._estimator = law.estimator() if isinstance(law, PrefixLaw) else None
         self._nodes = None
@@ -995,7 +1018,9 @@ class RunningTotalEstimator:
     def defer_variance(self, width: int | None) -> Callable[[], float]:
         """Return a function that computes `variance` after this step, also when later steps were estimated."""
         if isinstance(self._law, PrefixLaw):
-            law, states, time_step = self._law, self._states, self.time_step
+            law = self._law
+            states = self._states
+            time_step = self.time_step
             return lambda: states * law.variance(time_step, width)
         variance = self.variance(width)
         return lambda: variance
@@ -1012,5 +1037,6 @@ class RunningTotalEstimator:
             counts, variances = law.sum_nodes(values)
         else:
             nodes: Any = self._nodes
-            counts, variances = nodes.estimate_nodes(np.array(values, dtype=np.float64)), nodes.variances
+            counts = nodes.estimate_nodes(np.array(values, dtype=np.float64))
+            variances = nodes.variances
         return float(counts[self._roots].sum()), float(variances[self._roots].sum())

@@ -68,7 +68,8 @@ class Forest:
     @property
     def parents(self) -> tuple[int, ...]:
         """Index of the smallest aggregation that contains each aggregation, then each state; -1 at the top."""
-        innermost, parents = [-1] * len(self.states), list[int]()
+        innermost = [-1] * len(self.states)
+        parents = list[int]()
         for number, states in enumerate(self.members):
             (parent, *others) = {innermost[state] for state in states}
             if others or (parent >= 0 and len(self.members[parent]) <= len(states)):

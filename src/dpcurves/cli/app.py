@@ -327,7 +327,8 @@ class OneCommand(click.Command):
         *most_options, last_option = (_option_of(parameters, name) for name in missing)
         listing = f"{', '.join(most_options)} and {last_option}"
         positional = {name for name, parameter in parameters.items() if parameter.param_type_name == "argument"}
-        examples, typed = list(missing.values()), list(map(shlex.quote, args))
+        examples = list(missing.values())
+        typed = list(map(shlex.quote, args))
         leading = 0 if positional & given else len(positional & set(missing))  # arguments keep their order
         line = " ".join([ctx.command_path, *examples[:leading], *typed, *examples[leading:]])
         arguments = ", ".join(name.partition(" or ")[0].replace("_", "-") for name in missing)

@@ -88,7 +88,8 @@ class ClassTable(SimulationCache):
 
         With declared values it is the smallest value that is at least the threshold.
         """
-        grid, thresholds = self.grid, np.array([threshold])
+        grid = self.grid
+        thresholds = np.array([threshold])
         (edge,) = grid.nearest_edge(thresholds) if grid.values is None else np.searchsorted(grid.values, thresholds)
         return self.grid.slots - int(edge) - int(self.grid.outside is Outside.APART)
 
@@ -538,7 +539,8 @@ def _simulate_interval(table: ClassTable, metric: Metric, settings: ConfidenceSe
     lower, upper = metric.value.interval(table, errors, settings)
     value = _estimate_point(table, metric)
     if isfinite(value):
-        lower, upper = min(lower, value), max(upper, value)
+        lower = min(lower, value)
+        upper = max(upper, value)
     return min(max(lower, 0.0), largest), min(max(upper, 0.0), largest)
 
 
@@ -546,7 +548,8 @@ def notes_on_crowding(table: ClassTable) -> tuple[str, ...]:
     """Return a note if nearly all scores lie in a few neighbouring cells, as for rare events."""
     if table.tied_cells is not None or notes_on_classes(table):
         return ()
-    counts, unbiased = table.counts.likely_counts.sum(axis=0), table.counts.unbiased_counts.sum(axis=0)
+    counts = table.counts.likely_counts.sum(axis=0)
+    unbiased = table.counts.unbiased_counts.sum(axis=0)
     cumulated = np.append(0.0, np.cumsum(counts)) / max(float(counts.sum()), two_classes.LEAST_MASS)
     nearly_all = 0.95  # share of the scores that lie in few cells if scores are crowded
     group_ends = np.searchsorted(cumulated, cumulated[:-1] + nearly_all)

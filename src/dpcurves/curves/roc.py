@@ -91,7 +91,8 @@ class CountsAbove:
         )
         expanded = expand_band(measured_band, self.cells_above, rates.shape[1])
         # the band must contain the curve
-        lower, upper = np.minimum(expanded[0::2], rates), np.maximum(expanded[1::2], rates)
+        lower = np.minimum(expanded[0::2], rates)
+        upper = np.maximum(expanded[1::2], rates)
         return RocBand(lower[0], upper[0], lower[1], upper[1])
 
 
@@ -117,7 +118,8 @@ class FinerCounts:
 
     def combine_evidence(self, evidence: Evidence) -> Evidence:
         """Return these counts and the counts of the curve together, as sums over nested intervals."""
-        coarse, fine = evidence.interval_sums, self.evidence.interval_sums
+        coarse = evidence.interval_sums
+        fine = self.evidence.interval_sums
         last = len(evidence.values) - (coarse.missing is not None)
         finer = self.evidence.values[: 2 * fine.cells]
         return Evidence(
@@ -248,7 +250,8 @@ class ROC(ClassTableResult):
         draws = public_generator(generator)
         counted = _simulate_areas(self.evidence, shares_from_rates(self.fpr, self.tpr), draws, self.table.tied_cells)
         if self.finer_counts is not None:
-            parts, tied = self.finer_counts.finer_cells_per_cell, self.table.tied_cells
+            parts = self.finer_counts.finer_cells_per_cell
+            tied = self.table.tied_cells
             spread = np.repeat(counted.shares / parts, parts, axis=-1)
             each = None if tied is None else np.repeat(tied, parts)
             finer = _simulate_areas(self.finer_counts.combine_evidence(self.evidence), spread, draws, each)
@@ -309,7 +312,8 @@ class ROC(ClassTableResult):
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         """Draw the curve with its bands, and the area with its intervals; return the axes."""
-        fpr, tpr = self._mask_unknown("fpr", self.fpr), self._mask_unknown("tpr", self.tpr)
+        fpr = self._mask_unknown("fpr", self.fpr)
+        tpr = self._mask_unknown("tpr", self.tpr)
         return display.draw_roc(
             fpr, tpr, self.auc, positive=self.positive,
             areas=[shade for shade in shades if isinstance(shade, AreaInterval)],
@@ -406,7 +410,8 @@ class RocQuestion(TableQuestion):
 
     def _build_roc(self, counts: TableCounts) -> ROC:
         """Return the curve of the released counts, with notes on labels and noise unless it is a rehearsal."""
-        last, grid = counts.releases[-1], counts.grid or self.grid
+        last = counts.releases[-1]
+        grid = counts.grid or self.grid
         notes = notes_on_classes(last, self._classes)
         table = ClassTable(counts.counts, grid, build_privacy_statement(counts.releases, self.model).with_notes(*notes))
         finer = counts.releases[-2].plan.query.axes[-1] if len(counts.evidence) > 1 else None

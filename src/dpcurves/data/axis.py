@@ -444,7 +444,8 @@ class ListedCategories(SelectedCategories):
 
 def _name_other(names: Sequence[Category]) -> str:
     """Return the name of the category of all other values, which differs from the printed names."""
-    other, printed_names = OTHER, set(map(str, names))
+    other = OTHER
+    printed_names = set(map(str, names))
     while other in printed_names:
         other = f"{other} {GROUPS}"
     return other

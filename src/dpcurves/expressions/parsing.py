@@ -130,7 +130,8 @@ def parse_expression(text: str, argument: str = "expression") -> Node:
 
 def split_words(text: str) -> list[Word]:
     """Split the text of an expression into tokens, each with its position."""
-    words, position = [], 0
+    words = []
+    position = 0
     text = text.rstrip()
     while position < len(text):
         match = WORDS.match(text, position)
@@ -154,7 +155,9 @@ class _Parser:
 
     def __init__(self, text: str, argument: str) -> None:
         self.text, self.argument = text, argument
-        self.words, self.position, self.depth = split_words(text), 0, 0
+        self.words = split_words(text)
+        self.position = 0
+        self.depth = 0
 
     def parse(self) -> Node:
         """Parse the whole text as one expression and return its syntax node."""

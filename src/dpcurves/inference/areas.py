@@ -36,7 +36,8 @@ class Pairs(NamedTuple):
         Cells marked in `tied`, (cells,), hold one score each: their ties count one half.
         """
         half = 0.0 if tied is None else np.where(tied, negative / 2, 0.0)
-        below, negatives = np.cumsum(negative, axis=-1), negative.sum(axis=-1)
+        below = np.cumsum(negative, axis=-1)
+        negatives = negative.sum(axis=-1)
         won = (positive * (below - half)).sum(axis=-1)
         lost = (positive * (negatives[..., None] - below + negative - half)).sum(axis=-1)
         return cls(won, lost, np.asarray(positive.sum(axis=-1) * negatives))

@@ -168,7 +168,8 @@ def _open_sealed_state(chain: Chain, grant: Grant, row: RowMapping) -> _SealedSt
 
 def _write_state(chain: Chain, grant: Grant, stored: _SealedState, *, is_new: bool) -> None:
     """Encrypt the state of a stream, with its time step and the end of the chain, and insert or overwrite its row."""
-    state, end = stored.stream_state.state, stored.end
+    state = stored.stream_state.state
+    end = stored.end
     head = json.dumps(
         [chain.book.name, grant.id, stored.stream_state.time_step, end.entries, end.seal, len(state)]
     ).encode()

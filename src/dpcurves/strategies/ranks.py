@@ -211,7 +211,8 @@ def _count_after_pilot_query(
     workload: RankingWorkload, signal: float, setting: Setting, earlier: tuple[Release, ...], remaining: Fraction
 ) -> Strategy[TableCounts]:
     """Count all records in even intervals, then both classes between quantiles of the estimated shares."""
-    score, pilot_fraction = workload.score, pilot_budget_fraction(signal)
+    score = workload.score
+    pilot_fraction = pilot_budget_fraction(signal)
     intervals = TUNING.pilot_intervals[signal >= TUNING.fine_pilot_ratio]
     shares, bounds, pilot_release = yield from ask_even_intervals(score, intervals, pilot_fraction)
     records = float(setting.adjacency.public_record_count or counts_inside_grid(pilot_release, score).sum())
@@ -232,7 +233,8 @@ def _count_between_cuts(
     finer = choose_finer_cells(records, setting) if workload.thresholds is RocThresholds.QUANTILES else None
     budget_fraction = CUTS_FRACTION if finer is None else finer.cuts_fraction
     cuts = yield Step(_build_cuts_query(workload.score, workload.thresholds, halvings), budget_fraction)
-    score, remaining = pieces_between(workload.score, cuts.values), remaining - budget_fraction
+    score = pieces_between(workload.score, cuts.values)
+    remaining = remaining - budget_fraction
     fine_score = score if finer is None else _cut_axis(workload.score, cuts.values, finer.cells_per_piece)
     if finer is None or fine_score.slots == score.slots:
         return (yield from _count_classes(workload, score, (*earlier, cuts), remaining))
@@ -332,8 +334,10 @@ def shrink_shares(counts: FloatArray, variance: float) -> FloatArray:
     >>> shrink_shares(np.array([90.0, 10.0, 0.0, 0.0]), 10_000.0).tolist()
     [0.25, 0.25, 0.25, 0.25]
     """
-    uniform, centred = np.full(len(counts), 1 / len(counts)), counts - counts.mean()
-    squares, degrees_of_freedom = float(centred @ centred), len(counts) - 1
+    uniform = np.full(len(counts), 1 / len(counts))
+    centred = counts - counts.mean()
+    squares = float(centred @ centred)
+    degrees_of_freedom = len(counts) - 1
     shrinkage = 0.0 if counts.sum() <= 0 or squares == 0 else max(0.0, 1 - degrees_of_freedom * variance / squares)
     shares = np.maximum(counts.mean() + shrinkage * centred, 0.0)
     return shares / shares.sum() if shares.sum() > 0 else uniform
@@ -413,7 +417,8 @@ def _ask_groups_after_pilot_query(
     workload: ScoreGroupWorkload, pilot_fraction: Fraction, setting: Setting
 ) -> Strategy[ScoreGroupReleases]:
     """Count all scores in even intervals, then measure groups between the estimated quantiles, or between cuts."""
-    score, remaining = workload.score, ALL - pilot_fraction
+    score = workload.score
+    remaining = ALL - pilot_fraction
     shares, bounds, pilot_release = yield from ask_even_intervals(score, TUNING.group_intervals, pilot_fraction)
     if float(shares.max()) > TUNING.crowded:
         fractions = GroupBudgetFractions(*(fraction * remaining for fraction in workload.budget_fractions))

@@ -75,7 +75,8 @@ class LiveWindows:
 
     def _follow_live(self, windows: OpenWindows, time_step: int) -> Iterator[Sequence[Window]]:
         """SECRET: yield windows as they close by the clock, counting the tuples that a thread reads meanwhile."""
-        schedule, inbox = self._intake.schedule, _Inbox(self._tuples, self._intake)
+        schedule = self._intake.schedule
+        inbox = _Inbox(self._tuples, self._intake)
         while time_step != schedule.time_steps and not inbox.is_over(time_step):
             for arrived, fields in inbox.take_until(schedule.closing_time(time_step + 1)):
                 windows.count_tuple(fields, arrived)
@@ -118,7 +119,8 @@ class _Inbox:
 
     def _take_before(self, closing_time: int) -> tuple[int, TupleFields, bool] | None:
         """Return the next tuple that arrived before this time; None if it has passed and the queue is empty."""
-        item, self._first = self._first or self._wait_for_tuple(closing_time), None
+        item = self._first or self._wait_for_tuple(closing_time)
+        self._first = None
         if item is not None and item[0] >= closing_time:
             item, self._first = None, item
         return item
@@ -187,7 +189,8 @@ class CsvLines:
     """
 
     def __init__(self, file: IO[Any], delimiter: str = ",") -> None:
-        self._file, self._delimiter = file, parse_delimiter(delimiter)
+        self._file = file
+        self._delimiter = parse_delimiter(delimiter)
 
     def windows(self, intake: StreamSpec) -> Windows:
         """Read the header; return the windows of the lines that follow.
@@ -256,7 +259,8 @@ def _read_lines(file: IO[Any]) -> Iterator[str]:
     """Yield lines as text, for any encoding; a line that is too long becomes empty."""
     raw: IO[Any] = getattr(file, "buffer", file)
     while line := raw.readline(LONGEST_LINE):
-        remainder, is_cut = line, len(line) == LONGEST_LINE
+        remainder = line
+        is_cut = len(line) == LONGEST_LINE
         while is_cut and remainder and remainder[-1:] not in ("\n", b"\n"):
             remainder = raw.readline(LONGEST_LINE)
         text = "" if is_cut else line if isinstance(line, str) else line.decode(errors="replace")
@@ -328,7 +332,9 @@ class TupleTable:
     def __init__(
         self, data: Any, rule: ContributionRule, axes: Sequence[Axis | Categories], key: bytes, delimiter: str = ","
     ) -> None:
-        self._derived, self._used, self._key = DerivedColumns(open_source(data, delimiter)), rule, key
+        self._derived = DerivedColumns(open_source(data, delimiter))
+        self._used = rule
+        self._key = key
         roles = [(rule.time, "time"), *([] if rule.user is None else [(rule.user, "user")])]
         self._places = [find_column(name, self._derived.columns, argument) for name, argument in roles]
         self._bound = [_bind_state(axis, self._derived) for axis in axes]
@@ -352,7 +358,8 @@ class TupleTable:
 
         Slots are the cells, then the reasons of `UncountedReason`; the slot of `BEYOND_CAP` counts users.
         """
-        engine, cap = self._open_engine(), self._used.tuples_per_user
+        engine = self._open_engine()
+        cap = self._used.tuples_per_user
         slot = f"CASE WHEN rank > {cap} THEN {self._cells + PLACE_OF[UncountedReason.BEYOND_CAP]} ELSE slot END"
         rows = f"SELECT step, {slot} AS slot FROM {_PLACED} WHERE rank <= {cap + 1} AND step > {after}"
         counts_sql = f"SELECT step, slot, count(*) AS tuples FROM ({rows} AND step <= {self._used.last_time_step})"
@@ -395,7 +402,10 @@ class TupleTable:
 
     def _place_tuples(self, engine: DuckConnection) -> None:
         """SECRET: store each tuple's step, slot and rank among its user's tuples in a temporary table of DuckDB."""
-        used, columns, bound, time = self._used, self._derived.columns, self._bound, self._places[0]
+        used = self._used
+        columns = self._derived.columns
+        bound = self._bound
+        time = self._places[0]
         user = "NULL" if used.user is None else columns[self._places[-1]].unit.format(sql_name(self._places[-1]))
         extra = f"{_timestamp_sql(columns[time], time)} AS moment, {user} AS owner"
         positions = {*self._places, *(bound_axis.place for bound_axis in bound)}
@@ -486,7 +496,9 @@ class TableWindows:
     __slots__ = ("_data", "_delimiter", "_intake")
 
     def __init__(self, data: Any, intake: StreamSpec, delimiter: str = ",") -> None:
-        self._data, self._intake, self._delimiter = data, intake, delimiter
+        self._data = data
+        self._intake = intake
+        self._delimiter = delimiter
 
     def check(self) -> None:
         """Refuse missing columns, and a stream without end: a finished table needs an end."""
@@ -563,7 +575,8 @@ class CsvFile:
     """
 
     def __init__(self, path: str | PathLike[str], delimiter: str = ",") -> None:
-        self._path, self._delimiter = fspath(path), delimiter
+        self._path = fspath(path)
+        self._delimiter = delimiter
 
     def windows(self, intake: StreamSpec) -> Windows:
         """Return the windows that count the lines of the file."""
@@ -626,7 +639,9 @@ class _JsonLinesWindows:
 
 
 STATES = ("cafeteria", "gym", "library")
-START, END, EVERY = "2026-03-02T06:00", "2026-03-02T22:00", "10m"
+START = "2026-03-02T06:00"
+END = "2026-03-02T22:00"
+EVERY = "10m"
 _PEAKS = {"cafeteria": (38, 60), "gym": (82, 25), "library": (55, 90)}
 """Time step of the peak, and tuples in it, of each place in the example stream."""
 

@@ -56,8 +56,12 @@ class FollowedStream:
     """
 
     def __init__(self, stream: _Stream, windows: Windows, ledger: Ledger, grant: Grant) -> None:
-        self.plan, self.dropped = stream.plan, stream.intake.drop_counts
-        self._stream, self._windows, self._ledger, self._grant = stream, windows, ledger, grant
+        self.plan = stream.plan
+        self.dropped = stream.intake.drop_counts
+        self._stream = stream
+        self._windows = windows
+        self._ledger = ledger
+        self._grant = grant
         self._allotment = QuestionBudget(grant).pay(stream.plan.query, ALL)
         self._readings = self._read_steps()
 
@@ -74,10 +78,13 @@ class FollowedStream:
         """Yield the reading of each released step; warn once of each reason for which many tuples are not counted, and
         of texts in the filter that look like names.
         """
-        stream, law = self._stream, self.plan.law.require_type(CountsAndUncountedTotals)
+        stream = self._stream
+        law = self.plan.law.require_type(CountsAndUncountedTotals)
         reader = stream.question.reader(replace(self.plan, law=law.counts))
         uncounted_reader = UncountedReader(self.plan, stream.facts, getattr(stream.question, "windows", ()))
-        states, warned, latest = stream.question.state_labels, dict[Any, str](), None
+        states = stream.question.state_labels
+        warned = dict[Any, str]()
+        latest = None
         privacy = stream.privacy
         self._warn({note: note for note in privacy.notes}, warned)
         for time_step, release in self._iterate_releases():
@@ -104,7 +111,8 @@ class FollowedStream:
     def _iterate_releases(self) -> Iterator[tuple[int, Release]]:
         """Yield each step with its release: first the stored releases, then new releases, each stored before it is
         yielded."""
-        stream, stored_state = self._stream, self._ledger.find_stream_state(self._grant)
+        stream = self._stream
+        stored_state = self._ledger.find_stream_state(self._grant)
         last = 0 if stored_state is None else stored_state.time_step
         for time_steps in stream.intake.batch_time_steps(1, last):
             yield from self._stored_releases(time_steps)
@@ -132,10 +140,12 @@ class FollowedStream:
         """SECRET: add noise to closed windows; return the state after the last of them, and the release of each step as
         JSON.
         """
-        texts, trust = {}, self._stream.trust
+        texts = {}
+        trust = self._stream.trust
         for window in windows:
             trust.require_next(state, window.time_step)
-            intake, randomness = self._stream.intake, self._stream.randomness_of(window.time_step)
+            intake = self._stream.intake
+            randomness = self._stream.randomness_of(window.time_step)
             table = window.clip_counts(intake.cells, len(intake.reasons))
             release, state = trust.step(self.plan, state, table, self._allotment, randomness)
             texts[window.time_step] = release.to_json()
@@ -188,7 +198,8 @@ class _Stream:
     @property
     def facts(self) -> NoteFacts:
         """Public facts that notes on uncounted tuples mention."""
-        schedule, fields = self.schedule, self.intake.fields
+        schedule = self.schedule
+        fields = self.intake.fields
         return NoteFacts(fields.time, schedule.description, f"{schedule.grace / 1e6:g} s", fields.tuples_per_user)
 
     @property
@@ -292,7 +303,8 @@ def follow(
     """
     require_type("counts", counts, StreamQuestion, "a Counts, as in Counts((Categories(...),)),")
     require_type("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(0.1),")
-    schedule, fields = Schedule(start, every, end, grace), Fields(time, user, tuples_per_user)
+    schedule = Schedule(start, every, end, grace)
+    fields = Fields(time, user, tuples_per_user)
     counts = _set_time_steps(counts, schedule)
     trust = CentralStream(WithUncountedTotals(STREAMS if mechanism is None else mechanism))
     plan = trust.plan(_filter_query(counts, where), loss, fields.adjacency)
@@ -326,7 +338,8 @@ def plan_stream(
     where: Any = None,
 ) -> Plan:
     """Return the plan of `follow`: its releases and their noise. It opens neither a source nor a store."""
-    schedule, fields = Schedule(start, every, end, grace), Fields(time, user, tuples_per_user)
+    schedule = Schedule(start, every, end, grace)
+    fields = Fields(time, user, tuples_per_user)
     query = _filter_query(_set_time_steps(counts, schedule), where)
     return CentralStream(WithUncountedTotals(STREAMS)).plan(query, loss, fields.adjacency)
 
@@ -335,7 +348,8 @@ def _filter_query(counts: StreamQuestion, where: Any) -> TimeStepQuery:
     """Return the query of a stream with its filter. Raises `InvalidArgument` if the filter is invalid, or states have
     another one.
     """
-    query, row_filter = counts.query, parse_filter("where", where) or ""
+    query = counts.query
+    row_filter = parse_filter("where", where) or ""
     if row_filter and find_stream_filter(query.axes) not in ("", row_filter):
         raise InvalidArgument("where", "the states have a filter of their own; give the filter once")
     return query.with_filter(row_filter)

@@ -180,10 +180,13 @@ def plot(readings: Iterable[StepReading], *, window: int | None = None, ax: Axes
     from dpcurves.display.artists import add_statement
 
     is_new = ax is None
-    ax, interval_text = prepare_axes(ax, LANDSCAPE), describe_interval(LEVEL, "intervals", RECORDS)
+    ax = prepare_axes(ax, LANDSCAPE)
+    interval_text = describe_interval(LEVEL, "intervals", RECORDS)
     times = np.array([reading.start_timestamp for reading in steps], dtype="datetime64[us]")
     for key, name in enumerate(names):
-        style, line, happened = next_style(ax), lines[:, key], events[:, key]
+        style = next_style(ax)
+        line = lines[:, key]
+        happened = events[:, key]
         if is_released:
             ax.plot(times, values[:, key], ".", color=style.color, alpha=0.25, markersize=3)
         for low, high in bounds:

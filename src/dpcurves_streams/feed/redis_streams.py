@@ -58,7 +58,10 @@ class RedisStream:
     """
 
     def __init__(self, url: str, stream: str, *, group: str = "dpcurves", consumer: str = "dpcurves") -> None:
-        self._url, self._stream, self._group, self._consumer = url, stream, group, consumer
+        self._url = url
+        self._stream = stream
+        self._group = group
+        self._consumer = consumer
 
     def __repr__(self) -> str:
         return f"RedisStream({self._stream!r})"
@@ -100,18 +103,21 @@ class RedisWindows:
 
     def commit_windows(self, time_step: int) -> None:
         """Acknowledge the entries of windows up to this step, and the dropped entries."""
-        settled, self._dropped = self._dropped, []
+        settled = self._dropped
+        self._dropped = []
         for step in [step for step in self._unsettled if step <= time_step]:
             settled += self._unsettled.pop(step)
         self._entries.acknowledge(settled)
 
     def _iterate_windows(self, time_step: int) -> Iterator[Sequence[Window]]:
         """SECRET: yield windows as they close by the server's clock; unacknowledged entries are counted first."""
-        schedule, windows = self._intake.schedule, self._intake.open_windows(time_step)
+        schedule = self._intake.schedule
+        windows = self._intake.open_windows(time_step)
         for batch in self._entries.read_pending():
             self._count_batch(windows, batch)
         while time_step != schedule.time_steps:
-            now, newest = self._entries.read_server_time(), self._entries.read_newest_id()
+            now = self._entries.read_server_time()
+            newest = self._entries.read_newest_id()
             while batch := self._entries.read_new(None):  # all entries up to `newest`
                 self._count_batch(windows, batch)
                 if _parse_entry_id(batch[-1][0]) >= _parse_entry_id(newest):
@@ -150,7 +156,8 @@ class RedisSink:
     """
 
     def __init__(self, url: str, stream: str) -> None:
-        self._client, self._stream = _connect(url), stream
+        self._client = _connect(url)
+        self._stream = stream
 
     def write(self, reading: StepReading) -> None:
         """Write one step, unless the stream has it.
@@ -182,8 +189,12 @@ class _GroupConsumer:
     """A consumer of a consumer group."""
 
     def __init__(self, client: Any, stream: str, group: str, consumer: str) -> None:
-        self._client, self._stream, self._group, self._consumer = client, stream, group, consumer
-        self._reader, self._name = f"{stream}:{group}:reader", token_hex(16)
+        self._client = client
+        self._stream = stream
+        self._group = group
+        self._consumer = consumer
+        self._reader = f"{stream}:{group}:reader"
+        self._name = token_hex(16)
 
     def create_group(self) -> None:
         """Create stream and group unless they exist. Another process may create them at the same time."""

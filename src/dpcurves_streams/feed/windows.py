@@ -212,9 +212,13 @@ class OpenWindows:
         *,
         may_repeat: bool = False,
     ) -> None:
-        self._schedule, self._fields, self._dropped, self._after = schedule, fields, dropped, after
+        self._schedule = schedule
+        self._fields = fields
+        self._dropped = dropped
+        self._after = after
         self._begun = after if may_repeat else 0
-        self._keys, self._size = CellFinder(axes), int(np.prod([axis.slots for axis in axes]))
+        self._keys = CellFinder(axes)
+        self._size = int(np.prod([axis.slots for axis in axes]))
         self._counts: dict[int, Counter[int]] = {}
         self._used: dict[int, dict[str, UserTuples]] = {}
 
@@ -233,7 +237,8 @@ class OpenWindows:
         try:
             time_step, key = self._classify_tuple(given, arrived)
         except Exception:  # fields may be arbitrary objects, whose errors may quote values
-            time_step, key = DropReason.MALFORMED, 0
+            time_step = DropReason.MALFORMED
+            key = 0
         if not isinstance(time_step, DropReason):
             return self._count_in_slot(time_step, given, key)
         self._dropped.add(time_step)
@@ -255,7 +260,8 @@ class OpenWindows:
         timestamp = None if given is None else read_timestamp(given.get(self._fields.time))
         if given is None or timestamp is None:
             return DropReason.MALFORMED, 0
-        time_step, key = self._schedule.time_step_at(timestamp), self._keys.find_cell(given)
+        time_step = self._schedule.time_step_at(timestamp)
+        key = self._keys.find_cell(given)
         reason = self._find_time_reason(timestamp, time_step, arrived)
         if reason is not None or time_step is None:
             return reason or DropReason.OUTSIDE, 0
@@ -302,7 +308,8 @@ class OpenWindows:
         """SECRET: return the exact counts of a step and forget them; a user's uncounted tuples fill the rest of the
         cap.
         """
-        slots, cap = self._counts.pop(time_step, Counter()), self._fields.tuples_per_user
+        slots = self._counts.pop(time_step, Counter())
+        cap = self._fields.tuples_per_user
         counts = np.zeros(self._size + len(released_reasons(cap is not None)), dtype=np.int64)
         for user_tuples in self._used.pop(time_step, {}).values():
             slots.update(user_tuples.uncounted[: max((cap or 0) - user_tuples.counted, 0)])

@@ -244,7 +244,8 @@ def _build_tree(shape: TreeShape, full_loss_noise: Noise) -> PrefixTree:
 
 def sample_block_noise(block: Block, keys: int, secret: bytes) -> BlockNoise:
     """SECRET: draw the noise of all prefixes of a block, for each key, from the block's secret."""
-    stream, tree = Randomness.from_key(secret, f"{TREE_KIND} {block.start}"), block.tree
+    stream = Randomness.from_key(secret, f"{TREE_KIND} {block.start}")
+    tree = block.tree
     sizes = [tree.widths[0] // width for width in tree.widths]
     noises = [
         sample_noise(noise, size * keys, stream).reshape(size, keys)
@@ -278,7 +279,8 @@ def round_noise(
         tree: Tree of the block.
         block_denominator: A multiple of ``tree.block_denominator``.
     """
-    radices, multiple = prod(tree.radices), block_denominator // tree.block_denominator
+    radices = prod(tree.radices)
+    multiple = block_denominator // tree.block_denominator
     denominator = block_denominator * radices
     numerators = (old * radices + int(new) * multiple for old, new in zip(carried_noise, prefix_noises, strict=True))
     return [(2 * numerator + denominator) // (2 * denominator) for numerator in numerators]
@@ -410,7 +412,8 @@ def update_buffers(
     counts: list[int], run: WeightedSteps, state: tuple[tuple[int, ...], ...], buffers: Buffers
 ) -> tuple[list[int], tuple[tuple[int, ...], ...]]:
     """SECRET: return the exact values of a step, on the lattice, and the buffers after it, for each key."""
-    values, after = [], []
+    values = []
+    after = []
     inputs = run.inputs or (run.weight,) * len(buffers.decays)
     for count, row in zip(counts, state, strict=True):
         decayed = [decay * number >> WORD_BITS for decay, number in zip(buffers.decays, row, strict=True)]
@@ -432,7 +435,8 @@ def choose_buffers(time_steps: int | None) -> Buffers:
     With ``x = u / (1 - u)`` the nodes of the rule are the memories x of `list_memories`, ``u = x / (1 + x)``, and the
     weights ``log(MEMORY_RATIO) / pi * sqrt(u * (1 - u))``, where the root equals ``sqrt(x) / (1 + x)``.
     """
-    decays, weights = [], []
+    decays = []
+    weights = []
     for memory in list_memories(time_steps):
         decays.append(int(memory / (1 + memory) * 2**WORD_BITS))
         root = Fraction(isqrt(int(memory * 4**WORD_BITS)), 2**WORD_BITS)
@@ -462,11 +466,13 @@ def weigh_steps(buffers: Buffers, time_steps: int | None) -> tuple[WeightedSteps
     """
     if time_steps is None:
         return tuple(_weigh_endless_steps(buffers))
-    runs, remaining = list[WeightedSteps](), time_steps
+    runs = list[WeightedSteps]()
+    remaining = time_steps
     while remaining:
         # 16: steps with equal weights are a sixteenth of the steps that remain: their error is 0.2 % above that of
         # weights for each step
-        steps, unit = max(remaining // 16, 1), WeightedSteps(1, 2**LATTICE_BITS)
+        steps = max(remaining // 16, 1)
+        unit = WeightedSteps(1, 2**LATTICE_BITS)
         runs.append(WeightedSteps(steps, isqrt(16**LATTICE_BITS // _squared_length(buffers, unit, remaining))))
         remaining -= steps
     return tuple(runs)
@@ -508,7 +514,8 @@ def _squared_length(buffers: Buffers, run: WeightedSteps, values: int) -> int:
 
     ``bound_k`` is a sum of geometric series, with `slack` as one that does not decay; so is its square.
     """
-    one, inputs = 1 << WORD_BITS, run.inputs or (run.weight,) * len(buffers.decays)
+    one = 1 << WORD_BITS
+    inputs = run.inputs or (run.weight,) * len(buffers.decays)
     series = [
         (decay, weight * Fraction(added, 1 << LATTICE_BITS))
         for decay, weight, added in zip(buffers.decays, buffers.weights, inputs, strict=True)
@@ -525,7 +532,8 @@ def _squared_length(buffers: Buffers, run: WeightedSteps, values: int) -> int:
 
 def _bound_geometric_series(ratio: Fraction, length: int) -> Fraction:
     """Return a number that is at least ``ratio + ratio**2 + ... + ratio**length``: the last power is rounded down."""
-    power, base = 1 << FRACTION_BITS, int(ratio * (1 << FRACTION_BITS))
+    power = 1 << FRACTION_BITS
+    base = int(ratio * (1 << FRACTION_BITS))
     for bit in bin(length)[2:]:
         power = power * power >> FRACTION_BITS
         if bit == "1":

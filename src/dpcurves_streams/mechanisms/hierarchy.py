@@ -196,7 +196,8 @@ def mean_deviation(forest: Forest, budget_fractions: tuple[Fraction, ...], famil
 
 def _node_budget_fractions(forest: Forest, level_steps: list[int]) -> tuple[Fraction, ...]:
     """Return the fraction of each node from the steps of the aggregations of each depth; states have the rest."""
-    depths, groups = forest.depths, len(forest.names)
+    depths = forest.depths
+    groups = len(forest.names)
     aggregation_fractions = [Fraction(level_steps[depth], FRACTION_STEPS) for depth in depths[:groups]]
     state_fractions = [1 - Fraction(sum(level_steps[:depth]), FRACTION_STEPS) for depth in depths[groups:]]
     return (*aggregation_fractions, *state_fractions)
@@ -248,7 +249,8 @@ class PrunedHierarchy(Memoryless):
         require_next(time_step, state)
         query: PrunedQuery = self.require_query(plan)
         law = plan.law.require_type(PrunedCounts)
-        rule, counts = division_rule(query, plan.loss, plan.adjacency), query.forest.count_nodes(table.tolist())
+        rule = division_rule(query, plan.loss, plan.adjacency)
+        counts = query.forest.count_nodes(table.tolist())
         # 2**60: tuples at which counts are clipped before the decision to divide; clipping does not raise the
         # sensitivity
         clipped = np.array([min(count, 2**60) for count in counts[: law.groups]], dtype=np.int64)

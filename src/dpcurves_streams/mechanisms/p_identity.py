@@ -105,7 +105,8 @@ class PIdentityCounter(TimeStepMechanism):
         secret = state.secret or randomness.random_bytes(32)
         noise = sample_prefix_noise(law.strategy, law.noise, law.keys, secret) if state.noise is None else state.noise
         counts = add_noise(table, list(state.counts))
-        half, bits = 1 << law.strategy.prefix_bits - 1, law.strategy.prefix_bits
+        half = 1 << law.strategy.prefix_bits - 1
+        bits = law.strategy.prefix_bits
         rounded = [int(number) + half >> bits for number in noise[time_step - 1]]  # halves up
         return add_noise(np.array(counts, dtype=object), rounded), PIdentityCounterState(
             time_step, counts, secret, noise

@@ -64,11 +64,15 @@ def decide_groups(
         columns: State, (keys, COLUMNS); changed in place.
         trees: Trees, (keys, 3, size), where size is a power of two; changed in place.
     """
-    joined, size = np.zeros(values.shape, np.int64), trees.shape[2]
+    joined = np.zeros(values.shape, np.int64)
+    size = trees.shape[2]
     for time_step in range(values.shape[0]):
         for key in range(values.shape[1]):
-            row, tree = columns[key], trees[key]
-            pending, last, value = row[TASK], row[LAST], values[time_step, key]
+            row = columns[key]
+            tree = trees[key]
+            pending = row[TASK]
+            last = row[LAST]
+            value = values[time_step, key]
             if pending >= BEGIN:
                 index = row[TOP] + 1
                 tree[:, :index] = 0
@@ -90,7 +94,8 @@ def decide_groups(
             if row[OPEN] == 0:
                 row[TASK], row[OPEN], row[THRESHOLD] = BEGIN, 1, thresholds[time_step, key]
                 continue
-            length, total = row[LENGTH] + 1, row[SUM] + value
+            length = row[LENGTH] + 1
+            total = row[SUM] + value
             mean = total // length
             below, sum_below = (1, value) if value <= mean else (0, 0)
             index = min(mean + 1, size)
@@ -107,7 +112,8 @@ def decide_groups(
 def apply_pending(columns: IntArray) -> IntArray:
     """Return the state after the pending update of the last values; the trees are not changed."""
     updated = columns.copy()
-    begins, joins = columns[:, TASK] >= BEGIN, (columns[:, TASK] == JOIN) | (columns[:, TASK] == BEGIN)
+    begins = columns[:, TASK] >= BEGIN
+    joins = (columns[:, TASK] == JOIN) | (columns[:, TASK] == BEGIN)
     for column in (LENGTH, SUM, TOP):
         updated[begins, column] = 0
     updated[joins, LENGTH] += 1
@@ -260,11 +266,13 @@ class Pegasus(QueryMechanism):
     ) -> tuple[tuple[int, ...], GroupingState]:
         """Return counts, each plus one draw, then the decisions."""
         require_next(time_step, state)
-        law, table = plan.law.require_type(GroupedCounts), _count_nodes(table, self.require_query(plan))
+        law = plan.law.require_type(GroupedCounts)
+        table = _count_nodes(table, self.require_query(plan))
         counts = add_noise(table, sample_noise(law.noise, law.keys, randomness).tolist())
         values = np.minimum(table, LARGEST_GROUPED_COUNT).astype(np.int64)
         state.require_not_superseded()
-        shared, largest = state.shared_trees, int(values.max())
+        shared = state.shared_trees
+        largest = int(values.max())
         if largest >= shared.trees.shape[2]:
             shared.trees = build_fenwick_trees(shared.trees[:, PLAIN], _tree_size(largest))
         columns = apply_pending(state.columns) if shared.time_step == state.time_step else state.columns.copy()

@@ -126,7 +126,8 @@ class WithUncountedTotals:
     ) -> tuple[tuple[int, ...], CombinedState]:
         """Return noisy counts, then noisy totals of reasons, then the noisy total of users beyond the cap."""
         require_next(time_step, state)
-        plans, reasons = split_plan(plan), len(TUPLE_REASONS)
+        plans = split_plan(plan)
+        reasons = len(TUPLE_REASONS)
         keys = len(table) - reasons - (plans.users_beyond_cap is not None)
         counts, counts_state = self.mechanism.step(table[:keys], time_step, state.counts, plans.counts, randomness)
         reason_counts = table[keys : keys + reasons]
@@ -140,7 +141,8 @@ class WithUncountedTotals:
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> CombinedState:
         """Return the states of all parts from bytes that `to_bytes` wrote. Raises `ValueError` for other bytes."""
-        facts, plans = decode_state(KIND, state_bytes), split_plan(plan)
+        facts = decode_state(KIND, state_bytes)
+        plans = split_plan(plan)
         beyond = (
             None
             if plans.users_beyond_cap is None
@@ -154,7 +156,8 @@ def split_plan(plan: Plan) -> CombinedPlans:
     """Return the plans of the counts, of the reasons, and of the users beyond the cap."""
     law = plan.law.require_type(CountsAndUncountedTotals)
     query: Any = plan.query
-    loss, reasons = plan.loss * (1 - law.beyond_fraction), uncounted_query(TUPLE_REASONS, query.time_steps)
+    loss = plan.loss * (1 - law.beyond_fraction)
+    reasons = uncounted_query(TUPLE_REASONS, query.time_steps)
     beyond = None
     if law.users_beyond_cap is not None:
         beyond = replace(

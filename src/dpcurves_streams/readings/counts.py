@@ -69,11 +69,17 @@ def smooth_counts(values: FloatArray, variances: FloatArray, time_steps_before: 
         time_steps_before: Number of steps that were smoothed before.
         state: Values of the smoothers, their risks and their sums of squares, (keys, 3, rates); changed in place.
     """
-    shown, scores, rates = np.empty(values.shape), np.empty(RATES.shape), RATES.copy()
+    shown = np.empty(values.shape)
+    scores = np.empty(RATES.shape)
+    rates = RATES.copy()
     for key in range(values.shape[1]):
-        variance, levels, risks, squares = variances[key], state[key, 0], state[key, 1], state[key, 2]
+        variance = variances[key]
+        levels = state[key, 0]
+        risks = state[key, 1]
+        squares = state[key, 2]
         for time_step in range(values.shape[0]):
-            value, floor = values[time_step, key], 1.0 / (time_steps_before + time_step + 1)
+            value = values[time_step, key]
+            floor = 1.0 / (time_steps_before + time_step + 1)
             if time_step == 0 or 2 * floor > SLOWEST:
                 for rate in range(RATES.shape[0]):
                     rates[rate] = floor if 0.0 < RATES[rate] < floor else RATES[rate]
@@ -84,10 +90,12 @@ def smooth_counts(values: FloatArray, variances: FloatArray, time_steps_before: 
                 risk = RISK_WEIGHT * risks[rate] + ((new_level - value) ** 2 + (2 * rates[rate] - 1) * variance)
                 levels[rate], risks[rate], squares[rate] = new_level, risk, square
                 scores[rate] = risk + np.sqrt(4 * variance * square)
-            leader, least_score = 0, scores[0]
+            leader = 0
+            least_score = scores[0]
             for rate in range(1, RATES.shape[0]):
                 if scores[rate] < least_score:
-                    leader, least_score = rate, scores[rate]
+                    leader = rate
+                    least_score = scores[rate]
             shown[time_step, key] = max(levels[leader], 0.0)
     return shown
 
@@ -111,12 +119,16 @@ def smooth_windows(
             rates); changed in place.
         ring: Values that leave the window, (window, keys, rates); changed in place.
     """
-    shown, window = np.empty(values.shape), ring.shape[0]
+    shown = np.empty(values.shape)
+    window = ring.shape[0]
     for time_step in range(values.shape[0]):
-        position, length = (time_steps_before + time_step) % window, min(time_steps_before + time_step + 1, window)
+        position = (time_steps_before + time_step) % window
+        length = min(time_steps_before + time_step + 1, window)
         for key in range(values.shape[1]):
-            variance, key_state = variances[key], state[key]
-            leader, least_score = 0, np.inf
+            variance = variances[key]
+            key_state = state[key]
+            leader = 0
+            least_score = np.inf
             for rate in range(RATES.shape[0]):
                 old_sum = key_state[3, rate]
                 key_state[0, rate] += RATES[rate] * (values[time_step, key] - key_state[0, rate])
@@ -308,7 +320,10 @@ class TimeStepReading:
         noisy: NoisyValues | None,
         noisy_windows: dict[int, NoisyValues],
     ) -> None:
-        self.time_step, self.counts, self.windows, self.events = time_step, counts, windows, events
+        self.time_step = time_step
+        self.counts = counts
+        self.windows = windows
+        self.events = events
         self.noisy, self.noisy_windows = noisy, noisy_windows
         self._written: dict[str, dict[str, FloatArray]] | None = None
 
@@ -402,7 +417,8 @@ class Counts(StreamQuestion):
 
     def reader(self, plan: Plan) -> CountsReader:
         """Return the reader of the plan's releases, starting at the first step."""
-        noise, keys = plan.law.require_type(IntervalSums).levels[-1].noise, self.keys
+        noise = plan.law.require_type(IntervalSums).levels[-1].noise
+        keys = self.keys
         sums = {width: self.smoothing.window_estimator(noise.variance, width, keys) for width in self.window_widths}
         known = CountNoise(noise.family, sqrt(noise.variance))
         return CountsReader(self, keys, self.smoothing.count_estimator(noise.variance, keys), sums, known)
@@ -441,7 +457,11 @@ class CountsReader:
         sums: Mapping[int, SequentialEstimator],
         noise: CountNoise | None,
     ) -> None:
-        self._question, self._counts, self._sums, self._keys, self._known = question, counts, sums, keys, noise
+        self._question = question
+        self._counts = counts
+        self._sums = sums
+        self._keys = keys
+        self._known = noise
         self._noisy_sums = (
             {} if noise is None else {width: NoisySums(*noise, width, keys) for width in question.windows}
         )
@@ -469,7 +489,9 @@ class CountsReader:
 
     def _nest_windows(self, counts: FloatArray, sums: dict[int, FloatArray]) -> dict[int, FloatArray]:
         """Make sums over windows monotone in the width; windows that contain the same steps so far are equal."""
-        nested, time_steps, shorter = dict[int, FloatArray](), 1, counts
+        nested = dict[int, FloatArray]()
+        time_steps = 1
+        shorter = counts
         for width in sorted(set(self._question.windows)):
             shorter = shorter if min(width, self.time_step) == time_steps else np.maximum(sums[width], shorter)
             nested[width], time_steps = shorter, min(width, self.time_step)
@@ -541,7 +563,8 @@ class AggregatedReader:
         law = plan.law.require_type(HierarchyCounts)
         noises = [np.inf if noise is None else noise.variance for noise in law.noises]
         self._estimates = NodeEstimates(law.parents, np.array(noises))
-        variances, keys = self._estimates.variances, len(noises)
+        variances = self._estimates.variances
+        keys = len(noises)
         sums = {width: question.smoothing.window_estimator(variances, width, keys) for width in question.window_widths}
         family = next(noise.family for noise in law.noises if noise is not None)
         known = CountNoise(family, np.sqrt(variances))
@@ -589,7 +612,8 @@ class PrunedStates(StreamQuestion):
 
     def reader(self, plan: Plan) -> CountsReader:
         """Return the reader of the plan's releases, starting at the first step."""
-        law, keys = plan.law.require_type(PrunedCounts), len(self.state_labels)
+        law = plan.law.require_type(PrunedCounts)
+        keys = len(self.state_labels)
         sums: dict[int, SequentialEstimator] = {
             width: _PrunedWindowEstimator(law, width) for width in self.window_widths
         }
@@ -602,7 +626,8 @@ class _PrunedCountEstimator:
     __slots__ = ("_auto", "_law")
 
     def __init__(self, law: PrunedCounts) -> None:
-        self._law, self._auto = law, AdaptiveSmoother(law.noise.variance, len(law.parents))
+        self._law = law
+        self._auto = AdaptiveSmoother(law.noise.variance, len(law.parents))
 
     def estimate_next(self, counts: Sequence[float]) -> FloatArray:
         """Return the smoothed counts of all nodes, (nodes,), after the values of the next step."""
@@ -616,7 +641,8 @@ class _PrunedWindowEstimator:
     __slots__ = ("_law", "_window")
 
     def __init__(self, law: PrunedCounts, width: int) -> None:
-        self._law, self._window = law, UnsmoothedWindow(width, len(law.parents))
+        self._law = law
+        self._window = UnsmoothedWindow(width, len(law.parents))
 
     def estimate_next(self, counts: Sequence[float]) -> FloatArray:
         """Return the unsmoothed window sums of all nodes, (nodes,), after the values of the next step."""

@@ -151,7 +151,8 @@ class DriftWatch:
         is_numeric = not isinstance(grid, Categories)
         self._statistics: Mapping[str, Statistic] = STATISTIC_FUNCTIONS if is_numeric else CATEGORY_STATISTICS
         self._places = None if isinstance(grid, Categories) else middles_of(require_clipped("grid", grid))
-        self._slots, self._width = grid.slots, require_integer("width", width)
+        self._slots = grid.slots
+        self._width = require_integer("width", width)
         self._level, self._draws = alarm_level_and_draws(grid, windows_per_year, false_alarm_rate, tuning)
         noisy, total = self._noisy_window(reference, require_integer("reference_width", reference_width))
         noise = _sample_noise(noisy, reference_width, self._draws, numbered_generator(FIRST_GENERATOR))
@@ -206,7 +207,8 @@ class DriftWatch:
         of running totals, so their noises may be correlated: the standard deviations of both shares are added, not
         their variances.
         """
-        generator, statistics = numbered_generator(FIRST_GENERATOR + 3), {}
+        generator = numbered_generator(FIRST_GENERATOR + 3)
+        statistics = {}
         sizes = [_count_used_tuples(side) for side in (before, window)]
         # noise of the numbers of used tuples, which is that of all counts and reasons
         drawn_sizes = [

@@ -39,7 +39,8 @@ class OpenGroups:
     __slots__ = ("_halves", "_heaps", "_kept")
 
     def __init__(self, keys: int) -> None:
-        self._kept, self._halves = np.zeros((keys, MEDIAN)), np.zeros(keys, dtype=np.int64)
+        self._kept = np.zeros((keys, MEDIAN))
+        self._halves = np.zeros(keys, dtype=np.int64)
         self._heaps = np.zeros((keys, 2, 64))  # initial capacity of the heaps
 
     def add_values(self, values: FloatArray, joined: IntArray) -> FloatArray:
@@ -52,7 +53,8 @@ class OpenGroups:
         """
         summaries = np.empty((*values.shape, 4))
         update_moments(values, joined, self._kept, summaries)
-        capacity, longest = self._heaps.shape[2], int(summaries[..., LENGTH].max(initial=0.0))
+        capacity = self._heaps.shape[2]
+        longest = int(summaries[..., LENGTH].max(initial=0.0))
         if longest > capacity:
             added = max(capacity, longest - capacity)
             self._heaps = np.concatenate((self._heaps, np.zeros((len(self._heaps), 2, added))), axis=2)
@@ -67,7 +69,8 @@ def update_moments(values: FloatArray, joined: IntArray, moments: FloatArray, su
         for key in range(values.shape[1]):
             if joined[time_step, key] == 0:
                 moments[key] = 0.0
-            group, value = moments[key], values[time_step, key]
+            group = moments[key]
+            value = values[time_step, key]
             difference = value - group[MEAN]
             group[LENGTH] += 1
             group[MEAN] += difference / group[LENGTH]
@@ -84,22 +87,25 @@ def update_medians(values: FloatArray, halves: IntArray, heaps: FloatArray, summ
     """
     for time_step in range(values.shape[0]):
         for key in range(values.shape[1]):
-            length, below = (
-                int(summaries[time_step, key, LENGTH]),
-                halves[key] if summaries[time_step, key, LENGTH] > 1 else 0,
-            )
+            length = int(summaries[time_step, key, LENGTH])
+            below = halves[key] if summaries[time_step, key, LENGTH] > 1 else 0
             side = 0 if below == 0 or values[time_step, key] <= -heaps[key, 0, 0] else 1
             moving = -values[time_step, key] if side == 0 else values[time_step, key]
             for _ in range(2):
-                heap, position = heaps[key, side], below if side == 0 else length - 1 - below
-                size, below = position + 1, below + 1 - side
+                heap = heaps[key, side]
+                position = below if side == 0 else length - 1 - below
+                size = position + 1
+                below = below + 1 - side
                 while position > 0 and heap[(position - 1) // 2] > moving:
                     heap[position] = heap[(position - 1) // 2]
                     position = (position - 1) // 2
                 heap[position] = moving
                 if 2 * below - length in (0, 1):
                     break
-                moving, last, below = -heap[0], heap[size - 1], below - 1 + side  # move the top to the other heap
+                # move the top to the other heap
+                moving = -heap[0]
+                last = heap[size - 1]
+                below = below - 1 + side
                 position = 0
                 while 2 * position + 1 < size - 1:
                     child = 2 * position + 1
@@ -181,7 +187,9 @@ class GroupEstimator:
     __slots__ = ("_groups", "_noise", "_smoother")
 
     def __init__(self, law: GroupedCounts, smoother: Smoother) -> None:
-        self._groups, self._noise, self._smoother = _GroupSummaries(law.keys), law.noise.variance, smoother
+        self._groups = _GroupSummaries(law.keys)
+        self._noise = law.noise.variance
+        self._smoother = smoother
 
     def estimate_next(self, counts: Sequence[float]) -> FloatArray:
         """Return the estimates, (keys,), after the counts and decisions of the next step."""
@@ -205,7 +213,8 @@ class GroupWindowEstimator:
     def __init__(self, law: GroupedCounts, width: int) -> None:
         if width < 1:
             raise InvalidArgument("width", f"must be at least 1 step, as in 12, got {width}")
-        self._groups, self._width = _GroupSummaries(law.keys), width
+        self._groups = _GroupSummaries(law.keys)
+        self._width = width
         self._closed: list[deque[tuple[int, float]]] = [deque() for _ in range(law.keys)]
         self._last = np.zeros((law.keys, 4))
 
@@ -222,8 +231,10 @@ class GroupWindowEstimator:
         """Return the estimated sum of a key over the window: medians of its groups times their lengths, newest
         first.
         """
-        length, median = int(self._last[key, 0]), float(self._last[key, 3])
-        total, remaining = median * min(length, self._width), self._width - length
+        length = int(self._last[key, 0])
+        median = float(self._last[key, 3])
+        total = median * min(length, self._width)
+        remaining = self._width - length
         closed = self._closed[key]
         for group_index, (length, median) in enumerate(closed):
             if remaining <= 0:
@@ -241,7 +252,8 @@ class _GroupSummaries:
     __slots__ = ("_groups", "keys")
 
     def __init__(self, keys: int) -> None:
-        self.keys, self._groups = keys, OpenGroups(keys)
+        self.keys = keys
+        self._groups = OpenGroups(keys)
 
     def update_groups(self, counts: Sequence[float]) -> tuple[FloatArray, FloatArray, IntArray]:
         """Return the noisy counts, (keys,), the summaries of their groups, (keys, 4), and what joined, (keys,)."""
@@ -387,7 +399,8 @@ class TotalsReader:
 
     def __init__(self, question: Totals, plan: Plan) -> None:
         self._law = plan.law.require_type(PrefixLaw)  # type: ignore[type-abstract]
-        self._estimator, self._windows = self._law.estimator(), question.windows
+        self._estimator = self._law.estimator()
+        self._windows = question.windows
         groups = () if question.forest is None else question.forest.members
         self._members = [list(states) for states in groups]
         self._parents = [-1] * self._law.keys if question.forest is None else question.forest.parents
@@ -413,7 +426,8 @@ class TotalsReader:
     def _fit_windows(self, totals: FloatArray, noisy: dict[int, NoisyValues]) -> dict[int, FloatArray]:
         """Fit sums over windows, widest first, each within the next wider window. A window of all steps is the
         total."""
-        fitted, upper_bounds = dict[int, FloatArray](), totals
+        fitted = dict[int, FloatArray]()
+        upper_bounds = totals
         for width in sorted(set(noisy), reverse=True):
             upper_bounds = (
                 totals if width >= self.time_step else fit_window(self._parents, noisy[width].values, upper_bounds)

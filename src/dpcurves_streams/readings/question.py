@@ -69,7 +69,8 @@ class NoisyValues:
         if self.family is Family.LAPLACE:
             radius = np.maximum(radius, _laplace_reach(deviations, level))
         counts = np.maximum(self.values, 0.0)  # impossible noisy counts must not narrow the interval
-        low, high = np.ceil(np.maximum(counts - radius, 0.0)), np.floor(counts + radius)
+        low = np.ceil(np.maximum(counts - radius, 0.0))
+        high = np.floor(counts + radius)
         return np.minimum(low, estimates), np.maximum(high, estimates)
 
 
@@ -109,7 +110,9 @@ class NoisySums:
 
     def __init__(self, family: Family, deviations: FloatArray | float, width: int, keys: int) -> None:
         self._family, self._deviations = family, deviations
-        self._ring, self._sums, self._passed = np.zeros((width, keys)), np.zeros(keys), 0
+        self._ring = np.zeros((width, keys))
+        self._sums = np.zeros(keys)
+        self._passed = 0
 
     def update_sums(self, values: FloatArray) -> NoisyValues:
         """Add the numbers of the next step, (keys,), and return the sums over the window with the deviation of their
@@ -362,7 +365,8 @@ class StreamQuestion:
     @property
     def state_labels(self) -> tuple[dict[str, Any], ...]:
         """Labels of the counts, aggregations first: the name of an aggregation, or the values of a state's fields."""
-        axes, forest = self.query.axes, getattr(self, "forest", None)
+        axes = self.query.axes
+        forest = getattr(self, "forest", None)
         indices = np.unravel_index(np.arange(self.query.keys), [axis.slots for axis in axes])
         columns = [[_state_label(axis, slot) for slot in slots] for axis, slots in zip(axes, indices, strict=True)]
         names = [str(axis.column) for axis in axes]

@@ -177,7 +177,9 @@ class UncountedReader:
     )  # fmt: skip
 
     def __init__(self, plan: Plan, facts: NoteFacts, windows: Sequence[int] = (), tuning: Tuning = TUNING) -> None:
-        self._law, self._facts, self._tuning = plan.law.require_type(CountsAndUncountedTotals), facts, tuning
+        self._law = plan.law.require_type(CountsAndUncountedTotals)
+        self._facts = facts
+        self._tuning = tuning
         query: Any = plan.query
         self._query = query
         self._reasons = released_reasons(self._law.users_beyond_cap is not None)
@@ -211,7 +213,8 @@ class UncountedReader:
 
     def _defer_window(self, width: int) -> Callable[[], UncountedWindow]:
         """Return a function of the numbers of the last `width` steps, or of all steps so far if there were fewer."""
-        is_whole, time_step = width >= self.time_step, self.time_step
+        is_whole = width >= self.time_step
+        time_step = self.time_step
         counted_before, totals_before = (0.0, 0.0) if is_whole else self._past[-1 - width]
         counted, totals = self._past[-1]
         counted_variance = self._counted.defer_variance(None if is_whole else width)
@@ -226,7 +229,8 @@ class UncountedReader:
 
     def _notes_at_marks(self, so_far: TimeStepSpan) -> dict[UncountedReason, str]:
         """Return notes on all steps so far: after the last step or, without end, after 1, 2, 4, 8, ... steps."""
-        time_steps, time_step = self._query.time_steps, self.time_step
+        time_steps = self._query.time_steps
+        time_step = self.time_step
         is_mark = time_step == time_steps if time_steps is not None else time_step & (time_step - 1) == 0
         test_number = 1 if time_steps is not None else time_step.bit_length()
         return self._note_excesses(so_far, self._test_level(test_number), " so far") if is_mark else {}
@@ -265,7 +269,8 @@ class UncountedReader:
         if span is None:
             return {}
         critical_z = max(-NormalDist().inv_cdf(level), -log(2 * level) / sqrt(2) if self._is_laplace else 0.0)
-        reason_count, notes = len(TUPLE_REASONS), {}
+        reason_count = len(TUPLE_REASONS)
+        notes = {}
         used = span.counted_tuples + float(span.uncounted_tuples[:reason_count].sum())
         for index, reason in enumerate(self._reasons):
             # a user beyond the cap has at least this many tuples
