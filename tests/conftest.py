@@ -35,15 +35,16 @@ collect_ignore = ["two_servers/warmed.py", "conftest.py"]
 
 
 LONGEST = (
-    "checks/test_checks.py", "test_docs.py", "curves/test_coverage.py", "forecasts/test_expected_errors.py",
-    "audit/test_deployments.py", "audit/test_commands.py", "feed/test_crashes.py", "server/test_browser.py",
-    "ledger/test_ledger_races.py",
-    "arguments/test_refusals_before_charge.py", "server/test_queue.py", "server/test_remote.py",
-    "test_demos.py", "parties/test_relay.py", "two_servers/test_faults.py",
-    "two_servers/test_servers.py",
-    "sites/test_processes.py", "two_servers/test_counts.py", "curves/test_roc.py", "curves/test_automatic_range.py",
-    "test_versions.py", "server/test_drawing_processes.py", "engines/test_conformance.py", "test_architecture.py",
-    "two_servers/test_answer_proofs.py", "test_package.py", "test_gallery.py", "test_compiled.py",
+    "test_demos.py", "checks/test_checks.py", "server/test_browser.py", "test_docs.py",
+    "forecasts/test_expected_errors.py", "server/test_remote.py", "arguments/test_refusals_before_charge.py",
+    "two_servers/test_shared_pairs.py", "curves/test_automatic_range.py", "test_versions.py", "feed/test_crashes.py",
+    "ledger/test_ledger_races.py", "audit/test_deployments.py", "curves/test_roc.py", "server/test_queue.py",
+    "server/test_pages.py", "audit/test_surroundings.py", "audit/test_views_of_servers.py", "parties/test_relay.py",
+    "engines/test_conformance.py", "engines/test_engine_range_search.py", "two_servers/test_counts.py",
+    "server/test_drawing_processes.py", "test_gallery.py", "test_package.py", "cli/test_plans.py",
+    "cli/test_local_serving.py", "cli/test_show_commands.py", "cli/test_score_commands.py", "cli/test_studies.py",
+    "two_servers/test_faults.py", "audit/test_commands.py", "curves/test_coverage.py", "sites/test_processes.py",
+    "two_servers/test_servers.py", "test_architecture.py", "two_servers/test_answer_proofs.py", "test_compiled.py",
 )  # fmt: skip
 """Files that take longest, by a processor or by waiting: they begin first, lest one keeps one worker busy at last."""
 TESTS = Path(__file__).parent

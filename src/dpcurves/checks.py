@@ -136,7 +136,7 @@ def _check_absurd_answers(question: Any) -> None:
         "negative counts": lambda size: [-ABSURD] * size,
         "wild counts": lambda size: [(place * 7919 % 2011) - UNITS for place in range(size)],
     }
-    drawn = set[str]()
+    drawn = {"negative counts"}  # their picture: wild counts have negative ones, too
     for adjacency in (AddRemove(EACH_RECORD), ReplaceOne(EACH_RECORD, UNITS)):
         for answer_kind, send in senders.items():
             try:
