@@ -40,4 +40,5 @@ for row, place in enumerate(("cafeteria", "library")):
     ax.fill_between(hours, low, high, alpha=0.3)
     ax.plot(hours, [each.counts[row] for each in readings], label=place)
 ax.set(xlabel="hour of the day", ylabel="people, with 95% intervals for these records")
+ax.set_title("People in two places, counted every ten minutes")
 ax.legend()

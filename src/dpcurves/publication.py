@@ -22,7 +22,7 @@ from .curves.result import ReleasedResult, result_from_json
 from .privacy import format_loss
 from .privacy.adjacency import format_record_count
 from .registry import NOTHING_KNOWN, add_losses, format_entry, make_entry, read_about, select_protected
-from .translation import current_reader, keep_names, translate, use_language
+from .translation import keep_names, translate, use_language
 
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
 LONGEST_FILE_NAME = 100
@@ -230,8 +230,7 @@ def describe_results_privacy(results: Mapping[str, ReleasedResult]) -> str:
         parts.append(translate(f"{display.SEEDED}: anybody can reproduce the noise of at least one result."))
     for name, result in results.items():
         with keep_names(result._user_words()):
-            heading = repr(result) if current_reader() is None else result._translate_title()
-            parts.append(f"{name}: {heading}\n{describe_privacy(result.privacy)}")
+            parts.append(f"{name}: {result._translate_title()}\n{describe_privacy(result.privacy)}")
     if len(results) > 1:
         parts.append(translate(_describe_total_loss(list(results.values()))))
     return "\n\n".join(parts)

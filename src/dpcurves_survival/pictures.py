@@ -287,6 +287,7 @@ def draw_figure(
     axes.set(ylim=(0, 1.02), xlim=(float(x[0]), float(x[-1])))
     axes.set_xlabel(format_label(label), color=look.text, parse_math=False)
     axes.set_ylabel(upwards, color=look.text)
+    axes.title.set_color(look.text)  # for a title that is set later, too
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["bottom", "left"]].set_color(look.text)
     axes.tick_params(colors=look.text)

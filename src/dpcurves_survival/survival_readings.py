@@ -841,7 +841,7 @@ def survival_figure(
         population: Whether bands are for the population; they are for these records if units have several records.
         weights: Powers rho and gamma of the test; see `log_rank_test`.
         theme: light, dark, or print, which distinguishes groups by dashes.
-        ax: Axes to draw on; None: a new figure.
+        ax: Axes to draw on; None: a new figure, which gets a title.
 
     Returns:
         The axes of the curves.
@@ -877,7 +877,9 @@ def survival_figure(
         test = f"{name} test: {'not known' if isnan(outcome.p_value) else chance_of_it}"
     coverage = display.POPULATION if population else display.RECORDS
     covers = f"Shaded: {describe_interval(level, first_curve.INTERVAL_NAME, coverage)}."
-    return draw_figure(
+    axes = draw_figure(
         first_curve.x, groups, first_curve.privacy, label=first_curve.label, upwards="share without an event",
         test=test, covers=covers, column=column, theme=theme, ax=ax,
     )  # fmt: skip
+    title = f"{first_curve._title()} by {column}" if column else first_curve._title()
+    return display.set_title(axes, title if ax is None else "")

@@ -439,6 +439,8 @@ def test_a_folder_is_published_in_a_language(curves: Mapping[str, Any], tmp_path
     assert "<h1>records</h1>" in page  # the title of whoever publishes
     assert "Publié le 29 nov. 2026" in page
     assert "confidentialité différentielle" in (tmp_path / "METHODS.txt").read_text(encoding="utf-8")
+    assert "\n\nbars: Enregistrements selon mean\n" in privacy
+    assert "\n\nbars: Records by mean\n" in describe_results_privacy({"bars": curves["bars"]})
     assert not ENGLISH_WORDS.search(visible_text(page).replace("records", ""))
     assert not ENGLISH_WORDS.search(privacy.replace("records", ""))
     assert "enregistrements selon mean" in (tmp_path / "bars.svg").read_text(encoding="utf-8")

@@ -58,6 +58,7 @@ ADAPTIVE_NOTE = (
 )
 """Line below the table of a plan whose later rounds depend on noisy answers."""
 FORECAST_HINT = "\nFor half widths of bands and intervals: --forecast N; --plot FILE draws them."
+PLOT_HINT = "\n--plot FILE draws what the answer would look like."
 FILTER_HINT = "noise is the same for any filter; --share-of-rows 0.1 shows errors for rows of which a tenth passes"
 EXAMPLE_LINE = re.compile(r"(Example: dpcurves) (\S+) \S+[.](?:csv|parquet)")
 """Example line of a question's help, from which the example of its plan is made."""
@@ -171,7 +172,8 @@ class DryRunTerms:
         errors = self.forecast_options.compute(question, loss, self.guarantee, self.units)
         if errors is not None:
             print_to_console(make_console(), *wrap(errors.describe(), make_console().width))
-        footer = "" if self.forecast_options.is_asked else FORECAST_HINT
+        hint = FORECAST_HINT if errors is None else PLOT_HINT
+        footer = "" if self.forecast_options.is_asked else hint
         share = self.forecast_options.parse_row_share()
         plans = print_question_plan(question, loss, self.guarantee, self.units, footer, share=share)
         if getattr(question, "where", None) and share is None:
