@@ -5,6 +5,7 @@ No test is judged by the clock, or leaves pictures open.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import random
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
 # Before NumPy is imported, here and in processes that tests start: idle threads of BLAS spin.
@@ -47,6 +49,22 @@ LONGEST = (
 TESTS = Path(__file__).parent
 
 
+class DoctestFiles:
+    """Doctests of those files alone that have any: for others pytest would look at each object of each module twice."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collect_file(self, file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+        collectors = yield
+        if file_path.suffix == ".py" and b">>> " not in file_path.read_bytes():
+            return [each for each in collectors if not isinstance(each, DoctestModule)]
+        return collectors
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Apply the rule to files of all folders: hooks of this file see the files of its own folder alone."""
+    config.pluginmanager.register(DoctestFiles())
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Collect without the garbage collector: nearly all that is made then lives on."""
@@ -64,9 +82,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Let the garbage collector pass over what collection made, and come less often: it reads all that lives."""
-    gc.collect()
+    """Let the garbage collector pass over what collection made, and come less often: it reads all that lives.
+
+    As the interpreter ends, nothing is frozen: libraries look for what was left behind. Pytest's own last collections
+    come before and are for what tests made.
+    """
     gc.freeze()
+    atexit.register(gc.unfreeze)
     gc.set_threshold(50_000, 20, 50)
 
 
@@ -91,10 +113,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_sessionfinish() -> None:
-    """Nothing is frozen or open when the process ends: libraries look for what was left behind."""
+    """No database is open when the process ends."""
     for database in SHARED.values():
         database.close()
-    gc.unfreeze()
 
 
 class RepeatedEntropy:

@@ -112,8 +112,8 @@ class StreamSampler:
     def _run_stream(self, tables: NDArray[np.int64], randomness: Randomness) -> list[int]:
         """Return all released values of one run of the mechanism on these tables, step by step."""
         state, outcome = self.mechanism.begin(self._plan), list[int]()
-        for tick, table in enumerate(tables, start=1):
-            values, state = self.mechanism.step(table, tick, state, self._plan, randomness)
+        for time_step, table in enumerate(tables, start=1):
+            values, state = self.mechanism.step(table, time_step, state, self._plan, randomness)
             outcome += values
         return outcome
 
@@ -124,22 +124,22 @@ def _list_stream_targets() -> Iterator[AuditTarget]:
     from dpcurves_streams.queries import (
         TUPLE_REASONS,
         Forest,
-        GroupedTickQuery,
+        GroupedTimeStepQuery,
         HierarchyQuery,
         PrunedQuery,
-        TickQuery,
+        TimeStepQuery,
     )
 
     states, forest = (Categories("state", ("a",)),), Forest.from_json({"all": {"left": ["a", "b"], "right": ["c"]}})
-    ticks = TickQuery(states, STREAM_STEPS)
+    time_steps = TimeStepQuery(states, STREAM_STEPS)
     streams: list[tuple[str, Any, Any, tuple[PrivacyLoss, ...]]] = [
-        ("stream, each step", mechanisms.Perturber(), ticks, (ONE, HALF_RHO)),
-        ("stream, totals by a tree", mechanisms.TreeCounter(), ticks, (ONE, HALF_RHO)),
-        ("stream, totals by buffers", mechanisms.BufferedCounter(), ticks, (HALF_RHO,)),
+        ("stream, each step", mechanisms.Perturber(), time_steps, (ONE, HALF_RHO)),
+        ("stream, totals by a tree", mechanisms.TreeCounter(), time_steps, (ONE, HALF_RHO)),
+        ("stream, totals by buffers", mechanisms.BufferedCounter(), time_steps, (HALF_RHO,)),
         (
             "stream, groups",
             mechanisms.Pegasus(),
-            GroupedTickQuery(states, STREAM_STEPS, deviation=Fraction(2)),
+            GroupedTimeStepQuery(states, STREAM_STEPS, deviation=Fraction(2)),
             (ONE, HALF_RHO),
         ),
         (
@@ -159,12 +159,12 @@ def _list_stream_targets() -> Iterator[AuditTarget]:
     for name, mechanism, query, losses in streams:
         for loss in losses:
             yield AuditTarget(f"{name}: {loss}", StreamSampler(name, mechanism, query, loss), family, loss, "mechanism")
-    weighted = StreamSampler("stream, weighted totals", mechanisms.PIdentityCounter(), TickQuery(states, 32), ONE)
+    weighted = StreamSampler("stream, weighted totals", mechanisms.PIdentityCounter(), TimeStepQuery(states, 32), ONE)
     steps = families.streams(32, adjacency=ADD_REMOVE)  # the shortest stream that has a stored strategy
     yield AuditTarget(f"{weighted.name}: {ONE}", weighted, steps, ONE, "mechanism")
     name, reasons = "stream, each step and what is not counted", len(TUPLE_REASONS)
     for loss in (ONE, HALF_RHO):
-        sampler = StreamSampler(name, mechanisms.WithUncountedTotals(mechanisms.Perturber()), ticks, loss, reasons)
+        sampler = StreamSampler(name, mechanisms.WithUncountedTotals(mechanisms.Perturber()), time_steps, loss, reasons)
         yield AuditTarget(f"{name}: {loss}", sampler, family, loss, "mechanism")
 
 

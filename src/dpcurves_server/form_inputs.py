@@ -6,7 +6,7 @@ Typed values are completed from the schema and then parsed as question fields.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from math import isfinite
@@ -27,6 +27,7 @@ from .declared_columns import (
 from .forms import MODEL, Field, FieldValues, Form
 from .planner import has_numbers
 from .schema_alignment import LABEL_COLUMNS, OTHER_CLASSES, USUAL_LABELS, find_declared, find_other_class
+from .typed_numbers import read_number, read_number_list
 
 
 class InputKind(Enum):
@@ -49,6 +50,10 @@ RANGES: Mapping[str, tuple[str, ...]] = {
 """Range fields, each with the fields that may name its columns; a form has one of these."""
 RANGE_METAVARS = {"L:U:N": ("lower", "upper", "cells"), "L:U": ("lower", "upper")}
 """Parts of a range by the form of its value."""
+NUMBER_METAVARS = frozenset({"N", "X", "W", "T", "P", "U", "S"})
+"""Forms of values that are a single number."""
+NUMBER_LISTS = frozenset({"X,X,X", "P,P,P", "P,P"})
+"""Forms of values that are numbers with commas between them; cell edges are numbers, too."""
 NAME_LISTS = frozenset({"S,S,S", "E,E,E"})
 """Forms of values that are names of columns with commas between them."""
 OF_COLUMNS = frozenset(
@@ -312,7 +317,7 @@ def _build_input(form: Form, field: Field, columns: Sequence[Declared], models: 
         ]
         takes_expression = _takes_expression(form, field)
         return Input(field, kind, *named, options, takes_expression=takes_expression, unlisted=tuple(needs_list))
-    return Input(field, InputKind.NUMBER if field.metavar in ("N", "X", "W", "T", "P") else InputKind.TEXT, *named)
+    return Input(field, InputKind.NUMBER if field.metavar in NUMBER_METAVARS else InputKind.TEXT, *named)
 
 
 def _takes_expression(form: Form, field: Field) -> bool:
@@ -331,6 +336,26 @@ def _replace_columns(form: Form, values: FieldValues) -> FieldValues:
         if text and _takes_expression(form, field):
             replaced[field.name] = [*(values.get(field.name, ()) if field.is_repeatable else ()), text]
     return replaced
+
+
+def _read_numbers(form: Form, values: FieldValues) -> FieldValues:
+    """Return the typed fields, in which numbers have a point before their decimals, not a comma.
+
+    Raises:
+        ValueError: A number has separators between thousands, or its comma may be one.
+    """
+    fields: dict[str, Callable[[str, str], str]] = {}
+    for field in form.fields:
+        if _is_range(field):
+            fields |= {f"{field.name}.{part}": read_number for part in RANGE_METAVARS[field.metavar]}
+        elif field.metavar in NUMBER_METAVARS:
+            fields[field.name] = read_number
+        elif field.metavar in NUMBER_LISTS or field.name == "edges":
+            fields[field.name] = read_number_list
+    return {
+        name: [fields[name](name, text) for text in texts] if name in fields else texts
+        for name, texts in values.items()
+    }
 
 
 def _is_range(field: Field) -> bool:
@@ -472,7 +497,7 @@ def complete_fields(form: Form, values: FieldValues, columns: Sequence[Declared]
             part such as ``grid.cells``.
     """
     declared = {str(item.column): item for item in columns}
-    values = _replace_columns(form, values)
+    values = _replace_columns(form, _read_numbers(form, values))
     values = _fill_universe(form, _fill_automatic_ranges(form, values, declared), declared)
     completed = dict(values)
     if form.command == "verify" and not (_field_text(values, "above") or _field_text(values, "below")):

@@ -40,6 +40,7 @@ from .child_process import ChildProcess
 from .datasets import Dataset
 from .declared_columns import Declared, has_csv_dates, has_dates, has_unknown_categories
 from .synthetic import LruCache
+from .typed_numbers import read_number
 
 Answer = TypeVar("Answer")
 
@@ -64,11 +65,12 @@ def parse_row_share(text: str) -> float:
     Raises:
         ValueError: the text is no number above 0 and at most 1.
 
-    >>> parse_row_share("0.2")
-    0.2
+    >>> parse_row_share("0.2"), parse_row_share("0,2")
+    (0.2, 0.2)
     """
+    number = read_number("share_of_rows", text)
     try:
-        share = float(text)
+        share = float(number)
     except ValueError:
         share = nan
     if not 0 < share <= 1:

@@ -383,9 +383,9 @@ class _Windows:
     def check(self) -> None:
         """Do nothing: the windows have no schema."""
 
-    def windows_after(self, tick: int) -> Iterator[Sequence[Window]]:
-        """Yield the windows of steps after `tick`, one or two at a time."""
-        step = tick
+    def windows_after(self, time_step: int) -> Iterator[Sequence[Window]]:
+        """Yield the windows of steps after `time_step`, one or two at a time."""
+        step = time_step
         while step < STEPS:
             self._world.sleep(0.3)  # seconds between two windows
             last = min(STEPS, step + 1 + int(self._world.draw("windows") < 0.3))
@@ -395,6 +395,6 @@ class _Windows:
             ]
             step = last
 
-    def commit_windows(self, tick: int) -> None:
+    def commit_windows(self, time_step: int) -> None:
         """Count an event: the source may forget tuples up to this step."""
-        self._world.step(f"forget tuples of step {tick}", KILL, POWER)
+        self._world.step(f"forget tuples of step {time_step}", KILL, POWER)

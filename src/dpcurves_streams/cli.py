@@ -283,7 +283,7 @@ class DriftOptions:
         self, readings: Iterable[StepReading], options: CountOptions, windows_per_year: int
     ) -> Iterator[StepReading]:
         """Yield the steps; a step that closes a window after the reference gets the drift of that window."""
-        from .readings import DriftWatch, TickReading
+        from .readings import DriftWatch, TimeStepReading
 
         since, width, watch = int(self.drift_since or 0), int((options.window or ["1"])[0]), None
         settings = {
@@ -294,10 +294,10 @@ class DriftOptions:
         }
         for step in readings:
             reading = step.reading
-            if step.step == since and isinstance(reading, TickReading):
+            if step.step == since and isinstance(reading, TimeStepReading):
                 watch = DriftWatch(options.parse_watched(), reading, uncounted=step.uncounted, **settings)  # type: ignore[arg-type]
             is_closed = step.step > since and (step.step - since) % width == 0
-            if watch is None or not is_closed or not isinstance(reading, TickReading):
+            if watch is None or not is_closed or not isinstance(reading, TimeStepReading):
                 yield step
             else:
                 yield replace(step, drift=watch.compare_window(reading, step.uncounted).to_dicts())
@@ -381,12 +381,13 @@ def plan(asked: CountOptions, steps: StepOptions, tuples: TupleOptions, price: L
     protected_tuples = "all tuples of a user in" if tuples.user else "one tuple in"
     table.add_row(f"{protected_tuples} one step", str(loss))
     table.add_row("one tuple that moves to another state or step (one goes, one comes)", str(_multiply_loss(loss, 2)))
-    ticks = getattr(stream_plan.query, "ticks", None)
+    time_steps = getattr(stream_plan.query, "time_steps", None)
     for width in sorted({int(width) for width in asked.window or ()}) or [12]:
-        if ticks is None or width < ticks:
+        if time_steps is None or width < time_steps:
             table.add_row(f"{protected_tuples} each of {width} steps in a row", str(_multiply_loss(loss, width)))
     table.add_row(
-        f"{protected_tuples} every step", "without bound: no end" if ticks is None else str(_multiply_loss(loss, ticks))
+        f"{protected_tuples} every step",
+        "without bound: no end" if time_steps is None else str(_multiply_loss(loss, time_steps)),
     )
     print_to_console(screen, table)
 
@@ -406,13 +407,13 @@ def _print_uncounted_noise(screen: Any, plan: Plan) -> None:
     from .laws import CountsAndUncountedTotals
 
     # steps of the forecast if no end is declared
-    law, ticks = plan.law.require_type(CountsAndUncountedTotals), getattr(plan.query, "ticks", None) or 1024
-    totals = f"of a total of uncounted tuples, by reason: {law.uncounted.mean_variance(ticks) ** 0.5:.4g}"
+    law, time_steps = plan.law.require_type(CountsAndUncountedTotals), getattr(plan.query, "time_steps", None) or 1024
+    totals = f"of a total of uncounted tuples, by reason: {law.uncounted.mean_variance(time_steps) ** 0.5:.4g}"
     print_to_console(
         screen, f"standard deviation of the noise {totals} (without extra loss: a tuple is counted or has a reason)"
     )
     if law.users_beyond_cap is not None:
-        users = f"of the total of users beyond the cap: {law.users_beyond_cap.mean_variance(ticks) ** 0.5:.4g}"
+        users = f"of the total of users beyond the cap: {law.users_beyond_cap.mean_variance(time_steps) ** 0.5:.4g}"
         print_to_console(screen, f"standard deviation of the noise {users} ({law.beyond_fraction} of the loss)")
 
 
@@ -427,7 +428,7 @@ def _write_steps(readings: Iterable[StepReading], shown: OutputOptions, plan: Pl
     """Write and show each step. Show a progress bar if steps go to a file only and have an end."""
     from .feed.reading import JsonLinesFile
 
-    steps: int = getattr(plan.query, "ticks", None) or 0
+    steps: int = getattr(plan.query, "time_steps", None) or 0
     has_progress = steps > 0 and shown.json is not None and not shown.live
     # seconds before the bar appears
     progress = show_late_progress_bar("steps", 2.0) if has_progress else nullcontext(None)

@@ -754,8 +754,8 @@ def require_matching_delta(question: object, loss: PrivacyLoss) -> None:
     if not loss.delta and unlisted is not None and unlisted.universe is None:
         raise Misuse(
             "categories",
-            "declare them with --categories A,B,C or as --by NAME=A,B,C, or select those of many units with --delta or "
-            "--universe; categories are never read from the data",
+            "declare them with --categories A,B,C or beside the name, as in NAME=A,B,C, or select those of many units "
+            "with --delta or --universe; categories are never read from the data",
         )
 
 

@@ -415,27 +415,29 @@ class CDF(IntervalResult):
     def _notes_on_noise(self) -> tuple[str, ...]:
         """Return a note if the band is wider than 1/2 at every inner edge, or at most of them.
 
-        The band is computed only if the noise may be that large, and a few draws leave it open. It is the band before
-        it is extended to the estimate, which takes as long again. Blank values without a grant get no note.
+        The band is simulated only if the noise may be that large, by as few draws as tell. Widths within a tenth of 1/2
+        get no note. The band is the one before it is extended to the estimate, which takes as long again. Blank values
+        without a grant get no note.
         """
         if not self.privacy.grant or not self._may_be_unknown():
             return ()
         subjects = "the band at every edge", "the band at most edges"
-        notes = {notes_on_width(widths, *subjects) for widths in self._bound_band_widths()}
-        if len(notes) == 1:
-            return notes.pop()
+        notes: tuple[str, ...] = ()
+        # draws, and the ratio by which their band may differ from that of all draws: four standard errors and more
+        for draws, margin in ((400, 1.25), (1_600, 1.12)):
+            if not self.prefixes.are_typical(draws):
+                break
+            narrow, wide = (notes_on_width(widths, *subjects) for widths in self._bound_band_widths(draws, margin))
+            if narrow == wide:
+                return narrow
+            notes = narrow
+        else:
+            return notes
         lower, upper = self._noise_band(SUMMARY_LEVEL, None)
         return notes_on_width((upper - lower)[1:-1], *subjects)
 
-    def _bound_band_widths(self) -> Iterator[FloatArray]:
-        """Yield widths of the band at the inner edges from a few draws: a narrow and a wide guess.
-
-        Yield nothing if a block of draws has too few, or if few draws do not show the long tails of all.
-        """
-        draws = 400  # the 95 % quantile of the largest error has a relative standard error of about 2 %, scales of 4 %
-        margin = 1.25  # ratio: four standard errors and more
-        if not self.prefixes.are_typical(draws):
-            return
+    def _bound_band_widths(self, draws: int, margin: float) -> tuple[FloatArray, FloatArray]:
+        """Return widths of the band at the inner edges from a few draws: a narrow and a wide guess."""
         errors = next(self.prefixes.simulate_share_errors(None, draws))
         scale, _ = estimate_scales(iter([errors]))
         half_width = np.full(self.prefixes.grid.cells + 1, np.inf)
@@ -447,8 +449,8 @@ class CDF(IntervalResult):
             hull_widths(curve - factor * half_width, curve + factor * half_width)[1:-1]
             for factor in (1 / margin, margin)
         )
-        yield np.maximum(narrow, 0.0)
-        yield np.maximum(wide, -narrow)  # where no curve fits, the band has the absolute width
+        # where no curve fits, the band has the absolute width
+        return np.maximum(narrow, 0.0), np.maximum(wide, -narrow)
 
     def _may_be_unknown(self) -> bool:
         """Whether noise at the first inner edge is large enough for a band wider than 1/2 there."""

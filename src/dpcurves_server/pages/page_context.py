@@ -40,6 +40,7 @@ from ..forms import FieldValues, Form
 from ..issuer import Issuer
 from ..people import BrowserSession
 from ..renderer import Drawing, wait_for_drawing
+from ..typed_numbers import read_number
 from ..visitors import Right, Visitor, may
 from .refused_forms import NOTHING_SENT, FieldName, SentForm, capitalize_rule
 
@@ -156,13 +157,14 @@ def parse_price(field: str, currency: Currency, text: str) -> PrivacyLoss:
     Raises:
         ValueError: The text is empty or not a number above zero.
 
-    >>> print(parse_price("amount", Currency.EPSILON, "0.5"))
-    epsilon 0.5
+    >>> print(parse_price("amount", Currency.EPSILON, "0.5"), "and", parse_price("amount", Currency.EPSILON, "0,5"))
+    epsilon 0.5 and epsilon 0.5
     """
     if not text:
         raise InvalidArgument(field, f"type a number above zero, in {currency.value}")
+    number = read_number(field, text)
     try:
-        return parse_loss(text, None) if currency is Currency.EPSILON else parse_loss(None, text)
+        return parse_loss(number, None) if currency is Currency.EPSILON else parse_loss(None, number)
     except InvalidArgument as error:
         raise InvalidArgument(field, error.rule) from None
 

@@ -26,7 +26,7 @@ from dpcurves.display.canvas import (
 )
 from dpcurves.display.numerals import format_distinct_labels, format_legend_label
 
-from ..readings.question import LEVEL, Interval, TickNumbers
+from ..readings.question import LEVEL, Interval, TimeStepNumbers
 from ..readings.uncounted import UncountedReading
 from .schedule import format_timestamp
 
@@ -57,7 +57,7 @@ class StepReading:
     start_timestamp: int
     states: tuple[Mapping[str, Any], ...]
     values: tuple[int, ...]
-    reading: TickNumbers
+    reading: TimeStepNumbers
     uncounted: UncountedReading
     privacy: PrivacyStatement
     drift: tuple[Mapping[str, Any], ...] = ()
@@ -65,7 +65,7 @@ class StepReading:
     @property
     def step(self) -> int:
         """Number of the step, from 1."""
-        return self.reading.tick
+        return self.reading.time_step
 
     @property
     def start(self) -> str:

@@ -85,7 +85,7 @@ class RedisWindows:
         self._intake.open_windows(0)
         self._entries.create_group()
 
-    def windows_after(self, tick: int) -> Iterator[Sequence[Window]]:
+    def windows_after(self, time_step: int) -> Iterator[Sequence[Window]]:
         """Iterate over later windows, as they close.
 
         Raises:
@@ -94,36 +94,36 @@ class RedisWindows:
         while not self._entries.acquire_lease():
             sleep(0.25)  # seconds between attempts to acquire the lease
         try:
-            yield from self._iterate_windows(tick)
+            yield from self._iterate_windows(time_step)
         finally:
             self._entries.release_lease()
 
-    def commit_windows(self, tick: int) -> None:
+    def commit_windows(self, time_step: int) -> None:
         """Acknowledge the entries of windows up to this step, and the dropped entries."""
         settled, self._dropped = self._dropped, []
-        for step in [step for step in self._unsettled if step <= tick]:
+        for step in [step for step in self._unsettled if step <= time_step]:
             settled += self._unsettled.pop(step)
         self._entries.acknowledge(settled)
 
-    def _iterate_windows(self, tick: int) -> Iterator[Sequence[Window]]:
+    def _iterate_windows(self, time_step: int) -> Iterator[Sequence[Window]]:
         """SECRET: yield windows as they close by the server's clock; unacknowledged entries are counted first."""
-        schedule, windows = self._intake.schedule, self._intake.open_windows(tick)
+        schedule, windows = self._intake.schedule, self._intake.open_windows(time_step)
         for batch in self._entries.read_pending():
             self._count_batch(windows, batch)
-        while tick != schedule.ticks:
+        while time_step != schedule.time_steps:
             now, newest = self._entries.read_server_time(), self._entries.read_newest_id()
             while batch := self._entries.read_new(None):  # all entries up to `newest`
                 self._count_batch(windows, batch)
                 if _parse_entry_id(batch[-1][0]) >= _parse_entry_id(newest):
                     break
-            last = schedule.last_closed_tick(now)
-            for ticks in self._intake.batch_ticks(tick + 1, last):
-                yield windows.close_windows(ticks[-1])
-            if last <= tick:
+            last = schedule.last_closed_time_step(now)
+            for time_steps in self._intake.batch_time_steps(time_step + 1, last):
+                yield windows.close_windows(time_steps[-1])
+            if last <= time_step:
                 self._count_batch(
-                    windows, self._entries.read_new(max(1, (schedule.closing_time(tick + 1) - now) // 1000))
+                    windows, self._entries.read_new(max(1, (schedule.closing_time(time_step + 1) - now) // 1000))
                 )
-            tick = max(tick, last)
+            time_step = max(time_step, last)
 
     def _count_batch(self, windows: OpenWindows, batch: Sequence[Entry]) -> None:
         """SECRET: count entries, and note which step each belongs to. Raises `InvalidArgument` if another process has

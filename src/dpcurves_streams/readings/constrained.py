@@ -46,16 +46,16 @@ class MonotoneTotals:
         tuning: Sizes of the slack.
     """
 
-    __slots__ = ("_children", "_roots", "_shown", "_tick", "_tuning")
+    __slots__ = ("_children", "_roots", "_shown", "_time_step", "_tuning")
 
     def __init__(self, parents: Sequence[int], tuning: Tuning = TUNING) -> None:
         self._children = _list_children(parents)
         self._roots = np.flatnonzero(np.array(parents) < 0)
-        self._tuning, self._shown, self._tick = tuning, np.zeros(len(parents)), 0
+        self._tuning, self._shown, self._time_step = tuning, np.zeros(len(parents)), 0
 
     def estimate_next(self, totals: FloatArray, deviations: FloatArray) -> FloatArray:
         """Return the totals after the next step, (nodes,), from unbiased totals and their noise standard deviations."""
-        self._tick += 1
+        self._time_step += 1
         shown, rise = self._shown, np.zeros(len(self._shown))
         noisy, deviation = totals[self._roots], deviations[self._roots]
         followed = np.rint(noisy - self._slack(noisy, deviation))
@@ -70,7 +70,7 @@ class MonotoneTotals:
         tuning = self._tuning
         lower_bounds = np.maximum(totals - tuning.largest_slack * deviations, 0.0)
         # noise standard deviations per step
-        pace = lower_bounds / (self._tick * np.maximum(deviations, tuning.negligible))
+        pace = lower_bounds / (self._time_step * np.maximum(deviations, tuning.negligible))
         with np.errstate(divide="ignore"):
             factor = np.minimum(tuning.slack_at_one / np.sqrt(pace), tuning.largest_slack)
         slack: FloatArray = factor * np.maximum(deviations - tuning.negligible, 0.0)

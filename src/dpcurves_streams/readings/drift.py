@@ -29,7 +29,7 @@ from dpcurves.laws import Family
 from dpcurves.summaries.two_classes import project_to_simplex
 
 from ..queries import TUPLE_REASONS, UncountedReason
-from .counts import TickReading
+from .counts import TimeStepReading
 from .question import NoisyValues
 from .uncounted import UncountedReading, UncountedWindow
 
@@ -68,12 +68,12 @@ class WindowDrift:
     """Distances of a window from the reference.
 
     Attributes:
-        tick: Step that closes the window.
+        time_step: Step that closes the window.
         statistics: By statistic (psi, ks, wasserstein, auc; of categories psi, chi_squared, tv; and the changes of the
             shares of uncounted tuples): value, threshold and p-value under no drift.
     """
 
-    tick: int
+    time_step: int
     statistics: Mapping[str, DriftStatistic]
 
     @property
@@ -125,9 +125,9 @@ class DriftWatch:
         TypeError: `uncounted` is no reading of uncounted tuples.
 
     >>> from dpcurves.laws import Family
-    >>> def counted(tick, counts):
+    >>> def counted(time_step, counts):
     ...     noisy = NoisyValues(Family.LAPLACE, np.array(counts), 2.0)
-    ...     return TickReading(tick, noisy.values, {}, {}, noisy=noisy, noisy_windows={})
+    ...     return TimeStepReading(time_step, noisy.values, {}, {}, noisy=noisy, noisy_windows={})
     >>> watch = DriftWatch(Grid(0, 4, cells=4), counted(1, [500.0, 400, 300, 200]), windows_per_year=52)
     >>> watch.compare_window(counted(2, [255.0, 198, 148, 101])).alarms
     ()
@@ -138,7 +138,7 @@ class DriftWatch:
     def __init__(
         self,
         grid: Grid | Categories,
-        reference: TickReading,
+        reference: TimeStepReading,
         *,
         windows_per_year: int,
         false_alarm_rate: float = 0.05,
@@ -159,7 +159,7 @@ class DriftWatch:
         self._thresholds: dict[int, Thresholds] = {}
         self._uncounted_before = None if uncounted is None else _find_uncounted_window(uncounted, reference_width)
 
-    def compare_window(self, reading: TickReading, uncounted: UncountedReading | None = None) -> WindowDrift:
+    def compare_window(self, reading: TimeStepReading, uncounted: UncountedReading | None = None) -> WindowDrift:
         """Return the drift of the window that ends with this reading.
 
         Args:
@@ -182,7 +182,7 @@ class DriftWatch:
             statistics |= self._compare_uncounted(
                 self._uncounted_before, _find_uncounted_window(uncounted, self._width)
             )
-        return WindowDrift(reading.tick, MappingProxyType(statistics))
+        return WindowDrift(reading.time_step, MappingProxyType(statistics))
 
     def _simulate_thresholds(self, noisy: NoisyValues, size: float) -> Thresholds:
         """Return the threshold of each statistic and its simulated null values, for windows of this size."""
@@ -230,9 +230,9 @@ class DriftWatch:
             statistics[UNCOUNTED[reason]] = DriftStatistic(value, threshold, monte_carlo_p_value(value, null_values))
         return statistics
 
-    def _noisy_window(self, reading: TickReading, width: int) -> tuple[NoisyValues, float]:
+    def _noisy_window(self, reading: TimeStepReading, width: int) -> tuple[NoisyValues, float]:
         """Return the noisy counts of a window and their estimated total."""
-        require_type("reading", reading, TickReading, "a reading of counts")
+        require_type("reading", reading, TimeStepReading, "a reading of counts")
         noisy = reading.noisy if width == 1 else reading.noisy_windows.get(width)
         if noisy is None:
             known = sorted(reading.noisy_windows)

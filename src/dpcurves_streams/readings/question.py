@@ -26,7 +26,7 @@ from dpcurves.data import Axis, Categories, Outside
 from dpcurves.display import RECORDS
 from dpcurves.laws import Family
 
-from ..queries import TickQuery
+from ..queries import TimeStepQuery
 
 # Intervals of unbiased numbers for these records, which account for noise only.
 LEVEL = 0.95
@@ -119,8 +119,8 @@ class NoisySums:
         self._sums = self._sums + values - self._ring[position]
         self._ring[position] = values
         self._passed += 1
-        ticks = min(self._passed, len(self._ring))
-        return NoisyValues(self._family, self._sums, np.asarray(self._deviations) * sqrt(ticks))
+        time_steps = min(self._passed, len(self._ring))
+        return NoisyValues(self._family, self._sums, np.asarray(self._deviations) * sqrt(time_steps))
 
 
 class SequentialEstimator(Protocol):
@@ -135,7 +135,7 @@ class SequentialEstimator(Protocol):
         ...
 
 
-class TickNumbers(Protocol):
+class TimeStepNumbers(Protocol):
     """Interface of the reading of one time step.
 
     Attributes:
@@ -145,7 +145,7 @@ class TickNumbers(Protocol):
     QUANTITY: ClassVar[str]
 
     @property
-    def tick(self) -> int:
+    def time_step(self) -> int:
         """Number of the step, from 1."""
         ...
 
@@ -182,10 +182,10 @@ class TickNumbers(Protocol):
         ...
 
 
-class TickReader(Protocol):
+class TimeStepReader(Protocol):
     """Interface of the reader of a question, which takes the integers of one step after the other."""
 
-    def read_next(self, values: Sequence[int], /) -> TickNumbers:
+    def read_next(self, values: Sequence[int], /) -> TimeStepNumbers:
         """Return the reading after the integers of the next step."""
         ...
 
@@ -321,7 +321,7 @@ class StreamQuestion:
     if TYPE_CHECKING:
 
         @property
-        def ticks(self) -> int | None:
+        def time_steps(self) -> int | None:
             """Public number of steps; None: without end."""
             ...
 
@@ -336,11 +336,11 @@ class StreamQuestion:
             ...
 
         @property
-        def query(self) -> TickQuery:
+        def query(self) -> TimeStepQuery:
             """Query on the stream, which is paid for once."""
             ...
 
-        def reader(self, plan: Plan) -> TickReader:
+        def reader(self, plan: Plan) -> TimeStepReader:
             """Return the reader of the plan's releases, starting at the first step."""
             ...
 
