@@ -236,7 +236,8 @@ class ROC(ClassTableResult):
         The order of scores within a cell is unknown: each limit assumes the worst order, so the interval holds whether
         or not these scores are tied; on coarse cells coverage exceeds `level`. If finer cells were counted too, the
         grid with the shorter expected interval is used. If cells are declared values (`Values`), ties are real and
-        count one half, and no order is assumed.
+        count one half, and no order is assumed. If the values were found, this holds but for the scores that equal none
+        of them: a tenth of the error probability is spent on their number.
 
         With `population`, it is for the AUC of the population that the records were drawn from, which needs independent
         units of one record each; for the sampling variance see `estimate_area_spread`.
@@ -249,6 +250,7 @@ class ROC(ClassTableResult):
             return 0.0, 1.0
         draws = public_generator(generator)
         counted = _simulate_areas(self.evidence, shares_from_rates(self.fpr, self.tpr), draws, self.table.tied_cells)
+        counted = counted._replace(untied=self.table.untied)
         if self.finer_counts is not None:
             parts = self.finer_counts.finer_cells_per_cell
             tied = self.table.tied_cells
@@ -352,6 +354,10 @@ class RocQuestion(TableQuestion):
     at its quantiles; cuts are used only if most scores seem to lie in a single interval. If the number of records is
     public and records times epsilon are below 128, four equal cells are counted, without a pilot query.
 
+    From 400 records times epsilon (800 under replace-one), a pilot query for a fortieth of the loss or less shows if
+    nearly all scores are multiples of a step, such as tenths. Then a tenth of the loss counts scores that are not, and
+    the curve has a cell for each multiple, to whose nearest one other scores belong.
+
     Between cuts, if there are enough records (`choose_finer_cells`), another round counts both classes on finer cells,
     from which intervals of the area are computed.
 
@@ -413,7 +419,8 @@ class RocQuestion(TableQuestion):
         last = counts.releases[-1]
         grid = counts.grid or self.grid
         notes = notes_on_classes(last, self._classes)
-        table = ClassTable(counts.counts, grid, build_privacy_statement(counts.releases, self.model).with_notes(*notes))
+        privacy = build_privacy_statement(counts.releases, self.model).with_notes(*notes)
+        table = ClassTable(counts.counts, grid, privacy, counts.points)
         finer = counts.releases[-2].plan.query.axes[-1] if len(counts.evidence) > 1 else None
         within = FinerCounts.from_grids(counts.evidence[0], finer.grid, grid) if isinstance(finer, Axis) else None
         curve = ROC.from_counts(table, f"ROC curve of {self.score} for {self.label}", str(self.pos_label), within)

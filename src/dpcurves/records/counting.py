@@ -24,6 +24,7 @@ from ..data import (
     DurationAxis,
     Grid,
     HashUniverse,
+    LatticeAxis,
     ListedCategories,
     OpenEndedAxis,
     OrderedAxis,
@@ -703,6 +704,8 @@ class Records:
         """Resolve an axis to a column of the schema, or to a derived one, on a grid of its values."""
         if isinstance(axis, OrderedAxis):
             return self._bind_ordered(axis, columns)
+        if isinstance(axis, LatticeAxis):
+            return self._bind_lattice(axis, columns)
         if not is_expression(axis, {column.name for column in columns}):
             position = find_column(axis.column, columns)
             return engines.BoundAxis(axis, _adapt_column(axis, columns[position]), position)
@@ -712,6 +715,27 @@ class Records:
             text = chain.inner
         column, position = self._derive_column(text, isinstance(axis, Axis))
         return engines.BoundAxis(axis, _adapt_column(axis, column), position)
+
+    def _bind_lattice(self, axis: LatticeAxis, columns: Sequence[Column]) -> engines.BoundAxis:
+        """Resolve an axis of lattices to a derived column.
+
+        Logarithms and exponentials of numbers count as multiples of no step: their last bits differ between engines.
+        """
+        text = str(axis.column)
+        if is_expression(axis, {column.name for column in columns}):
+            chain = find_chain(text)
+            number = Expression(
+                parse_expression(self._rename_columns(text if chain is None else chain.inner), "column")
+            )
+            axis = axis if chain is None else replace(axis, bounds=(1.0, 0.0))
+        else:
+            position = find_column(text, columns)
+            if columns[position].kind not in NUMERIC:  # which `check` refuses
+                return engines.BoundAxis(Axis(text, axis.grid, where=axis.where), columns[position], position)
+            number = col(columns[position].name)
+        cells = axis.build_expression(number.call("to_number"))
+        column, position = self._derive_renamed(str(cells), True, text)
+        return engines.BoundAxis(axis, column, position)
 
     def _bind_ordered(self, axis: OrderedAxis, columns: Sequence[Column]) -> engines.BoundAxis:
         """Resolve an axis to a derived column that is missing where the two times are out of order.

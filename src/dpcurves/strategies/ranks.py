@@ -28,8 +28,9 @@ from ..conversation import (
     TableCounts,
     UnsupportedQuery,
 )
-from ..data import Axis, Grid, Outside
+from ..data import Axis, Grid, Outside, Values
 from ..queries import MOST_COUNTED, CountQuery, CountUse, MedianQuery, MergePartitionQuery, QuantileCutsQuery, SumQuery
+from . import lattices
 
 # Counts of two classes above thresholds: in cells of a grid, or between quantiles of all scores.
 
@@ -129,7 +130,8 @@ def count_chosen_thresholds(workload: RankingWorkload, setting: Setting) -> Stra
     few even intervals, and thresholds are the quantiles of the estimated shares, which noise leaves nearly even;
     private quantiles are used only if most records lie in one interval. With a still lower ratio and a public number of
     records, the grid is divided evenly. Otherwise a few declared values are counted one by one, because the order of
-    classes is known only where a cell has one value.
+    classes is known only where a cell has one value; so are the points of a lattice, such as tenths, if nearly all
+    scores lie on them (`lattices.search_lattice`).
 
     Formal guarantees: each round has its own price, and its query is a function of earlier answers and of public facts,
     including the fraction of a pilot query. For all answers the fractions add up to the whole loss. So by adaptive
@@ -145,6 +147,18 @@ def count_chosen_thresholds(workload: RankingWorkload, setting: Setting) -> Stra
     require_cuttable(workload.score)
     if workload.thresholds is RocThresholds.QUANTILES and has_few_values(workload.score.grid, records, setting):
         return (yield from _count_classes(workload, workload.score, earlier, remaining))
+    search = yield from _search_lattice(workload, records, setting)
+    earlier, remaining = (*earlier, *search.releases), remaining - search.budget_fraction
+    if search.lattice is not None:
+        return (yield from _count_points(workload, search.lattice, earlier, remaining))
+    return (yield from _count_intervals(workload, records, setting, earlier, remaining))
+
+
+def _count_intervals(
+    workload: RankingWorkload, records: float, setting: Setting, earlier: tuple[Release, ...], remaining: Fraction
+) -> Strategy[TableCounts]:
+    """Count both classes in intervals of the grid, after private quantiles or a pilot query, or in all its cells."""
+    signal = signal_to_noise(records, setting)
     if workload.thresholds is RocThresholds.MEDIANS or signal >= TUNING.many_ratio:
         return (yield from _count_between_cuts(workload, records, setting, earlier, remaining))
     if workload.score.grid.cells <= TUNING.merge_factor * choose_cell_count(signal):
@@ -173,8 +187,36 @@ def has_few_values(grid: Grid, records: float, setting: Setting) -> bool:
     >>> [has_few_values(grid, 30_000, setting) for grid in (Values(range(10)), Values(range(500)), Grid(0, 9, cells=9))]
     [True, False, False]
     """
+    return grid.values is not None and grid.cells <= choose_most_values(records, setting)
+
+
+def choose_most_values(records: float, setting: Setting) -> int:
+    """Return the largest number of values that are counted one by one."""
     pieces = 2 ** choose_cut_levels(records, setting) * TUNING.cells_per_piece
-    return grid.values is not None and grid.cells <= max(TUNING.few_values, pieces)
+    return max(TUNING.few_values, pieces)
+
+
+def _search_lattice(
+    workload: RankingWorkload, records: float, setting: Setting
+) -> Generator[Step, Release, lattices.LatticeSearch]:
+    """Search for a lattice of scores; nothing is asked if scores are declared values or of a model, or if records are
+    few.
+    """
+    score, signal = workload.score, signal_to_noise(records, setting)
+    is_searched = workload.thresholds is RocThresholds.QUANTILES and signal >= lattices.TUNING.least_ratio
+    if not is_searched or score.grid.values is not None or not isinstance(score.column, str):
+        return lattices.NOT_SEARCHED
+    steps = lattices.choose_steps(score.grid, choose_most_values(records, setting))
+    return (yield from lattices.search_lattice(score, steps, records, signal)) if steps else lattices.NOT_SEARCHED
+
+
+def _count_points(
+    workload: RankingWorkload, lattice: lattices.FoundLattice, earlier: tuple[Release, ...], budget_fraction: Fraction
+) -> Strategy[TableCounts]:
+    """Count both classes at each point of a lattice, as if its points were declared values."""
+    values = Values(lattice.points.tolist(), outside=workload.score.grid.outside)
+    counts = yield from _count_classes(workload, Axis(workload.score.column, values), earlier, budget_fraction)
+    return replace(counts, points=Evidence.from_release(lattice.release))
 
 
 def require_cuttable(score: Axis) -> None:
