@@ -133,7 +133,8 @@ def publish(
                 results, folder, title=title, level=level, population=population, suppress=suppress, about=about,
                 date=date,
             )  # fmt: skip
-    named_results, published_on = _name_results(results), _parse_date(date)
+    named_results = _name_results(results)
+    published_on = _parse_date(date)
     facts = NOTHING_KNOWN if about is None else read_about(about)
     files: dict[str, bytes] = {}
     summaries = []
@@ -197,7 +198,8 @@ def assign_file_names(results: Iterable[tuple[str, ReleasedResult]]) -> list[tup
     for title, result in results:
         stem = "".join(letter if letter in LETTERS else "-" for letter in title.lower()).strip("-") or "result"
         stem = f"{stem}-result" if stem in RESERVED_STEMS else stem[:LONGEST_FILE_NAME].strip("-")
-        name, number = stem, 1
+        name = stem
+        number = 1
         while name in named_results:
             number += 1
             name = f"{stem[: LONGEST_FILE_NAME - len(str(number)) - 1]}-{number}"

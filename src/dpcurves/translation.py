@@ -172,7 +172,8 @@ class Reader:
     def _translate_lines(self, lines: Sequence[str]) -> str | None:
         """Return the translation of lines of text, in which a message may have several lines, or of a text that was
         wrapped; None without one."""
-        translations, width = list[str](), max(map(len, lines))
+        translations = list[str]()
+        width = max(map(len, lines))
         unwrapped = self._find_translation(" ".join(lines))
         if unwrapped is not None:
             return fill(unwrapped, width)
@@ -195,7 +196,8 @@ class Reader:
             match = pattern.fullmatch(text)
             if match is None:
                 return None
-            fields, kinds = match.groupdict().items(), message.kinds
+            fields = match.groupdict().items()
+            kinds = message.kinds
             values = {name: self._translate_field(value, kinds[name]) for name, value in fields}
             if known or message.letters < FEWEST_LETTERS:  # a name between few letters must be one of the user's
                 names = {name for name, value in fields if kinds[name] == "name" and not self._is_name(value)}

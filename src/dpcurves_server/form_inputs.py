@@ -134,14 +134,14 @@ AUTOMATIC = frozenset({
 })  # fmt: skip
 """Questions that find the range of a column privately, for a part of their price."""
 DATED = frozenset({"cdf", "quantiles", "histogram"})
-"""Questions about dates and times, of those that find the range privately."""
+"""Questions about dates and times with a private range search."""
 CELLS = {
     "cdf": "512", "quantiles": "512", "roc": "16384", "scores": "100", "calibration": "4096",
     "hosmer-lemeshow": "4096", "binned-residuals": "4096", "interval-censored": "20",
 }  # fmt: skip
 """Default numbers of cells by question; for scores, the default of the question without a grid."""
 AFFIRMING = frozenset({"1", "yes", "y", "true", "t", "ja", "j", "oui", "sí", "si", "dead", "died", "positive"})
-"""Categories in lower case of which a question about two classes takes the one for the event or the positive class."""
+"""Categories in lower case that a question about two classes takes for the event or the positive class."""
 USUAL_CELLS = "60"
 """Default number of cells of other questions."""
 EXPRESSION = ".expression"
@@ -280,9 +280,11 @@ _ANY_CLASSES = Categories("", ("a", "b"))
 
 def _build_input(form: Form, field: Field, columns: Sequence[Declared], models: Collection[str]) -> Input:
     """Return the input of a field: the columns, values or choices that fit it."""
-    name, named = field.name, (name_field(form, field.name), field.is_required)
+    name = field.name
+    named = (name_field(form, field.name), field.is_required)
     if _is_range(field):
-        is_main, has_cells = _has_main_range(form, field), "cells" in RANGE_METAVARS[field.metavar]
+        is_main = _has_main_range(form, field)
+        has_cells = "cells" in RANGE_METAVARS[field.metavar]
         cells = _default_cells(form, field) if has_cells else ""
         column_field = _find_column_field(form, field)
         finds_range = form.command in AUTOMATIC and name in ("grid", "bounds")
@@ -299,7 +301,8 @@ def _build_input(form: Form, field: Field, columns: Sequence[Declared], models: 
         options = _value_options(label_columns)
         return Input(field, InputKind.LABEL, named[0], is_required, options, _find_label_column(form, field))
     if name == "coefficient" or field.metavar in NAME_LISTS:
-        coefficients, numbers = _coefficient_options(columns), map(_column_option, filter(has_numbers, columns))
+        coefficients = _coefficient_options(columns)
+        numbers = map(_column_option, filter(has_numbers, columns))
         kind = InputKind.COLUMN if name == "coefficient" else InputKind.COLUMNS
         return Input(field, kind, *named, tuple(coefficients if name == "coefficient" else numbers))
     if (field.is_column or name in OF_COLUMNS or field.metavar == "NAME=L:U") and field.metavar.startswith("NAME"):
@@ -451,7 +454,8 @@ def _column_option(column: Declared) -> Option:
     if has_unknown_categories(column):
         return Option(str(column.column), f"{column.column} (categories not known)")
     if isinstance(column, NumericColumn):
-        lower, upper = f"{column.lower:.12g}", f"{column.upper:.12g}"
+        lower = f"{column.lower:.12g}"
+        upper = f"{column.upper:.12g}"
         return Option(str(column.column), f"{column.column} ({lower} to {upper})", "", lower, upper)
     lower, upper = _declared_range(column)
     return Option(str(column.column), str(column.column), "", lower, upper)
@@ -659,7 +663,8 @@ def _declared_bounds(
     ranges = [_declared_range(declared[name.strip()]) for name in typed if name.strip() in declared]
     if not ranges or not all(lower for lower, _ in ranges):
         return None
-    lower, upper = min((low for low, _ in ranges), key=float), max((high for _, high in ranges), key=float)
+    lower = min((low for low, _ in ranges), key=float)
+    upper = max((high for _, high in ranges), key=float)
     if form.command in SIGNED and field.name == "grid":  # an even number of cells of a symmetric range has an edge at 0
         upper = repr(max(abs(float(lower)), abs(float(upper))))
         lower = f"-{upper}"

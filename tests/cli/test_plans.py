@@ -42,7 +42,7 @@ def test_a_plan_names_price_error_and_mechanism_of_every_turn(run: Run, kind: st
     turns = {
         "cdf": 2,
         "quantiles": 3,
-        "roc": 3,
+        "roc": 4,
         "calibration": 3,
         "hosmer-lemeshow": 3,
         "binned-residuals": 4,

@@ -331,7 +331,8 @@ class Evidence:
         Raises:
             ValueError: cells were not counted one by one.
         """
-        law, noise = self.sums, self.sums.cell_noise
+        law = self.sums
+        noise = self.sums.cell_noise
         if noise is None:
             raise InvalidArgument(
                 "columns",

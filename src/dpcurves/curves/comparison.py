@@ -351,7 +351,8 @@ class Comparison:
             style: ``"paper"``, ``"slides"`` or ``"dark"``; None for the settings of matplotlib.
         """
         first, second = names
-        statement, counted = replace(self.public.privacy, trust=OPEN, notes=(), model=""), self.public
+        statement = replace(self.public.privacy, trust=OPEN, notes=(), model="")
+        counted = self.public
         if isinstance(counted, Histogram):
             counted = replace(counted, count=counted.count * (self.private.total / counted.total))
         is_new = ax is None

@@ -98,16 +98,21 @@ def fit_slow_trend(intervals: CountedIntervals, cells: int, total: float) -> Tre
     >>> trend.cells[[4, -5]].round(), trend.log_evidence > 10
     (array([ 92., 158.]), True)
     """
-    lower, upper = intervals.begin / cells, intervals.end / cells
-    width, number = upper - lower, np.arange(1, TUNING.waves + 1)
+    lower = intervals.begin / cells
+    upper = intervals.end / cells
+    width = upper - lower
+    number = np.arange(1, TUNING.waves + 1)
     edges = np.arange(cells + 1) / cells
     design = total * (_integrate_waves(upper, number) - _integrate_waves(lower, number))
     overlap = np.minimum(upper[:, None], upper) - np.maximum(lower[:, None], lower)
     scatter = total * (np.maximum(overlap, 0.0) - np.outer(width, width))
     root = np.linalg.cholesky(scatter + np.diag(np.maximum(intervals.variance, TUNING.least_variance * total)))
-    residual, whitened = np.linalg.solve(root, intervals.value - total * width), np.linalg.solve(root, design)
-    information, score = whitened.T @ whitened, whitened.T @ residual
-    coefficients, log_weights = [np.zeros(TUNING.waves)], [np.log(TUNING.even_probability)]
+    residual = np.linalg.solve(root, intervals.value - total * width)
+    whitened = np.linalg.solve(root, design)
+    information = whitened.T @ whitened
+    score = whitened.T @ residual
+    coefficients = [np.zeros(TUNING.waves)]
+    log_weights = [np.log(TUNING.even_probability)]
     for amplitude in TUNING.amplitudes:
         precision = number ** (2 * TUNING.fading) / amplitude**2
         curvature = information + np.diag(precision)

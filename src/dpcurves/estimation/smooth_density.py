@@ -199,7 +199,8 @@ class _WhitenedCounts(NamedTuple):
             jacobian, curvature = self._jacobian(probabilities, precision)
             gradient = jacobian.T @ residual - precision * coefficients
             step = np.linalg.solve(curvature, gradient)
-            gain, length = float(step @ gradient), 1.0
+            gain = float(step @ gradient)
+            length = 1.0
             if gain < TUNING.least_promise:
                 break
             candidate = self._evaluate(coefficients + step, precision)
@@ -265,7 +266,9 @@ def fit_smooth_density(
     bin_fractions = np.clip(overlap / np.diff(basis.edges), 0, 1)  # fraction of each bin in each interval
     least_variance = TUNING.least_variance * total
     interval_counts = interval_counts._replace(variance=np.maximum(interval_counts.variance, least_variance))
-    probabilities, variance, overdispersion = basis.width, interval_counts.variance, 1.0
+    probabilities = basis.width
+    variance = interval_counts.variance
+    overdispersion = 1.0
     coefficients = np.zeros(basis.functions.shape[1])
     fits: list[_Fit] = []
     even_residual = interval_counts.value
@@ -320,16 +323,19 @@ def _build_basis(cells: int) -> _Basis:
     cached."""
     # Bins have the widths of heap nodes, so that their edges are edges of nodes.
     bin_width = 1 << max(0, (cells - 1).bit_length() - TUNING.bins.bit_length() + 1)
-    inner, bins = np.arange(bin_width, cells, bin_width, dtype=np.float64), -(-cells // bin_width)
+    inner = np.arange(bin_width, cells, bin_width, dtype=np.float64)
+    bins = -(-cells // bin_width)
     edges = np.concatenate([[0.0, 1.0], inner[(inner > 1) & (inner < cells - 1)], [cells - 1.0, cells]])
     middle = (edges[1:] + edges[:-1]) / 2 / cells
-    line, number = 2 * middle - 1, np.arange(1, TUNING.waves + 1)
+    line = 2 * middle - 1
+    number = np.arange(1, TUNING.waves + 1)
     first_bin, last_bin = np.zeros((2, len(middle)))
     first_bin[0] = last_bin[-1] = 1.0
     log_distances = [np.log(np.maximum(distance, 0.5 / bins)) for distance in (middle, 1 - middle)]
     shape = [line, (3 * line**2 - 1) / 2, *log_distances]
     waves = np.sqrt(2) * np.cos(np.pi * np.outer(middle, number))
-    ends, clipped = [TUNING.end_deviation] * 2, [TUNING.clipped_deviation] * 2
+    ends = [TUNING.end_deviation] * 2
+    clipped = [TUNING.clipped_deviation] * 2
     deviations = np.array([TUNING.line_deviation, TUNING.parabola_deviation, *ends, *clipped])
     return _Basis(
         edges,
@@ -387,7 +393,8 @@ def collect_interval_counts(measurements: Measurements, upward: UpwardEstimate) 
     parts = []
     for nodes, estimates in ((is_opened, measurements), (is_reached & ~is_opened, upward)):
         index = np.flatnonzero(nodes & (estimates.precision > 0) & np.isfinite(estimates.precision))
-        begin, variance = layout.begin[index], 1 / estimates.precision[index]
+        begin = layout.begin[index]
+        variance = 1 / estimates.precision[index]
         parts.append(
             (begin, begin + layout.width[index], estimates.value[index], variance, estimates.fourth_cumulant[index])
         )
@@ -430,7 +437,8 @@ def estimate_cells(
     trend = None if edges is not None else _fit_slow_trend(interval_counts, measurements.layout.cells, total)
     laws = [model.node_law(measurements.layout) for model in (density, trend) if model is not None]
     splits = estimate_tree(measurements, total, laws)
-    cells_by_model, log_odds = [], []
+    cells_by_model = []
+    log_odds = []
     if density is not None:
         cells_by_model.append(density.estimate_cells(measurements.layout, upward, laws[0]))
         log_odds.append(splits.law_log_odds[0] + density.log_occam_factor - TUNING.prior_log_odds)

@@ -120,7 +120,8 @@ def _haar_law(query: CountQuery, width: int, loss: PrivacyLoss, adjacency: Adjac
     """Return the law of noisy contrasts with the prices of `_optimise_path_prices`, calibrated to the loss by
     `calibrate_prices`.
     """
-    points, family = -(-query.cells // width), Family.from_loss(loss)
+    points = -(-query.cells // width)
+    family = Family.from_loss(loss)
     lone = query.rows == 1 and points > 1 and adjacency.public_record_count is not None
     # 1/3 is the mean square of the factors of the total of a row in prefixes, t / p for the t-th of p cells.
     path = _optimise_path_prices(points, 0.0 if lone else 1 / 3, family, adjacency)
@@ -180,7 +181,8 @@ class Privelet(QueryMechanism):
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """Return transformed cells plus noise; the count of cells outside the table, if it has any; missing records."""
         law = plan.law.require_type(HaarTensorSums)
-        exact, noise = compute_exact_values(table, self.require_query(plan), law), sample_value_noise(law, randomness)
+        exact = compute_exact_values(table, self.require_query(plan), law)
+        noise = sample_value_noise(law, randomness)
         return tuple(value + draw for value, draw in zip(exact, noise, strict=True))  # Python integers cannot overflow
 
 
@@ -292,7 +294,9 @@ class AxisPrices(NamedTuple):
         for level in range(levels):
             half = 1 << (levels - 1 - level)
             right = min(half, self.side - half)
-            alike, opposite, below = sum(self.bands[: level + 1]), self.bands[level + 1], self.bands[level + 2 :]
+            alike = sum(self.bands[: level + 1])
+            opposite = self.bands[level + 1]
+            below = self.bands[level + 2 :]
             second = alike + opposite + sum(below[len(below) - (right - 1).bit_length() :])
             prices.append(MovePrices(total, second, Fraction(alike), opposite))
         return prices

@@ -256,10 +256,12 @@ def count_cells(workload: TableWorkload, setting: Setting) -> Strategy[Estimated
     if workload.estimator is not None:
         return (yield from workload.estimator.estimate_table(workload.axes, setting, ALL))
     release = yield Step(CountQuery(workload.axes, CountUse.CELLS), ALL)
-    evidence, extent = Evidence.from_release(release), Extent.from_axes(workload.axes)
+    evidence = Evidence.from_release(release)
+    extent = Extent.from_axes(workload.axes)
     cells, missing = evidence.sums.reconstruct(np.asarray(release.values, dtype=np.float64), evidence.total)
     table = cells.ravel()
-    inside_counts, outside_count = table[extent.inside].reshape(extent.shape), float(table[extent.outside].sum())
+    inside_counts = table[extent.inside].reshape(extent.shape)
+    outside_count = float(table[extent.outside].sum())
     return EstimatedTable(inside_counts, outside_count, float(missing), (release,), has_shared_estimates=False)
 
 
