@@ -42,8 +42,6 @@ FIELD = re.compile(r"\{((number|date|name|phrase|text)(?:_\d)?)\}")
 """A field of a message: its name, and its kind."""
 PATTERNS: Mapping[str, str] = {"number": NUMBER, "date": DATE, "name": ".+?", "phrase": ".+?", "text": ".+?"}
 """Texts that a field of each kind may have."""
-FEWEST_LETTERS = 8
-"""Letters of a message from which any text is taken as a word of the user in it; with fewer it must be known as one."""
 logger = logging.getLogger(__name__)
 
 
@@ -199,7 +197,9 @@ class Reader:
             fields = match.groupdict().items()
             kinds = message.kinds
             values = {name: self._translate_field(value, kinds[name]) for name, value in fields}
-            if known or message.letters < FEWEST_LETTERS:  # a name between few letters must be one of the user's
+            # Between few letters of a message any text would match, so a name there must be a word of the user.
+            fewest_letters = 8
+            if known or message.letters < fewest_letters:
                 names = {name for name, value in fields if kinds[name] == "name" and not self._is_name(value)}
                 values.update(dict.fromkeys(names))
             if None not in values.values():

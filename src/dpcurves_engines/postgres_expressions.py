@@ -156,12 +156,12 @@ TEMPLATES: Mapping[str, str] = MappingProxyType({
     ),
 })  # fmt: skip
 """SQL of functions; `{0}`, `{1}` and `{2}` are names or literals."""
-LAST_DAY = 106_751_990
-"""Days since 1970 up to which microseconds fit 64 bits, also at the end of the day."""
 _IN_UTC = MappingProxyType({MOMENT: "{0}", MOMENT_IN_ZONE: "({0} AT TIME ZONE 'UTC')"})
-_MICROSECONDS = (  # by whole days: seconds as a double would lose microseconds before PostgreSQL 14
+# By whole days, because seconds as a double would lose microseconds before PostgreSQL 14. Up to day 106,751,990 since
+# 1970, microseconds fit 64 bits, also at the end of the day.
+_MICROSECONDS = (
     "CASE WHEN isfinite({0}) THEN CASE WHEN abs({1}::date - make_date(1970, 1, 1)) <= "
-    f"{LAST_DAY} THEN ({{1}}::date - make_date(1970, 1, 1))::int8 * 86400000000 + date_part('hour', {{1}})::int8 * "
+    "106751990 THEN ({1}::date - make_date(1970, 1, 1))::int8 * 86400000000 + date_part('hour', {1})::int8 * "
     "3600000000 + date_part('minute', {1})::int8 * 60000000 + date_part('microseconds', {1})::int8 END END"
 )
 

@@ -641,11 +641,6 @@ MOST_SPLIT = 2**16
 """Cells up to which a grid is split at round numbers. The split grid has up to three times as many cells."""
 
 
-LEAST_SPLIT = 100
-"""Cells from which a grid is split at round numbers other than zero. On fewer cells, each further cell adds too much
-noise.
-"""
-
 LEAST_SPLIT_AT_ZERO = 500
 """Cells from which a distribution function separates zero, so that its two further cells are at most 0.4 % of all."""
 
@@ -666,7 +661,11 @@ def split_at_round_numbers(grid: Grid) -> Grid:
     """
     if grid.values is not None or grid.cells > MOST_SPLIT:
         return grid
-    numbers = find_round_numbers(grid.edges) if grid.cells >= LEAST_SPLIT else np.array([], dtype=np.float64)
+
+    # On fewer cells, each further cell adds too much noise.
+    fewest_cells = 100  # from which a grid is split at round numbers other than zero
+    numbers = find_round_numbers(grid.edges) if grid.cells >= fewest_cells else np.array([], dtype=np.float64)
+
     if grid.lower <= 0 <= grid.upper:
         numbers = np.append(numbers, 0.0)
     return _split_at_numbers(grid, numbers)

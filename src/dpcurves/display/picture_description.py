@@ -203,13 +203,10 @@ def describe_in_words(ax: Axes) -> str:
         return f"{_join_lines(ax.get_ylabel())} {translate('against')} {_join_lines(ax.get_xlabel())}"
 
 
-MOST_MARKS = 8
-"""Marks of a panel that a text describes: more would not be listened to."""
-
-
 def _describe_marks(panel: PicturePanel, legend_title: str) -> Iterator[str]:
     """Yield sentences with the numbers of the marks of a panel."""
-    for mark in _select_marks(panel)[:MOST_MARKS]:
+    most_marks = 8  # that a listener can follow
+    for mark in _select_marks(panel)[:most_marks]:
         numbers = "; ".join(_list_numbers(panel, mark))
         curve = f"{legend_title} {mark.curve}" if legend_title and mark.curve else mark.curve
         if numbers:

@@ -237,6 +237,8 @@ class DyadicLayout(Layout):
         layout = cls.from_cells(leaves)
         if cells < 4:  # the cells between both end cells could not be halved
             return layout
+
+        # Above the depth, nodes reach the ends of the axis; below, the end cells are cut off.
         size = layout.size
         depth = max(1, round(layout.depth / 3))
         begin = layout.begin + shift
@@ -250,6 +252,8 @@ class DyadicLayout(Layout):
             np.clip(begin[inner_nodes], 1, cells - 1),
             np.clip(end[inner_nodes], 1, cells - 1),
         )
+
+        # Four nodes follow the heap: both end cells, and the rests of their former nodes.
         left = 1 << depth
         right = (1 << depth) + (leaves - 1) * (1 << depth) // size
         begin = np.concatenate([begin, [0, 1, begin[right], cells - 1]])

@@ -176,6 +176,8 @@ def _measure_departures(law: IntervalSums, values: FloatArray, total: int | None
     totals, _ = adjust_rows_to_total(
         law, upward, split_into_parts(law, values)[1], None if total is None else total - fit.sum()
     )
+
+    # From coarse to fine: each family keeps a fraction of its departure, by its size over the noise.
     counts = totals[..., None]
     squares = 0.0
     degrees_of_freedom = 0

@@ -167,6 +167,7 @@ def _sum_lower_halves(values: IntArray, after: Places, before: Places, power: in
         out = 1 - (new & 1)
         if cell == 0:
             mark[into], small[into] = length, 0
+
         if new:  # remove the first cell of the old block
             value = values[old, cell]
             marked = mark[out]
@@ -178,12 +179,15 @@ def _sum_lower_halves(values: IntArray, after: Places, before: Places, power: in
                 mark[out] = mark[out] if among else before[old, mark[out]]
                 small[out] -= 1
                 low -= value if among else values[old, mark[out]]
+
         value = values[new, cell]
         marked = mark[into]
         after[new, before[new, cell]] = before[new, after[new, cell]] = cell  # insert a cell of the new block
         if value < values[new, marked] or (value == values[new, marked] and cell < marked):
             mark[into] = before[new, marked]
             low += value - values[new, mark[into]]
+
+        # The smaller half has lost or gained a cell: take the next smallest cells of either block.
         while small[0] + small[1] < min(half, end):
             ours = new and values[old, mark[out]] <= values[new, mark[into]]
             block, side = (old, out) if ours else (new, into)

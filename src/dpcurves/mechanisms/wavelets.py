@@ -378,6 +378,8 @@ class SquareRoot(FixedWidthMechanism, PrefixMechanism):
             )
         points = -(-query.cells // self.width)
         name = self.name_with_width("square root of prefix sums")
+
+        # With equal column norms every position loses alike: less noise, if a unit only adds or removes records.
         if isinstance(adjacency, AddRemove) and points <= MOST_NORMALISED:
             alone = longest_normalised_column(points, WEIGHT_BITS, COLUMN_BITS)
             unit, missing = calibrate_prices(Fraction(alone), Fraction(2 * alone), loss, adjacency)
@@ -386,6 +388,8 @@ class SquareRoot(FixedWidthMechanism, PrefixMechanism):
                 missing=calibrate_to_price(missing, loss), column_bits=COLUMN_BITS,
             )  # fmt: skip
             return plan_prefixes(name, query, normalised, loss, adjacency)
+
+        # Otherwise the Toeplitz square root, which one column defines.
         alone, moved = squared_lengths(points, WEIGHT_BITS)
         unit, missing = calibrate_prices(
             Fraction(alone), Fraction(moved if query.rows == 1 else 2 * alone), loss, adjacency

@@ -208,6 +208,8 @@ def describe_uncounted_categories(
         sums = evidence.sums
     except TypeError:  # counts of another trust model, which are not noisy sums
         return None
+
+    # The last axis is the value: its sum is the number of counted records of a category.
     shape = [axis.slots for axis in query.axes[:-1]]
     cells, _ = sums.reconstruct(np.asarray(release.values, dtype=np.float64), evidence.total)
     variances = sums.prefix_variances(evidence.total is not None)[:, -1]
@@ -216,6 +218,8 @@ def describe_uncounted_categories(
     other_axes = tuple(index for index in range(len(shape)) if index != group_axis)
     counts = cells.sum(axis=-1).reshape(shape).sum(axis=other_axes)
     margins = TUNING.certain_z * np.sqrt(np.broadcast_to(variances, len(cells))).reshape(shape).sum(axis=other_axes)
+
+    # A category of many units and about no counted records has values elsewhere, or no values.
     groups = query.axes[group_axis]
     names = groups.values[:-1] if isinstance(groups, SelectedCategories) else ()
     uncounted = [

@@ -328,6 +328,8 @@ def _sample_unit_sizes(noisy_counts: tuple[float, ...], noise: Noise, summed: in
     deviation = max(sqrt(summed * noise.variance), 1e-3)  # records; positive, because likelihoods divide by it
     upper_limit = max(float(noisy.max()) + 3 * deviation, 2.0)
     levels = _unit_count_levels(ceil((log2(upper_limit) - TUNING.lowest_level) / TUNING.level_step) + 1)
+
+    # A hidden Markov model: the number of units of a size, and the slope that led to it.
     slopes = _candidate_slopes()
     counts = np.append(0.0, levels)
     transitions = _transition_matrix(len(levels))
@@ -335,6 +337,8 @@ def _sample_unit_sizes(noisy_counts: tuple[float, ...], noise: Noise, summed: in
     states = len(transitions) - 1
     empty = TUNING.empty_probability
     state = np.append(empty, np.full(states, (1 - empty) / states))
+
+    # Forward filtering: the probability of each state, given the counts up to its cell.
     forward = np.zeros((len(noisy), len(transitions)))
     for cell, noisy_count in enumerate(noisy):
         z = np.abs(noisy_count - counts) / scale
@@ -344,6 +348,8 @@ def _sample_unit_sizes(noisy_counts: tuple[float, ...], noise: Noise, summed: in
         state = predicted * _repeat_for_states(np.exp(log_likelihood - log_likelihood.max())) + 1e-300
         state /= state.sum()
         forward[cell] = state
+
+    # Backward sampling, from evenly spread public numbers, so that equal counts give equal paths.
     draws = np.outer(np.sqrt(PRIMES[: len(noisy)]), np.arange(TUNING.paths) + 0.5) % 1
     paths = np.zeros((TUNING.paths, len(noisy)), dtype=np.int64)
     for cell in reversed(range(len(noisy))):
@@ -354,6 +360,8 @@ def _sample_unit_sizes(noisy_counts: tuple[float, ...], noise: Noise, summed: in
             cumulative = np.cumsum(forward[cell] if is_last else forward[cell] * transitions[:, next_state])
             states_drawn = np.searchsorted(cumulative, draws[cell][on_path] * cumulative[-1])
             paths[on_path, cell] = np.minimum(states_drawn, len(transitions) - 1)
+
+    # A significant noisy count is nearer to the truth than the levels of the model.
     units = _repeat_for_states(counts)[paths]
     slope = np.append(TUNING.final_slope, np.tile(slopes, len(levels)))[paths]
     next_slope = np.append(slope[:, 1:], np.full((TUNING.paths, 1), TUNING.final_slope), axis=1)

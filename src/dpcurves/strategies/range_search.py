@@ -621,6 +621,8 @@ def search_and_count(workload: AutomaticRangeWorkload, setting: Setting) -> Stra
             state = yield from state.ask_pilot_query(budget_fraction)
     noise = max(sqrt(setting.count_noise().variance), LEAST_VARIANCE)
     total = setting.adjacency.public_record_count
+
+    # Wide cells that hold most records are refined, each time with the loss that a clear answer needs.
     has_heaps = False
     counts = state.pilot_counts.estimate_likely_counts(total)
     for threshold in TUNING.concentration:
@@ -638,11 +640,15 @@ def search_and_count(workload: AutomaticRangeWorkload, setting: Setting) -> Stra
         state = yield from state.refine_cells(cells, counts, SingletonRule.EDGES).ask_pilot_query(budget_fraction)
         has_heaps = has_heaps or state.pilot_counts.has_heaps
         counts = state.pilot_counts.estimate_likely_counts(total)
+
+    # More cells than records over noise would show noise alone.
     cells = _clip_cell_count(TUNING.grid_cells, state.pilot_counts.records / (2 * noise))
     has_many_cells = cells >= TUNING.singleton_cells
     singletons = (
         SingletonRule.ROUNDER if has_heaps else SingletonRule.TWO_DIGITS if has_many_cells else SingletonRule.ZERO
     )
+
+    # Values that seem to be multiples of a step are looked at once more, before cells follow the step.
     (step, is_clear), atoms_searched = state.pilot_counts.find_step(), False
     if step and not is_clear:
         refined = state.refine_cells(cells, counts, SingletonRule.EDGES, step)
@@ -673,6 +679,8 @@ def search_range(workload: AutomaticGridWorkload, setting: Setting) -> Strategy[
             state = state.refine_cells(TUNING.pilot_cells[0], counts, SingletonRule.ZERO)
         state = yield from state.ask_pilot_query(budget_fraction)
     counts = state.pilot_counts.estimate_significant_counts(total)
+
+    # The grid reaches beyond all occupied intervals, because significance misses sparse tails.
     occupied = np.flatnonzero(counts)
     first, last = (int(occupied[0]), int(occupied[-1]) + 1) if len(occupied) else (0, len(counts))
     range_edges = state.pilot_counts.edges[first : last + 1]
@@ -739,6 +747,8 @@ def _count_on_cells(
         tilings = find_atom_tilings(splits, setting.count_noise(TUNING.atoms_fraction))
         state = yield from state.ask_tilings(_all_cells_if_single(tilings, state.slots), TUNING.atoms_fraction)
         splits = state.pilot_counts.estimate_tree(total, layout)
+
+    # A cell is split only if it contains several possible values, or a count that stands out from the noise.
     noise = setting.count_noise(state.remaining_budget)
     with np.errstate(over="ignore"):
         slot_bounds = np.concatenate([[-inf], np.array(pilot_counts.edges) / (step or 1.0), [inf]])
@@ -748,6 +758,8 @@ def _count_on_cells(
     may_split = multiples[layout.begin + layout.width] - multiples[layout.begin] > 1 if step else layout.width > 1
     single_count = max(TUNING.single_share * pilot_counts.records, TUNING.single_ratio * sqrt(noise.variance))
     may_split |= splits.counts > single_count
+
+    # Few records over noise: only cells with clear counts are split.
     if pilot_counts.records < TUNING.few_records * sqrt(noise.variance):
         is_large = np.maximum(splits.counts, lower_counts) > TUNING.split_ratio * sqrt(noise.variance)
         final_tilings: Tilings = (

@@ -290,8 +290,6 @@ BUFFER_KIND = "buffered counter"
 MEMORY_RATIO = 12
 """Ratio of the memories, in steps, of successive buffers: smaller means more buffers, and a closer approximation of
 the square root."""
-LONGEST_MEMORY = 32
-"""Horizons. Longest memory of a buffer. Of 1, 2, 4, ..., 64 it has the least error at 256 and 1,024 steps."""
 WORD_BITS = 64
 """Bits. Buffers and decays are multiples of ``2**-64``."""
 FRACTION_BITS = 192
@@ -451,7 +449,8 @@ def list_memories(time_steps: int | None) -> list[Fraction]:
     >>> [float(memory) for memory in list_memories(1)]
     [32.0, 2.6666666666666665, 0.2222222222222222]
     """
-    memories = [Fraction(ENDLESS_MEMORY if time_steps is None else LONGEST_MEMORY * time_steps)]
+    # The longest memory is 32 horizons: of 1, 2, 4, ..., 64 it has the least error at 256 and 1,024 steps.
+    memories = [Fraction(ENDLESS_MEMORY if time_steps is None else 32 * time_steps)]
     # Fraction(1, 8) steps: shortest memory of a buffer
     while memories[-1] / MEMORY_RATIO >= Fraction(1, 8):
         memories.append(memories[-1] / MEMORY_RATIO)

@@ -80,12 +80,6 @@ class BatchMismatch(ProtocolError):
         super().__init__("reports", report_set.OTHER, 409)
 
 
-TASK_ID_LETTERS = 43
-"""Length of a task's id in a path, in characters."""
-CONFIGURATION_SECONDS = 86_400
-"""Seconds for which a client may cache the HPKE configurations."""
-
-
 def decode_task_id(path: str) -> str:
     """Return the hash of the task in a path, in hexadecimal digits; empty if the id is invalid.
 
