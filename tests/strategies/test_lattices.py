@@ -109,7 +109,9 @@ def test_tenths_are_counted_at_each_tenth_and_leave_little_open(adjacency: Adjac
     assert curve.grid.values.tolist() == [number / 10 for number in range(11)]
     low, high = curve.auc_interval(0.9)
     assert low <= roc_auc_score(LABELS, TENTHS) <= high
+    assert any("multiples of 0.1: others, at most" in note for note in curve.privacy.notes)
     spread = ask(SPREAD, adjacency, 1)
+    assert not any("multiples" in note for note in spread.privacy.notes)
     assert spread.grid.values is None
     assert spread.table.points is None
     assert ROC.from_json(curve.to_json()).auc_interval(0.9) == (low, high)

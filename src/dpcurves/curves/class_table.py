@@ -609,6 +609,21 @@ def notes_on_crowding(table: ClassTable) -> tuple[str, ...]:
     return (add_advice(fact, "give a grid that is fine there, grid= (--grid), for narrower intervals"),)
 
 
+def notes_on_found_values(table: ClassTable) -> tuple[str, ...]:
+    """Return a note if the values of the grid were found and not declared: what happens to other scores, if
+    there may be any."""
+    if table.untied is None or table.grid.values is None:
+        return ()
+    values, untied = table.grid.values, round(table.untied(UNTIED_ERROR))
+    if untied == 0:
+        return ()
+    step = display.format_number(float(values[1] - values[0]))
+    return (
+        f"scores seem to be multiples of {step}: others, at most {untied} by the released count, are read as the "
+        "nearest",
+    )
+
+
 def notes_on_classes(table: ClassTable) -> tuple[str, ...]:
     """Return a note that names the classes whose counts noise alone can explain; empty if all counts are
     significant."""

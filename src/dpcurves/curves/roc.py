@@ -45,7 +45,7 @@ from ..inference.known_numbers import known_number
 from ..inference.simulation import choose_draws, public_generator, sampling_generator
 from ..queries import AucQuery, PrefixQuery
 from ..summaries import auc_of_steps, binormal_tpr, cumulate_from_top, roc_points
-from .class_table import ClassTable, ClassTableResult
+from .class_table import ClassTable, ClassTableResult, notes_on_found_values
 from .prefixes import build_all_edges_query, parse_edges
 from .question import TableQuestion, build_privacy_statement, parse_class_labels, require_independent
 from .result import PlotArguments, ReleasedResult, interval_scopes, notes_on_classes, notes_on_width
@@ -426,7 +426,8 @@ class RocQuestion(TableQuestion):
         curve = ROC.from_counts(table, f"ROC curve of {self.score} for {self.label}", str(self.pos_label), within)
         if not last.allotment:
             return curve
-        return replace(curve, table=replace(table, privacy=table.privacy.with_notes(*curve.notes_on_noise())))
+        notes = *notes_on_found_values(table), *curve.notes_on_noise()
+        return replace(curve, table=replace(table, privacy=table.privacy.with_notes(*notes)))
 
     @property
     def _classes(self) -> Categories:

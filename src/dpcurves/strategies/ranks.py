@@ -192,7 +192,7 @@ def has_few_values(grid: Grid, records: float, setting: Setting) -> bool:
 
 def choose_most_values(records: float, setting: Setting) -> int:
     """Return the largest number of values that are counted one by one."""
-    pieces = 2 ** choose_cut_levels(records, setting) * TUNING.cells_per_piece
+    pieces = TUNING.cells_per_piece << choose_cut_levels(records, setting)
     return max(TUNING.few_values, pieces)
 
 
