@@ -14,6 +14,7 @@ import numpy as np
 from dpcurves import display
 from dpcurves.arguments import (
     InvalidArgument,
+    check_common_arguments,
     convert_to_double,
     require_probability,
     require_sequence,
@@ -87,6 +88,7 @@ class Estimate:
             or bool(is_uninformative(*self.find_endpoints(KNOWN_LEVEL, False), self.minimum, self.maximum))
         )
 
+    @check_common_arguments
     def interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
         """Return the confidence interval of the statistic, as computed from exact times of these records; with
         `population`, of the population.
