@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from difflib import get_close_matches
 from enum import Enum
 from fractions import Fraction
+from functools import wraps
 from math import inf
 from numbers import Real
 from operator import index
-from typing import Any, Self, TypeVar
+from os import PathLike, fspath
+from types import FunctionType, MappingProxyType
+from typing import Any, Self, TypeVar, cast
 
 from .foreign_text import LONGEST_REASON, escape_for_terminal
 
 Member = TypeVar("Member", bound=Enum)
+Function = TypeVar("Function", bound=Callable[..., Any])
 Exact = Fraction | Decimal | int | float | str
 
 MAX_NUMBER_LENGTH = 400
@@ -393,3 +397,160 @@ def require_bounds_pair(bounds: Any) -> tuple[float, float]:
             "bounds", f"two numbers are needed, the lower one first, as in (0, 100), got {len(pair)} of them"
         )
     return pair[0], pair[1]
+
+
+def require_truth_value(name: str, value: object) -> bool:
+    """Return a truth value of Python or NumPy as Python's.
+
+    Raises:
+        TypeError: `value` is something else, such as an array or a text.
+    """
+    is_numpy = getattr(getattr(value, "dtype", None), "kind", "") == "b" and type(value).__hash__ is not None
+    if not isinstance(value, bool) and not is_numpy:
+        raise WrongArgumentType(name, f"True or False is needed, got {describe_value(value)}")
+    return bool(value)
+
+
+def require_draws(name: str, value: Any) -> int:
+    """Return a number of simulated draws.
+
+    Raises:
+        TypeError: `value` is not an integer.
+        ValueError: `value` is below 1 or above a million, which would fill the memory.
+    """
+    most_draws = 1_000_000
+    draws = require_integer(name, value)
+    if not 1 <= draws <= most_draws:
+        raise InvalidArgument(
+            name, f"a number of draws from 1 to {most_draws:,} is needed, got {describe_value(value)}"
+        )
+    return draws
+
+
+def require_positive_integer(name: str, value: Any) -> int:
+    """Return an integer of at least 1.
+
+    Raises:
+        TypeError: `value` is not an integer.
+        ValueError: `value` is below 1.
+    """
+    integer = require_integer(name, value)
+    if integer < 1:
+        raise InvalidArgument(name, f"a whole number of at least 1 is needed, got {describe_value(value)}")
+    return integer
+
+
+def require_path(name: str, value: Any) -> None:
+    """Raise unless `value` is the path of a file as a text or a path.
+
+    Raises:
+        TypeError: `value` is neither.
+        ValueError: `value` is empty, or holds characters that no file name has.
+    """
+    require_type(name, value, (str, PathLike), "the path of a file, as in 'result.csv',")
+    text = fspath(value)
+    if isinstance(text, bytes):
+        raise WrongArgumentType(name, "the path of a file as a text is needed, as in 'result.csv', got bytes")
+    if not text or "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise InvalidArgument(name, "the path of a file is needed, as in 'result.csv'")
+
+
+def require_text(name: str, value: object) -> None:
+    """Raise unless `value` is a text.
+
+    Raises:
+        TypeError: `value` has another type.
+    """
+    require_type(name, value, str, "a text")
+
+
+def require_axes(name: str, value: object) -> None:
+    """Raise unless `value` is axes of matplotlib, which is not imported here.
+
+    Raises:
+        TypeError: `value` has no figure.
+    """
+    if getattr(value, "figure", None) is None:
+        raise WrongArgumentType(
+            name, f"axes of matplotlib are needed, as plt.subplots() returns them, got {describe_value(value)}"
+        )
+
+
+def require_mapping(name: str, value: object) -> None:
+    """Raise unless `value` is a mapping.
+
+    Raises:
+        TypeError: `value` has another type.
+    """
+    require_type(name, value, Mapping, "a mapping, as in {'old': 'new'},")
+
+
+def require_links(name: str, value: Any) -> None:
+    """Raise unless `value` is a list of pairs of texts.
+
+    Raises:
+        TypeError: `value` is something else.
+    """
+    expected = "a list of pairs of a text and a file name, as in [('all numbers', 'result.csv')],"
+    for pair in require_sequence(name, value, expected):
+        if not isinstance(pair, tuple | list) or len(pair) != 2 or not all(isinstance(part, str) for part in pair):
+            raise WrongArgumentType(name, f"{expected} is needed, got a list with {describe_value(pair)}")
+
+
+CHECKS: Mapping[tuple[str, str], Callable[[str, Any], object]] = MappingProxyType({
+    ("level", "float"): require_probability, ("draws", "int"): require_draws, ("most", "int"): require_positive_integer,
+    ("path", "str | Path"): require_path, ("folder", "str | Path"): require_path, ("ax", "Axes"): require_axes,
+    ("picture", "Axes"): require_axes, ("picture", "str"): require_text, ("title", "str"): require_text,
+    ("text", "str"): require_text, ("name", "str"): require_text, ("style", "str"): require_text,
+    ("number", "str"): require_text, ("order", "str"): require_text,
+    ("links", "Sequence[tuple[str, str]]"): require_links,
+})  # fmt: skip
+"""Checks of arguments that many methods have, by name and annotation without None."""
+
+
+def check_common_arguments(function: Function) -> Function:
+    """Return the function with the checks of `CHECKS`, of truth values and of mappings, before it runs.
+
+    None is allowed where the annotation has it.
+
+    >>> @check_common_arguments
+    ... def ends(level: float, *, population: bool = False) -> float: return level
+    >>> ends(0.9, population=[True])
+    Traceback (most recent call last):
+      ...
+    dpcurves.arguments.WrongArgumentType: population: True or False is needed, got a list
+    """
+    code = cast("FunctionType", function).__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    checks = list[tuple[int, str, bool, Callable[[str, Any], object]]]()
+    for position, name in enumerate(names):
+        annotation = str(function.__annotations__.get(name, ""))
+        bare = annotation.removesuffix(" | None")
+        by_type = {"bool": require_truth_value, "Mapping": require_mapping}
+        check = by_type.get(bare.partition("[")[0]) or CHECKS.get((name, bare))
+        if check is not None:
+            checks.append((position if position < code.co_argcount else len(names), name, bare != annotation, check))
+    if not checks:
+        return function
+
+    @wraps(function)
+    def checked(*args: Any, **keywords: Any) -> Any:
+        """Check the arguments that were passed, and call the function."""
+        for position, name, may_be_none, check in checks:
+            value = args[position] if position < len(args) else keywords.get(name, MISSING)
+            if value is not MISSING and not (may_be_none and value is None):
+                check(name, value)
+        return function(*args, **keywords)
+
+    return cast("Function", checked)
+
+
+MISSING = object()
+"""The value of an argument that was not passed."""
+
+
+def check_public_methods(kind: type[Any]) -> None:
+    """Put `check_common_arguments` around the public methods that a class defines itself."""
+    for name, method in list(vars(kind).items()):
+        if isinstance(method, FunctionType) and not name.startswith("_") and not hasattr(method, "__wrapped__"):
+            setattr(kind, name, check_common_arguments(method))

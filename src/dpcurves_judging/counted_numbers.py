@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Self, Unpack
 import numpy as np
 
 from dpcurves import display
-from dpcurves.arguments import InvalidArgument, describe_value, require_probability
+from dpcurves.arguments import InvalidArgument, describe_value, require_probability, require_type
 from dpcurves.arrays import FloatArray
 from dpcurves.conversation import ALL, Evidence, Needs, PrivacyStatement, Release, ask_workload
 from dpcurves.curves.by_category import collect_by_category, split_rows
@@ -220,6 +220,7 @@ class CountedNumbers(IntervalResult):
 
     def _find_statistic(self, name: str) -> Statistic:
         """Return the statistic with this name, or this title. Raises `InvalidArgument` for an unknown name."""
+        require_type("name", name, str, "a text")
         if name not in self._statistics and name in (titles := self._number_titles()):
             return list(self._statistics.values())[titles.index(name)]
         if name not in self._statistics:

@@ -152,7 +152,7 @@ class ModelComparison(CountedNumbers):
         first."""
         scores = self.question.scores
         for name, score in (("first", first), ("second", second)):
-            if score not in scores:
+            if not isinstance(score, str) or score not in scores:
                 raise InvalidArgument(name, f"must be one of {', '.join(scores)}")
         if first == second:
             raise InvalidArgument("second", "must differ from first: name another model")

@@ -12,6 +12,7 @@ import numpy as np
 
 from dpcurves.arguments import (
     InvalidArgument,
+    check_common_arguments,
     parse_choice,
     require_integer,
     require_number,
@@ -376,6 +377,7 @@ def _compute_net_benefit(cells: FloatArray, side: int, *, threshold: float, firs
     return divide_counts(flagged[..., 1] - flagged[..., 0] * threshold / (1 - threshold), cells.sum(axis=(-2, -1)))
 
 
+@check_common_arguments
 def metric_difference(
     first: Scores, second: Scores, metric: Metric | str, level: float, *, population: bool = False
 ) -> IntervalEstimate:

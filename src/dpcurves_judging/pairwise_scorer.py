@@ -150,7 +150,10 @@ class PairwiseScorer(CountedNumbers):
             ValueError: a column is missing, or the array has another number of columns.
         """
         if isinstance(features, np.ndarray | list):
-            values = np.asarray(features, dtype=np.float64)
+            try:
+                values = np.asarray(features, dtype=np.float64)
+            except (TypeError, ValueError, OverflowError):  # texts, None, lists of several lengths
+                values = np.empty(0)
             if values.ndim != 2 or values.shape[1] != len(self.question.features):
                 raise InvalidArgument(
                     "features",

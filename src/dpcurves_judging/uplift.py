@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcurves.arguments import InvalidArgument, describe_value, require_probability
+from dpcurves.arguments import InvalidArgument, describe_value, require_probability, require_text
 from dpcurves.arrays import FloatArray
 from dpcurves.conversation import Needs, PrefixWorkload, Setting
 from dpcurves.curves.by_category import describe_grouping
@@ -98,6 +98,7 @@ class Uplift(CountedNumbers):
             ValueError: `curve` is unknown; `level` is not between 0 and 1; or, with `population`, a unit may have
                 several records.
         """
+        require_text("curve", curve)
         level = require_probability("level", level)
         compute = CURVES.get(curve)
         if compute is None:

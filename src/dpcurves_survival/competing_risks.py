@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -276,7 +276,7 @@ class CompetingRisks(IntervalResult):
 
     def _cause_index(self, cause: Category) -> int:
         """Return the row of this cause in `causes`. Raises `InvalidArgument` if it is not there."""
-        if cause not in self.causes:
+        if not isinstance(cause, Hashable) or cause not in self.causes:
             raise InvalidArgument("cause", f"must be one of {', '.join(map(str, self.causes))}")
         return self.causes.index(cause)
 

@@ -549,7 +549,7 @@ class RocView(ResultView):
         from ..display import area_rows, describe_interval
 
         scopes = self.select_scopes(curve.privacy)
-        (_, area), *intervals = area_rows(curve.auc, curve.area_intervals(scopes, self.settings.level))
+        (_, area), *intervals = area_rows(curve.auc, curve._area_intervals(scopes, self.settings.level))
         headline = "; ".join([f"AUC {area}", *(f"{name}: {ends}" for name, ends in intervals)])
         if len(curve.fpr) > self.max_points:
             (unbanded,) = super().tables(curve)

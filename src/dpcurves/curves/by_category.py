@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, Unpack, cast
@@ -90,6 +90,7 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         return [(column, [key[index] for key in keys]) for index, column in enumerate(self.columns)]
 
     def __getitem__(self, category: Key) -> Curve:
+        require_type("category", category, Hashable, "a category, or a tuple of one of each column,")
         return self._curves[category]
 
     def __iter__(self) -> Iterator[Key]:
@@ -533,7 +534,7 @@ def compute_margins(
         ValueError: a column is not one of `columns`, or is repeated.
         TypeError: curves of this kind do not add up.
     """
-    unknown = [name for name in summed_columns if name not in columns]
+    unknown = [name for name in summed_columns if not isinstance(name, str) or name not in columns]
     if not summed_columns or unknown or len(set(summed_columns)) < len(summed_columns):
         names = ", ".join(map(describe_value, columns))
         raise InvalidArgument("columns", f"columns of these categories are needed, each once: {names}")

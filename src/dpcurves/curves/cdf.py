@@ -267,7 +267,10 @@ def choose_bin_edges(
             return grid.nearest_edge(np.linspace(grid.lower, grid.upper, index(bins) + 1)), ()
         first, last = grid.edges[plotted_edges][[0, -1]].tolist()
         return np.unique(grid.nearest_edge(np.linspace(first, last, index(bins) + 1))), ()
-    edges = np.asarray(bins, dtype=np.float64)
+    try:
+        edges = np.asarray(bins, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):  # texts, None, lists of several lengths
+        edges = np.empty(0)
     if edges.ndim != 1 or len(edges) < 2 or not (np.diff(edges) > 0).all():
         raise InvalidArgument(
             "bins", "a number of bins is needed, as in 10, or at least two rising edges, as in [0, 10, 20]"

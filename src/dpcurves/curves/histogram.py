@@ -12,7 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import display
-from ..arguments import InvalidArgument, WrongArgumentType, describe_value, require_probability, require_type
+from ..arguments import (
+    InvalidArgument,
+    WrongArgumentType,
+    describe_value,
+    require_integer,
+    require_probability,
+    require_sequence,
+    require_type,
+)
 from ..arrays import FloatArray
 from ..conversation import ALL, CellWorkload, Evidence, Needs, PrivacyStatement, Setting, TableWorkload, ask_workload
 from ..conversation.notes import add_advice
@@ -128,6 +136,7 @@ class Histogram(IntervalResult):
     def count_between(self, edges: NDArray[np.int64]) -> FloatArray:
         """Return the records between the edges with these indices: sums of unbiased counts, but never below zero;
         NaN where unknown."""
+        edges = require_edge_indices(edges, self.unbiased_counts.shape[-1])
         indices = None if len(edges) > len(self.unbiased_counts) else edges
         deviations = self.error * np.sqrt(np.diff(edges))
         counts = _sum_between(self.unbiased_counts, indices)
@@ -164,6 +173,7 @@ class Histogram(IntervalResult):
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         level = require_probability("level", level)
+        edges = None if edges is None else require_edge_indices(edges, self.unbiased_counts.shape[-1])
         records = self._record_intervals(level, edges, generator)
         if not population:
             return records
@@ -318,6 +328,23 @@ def is_noise_alone(counts: FloatArray, error: float) -> bool:
         if sums.max() > limit:
             return False
     return True
+
+
+def require_edge_indices(edges: Any, cells: int) -> NDArray[np.int64]:
+    """Return indices of edges as an array: at least two, rising, from 0 to the number of cells.
+
+    Raises:
+        TypeError: `edges` is not a list of integers.
+        ValueError: the indices do not rise, or lie outside of the grid.
+    """
+    if isinstance(edges, np.ndarray) and edges.dtype.kind in "iu" and edges.ndim == 1:
+        indices = edges.astype(np.int64)
+    else:
+        items = require_sequence("edges", edges, "a list of indices of edges, as in [0, 2, 5],")
+        indices = np.array([require_integer("edges", item) for item in items[: cells + 2]], dtype=object)
+    if len(indices) < 2 or not (np.diff(indices) > 0).all() or indices[0] < 0 or indices[-1] > cells:
+        raise InvalidArgument("edges", f"at least two rising indices of edges are needed, from 0 to {cells}")
+    return indices.astype(np.int64)
 
 
 def _sum_between(cells: FloatArray, edges: Places) -> FloatArray:

@@ -10,7 +10,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from ..arguments import InvalidArgument, require_probability
+from ..arguments import InvalidArgument, check_common_arguments, require_probability
 from ..arrays import FloatArray
 from ..conversation import Evidence, PrivacyStatement
 from ..data import Outside
@@ -65,6 +65,7 @@ class UStatistic:
             value = known_number(self.value, self.interval(KNOWN_LEVEL), self.minimum, self.maximum)
             object.__setattr__(self, "value", value)
 
+    @check_common_arguments
     def interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
         """Return an interval that contains the statistic of these records' exact values with probability about `level`.
 

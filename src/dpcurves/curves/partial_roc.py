@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
-from ..arguments import InvalidArgument, convert_to_double, require_type
+from ..arguments import InvalidArgument, check_common_arguments, convert_to_double, require_type
 from ..arrays import FloatArray
 from ..conversation import PrivacyStatement
 from ..display import format_number
@@ -173,6 +173,7 @@ class MetricEstimate:
         """The privacy statement of the scores."""
         return self.table.privacy
 
+    @check_common_arguments
     def interval(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
     ) -> tuple[float, float]:

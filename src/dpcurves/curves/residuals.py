@@ -579,6 +579,11 @@ class BinnedResiduals(GroupResult):
         """Return the share of known bins whose residual leaves this envelope, half-widths (bins,); NaN if no bin is
         known."""
         is_known = np.isfinite(self.residual)
+        try:
+            envelope = np.broadcast_to(np.asarray(envelope, dtype=np.float64), self.residual.shape)
+        except (TypeError, ValueError, OverflowError):  # texts, None, another number of bins
+            rule = f"a half-width for each of the {len(self.residual)} bins is needed, as envelope_at() returns"
+            raise InvalidArgument("envelope", rule) from None
         return float((np.abs(self.residual) > envelope)[is_known].mean()) if is_known.any() else nan
 
     def envelope_at(self, level: float, *, generator: np.random.Generator | None = None) -> FloatArray:

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache, cached_property
 from hashlib import sha256
-from inspect import cleandoc, isabstract, isfunction
+from inspect import cleandoc, isabstract, isfunction, unwrap
 from math import inf, isnan, sqrt
 from pathlib import Path
 from string import Formatter
@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import display
-from ..arguments import InvalidArgument, describe_value, require_probability, require_type
+from ..arguments import InvalidArgument, check_public_methods, describe_value, require_probability, require_type
 from ..arrays import FloatArray
 from ..codec import JsonSchema, parse_attribute_docs
 from ..conversation import Evidence, PrivacyStatement, Release
@@ -682,6 +682,7 @@ class ReleasedResult(Result, ABC):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        check_public_methods(cls)
         if vars(cls).get("KIND", display.SEVERAL) != display.SEVERAL:
             display.FORMS[cls.KIND] = cache(cls.json_schema)
 
@@ -1228,6 +1229,9 @@ def check_source(source: object) -> str:
     return source
 
 
+check_public_methods(ReleasedResult)
+
+
 class SimulationCache:
     """Cache of simulated bands and intervals: their numbered draws are the same each time, and so are the results."""
 
@@ -1300,7 +1304,7 @@ class IntervalResult(SimulationCache, ReleasedResult):
         super().__init_subclass__()
         for name, method in vars(cls).items():
             if isfunction(method) and method.__doc__ is not None:
-                code = method.__code__
+                code = unwrap(method).__code__
                 arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
                 method.__doc__ = complete_docstring(method.__doc__, name, arguments)
 

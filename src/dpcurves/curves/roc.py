@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import display
-from ..arguments import parse_choice, require_probability
+from ..arguments import InvalidArgument, parse_choice, require_probability
 from ..arrays import BoolArray, FloatArray
 from ..conversation import (
     ALL,
@@ -285,7 +285,7 @@ class ROC(ClassTableResult):
         rates = np.stack([self.fpr, self.tpr])
         return CountsAbove(self.evidence).band(rates, level, population=population, generator=generator)
 
-    def area_intervals(self, scopes: Mapping[str, bool], level: float | None) -> tuple[AreaInterval, ...]:
+    def _area_intervals(self, scopes: Mapping[str, bool], level: float | None) -> tuple[AreaInterval, ...]:
         """Return the interval of the area for each of these scopes, with its legend text; none without a level."""
         if level is None:
             return ()
@@ -306,7 +306,7 @@ class ROC(ClassTableResult):
         }
         steps = ((label, band.steps()) for label, band in reversed(bands.items()))
         regions = (Region(edges, Shade(lower, upper, label)) for label, (edges, lower, upper) in steps)
-        return *self.area_intervals(scopes, level), *regions
+        return *self._area_intervals(scopes, level), *regions
 
     def _interval_limits(self, level: float, /, *, population: bool) -> RocBand:
         """Return the band at this level: lower and upper limits of both rates."""
@@ -340,7 +340,7 @@ class ROC(ClassTableResult):
 
     def _summary(self) -> list[tuple[str, str]]:
         """Return rows of texts: the area with its intervals."""
-        return area_rows(self.auc, self.area_intervals(interval_scopes(self.privacy), SUMMARY_LEVEL))
+        return area_rows(self.auc, self._area_intervals(interval_scopes(self.privacy), SUMMARY_LEVEL))
 
 
 @dataclass(frozen=True, slots=True)
@@ -497,7 +497,13 @@ class SmoothAuc(ReleasedResult):
 
     def binormal_tpr_at(self, fpr: ArrayLike) -> FloatArray:
         """Return true positive rates of the binormal curve at any false positive rates."""
-        return binormal_tpr(np.asarray(fpr, dtype=np.float64), self.auc)
+        try:
+            rates = np.asarray(fpr, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):  # texts, None, lists of several lengths, huge integers
+            rates = np.array(np.nan)
+        if not ((rates >= 0) & (rates <= 1)).all():
+            raise InvalidArgument("fpr", "numbers from 0 to 1 are needed, as in 0.1 or [0.1, 0.2]")
+        return binormal_tpr(rates, self.auc)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         """Draw the binormal curve with its area; return the axes."""

@@ -88,6 +88,10 @@ class Predictor(ABC):
         Raises:
             ValueError: a column is missing.
         """
+        if not hasattr(table, "__contains__") or not hasattr(table, "__getitem__") or isinstance(table, str | bytes):
+            raise WrongArgumentType(
+                "table", f"a data frame or a mapping of columns is needed, got {describe_value(table)}"
+            )
         missing_column = next(
             (model_input.column for model_input in self.inputs if model_input.column not in table), None
         )

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import InvalidArgument
+from ..arguments import InvalidArgument, describe_value, require_integer, require_type
 
 LEAST_SECRET = 32
 """Bytes. Least length of a secret key: the strength of SHA-256."""
@@ -49,7 +49,8 @@ class Randomness:
         >>> Randomness.from_seed(7).random_bytes(4) == Randomness.from_seed(7).random_bytes(4)
         True
         """
-        return cls(_open_key_stream(sha256(str(int(seed)).encode()).digest()), is_seeded=True)
+        number = require_integer("seed", seed)
+        return cls(_open_key_stream(sha256(str(number).encode()).digest()), is_seeded=True)
 
     @classmethod
     def from_key(cls, secret: bytes, name: str) -> Randomness:
@@ -62,6 +63,8 @@ class Randomness:
         Raises:
             ValueError: the secret has fewer than 32 bytes.
         """
+        require_type("secret", secret, (bytes, bytearray), "bytes, as secrets.token_bytes(32) gives,")
+        require_type("name", name, str, "a text")
         if len(secret) < LEAST_SECRET:
             raise InvalidArgument(
                 "secret",
@@ -83,8 +86,8 @@ class Randomness:
         Raises:
             ValueError: `n` is below 1.
         """
-        if n < 1:
-            raise InvalidArgument("n", f"a number of outcomes of at least 1 is needed, got {n}")
+        if not isinstance(n, int | np.integer) or n < 1:
+            raise InvalidArgument("n", f"a number of outcomes of at least 1 is needed, got {describe_value(n)}")
         bits = (n - 1).bit_length()
         while (number := self._sample_bits(bits)) >= n:
             pass
@@ -92,10 +95,12 @@ class Randomness:
 
     def sample_words(self, count: int) -> NDArray[np.uint64]:
         """Return `count` independent uniform integers of 64 bits, in a read-only array."""
+        count = require_integer("count", count)
         return np.frombuffer(self.random_bytes(8 * count), dtype="<u8").astype(np.uint64, copy=False)
 
     def sample_halfwords(self, count: int) -> NDArray[np.uint16]:
         """Return `count` independent uniform integers of 16 bits, in a read-only array."""
+        count = require_integer("count", count)
         return np.frombuffer(self.random_bytes(2 * count), dtype="<u2").astype(np.uint16, copy=False)
 
     def _sample_bits(self, count: int) -> int:
