@@ -398,7 +398,7 @@ SITES: Mapping[str, str | tuple[str, ...]] = {
     "dpcurves.strategies.choice:describe_uncounted_categories": ("groups without counted records",),
     "dpcurves_judging.model_pairs:_describe_thresholds": FACT,
     "dpcurves_judging.rates_by_group:GroupRates.privacy": NUMBER,
-    "dpcurves_judging.rates_by_group:GroupCurves._describe_release": FACT,
+    "dpcurves_judging.rates_by_group:CurvesByGroup._describe_release": FACT,
     "dpcurves.curves.result:_notes_on_split_cells": ("clipped values between round numbers",),
     "dpcurves.curves.result:_notes_on_few_cells": ("few cells",),
     "dpcurves.curves.result:notes_on_classes": ("class without records",),

@@ -19,7 +19,7 @@ import pytest
 
 import dpcurves as dp
 from dpcurves.conversation import ALL, CellWorkload, Needs, Release, Setting, SingleQueryWorkload, ask_workload
-from dpcurves.curves import HasChargedQuery
+from dpcurves.curves import SupportsChargedQuery
 from dpcurves.data import Axis
 from dpcurves.laws import ThresholdSums
 from dpcurves.ledger import Ledger
@@ -246,7 +246,7 @@ class Liar:
 
 
 def test_a_request_that_stands_for_one_grid_pays_for_no_other() -> None:
-    assert isinstance(Liar(), HasChargedQuery)
+    assert isinstance(Liar(), SupportsChargedQuery)
     opened = session()
     with pytest.raises(
         ValueError, match=r"^question: the query of a step differs from the query that its request pays for"

@@ -74,15 +74,15 @@ def note_transaction(name: str, run: Any, transactions: list[str]) -> Any:
 def test_an_answer_that_another_process_stored_after_the_charge_is_the_one_that_is_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    url, charge, answers = f"sqlite:///{tmp_path / 'budget.db'}", Ledger.charge_with_balance, list[str]()
+    url, charge, answers = f"sqlite:///{tmp_path / 'budget.db'}", Ledger.charge_and_read_balance, list[str]()
 
     def charge_and_answer_elsewhere(self: Ledger, *args: Any, **more: Any) -> Any:
         charged = charge(self, *args, **more)
-        monkeypatch.setattr(Ledger, "charge_with_balance", charge)
+        monkeypatch.setattr(Ledger, "charge_and_read_balance", charge)
         answers.append(session({"x": X}, ledger=url).ask(QUESTION, ONE, "a").to_json())
         return charged
 
-    monkeypatch.setattr(Ledger, "charge_with_balance", charge_and_answer_elsewhere)
+    monkeypatch.setattr(Ledger, "charge_and_read_balance", charge_and_answer_elsewhere)
     opened = session({"x": X}, ledger=url)
     assert [opened.ask(QUESTION, ONE, "a").to_json()] == answers
     assert opened.remaining == ONE
@@ -366,7 +366,7 @@ def test_whatever_fails_after_the_charge_tells_the_request_and_what_fails_before
         raise error
 
     opened = session({"x": X})
-    for place, is_told in ("charge_with_balance", False), ("store_answer", True):
+    for place, is_told in ("charge_and_read_balance", False), ("store_answer", True):
         error.__notes__ = []
         with monkeypatch.context() as failing:
             failing.setattr(Ledger, place, fail)

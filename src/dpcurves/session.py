@@ -717,7 +717,7 @@ class Session:
         self.check_plans(plans)
         # Records may differ between versions: their answers must not be mixed under one request.
         binding = hash_request(question, loss, adjacency, self._dataset, self._source or "")
-        grant, balance, is_new = self._ledger.charge_with_balance(
+        grant, balance, is_new = self._ledger.charge_and_read_balance(
             self._dataset, loss, purpose=str(question), request=request, binding=binding,
             units=self._public_units, is_generated=is_generated,
         )  # fmt: skip

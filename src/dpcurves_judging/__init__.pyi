@@ -9,11 +9,11 @@ from .model_pairs import ModelPair, ModelPairQuestion, metric_difference
 from .model_report import model_card
 from .multiclass import Multiclass, MulticlassQuestion, OrdinalClasses, OrdinalClassesQuestion
 from .pairwise_scorer import PairwiseScorer, PairwiseScorerQuestion
-from .rates_by_group import GroupCurves, GroupRates, group_curves, group_rates
+from .rates_by_group import CurvesByGroup, GroupRates, group_curves, group_rates
 from .uplift import Uplift, UpliftQuestion
 
 __all__ = [
-    "GroupCurves",
+    "CurvesByGroup",
     "GroupRates",
     "ModelComparison",
     "ModelComparisonQuestion",

@@ -318,7 +318,7 @@ class GroupRates(ScoresByCategory):
         return cls(by_category.columns, dict(by_category), float(document.question["threshold"]))
 
 
-class GroupCurves(ByCategory[IntervalResult]):
+class CurvesByGroup(ByCategory[IntervalResult]):
     """A curve for each category, with bands or intervals that hold for all categories simultaneously.
 
     Categories are independent, so each band has the level whose product over all categories is the requested level
@@ -389,7 +389,7 @@ def group_rates(scores: ScoresByCategory, threshold: float = 0.5) -> GroupRates:
     return GroupRates(_require_by_category(scores).columns, dict(scores), threshold)
 
 
-def group_curves(scores: ScoresByCategory, reading: str = "roc") -> GroupCurves:
+def group_curves(scores: ScoresByCategory, reading: str = "roc") -> CurvesByGroup:
     """Return the curve of each category of released scores, with bands that hold for all categories simultaneously.
 
     Args:
@@ -417,7 +417,7 @@ def group_curves(scores: ScoresByCategory, reading: str = "roc") -> GroupCurves:
     if reading not in curve_names:
         raise InvalidArgument("reading", f"must be one of {', '.join(curve_names)}")
     by_category = _require_by_category(scores)
-    return GroupCurves(
+    return CurvesByGroup(
         by_category.columns, {key: getattr(category_scores, reading)() for key, category_scores in by_category.items()}
     )
 

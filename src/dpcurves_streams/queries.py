@@ -240,22 +240,24 @@ class PrunedQuery(HierarchyQuery):
     """Counts of tuples in each state and aggregation at each time step, with details only where there are many tuples.
 
     Attributes:
-        least: An aggregation with at most about this many tuples is counted as a whole, not divided.
+        minimum: An aggregation with at most about this many tuples is counted as a whole, not divided.
         budget_fraction: Fraction of the loss for the decisions to divide.
 
     Raises:
-        ValueError: `least` is negative, or the fraction is not strictly between 0 and 1.
+        ValueError: `minimum` is negative, or the fraction is not strictly between 0 and 1.
     """
 
-    least: int = 0
+    minimum: int = 0
     budget_fraction: Fraction = Fraction(1, 5)
 
     def __post_init__(self) -> None:
         HierarchyQuery.__post_init__(self)
-        convert_to_integers(self, least="least")
+        convert_to_integers(self, minimum="minimum")
         object.__setattr__(self, "budget_fraction", parse_positive_fraction("budget_fraction", self.budget_fraction))
-        if not 0 <= self.least <= MOST_TIME_STEPS:
-            raise InvalidArgument("least", f"must be from 0 to {MOST_TIME_STEPS} tuples, as in 100, got {self.least}")
+        if not 0 <= self.minimum <= MOST_TIME_STEPS:
+            raise InvalidArgument(
+                "minimum", f"must be from 0 to {MOST_TIME_STEPS} tuples, as in 100, got {self.minimum}"
+            )
         if not 0 < self.budget_fraction < 1:
             raise InvalidArgument(
                 "budget_fraction", f"must be strictly between 0 and 1, as in Fraction(1, 2), got {self.budget_fraction}"

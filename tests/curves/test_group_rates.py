@@ -17,7 +17,7 @@ import dpcurves as dp
 from dpcurves.cli.app import build
 from dpcurves.curves.result import result_from_json
 from dpcurves.privacy import PrivacyLoss
-from dpcurves_judging import GroupCurves, GroupRates
+from dpcurves_judging import CurvesByGroup, GroupRates
 
 HUGE = PrivacyLoss.pure(10**9)
 GROUPS = ("a", "b", "c")
@@ -143,4 +143,4 @@ def test_what_is_no_reading_is_refused() -> None:
         dp.group_curves(found, "privacy")
     with pytest.raises(TypeError, match="^scores: scores by category"):
         dp.group_rates({"a": 1})  # type: ignore[arg-type]
-    assert isinstance(dp.group_curves(found), GroupCurves)
+    assert isinstance(dp.group_curves(found), CurvesByGroup)

@@ -158,5 +158,5 @@ def test_what_is_no_question_of_a_pruned_forest_is_refused() -> None:
     with pytest.raises(UnsupportedQuery, match="question: a hierarchy is not pruned"):
         PrunedHierarchy().plan(TimeStepQuery(axes), PrivacyLoss.pure(1), ONE)
     for least, share in ((-1, Fraction(1, 2)), (0, Fraction(1)), (0, Fraction(0))):
-        with pytest.raises(ValueError, match="^(least|budget_fraction): (must be|a finite number above zero)"):
+        with pytest.raises(ValueError, match="^(minimum|budget_fraction): (must be|a finite number above zero)"):
             _ = PrunedStates("ap", CHAIN, least, budget_fraction=share).query

@@ -38,7 +38,7 @@ WITHOUT_RANGE = {
     "IntervalResult",
     "CompositeResult", "ClassTableResult", "BandedTableResult", "GroupIntervalResult", "Ranking", "ByCategory",
     "ScoresByCategory",
-    "SummaryByCategory", "WeightedSummaryByCategory", "GroupRates", "GroupCurves",
+    "SummaryByCategory", "WeightedSummaryByCategory", "GroupRates", "CurvesByGroup",
 }  # fmt: skip
 """Kinds whose numbers are counts, which are always known, or are left open where they are read, value by value."""
 

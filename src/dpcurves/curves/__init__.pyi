@@ -31,7 +31,7 @@ from .pair_mean import UStatistic
 from .partial_roc import MetricEstimate, partial_auc, sensitivity_at_specificity
 from .quantile_quantile import QuantileQuantile
 from .quantiles import Quantiles, QuantilesQuestion
-from .question import HasChargedQuery, Question
+from .question import Question, SupportsChargedQuery
 from .ranking import Ranking, ranking
 from .residuals import BinnedResiduals, BinnedResidualsQuestion, ResidualPlot, ResidualPlotQuestion
 from .result import CurveWarning
@@ -115,7 +115,6 @@ __all__ = [
     "DecisionCurve",
     "Drift",
     "DriftStatistic",
-    "HasChargedQuery",
     "Histogram",
     "Histogram2D",
     "Histogram2DQuestion",
@@ -149,6 +148,7 @@ __all__ = [
     "Summary",
     "SummaryByCategory",
     "SummaryQuestion",
+    "SupportsChargedQuery",
     "TwoSampleTest",
     "UStatistic",
     "VarianceQuestion",

@@ -113,7 +113,7 @@ class Question(Protocol[Curve]):
 
 
 @runtime_checkable
-class HasChargedQuery(Protocol):
+class SupportsChargedQuery(Protocol):
     """A question that is charged for one release. Under one request, other questions about that release are free.
 
     Formal guarantees: if `charged_query` is not None, `steps` asks only queries that it covers, with all of the loss.
@@ -128,7 +128,7 @@ class HasChargedQuery(Protocol):
 def find_charged_query(question: object) -> Query | None:
     """Return the query whose release a request with this question is charged for; None: the question itself is
     charged."""
-    query = question.charged_query if isinstance(question, HasChargedQuery) else None
+    query = question.charged_query if isinstance(question, SupportsChargedQuery) else None
     return None if query is None else query.with_filter(getattr(question, "where", None) or "")
 
 

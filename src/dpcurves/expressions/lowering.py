@@ -42,7 +42,7 @@ class _Lowering:
             self.lowered[id(checked)] = checked, self._lower(checked)
         return self.lowered[id(checked)][1]
 
-    def _lower(self, checked: Checked) -> Checked:  # noqa: PLR0911  # noqa: PLR0911
+    def _lower(self, checked: Checked) -> Checked:  # noqa: PLR0911
         """Return the replacement of a node that was not replaced before."""
         name, value = checked.function, checked.value
         if name == "literal" and isinstance(value, date):

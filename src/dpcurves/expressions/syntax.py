@@ -73,7 +73,7 @@ FUNCTION_NAMES = frozenset({
 """All functions and operators of the language."""
 
 
-def format_expression(node: Node) -> str:  # noqa: PLR0911  # noqa: PLR0911
+def format_expression(node: Node) -> str:  # noqa: PLR0911
     """Return the canonical SQL text of an expression. It is parsed back into an equal tree.
 
     >>> format_expression(Call("gt", (Call("div", (ColumnName("wage"), ColumnName("hours"))), Literal(20.5))))

@@ -198,7 +198,7 @@ class Ledger:
         """
         return self._charge(dataset, loss, (purpose, request, binding, units)).grant
 
-    def charge_with_balance(
+    def charge_and_read_balance(
         self, dataset: str, loss: PrivacyLoss, *, purpose: str, request: str, binding: str, units: int | None,
         is_generated: bool,
     ) -> Charged:  # fmt: skip
@@ -213,7 +213,7 @@ class Ledger:
         >>> ledger.create(Account("flights", Neighbours.ADD_REMOVE, EACH_RECORD, PrivacyLoss.pure(1)))
         >>> cdf = {"purpose": "a CDF", "request": "1", "binding": "0" * 64, "units": None, "is_generated": False}
         >>> for _ in range(2):  # the second one costs nothing
-        ...     charged = ledger.charge_with_balance("flights", PrivacyLoss.pure("0.7"), **cdf)
+        ...     charged = ledger.charge_and_read_balance("flights", PrivacyLoss.pure("0.7"), **cdf)
         ...     print(charged.is_new, charged.balance.remaining)
         True epsilon 0.3
         False epsilon 0.3

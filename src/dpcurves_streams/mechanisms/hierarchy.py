@@ -273,4 +273,4 @@ def division_rule(query: PrunedQuery, loss: PrivacyLoss, adjacency: Adjacency) -
     noise, decay = calibrate_noise_and_decay(
         max_children, max(depths, default=0) + 1, loss * query.budget_fraction, adjacency
     )
-    return DivisionRule(noise, decay, query.least + decay * np.array(depths, dtype=np.int64))
+    return DivisionRule(noise, decay, query.minimum + decay * np.array(depths, dtype=np.int64))

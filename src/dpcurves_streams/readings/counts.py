@@ -587,7 +587,7 @@ class PrunedStates(StreamQuestion):
     Attributes:
         column: Column of states.
         forest: The states and their aggregations.
-        least: An aggregation with at most about this many tuples is counted as a whole, not divided.
+        minimum: An aggregation with at most about this many tuples is counted as a whole, not divided.
         time_steps: Public number of steps; None: without end.
         windows: Widths, in steps, of sliding sums.
         events: Events to detect: `Jump`, `Low` or `Event`.
@@ -596,7 +596,7 @@ class PrunedStates(StreamQuestion):
 
     column: str
     forest: Forest
-    least: int
+    minimum: int
     time_steps: int | None = None
     windows: tuple[int, ...] = ()
     events: tuple[Jump | Low | Event, ...] = ()
@@ -607,7 +607,7 @@ class PrunedStates(StreamQuestion):
         """Query of a pruned hierarchy at each step; windows and events are read from its release."""
         axis = Categories(self.column, self.forest.states)
         return PrunedQuery(
-            (axis,), self.time_steps, forest=self.forest, least=self.least, budget_fraction=self.budget_fraction
+            (axis,), self.time_steps, forest=self.forest, minimum=self.minimum, budget_fraction=self.budget_fraction
         )
 
     def reader(self, plan: Plan) -> CountsReader:
