@@ -45,7 +45,7 @@ from dpcurves.mechanisms import AUTO
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves.queries import CountQuery, CountUse
 from dpcurves_streams.mechanisms import STREAMS
-from dpcurves_streams.queries import TickQuery
+from dpcurves_streams.queries import TimeStepQuery
 
 WIDTH = 180
 """Characters of the report where no terminal says otherwise."""
@@ -184,7 +184,7 @@ def strategies(effort: Effort) -> Iterator[MarkRow]:
             best = optimum.BEST_PURE[cells] if marks is PURE_MARKS else _least(cells)
             use = CountUse.PREFIXES if loss.is_pure else CountUse.UNEVEN  # where nothing is left to smooth
             at_once = CountQuery((Axis("x", Grid(0, 1, cells=cells)),), use)
-            stream = TickQuery(state, cells, read=CountUse.PREFIXES)
+            stream = TimeStepQuery(state, cells, read=CountUse.PREFIXES)
             plans = AUTO.plan(at_once, loss, ONE), STREAMS.plan(stream, loss, ONE)
             for way, before, plan in zip(("all at once", "stream"), befores[cells], plans, strict=True):
                 error = plan.error**2

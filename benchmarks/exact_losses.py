@@ -2,8 +2,8 @@
 
 `python benchmarks/exact_losses.py [RECORDS [CELLS]]`: all tiny neighbours of up to so many records (3), on about so
 many cells (3); 4 and 4 take some minutes. Columns: a unit of 1, 2 and 3 records that comes or goes, and one that is
-replaced. Then groups of PeGaSus, longer and longer, with 0.2 of a small epsilon; and a tree of three ticks, under all
-rules by which answers may tell when a tuple comes.
+replaced. Then groups of PeGaSus, longer and longer, with 0.2 of a small epsilon; and a tree of three time steps, under
+all rules by which answers may tell when a tuple comes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from dpcurves.laws import Family, Noise
 from dpcurves.privacy import EACH_RECORD, AddRemove
 from dpcurves_streams.laws import GroupedCounts, PrefixTree
 from dpcurves_streams.mechanisms import Pegasus
-from dpcurves_streams.queries import GroupedTickQuery
+from dpcurves_streams.queries import GroupedTimeStepQuery
 
 LOSSES = dp.PrivacyLoss.pure("1.2"), dp.PrivacyLoss.zcdp("0.3")
 
@@ -55,15 +55,18 @@ def main() -> None:
 
 def groups() -> None:
     """Print what long groups of PeGaSus lose."""
-    query = GroupedTickQuery((dp.Categories("state", ("a",)),), None, deviation=Fraction(1, 100))
+    query = GroupedTimeStepQuery((dp.Categories("state", ("a",)),), None, deviation=Fraction(1, 100))
     plan = Pegasus().plan(query, dp.PrivacyLoss.pure("0.0001"), AddRemove(EACH_RECORD))
     law = plan.law.require_type(GroupedCounts)
     epsilon = float(query.budget_fraction) * 1e-4
     print(f"groups of PeGaSus, over the epsilon of the Grouper (at most {CEILING:.4f}), and over that of both")
-    for ticks in (10, 50, 200, 800, 2000):
-        ours, theirs = (log_chance_of_group(values, law) for values in worst_group(ticks))
+    for time_steps in (10, 50, 200, 800, 2000):
+        ours, theirs = (log_chance_of_group(values, law) for values in worst_group(time_steps))
         found = abs(ours - theirs) / epsilon
-        print(f"{ticks:>6} ticks{found:>10.4f}{1 - float(query.budget_fraction) * (1 - found):>10.4f}", flush=True)
+        print(
+            f"{time_steps:>6} time steps{found:>10.4f}{1 - float(query.budget_fraction) * (1 - found):>10.4f}",
+            flush=True,
+        )
 
 
 def trees() -> None:

@@ -979,7 +979,7 @@ def local(release: Release) -> Iterator[Told]:
 
 
 def streams(release: Release) -> Iterator[Told]:
-    """The count of a tick, a total so far and a window of a stream of 24 ticks, for these records."""
+    """The count of a step, a total so far and a window of a stream of 24 time steps, for these records."""
     values, grid = population(release.case.data)
     parts = Grid(grid.lower, grid.upper, cells=2)
     cell = parts.cell_of(np.clip(values, grid.lower, grid.upper))
@@ -992,10 +992,10 @@ def streams(release: Release) -> Iterator[Told]:
     for question in (Counts(axes), Totals(axes, windows=(6,))):
         plan = STREAMS.plan(question.query, loss, release.adjacency)
         reader, state = question.reader(plan), STREAMS.begin(plan)
-        for tick, table in enumerate(counts, start=1):
-            released, state = STREAMS.step(table, tick, state, plan, randomness)
+        for time_step, table in enumerate(counts, start=1):
+            released, state = STREAMS.step(table, time_step, state, plan, randomness)
             reading = reader.read_next(released)
-        name, exact = ("count of a tick", counts[-1]) if isinstance(question, Counts) else ("total", counts.sum(axis=0))
+        name, exact = ("count of a step", counts[-1]) if isinstance(question, Counts) else ("total", counts.sum(axis=0))
         low, high = reading.interval(release.level)
         yield alone(f"stream: {name}", np.asarray(reading.counts)[0], low[0], high[0], exact[0])
         if isinstance(question, Totals):

@@ -36,7 +36,7 @@ from dpcurves.laws import Family
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_judging.counted_numbers import compute_auc
 from dpcurves_judging.pairwise_scorer import HELD_OUT_SCORES, fit_least_squares
-from dpcurves_streams import DriftWatch, TickReading
+from dpcurves_streams import DriftWatch, TimeStepReading
 from dpcurves_streams.readings.question import NoisyValues
 
 RECORDS, ONE, HALF, HUGE = 2000, PrivacyLoss.pure(1), PrivacyLoss.pure("0.5"), PrivacyLoss.pure(10**9)
@@ -215,15 +215,15 @@ def stream(releases: int) -> None:
     for year in range(years):
         draw = np.random.default_rng([year, a_year])
 
-        def counted(tick: int, values: Any, draw: Any = draw) -> TickReading:
+        def counted(time_step: int, values: Any, draw: Any = draw) -> TimeStepReading:
             counts = np.bincount(grid.cell_of(values), minlength=grid.cells) + draw.laplace(0, 1, grid.cells).round()
             noisy = NoisyValues(Family.LAPLACE, counts, noise)
-            return TickReading(tick, counts, {}, {}, noisy=noisy, noisy_windows={})
+            return TimeStepReading(time_step, counts, {}, {}, noisy=noisy, noisy_windows={})
 
         before = draw.beta(2, 3, 10_000)
         watch, alarmed = DriftWatch(grid, counted(0, before), windows_per_year=a_year), set[str]()
-        for tick in range(a_year):
-            alarmed |= set(watch.compare_window(counted(tick + 1, draw.beta(2, 3, draw.poisson(1000)))).alarms)
+        for time_step in range(a_year):
+            alarmed |= set(watch.compare_window(counted(time_step + 1, draw.beta(2, 3, draw.poisson(1000)))).alarms)
         later = draw.beta(2, 2.6, 1000)
         found = watch.compare_window(counted(a_year + 1, later)).alarms
         false += [word in alarmed for word in dp.Drift.STATISTICS]

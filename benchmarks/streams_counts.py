@@ -1,7 +1,7 @@
 """Mean absolute error of counts of real streams, beside the targets: `python benchmarks/streams_counts.py`.
 
 Baselines stand beside: clipped noise, means over the last k + 1 noisy counts with the best k in hindsight (BS_k),
-PeGaSus with medians and two thresholds, and zero at every tick. Streams: numbers of tweets in 5 minutes (NAB).
+PeGaSus with medians and two thresholds, and zero at every time step. Streams: numbers of tweets in 5 minutes (NAB).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves_streams.laws import GroupedCounts
 from dpcurves_streams.mechanisms import Pegasus, Perturber
 from dpcurves_streams.mechanisms.pegasus import STATE_COLUMNS, build_fenwick_trees, decide_groups
-from dpcurves_streams.queries import GroupedTickQuery, TickQuery
+from dpcurves_streams.queries import GroupedTimeStepQuery, TimeStepQuery
 from dpcurves_streams.readings import AdaptiveSmoother
 from dpcurves_streams.readings.groups import OpenGroups
 
@@ -50,7 +50,7 @@ def stream(table: pd.DataFrame, name: str) -> IntArray:
 
 def pegasus(counts: IntArray, epsilon: str, deviation: int, generator: np.random.Generator) -> float:
     """The error of the medians, over all runs."""
-    query = GroupedTickQuery(STATE, deviation=Fraction(deviation))
+    query = GroupedTimeStepQuery(STATE, deviation=Fraction(deviation))
     law = Pegasus().plan(query, PrivacyLoss.pure(epsilon), ONE).law.require_type(GroupedCounts)
     shape = (len(counts), RUNS)
     values = np.repeat(counts[:, None], RUNS, axis=1)
@@ -68,11 +68,11 @@ def pegasus(counts: IntArray, epsilon: str, deviation: int, generator: np.random
 def backwards(noisy: FloatArray, counts: IntArray) -> float:
     """The least error of means over the last k + 1 noisy counts."""
     sums = np.concatenate((np.zeros((1, noisy.shape[1])), np.cumsum(noisy, axis=0)))
-    ticks = np.arange(1, len(noisy) + 1)
+    time_steps = np.arange(1, len(noisy) + 1)
     errors = []
     for back in BACK:
-        first = np.maximum(ticks - back - 1, 0)
-        errors.append(error(np.maximum((sums[ticks] - sums[first]) / (ticks - first)[:, None], 0), counts))
+        first = np.maximum(time_steps - back - 1, 0)
+        errors.append(error(np.maximum((sums[time_steps] - sums[first]) / (time_steps - first)[:, None], 0), counts))
     return min(errors)
 
 
@@ -81,7 +81,7 @@ def error(shown: FloatArray, counts: IntArray) -> float:
 
 
 def line(name: str, counts: IntArray, epsilon: str, generator: np.random.Generator) -> None:
-    (level,) = Perturber().plan(TickQuery(STATE), PrivacyLoss.pure(epsilon), ONE).law.levels  # type: ignore[attr-defined]
+    (level,) = Perturber().plan(TimeStepQuery(STATE), PrivacyLoss.pure(epsilon), ONE).law.levels  # type: ignore[attr-defined]
     noisy = counts[:, None] + simulate_noise(level.noise, (len(counts), RUNS), generator)
     ours = error(AdaptiveSmoother(level.noise.variance, RUNS).estimate_all(noisy), counts)
     clipped, back = error(np.maximum(noisy, 0), counts), backwards(noisy, counts)

@@ -30,13 +30,13 @@ class Given:
     def check(self) -> None:
         pass
 
-    def windows_after(self, tick: int) -> Iterator[Sequence[Window]]:
+    def windows_after(self, time_step: int) -> Iterator[Sequence[Window]]:
         counts, none = np.arange(self._keys, dtype=np.int64) % 50, np.zeros(4, dtype=np.int64)
-        for first in range(tick + 1, self._steps + 1, self._at_once):
+        for first in range(time_step + 1, self._steps + 1, self._at_once):
             last = min(first + self._at_once, self._steps + 1)
             yield [Window(step, counts, none) for step in range(first, last)]
 
-    def commit_windows(self, tick: int) -> None:
+    def commit_windows(self, time_step: int) -> None:
         pass
 
 

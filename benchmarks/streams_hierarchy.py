@@ -1,7 +1,7 @@
 """Error of all nodes of a hierarchy of states, beside the targets: `python benchmarks/streams_hierarchy.py`.
 
 128 states in a binary tree of 8 levels, over 20,000 hours: counts of pedestrians in Melbourne, thinned to about 646,254
-by factors that differ between states by up to 100. Zero at every node and tick stands beside.
+by factors that differ between states by up to 100. Zero at every node and time step stands beside.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dpcurves_streams.queries import Forest, HierarchyQuery
 from dpcurves_streams.readings import AdaptiveSmoother
 
 ONE = AddRemove(EACH_RECORD)
-STATES, TICKS, TUPLES, SENSORS = 128, 20_000, 646_254, 32
+STATES, TIME_STEPS, TUPLES, SENSORS = 128, 20_000, 646_254, 32
 TARGETS = {"0.1": 0.92, "0.01": 1.15}
 RUNS = 20
 
@@ -40,8 +40,8 @@ def halves(low: int, high: int) -> dict[str, Any]:
 
 
 def thinned(place: Path, generator: np.random.Generator) -> NDArray[np.int64]:
-    """Counts of all states, (ticks, states)."""
-    sensors = pd.read_parquet(place).select_dtypes("number").fillna(0).to_numpy()[:TICKS]
+    """Counts of all states, (time_steps, states)."""
+    sensors = pd.read_parquet(place).select_dtypes("number").fillna(0).to_numpy()[:TIME_STEPS]
     walkers = np.tile(sensors[:, np.argsort(-sensors.sum(axis=0))[:SENSORS]], STATES // SENSORS)
     factors = np.exp(generator.uniform(np.log(0.1), np.log(10), STATES))
     factors *= TUPLES / float((walkers * factors).sum())
@@ -70,7 +70,7 @@ def main() -> None:
             for column, node in enumerate(kept):
                 noise = law.noises[node]
                 assert noise is not None
-                noisy[:, column] += simulate_noise(noise, (TICKS,), generator)
+                noisy[:, column] += simulate_noise(noise, (TIME_STEPS,), generator)
             shown = AdaptiveSmoother(estimates.variances, len(law.noises)).estimate_all(
                 np.stack([estimates.estimate_nodes(row) for row in noisy])
             )

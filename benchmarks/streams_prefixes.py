@@ -19,7 +19,7 @@ from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves.queries import CountUse
 from dpcurves_streams.laws import BufferedPrefixes, TreeCounts
 from dpcurves_streams.mechanisms import STREAMS, BufferedCounter, TreeCounter
-from dpcurves_streams.queries import TickQuery
+from dpcurves_streams.queries import TimeStepQuery
 
 ONE = AddRemove(EACH_RECORD)
 PURE, CONCENTRATED = PrivacyLoss.pure(1), PrivacyLoss.zcdp("0.5")  # mu 1 is rho 1/2
@@ -29,39 +29,41 @@ WINDOWS, WINDOW_TARGETS = (256, 1024), (13, 19)
 STATE = (Categories("state", ("a",)),)
 
 
-def totals(ticks: int | None) -> TickQuery:
-    return TickQuery(STATE, ticks, read=CountUse.PREFIXES)
+def totals(time_steps: int | None) -> TimeStepQuery:
+    return TimeStepQuery(STATE, time_steps, read=CountUse.PREFIXES)
 
 
 def pure() -> None:
     print("Mean squared error of a total, epsilon 1, one tuple comes or goes:")
-    print(f"{'ticks':>8} {'Theorem 3':>10} {'binary':>8} {'radix 19':>9} {'tree':>8} {'here':>8}", end=" ")
+    print(f"{'time_steps':>8} {'Theorem 3':>10} {'binary':>8} {'radix 19':>9} {'tree':>8} {'here':>8}", end=" ")
     print(f"{'best known':>11} {'target':>7}")
     endless = TreeCounter().plan(totals(None), PURE, ONE).law.require_type(TreeCounts)
-    for ticks, target in PURE_TARGETS.items():
-        others = [float(mean_variance(each, ticks)) for each in (theorem_3(ticks), binary(ticks))]
-        subtracted = min(float(mean_variance(subtracting(ticks, radix), ticks)) for radix in (13, 19, 21))
-        tree, ours = (mechanism.plan(totals(ticks), PURE, ONE).error ** 2 for mechanism in (TreeCounter(), STREAMS))
+    for time_steps, target in PURE_TARGETS.items():
+        others = [float(mean_variance(each, time_steps)) for each in (theorem_3(time_steps), binary(time_steps))]
+        subtracted = min(float(mean_variance(subtracting(time_steps, radix), time_steps)) for radix in (13, 19, 21))
+        tree, ours = (
+            mechanism.plan(totals(time_steps), PURE, ONE).error ** 2 for mechanism in (TreeCounter(), STREAMS)
+        )
         said = "met" if ours <= target else "MISSED"
-        best = BEST_PURE.get(ticks, np.nan)
+        best = BEST_PURE.get(time_steps, np.nan)
         shown = f"{others[0]:>10.0f} {others[1]:>8.0f} {subtracted:>9.1f} {tree:>8.1f} {ours:>8.1f} {best:>11.1f}"
-        print(f"2^{log2(ticks):<6g} {shown} {target:>7} {said}")
-        print(f"{'':>8} without a horizon {endless.mean_variance(ticks):.1f}")
+        print(f"2^{log2(time_steps):<6g} {shown} {target:>7} {said}")
+        print(f"{'':>8} without a horizon {endless.mean_variance(time_steps):.1f}")
 
 
 def concentrated() -> None:
     print("\nThe same in 1 / mu**2, zero-concentrated (the square root remembers all counts):")
-    print(f"{'ticks':>8} {'square root':>12} {'buffers':>8} {'here':>8} {'least':>7} {'ratio':>7} {'target':>7}")
+    print(f"{'time_steps':>8} {'square root':>12} {'buffers':>8} {'here':>8} {'least':>7} {'ratio':>7} {'target':>7}")
     endless = BufferedCounter().plan(totals(None), CONCENTRATED, ONE).law.require_type(BufferedPrefixes)
-    for ticks, target in CONCENTRATED_TARGETS.items():
-        weights = root_weights(ticks, 30) / 2.0**30
+    for time_steps, target in CONCENTRATED_TARGETS.items():
+        weights = root_weights(time_steps, 30) / 2.0**30
         root = float(np.cumsum(weights**2).mean() * np.sum(weights**2))
-        plan = BufferedCounter().plan(totals(ticks), CONCENTRATED, ONE)
+        plan = BufferedCounter().plan(totals(time_steps), CONCENTRATED, ONE)
         ours, buffers = plan.error**2, len(plan.law.require_type(BufferedPrefixes).decays)
-        least = least_gaussian_error(ticks) if ticks <= 2**10 else GAUSSIAN_BOUNDS.get(ticks, np.nan)
+        least = least_gaussian_error(time_steps) if time_steps <= 2**10 else GAUSSIAN_BOUNDS.get(time_steps, np.nan)
         said = "met" if ours <= target else "MISSED"
         shown = f"{root:>12.2f} {buffers:>8} {ours:>8.2f} {least:>7.2f} {ours / least:>7.3f} {target:>7.2f} {said}"
-        print(f"2^{log2(ticks):<6g} {shown}")
+        print(f"2^{log2(time_steps):<6g} {shown}")
     print(f"Without a horizon, by {len(endless.decays)} buffers, and times the error of a known horizon (target 1.5):")
     for power in range(0, 25, 4):
         known = BufferedCounter().plan(totals(2**power), CONCENTRATED, ONE).error ** 2
@@ -72,7 +74,7 @@ def concentrated() -> None:
 
 def windows() -> None:
     print("\nStandard deviation of a sliding sum, epsilon 1, one plan for both windows:")
-    query = TickQuery(STATE, None, WINDOWS, CountUse.PREFIXES)
+    query = TimeStepQuery(STATE, None, WINDOWS, CountUse.PREFIXES)
     law = TreeCounter().plan(query, PURE, ONE).law.require_type(TreeCounts)
     for window, target in zip(WINDOWS, WINDOW_TARGETS, strict=True):
         ends = range(4 * window, 4 * window + law.epochs[0].tree.widths[0])

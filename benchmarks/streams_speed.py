@@ -14,12 +14,12 @@ from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves_streams.laws import GroupedCounts
 from dpcurves_streams.mechanisms import STREAMS, Pegasus
 from dpcurves_streams.mechanisms.pegasus import STATE_COLUMNS, build_fenwick_trees, decide_groups
-from dpcurves_streams.queries import GroupedTickQuery
+from dpcurves_streams.queries import GroupedTimeStepQuery
 from dpcurves_streams.readings import AdaptiveSmoother, Counts, Groups, Totals
 from dpcurves_streams.readings.groups import OpenGroups
 
 ONE, LOSS = AddRemove(EACH_RECORD), PrivacyLoss.pure("0.1")
-TICKS, KEYS, LIVE = 10**6, 4096, 40
+TIME_STEPS, KEYS, LIVE = 10**6, 4096, 40
 
 
 def best(run: Callable[[], object]) -> float:
@@ -34,25 +34,31 @@ def best(run: Callable[[], object]) -> float:
 
 def one_stream() -> None:
     generator, randomness = np.random.default_rng(1), Randomness.from_seed(1)
-    counts = generator.poisson(5, (TICKS, 1)).astype(np.int64)
-    noisy = counts + generator.laplace(0, 10, (TICKS, 1))
-    print(f"auto: {best(lambda: AdaptiveSmoother(200.0).estimate_all(noisy)) / TICKS * 1e9:.0f} ns a step (target 60)")
-    query = GroupedTickQuery((Categories("state", ("a",)),))
+    counts = generator.poisson(5, (TIME_STEPS, 1)).astype(np.int64)
+    noisy = counts + generator.laplace(0, 10, (TIME_STEPS, 1))
+    print(
+        f"auto: {best(lambda: AdaptiveSmoother(200.0).estimate_all(noisy)) / TIME_STEPS * 1e9:.0f} ns/step (target 60)"
+    )
+    query = GroupedTimeStepQuery((Categories("state", ("a",)),))
     law = Pegasus().plan(query, LOSS, ONE).law.require_type(GroupedCounts)
-    common, own = (sample_noise(noise, TICKS, randomness)[:, None] for noise in (law.threshold_noise, law.test_noise))
+    common, own = (
+        sample_noise(noise, TIME_STEPS, randomness)[:, None] for noise in (law.threshold_noise, law.test_noise)
+    )
     joined = np.zeros_like(counts)
 
     def grouped() -> None:
         trees = build_fenwick_trees(np.zeros((1, 1), np.int64), 64)
         joined[:] = decide_groups(counts, law.threshold + common, own, np.zeros((1, STATE_COLUMNS), np.int64), trees)
 
-    grouping = best(grouped) / TICKS * 1e9
-    medians = best(lambda: OpenGroups(1).add_values(noisy, joined)) / TICKS * 1e9
+    grouping = best(grouped) / TIME_STEPS * 1e9
+    medians = best(lambda: OpenGroups(1).add_values(noisy, joined)) / TIME_STEPS * 1e9
     noise = (
         best(
-            lambda: [sample_noise(each, TICKS, randomness) for each in (law.noise, law.threshold_noise, law.test_noise)]
+            lambda: [
+                sample_noise(each, TIME_STEPS, randomness) for each in (law.noise, law.threshold_noise, law.test_noise)
+            ]
         )
-        / TICKS
+        / TIME_STEPS
         * 1e9
     )
     print(f"PeGaSus: groups {grouping:.0f} + medians {medians:.0f} = {grouping + medians:.0f} ns a step (target 150)")
@@ -62,18 +68,22 @@ def one_stream() -> None:
 def live() -> None:
     axes = (Categories("state", tuple(range(KEYS))),)
     table = np.random.default_rng(2).poisson(3, KEYS).astype(np.int64)
-    for name, question in (("auto", Counts(axes)), ("PeGaSus", Groups(axes)), ("totals", Totals(axes, ticks=LIVE))):
+    for name, question in (
+        ("auto", Counts(axes)),
+        ("PeGaSus", Groups(axes)),
+        ("totals", Totals(axes, time_steps=LIVE)),
+    ):
         plan = STREAMS.plan(question.query, LOSS, ONE)
         state, reader, randomness = STREAMS.begin(plan), question.reader(plan), Randomness.from_system()
         times = []
-        for tick in range(1, LIVE + 1):
+        for time_step in range(1, LIVE + 1):
             start = process_time()
-            values, state = STREAMS.step(table, tick, state, plan, randomness)
+            values, state = STREAMS.step(table, time_step, state, plan, randomness)
             stored = state.to_bytes()
             reader.read_next(values)
             times.append(process_time() - start)
         middle = np.median(times[2:]) * 1e3
-        print(f"{name}: a tick of {KEYS} keys {middle:.1f} ms, without its commit; state {len(stored):,} bytes")
+        print(f"{name}: a time step of {KEYS} keys {middle:.1f} ms, without its commit; state {len(stored):,} bytes")
 
 
 if __name__ == "__main__":

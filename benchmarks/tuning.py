@@ -441,12 +441,12 @@ def measure_stream(seed: int) -> Numbers:
 def measure_stream_drift(seed: int) -> Numbers:
     """Return the shift of a window over its threshold, by the population stability index."""
     from dpcurves.laws import Family
-    from dpcurves_streams import DriftWatch, TickReading
+    from dpcurves_streams import DriftWatch, TimeStepReading
     from dpcurves_streams.readings.question import NoisyValues
 
     generator = np.random.default_rng(seed)
     readings = [
-        TickReading(step, counts, {}, {}, noisy=NoisyValues(Family.LAPLACE, counts, 2.0), noisy_windows={})
+        TimeStepReading(step, counts, {}, {}, noisy=NoisyValues(Family.LAPLACE, counts, 2.0), noisy_windows={})
         for step, counts in enumerate(
             np.histogram(generator.beta(2 + step / 5, 3, 4000), np.linspace(0, 1, 11))[0].astype(np.float64)
             for step in (0, 1)

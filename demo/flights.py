@@ -131,8 +131,10 @@ def draw(curves: dict[str, Any], file: Path) -> None:
     """Plot a distribution function beside a ROC curve: the picture of the README."""
     figure = Figure(figsize=(11.5, 5.6), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(6, 5))
-    curves["cdf"].plot(left).set_xlim(-75, 200)
-    curves["roc"].plot(right)
+    delays = curves["cdf"].plot(left)
+    delays.set_xlim(-75, 200)
+    delays.set_title("Arrival delays, each aircraft protected")
+    curves["roc"].plot(right).set_title("ROC curve of a model for late arrivals")
     display.save_figure(left, file)
 
 

@@ -47,7 +47,7 @@ KERNEL = KENDALL.with_columns(rooms=Unsigned(3), cleanliness=Unsigned(3))
 COLUMNS = tuple(KERNEL.form.columns)
 ROLES = {Role.OWNER: PEOPLE, Role.ANALYST: 1, Role.COORDINATOR: 1}
 SYSTEM = Randomness.from_system()
-BY_COMMAND, AT_ONCE, LOST = (0, 1), 8, choose(50, 10)
+BY_COMMAND, AT_ONCE, LOST = choose((0, 1), (0,)), 8, choose(50, 10)
 STEPS = 5
 """Rounds of visits: a pair has four steps, and in each round every person takes at least one."""
 
@@ -89,8 +89,8 @@ def by_people(ratings: dict[str, Any], seed: bytes) -> Told:
     """Compute each pair by letters: one person writes, is offline, and reads the answer later. One in fifty never
     returns.
 
-    The first two people, the coordinator and the analyst use the command line; the others run the code of
-    `dpcurves pair` in one process, because each command takes a second to start.
+    The first two people (in the quick form one), the coordinator and the analyst use the command line; the others run
+    the code of `dpcurves pair` in one process, because each command takes a second to start.
     """
     task, folder = people_task(seed), OUT / "people"
     town, ticket = people_of(ratings), "--ticket"
@@ -114,7 +114,7 @@ def by_people(ratings: dict[str, Any], seed: bytes) -> Told:
 
 
 def people_task(seed: bytes) -> parties.PairTask:
-    """Create one server with fresh keys, a task with a ticket for each person, and files for the first two."""
+    """Create one server with fresh keys, a task with a ticket for each person, and files for those who use commands."""
     folder = OUT / "people"
     (folder / "tickets").mkdir(parents=True)
     server = Identity.create(folder / "a0", free_urls(1)[0]).public

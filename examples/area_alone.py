@@ -18,7 +18,7 @@ figure, axes = plt.subplots(1, 2, figsize=(12, 6), layout="constrained")
 for ax, question in zip(axes, (dp.SmoothAucQuestion("ill", "risk"), dp.RocQuestion("ill", "risk")), strict=True):
     with dp.Session(table, budget=loss, adjacency=dp.REPLACE_ONE) as session:
         found = session.ask(question, loss)
-    found.plot(ax=ax)
+    found.plot(ax=ax).set_title("the area alone" if ax is axes[0] else "the curve, and its area")
     print(found)
 
 # %% [markdown]

@@ -23,6 +23,7 @@ with dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) 
 ax = None
 for sex, curve in both.items():
     ax = dp.CumulativeHazard(curve).plot(ax=ax, name=sex, population=False)
+ax.set_title("Cumulative hazard of a relapse, by sex")
 
 # %%
 for sex, curve in both.items():

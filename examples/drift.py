@@ -30,4 +30,4 @@ watch = dp.streams.DriftWatch(grid, readings[7], windows_per_year=52, reference_
 for reading in readings[8:]:
     found = watch.compare_window(reading)
     if found.alarms:
-        print(f"week {found.tick}: {', '.join(found.alarms)}")
+        print(f"week {found.time_step}: {', '.join(found.alarms)}")

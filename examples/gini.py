@@ -28,4 +28,8 @@ middle = np.sqrt(curve.x * np.concatenate([[grid.edges[0]], curve.x[:-1]]))
 figure, ax = plt.subplots(figsize=(6.4, 6), layout="constrained")
 ax.plot(np.cumsum(share), np.cumsum(share * middle) / (share * middle).sum())
 ax.plot([0, 1], [0, 1], color="grey", lw=1)
-ax.set(xlabel="share of people, from the poorest", ylabel="share of all income", title=f"Gini {gini.value:.3f}")
+ax.set(
+    xlabel="share of people, from the poorest",
+    ylabel="share of all income",
+    title=f"Lorenz curve; Gini {gini.value:.3f}",
+)

@@ -19,5 +19,5 @@ print(f"the model that is right: p = {right.p_value:.3f}; one that is too low: p
 
 # %%
 figure, axes = plt.subplots(1, 2, figsize=(12, 5), layout="constrained")
-for ax, test in zip(axes, (right, wrong), strict=True):
-    test.plot(ax=ax)
+for ax, test, words in zip(axes, (right, wrong), ("a right model", "a model that is too low"), strict=True):
+    test.plot(ax=ax).set_title(f"Hosmer-Lemeshow test of {words}")

@@ -45,3 +45,4 @@ for name, mistake in mistakes.items():
 figure, ax = plt.subplots(figsize=(11, 6.5), layout="constrained")
 ax.text(0, 1, "\n".join(lines), va="top", family="monospace", fontsize=9)
 ax.axis("off")
+ax.set_title("Ten mistakes, each with the line that refuses it", loc="left")

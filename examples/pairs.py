@@ -21,6 +21,7 @@ ax.set_xticks(each, labels=map(str, each))
 ax.set_yticks((500, 1000, 2000, 4000), labels=("500", "1,000", "2,000", "4,000"), minor=False)
 ax.set_yticks((), minor=True)
 ax.legend(title="noise")
+ax.set_title("Error of a mean over pairs of people, by who adds the noise")
 
 # %% [markdown]
 # A simulation of the protocol in one process, to try a plan on a table that is not confidential.

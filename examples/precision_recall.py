@@ -16,8 +16,9 @@ ill = (rng.random(20_000) < score).astype(int)
 read = dp.scores(ill, score, epsilon=1, adjacency=dp.REPLACE_ONE)
 figure, axes = plt.subplots(2, 2, figsize=(10.5, 10.5), layout="constrained")
 curves = read.roc(), read.precision_recall(), read.cumulative_gain(), read.decision_curve()
-for ax, curve in zip(axes.flat, curves, strict=True):
-    curve.plot(ax=ax)
+names = "ROC curve", "Precision-recall curve", "Cumulative gain", "Decision curve"
+for ax, curve, name in zip(axes.flat, curves, names, strict=True):
+    curve.plot(ax=ax).set_title(name)
 
 # %%
 for name in ("auc", "average-precision", "brier", "ks"):

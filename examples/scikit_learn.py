@@ -37,5 +37,5 @@ with dp.Session(
     roc = session.ask(dp.RocQuestion("late", "score"), dp.PrivacyLoss.pure(1))
     calibration = session.ask(dp.CalibrationQuestion("late", "score", groups=5), dp.PrivacyLoss.pure(1))
 figure, axes = plt.subplots(1, 2, figsize=(12, 5.5), layout="constrained")
-roc.plot(ax=axes[0])
-calibration.plot(ax=axes[1])
+roc.plot(ax=axes[0]).set_title("ROC curve of late arrivals")
+calibration.plot(ax=axes[1]).set_title("Calibration of the same scores")

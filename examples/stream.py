@@ -16,11 +16,11 @@ rng, begin = np.random.default_rng(33), dt.datetime(2026, 3, 2, 6)
 
 def seen() -> Iterator[dict[str, str]]:
     """Phones that are seen by the network of a campus, made up."""
-    for tick in range(96):
+    for time_step in range(96):
         for place, peak in (("cafeteria", 36), ("library", 54)):
-            for number in range(rng.poisson(4 + 150 * np.exp(-(((tick - peak) / 7) ** 2)))):
-                time = begin + dt.timedelta(minutes=10 * tick, seconds=number)
-                yield {"ts": time.isoformat(), "ap": place, "mac": f"{tick}-{place}-{number}"}
+            for number in range(rng.poisson(4 + 150 * np.exp(-(((time_step - peak) / 7) ** 2)))):
+                time = begin + dt.timedelta(minutes=10 * time_step, seconds=number)
+                yield {"ts": time.isoformat(), "ap": place, "mac": f"{time_step}-{place}-{number}"}
 
 
 # %%
@@ -40,4 +40,5 @@ for row, place in enumerate(("cafeteria", "library")):
     ax.fill_between(hours, low, high, alpha=0.3)
     ax.plot(hours, [each.counts[row] for each in readings], label=place)
 ax.set(xlabel="hour of the day", ylabel="people, with 95% intervals for these records")
+ax.set_title("People in two places, counted every ten minutes")
 ax.legend()

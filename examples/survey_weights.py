@@ -20,6 +20,7 @@ plain = dp.cdf(income, grid=grid, label="income (1000)", **terms)
 ax = plain.plot(level=None, name="records as they are")
 weighted.plot(ax=ax, population=False, name="weighted")
 ax.plot(grid.edges, np.searchsorted(np.sort(people), grid.edges) / people.size, "k:", lw=1.6, label="all people")
+ax.set_title("Distribution of income, with and without survey weights")
 ax.legend()
 
 # %% [markdown]

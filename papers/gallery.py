@@ -70,7 +70,7 @@ def _draw_confidential(ax: Axes, label: NDArray[np.int64], score: FloatArray, na
     ax.axhline(0, color="0.5", linewidth=0.8)
     ax.plot(mean, np.column_stack([within, -within]), color="0.4", linewidth=0.9)
     ax.plot(mean, residual, "o", color="black")
-    ax.set(title=f"{name}, confidential", ylabel="mean residual: label less prediction")
+    ax.set(title=f"{name}, confidential", ylabel="mean residual: label minus prediction")
     ax.title.set_fontsize(10)
 
 

@@ -5,6 +5,7 @@ No test is judged by the clock, or leaves pictures open.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import random
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
 # Before NumPy is imported, here and in processes that tests start: idle threads of BLAS spin.
@@ -33,18 +35,35 @@ collect_ignore = ["two_servers/warmed.py", "conftest.py"]
 
 
 LONGEST = (
-    "checks/test_checks.py", "test_docs.py", "curves/test_coverage.py", "forecasts/test_expected_errors.py",
-    "audit/test_deployments.py", "audit/test_commands.py", "feed/test_crashes.py", "server/test_browser.py",
-    "ledger/test_ledger_races.py",
-    "arguments/test_refusals_before_charge.py", "server/test_queue.py", "server/test_remote.py",
-    "test_demos.py", "parties/test_relay.py", "two_servers/test_faults.py",
-    "two_servers/test_servers.py",
-    "sites/test_processes.py", "two_servers/test_counts.py", "curves/test_roc.py", "curves/test_automatic_range.py",
-    "test_versions.py", "server/test_drawing_processes.py", "engines/test_conformance.py", "test_architecture.py",
-    "two_servers/test_answer_proofs.py", "test_package.py", "test_gallery.py", "test_compiled.py",
+    "test_demos.py", "checks/test_checks.py", "server/test_browser.py", "test_docs.py",
+    "forecasts/test_expected_errors.py", "server/test_remote.py", "arguments/test_refusals_before_charge.py",
+    "two_servers/test_shared_pairs.py", "curves/test_automatic_range.py", "test_versions.py", "feed/test_crashes.py",
+    "ledger/test_ledger_races.py", "audit/test_deployments.py", "curves/test_roc.py", "server/test_queue.py",
+    "server/test_pages.py", "audit/test_surroundings.py", "audit/test_views_of_servers.py", "parties/test_relay.py",
+    "engines/test_conformance.py", "engines/test_engine_range_search.py", "two_servers/test_counts.py",
+    "server/test_drawing_processes.py", "test_gallery.py", "test_package.py", "cli/test_plans.py",
+    "cli/test_local_serving.py", "cli/test_show_commands.py", "cli/test_score_commands.py", "cli/test_studies.py",
+    "two_servers/test_faults.py", "audit/test_commands.py", "curves/test_coverage.py", "sites/test_processes.py",
+    "two_servers/test_servers.py", "test_architecture.py", "two_servers/test_answer_proofs.py", "test_compiled.py",
 )  # fmt: skip
 """Files that take longest, by a processor or by waiting: they begin first, lest one keeps one worker busy at last."""
 TESTS = Path(__file__).parent
+
+
+class DoctestFiles:
+    """Doctests of those files alone that have any: for others pytest would look at each object of each module twice."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collect_file(self, file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+        collectors = yield
+        if file_path.suffix == ".py" and b">>> " not in file_path.read_bytes():
+            return [each for each in collectors if not isinstance(each, DoctestModule)]
+        return collectors
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Apply the rule to files of all folders: hooks of this file see the files of its own folder alone."""
+    config.pluginmanager.register(DoctestFiles())
 
 
 @pytest.hookimpl(wrapper=True)
@@ -64,9 +83,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Let the garbage collector pass over what collection made, and come less often: it reads all that lives."""
-    gc.collect()
+    """Let the garbage collector pass over what collection made, and come less often: it reads all that lives.
+
+    As the interpreter ends, nothing is frozen: libraries look for what was left behind. Pytest's own last collections
+    come before and are for what tests made.
+    """
     gc.freeze()
+    atexit.register(gc.unfreeze)
     gc.set_threshold(50_000, 20, 50)
 
 
@@ -91,10 +114,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_sessionfinish() -> None:
-    """Nothing is frozen or open when the process ends: libraries look for what was left behind."""
+    """No database is open when the process ends."""
     for database in SHARED.values():
         database.close()
-    gc.unfreeze()
 
 
 class RepeatedEntropy:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -84,6 +85,21 @@ TRUST = (
     "dpcurves_parties/shares/function_shares.py", "dpcurves_sites/trust.py", "dpcurves_streams/trust.py",
 )  # fmt: skip
 """Trust models: of the core, and of the packages beside it."""
+
+
+ELSEWHERE = {"dpcurves_sites/flower.py", "dpcurves_sites/nvflare.py"}
+"""Apps of frameworks that are installed in environments of their own."""
+
+
+def test_every_module_can_be_imported_whether_it_has_doctests_or_not() -> None:
+    names = [file.relative_to(PACKAGES) for file in files() if file.name != "__main__.py"]
+    modules = [
+        name.with_suffix("").as_posix().removesuffix("/__init__").replace("/", ".")
+        for name in names
+        if name.as_posix() not in ELSEWHERE
+    ]
+    assert len(modules) > 400
+    assert [name for name in modules if import_module(name).__name__ != name] == []
 
 
 @pytest.mark.parametrize(

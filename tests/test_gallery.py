@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import example_pages
 import examples
@@ -202,3 +203,11 @@ def test_the_lines_of_r_read_and_draw_what_was_released(tmp_path: Path) -> None:
 def test_shown_names_are_public() -> None:
     shown = set(re.findall(r"\bdp\.([A-Za-z_]\w*)", TEXT))
     assert sorted(name for name in shown if not hasattr(dp, name)) == []
+
+
+@pytest.mark.parametrize("example", EVERY, ids=lambda example: example.name)
+def test_each_axes_that_an_example_makes_has_a_title(example: Any) -> None:
+    """A picture is seen alone, too; a plot into given axes, or of a named curve, leaves the title to its caller."""
+    source = example.path.read_text(encoding="utf-8")
+    if re.search(r"plt\.subplots|plot\([^)\n]*name=", source):
+        assert re.search(r"\.set_title\(|\btitle=f?\"", source)

@@ -93,6 +93,7 @@ ax.fill_between(at, 100 * (lower - exact), 100 * (upper - exact), alpha=0.3, lw=
 ax.plot(at, 100 * (curve.cdf(at) - exact), lw=1, label="released")
 ax.plot(at, 100 * (of_used - exact), color="tab:red", label="at most 20 of each aircraft, on average, without noise")
 ax.axhline(0, color="black", lw=1, label="all flights, exactly")
+ax.set_title("Where the released distribution of delays is off")
 ax.set(ylim=(-4, 4), xlabel="arrival delay, minutes", ylabel="percentage points more than of all flights")
 ax.legend()
 print(f"noise: {100 * np.abs(curve.cdf(at) - of_used).max():.1f} points at most")
@@ -121,7 +122,7 @@ for code, each in airports.items():
     (line,) = ax.step(each.x, 100 * (1 - each.y), where="post", label=AIRPORTS[code])
     ax.fill_between(each.x, 100 * (1 - upper), 100 * (1 - lower), step="post", alpha=0.25, color=line.get_color(), lw=0)
 ax.set(xlim=(-20, 120), ylim=(0, 60), xlabel="minutes", ylabel="% arrive later than that")
-ax.set_title("with 95% bands for these records")
+ax.set_title("Share of flights that arrive later, by airport, with 95% bands for these records")
 ax.legend()
 
 # %%

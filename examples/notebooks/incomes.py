@@ -261,7 +261,10 @@ for row, (name, each) in enumerate(regions.items()):
         ax.hlines(row, *each.quantile_interval(0.5, 0.95, population=population), lw=width, color="tab:blue")
     ax.plot(np.median(income[region == name]), row, "|", color="black", ms=22)
 ax.set(yticks=range(4), yticklabels=REGIONS, xlabel="median income a year")
-ax.set_title("95% intervals for these records (thick) and for the population (thin); black: exact, for once")
+ax.set_title(
+    "Median income by region: 95% intervals for these records (thick)\n"
+    "and for the population (thin); black: exact, for once"
+)
 ax.margins(y=0.2)
 
 # %% [markdown]

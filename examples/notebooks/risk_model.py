@@ -74,8 +74,8 @@ account = {"adjacency": dp.ADD_REMOVE, "dataset": "readmissions-2026", "ledger":
 session = dp.Session(here, budget=loss(3), **account)
 first = session.ask(dp.ScoresQuestion("back", "risk"), loss(1), request="as delivered")
 figure, axes = plt.subplots(1, 2, figsize=(13, 5.8), layout="constrained")
-first.roc().plot(ax=axes[0])
-first.precision_recall().plot(ax=axes[1])
+first.roc().plot(ax=axes[0]).set_title("ROC curve")
+first.precision_recall().plot(ax=axes[1]).set_title("Precision-recall curve")
 
 # %% [markdown]
 # The darker region contains the curve of *these* 12,000 patients: it covers the noise alone. The lighter one contains
@@ -160,7 +160,7 @@ repaired = session.ask(
 )
 figure, axes = plt.subplots(1, 2, figsize=(13, 6), layout="constrained")
 for ax, (name, each) in zip(axes, {"as delivered": calibration, "repaired": repaired}.items(), strict=True):
-    each.plot(ax=ax).set_xlabel(f"mean predicted probability, {name}")
+    each.plot(ax=ax).set_title(f"Calibration of the model {name}")
 print("left:", session.remaining)
 
 # %% [markdown]
@@ -177,7 +177,7 @@ for row, each in enumerate(groups.values()):
     for population, width in ((True, 2), (False, 8)):
         ax.hlines(row, *each.interval("auc", 0.95, population=population), lw=width, color="tab:blue")
 ax.set(yticks=range(2), yticklabels=list(groups), xlabel="area under the ROC curve")
-ax.set_title("95% intervals for these records (thick) and for the population (thin)")
+ax.set_title("Area by sex: 95% intervals for these records (thick) and for the population (thin)")
 ax.margins(y=0.5)
 for population in (False, True):
     apart = groups.difference("auc", "female", "male", 0.95, population=population)
@@ -222,7 +222,10 @@ ax.vlines(np.arange(40), near_low, near_high, lw=6, color="tab:blue", alpha=0.5)
 ax.plot(np.arange(40), own, ".", color="black")
 ax.axhline(truth, color="black", lw=1)
 ax.set(xlabel="hospital", ylabel="area under the ROC curve")
-ax.set_title("thick: these records, dots: their own area; thin: the population, line: its area")
+ax.set_title(
+    "Area in 40 hospitals: 95% intervals for these records (thick; dots: their area)\n"
+    "and for the population (thin; line: its area)"
+)
 print(f"these records: {np.mean((near_low <= own) & (own <= near_high)):.0%} hold; "
       f"population: {np.mean((low <= truth) & (truth <= high)):.0%}")  # fmt: skip
 

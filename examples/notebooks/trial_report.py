@@ -61,6 +61,7 @@ print("early differences:  ", dp.log_rank_test(new, standard, rho=1))
 advanced = {arm: by_both[arm, "III"] for arm in arms.values}
 fig, ax = plt.subplots(figsize=(6.4, 4.8), layout="constrained")
 dp.survival_figure(advanced, ax=ax)
+ax.set_title("Survival of patients in stage III, by arm")
 plt.show()
 
 # %% [markdown]

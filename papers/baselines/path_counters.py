@@ -37,14 +37,19 @@ class PathCounter:
     accounts: Callable[[int], Signs]
 
     def step(
-        self, count: int, tick: int, state: tuple[int, Mapping[Node, int]], epsilon: Fraction, randomness: Randomness
+        self,
+        count: int,
+        time_step: int,
+        state: tuple[int, Mapping[Node, int]],
+        epsilon: Fraction,
+        randomness: Randomness,
     ) -> tuple[int, tuple[int, dict[Node, int]]]:
         """Return the noisy total after a step, and the state: the exact total with the noises of its nodes.
 
         Nodes that a step no longer uses are dropped, since none comes back.
         """
         total, known = state[0] + count, state[1]
-        signs = self.noises(tick)
+        signs = self.noises(time_step)
         new = [node for node in signs if node not in known]
         draws = discrete_laplace.sample(self.nodes / epsilon, len(new), randomness).tolist()
         new_noises = dict(zip(new, draws, strict=True))
@@ -52,33 +57,35 @@ class PathCounter:
         return total + sum(sign * noises[node] for node, sign in signs.items()), (total, noises)
 
 
-def theorem_3(ticks: int) -> PathCounter:
+def theorem_3(time_steps: int) -> PathCounter:
     """Noise of all blocks that contain step t (Barczewski, Mawass and Ramon, Theorem 3), for a public horizon.
 
     The index in the noise is t, and a tuple counts 1 (the paper does not bound it): then ``ceil((L + 1) / 2)`` noises
     suffice for L + 1 levels. `prefix_walks` returns the tuples that a block accounts for.
     """
-    levels = (ticks - 1).bit_length() + 1
-    blocks = [(level, number) for level in range(levels) for number in range(-(-ticks // 2**level))]
-    shifts: dict[int, Signs] = {tick: {} for tick in range(1, ticks + 1)}
+    levels = (time_steps - 1).bit_length() + 1
+    blocks = [(level, number) for level in range(levels) for number in range(-(-time_steps // 2**level))]
+    shifts: dict[int, Signs] = {time_step: {} for time_step in range(1, time_steps + 1)}
     for block in blocks:
-        for term in signed_blocks(ticks, levels, block):
+        for term in signed_blocks(time_steps, levels, block):
             for cell in range(term.low, term.high):
                 shifts[cell + 1][block] = shifts[cell + 1].get(block, 0) + term.sign
     return PathCounter(
         levels // 2 + levels % 2,
-        lambda tick: {(level, (tick - 1) >> level): 1 for level in range(levels)},
-        lambda tick: shifts[tick],
+        lambda time_step: {(level, (time_step - 1) >> level): 1 for level in range(levels)},
+        lambda time_step: shifts[time_step],
     )
 
 
-def binary(ticks: int) -> PathCounter:
+def binary(time_steps: int) -> PathCounter:
     """Whole blocks that make up t steps (Chan, Shi and Song 2011; Dwork, Naor, Pitassi and others 2010)."""
-    levels = (ticks - 1).bit_length() + 1
-    return PathCounter(levels, lambda tick: dict.fromkeys(_whole(tick), 1), lambda tick: _around(tick, levels, 2))
+    levels = (time_steps - 1).bit_length() + 1
+    return PathCounter(
+        levels, lambda time_step: dict.fromkeys(_whole(time_step), 1), lambda time_step: _around(time_step, levels, 2)
+    )
 
 
-def subtracting(ticks: int, radix: int) -> PathCounter:
+def subtracting(time_steps: int, radix: int) -> PathCounter:
     """Blocks added and subtracted on the path to t by nearest multiples (Andersson, Pagh, Steiner, Torkamani 2025).
 
     Raises:
@@ -87,34 +94,38 @@ def subtracting(ticks: int, radix: int) -> PathCounter:
     if radix < 3 or radix % 2 == 0:
         raise InvalidArgument("radix", f"must be odd and at least 3, got {radix}")
     levels = 1
-    while (radix**levels - 1) // 2 < ticks:
+    while (radix**levels - 1) // 2 < time_steps:
         levels += 1
-    return PathCounter(levels, lambda tick: dict(_walk(tick, radix, levels)), lambda tick: _around(tick, levels, radix))
+    return PathCounter(
+        levels,
+        lambda time_step: dict(_walk(time_step, radix, levels)),
+        lambda time_step: _around(time_step, levels, radix),
+    )
 
 
-def mean_variance(counter: PathCounter, ticks: int) -> Fraction:
+def mean_variance(counter: PathCounter, time_steps: int) -> Fraction:
     """Return the mean noise variance over steps, for epsilon 1 and continuous noise."""
-    nodes = sum(len(counter.noises(tick)) for tick in range(1, ticks + 1))
-    return Fraction(2 * counter.nodes**2 * nodes, ticks)
+    nodes = sum(len(counter.noises(time_step)) for time_step in range(1, time_steps + 1))
+    return Fraction(2 * counter.nodes**2 * nodes, time_steps)
 
 
-def _whole(tick: int) -> Iterator[Node]:
+def _whole(time_step: int) -> Iterator[Node]:
     start = 0
-    for level in range(tick.bit_length() - 1, -1, -1):
-        if tick >> level & 1:
+    for level in range(time_step.bit_length() - 1, -1, -1):
+        if time_step >> level & 1:
             yield level, start >> level
             start += 1 << level
 
 
-def _around(tick: int, levels: int, radix: int) -> Signs:
-    return {(level, (tick - 1) // radix**level): 1 for level in range(levels)}
+def _around(time_step: int, levels: int, radix: int) -> Signs:
+    return {(level, (time_step - 1) // radix**level): 1 for level in range(levels)}
 
 
-def _walk(tick: int, radix: int, levels: int) -> Iterator[tuple[Node, int]]:
+def _walk(time_step: int, radix: int, levels: int) -> Iterator[tuple[Node, int]]:
     position = 0
     for level in range(levels - 1, -1, -1):
         width = radix**level
-        nearest = (tick + width // 2) // width * width
+        nearest = (time_step + width // 2) // width * width
         for number in range(min(position, nearest) // width, max(position, nearest) // width):
             yield (level, number), 1 if nearest > position else -1
         position = nearest

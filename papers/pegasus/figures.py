@@ -24,7 +24,7 @@ FEW = WINDOWS[:7]
 """Those up to 256, where the chapter has groups before trees."""
 LAG, WINDOW = 12, 64
 RARE = 0.05
-"""Which part of the ticks is a jump, and which a low signal: it says what the thresholds are."""
+"""Which part of the time steps is a jump, and which a low signal: it says what the thresholds are."""
 STATES = 128
 
 
@@ -68,7 +68,7 @@ class Shown:
         return [_error(shown, self.exact) / _error(np.maximum(self.noisy, 0), self.exact) for shown in self.ways]
 
     def over_zeros(self) -> list[float]:
-        """Errors of counts, over that of zero at every tick."""
+        """Errors of counts, over that of zero at every time step."""
         return [_error(shown, self.exact) / _error(0 * self.exact, self.exact) for shown in self.ways]
 
     def over(self, other: str, windows: Sequence[int], ways: Sequence[str]) -> list[float]:
@@ -81,7 +81,7 @@ class Shown:
         return list(np.max(found, axis=0))
 
     def window(self, way: str, window: int) -> FloatArray:
-        """Sums over the last ticks, (ticks, runs), not below 0."""
+        """Sums over the last time steps, (time_steps, runs), not below 0."""
         if way == "medians":
             return sums(self.ways[0], window)
         if way == "zeros":
@@ -111,32 +111,32 @@ class Shown:
 
     def _tree_noise(self, window: int) -> FloatArray:
         """SW_w: a prefix of one binary tree and a suffix of the one before, of nodes with all levels' noise each."""
-        ticks = np.arange(1, len(self.exact) + 1)
-        inside = (ticks - 1) % window + 1
+        time_steps = np.arange(1, len(self.exact) + 1)
+        inside = (time_steps - 1) % window + 1
         nodes = np.array([bin(int(each)).count("1") + bin(window - int(each)).count("1") for each in inside])
         scale = (np.log2(window) + 1) / self._epsilon
-        gammas = self._generator.standard_gamma(nodes[:, None], (2, len(ticks), self._runs))
+        gammas = self._generator.standard_gamma(nodes[:, None], (2, len(time_steps), self._runs))
         noise: FloatArray = scale * (gammas[0] - gammas[1])
         return noise
 
 
 def sums(values: FloatArray, window: int) -> FloatArray:
-    """Sums over the last ticks, those that there are."""
+    """Sums over the last time steps, those that there are."""
     totals = np.concatenate((np.zeros((1, values.shape[1])), np.cumsum(values, axis=0)))
-    ticks = np.arange(1, len(values) + 1)
-    found: FloatArray = totals[ticks] - totals[np.maximum(ticks - window, 0)]
+    time_steps = np.arange(1, len(values) + 1)
+    found: FloatArray = totals[time_steps] - totals[np.maximum(time_steps - window, 0)]
     return found
 
 
 def window_sums(found: FloatArray, window: int) -> FloatArray:
-    """Algorithm 17: each tick of the window by the median of its group, as far as the group is known."""
+    """Algorithm 17: each time step of the window by the median of its group, as far as the group is known."""
     shown = np.empty(found.shape[:2])
-    ticks = np.arange(1, len(found) + 1)
+    time_steps = np.arange(1, len(found) + 1)
     for run in range(shown.shape[1]):
         lengths, medians = found[:, run, LENGTH].astype(np.int64), found[:, run, MEDIAN]
-        ends = np.append(lengths[1:] == 1, True)  # the last tick of each group
+        ends = np.append(lengths[1:] == 1, True)  # the last time step of each group
         totals = np.concatenate(([0.0], np.cumsum(np.repeat(medians[ends], lengths[ends]))))
-        begins, start = ticks - lengths, np.maximum(ticks - window, 0)
+        begins, start = time_steps - lengths, np.maximum(time_steps - window, 0)
         before = totals[begins] - totals[np.minimum(start, begins)]
         shown[:, run] = before + np.minimum(lengths, window) * medians
     return shown

@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 
-MOST = 2  # tuples of a tick
+MOST = 2  # tuples of a time_step
 REACH, STEPS = 30, 4001
 
 
@@ -26,7 +26,7 @@ def sensitivity(length: int) -> float:
 
 
 def loss(longest: int, threshold: float, epsilon: float) -> float:
-    """The largest log ratio of the chances of any decisions, over neighbouring streams of up to so many ticks."""
+    """The largest log ratio of the chances of any decisions, over neighbouring streams of up to so many time steps."""
     noise = np.linspace(-REACH, REACH, STEPS) * 4 / epsilon
     weights = np.exp(-abs(noise) * epsilon / 4)
     weights /= weights.sum()
@@ -53,7 +53,7 @@ def loss(longest: int, threshold: float, epsilon: float) -> float:
         return total
 
     def decisions(length: int) -> list[tuple[int, ...]]:
-        """All that may be decided: a tick that follows a closed group joins nothing."""
+        """All that may be decided: a time step that follows a closed group joins nothing."""
         kept = []
         for joined in product((0, 1), repeat=length):
             is_open, possible = False, True
@@ -67,7 +67,7 @@ def loss(longest: int, threshold: float, epsilon: float) -> float:
     for length in range(1, longest + 1):
         for stream, joined in product(product(range(MOST + 1), repeat=length), decisions(length)):
             ours = log_chance(stream, joined)
-            for tick in range(length):
-                other = (*stream[:tick], stream[tick] + 1, *stream[tick + 1 :])
+            for time_step in range(length):
+                other = (*stream[:time_step], stream[time_step] + 1, *stream[time_step + 1 :])
                 worst = max(worst, abs(ours - log_chance(other, joined)))
     return worst

@@ -24,7 +24,7 @@ from streams import Errors
 
 SEED = 13
 FIRST = 8000
-"""So many ticks of the busy stream are drawn."""
+"""So many time steps of the busy stream are drawn."""
 EPSILONS = {"01": "0.1", "001": "0.01"}
 
 
@@ -43,11 +43,11 @@ def main() -> None:
         if there:
             steps = Steps(progress, "Figures 5.3 and 5.4: streams", data.STREAMS)
             findings |= _of_streams(options.size, options.data, steps)
-            counts = data.stream(options.data, data.BUSY, min(FIRST, options.size.ticks))
+            counts = data.stream(options.data, data.BUSY, min(FIRST, options.size.time_steps))
             findings |= figures.findings(counts, options.size.runs, np.random.default_rng(SEED))
         if have_states:
             generator = np.random.default_rng(SEED)
-            leaves = data.states(options.data, options.size.ticks, generator)
+            leaves = data.states(options.data, options.size.time_steps, generator)
             findings |= figures.of_hierarchy(leaves, max(1, options.size.runs // 4), generator)
     command.finish(options, findings, console)
 
@@ -56,7 +56,7 @@ def _of_streams(size: Size, folder: Path, step: Steps) -> Findings:
     """Figures 5.3 and 5.4."""
     generator = np.random.default_rng(SEED)
     found: dict[str, list[Errors]] = {name: [] for name in EPSILONS}
-    for counts in data.streams(folder, size.ticks).values():
+    for counts in data.streams(folder, size.time_steps).values():
         for name, epsilon in EPSILONS.items():
             found[name].append(streams.errors(counts, epsilon, size.runs, generator))
         step()

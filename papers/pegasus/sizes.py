@@ -8,16 +8,16 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Size:
     """Attributes:
-    longest: Ticks of the streams on which the Grouper's loss is worked out.
+    longest: Time steps of the streams on which the Grouper's loss is worked out.
     groups: Groups of random counts, and of noise.
     runs: How often a stream is released.
-    ticks: How many ticks of it.
+    time_steps: How many time_steps of it.
     """  # fmt: skip
 
     longest: int
     groups: int
     runs: int
-    ticks: int
+    time_steps: int
 
 
 FULL = Size(5, 20_000, 20, 20_000)

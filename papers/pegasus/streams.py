@@ -15,7 +15,7 @@ from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves_streams.laws import GroupedCounts
 from dpcurves_streams.mechanisms import Pegasus
 from dpcurves_streams.mechanisms.pegasus import STATE_COLUMNS, build_fenwick_trees, decide_groups
-from dpcurves_streams.queries import GroupedTickQuery
+from dpcurves_streams.queries import GroupedTimeStepQuery
 from dpcurves_streams.readings import AdaptiveSmoother
 from dpcurves_streams.readings.groups import OpenGroups
 
@@ -57,8 +57,8 @@ def laplace_of(epsilon: str) -> Noise:
 
 
 def released(counts: IntArray, epsilon: str, deviation: int, runs: int, generator: np.random.Generator) -> FloatArray:
-    """Lengths, means, squares and medians of groups, (ticks, runs, 4)."""
-    query = GroupedTickQuery((Categories("state", ("a",)),), deviation=Fraction(deviation))
+    """Lengths, means, squares and medians of groups, (time_steps, runs, 4)."""
+    query = GroupedTimeStepQuery((Categories("state", ("a",)),), deviation=Fraction(deviation))
     plan = Pegasus().plan(query, PrivacyLoss.pure(epsilon), AddRemove(EACH_RECORD))
     law, shape = plan.law.require_type(GroupedCounts), (len(counts), runs)
     values = np.repeat(counts[:, None], runs, axis=1)

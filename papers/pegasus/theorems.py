@@ -19,7 +19,7 @@ from dpcurves_streams.readings import GroupEstimator, Smoother
 from dpcurves_streams.readings.groups import smooth_in_groups
 
 FloatArray = NDArray[np.float64]
-THRESHOLD, LEVELS, STATES, TUPLES, TICKS = 2.0, 8, 128, 646_254, 20_000
+THRESHOLD, LEVELS, STATES, TUPLES, TIME_STEPS = 2.0, 8, 128, 646_254, 20_000
 GROUP = 20
 
 
@@ -80,7 +80,7 @@ def _privtree_loss() -> float:
 
 
 def _example_7() -> float:
-    """How many of the five ticks are in the groups of the example."""
+    """How many of the five time steps are in the groups of the example."""
     nothing = np.zeros((5, 1), np.int64)
     values, kept = np.array([[5], [5], [6], [9], [10]]), np.zeros((1, STATE_COLUMNS), np.int64)
     thresholds = nothing + int(THRESHOLD * PARTS_OF_TUPLE)
@@ -106,7 +106,7 @@ def _plain_over_trees(width: int) -> float:
 
 
 def _level_wise_over_zeros(epsilon: float) -> float:
-    """The mean error of noise of scale ``8 / epsilon`` on every node, over that of zero at every node and tick."""
+    """The mean error of noise of scale ``8 / epsilon`` on every node, over that of zero at every node and time step."""
     ratio = np.exp(-epsilon / LEVELS)
-    zeros = LEVELS * TUPLES / ((2 * STATES - 1) * TICKS)
+    zeros = LEVELS * TUPLES / ((2 * STATES - 1) * TIME_STEPS)
     return float(2 * ratio / (1 - ratio**2) / zeros)

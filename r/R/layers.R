@@ -1,4 +1,4 @@
-#' Layers of ggplot2 for a result, as Python draws it: marks, names of axes, logarithmic axes and panels.
+#' Layers of ggplot2 for a result, as Python draws it: title, marks, names of axes, logarithmic axes, panels, statement.
 geom_released <- function(x, level = 0.95, population = FALSE, picture = NULL, ...) {
   described <- picture_of(x, level, population, picture)
   panels <- Map(shift_names, described$panels, seq_along(described$panels) - 1)
@@ -12,11 +12,15 @@ geom_released <- function(x, level = 0.95, population = FALSE, picture = NULL, .
   first <- panels[[1]]
   c(
     layers, list(labs(x = if (length(across) == 1) across, y = first$y$label)), scales_of(panels),
+    list(labs(title = wrapped(described$title, 70), caption = wrapped(described$statement, 100))),
     if (nzchar(described$legend_title)) list(labs(colour = described$legend_title, fill = described$legend_title)),
     if (length(panels) > 1) list(facet_wrap("panel", scales = "free")),
     if (isTRUE(first$equal_scales)) list(coord_equal())
   )
 }
+
+# Lines of at most so many letters: ggplot2 cuts longer ones at the edge of the picture.
+wrapped <- function(lines, letters) paste(strwrap(unlist(lines), letters), collapse = "\n")
 
 # The description that `--plot FILE.json` wrote, or that the command writes now.
 picture_of <- function(x, level, population, picture) {

@@ -57,7 +57,9 @@ class ArgumentError(Exception):
 
     def __init__(self, argument: str, rule: str, value: str | None = None) -> None:
         super().__init__(argument, rule, value)
-        self.argument, self.rule, self.value = argument, rule, value
+        self.argument = argument
+        self.rule = rule
+        self.value = value
 
     def __str__(self) -> str:
         return f"{self.argument}: {self.rule}"

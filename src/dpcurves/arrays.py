@@ -53,7 +53,8 @@ def _compile_with_numba(loop: Callable[..., Any]) -> Callable[..., Any]:
         from numba import njit
     except ImportError:
         return np.errstate(all="ignore")(loop)  # compiled code does not warn of a division by zero either
-    project, package = __name__.partition(".")[0], loop.__module__.partition(".")[0]
+    project = __name__.partition(".")[0]
+    package = loop.__module__.partition(".")[0]
     is_cached = package == project or package.startswith(f"{project}_")
     try:
         compiled: Callable[..., Any] = njit(error_model="numpy", nogil=True, cache=is_cached)(loop)

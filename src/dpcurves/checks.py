@@ -136,7 +136,7 @@ def _check_absurd_answers(question: Any) -> None:
         "negative counts": lambda size: [-ABSURD] * size,
         "wild counts": lambda size: [(place * 7919 % 2011) - UNITS for place in range(size)],
     }
-    drawn = set[str]()
+    drawn = {"negative counts"}  # their picture: wild counts have negative ones, too
     for adjacency in (AddRemove(EACH_RECORD), ReplaceOne(EACH_RECORD, UNITS)):
         for answer_kind, send in senders.items():
             try:
@@ -151,7 +151,8 @@ def _check_absurd_answers(question: Any) -> None:
 def _answer_synthetically(question: Any, adjacency: Adjacency, send: Callable[[int], list[int]]) -> Any:
     """Return the result of the question if each query is answered with the integers that `send` returns for its
     size."""
-    trust, budget = Central(), QuestionBudget.for_planning(PLANNED_LOSS)
+    trust = Central()
+    budget = QuestionBudget.for_planning(PLANNED_LOSS)
 
     def send_reply(step: Step) -> Release:
         """Return the release of a step with these integers, or with blank values if its law does not allow any

@@ -132,7 +132,8 @@ class Codec:
 
         Unknown JSON names are allowed, because another version of the package may write more fields.
         """
-        origin, kinds = get_origin(hint), get_args(hint)
+        origin = get_origin(hint)
+        kinds = get_args(hint)
         if hint in self.schemas:
             schema = self.schemas[hint]
         elif origin is Annotated:
@@ -161,7 +162,8 @@ class Codec:
 
     def schema_of_fields(self, kind: type[Any]) -> JsonSchema:
         """Return the JSON Schema of the object that `encode_fields` writes for a dataclass."""
-        members, descriptions = _json_fields(cast(Any, kind)), parse_attribute_docs(kind)
+        members = _json_fields(cast(Any, kind))
+        descriptions = parse_attribute_docs(kind)
         named = {name: member for name, member in members.items() if name != INSIDE}
         schema: dict[str, Any] = {"description": descriptions[""]} if "" in descriptions else {}
         schema |= {

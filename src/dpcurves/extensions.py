@@ -38,7 +38,8 @@ def load_results(kind: str) -> None:
 
     The class of a kind is named like the kind without hyphens, ignoring case.
     """
-    class_name, is_loaded = kind.replace("-", ""), False
+    class_name = kind.replace("-", "")
+    is_loaded = False
     for module in (import_module(f"{__package__}.curves"), *find_packages()):
         for name in module.__all__:
             if name[:1].isupper() and (kind == "curves" or name.lower() == class_name):

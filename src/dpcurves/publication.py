@@ -22,7 +22,7 @@ from .curves.result import ReleasedResult, result_from_json
 from .privacy import format_loss
 from .privacy.adjacency import format_record_count
 from .registry import NOTHING_KNOWN, add_losses, format_entry, make_entry, read_about, select_protected
-from .translation import current_reader, keep_names, translate, use_language
+from .translation import keep_names, translate, use_language
 
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
 LONGEST_FILE_NAME = 100
@@ -133,7 +133,8 @@ def publish(
                 results, folder, title=title, level=level, population=population, suppress=suppress, about=about,
                 date=date,
             )  # fmt: skip
-    named_results, published_on = _name_results(results), _parse_date(date)
+    named_results = _name_results(results)
+    published_on = _parse_date(date)
     facts = NOTHING_KNOWN if about is None else read_about(about)
     files: dict[str, bytes] = {}
     summaries = []
@@ -197,7 +198,8 @@ def assign_file_names(results: Iterable[tuple[str, ReleasedResult]]) -> list[tup
     for title, result in results:
         stem = "".join(letter if letter in LETTERS else "-" for letter in title.lower()).strip("-") or "result"
         stem = f"{stem}-result" if stem in RESERVED_STEMS else stem[:LONGEST_FILE_NAME].strip("-")
-        name, number = stem, 1
+        name = stem
+        number = 1
         while name in named_results:
             number += 1
             name = f"{stem[: LONGEST_FILE_NAME - len(str(number)) - 1]}-{number}"
@@ -228,8 +230,7 @@ def describe_results_privacy(results: Mapping[str, ReleasedResult]) -> str:
         parts.append(translate(f"{display.SEEDED}: anybody can reproduce the noise of at least one result."))
     for name, result in results.items():
         with keep_names(result._user_words()):
-            heading = repr(result) if current_reader() is None else result._translate_title()
-            parts.append(f"{name}: {heading}\n{describe_privacy(result.privacy)}")
+            parts.append(f"{name}: {result._translate_title()}\n{describe_privacy(result.privacy)}")
     if len(results) > 1:
         parts.append(translate(_describe_total_loss(list(results.values()))))
     return "\n\n".join(parts)

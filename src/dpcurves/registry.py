@@ -413,7 +413,8 @@ def make_entry(results: Mapping[str, ReleasedResult], about: About, title: str =
             value = "\n".join(filter(None, [facts.get(entry_field.name, ""), stated]))
         if value:
             deployment.setdefault(entry_field.section, {})[entry_field.name] = value
-    name, year = deployment[BASIC].get("name", "results"), deployment[BASIC].get("publication_date", "")[:4]
+    name = deployment[BASIC].get("name", "results")
+    year = deployment[BASIC].get("publication_date", "")[:4]
     ascii_name = normalize("NFKD", name).encode("ascii", "ignore").decode()  # letters without their accents
     slug = about.slug or "-".join(filter(None, [re.sub(r"[^a-z0-9]+", "-", ascii_name.lower()).strip("-"), year]))
     return {
@@ -646,7 +647,8 @@ def format_entry(entry: Mapping[str, Any]) -> str:
 
 def _format_mapping(mapping: Mapping[str, Any], depth: int) -> list[str]:
     """Return the lines of a YAML mapping at this depth."""
-    indent, lines = "  " * depth, []
+    indent = "  " * depth
+    lines = []
     for key, value in mapping.items():
         if isinstance(value, Mapping):
             lines += [f"{indent}{key}:", *_format_mapping(value, depth + 1)]

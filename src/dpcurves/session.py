@@ -167,7 +167,8 @@ def ask_with_contribution_bound(
             question, bounded, trust, budget, lambda step, allotment: reply(step, allotment, bounded)
         )
     remaining_fraction = 1 - PILOT_FRACTION
-    loss, bound_of_two = budget.grant.loss * remaining_fraction, adjacency.with_bound(2)
+    loss = budget.grant.loss * remaining_fraction
+    bound_of_two = adjacency.with_bound(2)
     growth = estimate_noise_growth(
         plan_question(question, loss, bound_of_two, trust), sqrt(Setting(loss, bound_of_two).count_noise().variance)
     )
@@ -316,7 +317,8 @@ def _largest_feasible_groups(
 
     if not names or is_feasible(len(names)):
         return names
-    low, high = 0, len(names)
+    low = 0
+    high = len(names)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if is_feasible(middle) else (low, middle)
@@ -586,7 +588,8 @@ class Session:
     def remaining(self) -> PrivacyLoss:
         """The remaining budget: the cap minus all charges, in its currency, with the remaining delta."""
         balance = self.balance
-        amount, cap = balance.remaining, balance.account.cap.delta
+        amount = balance.remaining
+        cap = balance.account.cap.delta
         delta = cap - self._ledger.delta_spent(self._dataset) if cap else cap
         if amount.currency is Currency.EPSILON:
             return PrivacyLoss(amount.exact, amount.exact**2 / 2, delta=delta)
@@ -836,7 +839,8 @@ class Session:
         moment = records.moment
         if moment is None:
             return
-        stored_notes, state = self._ledger.find_notes(grant, 0, (MOMENT, STATE)), None
+        stored_notes = self._ledger.find_notes(grant, 0, (MOMENT, STATE))
+        state = None
         if STATE in stored_notes or not (stored_notes or grant.request in self._generated_requests):
             state = records.state()
         notes = {MOMENT: moment} if state is None else {MOMENT: moment, STATE: state}

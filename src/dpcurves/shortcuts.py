@@ -181,7 +181,9 @@ def add_privacy_arguments(function: Call) -> Call:
     return cast(Call, call_function)
 
 
-VALUES, COLUMN, WHERE = "values", "column", "where"
+VALUES = "values"
+COLUMN = "column"
+WHERE = "where"
 TABLE_PARAMETERS = tuple(
     Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation="str | Expression | None")
     for name in (COLUMN, WHERE)
@@ -208,7 +210,8 @@ def _select_column(args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[tup
     Raises:
         ValueError: there is no column, or the label is given besides it.
     """
-    column, where = keywords.get(COLUMN), keywords.get(WHERE)
+    column = keywords.get(COLUMN)
+    where = keywords.get(WHERE)
     if column is None:
         raise InvalidArgument(
             WHERE, "a filter needs a table: pass the table and name its column by column=, as in column='wage'"
@@ -355,7 +358,8 @@ def add_weights(
     if isinstance(table, ColumnOfTable):
         require_type("weight", weight, (str, Expression), "the name of a column of the table")
         return table, {"weight": str(weight), "weight_cap": weight_cap}
-    first_column, values = next(iter(table.values())), require_column(weight, "weight")
+    first_column = next(iter(table.values()))
+    values = require_column(weight, "weight")
     if len(values) != len(first_column):
         raise InvalidArgument(
             "weight", "the weights differ in number from the other columns: pass one weight for every record"
@@ -1123,7 +1127,8 @@ def select_partitions(
     (label,) = column = make_table(label, names, "group")
     table = column | {f"{label} is given": [1] * len(names)}
     question = curves.CountQuestion(f"{label} is given", by=UnlistedCategories(label, universe=universe))
-    adjacency, randomness = paid["adjacency"], paid.get("randomness")
+    adjacency = paid["adjacency"]
+    randomness = paid.get("randomness")
     with Session(
         table, budget=Currency.from_loss(loss).smallest_cap(loss), adjacency=adjacency, randomness=randomness
     ) as session:

@@ -42,8 +42,6 @@ FIELD = re.compile(r"\{((number|date|name|phrase|text)(?:_\d)?)\}")
 """A field of a message: its name, and its kind."""
 PATTERNS: Mapping[str, str] = {"number": NUMBER, "date": DATE, "name": ".+?", "phrase": ".+?", "text": ".+?"}
 """Texts that a field of each kind may have."""
-FEWEST_LETTERS = 8
-"""Letters of a message from which any text is taken as a word of the user in it; with fewer it must be known as one."""
 logger = logging.getLogger(__name__)
 
 
@@ -172,7 +170,8 @@ class Reader:
     def _translate_lines(self, lines: Sequence[str]) -> str | None:
         """Return the translation of lines of text, in which a message may have several lines, or of a text that was
         wrapped; None without one."""
-        translations, width = list[str](), max(map(len, lines))
+        translations = list[str]()
+        width = max(map(len, lines))
         unwrapped = self._find_translation(" ".join(lines))
         if unwrapped is not None:
             return fill(unwrapped, width)
@@ -195,9 +194,12 @@ class Reader:
             match = pattern.fullmatch(text)
             if match is None:
                 return None
-            fields, kinds = match.groupdict().items(), message.kinds
+            fields = match.groupdict().items()
+            kinds = message.kinds
             values = {name: self._translate_field(value, kinds[name]) for name, value in fields}
-            if known or message.letters < FEWEST_LETTERS:  # a name between few letters must be one of the user's
+            # Between few letters of a message any text would match, so a name there must be a word of the user.
+            fewest_letters = 8
+            if known or message.letters < fewest_letters:
                 names = {name for name, value in fields if kinds[name] == "name" and not self._is_name(value)}
                 values.update(dict.fromkeys(names))
             if None not in values.values():

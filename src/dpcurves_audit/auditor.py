@@ -132,7 +132,8 @@ def has_repeated_noise(first: Sample, second: Sample) -> bool:
 
     A row of identical outcomes, as from a release that ignores its data, agrees everywhere and is not reported.
     """
-    a, b = hash_outcomes(first), hash_outcomes(second)
+    a = hash_outcomes(first)
+    b = hash_outcomes(second)
     if len(a) != len(b):
         return False
     return has_excess_coincidences(int((a == b).sum()), int((a == np.roll(b, 1)).sum()), len(a))

@@ -315,9 +315,11 @@ def _make_question_command(name: str) -> options.Command:
 
         if cells.grid is None:
             raise Misuse("grid", options.NO_GRID)
-        neighbours, grid = parse_adjacency(cells.adjacency), options.parse_grid("grid", cells.grid)
+        neighbours = parse_adjacency(cells.adjacency)
+        grid = options.parse_grid("grid", cells.grid)
         samplers = {"transcript": RoundsSampler, "json": PublicFunctionSampler}
-        question, claim = find_question(name), claimed.parse_claim()
+        question = find_question(name)
+        claim = claimed.parse_claim()
         # With a delta, the question is still asked under pure epsilon: no question here spends delta, and a release of
         # pure epsilon must also pass under the weaker claim.
         loss = PrivacyLoss.zcdp(claim["rho"]) if "rho" in claim else PrivacyLoss.pure(claim["epsilon"])
@@ -375,7 +377,9 @@ def audit_everything(settings: EverythingOptions) -> None:
 
     level = options.parse_probability("confidence", settings.confidence)
     effort = options.parse_positive_number("effort", settings.effort)
-    selected, console, reports = _select_targets(settings), make_console(), []
+    selected = _select_targets(settings)
+    console = make_console()
+    reports = []
     stored = StoredReports.from_file(settings.resume)
     with show_progress_bar("attacking everything", len(selected)) as fill:
         for number, target in enumerate(selected, start=1):
@@ -521,7 +525,8 @@ def _is_in_quick_audit(target: AuditTarget) -> bool:
     """
     from dpcurves.privacy import Neighbours
 
-    has_epsilon, is_add_remove = target.loss.epsilon is not None, target.family.adjacency is Neighbours.ADD_REMOVE
+    has_epsilon = target.loss.epsilon is not None
+    is_add_remove = target.family.adjacency is Neighbours.ADD_REMOVE
     if target.kind == "noise":
         return True
     if target.kind == "ledger":

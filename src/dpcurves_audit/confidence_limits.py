@@ -35,7 +35,8 @@ def find_probability_lower_bound(hits: Any, samples: Any, error: float) -> Any:
     """
     from scipy.stats import beta
 
-    hits, samples = np.asarray(hits), np.asarray(samples)
+    hits = np.asarray(hits)
+    samples = np.asarray(samples)
     return np.where(hits > 0, beta.ppf(error, np.maximum(hits, 1), samples - hits + 1), 0.0)
 
 
@@ -56,7 +57,8 @@ def find_log_ratio_lower_bound(hits: Any, other_hits: Any, error: float) -> Any:
     """
     from scipy.stats import beta
 
-    hits, other_hits = np.asarray(hits), np.asarray(other_hits)
+    hits = np.asarray(hits)
+    other_hits = np.asarray(other_hits)
     share = np.where(hits > 0, beta.ppf(error, np.maximum(hits, 1), other_hits + 1), 0.0)
     with np.errstate(divide="ignore"):
         return np.log(share) - np.log1p(-share)
@@ -195,7 +197,8 @@ class Claim:
         q = exp(-true_epsilon) * p
         # a standard normal number exceeds it with probability 1/10
         deviation = 1.2815515655446004 * sqrt(samples) / sqrt((1 - p) / p + (1 - q) / q)
-        hits, other_hits = samples * p - (1 - p) * deviation, samples * q + (1 - q) * deviation
+        hits = samples * p - (1 - p) * deviation
+        other_hits = samples * q + (1 - q) * deviation
         counts = int(max(hits, 0)), int(np.ceil(other_hits))
         limit = max(
             float(find_log_ratio_lower_bound(*counts, error)),
@@ -247,8 +250,10 @@ class EventCounts:
         """Return whether the ratio of counts gives the larger limit at `samples` samples; decided before these are
         drawn.
         """
-        p, q = (self.hits + 0.5) / (self.samples + 1), (self.other_hits + 0.5) / (self.other_samples + 1)
-        hits, other_hits = round(p * samples), round(q * samples)
+        p = (self.hits + 0.5) / (self.samples + 1)
+        q = (self.other_hits + 0.5) / (self.other_samples + 1)
+        hits = round(p * samples)
+        other_hits = round(q * samples)
         return bool(
             find_log_ratio_lower_bound(hits, other_hits, error)
             > find_epsilon_lower_bound(hits, other_hits, round(samples), round(samples), delta=0, error=error)

@@ -36,7 +36,8 @@ from .neighbouring_datasets import NeighbouringDatasets
 from .samplers import CallableSampler, KilledSampler, Publish, Sampler, as_csv
 
 ADD_REMOVE, REPLACE_ONE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
-ONE, HALF_RHO = PrivacyLoss.pure(1), PrivacyLoss.zcdp(Fraction(1, 2))
+ONE = PrivacyLoss.pure(1)
+HALF_RHO = PrivacyLoss.zcdp(Fraction(1, 2))
 STREAM_STEPS = 4
 """Time steps of a stream, and cells of a grid, in these targets."""
 CALL_SECONDS = 120.0
@@ -111,9 +112,10 @@ class StreamSampler:
 
     def _run_stream(self, tables: NDArray[np.int64], randomness: Randomness) -> list[int]:
         """Return all released values of one run of the mechanism on these tables, step by step."""
-        state, outcome = self.mechanism.begin(self._plan), list[int]()
-        for tick, table in enumerate(tables, start=1):
-            values, state = self.mechanism.step(table, tick, state, self._plan, randomness)
+        state = self.mechanism.begin(self._plan)
+        outcome = list[int]()
+        for time_step, table in enumerate(tables, start=1):
+            values, state = self.mechanism.step(table, time_step, state, self._plan, randomness)
             outcome += values
         return outcome
 
@@ -124,22 +126,23 @@ def _list_stream_targets() -> Iterator[AuditTarget]:
     from dpcurves_streams.queries import (
         TUPLE_REASONS,
         Forest,
-        GroupedTickQuery,
+        GroupedTimeStepQuery,
         HierarchyQuery,
         PrunedQuery,
-        TickQuery,
+        TimeStepQuery,
     )
 
-    states, forest = (Categories("state", ("a",)),), Forest.from_json({"all": {"left": ["a", "b"], "right": ["c"]}})
-    ticks = TickQuery(states, STREAM_STEPS)
+    states = (Categories("state", ("a",)),)
+    forest = Forest.from_json({"all": {"left": ["a", "b"], "right": ["c"]}})
+    time_steps = TimeStepQuery(states, STREAM_STEPS)
     streams: list[tuple[str, Any, Any, tuple[PrivacyLoss, ...]]] = [
-        ("stream, each step", mechanisms.Perturber(), ticks, (ONE, HALF_RHO)),
-        ("stream, totals by a tree", mechanisms.TreeCounter(), ticks, (ONE, HALF_RHO)),
-        ("stream, totals by buffers", mechanisms.BufferedCounter(), ticks, (HALF_RHO,)),
+        ("stream, each step", mechanisms.Perturber(), time_steps, (ONE, HALF_RHO)),
+        ("stream, totals by a tree", mechanisms.TreeCounter(), time_steps, (ONE, HALF_RHO)),
+        ("stream, totals by buffers", mechanisms.BufferedCounter(), time_steps, (HALF_RHO,)),
         (
             "stream, groups",
             mechanisms.Pegasus(),
-            GroupedTickQuery(states, STREAM_STEPS, deviation=Fraction(2)),
+            GroupedTimeStepQuery(states, STREAM_STEPS, deviation=Fraction(2)),
             (ONE, HALF_RHO),
         ),
         (
@@ -159,12 +162,13 @@ def _list_stream_targets() -> Iterator[AuditTarget]:
     for name, mechanism, query, losses in streams:
         for loss in losses:
             yield AuditTarget(f"{name}: {loss}", StreamSampler(name, mechanism, query, loss), family, loss, "mechanism")
-    weighted = StreamSampler("stream, weighted totals", mechanisms.PIdentityCounter(), TickQuery(states, 32), ONE)
+    weighted = StreamSampler("stream, weighted totals", mechanisms.PIdentityCounter(), TimeStepQuery(states, 32), ONE)
     steps = families.streams(32, adjacency=ADD_REMOVE)  # the shortest stream that has a stored strategy
     yield AuditTarget(f"{weighted.name}: {ONE}", weighted, steps, ONE, "mechanism")
-    name, reasons = "stream, each step and what is not counted", len(TUPLE_REASONS)
+    name = "stream, each step and what is not counted"
+    reasons = len(TUPLE_REASONS)
     for loss in (ONE, HALF_RHO):
-        sampler = StreamSampler(name, mechanisms.WithUncountedTotals(mechanisms.Perturber()), ticks, loss, reasons)
+        sampler = StreamSampler(name, mechanisms.WithUncountedTotals(mechanisms.Perturber()), time_steps, loss, reasons)
         yield AuditTarget(f"{name}: {loss}", sampler, family, loss, "mechanism")
 
 
@@ -248,7 +252,8 @@ def _list_surveys() -> Iterator[tuple[str, Any, NeighbouringDatasets]]:
     from dpcurves_local import Coins, Rounding, Task
 
     cells = dp.Grid(0, 1, cells=8)
-    curve, shares = dp.CdfQuestion("x", cells), dp.HistogramQuestion("x", cells)
+    curve = dp.CdfQuestion("x", cells)
+    shares = dp.HistogramQuestion("x", cells)
     values = [(0.05, 0.95), (0.95, 0.05), (0.3, 0.35), (0.5, None), (float("nan"), 1.0), (0.45, 0.55)]
     datasets = [
         ((value, name), (other_value, name))
@@ -338,7 +343,8 @@ class GarbledAnswersSampler(PairAnswersSampler):
 
         query: Any = self.plan.query.as_kind(PairQuery)
         pairs = np.tile(query.pairing.draw_pairs(len(data), self.seed), (number, 1))
-        response, source = plan_response(query, self.plan.loss), Randomness.from_system()
+        response = plan_response(query, self.plan.loss)
+        source = Randomness.from_system()
         values = [{name: np.asarray(data)[pairs[:, party]] for name in self.kernel.columns} for party in (0, 1)]
         inputs = [prepare_answer_inputs(self.kernel, response, values[party], party, source) for party in (0, 1)]
         job = build_answers_job(os.urandom(16), self.kernel, response, len(pairs))
@@ -351,7 +357,8 @@ def _list_pair_targets() -> Iterator[AuditTarget]:
     from dpcurves_parties import pairs
 
     gini, collision = (kernel.with_columns(value=pairs.Unsigned(3)) for kernel in (pairs.GINI, pairs.COLLISION))
-    people, seed = 4, bytes(range(32))
+    people = 4
+    seed = bytes(range(32))
     datasets = [([0, 7, 7, 7], [7, 7, 7, 7]), ([0, 0, 0, 0], [7, 0, 0, 0]), ([1, 2, 3, 4], [6, 2, 3, 4])]
     family = families.pairs(datasets, adjacency=REPLACE_ONE, name=f"{people} people")
     for name, kernel in (("collisions", collision), ("distances", gini)):
@@ -404,7 +411,8 @@ class TwoServersSampler:
 
         (axis,), trust = self.query.axes, FunctionShares()
         engine = select_engine(b"an audit of two servers")
-        encoding, places = TreeEncoding(axis.slots, engine), axis.grid.cell_of(np.asarray(data, dtype=np.float64))
+        encoding = TreeEncoding(axis.slots, engine)
+        places = axis.grid.cell_of(np.asarray(data, dtype=np.float64))
         plan = trust.plan_query(self.query, self.loss, REPLACE_ONE.to_adjacency(EACH_RECORD, len(data)))
         allotment = QuestionBudget.for_planning(self.loss.as_single_release()).pay("audit", ALL)
         found = []
@@ -437,7 +445,8 @@ def ask_federation(data: Any) -> Mapping[str, Any]:
     from dpcurves_sites.site import Federation, FederationTerms, Site
     from dpcurves_sites.trust import SecureSum
 
-    model, keys = SecureSum(SITES, 1), [Ed25519PrivateKey.generate() for _ in range(SITES)]
+    model = SecureSum(SITES, 1)
+    keys = [Ed25519PrivateKey.generate() for _ in range(SITES)]
     roster = model.build_roster(os.urandom(32), [key.public_key().public_bytes_raw() for key in keys])
     terms = FederationTerms(model, roster, ADD_REMOVE, EACH_RECORD, (), ONE)
     sites = [
@@ -514,7 +523,8 @@ def ask_verification_server(data: Any) -> Mapping[str, Any]:
 
     with tempfile.TemporaryDirectory() as folder_name, catch_warnings(action="ignore", category=CurveWarning):
         folder = Path(folder_name)
-        records, url = folder / "records.csv", f"sqlite:///{folder / 'server.db'}"
+        records = folder / "records.csv"
+        url = f"sqlite:///{folder / 'server.db'}"
         records.write_text(as_csv(data), encoding="utf-8")
         services = Services(url)
         for person in ("analyst", "steward"):

@@ -130,7 +130,8 @@ def values(edges: Sequence[float] | Floats, *, adjacency: Neighbours) -> Neighbo
 
     def replace_records() -> Iterator[NeighbourPair]:
         """Yield pairs that differ in one replaced value: ordinary, tied, at edges, far away and special."""
-        outer_middles, outer_edges = (middles[0], middles[-1]), (bounds[0], last)
+        outer_middles = (middles[0], middles[-1])
+        outer_edges = (bounds[0], last)
         some_middles = _pick_few(middles)
         steps = list(pairwise(_pick_few(middles)))
         for description, base in {
@@ -250,7 +251,8 @@ def units(edges: Sequence[float] | Floats, rows_per_unit: int, *, adjacency: Nei
         """Yield pairs that differ in one added unit, of as many records as the bound, more, or one."""
         for number in (cap, cap + 1, 3 * cap, 1):
             for layout, cells in layouts.items():
-                rows, name = make_rows(number, *cells), f"a unit of {number} records {layout} joins"
+                rows = make_rows(number, *cells)
+                name = f"a unit of {number} records {layout} joins"
                 yield NeighbourPair(f"{name} an empty table", make_table([]), make_table(rows))
                 yield NeighbourPair(f"{name} before other units", make_table(others), make_table([*rows, *others]))
                 yield NeighbourPair(
@@ -261,7 +263,8 @@ def units(edges: Sequence[float] | Floats, rows_per_unit: int, *, adjacency: Nei
         """Yield pairs that differ in the records of one unit: other values, or another number."""
         for number in (cap, cap + 1, 3 * cap):
             for layout, cells in layouts.items():
-                old, new = make_rows(number, low), make_rows(number, *(cells if cells != [low] else [high]))
+                old = make_rows(number, low)
+                new = make_rows(number, *(cells if cells != [low] else [high]))
                 name = f"a unit's {number} records move {layout}"
                 yield NeighbourPair(f"{name}, alone", make_table(old), make_table(new))
                 yield NeighbourPair(

@@ -307,7 +307,8 @@ def _choose_columns(left: Sample, right: Sample) -> NDArray[np.int64]:
     """Return the indices of the columns whose mean ranks differ most between both samples, in increasing order: all
     columns, or 64 of more."""
     width = max(left.numbers.shape[1], right.numbers.shape[1])
-    a, b = _pad_columns(left.numbers, width), _pad_columns(right.numbers, width)
+    a = _pad_columns(left.numbers, width)
+    b = _pad_columns(right.numbers, width)
     most_scored_columns = 64  # numbers of an outcome for which scores are fitted
     if width <= most_scored_columns:
         return np.arange(width)
@@ -351,7 +352,8 @@ def _fit_likelihood_score(
 
     `view` maps a sample and column indices to the numbers that are binned, (outcomes, columns).
     """
-    a, b = view(left, columns), view(right, columns)
+    a = view(left, columns)
+    b = view(right, columns)
     tables: list[tuple[Floats, Floats]] = []
     bins = int(np.clip(min(len(a), len(b)) / 60, 4, 16))  # bins of 60 outcomes on average, at least 4; not tuned
     for left_values, right_values in zip(a.T, b.T, strict=True):
@@ -387,7 +389,8 @@ def _compute_bin_log_ratios(left: Floats, right: Floats, edges: Floats) -> Float
 
 def _fit_linear_discriminant(left: Sample, right: Sample, columns: NDArray[np.int64]) -> Iterator[Score]:
     """Yield the score of Fisher's linear discriminant of both samples; none if it cannot be computed."""
-    a, b = _select_columns(left, columns), _select_columns(right, columns)
+    a = _select_columns(left, columns)
+    b = _select_columns(right, columns)
     both = np.concatenate([a, b])
     with np.errstate(all="ignore"), catch_warnings(action="ignore", category=RuntimeWarning):  # from empty columns
         centre = np.nan_to_num(np.nanmedian(both, axis=0))
@@ -401,7 +404,8 @@ def _fit_linear_discriminant(left: Sample, right: Sample, columns: NDArray[np.in
         with np.errstate(over="ignore"):
             return np.asarray(np.clip(np.nan_to_num((rows - centre) / scale), -20, 20))
 
-    x, y = scale_rows(a), scale_rows(b)
+    x = scale_rows(a)
+    y = scale_rows(b)
     covariance = np.cov(np.concatenate([x - x.mean(axis=0), y - y.mean(axis=0)]).T)
     # 1e-3: share of the mean variance that is added to each variance, so that the matrix can be inverted
     ridge = 1e-3 * (np.trace(np.atleast_2d(covariance)) / len(columns) + 1e-12) * np.eye(len(columns))
@@ -419,7 +423,8 @@ def _fit_linear_discriminant(left: Sample, right: Sample, columns: NDArray[np.in
 def _fit_outcome_score(left: Sample, right: Sample) -> Score | None:
     """Return the score of complete outcomes, kind and numbers: the log-ratio of their frequencies in both samples.
     Return None if most outcomes are distinct."""
-    a, b = hash_outcomes(left), hash_outcomes(right)
+    a = hash_outcomes(left)
+    b = hash_outcomes(right)
     if len(np.unique(np.concatenate([a, b]))) > 0.5 * (len(a) + len(b)):
         return None
     distinct, log_ratios = _compute_log_ratios(a, b)

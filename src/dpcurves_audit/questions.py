@@ -15,7 +15,10 @@ from dpcurves.data import Grid, UnlistedCategories
 from . import neighbouring_datasets as families
 from .neighbouring_datasets import ADD_REMOVE, NeighbouringDatasets
 
-COLUMN, LABEL, SCORE, UNIT = "value", "label", "score", "unit"
+COLUMN = "value"
+LABEL = "label"
+SCORE = "score"
+UNIT = "unit"
 Record = tuple[Any, ...]
 
 
@@ -91,7 +94,8 @@ def make_records_factory(columns: str, *records: Record) -> Callable[..., Neighb
         columns: Names of columns, separated by spaces.
         records: Records, the most different ones first.
     """
-    names, kinds = columns.split(), find_column_types(records)
+    names = columns.split()
+    kinds = find_column_types(records)
 
     def make_datasets(edges: Any, *, adjacency: dp.Neighbours) -> NeighbouringDatasets:
         """Return neighbours of few records: each record added to them, or replaced by the next."""
@@ -299,6 +303,7 @@ def make_name_datasets(edges: Any, *, adjacency: dp.Neighbours) -> NeighbouringD
         datasets = [(common, [*common, ("x", 1)]), (common, [*common, ("north", 1)])]
     else:
         datasets = [([*common, ("north", 1)], [*common, ("x", 1)]), ([*common, ("y", 1)], [*common, ("x", 1)])]
-    columns, kinds = ("name", "given"), (np.str_, np.int64)
+    columns = ("name", "given")
+    kinds = (np.str_, np.int64)
     tables = ((make_table(columns, kinds, left), make_table(columns, kinds, right)) for left, right in datasets)
     return family.with_pairs(*families.pairs(tables, adjacency=adjacency, name="names").pairs)

@@ -173,7 +173,8 @@ class Report:
     @property
     def scope_statement(self) -> str:
         """A sentence on what the search looked at. How much missing noise it would have seen was not measured."""
-        number, pairs = min(self.samples) if self.event else 0, len(self.pair_results)
+        number = min(self.samples) if self.event else 0
+        pairs = len(self.pair_results)
         samples = f"{number:,} fresh samples of each data set confirmed the best event"
         if self.is_partial:
             return f"Only {pairs} of {self.family_pairs} pairs were looked at: give more --seconds. {samples}."
@@ -206,7 +207,8 @@ class Report:
         return f"{likelier}, {other_hits:,} of {other_samples:,} on the other"
 
     def __str__(self) -> str:
-        verdict, scope = translate(self.verdict), translate(self.scope_statement)
+        verdict = translate(self.verdict)
+        scope = translate(self.scope_statement)
         if self.is_silent:
             return verdict
         if self.is_flagged:
@@ -260,7 +262,8 @@ class Report:
 
         The words of the search stay as they are: names of the family, of pairs, events and outcomes.
         """
-        verdict, scope = isolate_in_html(translate(self.verdict)), isolate_in_html(translate(self.scope_statement))
+        verdict = isolate_in_html(translate(self.verdict))
+        scope = isolate_in_html(translate(self.scope_statement))
         warning = "" if self.is_flagged else f"<strong>{escape(translate(NO_PROOF))}</strong> {scope}<br>"
         bound = f"{self.parameter} {self.lower_bound:.4g}, with confidence {self.confidence:g}"
         rows = {
@@ -356,7 +359,9 @@ def _draw_svg_histogram(report: Report) -> str:
     histogram = report.histogram
     if histogram is None or not histogram.left_shares:
         return ""
-    width, height, count = 720, 220, len(histogram.left_shares)
+    width = 720
+    height = 220
+    count = len(histogram.left_shares)
     largest = max(*histogram.left_shares, *histogram.right_shares, 1e-9)
     step = width / count
     shaded = "".join(

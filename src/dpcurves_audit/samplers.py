@@ -215,7 +215,9 @@ class PackageSampler:
     def __init__(self, function_path: str, processes: int = 1, timeout: float = SAMPLER_SECONDS) -> None:
         import_function(function_path)
         self.name = function_path
-        self._place, self._processes, self._patience = function_path, processes, timeout
+        self._place = function_path
+        self._processes = processes
+        self._patience = timeout
         self._pool: Executor | None = None
 
     def draw(self, data: Any, number: int) -> list[Any]:
@@ -368,7 +370,9 @@ class KilledSampler:
         if lives < 1:
             raise InvalidArgument("lives", "at least 1 run of the stream is needed, as in lives=3")
         self.name = f"{getattr(service, '__name__', 'a service')}, killed when it answers"
-        self._service, self._lives, self._spare = service, lives, spare_last
+        self._service = service
+        self._lives = lives
+        self._spare = spare_last
         self._is_loaded = False
 
     def draw(self, data: Any, number: int) -> list[Any]:

@@ -247,7 +247,8 @@ def _estimate_log_ratios(
     `n` and `m` are the numbers of samples of the two data sets. Minus infinity where `hits` is below 3, or its
     frequency at most `delta`.
     """
-    p, q = hits / n, (other_hits + 1) / (m + 1)
+    p = hits / n
+    q = (other_hits + 1) / (m + 1)
     excess = p - delta
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         error = np.sqrt(
@@ -331,7 +332,8 @@ class Search:
             round_report = self._run_round(
                 rounds, target, (1 - self.confidence) * error_share, remaining * (1.0 if rounds or is_short else 0.2)
             )
-            rounds, self.samples_used = rounds + 1, self.samples_used + (0 if is_short else target)
+            rounds = rounds + 1
+            self.samples_used = self.samples_used + (0 if is_short else target)
             elapsed = earlier_seconds + self.clock() - start
             report = self._merge_reports(report, replace(round_report, rounds=rounds, seconds=elapsed))
             self._save_state(file, report, rounds)
@@ -357,8 +359,10 @@ class Search:
         """Screen pairs, examine the best and confirm the finalists within this time; return the report with the largest
         bound.
         """
-        calls, deadline = max(8.0, seconds * self.calls_per_second), self.clock() + seconds
-        tuning, pair_count = self.tuning, len(self.ranking)
+        calls = max(8.0, seconds * self.calls_per_second)
+        deadline = self.clock() + seconds
+        tuning = self.tuning
+        pair_count = len(self.ranking)
         if done < len(self.tuning.pairs) and self.samples_used + target < self.max_samples:
             pair_count = self.tuning.pairs[done]
         pairs = self._screen_pairs(
@@ -389,7 +393,8 @@ class Search:
             if samples_by_pair and self.clock() > deadline:
                 break
             pair = self.family.pairs[index]
-            left, right = self._draw_sample(pair.left, samples), self._draw_sample(pair.right, samples)
+            left = self._draw_sample(pair.left, samples)
+            right = self._draw_sample(pair.right, samples)
             samples_by_pair[index] = left, right
             events = self._find_events(left, right)
             estimates[index] = events[0].estimated_loss if events else -np.inf
@@ -442,7 +447,8 @@ class Search:
 
     def _find_events(self, left: Sample, right: Sample, *, learn: bool = False) -> list[Event]:
         """Return events by scores that are fitted to two fifths of the samples, and chosen on the rest."""
-        left_size, right_size = max(1, 2 * len(left) // 5), max(1, 2 * len(right) // 5)
+        left_size = max(1, 2 * len(left) // 5)
+        right_size = max(1, 2 * len(right) // 5)
         scores = fit_scores(left.slice_outcomes(0, left_size), right.slice_outcomes(0, right_size), learn=learn)
         return choose_events(
             scores, left.slice_outcomes(left_size), right.slice_outcomes(right_size), self.claim, tuning=self.tuning
@@ -541,7 +547,8 @@ class Search:
                     " resume it with the same arguments, or name a new file",
                 )
             self.ranking = [int(index) for index in state["ranking"]]
-            self.calls, self.samples_used = int(state["report"]["calls"]), int(state["used"])
+            self.calls = int(state["report"]["calls"])
+            self.samples_used = int(state["used"])
             self.pair_results = {int(index): PairResult(**result) for index, result in state["pair_results"].items()}
             return Report.from_dict(state["report"]), int(state["done"])
         except (KeyError, TypeError, AttributeError, json.JSONDecodeError):
@@ -576,7 +583,8 @@ def find_error_fraction(done: int, shares: Sequence[float] = TUNING.error_shares
 
 def make_histogram(event: Event, left: Sample, right: Sample, bins: int = 40) -> ScoreHistogram | None:
     """Return both histograms of the event's score, on about `bins` equal bins between the outer thousandths."""
-    a, b = event.score.compute(left), event.score.compute(right)
+    a = event.score.compute(left)
+    b = event.score.compute(right)
     values = np.concatenate([a[~np.isnan(a)], b[~np.isnan(b)]])
     if not len(values):
         return None

@@ -226,7 +226,8 @@ class SitesSampler(NoiseSampler):
     def draw(self, data: Any, number: int) -> NDArray[np.int64]:
         """Return exact sums plus the noise shares of the honest sites, for `number` releases, one release a row."""
         plan, table = self.plan_and_tabulate(data)
-        randomness, outcomes = Randomness.from_system().expand(), []
+        randomness = Randomness.from_system().expand()
+        outcomes = []
         for sums, noise in compute_exact_sums(self.query.reorder_table(table), plan.law):
             shares = [
                 self.model.sample_noise_share(noise, number * sums.size, randomness)
@@ -243,7 +244,8 @@ class LazyTreeSampler(NoiseSampler):
     def draw(self, data: Any, number: int) -> Any:
         """Return all prefix counts of `number` charges."""
         with self.open_cached_records(data) as records:
-            adjacency, randomness = make_adjacency(self.neighbours, self.unit, records), Randomness.from_system()
+            adjacency = make_adjacency(self.neighbours, self.unit, records)
+            randomness = Randomness.from_system()
             plans = [
                 self.mechanism.plan(replace(self.query, prefix_lengths=(length,)), self.loss, adjacency)
                 for length in self.query.prefix_lengths
@@ -252,7 +254,8 @@ class LazyTreeSampler(NoiseSampler):
 
     def _run_once(self, records: Any, plans: list[Any], randomness: Randomness) -> list[int]:
         """Return all prefix counts of one charge, asked one after the other."""
-        memory, axes = InProcessMemory(), self.query.axes
+        memory = InProcessMemory()
+        axes = self.query.axes
         return [
             count
             for plan in plans
@@ -299,7 +302,8 @@ class RoundsSampler:
 
     def _run_rounds(self, records: Any, adjacency: Adjacency) -> list[Any]:
         """Return the values of all rounds of one run."""
-        trust, randomness = Central(), Randomness.from_system()
+        trust = Central()
+        randomness = Randomness.from_system()
         memories: dict[int, InProcessMemory] = {}
         charged_releases: dict[int, Release] = {}
         outcome: list[Any] = []
@@ -441,9 +445,13 @@ def list_targets() -> Iterator[AuditTarget]:
 def _list_noisy_sums() -> Iterator[tuple[str, Any, Any, Any]]:
     """Yield names, queries, mechanisms and family functions of noisy sums."""
     axis = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
-    cells, prefixes = queries.CountQuery(axis, CountUse.CELLS), queries.CountQuery(axis, CountUse.PREFIXES)
-    weights, order = Weights("weight", WEIGHT_CAP), tuple(range(GRID_CELLS))
-    values, weighed, plane = families.values, WEIGHED, Grid(0, 1, cells=2)
+    cells = queries.CountQuery(axis, CountUse.CELLS)
+    prefixes = queries.CountQuery(axis, CountUse.PREFIXES)
+    weights = Weights("weight", WEIGHT_CAP)
+    order = tuple(range(GRID_CELLS))
+    values = families.values
+    weighed = WEIGHED
+    plane = Grid(0, 1, cells=2)
     yield "flat histogram", cells, mechanisms.FlatHistogram(), values
     yield "tree of sums", prefixes, mechanisms.TreeSums(), values
     yield "sums of values", queries.SumQuery(axis, 8), mechanisms.FlatHistogram(), values
@@ -475,7 +483,8 @@ def _list_selection_mechanisms() -> Iterator[tuple[str, Any, Any, Any]]:
     """Yield names, queries, mechanisms and family functions of selections, and of other mechanisms that are not noisy
     sums.
     """
-    axis, values = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),), families.values
+    axis = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
+    values = families.values
     bounds = queries.CoverageQuery((Axis(COLUMN, doubling_grid(0.125, 2)),), Fraction(9, 10))
     boxes = queries.WorstBoxQuery(axis, (((0, 1),), ((1, 4),), ((0, 4),)), (0, 1, 1))
     order = tuple(range(GRID_CELLS))
@@ -547,8 +556,10 @@ def _list_site_targets() -> Iterator[AuditTarget]:
     """Yield the noisy sums of sites, for both adjacencies and both kinds of losses."""
     from dpcurves_sites.trust import SecureSum
 
-    model, axis = SecureSum(SITES, 1), Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS))
-    query, mechanism = CountQuery((axis,), CountUse.CELLS), SimpleNamespace(plan=model.plan_query)
+    model = SecureSum(SITES, 1)
+    axis = Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS))
+    query = CountQuery((axis,), CountUse.CELLS)
+    mechanism = SimpleNamespace(plan=model.plan_query)
     for neighbours in (ADD_REMOVE, REPLACE_ONE):
         for loss in (ONE, PrivacyLoss.zcdp("0.1")):  # two shares of less noise are not discrete Gaussian
             sampler = SitesSampler("sites, cells", query, mechanism, loss, neighbours, model=model)
@@ -597,7 +608,8 @@ def _make_line_datasets(neighbours: Neighbours) -> NeighbouringDatasets:
         """Return points as columns x and y."""
         return {"x": np.array([x for x, _ in points]), "y": np.array([y for _, y in points])}
 
-    two_points, line = ((0.0, 0.0), (1.0, 0.2)), tuple((index / 7, index / 28) for index in range(8))
+    two_points = ((0.0, 0.0), (1.0, 0.2))
+    line = tuple((index / 7, index / 28) for index in range(8))
     if neighbours is ADD_REMOVE:
         datasets = [(make_table(*base), make_table(*base, (1.0, 0.0))) for base in (two_points, line)]
         datasets += [(make_table(*base[:2]), make_table(*base)) for base in (line[:3], (*two_points, (0.5, 0.2)))]
@@ -634,7 +646,8 @@ def _list_public_targets() -> Iterator[AuditTarget]:
         )  # fmt: skip
         sampler = PublicFunctionSampler("public call of verification", _make_verify_question(), ONE, neighbours)
         yield AuditTarget(f"verification: {neighbours.value}", sampler, _make_line_datasets(neighbours), ONE, "json")
-    cdf, count = QUESTIONS["cdf"].question(grid), QUESTIONS["count"].question(grid)
+    cdf = QUESTIONS["cdf"].question(grid)
+    count = QUESTIONS["count"].question(grid)
     values = families.values(EDGES, adjacency=ADD_REMOVE)
     units = families.units(EDGES, 2, adjacency=ADD_REMOVE)
     sampler = PublicFunctionSampler(

@@ -52,7 +52,9 @@ class StreamedEngine(DuckEngine):
     def __init__(self, link: SnapshotConnection, table: Table, unit: Unit, key: bytes) -> None:
         require_unit(table.columns[find_column(unit.column, table.columns, "unit")])
         super().__init__(_build_source(link, table), unit, key)
-        self._link, self._table, self._data_key = link, table, key
+        self._link = link
+        self._table = table
+        self._data_key = key
         self.moment = hash_snapshot(link, table)
         self._state = TableState(link, table, key)
 
@@ -66,7 +68,9 @@ class StreamedEngine(DuckEngine):
         """Return an engine on the same connection and snapshot under another contribution bound."""
         engine = StreamedEngine(self._link, self._table, unit, self._data_key)
         engine._state = self._state
-        engine._derived, engine._filter, engine._used = self._derived, self._filter, self._used
+        engine._derived = self._derived
+        engine._filter = self._filter
+        engine._used = self._used
         return engine
 
     def close(self) -> None:
@@ -237,7 +241,8 @@ def used_rows_sql(
     rows_sql = table.scan_sql(sorted({*countable, *places}), find_column(unit.column, table.columns))
     counted = "count(*)"
     if table.passes:  # rows that pass a filter are used first
-        order_by, counted = f"NOT {table.passes}, {order_by}", f"count(*) FILTER (WHERE {table.passes})"
+        order_by = f"NOT {table.passes}, {order_by}"
+        counted = f"count(*) FILTER (WHERE {table.passes})"
     if with_size:
         rows_sql = f"(SELECT *, {counted} OVER (PARTITION BY unit) AS size FROM {rows_sql}) AS named"
         selected += ", size"
@@ -303,7 +308,8 @@ def _row_hash_sql(table: Table, countable: Sequence[int], key: bytes, statement:
     """
     hash_sql = statement.add_integer(int.from_bytes(key[:8], "big", signed=True))  # 64 bits
     for index in countable:
-        oid, value = table.types[index], f"c{index}"
+        oid = table.types[index]
+        value = f"c{index}"
         if oid in INTEGER_TYPES:
             hash_sql = f"hashint8extended(coalesce({value}::int8, 0), {hash_sql})"
         elif oid == BOOLEAN:
@@ -328,8 +334,10 @@ def _comparable_values_sql(table: Table, index: int, columns: int) -> list[str]:
     if table.columns[index].kind is ColumnKind.NUMBERS:
         return [value, f"scale({value})"] if table.types[index] == NUMERIC else [value]
     # 2**28: bytes of all texts of a row: PostgreSQL limits a value to 1 GiB
-    text, longest = table.columns[index].text.format(value), min(LONGEST_TEXT, 2**28 // columns)
-    short, digest = f"THEN {text} END", f"THEN sha256(convert_to({text}, 'UTF8')) END"
+    text = table.columns[index].text.format(value)
+    longest = min(LONGEST_TEXT, 2**28 // columns)
+    short = f"THEN {text} END"
+    digest = f"THEN sha256(convert_to({text}, 'UTF8')) END"
     return [
         f"CASE WHEN octet_length({text}) <= {longest} {short}",
         f"CASE WHEN octet_length({text}) > {longest} {digest}",
@@ -424,7 +432,9 @@ class PostgresEngine(CheckablePostgres):
 
     def __init__(self, link: SnapshotConnection, table: Table, unit: Unit, key: bytes) -> None:
         super().__init__(link)
-        self._table, self._unit, self._data_key = DerivingTable.from_table(table), unit, key
+        self._table = DerivingTable.from_table(table)
+        self._unit = unit
+        self._data_key = key
         # The server learns a derived key only.
         self._key = hmac.digest(key, b"rows ranked by PostgreSQL", "sha256")
         self._proven: set[Grid] = set()
@@ -519,7 +529,8 @@ class PostgresEngine(CheckablePostgres):
 
     def _sum_amounts(self, bound: Sequence[BoundAxis], half: int, amount: str) -> list[int]:
         """SENSITIVE: return the exact sum per cell of an SQL expression of the offset `amount`, followed by 0."""
-        statement, last = Statement(), len(bound) - 1
+        statement = Statement()
+        last = len(bound) - 1
         slots = [sql.slot_sql(axis, position, statement) for position, axis in enumerate(bound)]
         columns = ", ".join([*(f"{slot} AS s{i}" for i, slot in enumerate(slots)), f"n{last}"])
         grid = require_grid(bound[-1].axis)
@@ -541,7 +552,8 @@ class PostgresEngine(CheckablePostgres):
     def prefixes(self, bound: Sequence[BoundAxis], lengths: Sequence[int]) -> list[int]:
         """SENSITIVE: return the exact number of used rows in each prefix, followed by the missing rows."""
         *first, _ = bound
-        pieces, statement = Pieces.from_entries(bound, lengths), Statement()
+        pieces = Pieces.from_entries(bound, lengths)
+        statement = Statement()
         slots = [sql.slot_sql(axis, number, statement) for number, axis in enumerate(first)]
         piece = sql.threshold_count_sql(pieces.start_values, f"n{len(first)}", statement)
         row = f"{sql.cell_index_sql(first, slots)} * {pieces.count}::int8 + " if first else ""
@@ -561,7 +573,8 @@ class PostgresEngine(CheckablePostgres):
 
     def in_subsets(self, bound: Sequence[BoundAxis], subsets: int) -> Iterator[Sequence[FloatArray]]:
         """SENSITIVE: yield batches as `numbers` does, followed by the subset of each row's unit."""
-        statement, places = Statement(), sorted({axis.place for axis in bound})
+        statement = Statement()
+        places = sorted({axis.place for axis in bound})
         numbers = self._numbers_sql(bound, statement)
         unit_columns = [] if self._unit == EACH_RECORD else [find_column(self._unit.column, self.columns)]
         used_sql = self._used_rows_sql(sorted({*places, *unit_columns}), statement) if unit_columns else ""
@@ -610,7 +623,8 @@ class PostgresEngine(CheckablePostgres):
         """SENSITIVE: return exact counts of units, (size classes, slots): by number of rows in doubling classes,
         and by the cell of one row, the unit's first in the secret ranking.
         """
-        statement, one_row = Statement(), replace(self._unit, records=1)
+        statement = Statement()
+        one_row = replace(self._unit, records=1)
         slot = sql.slot_sql(bound, 0, statement)
         used_sql = (
             f"({used_rows_sql(self._table, [bound.place], one_row, self._key, statement, with_size=True)}) AS used"
@@ -624,7 +638,9 @@ class PostgresEngine(CheckablePostgres):
         statement = Statement()
         name, has_value = sql.name_sql(bound.column, f"c{bound.place}")
         if self._unit == EACH_RECORD:
-            rows, unit, units = self._table.scan_sql([bound.place]), "", "count(*)"
+            rows = self._table.scan_sql([bound.place])
+            unit = ""
+            units = "count(*)"
         else:
             index = find_column(self._unit.column, self.columns)
             rows = self._used_rows_sql(sorted({bound.place, index}), statement)

@@ -70,7 +70,8 @@ class _PostgresCompiler(LayeredCompiler):
     def write_operation(self, checked: Checked, arguments: Sequence[str]) -> str:
         """Return the SQL of one operation on named parts."""
         if checked.function == "count_periods":
-            period, moment = int(checked.number), arguments[0]
+            period = int(checked.number)
+            moment = arguments[0]
             return (  # the whole quotient, rounded down, without overflow
                 f"(CASE WHEN {moment} >= 0 THEN {moment} / {period} ELSE -1 - (-1 - {moment}) / {period} END)::float8"
             )
@@ -155,12 +156,12 @@ TEMPLATES: Mapping[str, str] = MappingProxyType({
     ),
 })  # fmt: skip
 """SQL of functions; `{0}`, `{1}` and `{2}` are names or literals."""
-LAST_DAY = 106_751_990
-"""Days since 1970 up to which microseconds fit 64 bits, also at the end of the day."""
 _IN_UTC = MappingProxyType({MOMENT: "{0}", MOMENT_IN_ZONE: "({0} AT TIME ZONE 'UTC')"})
-_MICROSECONDS = (  # by whole days: seconds as a double would lose microseconds before PostgreSQL 14
+# By whole days, because seconds as a double would lose microseconds before PostgreSQL 14. Up to day 106,751,990 since
+# 1970, microseconds fit 64 bits, also at the end of the day.
+_MICROSECONDS = (
     "CASE WHEN isfinite({0}) THEN CASE WHEN abs({1}::date - make_date(1970, 1, 1)) <= "
-    f"{LAST_DAY} THEN ({{1}}::date - make_date(1970, 1, 1))::int8 * 86400000000 + date_part('hour', {{1}})::int8 * "
+    "106751990 THEN ({1}::date - make_date(1970, 1, 1))::int8 * 86400000000 + date_part('hour', {1})::int8 * "
     "3600000000 + date_part('minute', {1})::int8 * 60000000 + date_part('microseconds', {1})::int8 END END"
 )
 
@@ -192,7 +193,8 @@ class PostgresDerivedColumns(DerivedSchema):
     def read_column(self, name: str, kind: ValueType) -> str:
         """Return the SQL of a value of the table, NULL if it is missing."""
         position = find_column(name, self.columns)
-        column, value = self.columns[position], f"c{position}"
+        column = self.columns[position]
+        value = f"c{position}"
         match kind:
             case ValueType.NUMBER:
                 number = column.number.format(value)
@@ -250,7 +252,8 @@ class DerivingTable(Table):
             rows = build_postgres_sql(rows, expressions, self.derived.read_column)
         if self.condition is None:
             return rows
-        kept_unit, passes = ["unit"] if unit is not None else [], f"c{self.condition}"
+        kept_unit = ["unit"] if unit is not None else []
+        passes = f"c{self.condition}"
         if not self.keeps_failing_rows:
             names = ", ".join([*(f"c{place}" for place in places), *kept_unit]) or "1"
             return f"(SELECT {names} FROM {rows} WHERE {passes}) AS filtered"

@@ -188,7 +188,8 @@ def _connect(url: str) -> Any:
         raise MissingPackage("data", "PostgreSQL needs an extra: pip install 'dpcurves[postgres]'")
 
     class DoublesDumper(Dumper):
-        oid, format = 1022, Format.BINARY
+        oid = 1022
+        format = Format.BINARY
 
         def dump(self, obj: Any) -> bytes:
             """Return the binary format of an array of doubles."""

@@ -107,7 +107,8 @@ def make_column(typed_column: TypedColumn) -> Column:
         )
     if oid in FLOAT_TYPES or oid == NUMERIC:
         number, text = (_NUMERIC, _DECIMAL_NAME) if oid == NUMERIC else ("{0}::float8", "{0}::text")
-        unit, values = "CASE WHEN {0} <> 'NaN' THEN {0} END", FLOAT_TYPES.get(oid, ValueType.DECIMAL)
+        unit = "CASE WHEN {0} <> 'NaN' THEN {0} END"
+        values = FLOAT_TYPES.get(oid, ValueType.DECIMAL)
         return Column(
             name, ColumnKind.NUMBERS, number, text, unit=unit, declared_value_type=values, declared_type=NAMES[oid]
         )
@@ -354,7 +355,8 @@ def offset_sql(grid: Grid, value: str, slot: str, half: int, statement: Statemen
     )
     outer_slots = grid.slots - grid.cells  # 2 or 0
     cell = f"({slot} + {1 - outer_slots // 2})"
-    lower, upper = double_literal(grid.lower), double_literal(grid.upper)
+    lower = double_literal(grid.lower)
+    upper = double_literal(grid.upper)
     distance = f"(LEAST(GREATEST({value}, {lower}), {upper}) - {middle}[{cell}])"
     nonzero_distance = f"(CASE WHEN abs({distance}) < {zero_below}[{cell}] THEN 0::float8 ELSE {distance} END)"
     steps = f"floor({nonzero_distance} / {width}[{cell}] * {double_literal(2 * half)} + 0.5::float8)"
@@ -365,5 +367,6 @@ def offset_sql(grid: Grid, value: str, slot: str, half: int, statement: Statemen
 def hmac_sql(key: bytes, message: str, statement: Statement) -> str:
     """Return SQL of HMAC-SHA256 under a key that is sent as a parameter."""
     padded = hmac_pads(key)
-    inner, outer = statement.add_bytes(padded["inner"]), statement.add_bytes(padded["outer"])
+    inner = statement.add_bytes(padded["inner"])
+    outer = statement.add_bytes(padded["outer"])
     return f"sha256({outer} || sha256({inner} || {message}))"

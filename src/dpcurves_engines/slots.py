@@ -57,7 +57,8 @@ class Pieces:
     def from_entries(cls, bound: Sequence[BoundAxis], lengths: Sequence[int]) -> Pieces:
         """Return the coarsest partition from which the prefixes of these lengths can be counted."""
         *first, last = bound
-        grid, row_numbers = require_grid(last.axis), np.arange(table_size(first))[:, None]
+        grid = require_grid(last.axis)
+        row_numbers = np.arange(table_size(first))[:, None]
         slot_counts = np.clip(np.array(lengths, dtype=np.int64) - row_numbers * grid.slots, 0, grid.slots)
         return cls(grid, slot_counts, np.unique(slot_counts[(slot_counts > 0) & (slot_counts < grid.slots)]))
 
@@ -101,7 +102,8 @@ def find_clipped_formula(grid: Grid) -> Formula | None:
     """
     if not 3 <= grid.cells <= MOST_CHECKED or not _has_exact_edges(grid):
         return None
-    inner_edges, cells = grid.edges[1:-1], np.arange(1, grid.cells)
+    inner_edges = grid.edges[1:-1]
+    cells = np.arange(1, grid.cells)
     formula = fit_formula(grid, inner_edges, np.append(np.nextafter(inner_edges[1:], -np.inf), inner_edges[-1]), cells)
     if formula is None:
         return None
@@ -146,7 +148,8 @@ def find_buckets(grid: Grid) -> Buckets | None:
     width = (grid.upper - grid.lower) / grid.cells
     if not 3 <= grid.cells <= MOST_CHECKED or not _has_exact_edges(grid):
         return None
-    inner_edges, margin = grid.edges[1:-1], width * MARGIN
+    inner_edges = grid.edges[1:-1]
+    margin = width * MARGIN
     buckets = Buckets(float(inner_edges[0] - margin), float(inner_edges[-1] - margin), grid.cells - 2, 2 * margin)
     lead = _measure_lead(inner_edges, buckets.lower, buckets.upper)
     lag = -_measure_lead(inner_edges, buckets.lower + buckets.margin, buckets.upper + buckets.margin)
@@ -172,7 +175,8 @@ def edge_sql(grid: Grid, cell: str, double: Callable[[float], str]) -> str:
         cell: SQL of a cell number.
         double: Formats a double as SQL.
     """
-    lower, width = double(grid.lower), grid.upper - grid.lower
+    lower = double(grid.lower)
+    width = grid.upper - grid.lower
     if grid.cells & (grid.cells - 1):
         return f"{lower} + {cell} * {double(width)} / {double(grid.cells)}"
     return f"{lower} + {cell} * {double(width / grid.cells)}"  # exact: division by a power of two

@@ -80,13 +80,15 @@ def _find_places(values: Sequence[Any], axes: Sequence[tuple[Any, int]]) -> tupl
     """Return the cell index of each row (-1 if missing), its slot on the last axis, and a mask of missing rows."""
     import numpy as np
 
-    index, missing = np.zeros(len(values[0]), dtype=np.int64), np.zeros(len(values[0]), dtype=bool)
+    index = np.zeros(len(values[0]), dtype=np.int64)
+    missing = np.zeros(len(values[0]), dtype=bool)
     slot = index
     for (thresholds, slots), column in zip(axes, values, strict=True):
         slots_of_column = column if thresholds is None else np.searchsorted(thresholds, column, side="right")
         is_missing = np.isnan(column)
         slot = np.where(is_missing, 0, slots_of_column).astype(np.int64)
-        index, missing = index * slots + slot, missing | is_missing
+        index = index * slots + slot
+        missing = missing | is_missing
     return np.where(missing, -1, index), slot, missing
 
 

@@ -94,7 +94,8 @@ def _is_reached(builder: Any) -> bool:
     """Return True if a gRPC server answers within the timeout."""
     from grpc import ChannelConnectivity
 
-    channel, states = builder.toChannel(), Queue[Any]()
+    channel = builder.toChannel()
+    states = Queue[Any]()
     channel.subscribe(states.put, try_to_connect=True)
     deadline = monotonic() + SECONDS_TO_CONNECT
     try:
@@ -158,7 +159,8 @@ class CachedRows:
     def drop_cache(self) -> None:
         """Remove the cached rows from Spark's memory."""
         if self._kept is not None:
-            cached, self._kept = self._kept, None
+            cached = self._kept
+            self._kept = None
             cached.unpersist()
 
 
@@ -277,7 +279,9 @@ class SparkEngine(CheckableSpark):
 
     def __init__(self, frame: Any, unit: Unit, key: bytes, version: int | None = None) -> None:
         super().__init__(frame.sparkSession)
-        self._frame, self._unit, self._data_key = frame, unit, key
+        self._frame = frame
+        self._unit = unit
+        self._data_key = key
         self._key = hmac.digest(key, b"rows ranked by Spark", "sha256")
         fields = hide_failure(lambda: list(frame.schema.fields), FAILED)
         self.columns: tuple[Column, ...] = tuple(
@@ -450,7 +454,8 @@ class SparkEngine(CheckableSpark):
     def places(self, bound: Sequence[BoundAxis]) -> IntArray:
         """SENSITIVE: return the cell of each used row; one past the last cell if it is missing on any axis."""
         (columns,) = self.numbers(bound)
-        index, missing = np.zeros(len(columns[0]), dtype=np.int64), np.zeros(len(columns[0]), dtype=bool)
+        index = np.zeros(len(columns[0]), dtype=np.int64)
+        missing = np.zeros(len(columns[0]), dtype=bool)
         for values, bound_axis in zip(columns, bound, strict=True):
             slots = bound_axis.axis.grid.cell_of(values) if isinstance(bound_axis.axis, Axis) else values
             lacks_value = ~(slots < bound_axis.axis.slots)
@@ -493,7 +498,8 @@ class SparkEngine(CheckableSpark):
 
     def names(self, bound: BoundAxis) -> dict[str, int]:
         """SENSITIVE: return the exact number of units with each name of a column."""
-        name_column, has_value = f"{spark_sql.name_sql(bound)} AS name", spark_sql.has_value_sql(bound)
+        name_column = f"{spark_sql.name_sql(bound)} AS name"
+        has_value = spark_sql.has_value_sql(bound)
         if self._unit == EACH_RECORD:
             name_frame = self._used_rows([bound]).where(has_value).selectExpr(name_column)
         else:  # all rows without a unit form one unit
@@ -556,8 +562,10 @@ class SparkEngine(CheckableSpark):
             f"t{i}": spark_sql.rank_text_sql(self.columns[i], self._quoted_name(i)) for i in self._find_countable()
         }
         unit = self._unit_sql(find_column(self._unit.column, self.columns))
-        rows, passes = self._rows.select_rows(places, {"unit": unit, **texts}), self._rows.passes
-        key, names = hmac_pads(self._key), [*(f"c{index}" for index in places), "unit", *([passes] if passes else [])]
+        rows = self._rows.select_rows(places, {"unit": unit, **texts})
+        passes = self._rows.passes
+        key = hmac_pads(self._key)
+        names = [*(f"c{index}" for index in places), "unit", *([passes] if passes else [])]
         rows = rows.select(*names, *texts)
         schema = ", ".join(
             f"{schema_field.name} {schema_field.dataType.simpleString()}"
@@ -566,7 +574,8 @@ class SparkEngine(CheckableSpark):
         ranked = map_batches(
             rows, spark_batches.build_ranker(key["inner"], key["outer"], len(names)), f"{schema}, rank string"
         )
-        order, selected = f"NOT {passes}, rank" if passes else "rank", names[: len(places)]
+        order = f"NOT {passes}, rank" if passes else "rank"
+        selected = names[: len(places)]
         rank_sql = f"row_number() OVER (PARTITION BY unit ORDER BY {order}) AS turn"
         if with_size:
             size = f"sum(CAST({passes or 'true'} AS BIGINT)) OVER (PARTITION BY unit) AS size"

@@ -70,7 +70,8 @@ class _SparkCompiler(LayeredCompiler):
     def write_operation(self, checked: Checked, arguments: Sequence[str]) -> str:
         """Return the SQL of one operation on named parts."""
         if checked.function == "count_periods":
-            period, moment = int(checked.number), arguments[0]
+            period = int(checked.number)
+            moment = arguments[0]
             return (  # the whole quotient, rounded down, without overflow
                 f"CAST(CASE WHEN {moment} >= 0 THEN {moment} div {period} "
                 f"ELSE -1 - ((-1 - {moment}) div {period}) END AS DOUBLE)"
@@ -143,7 +144,8 @@ class SparkDerivedColumns(DerivedSchema):
     def read_column(self, name: str, kind: ValueType) -> str:
         """Return the SQL of a value of the frame, NULL if it is missing."""
         position = find_column(name, self.columns)
-        column, value = self.columns[position], f"c{position}"
+        column = self.columns[position]
+        value = f"c{position}"
         match kind:
             case ValueType.NUMBER:
                 number = column.number.format(value)
@@ -236,8 +238,10 @@ def are_values_equal(session: Any, checked: Checked) -> bool:
     parts = [part for part in dict.fromkeys(_walk_parts(checked)) if part.type is not ValueType.MOMENT]
     read = [part for part in _walk_parts(checked) if part.function == "column"]
     columns = list(dict.fromkeys((str(part.value), part.type) for part in read))
-    row_numbers, steps = np.arange(64), (1, 5, 7, 11, 13)  # rows; strides that combine the values of columns
-    arrays, values = {"row": pa.array(row_numbers)}, {}
+    row_numbers = np.arange(64)
+    steps = (1, 5, 7, 11, 13)  # rows; strides that combine the values of columns
+    arrays = {"row": pa.array(row_numbers)}
+    values = {}
     types = {"DOUBLE": pa.float64(), "STRING": pa.string(), "BOOLEAN": pa.bool_(), "BIGINT": pa.int64()}
     for index, (name, kind) in enumerate(columns):
         chosen = PUBLIC_VALUES[kind]

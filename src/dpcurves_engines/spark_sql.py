@@ -45,7 +45,8 @@ def make_column(name: str, declared: str) -> Column:
             name, ColumnKind.NUMBERS, number, text, declared_value_type=ValueType.TRUTH, declared_type=declared
         )
     if declared in NUMBERS:
-        unit, values = _UNIT_OF_DOUBLES if declared in FLOATING else "{0}", FLOATING.get(declared, ValueType.WHOLE)
+        unit = _UNIT_OF_DOUBLES if declared in FLOATING else "{0}"
+        values = FLOATING.get(declared, ValueType.WHOLE)
         number, text = "CAST({0} AS DOUBLE)", "CAST({0} AS STRING)"
         return Column(
             name, ColumnKind.NUMBERS, number, text, unit=unit, declared_value_type=values, declared_type=declared
@@ -61,7 +62,8 @@ def make_column(name: str, declared: str) -> Column:
         text = "rtrim({0})" if declared.startswith("char") else "{0}"
         unit = _UNIT_OF_TEXT.replace("{0}", text)
         return Column(name, ColumnKind.TEXT, "CAST(NULL AS DOUBLE)", text, unit=unit)
-    unit, kind = "{0}" if declared in TIMES else NO_UNIT, ColumnKind.TIMES if declared in TIMES else ColumnKind.OTHER
+    unit = "{0}" if declared in TIMES else NO_UNIT
+    kind = ColumnKind.TIMES if declared in TIMES else ColumnKind.OTHER
     return Column(
         name,
         kind,
@@ -116,7 +118,8 @@ def slot_sql(bound: BoundAxis, place: int) -> str | None:
         if _is_short(grid):
             return _threshold_count_sql(find_thresholds(grid), _number_sql(bound))
         return _formula_slot_sql(grid, _number_sql(bound), f"g{place}") if find_clipped_formula(grid) else None
-    keys, number = category_keys(bound), _number_sql(bound)
+    keys = category_keys(bound)
+    number = _number_sql(bound)
     texts, numbers = Keys.from_keys(keys)
     cases = [f"WHEN {condition} THEN {at}" for key, at in texts if (condition := _is_named_sql(bound, key))]
     cases += [f"WHEN {number} = {double_literal(key)} THEN {at}" for key, at in numbers]
@@ -130,7 +133,8 @@ def _is_named_sql(bound: BoundAxis, name: str) -> str:
 
     Decimals are compared as numbers, because engines format them differently. No literal is too long for its type.
     """
-    column, value = bound.column, f"c{bound.place}"
+    column = bound.column
+    value = f"c{bound.place}"
     if column.value_type is not ValueType.DECIMAL:
         return f"{column.text.format(value)} = {text_literal(name)}"
     integer_digits, _, decimals = name.removeprefix("-").partition(".")

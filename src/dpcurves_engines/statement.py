@@ -63,7 +63,8 @@ class SqlFunction(NamedTuple):
         return f"{name}({', '.join((*self.columns, *self.argument_forms))})"
 
 
-_ONE, _SCORE = ("column",), ("label", "score")
+_ONE = ("column",)
+_SCORE = ("label", "score")
 FUNCTIONS: Mapping[str, SqlFunction] = MappingProxyType({
     "dp_cdf": SqlFunction("cdf", _ONE, (GRID,)),
     "dp_quantile": SqlFunction("quantiles", _ONE, (PROBABILITY, GRID)),
@@ -253,7 +254,9 @@ def _set_expressions_aside(text: str, tokens: Sequence[Any]) -> tuple[str, Node 
     Raises:
         ValueError: an expression or the condition is not of the language.
     """
-    depth, cuts, condition = 0, list[tuple[int, int, str]](), None
+    depth = 0
+    cuts = list[tuple[int, int, str]]()
+    condition = None
     position = 0
     while position < len(tokens):
         token = tokens[position]
@@ -283,7 +286,9 @@ def _set_expressions_aside(text: str, tokens: Sequence[Any]) -> tuple[str, Node 
 def _find_expressions(text: str, tokens: Sequence[Any], start: int, columns: int) -> list[tuple[int, int, str]]:
     """Find expressions among the first `columns` arguments of a call: positions of their first and last characters in
     `text`, and the quoted column names that replace them."""
-    cuts, first, depth = list[tuple[int, int, str]](), start, 0
+    cuts = list[tuple[int, int, str]]()
+    first = start
+    depth = 0
     for position in range(start, len(tokens)):
         kind = tokens[position].token_type.name
         if depth == 0 and kind in {"COMMA", "R_PAREN"}:
@@ -293,7 +298,8 @@ def _find_expressions(text: str, tokens: Sequence[Any], start: int, columns: int
                 part = text[part_tokens[0].start : part_tokens[-1].end + 1]
                 name = ALL_RECORDS if part == ALL_RECORDS else _format_part(part)
                 cuts.append((part_tokens[0].start, part_tokens[-1].end + 1, '"' + name.replace('"', '""') + '"'))
-            columns, first = columns - 1, position + 1
+            columns = columns - 1
+            first = position + 1
             if columns == 0 or kind == "R_PAREN":
                 break
         depth += (kind in {"L_PAREN", "L_BRACKET"}) - (kind in {"R_PAREN", "R_BRACKET"})
@@ -318,7 +324,8 @@ def _parse_part(part: str, prefix: str) -> Node:
 
 def _split_condition(condition: Node | None, groups: Sequence[str]) -> tuple[dict[str, tuple[Literal, ...]], str]:
     """Return the values that a condition lists of GROUP BY columns, and the rest of the condition as text."""
-    listed, rest = dict[str, tuple[Literal, ...]](), list[Node]()
+    listed = dict[str, tuple[Literal, ...]]()
+    rest = list[Node]()
     for part in _list_conjuncts(condition):
         values = _list_values(part, groups)
         if values is None:
@@ -399,7 +406,8 @@ class _StatementReader:
             (self.select,) = filter(None, sqlglot.parse(text, read=DIALECT))
         if not isinstance(self.select, self.exp.Select):
             _refuse(f"the statement must have this form: {FORM}")
-        self.words, self.read = words, list[str]()
+        self.words = words
+        self.read = list[str]()
 
     def read_statement(self) -> SqlQuestion:
         """Return the parsed statement. Raises `InvalidArgument` if a word of the text was not interpreted."""
@@ -449,7 +457,8 @@ class _StatementReader:
 
     def _read_select(self, expressions: Sequence[Any]) -> tuple[list[str], str, dict[str, Any]]:
         """Return the column names of SELECT, and the name and question of its only function."""
-        names, calls = list[str](), list[tuple[str, dict[str, Any]]]()
+        names = list[str]()
+        calls = list[tuple[str, dict[str, Any]]]()
         for item in self._iterate_list(expressions):
             if isinstance(item, self.exp.Column):
                 names.append(self._read_column(item))
@@ -473,7 +482,9 @@ class _StatementReader:
         if function is None:
             _refuse(f"{_shorten(name)}: there is no such function; use one of {', '.join(FUNCTIONS)}")
         self._write_down(name, "(")
-        columns, values, options = list[str](), list[Any](), dict[str, Any]()
+        columns = list[str]()
+        values = list[Any]()
+        options = dict[str, Any]()
         for argument in self._iterate_list(call.expressions):
             if len(columns) < len(function.columns):
                 columns.append(self._read_column(argument, f"{function.describe_call(name)}: "))
@@ -598,7 +609,8 @@ class _StatementReader:
 
     def _read_literal(self, expression: exp.Expression) -> Literal:
         """Return a number, text or truth value. Raises `InvalidArgument` for any other expression."""
-        exp, negative = self.exp, isinstance(expression, self.exp.Neg)
+        exp = self.exp
+        negative = isinstance(expression, self.exp.Neg)
         if negative:
             self._write_down("-")
             expression = expression.this
@@ -746,7 +758,8 @@ def sql(
     views = parse_view_definitions(open_ledger.view_definitions(dataset)) if has_account else {}
     table_name = parsed.table
     if view is None and isinstance(connection, Mapping) and is_view_of_single_table(table_name, connection, views):
-        view, table_name = table_name[0], tuple(connection)
+        view = table_name[0]
+        table_name = tuple(connection)
     if view is not None:
         question = find_view(view, views).apply(question)
     table = find_table(connection, table_name)

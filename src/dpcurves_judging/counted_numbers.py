@@ -65,7 +65,8 @@ def find_slot_shapes(question: Any) -> tuple[tuple[int, ...], ...]:
 
     `question.grids` gives, table by table, the number of last axes that are grids.
     """
-    shapes, grids = question.shapes(), question.grids()
+    shapes = question.shapes()
+    grids = question.grids()
     return tuple(
         (*shape[: len(shape) - grid_axes], *(cells + 2 for cells in shape[len(shape) - grid_axes :]))
         for shape, grid_axes in zip(shapes, grids, strict=True)
@@ -152,7 +153,8 @@ class CountedNumbers(IntervalResult):
             ValueError: `name` is not one of `names`; `level` is not between 0 and 1; or, with `population`, a unit may
                 have several records.
         """
-        level, statistic = require_probability("level", level), self._find_statistic(name)
+        level = require_probability("level", level)
+        statistic = self._find_statistic(name)
         require_independent(self.privacy, population)
         if is_uninformative(*self._find_deciding_ends(name), statistic.minimum, statistic.maximum):
             return statistic.minimum, statistic.maximum
@@ -165,7 +167,8 @@ class CountedNumbers(IntervalResult):
         errors = self._compute_once(
             (name, population), None, lambda: self._simulate_errors(statistic, population=population)
         )
-        estimate, outer_ends = float(statistic.compute(self._unbiased_tables)), population or self.TAKES_OUTER_ENDS
+        estimate = float(statistic.compute(self._unbiased_tables))
+        outer_ends = population or self.TAKES_OUTER_ENDS
         if not np.isfinite(estimate):
             return statistic.minimum, statistic.maximum
         if np.isfinite(errors).all():
@@ -173,7 +176,8 @@ class CountedNumbers(IntervalResult):
         else:
             filled_errors = [np.where(np.isfinite(errors), errors, fill) for fill in (-np.inf, np.inf)]
             ends = [compute_basic_interval(estimate, interval, level, outer_ends) for interval in filled_errors]
-            low, high = min(interval[0] for interval in ends), max(interval[1] for interval in ends)
+            low = min(interval[0] for interval in ends)
+            high = max(interval[1] for interval in ends)
         value = self._estimate_value(statistic)
         return max(min(low, value), statistic.minimum), min(max(high, value), statistic.maximum)
 
@@ -290,7 +294,8 @@ class CountedNumbers(IntervalResult):
         panels = []
         for null_value in sorted({statistic.null_value for _, statistic in statistics}, key=lambda null: null is None):
             numbers = [index for index, (_, statistic) in enumerate(statistics) if statistic.null_value == null_value]
-            rows, values = [names[index] for index in numbers], [self.value(statistics[index][0]) for index in numbers]
+            rows = [names[index] for index in numbers]
+            values = [self.value(statistics[index][0]) for index in numbers]
             panels.append(ForestPanel(self._axis_title(null_value), rows, values, numbers, null_value))
         return draw_forest(panels, shades=shades, **arguments)
 
@@ -347,7 +352,8 @@ def ask_one_table(kind: Callable[..., Any], question: Any, asked: Any, rows: int
 
 def ask_tables(kind: Callable[..., Any], question: Any, asked: Sequence[Any]) -> Needs[Any]:
     """Ask for the tables in order, each with an equal budget fraction, and return one result of all, made by `kind`."""
-    tables, releases = list[Evidence](), list[Release]()
+    tables = list[Evidence]()
+    releases = list[Release]()
     for workload in asked:
         answer = yield from ask_workload(workload, Fraction(1, len(asked)))
         tables.append(answer.counts)
@@ -377,7 +383,8 @@ def compute_auc(negative: FloatArray, positive: FloatArray) -> FloatArray:
     0.75
     """
     negatives_below = np.cumsum(negative, axis=-1) - negative / 2
-    negatives, positives = negative.sum(axis=-1), positive.sum(axis=-1)
+    negatives = negative.sum(axis=-1)
+    positives = positive.sum(axis=-1)
     share = divide_counts(
         (positive * negatives_below).sum(axis=-1), np.where(negatives >= LEAST_MASS, negatives, 0.0) * positives
     )

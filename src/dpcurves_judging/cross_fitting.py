@@ -136,7 +136,8 @@ class HeldOut(Predictor):
     def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:
         """Return the score of each record by the model of its fold, (records,); NaN where a column is missing."""
         values = dict(zip(self.inputs, columns, strict=True))
-        fold, scores = self._compute_scores(self.folds, values), np.full(len(columns[0]), np.nan)
+        fold = self._compute_scores(self.folds, values)
+        scores = np.full(len(columns[0]), np.nan)
         for index, model in enumerate(self.models):
             scores = np.where(fold == index, self._compute_scores(model, values), scores)
         return scores

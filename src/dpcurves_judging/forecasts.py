@@ -46,7 +46,8 @@ class _SimulatedRecords(NamedTuple):
     @classmethod
     def from_draw(cls, draw: Any) -> _SimulatedRecords:
         """Return the records of a draw (classes, scores) of a reference law, with a correlated score and a group."""
-        classes, score = np.asarray(draw[0]), np.asarray(draw[1], dtype=np.float64)
+        classes = np.asarray(draw[0])
+        score = np.asarray(draw[1], dtype=np.float64)
         index = np.arange(len(classes))
         return cls(classes, score, (score + index % 16 / 16) / 2, index % 4)
 
@@ -119,7 +120,8 @@ def _make_ordinal_columns(question: OrdinalClassesQuestion, draw: Any) -> dict[s
 def _make_multiclass_columns(question: MulticlassQuestion, draw: Any) -> dict[str, Any]:
     """Return synthetic labels of up to three classes, a score of each class, and predictions with confidence if the
     question has them."""
-    records, label = _SimulatedRecords.from_draw(draw), question.label
+    records = _SimulatedRecords.from_draw(draw)
+    label = question.label
     columns = _make_class_labels(label, records)
     columns |= {
         name: interpolate_grid(question.grid, _flip_score(records.score, index))
@@ -134,7 +136,8 @@ def _make_multiclass_columns(question: MulticlassQuestion, draw: Any) -> dict[st
 
 def _make_feature_columns(question: Any, draw: Any) -> dict[str, Any]:
     """Return synthetic labels of two classes, and features that increase or decrease with a score in turn."""
-    bits, score = np.asarray(draw[0]), np.asarray(draw[1], dtype=np.float64)
+    bits = np.asarray(draw[0])
+    score = np.asarray(draw[1], dtype=np.float64)
     classes = parse_class_labels(question.label, question.pos_label, question.neg_label).values
     columns = {} if question.split_by is None else {question.split_by: np.arange(len(bits))}
     for index, feature in enumerate(question.features):

@@ -58,7 +58,8 @@ class QuantileForecasts(CountedNumbers):
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         """Draw the share of outcomes below each forecast quantile against the quantile, with intervals; return the
         axes."""
-        quantiles, shares = len(self.question.quantiles), np.asarray(self.question.quantiles)
+        quantiles = len(self.question.quantiles)
+        shares = np.asarray(self.question.quantiles)
         shades_below = [shade.select_rows(slice(quantiles)) for shade in shades]
         ax = display.draw_calibration(shares, self.shares_below, None, shades=shades_below, **how)
         ax.set(xlabel="quantile that was forecast", ylabel="share of outcomes below it")
@@ -139,7 +140,8 @@ class QuantileForecastsQuestion(TableQuestion):
 
     def statistics(self) -> Mapping[str, Statistic]:
         """Return by name the shares below each quantile, coverage of central intervals, and pinball losses."""
-        indexed, middles = list(enumerate(self.quantiles)), middles_of(self.grid)
+        indexed = list(enumerate(self.quantiles))
+        middles = middles_of(self.grid)
         is_below = np.concatenate([[True], middles < 0, [False]])
         # at an end at 0, an outside error has the other sign than the end cell: it is clipped to the end
         middles = np.concatenate([[min(middles[0], 0.0)], middles, [max(middles[-1], 0.0)]])
@@ -259,8 +261,11 @@ class PredictedObservedQuestion(TableQuestion):
 
     def statistics(self) -> Mapping[str, Statistic]:
         """Return by name the mean outcome in each bin, and the mean, absolute and squared error."""
-        values, predicted = middles_of(self.observed_grid), middles_of(self.grid)
-        low, high, edges = float(values.min()), float(values.max()), self.grid.edges
+        values = middles_of(self.observed_grid)
+        predicted = middles_of(self.grid)
+        low = float(values.min())
+        high = float(values.max())
+        edges = self.grid.edges
         names = [f"{lower:g} to {upper:g}" for lower, upper in pairwise(edges)]
         if self.grid.values is not None:
             names = [f"{value:g}" for value in predicted]

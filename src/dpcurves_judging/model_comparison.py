@@ -110,7 +110,9 @@ class ModelComparison(CountedNumbers):
         Returns:
             Lower and upper endpoints, of shape ``(numbers, 2)``.
         """
-        level, models, quantile = require_probability("level", level), len(self.question.scores), NormalDist().inv_cdf
+        level = require_probability("level", level)
+        models = len(self.question.scores)
+        quantile = NormalDist().inv_cdf
         factors = {
             is_difference: quantile((1 + adjust_level(count, level)) / 2) / quantile((1 + level) / 2)
             for is_difference, count in ((False, models), (True, models * (models - 1) // 2))
@@ -121,7 +123,8 @@ class ModelComparison(CountedNumbers):
             # Widened as for normal errors, because a level this near to 1 needs more draws than there are.
             factor = factors[statistic.null_value is not None]
             if np.isfinite(value):
-                low, high = value - factor * (value - low), value + factor * (high - value)
+                low = value - factor * (value - low)
+                high = value + factor * (high - value)
             ends.append((max(low, statistic.minimum), min(high, statistic.maximum)))
         return np.array(ends)
 

@@ -221,7 +221,8 @@ class ModelPairQuestion(TableQuestion):
 
     def statistics(self) -> Mapping[str, Statistic]:
         """Return by name the numbers of each model, and their differences, first minus second."""
-        statistics, grids = dict[str, Statistic](), self._coarsen_grids()
+        statistics = dict[str, Statistic]()
+        grids = self._coarsen_grids()
         for name, compute in _make_readings(grids, self.thresholds).items():
 
             def compute_for_side(tables: Tables, side: int, compute: Any = compute) -> FloatArray:
@@ -246,7 +247,8 @@ class ModelPairQuestion(TableQuestion):
             Axis(column, separate_outside(grid))
             for column, grid in zip((self.first, self.second), design._coarsen_grids(), strict=True)
         ]
-        classes, answers = parse_class_labels(self.label, self.pos_label, self.neg_label), list[TableCounts]()
+        classes = parse_class_labels(self.label, self.pos_label, self.neg_label)
+        answers = list[TableCounts]()
         for axes in [[axis] for axis in scores] if design.releases == 2 else [scores]:
             budget_fraction = ALL / (design.releases or 1)
             answers.append(
@@ -338,7 +340,8 @@ def _make_readings(
 ) -> dict[str, Callable[[FloatArray, int], FloatArray]]:
     """Return by name the functions from counts (..., 2, cells) and the index of the model to a number. Brier score
     and net benefit are only there if scores lie between 0 and 1."""
-    middles, cell_starts = [middles_of(grid) for grid in grids], [grid.edges[:-1] for grid in grids]
+    middles = [middles_of(grid) for grid in grids]
+    cell_starts = [grid.edges[:-1] for grid in grids]
     cell_starts = [
         starts if grid.values is None else grid.values for starts, grid in zip(cell_starts, grids, strict=True)
     ]
@@ -403,10 +406,12 @@ def metric_difference(
     >>> dp.metric_difference(one, other, "auc", 0.9).upper > 0
     True
     """
-    metric, sides = parse_choice("metric", metric, Metric), list[tuple[IntervalEstimate, float, float]]()
+    metric = parse_choice("metric", metric, Metric)
+    sides = list[tuple[IntervalEstimate, float, float]]()
     for name, scores in (("first", first), ("second", second)):
         require_type(name, scores, Scores, "scores, as dp.scores gives them,")
-        value, discretization_error = scores.value(metric), find_discretization_error(scores.table, metric)
+        value = scores.value(metric)
+        discretization_error = find_discretization_error(scores.table, metric)
         estimate = IntervalEstimate(value, *scores.interval(metric, level), *discretization_error)
         population_estimate = (
             IntervalEstimate(value, *scores.interval(metric, level, population=True), *discretization_error)
@@ -421,7 +426,9 @@ def metric_difference(
             )
         )
     (one, one_down, one_up), (other, other_down, other_up) = sides
-    value, below, above = one.value - other.value, one.gap_below + other.gap_above, one.gap_above + other.gap_below
+    value = one.value - other.value
+    below = one.gap_below + other.gap_above
+    above = one.gap_above + other.gap_below
     lower = value - below - hypot(one.error_below, other.error_above, one_down + other_up)
     return IntervalEstimate(
         value, lower, value + above + hypot(one.error_above, other.error_below, one_up + other_down), below, above

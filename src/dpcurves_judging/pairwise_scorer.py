@@ -266,7 +266,8 @@ class PairwiseScorerQuestion(TableQuestion):
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for counts of classes and folds, for sums of features and products one by one, and for held-out
         scores."""
-        classes, fold = parse_class_labels(self.label, self.pos_label, self.neg_label), self._make_fold_axis()
+        classes = parse_class_labels(self.label, self.pos_label, self.neg_label)
+        fold = self._make_fold_axis()
         queries = [
             (SumQuery((classes, fold, axis), HALF_WIDTH_STEPS), budget_fraction)
             for axis, budget_fraction in self._allocate_budget()
@@ -285,7 +286,8 @@ class PairwiseScorerQuestion(TableQuestion):
         """Return the sums of features in each class and fold, in units of features between -1 and 1. `told` is the
         evidence of counts, of features and of products, in the order of release."""
         features, (count_evidence, *sum_evidence) = len(self.features), told
-        counts, rows = count_evidence.unbiased_cells.reshape(2, self.folds), (2, self.folds)
+        counts = count_evidence.unbiased_cells.reshape(2, self.folds)
+        rows = (2, self.folds)
         sums = [product.unbiased_cells.reshape(rows) / HALF_WIDTH_STEPS for product in sum_evidence]
         products = np.empty((*rows, features, features))
         for (row, column), product in zip(_list_pairs(features), sums[features:], strict=True):

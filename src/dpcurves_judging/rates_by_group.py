@@ -46,7 +46,8 @@ def adjust_level_for_pairs(groups: int, level: float) -> float:
     [0.95, 0.9936]
     """
     nodes = np.linspace(-8.0, 8.0, 1601)  # standard deviations, of an integral over the normal law
-    density, below = np.exp(-(nodes**2) / 2) / sqrt(2 * np.pi), np.array([(1 + erf(x / sqrt(2))) / 2 for x in nodes])
+    density = np.exp(-(nodes**2) / 2) / sqrt(2 * np.pi)
+    below = np.array([(1 + erf(x / sqrt(2))) / 2 for x in nodes])
     low, high = 0.0, 12.0  # quantiles of the range, between which it lies
     for _ in range(40):  # halvings of this bracket
         middle = (low + high) / 2
@@ -164,7 +165,8 @@ class GroupRates(ScoresByCategory):
         of the studentised range of independent numbers (Tukey and Kramer). Groups whose number is not known are left
         out. Raises the errors of `intervals_of`.
         """
-        keys, measured = list(self), self._measure_known(number, level, population=population)
+        keys = list(self)
+        measured = self._measure_known(number, level, population=population)
         pairs = compare_pairs([estimate for _, estimate in measured])
         return {(keys[measured[first][0]], keys[measured[second][0]]): estimate for first, second, estimate in pairs}
 
@@ -191,7 +193,10 @@ class GroupRates(ScoresByCategory):
         name: str | None = None,
     ) -> Axes:
         """Plot the gap of each pair of groups as a forest plot, with the largest gap at the bottom."""
-        privacy, shades, names, values = self.privacy, list[Shade](), list[str](), list[float]()
+        privacy = self.privacy
+        shades = list[Shade]()
+        names = list[str]()
+        values = list[float]()
         for scope, for_population in interval_scopes(privacy).items():
             if for_population and not population:
                 continue
@@ -233,7 +238,8 @@ class GroupRates(ScoresByCategory):
             )
             for index, number in enumerate(DRAWN)
         ]  # fmt: skip
-        shades, privacy = list[Shade](), self.privacy
+        shades = list[Shade]()
+        privacy = self.privacy
         for scope, for_population in interval_scopes(privacy).items():
             if level is not None and (population or not for_population):
                 ends = np.concatenate([self.intervals_of(rate, level, population=for_population) for rate in DRAWN])

@@ -98,7 +98,8 @@ class Uplift(CountedNumbers):
             ValueError: `curve` is unknown; `level` is not between 0 and 1; or, with `population`, a unit may have
                 several records.
         """
-        level, compute = require_probability("level", level), CURVES.get(curve)
+        level = require_probability("level", level)
+        compute = CURVES.get(curve)
         if compute is None:
             raise InvalidArgument("curve", f"must be one of {', '.join(CURVES)}, got {describe_value(curve)}")
         require_independent(self.privacy, population)

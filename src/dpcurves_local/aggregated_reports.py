@@ -150,7 +150,8 @@ def simulate_errors(law: AggregatedReports, draws: int, generator: np.random.Gen
 def _simulate_reports(law: AggregatedReports, draws: int, generator: np.random.Generator) -> FloatArray:
     """Simulate whole releases for the expected number of people in each cell: sampling by level, then randomisation."""
     people = apportion_people(law.people, law.cell_shares)
-    tallies, missing = [], []
+    tallies = []
+    missing = []
     for level, sample in zip(law.reported_levels, _sample_people_by_level(law, people, draws, generator), strict=True):
         level_tallies = _sample_tallies(level, law.sum_over_answers(level, sample), generator)
         tallies.append(level_tallies[:, :-1])
@@ -207,7 +208,8 @@ def _sample_tallies(level: LevelReports, answers: IntArray, generator: np.random
         return np.asarray(
             true_answers + generator.multinomial(level.reports - true_answers.sum(axis=-1), uniform), float
         )
-    p_true, p_other = float(level.p_true), float(level.p_other)
+    p_true = float(level.p_true)
+    p_other = float(level.p_other)
     other_reports = level.reports - answers
     tallies = generator.binomial(answers, p_true) + generator.binomial(other_reports, p_other)
     mean = answers * p_true + other_reports * p_other
@@ -231,7 +233,8 @@ def _simulate_normal_errors(law: AggregatedReports, draws: int, generator: np.ra
     replacement.
     """
     sampling_errors = _simulate_sampling_errors(law, draws, generator)
-    counts, missing = [], []
+    counts = []
+    missing = []
     for index, level in enumerate(law.reported_levels):
         shares = law.sum_over_answers(level, law.cell_shares)
         deviations = np.sqrt(
@@ -255,10 +258,12 @@ def _simulate_sampling_errors(law: AggregatedReports, draws: int, generator: np.
     """
     if len(law.reported_levels) == 1 or law.about_all:
         return []
-    people, differences = law.people, []
+    people = law.people
+    differences = []
     errors: FloatArray | None = None
     for finer, level in zip([None, *law.reported_levels[:0:-1]], law.reported_levels[::-1], strict=True):
-        shares, fraction = law.sum_over_answers(level, law.cell_shares), level.reports / people
+        shares = law.sum_over_answers(level, law.cell_shares)
+        fraction = level.reports / people
         level_errors = np.sqrt(shares * level.reports * (1 - fraction)) * generator.standard_normal(
             (draws, len(shares))
         )
@@ -270,7 +275,8 @@ def _simulate_sampling_errors(law: AggregatedReports, draws: int, generator: np.
             errors = np.concatenate([sums.reshape(len(errors), -1), errors[:, -1:]], axis=-1)
             level_errors += fraction * errors
         differences.append(law.people / level.reports * level_errors)
-        errors, people = (-level_errors if errors is None else errors - level_errors), people - level.reports
+        errors = -level_errors if errors is None else errors - level_errors
+        people = people - level.reports
     return differences[::-1]
 
 
@@ -468,7 +474,8 @@ class AggregatedReports(NoisySums):
             return self
         cells, missing = self.reconstruct(np.asarray(values, dtype=np.float64), None)
         missing_share = min(max(float(missing), 0.0), float(self.people)) / self.people
-        interval_shares, previous = np.array([1 - missing_share]), np.zeros(1, dtype=np.int64)
+        interval_shares = np.array([1 - missing_share])
+        previous = np.zeros(1, dtype=np.int64)
         for level in self.reported_levels:
             starts = (np.arange(self.rows)[:, None] * self.cells + level.first_cells).ravel()
             interval_shares = _divide_shares(
@@ -483,7 +490,8 @@ class AggregatedReports(NoisySums):
         self, total: int | None, draws: int, generator: np.random.Generator
     ) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Simulate errors of the unbiased estimate, from false reports and from sampling by level."""
-        nested, chunk = self.nested_law, max(1, VALUES_AT_ONCE // (2 * max(self.size, self.rows * self.cells)))
+        nested = self.nested_law
+        chunk = max(1, VALUES_AT_ONCE // (2 * max(self.size, self.rows * self.cells)))
         for start in range(0, draws, chunk):
             errors = simulate_errors(self, min(chunk, draws - start), generator)
             yield nested.reconstruct(errors, None if self._known_total is None else 0)
@@ -588,7 +596,9 @@ class AggregatedReports(NoisySums):
         or inconsistent.
         """
         levels = STORED.decode(tuple[LevelReports, ...], stored["tallied"])
-        rows, cells, whole = int(stored["rows"]), int(stored["cells"]), bool(stored["whole"])
+        rows = int(stored["rows"])
+        cells = int(stored["cells"])
+        whole = bool(stored["whole"])
         return cls(rows, cells, levels, whole, about_all=bool(stored.get("about_all", False)))
 
 
@@ -607,7 +617,8 @@ def _divide_shares(cell_shares: FloatArray, counts: FloatArray, first: IntArray)
         counts: Unbiased counts of all parts, in order.
         first: Index of the first part of each interval.
     """
-    positive, cells_per_interval = np.maximum(counts, 0.0), np.diff(np.append(first, len(counts)))
+    positive = np.maximum(counts, 0.0)
+    cells_per_interval = np.diff(np.append(first, len(counts)))
     sums = np.repeat(np.add.reduceat(positive, first), cells_per_interval)
     equal_shares = np.repeat(1 / cells_per_interval, cells_per_interval)
     return np.asarray(

@@ -57,12 +57,12 @@ class Collection:
     """
 
     def __init__(self, task: Task) -> None:
-        self.task, self.refused, self.repeated = task, 0, 0
+        self.task = task
+        self.refused = 0
+        self.repeated = 0
         self.met, self.any_drawn = 0, False
-        self._tables, self._seen = (
-            ReportAggregator(task.plan),
-            HashedNameSet(task.people) if loops_are_compiled() else SortedNameSet(),
-        )
+        self._tables = ReportAggregator(task.plan)
+        self._seen = HashedNameSet(task.people) if loops_are_compiled() else SortedNameSet()
 
     @property
     def reports(self) -> int:
@@ -94,7 +94,9 @@ class Collection:
         self.refused += records.damaged_count + int(len(is_valid) - is_valid.sum())
         reported_earlier = is_valid & self.task.mark_repeats(records.names)
         if reported_earlier.any():
-            self.met, all_valid, is_valid = self.met + int(reported_earlier.sum()), False, is_valid & ~reported_earlier
+            self.met = self.met + int(reported_earlier.sum())
+            all_valid = False
+            is_valid = is_valid & ~reported_earlier
         self.any_drawn |= has_drawn_names(records.names[is_valid])
         is_new = self._seen.mark_new(records.names if all_valid else records.names[is_valid])
         self.repeated += int(len(is_new) - is_new.sum())
@@ -147,7 +149,8 @@ class SortedNameSet:
         """
         numbers = names_to_numbers(names)
         order = _sort_indices(numbers)
-        ordered, is_new = numbers[order], np.zeros(len(numbers), dtype=np.bool_)
+        ordered = numbers[order]
+        is_new = np.zeros(len(numbers), dtype=np.bool_)
         is_first = np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
         for run in self._runs:  # searched in sorted order, which keeps memory accesses close together
             position = np.minimum(np.searchsorted(run, ordered), len(run) - 1)
@@ -237,7 +240,8 @@ class Inviter:
         Raises:
             ValueError: the file cannot be used, or holds something else.
         """
-        key_path, key = Path(path), None
+        key_path = Path(path)
+        key = None
         try:
             try:
                 file = os.open(key_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -109,7 +109,8 @@ def _insert_numbers(numbers: Numbers, table: Numbers, key: np.uint64, shift: np.
     A free slot holds 0. The presence of the number 0 itself is stored in the last slot, to which no product points.
     The slots of the next numbers are prefetched together, because memory latency dominates.
     """
-    places, visited = np.int64(len(table) - 1), np.uint64(0)
+    places = np.int64(len(table) - 1)
+    visited = np.uint64(0)
     for row in range(len(numbers)):
         for ahead in range(row, min(row + _AHEAD, len(numbers)) if row % _AHEAD == 0 else row):
             visited |= table[np.int64((numbers[ahead] * key) >> shift)]
@@ -223,12 +224,15 @@ class ReportFormat:
         After damage, parsing continues at the next header of the task; the bytes in between count as one damaged
         record.
         """
-        view, position, damaged = memoryview(data).cast("B"), 0, 0
+        view = memoryview(data).cast("B")
+        position = 0
+        damaged = 0
         length = len(self.header_prefix) + COUNT_SIZE
         while position < len(view):
             announced = self._parse_header(view, position)
             if announced is None:
-                damaged, position = damaged + 1, self._find_header(view, position + 1)
+                damaged = damaged + 1
+                position = self._find_header(view, position + 1)
                 continue
             singles = self._count_single_parts(view, position)
             if singles:
@@ -236,18 +240,23 @@ class ReportFormat:
                     view[position:], dtype=np.uint8, count=singles * (length + self.record_size)
                 )
                 yield self._verify_checksums(singles_rows.reshape(singles, -1)[:, length:], damaged)
-                damaged, position = 0, position + len(singles_rows)
+                damaged = 0
+                position = position + len(singles_rows)
                 continue
             position += length
             available = min(announced, (len(view) - position) // self.record_size, MOST_AT_ONCE)
             yield self._verify_checksums(self._view_records(view, position, available), damaged)
-            damaged, position, remaining = 0, position + available * self.record_size, announced - available
+            damaged = 0
+            position = position + available * self.record_size
+            remaining = announced - available
             while remaining and available == MOST_AT_ONCE:
                 available = min(remaining, (len(view) - position) // self.record_size, MOST_AT_ONCE)
                 yield self._verify_checksums(self._view_records(view, position, available), 0)
-                position, remaining = position + available * self.record_size, remaining - available
+                position = position + available * self.record_size
+                remaining = remaining - available
             if remaining:
-                damaged, position = damaged + 1, self._find_header(view, position)
+                damaged = damaged + 1
+                position = self._find_header(view, position)
         if damaged:
             yield ReportBatch(
                 np.zeros((0, PSEUDONYM_SIZE), np.uint8), np.zeros((0, self.message_octets), np.uint8), damaged
@@ -303,7 +312,8 @@ class ReportFormat:
         Any single changed byte changes the sum, because odd weights are invertible; other errors are detected with high
         probability.
         """
-        weights, checksums = self._checksum_weights, np.empty(len(content), dtype=np.uint32)
+        weights = self._checksum_weights
+        checksums = np.empty(len(content), dtype=np.uint32)
         if loops_are_compiled():
             _fill_weighted_sums(content, weights, checksums)
         else:

@@ -76,7 +76,10 @@ class ReportStore:
         # 100_000: reports that a store takes at least, unless --max-reports states a limit
         # 10: reports per person of the task that a store takes, unless --max-reports states a limit
         self.most = max(100_000, 10 * task.people) if max_reports is None else max_reports
-        self._path, self._form, self._seen, self._end = Path(path), task.report_format, SortedNameSet(), 0
+        self._path = Path(path)
+        self._form = task.report_format
+        self._seen = SortedNameSet()
+        self._end = 0
         self._stride = len(self._form.single_header) + self._form.record_size
         self._queue = GroupCommit(self._write_pending, lambda offer: len(offer.names), ROWS_PER_BATCH)
         self._broken = self._full = False
@@ -256,7 +259,8 @@ def send_reports(
             "reports",
             "the file holds no reports of a task of the local model; name one that dpcurves local randomize wrote",
         )
-    counts, path = DeliveryCounts(), f"/tasks/{form.task.hex()}/reports"
+    counts = DeliveryCounts()
+    path = f"/tasks/{form.task.hex()}/reports"
     for message, damaged in _split_messages(form, reports):
         counts = DeliveryCounts(counts.new, counts.known, counts.refused + damaged)
         if message:
@@ -323,9 +327,13 @@ class ReportReceiver:
     """
 
     def __init__(self, task: Task, store: ReportStore, quota: Quota = NO_QUOTA) -> None:
-        self.task, self.refused, self.repeated = task, 0, 0
+        self.task = task
+        self.refused = 0
+        self.repeated = 0
         self._quota = quota
-        self._store, self._tables, self._lock = store, ReportAggregator(task.plan), Lock()
+        self._store = store
+        self._tables = ReportAggregator(task.plan)
+        self._lock = Lock()
 
     @property
     def task_name(self) -> str:

@@ -95,13 +95,15 @@ class PairForm:
     @property
     def doubly_centred_kernel(self) -> FloatArray:
         """The kernel minus the means of its rows and columns, to which noise that adds up to 0 is sensitive."""
-        rows, columns = self.kernel.mean(axis=1), self.kernel.mean(axis=0)
+        rows = self.kernel.mean(axis=1)
+        columns = self.kernel.mean(axis=0)
         return np.asarray(self.kernel - columns - rows[:, None] + rows.mean())
 
     @property
     def doubly_centred_diagonal(self) -> FloatArray:
         """Diagonal of `doubly_centred_kernel`."""
-        rows, columns = self.kernel.mean(axis=1), self.kernel.mean(axis=0)
+        rows = self.kernel.mean(axis=1)
+        columns = self.kernel.mean(axis=0)
         return np.asarray(np.diag(self.kernel) - columns - rows + rows.mean())
 
     @property
@@ -116,7 +118,9 @@ class PairForm:
 
         With independent noises e_i: ``4 sum_i Var(e_i' A sum_(j != i) x_j) + 2 sum_(i != j) Var(e_i' A e_j)``.
         """
-        debiased, counts, inner = self.reports, self.reports.counts, self.doubly_centred_kernel
+        debiased = self.reports
+        counts = self.reports.counts
+        inner = self.doubly_centred_kernel
         other_sums = (self.kernel @ counts)[:, None] - self.kernel  # a column for the answer of each person
         centred = other_sums - other_sums.mean(axis=0)
         linear = counts @ (
@@ -124,7 +128,8 @@ class PairForm:
         )
         noise_variances = debiased.common_variance + debiased.extra_true_variance * counts / debiased.people
         all_pairs = debiased.people**2 * float(noise_variances @ inner**2 @ noise_variances)
-        rows, diagonal = (inner**2).sum(axis=1), np.diag(inner)
+        rows = (inner**2).sum(axis=1)
+        diagonal = np.diag(inner)
         itself = (
             debiased.common_variance**2 * rows.sum()
             + 2 * debiased.common_variance * debiased.extra_true_variance * rows
@@ -134,10 +139,12 @@ class PairForm:
 
     def variance_for_population(self) -> float:
         """Return the variance of the sum for random people: Hoeffding's, of debiased reports (Bell et al., Lemma 1)."""
-        debiased, people = self.reports, self.reports.people
+        debiased = self.reports
+        people = self.reports.people
         shares = debiased.counts / people
         expected = self.kernel @ shares
-        centred, mean = expected - expected.mean(), float(shares @ expected)
+        centred = expected - expected.mean()
+        mean = float(shares @ expected)
         linear_variance = (
             shares @ expected**2
             - mean**2

@@ -252,7 +252,8 @@ class SecondRound(Task):
 
         Its loss is the loss of one round if repeats were refused and no repeat was found.
         """
-        budget, query = QuestionBudget.from_external_charge(self.hash, self.loss.as_single_release()), self.plan.query
+        budget = QuestionBudget.from_external_charge(self.hash, self.loss.as_single_release())
+        query = self.plan.query
         release = reply(Step(query, Fraction(1)), budget.pay(query.charged_query, Fraction(1)))
         law = release.plan.law.require_type(AggregatedReports)
         (level,) = law.levels
@@ -271,7 +272,8 @@ class SecondRound(Task):
         losses["is_exact"] = self.earlier is not None and self.loss.is_pure
         area = TwoRoundArea(**vars(statistic), people=people, repeats_refused=repeats_refused, **losses)
         loss = (area.loss_in_one_round if repeats_refused else area.loss_in_both_rounds).as_single_release()
-        epsilon, mechanism = loss.epsilon, f"{statistic.privacy.mechanism}; then {self.plan.made_by}"
+        epsilon = loss.epsilon
+        mechanism = f"{statistic.privacy.mechanism}; then {self.plan.made_by}"
         privacy = replace(
             statistic.privacy, epsilon=None if epsilon is None else float(epsilon), rho=float(loss.rho),
             units=sum(people), mechanism=mechanism,
@@ -293,7 +295,9 @@ class SecondRound(Task):
         """
         try:
             stored = json.loads(text)
-            version, before, chances = stored[KEY], stored["before"], tuple(stored["chances"])
+            version = stored[KEY]
+            before = stored["before"]
+            chances = tuple(stored["chances"])
             task = Task.from_json(json.dumps(stored["task"]))
             first_round = _parse_first_round(stored)
             curve = json.dumps(stored["curve"], sort_keys=True)
@@ -332,7 +336,8 @@ class SecondRound(Task):
 
 def _parse_first_round(stored: dict[str, Any]) -> dict[str, Any]:
     """Return the names and the task of the first round, as far as a document has them."""
-    names, earlier = stored.get("names"), stored.get("earlier")
+    names = stored.get("names")
+    earlier = stored.get("earlier")
     try:
         octets = None if names is None else b64decode(names.encode("ascii"), validate=True)
     except ValueError:
@@ -479,7 +484,8 @@ class BitCounts(NamedTuple):
 
         The interval assumes people drawn from a population; bits of fixed people vary less.
         """
-        source, zeros = numbered_generator(5), self.reports - self.ones
+        source = numbered_generator(5)
+        zeros = self.reports - self.ones
         lower = source.beta(self.ones, zeros + 1, draws) if self.ones else np.zeros(draws)
         upper = source.beta(self.ones + 1, zeros, draws) if zeros else np.ones(draws)
         return (lower - self.p_other) / self.gain, (upper - self.p_other) / self.gain
@@ -536,7 +542,8 @@ def simulate_edge_errors(curve: CDF, population: bool) -> FloatArray:
     variances = law.prefix_variances(total is not None)[0][law.bounds]
     largest = float(variances[edges_used].max())
     scale = np.sqrt(float(variances.max()) / largest) if largest > 0 else 1.0
-    shares, people = estimate_shares(curve)[law.bounds[edges_used]], max(float(curve.count), 1.0)
+    shares = estimate_shares(curve)[law.bounds[edges_used]]
+    people = max(float(curve.count), 1.0)
     errors = scale * (noise - shares * noise[:, -1:]) / people
     return (
         np.asarray(errors + _simulate_sampling_errors(curve, shares, round(people), draws))

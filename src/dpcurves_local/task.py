@@ -87,7 +87,8 @@ def choose_grid(kernel: Function, lower: float, upper: float, *, people: int, lo
 def predict_error(kernel: Function, grid: Grid, people: int, loss: PrivacyLoss) -> float:
     """Return the root mean square error of a kernel's mean over pairs, by noise, sampling and discretisation, for
     evenly spread values."""
-    cells, on_cells = grid.cells, MidpointKernel(kernel)(grid.edges)
+    cells = grid.cells
+    on_cells = MidpointKernel(kernel)(grid.edges)
     randomiser = choose_randomiser(cells + 1, convert_to_epsilon(loss))
     debiased = LevelReports(range(cells), people, randomiser.NAME, *randomiser.support).debias_tallies(
         np.zeros(cells + 1)
@@ -137,7 +138,8 @@ class PublicCoinResponses:
         """SECRET: return the randomised bit of each person, (people, 1), at the level and index of the person's
         pseudonym. `names` are pseudonyms, (people, 8); `slots` are the slots of the values, (people,).
         """
-        law, source = self.plan.law.require_type(AggregatedReports), randomness.expand()
+        law = self.plan.law.require_type(AggregatedReports)
+        source = randomness.expand()
         levels, numbers = self._derive_coins(names)
         bits = np.zeros((len(slots), self.OCTETS), dtype=np.uint8)
         for number, randomiser in enumerate(self._randomisers):
@@ -378,7 +380,8 @@ class Task(Document):
         Raises:
             ValueError: a column is missing or of the wrong type; or `column` is given and the task asks about several.
         """
-        source, slots = randomness or Randomness.from_system(), self._find_slots(table, column, delimiter)
+        source = randomness or Randomness.from_system()
+        slots = self._find_slots(table, column, delimiter)
         names = np.frombuffer(source.expand().random_bytes(PSEUDONYM_SIZE * len(slots)), dtype=np.uint8).reshape(
             -1, PSEUDONYM_SIZE
         )
@@ -508,7 +511,8 @@ class Task(Document):
             raise InvalidArgument(
                 "task", "must have an epsilon or a rho as its loss, written as text; ask its author for a new copy"
             )
-        question, aim = question_from_json(stored.get("question", {})), _parse_aim(stored.get("aim"))
+        question = question_from_json(stored.get("question", {}))
+        aim = _parse_aim(stored.get("aim"))
         coins = parse_choice("coins", stored.get("coins", Coins.PRIVATE), Coins)
         rounding = parse_choice("rounding", stored.get("rounding", Rounding.SIMPLE), Rounding)
         return cls(

@@ -200,7 +200,8 @@ def build_all_levels_tree(
 ) -> AggregatedReports:
     """Return the tree in which each person reports about all levels, with an equal share of the loss for each."""
     # 4: bytes of the longest index of a Hadamard response, so that some randomiser is always this short
-    epsilon, longest = convert_to_epsilon(loss * Fraction(1, len(widths))), max(LONGEST_REPORT // len(widths), 4)
+    epsilon = convert_to_epsilon(loss * Fraction(1, len(widths)))
+    longest = max(LONGEST_REPORT // len(widths), 4)
     table = _LevelTable(rows, cells, people, epsilon, RANDOMISERS)
     levels = (_build_level(table, width, people, longest) for width in widths)
     return AggregatedReports(rows, cells, tuple(levels), about_all=True)
@@ -366,9 +367,11 @@ class ReportAggregator:
     """
 
     def __init__(self, plan: Plan) -> None:
-        self._plan, self._ways = plan, _find_plan_randomisers(plan)
+        self._plan = plan
+        self._ways = _find_plan_randomisers(plan)
         self._tallies = [np.zeros(randomiser.answers, dtype=np.int64) for randomiser in self._ways]
-        self.reports, self.refused = [0] * len(self._ways), 0
+        self.reports = [0] * len(self._ways)
+        self.refused = 0
         self._about_all = plan.law.require_type(AggregatedReports).about_all
 
     def mark_valid_messages(self, messages: Reports) -> BoolArray:

@@ -215,7 +215,8 @@ def require_plain(value: Any) -> None:
     Raises:
         ProtocolError: Names the limit.
     """
-    level, part_count = [value], 0
+    level = [value]
+    part_count = 0
     most_message_parts = 200_000  # values in a request body; more are refused
     most_nested = 32  # levels of nesting in a request body; deeper ones are refused
     for _ in range(most_nested):

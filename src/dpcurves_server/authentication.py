@@ -61,7 +61,8 @@ class Services:
         self.questions = Questions(self.archive, self.datasets, self.projects, notify)
         self.stewardship = Stewardship(self.archive, self.questions, notify)
         self.releases, self.models, self.audit = Releases(self.archive), Models(self.archive), AuditLog(self.archive)
-        self.synthetic, self.studio = SyntheticTables(self.archive, self.datasets), Renderer()
+        self.synthetic = SyntheticTables(self.archive, self.datasets)
+        self.studio = Renderer()
 
 
 # Middleware before every route.

@@ -43,7 +43,8 @@ class ChildProcess:
 
     def stop(self) -> None:
         """Kill the process, if there is one, wait for its end, and close its pipes."""
-        process, self.process = self.process, None
+        process = self.process
+        self.process = None
         if process is not None:
             process.kill()
             process.wait()

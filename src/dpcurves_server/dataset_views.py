@@ -31,7 +31,7 @@ def question_on_view_from_json(question_json: Mapping[str, Any], views: Mapping[
 
 
 def list_derived_names(view: View) -> tuple[str, ...]:
-    """Return the names of the derived columns of a view, those of its base first.
+    """Return the names of the derived columns of a view, with the columns of its base first.
 
     >>> list_derived_names(View("employed", columns={"hourly": "wage / hours"}, base=View("all", columns={"a": "b"})))
     ('a', 'hourly')

@@ -199,9 +199,11 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     schema, _, table = sys.stdin.buffer.read().partition(b"\n")
     try:
-        output, status = repack_table(table, columns_from_json(json.loads(schema))), 0
+        output = repack_table(table, columns_from_json(json.loads(schema)))
+        status = 0
     except InvalidArgument as error:
-        output, status = error.rule.encode(), REFUSED_STATUS
+        output = error.rule.encode()
+        status = REFUSED_STATUS
     sys.stdout.buffer.write(output)
     sys.stdout.buffer.flush()
     os._exit(status)

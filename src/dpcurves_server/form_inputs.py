@@ -6,7 +6,7 @@ Typed values are completed from the schema and then parsed as question fields.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from math import isfinite
@@ -27,6 +27,7 @@ from .declared_columns import (
 from .forms import MODEL, Field, FieldValues, Form
 from .planner import has_numbers
 from .schema_alignment import LABEL_COLUMNS, OTHER_CLASSES, USUAL_LABELS, find_declared, find_other_class
+from .typed_numbers import read_number, read_number_list
 
 
 class InputKind(Enum):
@@ -49,6 +50,10 @@ RANGES: Mapping[str, tuple[str, ...]] = {
 """Range fields, each with the fields that may name its columns; a form has one of these."""
 RANGE_METAVARS = {"L:U:N": ("lower", "upper", "cells"), "L:U": ("lower", "upper")}
 """Parts of a range by the form of its value."""
+NUMBER_METAVARS = frozenset({"N", "X", "W", "T", "P", "U", "S"})
+"""Forms of values that are a single number."""
+NUMBER_LISTS = frozenset({"X,X,X", "P,P,P", "P,P"})
+"""Forms of values that are numbers with commas between them; cell edges are numbers, too."""
 NAME_LISTS = frozenset({"S,S,S", "E,E,E"})
 """Forms of values that are names of columns with commas between them."""
 OF_COLUMNS = frozenset(
@@ -129,14 +134,14 @@ AUTOMATIC = frozenset({
 })  # fmt: skip
 """Questions that find the range of a column privately, for a part of their price."""
 DATED = frozenset({"cdf", "quantiles", "histogram"})
-"""Questions about dates and times, of those that find the range privately."""
+"""Questions about dates and times with a private range search."""
 CELLS = {
     "cdf": "512", "quantiles": "512", "roc": "16384", "scores": "100", "calibration": "4096",
     "hosmer-lemeshow": "4096", "binned-residuals": "4096", "interval-censored": "20",
 }  # fmt: skip
 """Default numbers of cells by question; for scores, the default of the question without a grid."""
 AFFIRMING = frozenset({"1", "yes", "y", "true", "t", "ja", "j", "oui", "sí", "si", "dead", "died", "positive"})
-"""Categories in lower case of which a question about two classes takes the one for the event or the positive class."""
+"""Categories in lower case that a question about two classes takes for the event or the positive class."""
 USUAL_CELLS = "60"
 """Default number of cells of other questions."""
 EXPRESSION = ".expression"
@@ -275,9 +280,11 @@ _ANY_CLASSES = Categories("", ("a", "b"))
 
 def _build_input(form: Form, field: Field, columns: Sequence[Declared], models: Collection[str]) -> Input:
     """Return the input of a field: the columns, values or choices that fit it."""
-    name, named = field.name, (name_field(form, field.name), field.is_required)
+    name = field.name
+    named = (name_field(form, field.name), field.is_required)
     if _is_range(field):
-        is_main, has_cells = _has_main_range(form, field), "cells" in RANGE_METAVARS[field.metavar]
+        is_main = _has_main_range(form, field)
+        has_cells = "cells" in RANGE_METAVARS[field.metavar]
         cells = _default_cells(form, field) if has_cells else ""
         column_field = _find_column_field(form, field)
         finds_range = form.command in AUTOMATIC and name in ("grid", "bounds")
@@ -294,7 +301,8 @@ def _build_input(form: Form, field: Field, columns: Sequence[Declared], models: 
         options = _value_options(label_columns)
         return Input(field, InputKind.LABEL, named[0], is_required, options, _find_label_column(form, field))
     if name == "coefficient" or field.metavar in NAME_LISTS:
-        coefficients, numbers = _coefficient_options(columns), map(_column_option, filter(has_numbers, columns))
+        coefficients = _coefficient_options(columns)
+        numbers = map(_column_option, filter(has_numbers, columns))
         kind = InputKind.COLUMN if name == "coefficient" else InputKind.COLUMNS
         return Input(field, kind, *named, tuple(coefficients if name == "coefficient" else numbers))
     if (field.is_column or name in OF_COLUMNS or field.metavar == "NAME=L:U") and field.metavar.startswith("NAME"):
@@ -312,7 +320,7 @@ def _build_input(form: Form, field: Field, columns: Sequence[Declared], models: 
         ]
         takes_expression = _takes_expression(form, field)
         return Input(field, kind, *named, options, takes_expression=takes_expression, unlisted=tuple(needs_list))
-    return Input(field, InputKind.NUMBER if field.metavar in ("N", "X", "W", "T", "P") else InputKind.TEXT, *named)
+    return Input(field, InputKind.NUMBER if field.metavar in NUMBER_METAVARS else InputKind.TEXT, *named)
 
 
 def _takes_expression(form: Form, field: Field) -> bool:
@@ -331,6 +339,26 @@ def _replace_columns(form: Form, values: FieldValues) -> FieldValues:
         if text and _takes_expression(form, field):
             replaced[field.name] = [*(values.get(field.name, ()) if field.is_repeatable else ()), text]
     return replaced
+
+
+def _read_numbers(form: Form, values: FieldValues) -> FieldValues:
+    """Return the typed fields, in which numbers have a point before their decimals, not a comma.
+
+    Raises:
+        ValueError: A number has separators between thousands, or its comma may be one.
+    """
+    fields: dict[str, Callable[[str, str], str]] = {}
+    for field in form.fields:
+        if _is_range(field):
+            fields |= {f"{field.name}.{part}": read_number for part in RANGE_METAVARS[field.metavar]}
+        elif field.metavar in NUMBER_METAVARS:
+            fields[field.name] = read_number
+        elif field.metavar in NUMBER_LISTS or field.name == "edges":
+            fields[field.name] = read_number_list
+    return {
+        name: [fields[name](name, text) for text in texts] if name in fields else texts
+        for name, texts in values.items()
+    }
 
 
 def _is_range(field: Field) -> bool:
@@ -426,7 +454,8 @@ def _column_option(column: Declared) -> Option:
     if has_unknown_categories(column):
         return Option(str(column.column), f"{column.column} (categories not known)")
     if isinstance(column, NumericColumn):
-        lower, upper = f"{column.lower:.12g}", f"{column.upper:.12g}"
+        lower = f"{column.lower:.12g}"
+        upper = f"{column.upper:.12g}"
         return Option(str(column.column), f"{column.column} ({lower} to {upper})", "", lower, upper)
     lower, upper = _declared_range(column)
     return Option(str(column.column), str(column.column), "", lower, upper)
@@ -472,7 +501,7 @@ def complete_fields(form: Form, values: FieldValues, columns: Sequence[Declared]
             part such as ``grid.cells``.
     """
     declared = {str(item.column): item for item in columns}
-    values = _replace_columns(form, values)
+    values = _replace_columns(form, _read_numbers(form, values))
     values = _fill_universe(form, _fill_automatic_ranges(form, values, declared), declared)
     completed = dict(values)
     if form.command == "verify" and not (_field_text(values, "above") or _field_text(values, "below")):
@@ -634,7 +663,8 @@ def _declared_bounds(
     ranges = [_declared_range(declared[name.strip()]) for name in typed if name.strip() in declared]
     if not ranges or not all(lower for lower, _ in ranges):
         return None
-    lower, upper = min((low for low, _ in ranges), key=float), max((high for _, high in ranges), key=float)
+    lower = min((low for low, _ in ranges), key=float)
+    upper = max((high for _, high in ranges), key=float)
     if form.command in SIGNED and field.name == "grid":  # an even number of cells of a symmetric range has an edge at 0
         upper = repr(max(abs(float(lower)), abs(float(upper))))
         lower = f"-{upper}"

@@ -120,7 +120,7 @@ def _require_printable(field: Field, text: str) -> str:
 
 
 def _find_model(field: Field, name: str, models: Mapping[str, Predictor]) -> Predictor:
-    """Return the project's model of this name. Raises `InvalidArgument` if the field takes none or there is none."""
+    """Return the project's model of this name. Raises `InvalidArgument` if no such model may be used here."""
     model = models.get(name) if field.allows_model else None
     if model is None:
         raise InvalidArgument(field.name, "the project has no model of this name; choose one from the list")

@@ -103,7 +103,8 @@ class Issuer:
             raise InvalidArgument("oidc", f"give the issuer's URL without query and fragment, got {url[:100]!r}")
         self.name = split_url.netloc
         self._known: dict[str, tuple[float, Any]] = {}
-        self._lock, self._turns = Lock(), BoundedSemaphore(4)  # a hanging provider cannot occupy all threads
+        self._lock = Lock()
+        self._turns = BoundedSemaphore(4)  # a hanging provider cannot occupy all threads
 
     def authorization_url(self, request: AuthorizationRequest, redirect_uri: str) -> str:
         """Return the authorization URL of the provider, which redirects back to `redirect_uri`.

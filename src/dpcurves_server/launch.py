@@ -129,7 +129,9 @@ class Workers:
     """
 
     def __init__(self, url: str, roles: Sequence[WorkerRole], interval: float) -> None:
-        self._url, self._roles, self._every = url, roles, interval
+        self._url = url
+        self._roles = roles
+        self._every = interval
         self._queue = Queue(Archive(url))
         self._running: dict[str, tuple[WorkerRole, subprocess.Popen[str]]] = {}
         self._ended = threading.Event()

@@ -102,7 +102,8 @@ class LocalGuard:
         headers = Headers(scope=scope)  # type: ignore[arg-type]
         if headers.getlist("host") != [self._access.origin.removeprefix("http://")]:
             return _refuse(NOT_HERE)
-        origin, is_safe = headers.get("origin"), scope["method"] in SAFE
+        origin = headers.get("origin")
+        is_safe = scope["method"] in SAFE
         if (origin is not None or not is_safe) and origin != self._access.origin:
             return _refuse(NOT_HERE)
         if self._has_cookie(headers.get("cookie", "")):
@@ -174,7 +175,7 @@ class LocalAuthenticator(Authenticator):
 def create_local_app(
     services: Services, table: LocalTable, forms: Mapping[str, Form], access: LocalAccess, language: str = ""
 ) -> Any:
-    """Return the ASGI app of a table for one local user, who gets files in a language; empty: that of the browser."""
+    """Return the ASGI app of a table for one local user, with files in a language; empty: the browser's."""
     authenticator = LocalAuthenticator(services)
     is_registered = any(dataset.name == table.name for dataset in services.datasets.all(MACHINE))
     is_changed = is_registered and find_change(table.files, table.ledger_url, table.name) is not None
@@ -196,7 +197,7 @@ def serve_local_table(
         forms: The question forms by command word.
         port: The port on 127.0.0.1; 0 takes a free one.
         ready: Called with the address and its token when the app listens.
-        language: The language that is proposed for files; empty: the one that the browser prefers.
+        language: The language that is proposed for files; empty: the browser's preference.
 
     Raises:
         ValueError: Another process asks this table, its folder accepts no file, or the port is taken.

@@ -1,6 +1,6 @@
 """The budget of a table of `dpcurves try`, and its raising: a deliberate step that the ledger records.
 
-An account of the ledger never changes. So a raise closes the account, by charging what is left of it to nothing, and
+An account of the ledger never changes. So a raise closes the account, by charging its remaining budget to nothing, and
 opens a further one for the rest of the new budget.
 """
 
@@ -36,7 +36,8 @@ def find_budget(services: Services, dataset: Dataset) -> TableBudget:
     """Return the budget of a table: what its closed accounts spent on answers counts as limit and as spent."""
     balances = _list_balances(services, dataset)
     earlier = sum(_find_spent(services, balance) for balance in balances[:-1])
-    currency, latest = balances[-1].limit.currency, balances[-1]
+    currency = balances[-1].limit.currency
+    latest = balances[-1]
     return TableBudget(
         Amount(currency, earlier + latest.limit.billionths),
         Amount(currency, earlier + _find_spent(services, latest)),
@@ -80,8 +81,9 @@ def _copy_views(ledger: Ledger, earlier: str, later: str) -> None:
 
 
 def _close_account(services: Services, dataset: Dataset, new_limit: Amount) -> None:
-    """Charge what is left of an account to nothing. Raises `InvalidArgument` if a question was paid meanwhile."""
-    name, ledger = dataset.account.dataset, services.archive.ledger
+    """Charge the rest of an account's budget to nothing. Raises `InvalidArgument` if a question was paid meanwhile."""
+    name = dataset.account.dataset
+    ledger = services.archive.ledger
     remaining = ledger.balance(name).remaining
     if not remaining.billionths:
         return

@@ -138,7 +138,8 @@ class AnswerCopies:
 
     def _write_table(self) -> tuple[list[str], str]:
         """Return the imports and the expression of the table."""
-        source, path = self.source, _quote(self.source.data)
+        source = self.source
+        path = _quote(self.source.data)
         if source.table and source.data.lower().endswith(DUCKDB_ENDINGS):
             return ["import duckdb"], f"duckdb.connect({path}, read_only=True).table({_quote(source.table)})"
         formats: Mapping[str, tuple[str, str]] = {

@@ -18,6 +18,8 @@ from dpcurves.display import format_number
 from dpcurves.display.numerals import DATE, format_axis_interval, format_date, is_date_axis
 from dpcurves.records.value_names import parse_number
 
+from .typed_numbers import read_number
+
 LEVEL = 0.95
 """Probability. Confidence level of the intervals, for these records."""
 
@@ -53,7 +55,7 @@ def read_quantiles(curves: Mapping[str, CDF], text: str) -> list[Reading]:
     Raises:
         ValueError: The text is no number between 0 and 1.
     """
-    share = parse_number(text)
+    share = parse_number(read_number("share", text))
     if share is None or not 0 < share < 1:
         raise InvalidArgument("share", "type a share between 0 and 1, as 0.5 for the median")
     words = "median" if share == 0.5 else f"quantile {text}"
@@ -93,7 +95,7 @@ def _parse_value(text: str, label: str) -> float:
     `InvalidArgument`.
     """
     if not is_date_axis(label):
-        value = parse_number(text)
+        value = parse_number(read_number("above", text))
         if value is None:
             raise InvalidArgument("above", "type a number, as 18")
         return float(value)

@@ -106,7 +106,7 @@ FLAG_WORDS = frozenset({
 })  # fmt: skip
 """Words in the names of columns of two classes, such as 0 and 1, or no and yes."""
 SPELLINGS = ("0,1", "no,yes", "No,Yes", "NO,YES", "N,Y", "n,y", "false,true", "False,True", "FALSE,TRUE", "F,T")
-"""Usual spellings of two classes. The user chooses one: a header does not tell which of them a file has."""
+"""Usual spellings of two classes. The user chooses one, because a header does not show the spelling of a file."""
 DATE_WORDS = frozenset({"birthday", "birthdate", "date", "dob"})
 """Words in the names of columns of dates."""
 IDENTIFIER_WORDS = frozenset({"code", "id", "identifier", "key", "uuid", "zip"})
@@ -147,9 +147,9 @@ def propose_column(name: str, has_numbers: bool | None) -> ProposedColumn:
 
 
 def find_person_column(names: Sequence[str]) -> str:
-    """Return the first of the columns whose name says that it identifies people; empty if none does.
+    """Return the first column whose name suggests an identifier of people; empty without a match.
 
-    The name alone does not tell whether a person has several rows, so the form asks.
+    The form asks whether a person has several rows, because a name does not show that.
 
     >>> find_person_column(["age", "patient_id"]), find_person_column(["patient_age", "zip_code"])
     ('patient_id', '')
@@ -329,7 +329,8 @@ class LedgerLock:
 
     def __init__(self, table: LocalTable) -> None:
         # A separate file: closing the file of the ledger here would release the locks of SQLite.
-        path, name = table.ledger_path.with_name(f"{table.ledger_path.name}.lock"), table.path.name
+        path = table.ledger_path.with_name(f"{table.ledger_path.name}.lock")
+        name = table.path.name
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
@@ -359,7 +360,7 @@ class TableFacts:
 
     Attributes:
         cap: The budget.
-        neighbours: What is hidden: that a person is in the table, or what the record of a person says.
+        neighbours: The protected fact: that a person is in the table, or the values in a person's record.
         unit: The privacy unit.
         columns: The public schema.
         decimal: The decimal sign in a CSV file.
@@ -401,6 +402,6 @@ def register_table(services: Services, table: LocalTable, facts: TableFacts) -> 
 
 
 def set_allowances(services: Services, name: str, cap: PrivacyLoss) -> None:
-    """Let the one user of a table spend the whole cap of its present account."""
+    """Let the only user of a table spend the whole cap of its present account."""
     services.projects.set_allowance(MACHINE, name, cap)
     services.projects.set_allowance(MACHINE, name, cap, PERSON)

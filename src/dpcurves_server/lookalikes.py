@@ -97,7 +97,8 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     head, _, packed = sys.stdin.buffer.read().partition(b"\n")
     facts = json.loads(head)
-    source, columns = Source(**facts["source"]), columns_from_json(facts["columns"])
+    source = Source(**facts["source"])
+    columns = columns_from_json(facts["columns"])
     sys.stdout.write(_compare(source, columns, packed, facts["length"], facts["digest"]).value)
 
 

@@ -114,7 +114,9 @@ class People:
     """The accounts: operators create and lock them; the machine's administrator appoints stewards and auditors."""
 
     def __init__(self, archive: Archive, passwords: PasswordHasherPool) -> None:
-        self._archive, self._passwords, self._throttle = archive, passwords, SignInThrottle()
+        self._archive = archive
+        self._passwords = passwords
+        self._throttle = SignInThrottle()
 
     def add(self, who: Visitor, name: str, password: str) -> None:
         """Create an account without roles.
@@ -362,7 +364,7 @@ FREE_TRIES = 5
 FREE_TRIES_OF_NAME = 20
 """Failed sign-ins under one name, from all addresses that it never signed in from, before the back-off begins."""
 LOGGED_PER_MINUTE = 60
-"""Failed sign-ins per minute with a line each in the log; the number of others stands in the next line."""
+"""Failed sign-ins per minute with a line each in the log; the next line has the number of others."""
 UNKNOWN_NAME = "unknown name"
 """Who failed to sign in, in the log, if no account has the name: people type passwords into that field."""
 
@@ -445,7 +447,10 @@ class FailureLog:
     """Log lines of failed sign-ins, at most `LOGGED_PER_MINUTE`: a flood of guesses does not fill the log."""
 
     def __init__(self, archive: Archive) -> None:
-        self._archive, self._rate, self._unlogged, self._lock = archive, RateLimiter(LOGGED_PER_MINUTE), 0, Lock()
+        self._archive = archive
+        self._rate = RateLimiter(LOGGED_PER_MINUTE)
+        self._unlogged = 0
+        self._lock = Lock()
 
     def log(self, name: str) -> None:
         """Log a failed sign-in of a known person, or of `UNKNOWN_NAME`."""
@@ -455,7 +460,8 @@ class FailureLog:
             except ProtocolError:
                 self._unlogged += 1
                 return
-            unlogged, self._unlogged = self._unlogged, 0
+            unlogged = self._unlogged
+            self._unlogged = 0
         subject = f"{name}, after {unlogged} without a line" if unlogged else name
         event = Event(name, "failed to sign in", subject[:LONGEST_ACCOUNT_NAME])
         self._archive.run_logged(event, lambda connection: None)
@@ -465,7 +471,7 @@ def _remember_sign_in(connection: Connection, name: str, digest: str, hashed: st
     """Store the address of a sign-in, and a renewed hash of the password, unless the password was changed meanwhile."""
     connection.execute(delete(ADDRESSES).filter_by(person=name, digest=digest))
     newest = select(ADDRESSES.c.digest).filter_by(person=name).order_by(ADDRESSES.c.seen.desc())
-    most_addresses = 20  # addresses remembered of a person; the one seen longest ago is forgotten
+    most_addresses = 20  # addresses remembered of a person; the address seen longest ago is forgotten
     for old in connection.execute(newest).scalars().all()[most_addresses - 1 :]:
         connection.execute(delete(ADDRESSES).filter_by(person=name, digest=old))
     connection.execute(insert(ADDRESSES), {"person": name, "digest": digest, "seen": int(time.time())})
@@ -479,7 +485,9 @@ class Sessions:
     """Sign-in by password, sessions of 12 hours, and sign-out."""
 
     def __init__(self, archive: Archive, passwords: PasswordHasherPool) -> None:
-        self._archive, self._passwords, self._patience = archive, passwords, SignInThrottle()
+        self._archive = archive
+        self._passwords = passwords
+        self._patience = SignInThrottle()
         self._patience_of_names = SignInThrottle(FREE_TRIES_OF_NAME)
         self._failures = FailureLog(archive)
 
@@ -492,7 +500,8 @@ class Sessions:
         Raises:
             ProtocolError: Wrong name or password, or a locked account: all give the same message in the same time.
         """
-        key, digest = (name[:200], address), hash_secret(f"{name}\n{address}")
+        key = (name[:200], address)
+        digest = hash_secret(f"{name}\n{address}")
         self._patience.count_attempt(key)
         query = select(PEOPLE.c.password).where(PEOPLE.c.name == name)
         hashed, is_known_address = self._archive.read_snapshot(
@@ -557,13 +566,14 @@ class Sessions:
         return self._archive.read_snapshot(find_session)
 
     def sign_out(self, cookie: str) -> None:
-        """End the session of this cookie; do nothing if there is none."""
+        """End the session of this cookie, if it has a session."""
         ended = delete(SESSIONS).where(SESSIONS.c.digest == hash_secret(cookie))
         self._archive.write(lambda connection: connection.execute(ended).rowcount)
 
     def _begin_session(self, visitor: Visitor, action: str = "signed in") -> BrowserSession:
         """Store a session of 12 hours under the hash of a new cookie, log it, and return it."""
-        cookie, csrf = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
+        cookie = secrets.token_urlsafe(32)
+        csrf = secrets.token_urlsafe(32)
         # 12 * 3600 seconds: lifetime of a browser session
         ends = int(time.time()) + 12 * 3600
         facts = {
@@ -600,7 +610,8 @@ class Tokens:
         longest_token = 366  # days: the longest lifetime of a token
         if not 1 <= days <= longest_token:
             raise ProtocolError("days", f"must be 1 to {longest_token} days, as in 90")
-        secret, name = secrets.token_urlsafe(32), secrets.token_hex(8)
+        secret = secrets.token_urlsafe(32)
+        name = secrets.token_hex(8)
         # 24 * 3600: seconds in a day
         facts = {
             "digest": hash_secret(secret), "id": name, "person": who.name, "project": project, "label": label,

@@ -40,6 +40,7 @@ from .child_process import ChildProcess
 from .datasets import Dataset
 from .declared_columns import Declared, has_csv_dates, has_dates, has_unknown_categories
 from .synthetic import LruCache
+from .typed_numbers import read_number
 
 Answer = TypeVar("Answer")
 
@@ -64,11 +65,12 @@ def parse_row_share(text: str) -> float:
     Raises:
         ValueError: the text is no number above 0 and at most 1.
 
-    >>> parse_row_share("0.2")
-    0.2
+    >>> parse_row_share("0.2"), parse_row_share("0,2")
+    (0.2, 0.2)
     """
+    number = read_number("share_of_rows", text)
     try:
-        share = float(text)
+        share = float(number)
     except ValueError:
         share = nan
     if not 0 < share <= 1:
@@ -97,7 +99,7 @@ class PlannedRound:
 
 @dataclass(frozen=True, slots=True)
 class PlannedRounds:
-    """What is shown of the plans of a question: a few lines, however many cells it has.
+    """Summary of the plans of a question: a few lines, however many cells it has.
 
     Attributes:
         rounds: The rounds.
@@ -257,7 +259,7 @@ class Planner:
         self._child.stop()
 
     def _submit(self, person: str, key: Hashable, job: PlanJob) -> Future[None]:
-        """Return the future of a plan: of an equal plan which waits already, or of a new one in the person's queue.
+        """Return the future of a plan: of an equal plan which waits already, or of a new plan in the person's queue.
 
         Raises:
             ProtocolError: too many plans of this person or of all persons wait, or the person sent too many requests.
@@ -293,7 +295,7 @@ class Planner:
                     self._waiting[person] = jobs  # at the end of the line
             try:
                 outcome = self._plan_apart(job)
-            except Exception:  # after any error those who wait are answered, and the next plan is made
+            except Exception:  # after any error waiting requests are answered, and the next plan is made
                 outcome = None
             if outcome is not None:
                 self._outcomes.get_or_compute(key, lambda outcome=outcome: outcome)  # type: ignore[misc]
@@ -395,7 +397,8 @@ def _require_expression_types(axis: Axis | Categories, declared: Mapping[str, De
     if axis.where:
         check_expression(parse_expression(axis.where, "where"), types, ValueType.TRUTH, "where")
     if is_expression(axis, declared) and axis.column != ALL_RECORDS:
-        needed, text = ValueType.NUMBER if isinstance(axis, Axis) else None, str(axis.column)
+        needed = ValueType.NUMBER if isinstance(axis, Axis) else None
+        text = str(axis.column)
         try:
             node = parse_expression(text, "column")
             if isinstance(axis, Axis):  # a logarithm or an exponential is applied to the edges of the grid
@@ -469,7 +472,7 @@ def main() -> None:
             outcome = _plan_or_refuse(job)
         except MemoryError:
             outcome = InvalidArgument("question", TOO_LARGE)
-        # 2**29: bytes of resident memory after which the planning process ends and another one starts
+        # 2**29: bytes of resident memory after which the planning process ends and a new process starts
         _write_message(outcomes, (outcome, _read_resident_bytes() > 2**29))
 
 

@@ -172,7 +172,10 @@ class Questions:
     def __init__(
         self, archive: Archive, datasets: Datasets, projects: Projects, notify: Callable[[], object] = int
     ) -> None:
-        self._archive, self._datasets, self._projects, self._call = archive, datasets, projects, notify
+        self._archive = archive
+        self._datasets = datasets
+        self._projects = projects
+        self._call = notify
         self.planner = Planner()
 
     def plan(
@@ -209,7 +212,8 @@ class Questions:
             who.name, payer.name, question, PlanJob.from_question(question, loss, dataset, row_share)
         )
         request = request_id(Member(payer.name, who.name), dataset, question, loss)
-        id, remaining = question_id(request, question), self._projects.remaining(who, project)
+        id = question_id(request, question)
+        remaining = self._projects.remaining(who, project)
         earlier, published_answers = self._archive.read_snapshot(
             lambda connection: _find_earlier(connection, id, answer_key(dataset, question))
         )

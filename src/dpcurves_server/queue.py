@@ -212,7 +212,7 @@ class Queue:
         return self._database.write(update_states)
 
     def return_leases(self, worker: str | None = None) -> None:
-        """Put the questions that a stopped worker had leased back into the queue; those of all workers if `worker` is
+        """Put the questions that a stopped worker had leased back into the queue; of all workers if `worker` is
         None.
         """
         is_leased = QUESTIONS.c.worker.is_not(None) if worker is None else QUESTIONS.c.worker == worker
@@ -261,7 +261,7 @@ def _select_next(connection: Connection, now: int, role: WorkerRole, *, lock: bo
     """Return the next free question. With `lock`, concurrent transactions skip it and get the question after it.
 
     Questions are charged in the order in which they were asked. They are counted in turns of people, then of projects,
-    so that many slow questions of one person delay another one by at most one question; and short questions have a
+    so that many slow questions of one person delay another person by at most one question; and short questions have a
     worker of their own. Who comes next depends on who asked what and when, never on records.
     """
     for state in STATES[role]:
@@ -278,7 +278,8 @@ def _select_next(connection: Connection, now: int, role: WorkerRole, *, lock: bo
 
 def _job_from_row(row: Row[Any], worker: str) -> Job:
     """Return the leased question of a row."""
-    question, loss = question_from_json(json.loads(row.question)), loss_from_text(row.epsilon, row.rho)
+    question = question_from_json(json.loads(row.question))
+    loss = loss_from_text(row.epsilon, row.rho)
     member = Member(row.project, row.person)
     return Job(row.id, row.request, member, row.dataset, row.version, question, loss, State(row.state), worker)
 
@@ -298,7 +299,9 @@ class Stewardship:
     """
 
     def __init__(self, archive: Archive, questions: Questions, notify: Callable[[], object] = int) -> None:
-        self._archive, self._questions, self._call = archive, questions, notify
+        self._archive = archive
+        self._questions = questions
+        self._call = notify
 
     def withdraw(self, who: Visitor, id: str) -> None:
         """Withdraw a question if its request is uncharged and no worker has leased it.

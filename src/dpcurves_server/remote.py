@@ -87,7 +87,8 @@ class Remote:
     @property
     def adjacency(self) -> Adjacency | AdjacencyWithoutBound:
         """The neighbouring relation under which the project's dataset is released."""
-        column, rows = self._dataset["unit"] or "", self._dataset["rows_per_unit"]
+        column = self._dataset["unit"] or ""
+        rows = self._dataset["rows_per_unit"]
         unit = Unit.with_unknown_bound(column) if rows is None else Unit(column, rows)
         return Neighbours(self._dataset["adjacency"]).to_question_adjacency(unit, self._dataset["units"])
 

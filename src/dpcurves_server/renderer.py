@@ -105,7 +105,8 @@ class Drawing:
 
 def collect_sketch_inputs(question_plan: QuestionPlan) -> Facts:
     """Return what a sketch is drawn from, as plain objects: question, loss, plan and schema, which are public."""
-    dataset, account = question_plan.dataset, question_plan.dataset.account
+    dataset = question_plan.dataset
+    account = question_plan.dataset.account
     return {
         "draw": SKETCH, "question": question_to_json(question_plan.question), "loss": loss_to_json(question_plan.loss),
         "columns": declared_columns_to_json(dataset.columns), "wanted": list(question_plan.plans.columns),
@@ -201,8 +202,10 @@ def _draw_sketch(facts: Facts, table: Any | None) -> Drawing:
 
     Formal guarantees: none is needed, because the table is public. The picture is marked as one of made-up data.
     """
-    loss, unit = loss_from_text(**facts["loss"]), facts["unit"]
-    trial, question = _build_trial_table(facts, table), question_from_json(facts["question"])
+    loss = loss_from_text(**facts["loss"])
+    unit = facts["unit"]
+    trial = _build_trial_table(facts, table)
+    question = question_from_json(facts["question"])
     shown_filter = ""
     if facts["row_share"] is not None and hasattr(question, "where"):
         share = f"a share of {facts['row_share']:g} of the rows"
@@ -380,7 +383,7 @@ class Renderer:
                 del self._waiting[person]
 
     def _forget_last(self, person: str, done: Future[Drawing]) -> None:
-        """Remove a finished request from the last requests of people, unless the person has sent another one since."""
+        """Remove a finished request from the last requests of people, unless the person has sent a newer request."""
         if self._last.get(person) is done:
             self._last.pop(person, None)
 
@@ -416,7 +419,8 @@ class Renderer:
         """Send a job to the process and return its answer. Raises `OSError` or `ValueError` if it has ended."""
         table_bytes = b"" if table is None or self._sent == (process, table.digest) else table.parquet_bytes
         line = json.dumps({**facts, "octets": len(table_bytes), "has_table": table is not None})
-        request_pipe, answer_pipe = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
+        request_pipe = cast("IO[bytes]", process.stdin)
+        answer_pipe = cast("IO[bytes]", process.stdout)
         request_pipe.write(line.encode() + b"\n" + table_bytes)
         request_pipe.flush()
         if table_bytes and table is not None:
@@ -432,7 +436,7 @@ def _cache_key(facts: Facts, table: SyntheticTable | None) -> bytes:
 
 # Waiting for pictures that other processes draw. Waiting requests hold no thread, because pages need the threads.
 LONGEST_WAIT = 60.0
-"""Seconds that a request waits for a picture before it is told to come again."""
+"""Seconds that a request waits for a picture before the answer asks to come again."""
 POLL_SECONDS = 0.25
 """Seconds between two polls for a picture."""
 

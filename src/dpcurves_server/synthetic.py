@@ -131,8 +131,8 @@ DESPITE = "despite-equal-rows"
 class SyntheticTables:
     """The synthetic tables, at most one per version of a dataset: one person proposes a table, another confirms it.
 
-    Formal guarantees: none. What a table says of records is the word of its author, and nothing here is paid for. Two
-    people are needed to show a table to analysts, and a copy of the registered table is refused.
+    Formal guarantees: none. The author alone answers for what a table reveals of records, and nothing here is charged.
+    Two people are needed to show a table to analysts, and a copy of the registered table is refused.
     """
 
     def __init__(self, archive: Archive, datasets: Datasets) -> None:
@@ -141,7 +141,7 @@ class SyntheticTables:
     def propose_table(
         self, who: Visitor, dataset: Dataset, table: bytes, statement: str, *, despite_equal_rows: bool = False
     ) -> None:
-        """Store a synthetic table that another person confirms, in place of the one proposed before.
+        """Store a synthetic table that another person confirms, in place of the earlier proposal.
 
         Arguments:
             who: The machine, or the dataset's steward.
@@ -196,7 +196,7 @@ class SyntheticTables:
         """Show a proposed table to all who see the dataset, in place of the earlier one.
 
         Arguments:
-            who: Another person than the one who proposed it: a steward of the dataset, or an auditor.
+            who: The confirming person, not the proposer: a steward of the dataset, or an auditor.
             dataset: The version of the dataset.
             digest: The digest of the proposal that the visitor has seen.
 
@@ -207,7 +207,7 @@ class SyntheticTables:
         version = {"dataset": dataset.name, "version": dataset.version}
 
         def move_table(connection: Connection) -> None:
-            """Make the proposal the table of the version; refuse another one, or one of the same person."""
+            """Make the proposal the table of the version; refuse another proposal, or the proposer's confirmation."""
             row = _find_proposed(connection, dataset.name, dataset.version)
             if row is None or _short_digest(row.packed) != digest:
                 raise ProtocolError("synthetic", "another table is proposed by now; look at the page again", 409)

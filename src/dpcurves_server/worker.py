@@ -59,7 +59,9 @@ class Worker:
     """
 
     def __init__(self, url: str, worker: str, role: WorkerRole = WorkerRole.ALL) -> None:
-        self._archive, self._worker, self._does = Archive(url), worker, role
+        self._archive = Archive(url)
+        self._worker = worker
+        self._does = role
         self._datasets, self._queue = Datasets(self._archive), Queue(self._archive)
         self._projects = Projects(self._archive)
         self._sessions: dict[tuple[str, int], Session] = {}
@@ -138,7 +140,8 @@ class Worker:
         """Return the session on a version of a dataset, which stays open for further questions."""
         key = (dataset.name, dataset.version)
         if key not in self._sessions:
-            source, account = self._datasets.source(MACHINE, *key), dataset.account
+            source = self._datasets.source(MACHINE, *key)
+            account = dataset.account
             unit = account.unit
             self._sessions[key] = Session(
                 source.records(), budget=account.cap, adjacency=account.neighbours, ledger=self._archive.ledger,
@@ -172,10 +175,12 @@ def main() -> None:
     url, *arguments = _read_first_line().rsplit(" ", 2)
     if not url:  # the server ended first
         return
-    name, role = arguments[0], WorkerRole(arguments[1])
+    name = arguments[0]
+    role = WorkerRole(arguments[1])
     if role is not WorkerRole.CHARGES and hasattr(os, "nice"):
         os.nice(10)  # the serving process has priority
-    worker, is_ready = Worker(url, name, role), role is WorkerRole.CHARGES
+    worker = Worker(url, name, role)
+    is_ready = role is WorkerRole.CHARGES
     while True:
         while _try_step(worker):
             pass

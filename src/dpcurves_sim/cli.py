@@ -136,7 +136,10 @@ def run_many(scenario: str, seeds: range, *, events: int, is_minimised: bool, wo
     # 50: schedules that a worker runs at a time; few enough to print failures soon
     parts = [seeds[start : start + 50] for start in range(0, len(seeds), 50)]
     work = partial(run_seeds, scenario, events)
-    failures, total, faults, seconds = 0, 0, 0, 0.0
+    failures = 0
+    total = 0
+    faults = 0
+    seconds = 0.0
     with ExitStack() as stack:
         if workers > 1:
             pool = stack.enter_context(ProcessPoolExecutor(workers, get_context("spawn")))
@@ -146,8 +149,10 @@ def run_many(scenario: str, seeds: range, *, events: int, is_minimised: bool, wo
         for summary in summaries:
             for outcome in summary.failures:
                 print_to_stdout(str(minimise(outcome) if is_minimised else outcome))
-            failures, total = failures + len(summary.failures), total + summary.events
-            faults, seconds = faults + summary.faults, seconds + summary.seconds
+            failures = failures + len(summary.failures)
+            total = total + summary.events
+            faults = faults + summary.faults
+            seconds = seconds + summary.seconds
     print_to_stdout(
         f"{scenario}: {len(seeds)} schedules, {total:,} events, {faults:,} faults, {failures} failed,"
         f" {seconds:.0f} CPU seconds"

@@ -67,7 +67,9 @@ class DirectConnection:
     """One connection, with the methods of `sqlalchemy.Connection` that product code calls."""
 
     def __init__(self, disk: TransactionDisk, connection: Any, begin_statement: str) -> None:
-        self._disk, self._connection, self._begin_statement = disk, connection, begin_statement
+        self._disk = disk
+        self._connection = connection
+        self._begin_statement = begin_statement
         self.dialect = sqlite._shared_dialect().dialect
 
     def __enter__(self) -> DirectConnection:
@@ -107,11 +109,15 @@ class DirectConnection:
         """
         rows = [parameters] if isinstance(parameters, Mapping) else list(parameters or [{}])
         compiled, constants = compile_statement(statement, tuple(rows[0]), len(rows) > 1)
-        text, order, processors = compiled.string, compiled.positiontup, compiled._bind_processors
+        text = compiled.string
+        order = compiled.positiontup
+        processors = compiled._bind_processors
         values = [compiled.construct_params(row, escape_names=False, **constants) for row in rows]
         if compiled.post_compile_params or compiled.literal_execute_params:  # lists of any length
             expanded = compiled._process_parameters_for_postcompile(values[0])
-            text, order, processors = expanded.statement, expanded.positiontup, {**processors, **expanded.processors}
+            text = expanded.statement
+            order = expanded.positiontup
+            processors = {**processors, **expanded.processors}
             values[0] = {**values[0], **expanded.additional_parameters}
         records = [
             [processors[name](row[name]) if name in processors else row[name] for name in order] for row in values

@@ -114,7 +114,8 @@ class SimulatedDisk:
 
     def _lose_unflushed(self, folder: Path) -> None:
         """Take what a machine's disk had not flushed: names, contents, and commits."""
-        world, names = self._world, self._flushed.names.get(str(folder), {})
+        world = self._world
+        names = self._flushed.names.get(str(folder), {})
         for path in sorted(folder.iterdir()):
             if path.name.endswith(("-wal", "-shm")):
                 continue
@@ -125,7 +126,8 @@ class SimulatedDisk:
             if not name.endswith(("-wal", "-shm")) and not path.exists() and world.draw("name comes back") < 0.5:
                 os.link(self._graveyard / str(inode), path)
         for path in self._list_files(folder):
-            flushed, present = self._flushed.contents.get(path.stat().st_ino, b""), path.read_bytes()
+            flushed = self._flushed.contents.get(path.stat().st_ino, b"")
+            present = path.read_bytes()
             if flushed != present:
                 torn = present[: int(world.draw("torn") * len(present))]
                 path.write_bytes(world.choose("contents", [flushed, present, torn]))
@@ -388,8 +390,10 @@ def _make_scratch_folder(memory: Path) -> drafts.ScratchFolder:
 def simulate_disk(world: World) -> Iterator[SimulatedDisk]:
     """Yield the disk of a world. Ledgers, keys, drafts and heads of product code lie on it until the context ends."""
     folder = tempfile.mkdtemp(dir=_make_scratch_folder(MEMORY).path)
-    disk, databases = SimulatedDisk(world, Path(folder)), _Databases()
-    calls, make_engine = _SystemCalls(world, disk), partial(DirectEngine, disk)
+    disk = SimulatedDisk(world, Path(folder))
+    databases = _Databases()
+    calls = _SystemCalls(world, disk)
+    make_engine = partial(DirectEngine, disk)
 
     def begin_with(statement: str, engine: DirectEngine) -> DirectEngine:
         """Make transactions begin with a statement, after waiting for other simulated writers."""

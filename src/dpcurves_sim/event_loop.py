@@ -156,7 +156,8 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
 
     def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:  # type: ignore[override]
         """Queue a function for the thread of the running task's request; return the future of its result."""
-        future, task = self.create_future(), asyncio.current_task(self)
+        future = self.create_future()
+        task = asyncio.current_task(self)
         assert task is not None  # noqa: S101
         self._works[task].append((lambda: func(*args), future))
         return future

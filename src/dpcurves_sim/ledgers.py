@@ -251,7 +251,8 @@ class LedgerScenario:
     def _run_auditor(self) -> None:
         """Read the ledger, record a view and an event, ask what must be refused, and look at a copy that was changed
         without the key."""
-        world, folder = self._world, self._disk.make_folder(AUDITOR)
+        world = self._world
+        folder = self._disk.make_folder(AUDITOR)
         ledger = self._open()
         account = Account("deltas", Neighbours.ADD_REMOVE, EACH_RECORD, PrivacyLoss.pure(1, delta="1e-6"))
         self._retry(lambda: ledger.create(account))
@@ -315,7 +316,8 @@ class LedgerScenario:
 
     def _run_follower(self, number: int) -> None:
         """Follow the stream to its last step, and append its output to a file."""
-        world, output = self._world, self._folder / f"steps-{number}.jsonl"
+        world = self._world
+        output = self._folder / f"steps-{number}.jsonl"
         noise = Randomness(world.random_bytes(f"follower {number}"), is_seeded=False)
         while True:
             try:
@@ -352,14 +354,16 @@ class LedgerScenario:
         world, disk = self._world, self._disk
         world.sleep(world.draw("backup") * 2)
         world.wait_until(lambda: self._path.exists() or world.is_calm, 0.5)
-        copy, entries = disk.take_copy(self._path), self._audit.count_entries()
+        copy = disk.take_copy(self._path)
+        entries = self._audit.count_entries()
         world.sleep(world.draw("restore") * 4)
         if not self._path.exists() or world.is_calm or self._read_head() <= entries:
             return  # the guarantee is for copies that are older than the stored head
         world.note("puts an older copy of the ledger back")
         world.stop_machine(MACHINE)
         self._audit.is_stale = True
-        present, commits = disk.put_back(self._path, copy), disk.commits
+        present = disk.put_back(self._path, copy)
+        commits = disk.commits
         world.sleep(1.5)
         if disk.commits != commits:
             raise Violation("an older copy of the ledger was written to")
@@ -390,9 +394,9 @@ class _Windows:
     def check(self) -> None:
         """Do nothing: the windows have no schema."""
 
-    def windows_after(self, tick: int) -> Iterator[Sequence[Window]]:
-        """Yield the windows of steps after `tick`, one or two at a time."""
-        step = tick
+    def windows_after(self, time_step: int) -> Iterator[Sequence[Window]]:
+        """Yield the windows of steps after `time_step`, one or two at a time."""
+        step = time_step
         while step < STEPS:
             self._world.sleep(0.3)  # seconds between two windows
             last = min(STEPS, step + 1 + int(self._world.draw("windows") < 0.3))
@@ -402,6 +406,6 @@ class _Windows:
             ]
             step = last
 
-    def commit_windows(self, tick: int) -> None:
+    def commit_windows(self, time_step: int) -> None:
         """Count an event: the source may forget tuples up to this step."""
-        self._world.step(f"forget tuples of step {tick}", KILL, POWER)
+        self._world.step(f"forget tuples of step {time_step}", KILL, POWER)

@@ -72,7 +72,9 @@ class Request(NamedTuple):
 async def call_app(app: App, request: Request, pause: float) -> tuple[int, bytes]:
     """Return status and body of an application's response to a request, whose second half comes after a pause."""
     half = len(request.body) // 2 if pause else len(request.body)
-    chunks, status, body = [request.body[:half], *([request.body[half:]] if pause else [])], 0, b""
+    chunks = [request.body[:half], *([request.body[half:]] if pause else [])]
+    status = 0
+    body = b""
 
     async def receive() -> dict[str, Any]:
         """Return the next part of the body; afterwards, that the client is gone."""
@@ -150,7 +152,9 @@ class SimulatedNetwork:
         Raises:
             OSError: No response arrived.
         """
-        world, process, label = self._world, self._servers[server], request.label
+        world = self._world
+        process = self._servers[server]
+        label = request.label
         fault = world.step(f"send {label}", *self.faults)
         pair = frozenset((world.current.machine, process.machine))
         if fault == PARTITION:
@@ -176,7 +180,9 @@ class SimulatedNetwork:
 
     def _deliver(self, process: Process, request: Request, delay: float, pause: float) -> _Answer:
         """Let a thread of a server answer a request after some seconds; return the coming answer."""
-        world, answer, starts = self._world, _Answer(), process.starts
+        world = self._world
+        answer = _Answer()
+        starts = process.starts
 
         def handle_request() -> None:
             """Answer in the server's process, if that still runs."""
@@ -223,7 +229,9 @@ class SimulatedChannel(Channel):
 
     def __init__(self, network: SimulatedNetwork, server: str, timeout: float, certificate: bytes = b"") -> None:
         super().__init__(f"https://{server}", None, timeout)  # type: ignore[arg-type]
-        self._network, self._server, self._certificate = network, server, certificate
+        self._network = network
+        self._server = server
+        self._certificate = certificate
         self._lock = SimulatedLock(network._world)  # type: ignore[assignment]
 
     def _exchange_once(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
@@ -244,7 +252,9 @@ class Channels:
     """
 
     def __init__(self, network: SimulatedNetwork, server: str, timeout: float | None = None) -> None:
-        self._network, self._server, self._timeout = network, server, timeout
+        self._network = network
+        self._server = server
+        self._timeout = timeout
 
     def from_certificate(self, url: str, certificate: str, timeout: float = ANSWER_SECONDS) -> SimulatedChannel:
         """Return a simulated channel to the server; the certificate is not looked at."""

@@ -146,7 +146,8 @@ class _Search:
     """
 
     def __init__(self, outcome: Outcome, most_runs: int) -> None:
-        self.outcome, self.runs = outcome, 0
+        self.outcome = outcome
+        self.runs = 0
         self._most_runs = most_runs
         self._invariant = name_invariant(outcome.violation)
         self._independent = find_scenario(outcome.schedule.scenario).INDEPENDENT  # type: ignore[attr-defined]
@@ -168,7 +169,8 @@ class _Search:
         if fails(0):
             return
         while high < most and not fails(high):
-            low, high = high, 2 * high
+            low = high
+            high = 2 * high
         high = min(high, most)
         while high - low > 1:
             middle = (low + high) // 2

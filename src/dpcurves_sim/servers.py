@@ -169,7 +169,8 @@ class SimulatedExecutor:
 
     def submit(self, work: Callable[..., Any], *arguments: Any) -> SimulatedFuture:
         """Start the work; return its result as a future."""
-        future, process = SimulatedFuture(), self.world.current
+        future = SimulatedFuture()
+        process = self.world.current
 
         def run() -> None:
             """Call the submitted function, and store its result or its error in the future."""
@@ -193,7 +194,9 @@ class ServersScenario:
     INDEPENDENT = ("stranger",)
 
     def __init__(self, world: World, disk: SimulatedDisk) -> None:
-        self._world, self._disk, self._network = world, disk, SimulatedNetwork(world)
+        self._world = world
+        self._disk = disk
+        self._network = SimulatedNetwork(world)
         self._is_exact = world.draw("loss") < 0.5
         self._is_varied = world.draw("other tasks") < 0.5
         if self._is_varied:
@@ -303,7 +306,8 @@ class ServersScenario:
             return
         is_careless = self._is_varied and world.draw(f"mistakes {owner}") < 0.4
         for party in (0, 1):
-            batch, token = pair.batches[owner][party], ticket.derive_bearer_token(party)
+            batch = pair.batches[owner][party]
+            token = ticket.derive_bearer_token(party)
             if is_careless:
                 self._make_mistakes(owner, party, token)
             if self._repeat(party, "reports", batch, token) is None:
@@ -324,7 +328,8 @@ class ServersScenario:
     def _upload(self, owner: int) -> None:
         """Send an owner's reports to the leader as in the DAP draft, until both servers have stored them or the task
         is closed."""
-        world, line = self._world, self._connect(0)
+        world = self._world
+        line = self._connect(0)
         with suppress(OSError):
             self._network.exchange("server-0", Request("GET", "/hpke_config", b"", {}), PATIENCE)
         while True:

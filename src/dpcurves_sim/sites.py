@@ -116,7 +116,9 @@ class SitesScenario:
     INDEPENDENT = ("stranger", "crowd", "careless")
 
     def __init__(self, world: World, disk: SimulatedDisk) -> None:
-        self._world, self._disk, self._network = world, disk, SimulatedNetwork(world)
+        self._world = world
+        self._disk = disk
+        self._network = SimulatedNetwork(world)
         small = world.draw("model") < 0.5
         self._model = SecureSum(3, 1, 0) if small else SecureSum(4, 2, 1)
         self._federation = make_federation(self._model)
@@ -314,7 +316,8 @@ class SitesScenario:
     def _run_crowd(self) -> None:
         """Wait with one ticket many times at once, and ask with one analyst's ticket too often: both are bounded."""
         world, federation = self._world, self._federation
-        task, statuses = federation.task.hash, Counter[int]()
+        task = federation.task.hash
+        statuses = Counter[int]()
         number = int(world.draw("ticket") * self._model.sites)
         token = federation.tickets[number].derive_bearer_token(0)
         consent = federation.task.sign_consent(federation.keys[number])
@@ -416,7 +419,8 @@ class SitesScenario:
 
     def _require_exact(self, sum_round: SumRound, messages: Any, values: tuple[int, ...]) -> None:
         """Compare a sum that an analyst has unmasked with the vectors that sites have stored. Raises `Violation`."""
-        round_name, total = f"{sum_round.number:016x}", np.zeros(sum_round.vector_length, dtype=np.uint64)
+        round_name = f"{sum_round.number:016x}"
+        total = np.zeros(sum_round.vector_length, dtype=np.uint64)
         sites = {
             parse_message(sum_round, MASKED, octets[: -8 * sum_round.vector_length]).site
             for octets in messages.masked_vectors
@@ -438,7 +442,8 @@ class _Line(SimulatedChannel):
 
     def _exchange_once(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
         """Send one request, changed if it is the message of a cheating site."""
-        parts, number = path.split("/")[3:], self.scenario._world.current.name.removeprefix("site-")
+        parts = path.split("/")[3:]
+        number = self.scenario._world.current.name.removeprefix("site-")
         if number == str(self.scenario._cheat) and parts[0] == "rounds" and len(parts) == 3 and parts[2] != "refused":
             body = self.scenario._cheat_with(int(parts[2]), body)
         return super()._exchange_once(method, path, body, headers)

@@ -33,8 +33,12 @@ class Stranger:
         self, world: World, network: SimulatedNetwork, server: str, *, task: str,
         paths: Callable[[], Sequence[str]], tokens: Sequence[str],
     ) -> None:  # fmt: skip
-        self._world, self._network, self._server = world, network, server
-        self._task, self._paths, self._tokens = task, paths, ("", "x", "\xe9" * 64, *tokens)
+        self._world = world
+        self._network = network
+        self._server = server
+        self._task = task
+        self._paths = paths
+        self._tokens = ("", "x", "\xe9" * 64, *tokens)
 
     def run(self) -> None:
         """Send some requests, each of which must be refused, if an answer arrives."""
@@ -64,7 +68,8 @@ class Stranger:
         method = world.choose("method", ("POST", "POST", "POST", "GET", "PUT"))
         size = world.choose("size", (0, 1, 64, 5000))
         body: Any = world.random_bytes("body")(size)
-        token, kind = world.choose("token", self._tokens), world.choose("content type", ("", "application/dap-report"))
+        token = world.choose("token", self._tokens)
+        kind = world.choose("content type", ("", "application/dap-report"))
         scheme = world.choose("scheme", ("Bearer", "Bearer", "bearer", "Basic"))
         headers = {"Authorization": f"{scheme} {token}"} | ({"Content-Type": kind} if kind else {})
         return Request(method, path, body, headers, world.choose("certificate", (b"", b"\x30\x00")))

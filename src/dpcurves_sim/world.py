@@ -164,7 +164,9 @@ class World:
 
     def __init__(self, schedule: Schedule, tuning: Tuning = TUNING) -> None:
         self.schedule, self.tuning = schedule, tuning
-        self.now, self.event, self.trouble = 0.0, 0, -1.0
+        self.now = 0.0
+        self.event = 0
+        self.trouble = -1.0
         self.patience = tuning.patience
         self.trace: deque[Event] = deque(maxlen=10)
         self.struck: list[ProcessEvent] = []
@@ -174,7 +176,8 @@ class World:
         self._processes: list[Process] = []
         self._agenda: list[tuple[float, int, Process]] = []
         self._polling: set[Process] = set()
-        self._orders, self._calm_since = count(), 0.0
+        self._orders = count()
+        self._calm_since = 0.0
         self._outside = Process("world", "", lambda: None, "")  # decides while no process runs
         self._cause = self._outside
         self.waits_for_nothing = False
@@ -281,7 +284,8 @@ class World:
     def _end(self, process: Process) -> None:
         """Unwind a process that was killed."""
         process.is_dead = True
-        thread, process._greenlet = process._greenlet, None
+        thread = process._greenlet
+        process._greenlet = None
         self._agenda = [entry for entry in self._agenda if entry[2] is not process]
         heapq.heapify(self._agenda)
         if thread is not None and not thread.dead:
@@ -381,7 +385,8 @@ class World:
         self.trace.append(Event(self.event, self.now, process.name, action, fault))
         self.check()
         if (process.name, process.events) in self.schedule.cut:
-            process.is_done, self.trouble = True, self.now
+            process.is_done = True
+            self.trouble = self.now
             self._lose(process, KILL, [process])
         if fault in (KILL, POWER):
             running = self._list_running(process.machine)
@@ -390,7 +395,8 @@ class World:
 
     def _lose(self, process: Process, fault: str, victims: Sequence[Process]) -> None:
         """Let the hub end some processes, among them the running process, so this call does not return."""
-        self._loss, self._cause = (process.machine, fault, victims), process
+        self._loss = (process.machine, fault, victims)
+        self._cause = process
         process.is_dead = True
         assert self._hub is not None  # noqa: S101
         self._hub.switch()  # the hub unwinds this process by an exception
@@ -446,7 +452,8 @@ class SimulatedLock:
     """A lock whose waiting processes let others run. It replaces `threading.Lock` in product objects."""
 
     def __init__(self, world: World) -> None:
-        self._world, self._held = world, False
+        self._world = world
+        self._held = False
 
     def acquire(self, blocking: bool = True) -> bool:
         """Take the lock; wait for it if `blocking`. Return whether it was taken."""

@@ -86,7 +86,9 @@ class AskTerms:
             InputFile("the task document", Path(self.file.task)), InputFile("the ticket", ticket)
         )
         output.require_writable()
-        task, loss, request = self.file.read_task(), self.price.loss(), self.analyst.request_id or secrets.token_hex(8)
+        task = self.file.read_task()
+        loss = self.price.loss()
+        request = self.analyst.request_id or secrets.token_hex(8)
         key = read_key(ticket.with_name(f"{ticket.name}.key"))
         patience = parse_integer("timeout", self.analyst.timeout)
         with RemoteFederation(task, Ticket.load(ticket, Role.ANALYST), key, patience) as federation:
@@ -119,7 +121,8 @@ class PlanTerms:
         """Print the privacy loss of each site, the expected errors, and the question's fingerprint."""
         from .remote import fingerprint_question
 
-        task, loss = self.file.read_task(), self.price.loss()
+        task = self.file.read_task()
+        loss = self.price.loss()
         plans = task.terms.plan_question(question, loss)
         show_plans(question, loss, task.terms.adjacency, plans)
         for alpha in {plan.law.alpha(ALPHA_RISK) for plan in plans}:
@@ -137,7 +140,8 @@ def describe_assumptions(task: FederationTask) -> tuple[str, ...]:
 
 def describe_task(task: FederationTask) -> tuple[str, ...]:
     """Return the guarantee and the columns of a task, as lines to print."""
-    model, roster = task.model, task.terms.roster
+    model = task.model
+    roster = task.terms.roster
     columns = ", ".join(f"{name} ({kind.value})" for name, kind in task.columns.items())
     return (
         f"Task {task.name!r} of {', '.join(member.name for member in task.members)}; its hash is {task.hash}",
@@ -298,7 +302,8 @@ def coordinator(file: TaskFileOption, running: CoordinatorOptions, watching: Mon
     from .relay import Coordinator
 
     task = file.read_task()
-    patience, monitoring = parse_integer("timeout", running.timeout), watching.create_monitoring()
+    patience = parse_integer("timeout", running.timeout)
+    monitoring = watching.create_monitoring()
     server = Coordinator(task, Identity.load(Path(running.identity)), patience, monitoring=monitoring)
     listen = running.listen or task.coordinator.url.removeprefix("https://").rstrip("/")
     console = make_console()
@@ -324,14 +329,16 @@ def site(source: SourceOptions, file: TaskFileOption, home: SiteOptions) -> None
 
     disable_core_dumps()
     require_lasting(home.ledger)
-    task, key = file.read_task(), read_key(Path(home.key) / KEY)
+    task = file.read_task()
+    key = read_key(Path(home.key) / KEY)
     public = key.public_key().public_bytes_raw()
     number = next((index for index, member in enumerate(task.members) if member.key == public), None)
     if number is None:
         raise Misuse(
             "key", "belongs to no site of this task; name the key file that dpcurves federation join made for it"
         )
-    approve, patience = home.choose_approval(), parse_integer("timeout", home.timeout)
+    approve = home.choose_approval()
+    patience = parse_integer("timeout", home.timeout)
     console = make_console()
     opened_site = Site(
         task.terms, Signer(number, key), source.records(), Ledger.open_persistent(home.ledger), home.dataset,

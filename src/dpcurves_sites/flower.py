@@ -18,7 +18,11 @@ from flwr.serverapp import Grid, ServerApp
 
 from .transport import OVER, Forwarder, exchange_batch
 
-RECORD, OCTETS, SOCKET, TASK, PATIENCE = "dpcurves", "octets", "dpcurves", "task", "patience"
+RECORD = "dpcurves"
+OCTETS = "octets"
+SOCKET = "dpcurves"
+TASK = "task"
+PATIENCE = "patience"
 
 client = ClientApp()
 server = ServerApp()

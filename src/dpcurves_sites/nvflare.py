@@ -23,7 +23,9 @@ from nvflare.apis.signal import Signal
 
 from .transport import OVER, Forwarder, exchange_batch
 
-CARRY, OCTETS, SOCKET = "carry", "octets", "DPCURVES_SOCKET"
+CARRY = "carry"
+OCTETS = "octets"
+SOCKET = "DPCURVES_SOCKET"
 
 
 class TransportExecutor(Executor):  # type: ignore[misc]

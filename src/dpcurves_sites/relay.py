@@ -154,7 +154,8 @@ class MessageBoard:
         self._rounds: dict[str, OpenRound] = {}
         self._consents: dict[int, bytes] = {}
         self._left_out: dict[str, tuple[str, frozenset[int]]] = {}
-        self._changed, self._planning = RLock(), Lock()
+        self._changed = RLock()
+        self._planning = Lock()
         self._next_plans: dict[int, float] = {}
         self._scratch = ScratchFolder()
         asks_per_minute = 120  # new rounds of one analyst per minute
@@ -318,7 +319,8 @@ class MessageBoard:
         if too few messages arrived in time.
         """
         if stage not in open_round.closed_stages:
-            messages, now = open_round.messages[stage], monotonic()
+            messages = open_round.messages[stage]
+            now = monotonic()
             all_arrived = messages.keys() >= self._all_sites - self._find_excluded(open_round)
             is_late = now - open_round.stage_starts.setdefault(stage, now) >= self._patience
             quorum_waited = (
@@ -437,7 +439,9 @@ class Polls:
             raise ProtocolError(
                 "ticket", f"{MOST_POLLS} requests with this ticket wait already; wait until one ends", 429
             )
-        self._loop, event, end = asyncio.get_running_loop(), asyncio.Event(), monotonic() + POLL_SECONDS
+        self._loop = asyncio.get_running_loop()
+        event = asyncio.Event()
+        end = monotonic() + POLL_SECONDS
         self._waiting[ticket] += 1
         self._events.add(event)
         try:
@@ -508,7 +512,8 @@ def create_app(board: MessageBoard) -> Starlette:
         except ProtocolError:
             role = Role.OWNER
             number = authenticate_member(task, request, role)
-        is_whole, parsed_stage = role is Role.ANALYST, _parse_stage(stage)
+        is_whole = role is Role.ANALYST
+        parsed_stage = _parse_stage(stage)
         return await polls.wait_for(  # stages also close by time
             (role, number), lambda: board.collect_messages(name, parsed_stage, is_whole), GRACE_SECONDS / 2
         )

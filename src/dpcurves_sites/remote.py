@@ -176,7 +176,9 @@ class SiteAgent:
         tell: Callable[[str], object] = lambda line: None,
         timeout: float = 600.0,
     ) -> None:  # fmt: skip
-        self._task, self._site, self._key = task, site, key
+        self._task = task
+        self._site = site
+        self._key = key
         self._approve, self._tell = approve, tell
         self._decided: dict[tuple[str, PrivacyLoss, str], bool] = {}
         self._line = _CoordinatorConnection(task, ticket, round_timeout=timeout)
@@ -320,7 +322,8 @@ class _CoordinatorConnection:
         self._channel: Transport = Channel.from_certificate(
             task.coordinator.url, task.coordinator.certificate, ANSWER_SECONDS
         )
-        self._path, self._token = f"/tasks/{task.hash}", ticket.derive_bearer_token(0)
+        self._path = f"/tasks/{task.hash}"
+        self._token = ticket.derive_bearer_token(0)
         self._down_timeout, self._round_timeout = timeout, round_timeout
 
     def use_transport(self, transport: Transport) -> None:
@@ -334,7 +337,8 @@ class _CoordinatorConnection:
         Raises:
             ProtocolError: The coordinator refused, or was down for longer than the timeout.
         """
-        pause, waited = FIRST_PAUSE, 0.0
+        pause = FIRST_PAUSE
+        waited = 0.0
         while True:
             try:
                 return self._channel.post(f"{self._path}/{path}", body, self._token)
@@ -387,7 +391,9 @@ class RemoteFederation:
     def __init__(
         self, task: FederationTask, ticket: Ticket, key: Ed25519PrivateKey, timeout: float = ANSWER_SECONDS
     ) -> None:
-        self._task, self._key, self._line = task, key, _CoordinatorConnection(task, ticket, timeout)
+        self._task = task
+        self._key = key
+        self._line = _CoordinatorConnection(task, ticket, timeout)
 
     def __enter__(self) -> RemoteFederation:
         return self
@@ -412,7 +418,8 @@ class RemoteFederation:
             ProtocolError: A site refused or did not answer, or a message was altered.
         """
         self.plan(question, loss)  # refuses an unanswerable question before anything is sent
-        terms, loss = self._task.terms, loss.as_single_release()
+        terms = self._task.terms
+        loss = loss.as_single_release()
         name = request if request is not None else secrets.token_hex(16)
         answers: list[tuple[int, ...]] = []  # released numbers of earlier rounds, which each request states
 

@@ -90,7 +90,8 @@ class RoundRequest:
             UnsupportedQuery: Secure sums cannot answer the question.
             ProtocolError: The question ends before this round.
         """
-        terms, earlier = task.terms, list(self.answers)
+        terms = task.terms
+        earlier = list(self.answers)
 
         def reply(step: Step, allotment: Allotment) -> Release:
             """Return the release of an earlier round as the analyst states it; stop at the requested round with its

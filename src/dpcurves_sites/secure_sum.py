@@ -119,7 +119,8 @@ class Roster:
 
     def find_holders(self, site: int) -> tuple[int, ...]:
         """Return the sites that hold shares of a site's masks: itself, and its neighbours."""
-        sites, reach = len(self.keys), self.degree // 2
+        sites = len(self.keys)
+        reach = self.degree // 2
         if self.degree == sites - 1:
             return tuple(range(sites))
         return tuple(sorted((site + step) % sites for step in range(-reach, reach + 1)))
@@ -193,7 +194,8 @@ def parse_message(sum_round: SumRound, stage: int, octets: bytes) -> SignedMessa
     Raises:
         ProtocolError: The message is of another round or stage, or its signature is invalid.
     """
-    start, name = len(sum_round.header), STAGES[stage]
+    start = len(sum_round.header)
+    name = STAGES[stage]
     if octets[:start] != sum_round.header:
         raise ProtocolError(
             name, "a message belongs to another task, round, plan or roster; use the same task document at all sites"
@@ -244,7 +246,8 @@ def _parse_stage(
 
 def _require_present(sum_round: SumRound, stage: int, present: Iterable[int], before: Iterable[int]) -> None:
     """Refuse a stage with too few sites, or with a site that was not in the stage before. Raises `ProtocolError`."""
-    sites, required_count = set(present), len(sum_round.roster.keys) - sum_round.roster.max_dropouts
+    sites = set(present)
+    required_count = len(sum_round.roster.keys) - sum_round.roster.max_dropouts
     if len(sites) < required_count:
         rule = f"{required_count} of {len(sum_round.roster.keys)} sites must send these, {len(sites)} did; ask again"
         raise ProtocolError(STAGES[stage], rule, 409)
@@ -301,12 +304,14 @@ def recover_secret(shares: Mapping[int, bytes], threshold: int) -> bytes:
         raise ProtocolError(
             "opened shares", f"must be at least {threshold}, got {len(shares)}; ask again when more sites run", 409
         )
-    used, secret = dict(sorted(shares.items())[:threshold]), 0
+    used = dict(sorted(shares.items())[:threshold])
+    secret = 0
     for holder, share in used.items():
         numerator, denominator = 1, 1
         for member in used:
             if member != holder:
-                numerator, denominator = numerator * (member + 1) % PRIME, denominator * (member - holder) % PRIME
+                numerator = numerator * (member + 1) % PRIME
+                denominator = denominator * (member - holder) % PRIME
         secret = (secret + int.from_bytes(share, "little") * numerator * pow(denominator, -1, PRIME)) % PRIME
     if secret >= 2**256:
         raise ProtocolError("opened shares", "determine no secret of 32 bytes, so a site sent a wrong share; ask again")
@@ -451,7 +456,8 @@ def share_keys(
     Raises:
         ProtocolError: Too few sites are present, or a message is invalid.
     """
-    old_state, roster = SiteState.from_bytes(state), sum_round.roster
+    old_state = SiteState.from_bytes(state)
+    roster = sum_round.roster
     messages = _parse_stage(sum_round, KEYS, keys, 3 * HASH_SIZE)
     _require_present(sum_round, KEYS, messages, range(len(roster.keys)))
     bundles = {site: PublicKeys.from_bytes(message.body) for site, message in messages.items()}
@@ -673,7 +679,8 @@ def sum_vectors(sum_round: SumRound, messages: RoundMessages) -> Vector:
     receipts = _parse_stage(sum_round, MASKED, vectors, 2 * HASH_SIZE)
     _require_present(sum_round, MASKED, receipts, shares)
     _require_quorum(sum_round, messages.signed_lists, _digest_messages(receipts))
-    total, shares_digest = np.zeros(sum_round.vector_length, dtype=np.uint64), _digest_messages(shares)
+    total = np.zeros(sum_round.vector_length, dtype=np.uint64)
+    shares_digest = _digest_messages(shares)
     for receipt in receipts.values():
         vector = vectors[receipt.octets]
         if receipt.body != shares_digest + sha256(vector).digest():

@@ -109,7 +109,8 @@ class PoissonNumber:
 
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
         """Return brackets of ``mean**k / k!`` down to about ``2**-bits``; later weights at least halve each time."""
-        brackets, weight = list[Bracket](), Fraction(1 << bits)
+        brackets = list[Bracket]()
+        weight = Fraction(1 << bits)
         for k in count(1):
             brackets.append((int(weight), int(weight) + 1))
             weight *= self.mean / k
@@ -131,7 +132,8 @@ def _add_points(noise: NDArray[np.int64], law: PolyaBlocks, randomness: Randomne
     streams = np.repeat(np.arange(point_counts.size), point_counts)
     blocks = streams % block_count
     blocks[blocks == law.first_tail_block] += _sample_geometric(int((blocks == law.first_tail_block).sum()), randomness)
-    signs, owners = 1 - 2 * (streams // block_count % 2), streams // (2 * block_count)
+    signs = 1 - 2 * (streams // block_count % 2)
+    owners = streams // (2 * block_count)
     # 61: exponent of the largest block whose integers fit signed 64 bits; points of higher blocks are drawn one by one
     small = blocks <= 61
     integers = _sample_integers(blocks[small], randomness)
@@ -147,7 +149,8 @@ def _add_points(noise: NDArray[np.int64], law: PolyaBlocks, randomness: Randomne
 
 def _sample_geometric(size: int, randomness: Randomness) -> NDArray[np.int64]:
     """Draw numbers i with probability ``2**-(i + 1)``: the number of leading random bits that are 1."""
-    numbers, pending = np.zeros(size, dtype=np.int64), np.arange(size)
+    numbers = np.zeros(size, dtype=np.int64)
+    pending = np.arange(size)
     while pending.size:
         words = ~randomness.sample_words(pending.size)
         lowest = words & -words
@@ -192,7 +195,8 @@ def decide_acceptance(law: PolyaBlocks, block: int, integer: int, word: int, ran
             return True
         if word >= high:
             return False
-        word, bits = word << WORD_BITS | int(randomness.sample_words(1)[0]), bits + WORD_BITS
+        word = word << WORD_BITS | int(randomness.sample_words(1)[0])
+        bits = bits + WORD_BITS
 
 
 # Sums of discrete Gaussians: close to a discrete Gaussian, by a proven bound.

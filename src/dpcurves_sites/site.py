@@ -79,7 +79,9 @@ class RoundStore:
     __slots__ = ("_database", "_randomness", "_signer")
 
     def __init__(self, signer: Signer, ledger: Ledger, randomness: RandomSource) -> None:
-        self._signer, self._database, self._randomness = signer, ledger.database, randomness
+        self._signer = signer
+        self._database = ledger.database
+        self._randomness = randomness
         if not self._database.run_read(partial(has_tables, tables=METADATA)):
             self._database.run_write(partial(make_tables, tables=METADATA))
 
@@ -197,7 +199,8 @@ def _require_same_sites(connection: Connection, sum_round: SumRound, payment: st
     """Refuse a list of other sites than in an earlier round under this payment, which may have the same noise; store
     the first list. Raises `ProtocolError`.
     """
-    task, sites_json = sum_round.roster.task.hex(), json.dumps(list(sites))
+    task = sum_round.roster.task.hex()
+    sites_json = json.dumps(list(sites))
     query = select(LISTS.c.sites).where(LISTS.c.task == task, LISTS.c.payment == payment)
     earlier = connection.execute(query).scalar()
     if earlier is None:
@@ -353,8 +356,13 @@ class Site:
                 f"must be the key of site {signer.site} in the roster; use the key file that the site made when "
                 "it joined",
             )
-        self._terms, self._number, self._ledger, self._dataset = terms, signer.site, ledger, dataset
-        self._table, self._delimiter, self._names = table, delimiter, dict(columns or {})
+        self._terms = terms
+        self._number = signer.site
+        self._ledger = ledger
+        self._dataset = dataset
+        self._table = table
+        self._delimiter = delimiter
+        self._names = dict(columns or {})
         self._randomness = randomness if randomness is not None else Randomness.from_system()
         self._records: Records | None = None
         ledger.create(Account(dataset, terms.neighbours, terms.unit, terms.budget))
@@ -528,7 +536,9 @@ class Federation:
     """
 
     def __init__(self, terms: FederationTerms, answer: AnswerFunction, sites: Sequence[Site] = ()) -> None:
-        self._terms, self._answer, self._sites = terms, answer, sites
+        self._terms = terms
+        self._answer = answer
+        self._sites = sites
 
     @classmethod
     def from_sites(cls, terms: FederationTerms, sites: Sequence[Site]) -> Federation:
@@ -553,7 +563,8 @@ class Federation:
             BudgetExceeded: A site's remaining budget is too small; nothing was charged.
             ProtocolError: A site did not answer, or a message was altered.
         """
-        plans, name = self.plan(question, loss), request if request is not None else secrets.token_hex(16)
+        plans = self.plan(question, loss)
+        name = request if request is not None else secrets.token_hex(16)
         for site in self._sites:
             site.require_answerable(plans, name)
         budget = QuestionBudget.from_external_charge(name, loss.as_single_release(), charged_by_round=True)

@@ -48,7 +48,8 @@ def unpack_parts(octets: bytes) -> list[bytes]:
     >>> unpack_parts(pack_parts([b"a", b""]))
     [b'a', b'']
     """
-    fields, end = [], 0
+    fields = []
+    end = 0
     while end < len(octets):
         size = int.from_bytes(octets[end : end + LENGTH_SIZE], "little")
         end += LENGTH_SIZE + size
@@ -112,7 +113,9 @@ class Forwarder:
         self, task: str, is_over: Callable[[], bool] = lambda: False, timeout: float = COORDINATOR_SECONDS
     ) -> None:
         coordinator = json.loads(Path(task).read_text(encoding="utf-8"))["coordinator"]
-        self._url, self._over, self._patience = urlsplit(coordinator["url"]), is_over, timeout
+        self._url = urlsplit(coordinator["url"])
+        self._over = is_over
+        self._patience = timeout
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self._context.minimum_version = ssl.TLSVersion.TLSv1_3
         self._context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
@@ -125,7 +128,9 @@ class Forwarder:
         news, and the request is repeated. `OVER` means that the coordinator was down too long, or that `is_over` holds.
         """
         number, token, *requests = unpack_parts(batch)
-        unsent, status, body = len(requests) // 2, 200, b""
+        unsent = len(requests) // 2
+        status = 200
+        body = b""
         while unsent and status == 200:
             path, content = requests[-2 * unsent], requests[1 - 2 * unsent]
             unsent -= 1
@@ -144,7 +149,8 @@ class Forwarder:
             try:
                 connection.request("POST", path, content, {"Authorization": f"Bearer {token}"})
                 response = connection.getresponse()
-                status, body = response.status, response.read(LARGEST_PART)
+                status = response.status
+                body = response.read(LARGEST_PART)
                 if status != 200 or body or not wait:
                     return status, body
                 last_contact = time.monotonic()

@@ -47,7 +47,8 @@ class SocketTransport:
 
     def __init__(self, socket_path: Path, timeout: float = SITE_SECONDS / 2) -> None:
         self._place, self._patience = socket_path, timeout
-        self._number, self._waiting = secrets.randbits(62), list[bytes]()  # differs from an earlier process's numbers
+        self._number = secrets.randbits(62)  # differs from an earlier process's numbers
+        self._waiting = list[bytes]()
         self._batch, self._answer = b"", b""
         self._changed = Condition()
         with suppress(FileNotFoundError):
@@ -79,7 +80,8 @@ class SocketTransport:
         with self._changed:
             self._number += 1
             self._batch = pack_parts([str(self._number).encode(), token.encode(), *self._waiting])
-            self._waiting, self._answer = [], b""
+            self._waiting = []
+            self._answer = b""
             self._changed.notify_all()
             while not self._answer:
                 self._changed.wait()

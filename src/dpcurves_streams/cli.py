@@ -87,7 +87,8 @@ class TupleOptions:
             if not stream:
                 raise Misuse("events", "name the stream after the server, as in redis://host:6379/0#events")
             return RedisStream(server, stream)
-        is_json, is_pipe = self.is_json(), self.events == "-"
+        is_json = self.is_json()
+        is_pipe = self.events == "-"
         if is_json:
             return JsonLines(sys.stdin) if is_pipe else JsonLinesTuples(self.events)
         if self.events.endswith(".parquet"):
@@ -218,7 +219,8 @@ def _parse_event(text: str) -> Event | Jump | Low:
     kind, *numbers = text.split(":")
     if kind not in ("jump", "low") or len(numbers) != 2:
         raise Misuse("event", f"must be jump:LAG:LEAST or low:STEPS:BELOW, as in jump:7:30, got {text!r}")
-    width, size = parse_integer("event", numbers[0]), float(check_positive_number("event", numbers[1]))
+    width = parse_integer("event", numbers[0])
+    size = float(check_positive_number("event", numbers[1]))
     return Jump(width, size) if kind == "jump" else Low(width, size)
 
 
@@ -283,9 +285,11 @@ class DriftOptions:
         self, readings: Iterable[StepReading], options: CountOptions, windows_per_year: int
     ) -> Iterator[StepReading]:
         """Yield the steps; a step that closes a window after the reference gets the drift of that window."""
-        from .readings import DriftWatch, TickReading
+        from .readings import DriftWatch, TimeStepReading
 
-        since, width, watch = int(self.drift_since or 0), int((options.window or ["1"])[0]), None
+        since = int(self.drift_since or 0)
+        width = int((options.window or ["1"])[0])
+        watch = None
         settings = {
             "windows_per_year": windows_per_year,
             "false_alarm_rate": parse_probability("false_alarm_rate", self.false_alarm_rate),
@@ -294,10 +298,10 @@ class DriftOptions:
         }
         for step in readings:
             reading = step.reading
-            if step.step == since and isinstance(reading, TickReading):
+            if step.step == since and isinstance(reading, TimeStepReading):
                 watch = DriftWatch(options.parse_watched(), reading, uncounted=step.uncounted, **settings)  # type: ignore[arg-type]
             is_closed = step.step > since and (step.step - since) % width == 0
-            if watch is None or not is_closed or not isinstance(reading, TickReading):
+            if watch is None or not is_closed or not isinstance(reading, TimeStepReading):
                 yield step
             else:
                 yield replace(step, drift=watch.compare_window(reading, step.uncounted).to_dicts())
@@ -367,7 +371,8 @@ def plan(asked: CountOptions, steps: StepOptions, tuples: TupleOptions, price: L
         asked.parse_question(), price.loss(), time=tuples.time, user=tuples.user,
         tuples_per_user=tuples.parse_tuples_per_user(), where=asked.where, **steps.to_arguments(),
     )  # fmt: skip
-    screen, loss = make_console(), stream_plan.loss
+    screen = make_console()
+    loss = stream_plan.loss
     print_to_console(
         screen, f"{stream_plan.made_by}: {loss}, {stream_plan.adjacency}, protects {stream_plan.adjacency.unit}"
     )
@@ -381,12 +386,13 @@ def plan(asked: CountOptions, steps: StepOptions, tuples: TupleOptions, price: L
     protected_tuples = "all tuples of a user in" if tuples.user else "one tuple in"
     table.add_row(f"{protected_tuples} one step", str(loss))
     table.add_row("one tuple that moves to another state or step (one goes, one comes)", str(_multiply_loss(loss, 2)))
-    ticks = getattr(stream_plan.query, "ticks", None)
+    time_steps = getattr(stream_plan.query, "time_steps", None)
     for width in sorted({int(width) for width in asked.window or ()}) or [12]:
-        if ticks is None or width < ticks:
+        if time_steps is None or width < time_steps:
             table.add_row(f"{protected_tuples} each of {width} steps in a row", str(_multiply_loss(loss, width)))
     table.add_row(
-        f"{protected_tuples} every step", "without bound: no end" if ticks is None else str(_multiply_loss(loss, ticks))
+        f"{protected_tuples} every step",
+        "without bound: no end" if time_steps is None else str(_multiply_loss(loss, time_steps)),
     )
     print_to_console(screen, table)
 
@@ -406,13 +412,14 @@ def _print_uncounted_noise(screen: Any, plan: Plan) -> None:
     from .laws import CountsAndUncountedTotals
 
     # steps of the forecast if no end is declared
-    law, ticks = plan.law.require_type(CountsAndUncountedTotals), getattr(plan.query, "ticks", None) or 1024
-    totals = f"of a total of uncounted tuples, by reason: {law.uncounted.mean_variance(ticks) ** 0.5:.4g}"
+    law = plan.law.require_type(CountsAndUncountedTotals)
+    time_steps = getattr(plan.query, "time_steps", None) or 1024
+    totals = f"of a total of uncounted tuples, by reason: {law.uncounted.mean_variance(time_steps) ** 0.5:.4g}"
     print_to_console(
         screen, f"standard deviation of the noise {totals} (without extra loss: a tuple is counted or has a reason)"
     )
     if law.users_beyond_cap is not None:
-        users = f"of the total of users beyond the cap: {law.users_beyond_cap.mean_variance(ticks) ** 0.5:.4g}"
+        users = f"of the total of users beyond the cap: {law.users_beyond_cap.mean_variance(time_steps) ** 0.5:.4g}"
         print_to_console(screen, f"standard deviation of the noise {users} ({law.beyond_fraction} of the loss)")
 
 
@@ -427,7 +434,7 @@ def _write_steps(readings: Iterable[StepReading], shown: OutputOptions, plan: Pl
     """Write and show each step. Show a progress bar if steps go to a file only and have an end."""
     from .feed.reading import JsonLinesFile
 
-    steps: int = getattr(plan.query, "ticks", None) or 0
+    steps: int = getattr(plan.query, "time_steps", None) or 0
     has_progress = steps > 0 and shown.json is not None and not shown.live
     # seconds before the bar appears
     progress = show_late_progress_bar("steps", 2.0) if has_progress else nullcontext(None)
@@ -451,7 +458,8 @@ def _print_notes(readings: Iterable[StepReading], *, is_live: bool) -> Iterator[
     """Yield steps; print each note once to standard error, with --live at the end."""
     from dpcurves.curves.result import CurveWarning
 
-    printed, latest = dict[Any, str](), None
+    printed = dict[Any, str]()
+    latest = None
     with catch_warnings(action="ignore", category=CurveWarning):  # notes are printed instead of warnings
         for latest in readings:
             yield latest

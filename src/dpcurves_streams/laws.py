@@ -22,7 +22,7 @@ from dpcurves.laws.interval_sums import IntervalSums
 from dpcurves.laws.law import LEAST_VARIANCE, Family, Law, Noise, law_from_json
 from dpcurves.laws.p_identity import PIdentityStrategy, find_p_identity_strategy
 
-from .queries import MOST_TICKS
+from .queries import MOST_TIME_STEPS
 
 __all__ = [
     "BufferedPrefixes",
@@ -39,7 +39,7 @@ __all__ = [
 
 
 # Base of laws of streams, which describe the release of one time step; every step has the same law.
-class TickLaw(Law):
+class TimeStepLaw(Law):
     """Law of the values that a stream releases at one time step."""
 
     __slots__ = ()
@@ -70,7 +70,7 @@ class Estimator(Protocol):
         """Return the running totals after the released values of the next step, (keys,)."""
 
 
-class PrefixLaw(TickLaw):
+class PrefixLaw(TimeStepLaw):
     """Law of values that estimate running totals, for each key."""
 
     __slots__ = ()
@@ -92,14 +92,14 @@ class PrefixLaw(TickLaw):
         """Return the estimator of totals, starting at the first step."""
 
     @abstractmethod
-    def variance(self, tick: int, window: int | None = None) -> float:
-        """Return the noise variance of the total after step `tick`, or of the sum over the last `window` steps, in
+    def variance(self, time_step: int, window: int | None = None) -> float:
+        """Return the noise variance of the total after step `time_step`, or of the sum over the last `window` steps, in
         squared tuples.
         """
 
 
 @dataclass(frozen=True, slots=True)
-class GroupedCounts(TickLaw):
+class GroupedCounts(TimeStepLaw):
     """Each step releases a noisy count per key, and then 1 per key if the step joins the open group, else 0.
 
     A 0 that follows a 1, or the first step of a group, marks a group of this single step, which is closed at once. The
@@ -131,7 +131,7 @@ class GroupedCounts(TickLaw):
 
 
 @dataclass(frozen=True, slots=True)
-class HierarchyCounts(TickLaw):
+class HierarchyCounts(TimeStepLaw):
     """Each step releases a noisy count of each node that has noise: aggregations first, then states.
 
     Attributes:
@@ -187,7 +187,8 @@ class NodeEstimates:
         self._depths = [np.flatnonzero(depth == level) for level in range(int(depth.max()) + 1)]
         self._inner = np.zeros(len(parents), dtype=np.bool_)
         self._inner[self._parents[self._parents >= 0]] = True
-        from_below, child_sums = variances.copy(), np.zeros(len(parents))
+        from_below = variances.copy()
+        child_sums = np.zeros(len(parents))
         self._own = np.ones(len(parents))
         for nodes in reversed(self._depths):
             inner = nodes[self._inner[nodes]]
@@ -197,7 +198,8 @@ class NodeEstimates:
             from_below[counted] = self._own[counted] * variances[counted]
             children = nodes[self._parents[nodes] >= 0]
             np.add.at(child_sums, self._parents[children], from_below[children])
-        self._shared, self.variances = np.zeros(len(parents)), from_below.copy()
+        self._shared = np.zeros(len(parents))
+        self.variances = from_below.copy()
         for nodes in self._depths[1:]:
             parents_of = self._parents[nodes]
             self._shared[nodes] = from_below[nodes] / child_sums[parents_of]
@@ -206,7 +208,8 @@ class NodeEstimates:
 
     def estimate_nodes(self, values: FloatArray) -> FloatArray:
         """Return the estimates, (nodes,), from the values of the counted nodes, in their order."""
-        estimates, child_sums = np.zeros(len(self._parents)), np.zeros(len(self._parents))
+        estimates = np.zeros(len(self._parents))
+        child_sums = np.zeros(len(self._parents))
         estimates[self._counted] = values
         for nodes in reversed(self._depths):
             inner = nodes[self._inner[nodes]]
@@ -221,7 +224,7 @@ class NodeEstimates:
 
 
 @dataclass(frozen=True, slots=True)
-class PrunedCounts(TickLaw):
+class PrunedCounts(TimeStepLaw):
     """Law of a pruned tree: each step releases for each aggregation whether it was divided (1), then a count per node.
 
     A node is counted if all aggregations above it were divided and it is not divided; other nodes have a 0.
@@ -278,7 +281,7 @@ class PrunedCounts(TickLaw):
 
 
 @dataclass(frozen=True, slots=True)
-class CountsAndUncountedTotals(TickLaw):
+class CountsAndUncountedTotals(TimeStepLaw):
     """Each step releases counts, then running totals of uncounted tuples by reason.
 
     Attributes:
@@ -360,7 +363,7 @@ class BufferedPrefixes(PrefixLaw):
 
     Attributes:
         keys: Number of counts of a step.
-        ticks: Most steps: the public horizon, or that of endless streams.
+        time_steps: Most steps: the public horizon, or that of endless streams.
         runs: Weights of the counts of all steps, from the first to the last.
         decays: Factor by which each buffer decays per step.
         weights: Weight of each buffer, in units of the lattice.
@@ -370,7 +373,7 @@ class BufferedPrefixes(PrefixLaw):
     KEY: ClassVar[str] = "buffered"
 
     keys: int
-    ticks: int
+    time_steps: int
     runs: tuple[WeightedSteps, ...]
     decays: tuple[Fraction, ...]
     weights: tuple[int, ...]
@@ -386,39 +389,40 @@ class BufferedPrefixes(PrefixLaw):
         """The family of the noise of each value."""
         return self.noise.family
 
-    def run_of_step(self, tick: int) -> WeightedSteps:
-        """Return the run that contains time step `tick`: its weight and buffer inputs apply to that step's counts."""
-        return self.runs[bisect_left(_last_steps(self.runs), tick)]
+    def run_of_step(self, time_step: int) -> WeightedSteps:
+        """Return the run that contains `time_step`: its weight and buffer inputs apply to the counts of that step."""
+        return self.runs[bisect_left(_last_steps(self.runs), time_step)]
 
     def estimator(self) -> BufferedEstimator:
         """Return the estimator of totals that inverts the weights, starting at the first step."""
         return BufferedEstimator(self)
 
-    def variance(self, tick: int, window: int | None = None) -> float:
-        """Return the variance of the total after step `tick`, or of the sum over the last `window` steps, in squared
-        tuples.
+    def variance(self, time_step: int, window: int | None = None) -> float:
+        """Return the variance of the total after step `time_step`, or of the sum over the last `window` steps, in
+        squared tuples.
         """
-        if window is None or window >= tick:
-            return float(self._covariance(tick)[-1, -1]) * self.value_variance
-        before, inside = self._covariance(tick - window), self._moments(tick - window, tick)
+        if window is None or window >= time_step:
+            return float(self._covariance(time_step)[-1, -1]) * self.value_variance
+        before = self._covariance(time_step - window)
+        inside = self._moments(time_step - window, time_step)
         change = inside.transition[-1] - np.eye(len(inside.transition))[-1]  # of the total, by errors before the window
         return float(change @ before @ change + inside.covariance[-1, -1]) * self.value_variance
 
-    def mean_variance(self, ticks: int) -> float:
+    def mean_variance(self, time_steps: int) -> float:
         """Return the mean variance of the totals of the first steps."""
-        return self._moments(0, ticks).summed_variance / ticks * self.value_variance
+        return self._moments(0, time_steps).summed_variance / time_steps * self.value_variance
 
     @property
     def value_variance(self) -> float:
         """Variance of one value, in squared tuples."""
         return self.noise.variance / 4.0**LATTICE_BITS
 
-    def _covariance(self, tick: int) -> FloatArray:
-        """Return the covariance of the estimator's errors after step `tick`: whole runs are cached."""
+    def _covariance(self, time_step: int) -> FloatArray:
+        """Return the covariance of the estimator's errors after step `time_step`: whole runs are cached."""
         ends = _last_steps(self.runs)
-        whole = bisect_right(ends, tick)
+        whole = bisect_right(ends, time_step)
         covariance = _moments_of_runs(self.decays, self.weights, self.runs)[whole].covariance
-        rest = tick - (0, *ends)[whole]
+        rest = time_step - (0, *ends)[whole]
         pieces = _pieces_of_run(self.decays, self.weights, self.runs[whole], rest) if rest else []
         for piece in pieces:
             covariance = piece.transition @ covariance @ piece.transition.T + piece.covariance
@@ -426,10 +430,12 @@ class BufferedPrefixes(PrefixLaw):
 
     def _moments(self, first: int, last: int) -> BufferedMoments:
         """Return the moments of the steps after `first` up to `last`."""
-        ends, moments = _last_steps(self.runs), BufferedMoments.of_no_step(len(self.decays))
+        ends = _last_steps(self.runs)
+        moments = BufferedMoments.of_no_step(len(self.decays))
         while first < last:
             number = bisect_right(ends, first)
-            end, run = min(last, ends[number]), self.runs[number]
+            end = min(last, ends[number])
+            run = self.runs[number]
             moments = reduce(
                 BufferedMoments.followed_by, _pieces_of_run(self.decays, self.weights, run, end - first), moments
             )
@@ -441,7 +447,8 @@ class BufferedPrefixes(PrefixLaw):
         buffers = [[str(decay), weight] for decay, weight in zip(self.decays, self.weights, strict=True)]
         runs = [[run.steps, run.weight, *([list(run.inputs)] if run.inputs else [])] for run in self.runs]
         return {
-            "keys": self.keys, "ticks": self.ticks, "runs": runs, self.KEY: buffers, "noise": STORED.encode(self.noise)
+            "keys": self.keys, "time_steps": self.time_steps, "runs": runs, self.KEY: buffers,
+            "noise": STORED.encode(self.noise)
         }  # fmt: skip
 
     @classmethod
@@ -452,25 +459,28 @@ class BufferedPrefixes(PrefixLaw):
             InvalidArgument: its weights of steps are not positive, or do not cover its horizon.
         """
         decays = tuple(Fraction(decay) for decay, _ in stored[cls.KEY])
-        weights, ticks = tuple(int(weight) for _, weight in stored[cls.KEY]), int(stored["ticks"])
+        weights = tuple(int(weight) for _, weight in stored[cls.KEY])
+        time_steps = int(stored["time_steps"])
         runs = tuple(
             WeightedSteps(int(steps), int(weight), tuple(int(one) for one in (inputs[0] if inputs else ())))
             for steps, weight, *inputs in stored["runs"]
         )
-        if not 0 < ticks <= MOST_TICKS:
-            raise InvalidArgument("evidence.ticks", f"must be from 1 to {MOST_TICKS}; use the text that to_json wrote")
-        if min((min(run.steps, run.weight, *run.inputs) for run in runs), default=0) < 1 or ticks != sum(
+        if not 0 < time_steps <= MOST_TIME_STEPS:
+            raise InvalidArgument(
+                "evidence.time_steps", f"must be from 1 to {MOST_TIME_STEPS}; use the text that to_json wrote"
+            )
+        if min((min(run.steps, run.weight, *run.inputs) for run in runs), default=0) < 1 or time_steps != sum(
             run.steps for run in runs
         ):
             raise InvalidArgument(
                 "evidence.runs",
-                "must be positive, with steps that add up to evidence.ticks; use the text that to_json wrote",
+                "must be positive, with steps that add up to evidence.time_steps; use the text that to_json wrote",
             )
         if any(run.inputs and len(run.inputs) != len(decays) for run in runs):
             raise InvalidArgument(
                 "evidence.runs", "must have one input for each buffer; use the text that to_json wrote"
             )
-        return cls(int(stored["keys"]), ticks, runs, decays, weights, STORED.decode(Noise, stored["noise"]))
+        return cls(int(stored["keys"]), time_steps, runs, decays, weights, STORED.decode(Noise, stored["noise"]))
 
 
 @lru_cache(maxsize=64)  # a pure function of public facts
@@ -482,10 +492,11 @@ def _last_steps(runs: tuple[WeightedSteps, ...]) -> list[int]:
 class BufferedEstimator:
     """Inverse of the buffered strategy: computes running totals from its noisy values."""
 
-    __slots__ = ("_buffers", "_decays", "_law", "_tick", "_totals", "_weights")
+    __slots__ = ("_buffers", "_decays", "_law", "_time_step", "_totals", "_weights")
 
     def __init__(self, law: BufferedPrefixes) -> None:
-        self._law, self._tick = law, 0
+        self._law = law
+        self._time_step = 0
         self._decays = np.array([float(decay) for decay in law.decays])
         self._weights = np.array(law.weights) / 2.0**LATTICE_BITS
         self._buffers = np.zeros((law.keys, len(self._decays)))
@@ -493,8 +504,8 @@ class BufferedEstimator:
 
     def estimate_next(self, values: FloatArray) -> FloatArray:
         """Return the totals after the values of the next step, (keys,)."""
-        self._tick += 1
-        run = self._law.run_of_step(self._tick)
+        self._time_step += 1
+        run = self._law.run_of_step(self._time_step)
         decayed = self._buffers * self._decays
         counts = (values - decayed @ self._weights * 2.0**LATTICE_BITS) / run.weight
         self._buffers = decayed + counts[:, None] * _buffer_inputs(run) / 2.0**LATTICE_BITS
@@ -589,21 +600,21 @@ class PIdentityPrefixes(PrefixLaw):
 
     Attributes:
         keys: Number of counts of a step.
-        ticks: Public horizon in steps.
+        time_steps: Public horizon in steps.
         digest: Hash of the strategy for this horizon (`PIdentityStrategy.digest`).
         noise: Noise that a lone count would have.
     """
 
     KEY = "p-identity"
-    FIELDS = MappingProxyType({"keys": "keys", "ticks": "ticks", KEY: "digest", "noise": "noise"})
+    FIELDS = MappingProxyType({"keys": "keys", "time_steps": "time_steps", KEY: "digest", "noise": "noise"})
 
     keys: int
-    ticks: int
+    time_steps: int
     digest: str
     noise: Noise
 
     def __post_init__(self) -> None:
-        strategy = find_p_identity_strategy(self.ticks)
+        strategy = find_p_identity_strategy(self.time_steps)
         if strategy is None or strategy.digest != self.digest:
             raise InvalidArgument(
                 "evidence.p-identity", "names a strategy of another version; read it with the version that wrote it"
@@ -612,7 +623,7 @@ class PIdentityPrefixes(PrefixLaw):
     @property
     def strategy(self) -> PIdentityStrategy:
         """The strategy for the horizon."""
-        return cast("PIdentityStrategy", find_p_identity_strategy(self.ticks))
+        return cast("PIdentityStrategy", find_p_identity_strategy(self.time_steps))
 
     @property
     def size(self) -> int:
@@ -628,33 +639,35 @@ class PIdentityPrefixes(PrefixLaw):
         """Return the identity: released values are the totals."""
         return IdentityEstimator()
 
-    def variance(self, tick: int, window: int | None = None) -> float:
-        """Return the variance of the total after step `tick`, or of the sum over the last `window` steps, in squared
-        tuples.
+    def variance(self, time_step: int, window: int | None = None) -> float:
+        """Return the variance of the total after step `time_step`, or of the sum over the last `window` steps, in
+        squared tuples.
         """
-        first = tick - window if window is not None and window < tick else 0
+        first = time_step - window if window is not None and window < time_step else 0
         if first == 0:
-            return float(_p_identity_variances(self.ticks, self.noise)[tick - 1]) + ROUNDING_VARIANCE
+            return float(_p_identity_variances(self.time_steps, self.noise)[time_step - 1]) + ROUNDING_VARIANCE
         groups = zip(
-            self.strategy.weigh_noise(first, tick), _p_identity_noise_variances(self.ticks, self.noise), strict=True
+            self.strategy.weigh_noise(first, time_step),
+            _p_identity_noise_variances(self.time_steps, self.noise),
+            strict=True,
         )
         return sum(float(np.square(weights) @ variances) for weights, variances in groups) + 2 * ROUNDING_VARIANCE
 
-    def mean_variance(self, ticks: int) -> float:
-        """Return the mean variance of the totals after each of the first `ticks` steps, in squared tuples."""
-        return float(_p_identity_variances(self.ticks, self.noise)[:ticks].mean()) + ROUNDING_VARIANCE
+    def mean_variance(self, time_steps: int) -> float:
+        """Return the mean variance of the totals after each of the first `time_steps` steps, in squared tuples."""
+        return float(_p_identity_variances(self.time_steps, self.noise)[:time_steps].mean()) + ROUNDING_VARIANCE
 
 
 @lru_cache(maxsize=16)  # a pure function of public facts
-def _p_identity_variances(ticks: int, noise: Noise) -> FloatArray:
-    """Return the variance of each prefix until the horizon, before rounding, (ticks,)."""
-    return cast("PIdentityStrategy", find_p_identity_strategy(ticks)).prefix_variances(noise)
+def _p_identity_variances(time_steps: int, noise: Noise) -> FloatArray:
+    """Return the variance of each prefix until the horizon, before rounding, (time_steps,)."""
+    return cast("PIdentityStrategy", find_p_identity_strategy(time_steps)).prefix_variances(noise)
 
 
 @lru_cache(maxsize=16)  # a pure function of public facts
-def _p_identity_noise_variances(ticks: int, noise: Noise) -> tuple[FloatArray, FloatArray]:
+def _p_identity_noise_variances(time_steps: int, noise: Noise) -> tuple[FloatArray, FloatArray]:
     """Return the variances of the noises of all cells, and of all rows."""
-    cells, rows = cast("PIdentityStrategy", find_p_identity_strategy(ticks)).noises(noise)
+    cells, rows = cast("PIdentityStrategy", find_p_identity_strategy(time_steps)).noises(noise)
     return np.array([cell.variance for cell in cells]), np.array([row.variance for row in rows])
 
 
@@ -715,7 +728,8 @@ class PrefixTree:
         chosen: list[int] = []
         below = self._relative_variance(-1)
         for level in range(len(self.radices) - 1, -1, -1):
-            own, children = self._relative_variance(level), self.radices[level] * below
+            own = self._relative_variance(level)
+            children = self.radices[level] * below
             best = children / (own + children)
             chosen.insert(0, min(max(round(best * WEIGHT_PARTS), 1), WEIGHT_PARTS - 1))
             weight = Fraction(chosen[0], WEIGHT_PARTS)
@@ -728,7 +742,8 @@ class PrefixTree:
         below = [self.noises[-1].variance]
         for level in range(len(self.radices) - 1, -1, -1):
             weight = self.weights[level] / WEIGHT_PARTS
-            own, children = self.noises[level].variance, self.radices[level] * below[0]
+            own = self.noises[level].variance
+            children = self.radices[level] * below[0]
             below.insert(0, weight**2 * own + (1 - weight) ** 2 * children)
         return tuple(below)
 
@@ -756,10 +771,10 @@ class PrefixTree:
     @cached_property
     def prefix_variances(self) -> FloatArray:
         """Variances of the sums of the first 1, 2, ... steps of the block; `variance` in closed form; read-only."""
-        ticks = np.arange(1, self.widths[0] + 1)
-        variances = self.node_variances[0] * (ticks / self.widths[0]) ** 2
+        time_steps = np.arange(1, self.widths[0] + 1)
+        variances = self.node_variances[0] * (time_steps / self.widths[0]) ** 2
         for level, radix in enumerate(self.radices):
-            covered = (ticks % self.widths[level]) / self.widths[level + 1]
+            covered = (time_steps % self.widths[level]) / self.widths[level + 1]
             whole = np.floor(covered)
             squares = whole + (covered - whole) ** 2
             variances += self.node_variances[level + 1] * (squares - covered**2 / radix)
@@ -793,7 +808,7 @@ class Epoch(NamedTuple):
     tree: PrefixTree
 
     @property
-    def ticks(self) -> int:
+    def time_steps(self) -> int:
         """Number of steps that all blocks of the epoch cover together."""
         return self.blocks * self.tree.widths[0]
 
@@ -845,59 +860,66 @@ class TreeCounts(PrefixLaw):
         """Denominator of the noise of whole blocks in all epochs: the deepest tree's, a multiple of all others."""
         return max(epoch.tree.block_denominator for epoch in self.epochs)
 
-    def block(self, tick: int) -> Block:
+    def block(self, time_step: int) -> Block:
         """Return the block that contains this step, with the number of steps before it."""
         start = 0
         for epoch in self.epochs[:-1]:
-            if tick <= start + epoch.ticks:
+            if time_step <= start + epoch.time_steps:
                 break
-            start += epoch.ticks
+            start += epoch.time_steps
         else:
             epoch = self.epochs[-1]
         width = epoch.tree.widths[0]
-        return Block(start + (tick - start - 1) // width * width, epoch.tree)
+        return Block(start + (time_step - start - 1) // width * width, epoch.tree)
 
-    def variance(self, tick: int, window: int | None = None) -> float:
-        """Return the variance of the total after step `tick`, or of the sum over the last `window` steps, in squared
-        tuples.
+    def variance(self, time_step: int, window: int | None = None) -> float:
+        """Return the variance of the total after step `time_step`, or of the sum over the last `window` steps, in
+        squared tuples.
         """
-        position = tick - window if window is not None and window < tick else 0
+        position = time_step - window if window is not None and window < time_step else 0
         total = ROUNDING_VARIANCE * (1 if position == 0 else 2)
-        while position < tick:
+        while position < time_step:
             start, tree = self.block(position + 1)
-            first, last, width = position - start, min(tick - start, tree.widths[0]), tree.widths[0]
-            whole = 0 if first or last < width else self._count_whole_blocks(position, tick)
+            first = position - start
+            last = min(time_step - start, tree.widths[0])
+            width = tree.widths[0]
+            whole = 0 if first or last < width else self._count_whole_blocks(position, time_step)
             total += whole * tree.node_variances[0] if whole else tree.window_variance(first, last)
             position = position + whole * width if whole else start + last
         return total
 
-    def _count_whole_blocks(self, position: int, tick: int) -> int:
+    def _count_whole_blocks(self, position: int, time_step: int) -> int:
         """Return the number of whole blocks of one epoch between the end of a block and a step."""
         start = 0
         for epoch in self.epochs[:-1]:
-            if position < start + epoch.ticks:
-                return (min(tick, start + epoch.ticks) - position) // epoch.tree.widths[0]
-            start += epoch.ticks
-        return (tick - position) // self.epochs[-1].tree.widths[0]
+            if position < start + epoch.time_steps:
+                return (min(time_step, start + epoch.time_steps) - position) // epoch.tree.widths[0]
+            start += epoch.time_steps
+        return (time_step - position) // self.epochs[-1].tree.widths[0]
 
     def estimator(self) -> IdentityEstimator:
         """Return the identity: released values are the totals."""
         return IdentityEstimator()
 
-    def mean_variance(self, ticks: int) -> float:
-        """Return the mean variance of the totals after each of the first `ticks` steps, in squared tuples."""
-        position, carried, total = 0, 0.0, 0.0
-        while position < ticks:
-            tree, whole = self.block(position + 1).tree, self._count_whole_blocks(position, ticks)
-            prefix_variances, width = tree.prefix_variances[: ticks - position], tree.widths[0]
+    def mean_variance(self, time_steps: int) -> float:
+        """Return the mean variance of the totals after each of the first `time_steps` steps, in squared tuples."""
+        position = 0
+        carried = 0.0
+        total = 0.0
+        while position < time_steps:
+            tree = self.block(position + 1).tree
+            whole = self._count_whole_blocks(position, time_steps)
+            prefix_variances = tree.prefix_variances[: time_steps - position]
+            width = tree.widths[0]
             if whole == 0:
                 return (
                     total + float(prefix_variances.sum()) + carried * len(prefix_variances)
-                ) / ticks + ROUNDING_VARIANCE
+                ) / time_steps + ROUNDING_VARIANCE
             before = carried * whole + tree.node_variances[0] * whole * (whole - 1) / 2
             total += whole * float(prefix_variances.sum()) + width * before
-            position, carried = position + whole * width, carried + whole * tree.node_variances[0]
-        return total / ticks + ROUNDING_VARIANCE
+            position = position + whole * width
+            carried = carried + whole * tree.node_variances[0]
+        return total / time_steps + ROUNDING_VARIANCE
 
 
 def prefix_noise(tree: PrefixTree, noises: Sequence[Any]) -> tuple[Any, Any]:
@@ -914,13 +936,15 @@ def prefix_noise(tree: PrefixTree, noises: Sequence[Any]) -> tuple[Any, Any]:
     depth = len(tree.radices)
     estimates = [noises[-1]]
     for level in range(depth - 1, -1, -1):
-        below, weight = estimates[0], tree.weights[level]
+        below = estimates[0]
+        weight = tree.weights[level]
         sums = below.reshape(-1, tree.radices[level], below.shape[-1]).sum(axis=1)
         estimates.insert(
             0, weight * WEIGHT_PARTS ** (depth - level - 1) * noises[level] + (WEIGHT_PARTS - weight) * sums
         )
     final = estimates[0]
-    before, scale = final - final, 1
+    before = final - final
+    scale = 1
     for level, radix in enumerate(tree.radices):
         children = estimates[level + 1] * WEIGHT_PARTS ** (level + 1) * scale
         grouped = children.reshape(-1, radix, children.shape[-1])
@@ -928,7 +952,8 @@ def prefix_noise(tree: PrefixTree, noises: Sequence[Any]) -> tuple[Any, Any]:
         finals = radix * grouped + gap
         sums = np.cumsum(finals, axis=1)
         before = (radix * before[:, None] + sums - finals).reshape(-1, children.shape[-1])
-        final, scale = finals.reshape(-1, children.shape[-1]), scale * radix
+        final = finals.reshape(-1, children.shape[-1])
+        scale = scale * radix
     return before + final, estimates[0][0]
 
 
@@ -946,10 +971,23 @@ class RunningTotalEstimator:
         longest_span: Longest span, in steps, whose variance is asked for.
     """
 
-    __slots__ = ("_estimator", "_law", "_longest_span", "_nodes", "_roots", "_states", "_total", "_variances", "tick")
+    __slots__ = (
+        "_estimator",
+        "_law",
+        "_longest_span",
+        "_nodes",
+        "_roots",
+        "_states",
+        "_total",
+        "_variances",
+        "time_step",
+    )
 
     def __init__(self, law: Law, states: int, longest_span: int = 64) -> None:
-        self._law, self._states, self.tick, self._total = law, states, 0, 0.0
+        self._law = law
+        self._states = states
+        self.time_step = 0
+        self._total = 0.0
         self._longest_span = longest_span
         self._estimator = law.estimator() if isinstance(law, PrefixLaw) else None
         self._nodes = None
@@ -957,15 +995,15 @@ class RunningTotalEstimator:
             noises = [np.inf if noise is None else noise.variance for noise in law.noises]
             self._nodes = NodeEstimates(law.parents, np.array(noises))
         self._roots = [node for node, parent in enumerate(getattr(law, "parents", ())) if parent < 0]
-        self._variances = [0.0]  # of the noise of all ticks so far, after each tick that may still be needed
+        self._variances = [0.0]  # of the noise of all time steps so far, after each time step that may still be needed
 
     def estimate_next(self, values: Sequence[int]) -> float:
         """Return the number after the integers of the next step."""
-        self.tick += 1
+        self.time_step += 1
         if self._estimator is not None:
             self._total = float(self._estimator.estimate_next(np.array(values, dtype=np.float64)).sum())
             return self._total
-        number, variance = self._estimate_tick(values)
+        number, variance = self._estimate_time_step(values)
         self._total += number
         self._variances.append(self._variances[-1] + variance)
         del self._variances[: -self._longest_span - 1]
@@ -974,18 +1012,20 @@ class RunningTotalEstimator:
     def variance(self, width: int | None) -> float:
         """Return the noise variance of the number of tuples in the last `width` steps; None: of all steps."""
         if isinstance(self._law, PrefixLaw):
-            return self._states * self._law.variance(self.tick, width)
+            return self._states * self._law.variance(self.time_step, width)
         return self._variances[-1] - (0.0 if width is None else self._variances[-1 - width])
 
     def defer_variance(self, width: int | None) -> Callable[[], float]:
         """Return a function that computes `variance` after this step, also when later steps were estimated."""
         if isinstance(self._law, PrefixLaw):
-            law, states, tick = self._law, self._states, self.tick
-            return lambda: states * law.variance(tick, width)
+            law = self._law
+            states = self._states
+            time_step = self.time_step
+            return lambda: states * law.variance(time_step, width)
         variance = self.variance(width)
         return lambda: variance
 
-    def _estimate_tick(self, values: Sequence[int]) -> tuple[float, float]:
+    def _estimate_time_step(self, values: Sequence[int]) -> tuple[float, float]:
         """Return the unbiased number of counted tuples of one step, over all states, and its noise variance."""
         law = self._law
         if isinstance(law, IntervalSums):
@@ -997,5 +1037,6 @@ class RunningTotalEstimator:
             counts, variances = law.sum_nodes(values)
         else:
             nodes: Any = self._nodes
-            counts, variances = nodes.estimate_nodes(np.array(values, dtype=np.float64)), nodes.variances
+            counts = nodes.estimate_nodes(np.array(values, dtype=np.float64))
+            variances = nodes.variances
         return float(counts[self._roots].sum()), float(variances[self._roots].sum())

@@ -68,7 +68,8 @@ class Forest:
     @property
     def parents(self) -> tuple[int, ...]:
         """Index of the smallest aggregation that contains each aggregation, then each state; -1 at the top."""
-        innermost, parents = [-1] * len(self.states), list[int]()
+        innermost = [-1] * len(self.states)
+        parents = list[int]()
         for number, states in enumerate(self.members):
             (parent, *others) = {innermost[state] for state in states}
             if others or (parent >= 0 and len(self.members[parent]) <= len(states)):
@@ -124,19 +125,19 @@ def _flatten_hierarchy(node: Any, depth: int) -> dict[str, list[str]]:
     return flat
 
 
-MOST_TICKS = 2**40
+MOST_TIME_STEPS = 2**40
 """Steps. Largest number of steps of a stream."""
 
 
 @dataclass(frozen=True, slots=True)
-class TickQuery(Query):
+class TimeStepQuery(Query):
     """Counts of tuples in each state at each time step of a stream. Steps are numbered 1, 2, 3, ...
 
     The table of a step has the cells of the axes and no cell for missing values: tuples in other states are not
     counted.
 
     Attributes:
-        ticks: Public number of time steps; None: without end.
+        time_steps: Public number of time steps; None: without end.
         windows: Widths in steps of the sliding windows for which the plan is optimised. Every width can be read.
         read: Whether single steps are read, or prefixes: running totals and their differences.
 
@@ -144,16 +145,18 @@ class TickQuery(Query):
         ValueError: there are too few or too many steps, or a window is not above 0.
     """
 
-    ticks: int | None = None
+    time_steps: int | None = None
     windows: tuple[int, ...] = ()
     read: CountUse = CountUse.CELLS
 
     def __post_init__(self) -> None:
         convert_tuples_to_integers(self, windows="windows")
-        if self.ticks is not None:
-            convert_to_integers(self, ticks="ticks")
-            if not 1 <= self.ticks <= MOST_TICKS:
-                raise InvalidArgument("ticks", f"must be from 1 to {MOST_TICKS} steps, as in 96, got {self.ticks}")
+        if self.time_steps is not None:
+            convert_to_integers(self, time_steps="time_steps")
+            if not 1 <= self.time_steps <= MOST_TIME_STEPS:
+                raise InvalidArgument(
+                    "time_steps", f"must be from 1 to {MOST_TIME_STEPS} steps, as in 96, got {self.time_steps}"
+                )
         if any(window < 1 for window in self.windows):
             raise InvalidArgument("windows", f"must be at least 1 step wide, as in (12,), got {min(self.windows)}")
 
@@ -164,7 +167,7 @@ class TickQuery(Query):
 
 
 @dataclass(frozen=True, slots=True)
-class GroupedTickQuery(TickQuery):
+class GroupedTimeStepQuery(TimeStepQuery):
     """Counts of tuples in each state at each time step, and groups of successive steps with similar counts.
 
     Attributes:
@@ -183,14 +186,14 @@ class GroupedTickQuery(TickQuery):
     forest: Forest | None = None
 
     def __post_init__(self) -> None:
-        TickQuery.__post_init__(self)
+        TimeStepQuery.__post_init__(self)
         for name in ("budget_fraction", "deviation"):
             object.__setattr__(self, name, parse_positive_fraction(name, getattr(self, name)))
         if not 0 < self.budget_fraction < 1:
             raise InvalidArgument(
                 "budget_fraction", f"must be strictly between 0 and 1, as in Fraction(1, 2), got {self.budget_fraction}"
             )
-        most_deviation = 2000  # largest `GroupedTickQuery.deviation`, in its unit
+        most_deviation = 2000  # largest `GroupedTimeStepQuery.deviation`, in its unit
         if not 0 <= self.deviation <= most_deviation:
             raise InvalidArgument(
                 "deviation", f"must be from 0 to {most_deviation} tuples, as in 5, got {self.deviation}"
@@ -210,7 +213,7 @@ class GroupedTickQuery(TickQuery):
 
 
 @dataclass(frozen=True, slots=True)
-class HierarchyQuery(TickQuery):
+class HierarchyQuery(TimeStepQuery):
     """Counts of tuples in each state and in each aggregation of states, at each time step.
 
     Attributes:
@@ -223,13 +226,13 @@ class HierarchyQuery(TickQuery):
     forest: Forest = field(kw_only=True)
 
     def __post_init__(self) -> None:
-        TickQuery.__post_init__(self)
+        TimeStepQuery.__post_init__(self)
         require_states(self.axes, self.forest)
 
     @classmethod
-    def from_forest(cls, column: str, forest: Forest, ticks: int | None = None) -> HierarchyQuery:
+    def from_forest(cls, column: str, forest: Forest, time_steps: int | None = None) -> HierarchyQuery:
         """Return the query of a forest whose states are the values of a column."""
-        return cls((Categories(column, forest.states),), ticks, forest=forest)
+        return cls((Categories(column, forest.states),), time_steps, forest=forest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,8 +254,8 @@ class PrunedQuery(HierarchyQuery):
         HierarchyQuery.__post_init__(self)
         convert_to_integers(self, least="least")
         object.__setattr__(self, "budget_fraction", parse_positive_fraction("budget_fraction", self.budget_fraction))
-        if not 0 <= self.least <= MOST_TICKS:
-            raise InvalidArgument("least", f"must be from 0 to {MOST_TICKS} tuples, as in 100, got {self.least}")
+        if not 0 <= self.least <= MOST_TIME_STEPS:
+            raise InvalidArgument("least", f"must be from 0 to {MOST_TIME_STEPS} tuples, as in 100, got {self.least}")
         if not 0 < self.budget_fraction < 1:
             raise InvalidArgument(
                 "budget_fraction", f"must be strictly between 0 and 1, as in Fraction(1, 2), got {self.budget_fraction}"
@@ -284,7 +287,7 @@ def released_reasons(is_capped: bool) -> tuple[UncountedReason, ...]:
 
 
 @lru_cache(maxsize=64)  # a pure function of public facts
-def uncounted_query(reasons: tuple[UncountedReason, ...], ticks: int | None) -> TickQuery:
+def uncounted_query(reasons: tuple[UncountedReason, ...], time_steps: int | None) -> TimeStepQuery:
     """Return the query for running totals of uncounted tuples, one for each reason.
 
     >>> uncounted_query(TUPLE_REASONS, 12).keys
@@ -292,8 +295,10 @@ def uncounted_query(reasons: tuple[UncountedReason, ...], ticks: int | None) -> 
     """
     # 2**12: steps up to which totals of uncounted tuples are planned for the public end; longer streams use doubling
     # epochs
-    horizon = ticks if ticks is not None and ticks <= 2**12 else None
-    return TickQuery((Categories("reason", tuple(reason.value for reason in reasons)),), horizon, (), CountUse.PREFIXES)
+    horizon = time_steps if time_steps is not None and time_steps <= 2**12 else None
+    return TimeStepQuery(
+        (Categories("reason", tuple(reason.value for reason in reasons)),), horizon, (), CountUse.PREFIXES
+    )
 
 
 def require_states(axes: tuple[Axis | Categories, ...], forest: Forest) -> None:

@@ -13,7 +13,7 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.trust.base import require_charged
 from dpcurves_streams.mechanisms.sequential import Sequential, State, require_next
-from dpcurves_streams.queries import TickQuery
+from dpcurves_streams.queries import TimeStepQuery
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -35,7 +35,7 @@ class CentralStream:
 
     mechanism: Sequential[Any]
 
-    def plan(self, query: TickQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+    def plan(self, query: TimeStepQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return the curator's plan for a query of a stream.
 
         Raises:
@@ -53,21 +53,21 @@ class CentralStream:
         if standing is None:
             return StreamMechanismState(self.mechanism.begin(plan))
         state: State = self.mechanism.restore_state(standing.state, plan)
-        if state.tick != standing.tick:
+        if state.time_step != standing.time_step:
             raise InvalidArgument(
                 "state",
-                f"the stored state is of step {state.tick}, but step {standing.tick} was released"
+                f"the stored state is of step {state.time_step}, but step {standing.time_step} was released"
                 " last; restore the newer state",
             )
         return StreamMechanismState(state)
 
-    def require_next(self, stream_state: StreamMechanismState, tick: int) -> None:
+    def require_next(self, stream_state: StreamMechanismState, time_step: int) -> None:
         """Refuse a window that is not the next one, whose counts would be released under another step.
 
         Raises:
             ValueError: the window is not the next one.
         """
-        require_next(tick, stream_state.state)
+        require_next(time_step, stream_state.state)
 
     def step(
         self,
@@ -84,7 +84,7 @@ class CentralStream:
         """
         require_charged(allotment, plan)
         before: State = stream_state.state
-        values, state = self.mechanism.step(table, before.tick + 1, before, plan, randomness)
+        values, state = self.mechanism.step(table, before.time_step + 1, before, plan, randomness)
         return Release(plan, values, allotment, randomness.is_seeded), StreamMechanismState(state)
 
     def encode_state(self, stream_state: StreamMechanismState) -> bytes:

@@ -53,7 +53,8 @@ def censor_times(places: Places) -> Callable[[Generator, int], tuple[FloatArray,
 
     def sample_times(draw: Generator, size: int) -> tuple[FloatArray, Bits]:
         """Return observed times, as fractions of the grid, and 1 for an event or 0 for censoring, each (size,)."""
-        time, until = places(draw, size), 1.3 * places(draw, size)
+        time = places(draw, size)
+        until = 1.3 * places(draw, size)
         until = np.where(draw.random(size) < 0.5, until, np.inf)
         return np.minimum(time, until), (time <= until).astype(np.int64)
 

@@ -65,7 +65,8 @@ def risk_table_from_counts(censored: FloatArray, events: Sequence[FloatArray], *
     """Return a risk table with one row of events for each cause, from counts by cell that include values outside the
     grid, each (..., cells + 2). If `tied`, events of a cell precede its censoring, so the fewest at risk equal the
     number at risk."""
-    whole, inside = count_at_risk(np.sum(events, axis=0), censored), [count_censored_inside(event) for event in events]
+    whole = count_at_risk(np.sum(events, axis=0), censored)
+    inside = [count_censored_inside(event) for event in events]
     fewest = whole.records if tied else whole.records - count_censored_inside(censored)
     return RiskTable(np.stack(inside, axis=-2), whole.records, fewest)
 
@@ -183,7 +184,8 @@ class CompetingRisks(IntervalResult):
         They are for the estimate from exact times of these records; with `population`, for the population, which needs
         independent units of one record each, and censoring that is independent of later events.
         """
-        level, draws = require_probability("level", level), READ.sample_group(self, 0, population=population)
+        level = require_probability("level", level)
+        draws = READ.sample_group(self, 0, population=population)
         bounds_of_table = self._risk_table.bound_curves(draws.known_cells, self._cell_bounds)
         ends = [
             tuple(curves.incidence.reshape(*curves.incidence.shape[:-2], -1) for curves in both)
@@ -337,7 +339,8 @@ class CompetingRisks(IntervalResult):
     @cached_property
     def _shrunken_hazards(self) -> HazardPosterior | None:
         """Shrunken hazards of all causes together, as in `Survival`; None if the noise is negligible."""
-        noise, generator = list[FloatArray](), public_generator(None)
+        noise = list[FloatArray]()
+        generator = public_generator(None)
         for turn in self.evidence:
             noise.append(simulate_cell_noise(turn.sums, turn.total, choose_draws(turn.sums.cells), generator)[:, 0])
         slots = [turn.unbiased_cells[0] for turn in self.evidence]
@@ -401,7 +404,9 @@ class CompetingRisks(IntervalResult):
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         """Draw the incidence of each cause as steps with its band on the same axes, and return the axes."""
-        ax, before, size = how["ax"], "" if how["name"] is None else f"{how['name']}, ", len(self.x)
+        ax = how["ax"]
+        before = "" if how["name"] is None else f"{how['name']}, "
+        size = len(self.x)
         for row, cause in enumerate(self.causes):
             cause_shades = [shade.select_rows(slice(row * size, (row + 1) * size)) for shade in shades]
             words: Any = {"label": self.label, "upwards": "share with an event", "share": True}
@@ -425,7 +430,8 @@ class CompetingRisks(IntervalResult):
         """Return the result from a parsed JSON document. Raises `InvalidArgument` unless it has one row of counts
         for the censored and one for each cause."""
         question, turns = document.question, document.releases
-        causes, grid = tuple(question["causes"]), grid_from_cells(question, document.arrays["x"], Outside.APART)
+        causes = tuple(question["causes"])
+        grid = grid_from_cells(question, document.arrays["x"], Outside.APART)
         if len(turns) != 1 + len(causes):
             raise InvalidArgument(
                 "curve.evidence.releases",
@@ -436,7 +442,8 @@ class CompetingRisks(IntervalResult):
     def key_columns(self, level: float, *, population: bool = True) -> dict[str, Any]:
         """Return the number at risk at the beginning, and each cause's share with an event at the end of follow-up with
         the band there."""
-        end, edges = int(np.flatnonzero(np.isfinite(self.incidence[0]))[-1]), len(self.x)
+        end = int(np.flatnonzero(np.isfinite(self.incidence[0]))[-1])
+        edges = len(self.x)
         columns: dict[str, Any] = {"records": float(self.at_risk[0])}
         scopes = interval_scopes(self.privacy, population=population).values()
         bands = {of_population: self._interval_limits(level, population=of_population) for of_population in scopes}
@@ -479,7 +486,8 @@ def split_curves_by_cause(hazards: HazardPosterior, cause_fractions: FloatArray,
         np.cumsum(hazards.weight @ probabilities * cause_fractions, axis=-1)
         for probabilities in (before * hazards.hazard, hazards.hazard)
     )
-    start, share = np.zeros((len(cause_fractions), 1)), np.append(1.0, hazards.weight @ survival)
+    start = np.zeros((len(cause_fractions), 1))
+    share = np.append(1.0, hazards.weight @ survival)
     return Curves(
         share, np.hstack([start, come]), np.hstack([start, hazard]), event_times, event_times, share
     )  # fmt: skip
@@ -556,7 +564,8 @@ class CompetingRisksQuestion(TableQuestion):
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for one table: counts of censored records and of events of each cause in each cell."""
-        axis, rows = Axis(self.time, self.grid.with_outside(Outside.APART)), 1 + len(self.causes)
+        axis = Axis(self.time, self.grid.with_outside(Outside.APART))
+        rows = 1 + len(self.causes)
         table = yield from ask_workload(
             PrefixWorkload(prepend_category_axes(self.by, self._event_categories(), axis)), ALL
         )

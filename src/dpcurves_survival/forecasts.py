@@ -106,7 +106,8 @@ def _weighted_error(question: Any, curve: Survival, records: Columns) -> float:
 def count_cells(records: Columns, *sides: tuple[str, Grid | Categories]) -> FloatArray:
     """Return exact counts of synthetic records by categories or by cells, one axis for each side; values outside a
     grid have the first and last place of its axis."""
-    places, shape = [], []
+    places = []
+    shape = []
     for column, side in sides:
         values = np.asarray(records[column])
         if isinstance(side, Categories):
@@ -147,7 +148,8 @@ def _entry_columns(question: Any, sample: Any) -> dict[str, Any]:
     """Return columns in which a third of the records enter at the start of the grid, and the others on the way to their
     exit."""
     columns = _time_columns(question, sample)
-    lower, fractions = question.grid.lower, np.arange(len(sample[0])) % 3 / 3
+    lower = question.grid.lower
+    fractions = np.arange(len(sample[0])) % 3 / 3
     return {**columns, question.entry: lower + (columns[question.time] - lower) * fractions}
 
 
@@ -155,7 +157,8 @@ def _entry_error(question: Any, curve: variants.DelayedEntry, records: Columns) 
     """Return the root mean square error of survival with delayed entry against the estimate from the exact counts by
     cell."""
     is_event = np.where(np.asarray(records[question.event]) == question.event_value, 1, 0)
-    columns, grid = {**records, question.event: is_event}, question.grid
+    columns = {**records, question.event: is_event}
+    grid = question.grid
     exits = count_cells(columns, (question.event, Categories(question.event, (0, 1))), (question.time, grid))
     entries = count_cells(columns, (question.entry, grid))
     at_risk = variants.event_table_from_slots(exits[0], exits[1], entries, curve.entries_first).at_risk
@@ -171,7 +174,8 @@ def _interval_censored_columns(question: Any, sample: Any) -> dict[str, Any]:
     """Return two columns of examination times of synthetic records: an event is first seen up to 3/16 of the grid
     after it; records without an event have a last examination, and `inf` as the first one with the event."""
     time, event = sample
-    at, wide = interpolate_grid(question.grid, time), (question.grid.upper - question.grid.lower) / 4
+    at = interpolate_grid(question.grid, time)
+    wide = (question.grid.upper - question.grid.lower) / 4
     delay = np.arange(len(at)) % 4 / 4 * wide
     last = np.where(event, at - wide / 8 - delay / 2, at)
     return {question.last: last, question.first: np.where(event, at + delay / 2, np.inf)}
@@ -195,7 +199,8 @@ def _model_columns(question: Any, sample: Any) -> dict[str, Any]:
     before it."""
     bits, score = sample
     values = event_categories(question).values
-    fractions, upper = np.arange(len(bits)) % 16 / 16, question.times.upper
+    fractions = np.arange(len(bits)) % 16 / 16
+    upper = question.times.upper
     early = (bits == 1) | (np.arange(len(bits)) % 4 == 0)
     time = np.where(early, question.times.lower + (upper - question.times.lower) * fractions, upper * 1.5 + 1)
     return {require_column_name(question.score): interpolate_grid(question.scores, score), question.time: time,
@@ -213,7 +218,8 @@ def _model_error(question: Any, model: SurvivalModel, records: Columns) -> float
     if np.isnan(model.auc.value):
         return _auc_half_width(model, False)
     is_event = np.where(np.asarray(records[question.event]) == question.event_value, 1, 0)
-    columns, kinds = {**records, question.event: is_event}, Categories(question.event, (0, 1))
+    columns = {**records, question.event: is_event}
+    kinds = Categories(question.event, (0, 1))
     sides = (question.event, kinds), (question.time, question.times), (question.score, model.scores)
     counts = count_cells(columns, *sides)
     inside = counts[..., 1:-1]
@@ -271,7 +277,8 @@ def _time_law_from_curve(question: Any, curve: Survival) -> Law:
     names = np.array(event_categories(question).values)
     remaining = np.append(curve.at_risk[1:], 0.0) / max(float(curve.at_risk[0]), 1.0)
     observed = np.minimum.accumulate(np.clip(remaining / np.maximum(curve.extrapolated_survival, 1e-9), 0.0, 1.0))
-    edges, values = curve.x, curve.grid.values
+    edges = curve.x
+    values = curve.grid.values
     happens, ends = (
         normalise_weights(np.append(-np.diff(survival), survival[-1]))
         for survival in (curve.extrapolated_survival, observed)

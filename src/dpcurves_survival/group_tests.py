@@ -65,7 +65,8 @@ def compute_group_scores(events: FloatArray, at_risk: FloatArray, weights: Float
     array([ 0.5, -0.5])
     """
     records = np.maximum(at_risk, 0.0)
-    total, died = records.sum(axis=-2), events.sum(axis=-2)
+    total = records.sum(axis=-2)
+    died = events.sum(axis=-2)
     fraction = np.divide(records, total[..., None, :], out=np.zeros_like(records), where=total[..., None, :] > 0)
     survivors = np.divide(total - died, total - 1, out=np.zeros_like(total), where=total > 1).clip(0.0, 1.0)
     scale = weights**2 * np.maximum(died, 0.0) * survivors
@@ -179,9 +180,11 @@ def multivariate_log_rank_test(
     """
     groups = _group_curves(curves)
     contrasts = _parse_contrasts(trend, len(groups))
-    rho, gamma = require_power("rho", rho), require_power("gamma", gamma)
+    rho = require_power("rho", rho)
+    gamma = require_power("gamma", gamma)
     random = public_generator(generator)
-    tables, noises = [curve._event_table for curve in groups], [curve._sample_noise(random) for curve in groups]
+    tables = [curve._event_table for curve in groups]
+    noises = [curve._sample_noise(random) for curve in groups]
     draws = min(len(noise.censored) for noise in noises)
     noises = [noise.select_subset(slice(draws)) for noise in noises]
     used = _cells_until(groups[0], until)
@@ -305,8 +308,10 @@ def median_difference(first: Survival, second: Survival) -> Estimate:
         )
         draws = min(map(len, (*earliest, *latest)))
         with np.errstate(invalid="ignore"):  # inf - inf: neither median is reached, so the difference may be anything
-            low, high = earliest[0][:draws] - latest[1][:draws], latest[0][:draws] - earliest[1][:draws]
-        low, high = np.where(np.isnan(low), -inf, low), np.where(np.isnan(high), inf, high)
+            low = earliest[0][:draws] - latest[1][:draws]
+            high = latest[0][:draws] - earliest[1][:draws]
+        low = np.where(np.isnan(low), -inf, low)
+        high = np.where(np.isnan(high), inf, high)
         return inference.interval_over_orders(low, high, level, population=population)
 
     groups = first, second

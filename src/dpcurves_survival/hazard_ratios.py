@@ -258,14 +258,19 @@ class ScoredRiskTables:
         # the largest hazard of a cell in the simulation model
         died = (np.minimum(ratios * hazard, 0.95) * self.at_risk).sum(axis=0)
         target = float(died @ first_group_fraction(log_ratio, self.at_risk))
-        first, second, excess = log_ratio, log_ratio + 0.05, 0.0  # the first step of the secant method, in log ratio
+        # the first step of the secant method, in log ratio
+        first = log_ratio
+        second = log_ratio + 0.05
+        excess = 0.0
         # steps of the secant method; the last are below 1e-6
         for step in range(7):
             events = split_events(second if step else first, died, self.at_risk)
-            before, excess = excess, float(events[0].sum()) - target
+            before = excess
+            excess = float(events[0].sum()) - target
             if step and abs(excess - before) > TUNING.least_event_variance:
                 move = excess * (second - first) / (excess - before)
-                first, second = second, second - min(max(move, -1.0), 1.0)
+                first = second
+                second = second - min(max(move, -1.0), 1.0)
                 if abs(move) < 1e-12:  # of a log ratio: a few rounding errors
                     break
         return events
@@ -299,7 +304,8 @@ class ScoredRiskTables:
     def block_weights(self) -> FloatArray:
         """Weights of the block scores, (blocks,): recomputed `rounds` times at the ratio that they give, starting
         from a ratio of 1."""
-        log_ratio, weights = 0.0, np.ones(len(self.block_starts))
+        log_ratio = 0.0
+        weights = np.ones(len(self.block_starts))
         for _ in range(self.tuning.rounds):
             weights = self.simulate_errors(log_ratio).weights
             log_ratio = self._find_root(lambda log_ratio, by=weights: self._score_total(log_ratio, by))  # type: ignore[misc]

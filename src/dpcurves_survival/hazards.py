@@ -226,14 +226,17 @@ class _CountModel(NamedTuple):
             uphill = moves.T @ cho_solve(factor, self.counts - expected) - at
             step = np.linalg.solve(_posterior_precision(factor, moves), uphill)
             step *= min(1.0, longest / max(float(np.abs(basis @ step).max()), longest))
-            before, length = self._negative_log_posterior(factor, expected, at), 1.0
+            before = self._negative_log_posterior(factor, expected, at)
+            length = 1.0
             # fraction of a Newton step at which its line search ends
             while length > 0.05:
                 moved, bent = self._expect_counts_and_slopes(usual + basis @ (at + length * step))
                 if self._negative_log_posterior(factor, moved, at + length * step) <= before:
                     break
                 length /= 2
-            at, expected, slopes = at + length * step, moved, bent
+            at = at + length * step
+            expected = moved
+            slopes = bent
             # change of the standardised parameters below which Newton's method has converged
             if float(np.abs(length * step).max()) < 0.02:
                 break
@@ -255,7 +258,8 @@ class _CountModel(NamedTuple):
         expected_draws = self._expect_counts(usual + np.array([basis @ parameters for parameters in parameter_draws]))
         counts = expected_draws + (self.counts - expected_draws) @ gain.T
         before = np.tril(np.ones((blocks, blocks)), -1)
-        cumulative, residual = np.hstack([before, before]), (sampling - gain @ sampling)[:-1, :-1]
+        cumulative = np.hstack([before, before])
+        residual = (sampling - gain @ sampling)[:-1, :-1]
         deviation = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", cumulative, residual, cumulative), 1e-6))
         shares = counts[:, :-1].reshape(len(draws), 2, blocks)
         return _PosteriorFit(
@@ -280,9 +284,11 @@ class _CountModel(NamedTuple):
         records."""
         blocks = len(self.counts) // 2
         hazards = np.exp(np.clip(logs[:-1], *LOG_HAZARD_RANGE)).reshape(2, blocks)
-        both, expected = hazards.sum(axis=0), self._expect_counts(logs)
+        both = hazards.sum(axis=0)
+        expected = self._expect_counts(logs)
         remaining = self.initial_records * np.exp(np.clip(logs[-1], -2, 2) - np.append(0.0, np.cumsum(both)))
-        stay, leave = np.exp(-both), -np.expm1(-both)
+        stay = np.exp(-both)
+        leave = -np.expm1(-both)
         earlier = np.tril(np.ones((blocks, blocks)), -1)
         slopes = np.zeros((len(expected), len(expected)))
         for column, hazard in enumerate(hazards):
@@ -353,5 +359,6 @@ def _spread_over_cells(block_counts: FloatArray, counts: NoisyCounts, width: int
         return np.asarray(each - (np.add.reduceat(each, np.arange(0, cells, width), axis=-1) / sizes)[..., block])
 
     apart = deviations_from_even(counts.counts)
-    noise, seen = float(np.mean(deviations_from_even(counts.noise) ** 2)), float(np.mean(apart**2))
+    noise = float(np.mean(deviations_from_even(counts.noise) ** 2))
+    seen = float(np.mean(apart**2))
     return np.asarray(even + apart * (max(1 - noise / seen, 0.0) if seen > 0 else 0.0))

@@ -134,7 +134,8 @@ class SubdistributionRisk(NamedTuple):
         Gray (1988, section 3) gives it as integrals over the martingales of both kinds of event, whose variances in a
         cell are the variances of its events minus the correction for ties.
         """
-        died, others = np.maximum(self.events.sum(axis=0), 0.0), np.maximum(self.others, 0.0)
+        died = np.maximum(self.events.sum(axis=0), 0.0)
+        others = np.maximum(self.others, 0.0)
         exposed = _divide(self.records, self.survival_before)
         whole = exposed.sum(axis=0)
         direct = -_divide(exposed[:, None] * exposed[None], whole)
@@ -195,7 +196,8 @@ class _Comparison:
     ) -> _Comparison:
         """Return the comparison of one cause, with fresh noise of every group."""
         row = groups[0].causes.index(cause)
-        tables, noises = [group._risk_table for group in groups], [group._sample_noise(generator) for group in groups]
+        tables = [group._risk_table for group in groups]
+        noises = [group._sample_noise(generator) for group in groups]
         draws = min(len(noise.records) for noise in noises)
 
         def stack_groups(parts: Sequence[inference.RiskTable]) -> tuple[GroupCounts, FloatArray]:
@@ -210,7 +212,8 @@ class _Comparison:
         released, censored = stack_groups(tables)
         cut = [inference.RiskTable(*(part[:draws] for part in noise)) for noise in noises]
         noise, censored_noise = stack_groups(cut)
-        known, inner = [], []
+        known = []
+        inner = []
         for group in range(len(groups)):
             at_risk = inference.AtRisk(released.events[group] + released.others[group], released.records[group])
             moved = inference.AtRisk(noise.events[:, group] + noise.others[:, group], noise.records[:, group])
@@ -301,7 +304,8 @@ def gray_test(
     if not known.any() or may_be_zero(events, event_noise):
         return GrayTest(nan, nan)
     risk = SubdistributionRisk.from_counts(comparison.released, known, rho)
-    score, covariance = risk.score(), risk.covariance()
+    score = risk.score()
+    covariance = risk.covariance()
     noisy_scores = SubdistributionRisk.from_counts(comparison.add_noise(), known, rho).score()
     whole = covariance + np.cov(noisy_scores, rowvar=False)
     sampling = random.multivariate_normal(np.zeros(len(groups)), covariance, size=len(noisy_scores), method="svd")

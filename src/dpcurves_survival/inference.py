@@ -68,7 +68,8 @@ def count_at_risk(events: FloatArray, censored: FloatArray) -> AtRisk:
     Times below the grid count in its first cell. Times above are at risk throughout and censored at the end. Records
     censored in a cell are at risk in it, like ties in the textbook.
     """
-    inside, all_ = events[..., 1:-1].copy(), (events + censored)[..., 1:].copy()
+    inside = events[..., 1:-1].copy()
+    all_ = (events + censored)[..., 1:].copy()
     inside[..., 0] += events[..., 0]
     all_[..., 0] += (events + censored)[..., 0]
     return AtRisk(inside, np.cumsum(all_[..., ::-1], axis=-1)[..., ::-1][..., :-1])
@@ -148,7 +149,8 @@ def sample_survival_errors(
         generator: For simulation from public numbers only.
     """
     events = hazard * records
-    died, remained = generator.standard_gamma(events), generator.standard_gamma(records - events + 1)
+    died = generator.standard_gamma(events)
+    remained = generator.standard_gamma(records - events + 1)
     increments = np.log(remained / (remained + died)) - np.log(_estimate_cell_survival(events, records))
     waited = sample_waiting_times(generator.random(records.shape) < events, generator)
     return SurvivalSamplingErrors(increments, -waited / np.maximum(records - events, TUNING.least_at_risk))
@@ -196,7 +198,8 @@ class HazardSamplingErrors(NamedTuple):
         """
         events = hazards * records[:, None]
         remained = np.maximum(records - events.sum(axis=1), 0.0)
-        died, stayed = generator.standard_gamma(events), generator.standard_gamma(remained + 1)
+        died = generator.standard_gamma(events)
+        stayed = generator.standard_gamma(remained + 1)
         moved = died / (stayed + died.sum(axis=1))[:, None] - hazards
         has_event = generator.random(events.shape) < events
         at_risk = np.maximum(remained, TUNING.least_at_risk)
@@ -229,7 +232,8 @@ def simulate_log_errors(
         sampling: From `sample_survival_errors`, for the population; None: for these records.
         before_next_event: Whether survival of the population just before its next event is meant.
     """
-    released, known_noise = table.select_subset(known), noise.select_subset((..., known))
+    released = table.select_subset(known)
+    known_noise = noise.select_subset((..., known))
     # Without noise, survival of these records may be 0; survival of the population is positive.
     # so that survival has a logarithm
     floor = 1.0 if sampling is not None else np.minimum(np.sqrt(np.mean(known_noise.records**2, axis=0)), 1.0) + 1e-9
@@ -307,7 +311,8 @@ def median_cells(orders: TieOrders, known: BoolArray, level: float) -> tuple[int
         level: Confidence level.
     """
     cells = len(orders.events_first)
-    one_sided, is_known = (1 + level) / 2, known
+    one_sided = (1 + level) / 2
+    is_known = known
     down, up = (np.zeros(cells) for _ in range(2))
     down[known] = np.maximum(upper_quantiles(-orders.censored_first_errors, one_sided), 0.0)
     up[known] = np.maximum(upper_quantiles(orders.events_first_errors, one_sided), 0.0)
@@ -371,7 +376,8 @@ def estimate_censoring_bias(table: AtRisk, censored: FloatArray, noise: AtRisk, 
         noise_of_censored: Simulated noise of `censored`.
     """
     most_draws = 400  # for a standard deviation within about 5 %
-    noise, lost = noise.select_subset(slice(most_draws)), noise_of_censored[:most_draws]
+    noise = noise.select_subset(slice(most_draws))
+    lost = noise_of_censored[:most_draws]
     within = find_inner_cells(table, censored, noise, lost)
     table = table.select_subset(within)
     noise = noise.select_subset((..., within))
@@ -414,7 +420,8 @@ def compute_log_rank_score(first: AtRisk, second: AtRisk, *, weight: FloatArray 
     The variance is hypergeometric, cell by cell. Negative numbers count as zero. Cells may have weights.
     """
     ones, others = (np.maximum(table.records, 0.0) for table in (first, second))
-    records, events = ones + others, first.events + second.events
+    records = ones + others
+    events = first.events + second.events
     share = np.divide(ones, records, out=np.full_like(records, 0.5), where=records > 0)
     remaining = np.clip(
         np.divide(records - events, records - 1, out=np.zeros_like(records), where=records > 1), 0.0, 1.0
@@ -469,7 +476,9 @@ def log_rank(
         rho: Power of pooled survival in the weights of cells.
         gamma: Power of one minus pooled survival.
     """
-    released, null, noise = LogRankScore(np.zeros(()), np.zeros(())), LogRankScore(np.zeros(()), np.zeros(())), 0.0
+    released = LogRankScore(np.zeros(()), np.zeros(()))
+    null = LogRankScore(np.zeros(()), np.zeros(()))
+    noise = 0.0
     for stratum in strata:
         if not stratum.known_cells.any():
             continue
@@ -512,7 +521,8 @@ def estimate_log_rank_bias(
     """
     added = tuple(map(AtRisk.add_counts, groups, noises))
     gone = tuple(counts + noise for counts, noise in zip(censored, noises_of_censored, strict=True))
-    released_excess, scattered = compute_log_rank_score(*groups), compute_log_rank_score(*added)
+    released_excess = compute_log_rank_score(*groups)
+    scattered = compute_log_rank_score(*added)
     move = _excess_with_even_censoring(groups, censored) - released_excess.excess
     error = float(np.sqrt(np.mean((_excess_with_even_censoring(added, gone) - scattered.excess - move) ** 2)))
     deviation = float(
@@ -646,7 +656,9 @@ class RiskTable(NamedTuple):
         late = self.estimate_curves(known, cells[:, 1])
         early = self.estimate_curves(known, cells[:, 0], censored_first=True)
         lowest_hazards, highest_hazards = (np.diff(curves.cumulative_hazard, axis=-1) for curves in (late, early))
-        first, low, high = int(known.sum()), early.survival.clip(0, 1), late.survival.clip(0, 1)
+        first = int(known.sum())
+        low = early.survival.clip(0, 1)
+        high = late.survival.clip(0, 1)
         come_low = _prepend_value(0.0, np.cumsum(low[..., None, :-1] * lowest_hazards, axis=-1))
         come_high = _prepend_value(0.0, np.cumsum(high[..., None, :-1] * highest_hazards, axis=-1))
         whole = highest_hazards.sum(axis=-2, keepdims=True).clip(0, 1 - 1e-6)  # so that survival stays above 0
@@ -676,7 +688,8 @@ class RiskTable(NamedTuple):
             noise: Simulated noise, (draws, ...).
             sampling: Sampling errors of the population's hazards; None: tables of these records.
         """
-        events, records = self.events - noise.events, plausible_at_risk(self.records, noise.records)
+        events = self.events - noise.events
+        records = plausible_at_risk(self.records, noise.records)
         if sampling is not None:
             events = events + records[:, None] * sampling.hazards
         return RiskTable(events, records, self.fewest_records - noise.fewest_records)
@@ -741,7 +754,8 @@ def interval_over_orders(
         return -upper_quantile(-low, (1 + level) / 2), upper_quantile(high, (1 + level) / 2)
     widths = [float(np.ptp(np.quantile(values, (0.25, 0.75)))) for values in (low, high) if np.isfinite(values).all()]
     spread = max(widths, default=0.0) / (2 * NormalDist().inv_cdf(0.75))  # standard deviation of a normal law
-    lower, upper = float(np.median(low)), float(np.median(high))
+    lower = float(np.median(low))
+    upper = float(np.median(high))
     apart = 0.0 if lower == upper else upper - lower  # both may be infinite
     each = end_level(max(apart, 0.0) / max(spread, 1e-12) if np.isfinite(apart) else np.inf, level)  # to divide by
     return -upper_quantile(-low, each), upper_quantile(high, each)

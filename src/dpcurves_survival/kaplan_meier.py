@@ -202,7 +202,9 @@ class Survival(IntervalResult):
         """
         if not self.privacy.grant:
             return self
-        known, released, noises = self._known_cells, self._event_table, self._simulated_noise
+        known = self._known_cells
+        released = self._event_table
+        noises = self._simulated_noise
         # Declared values have a fixed order of ties.
         wide = (
             ()
@@ -340,7 +342,9 @@ class Survival(IntervalResult):
     def _simulate_tie_orders(self, population: bool) -> tuple[inference.TieOrders, BoolArray]:
         """Return estimates and errors under both extreme orders of records inside cells, and the cells with
         information."""
-        noises, known, sampling = self._simulated_noise, self._known_cells, None
+        noises = self._simulated_noise
+        known = self._known_cells
+        sampling = None
         late = self._event_table.at_risk
         if population:
             require_independent(self.privacy)
@@ -659,8 +663,11 @@ def log_rank_test(
         raise InvalidArgument(
             "second", "the second group needs as many curves as the first one: give one for each stratum"
         )
-    rho, gamma = require_power("rho", rho), require_power("gamma", gamma)
-    strata, notes, random = list[inference.Stratum](), dict[str, None](), public_generator(generator)
+    rho = require_power("rho", rho)
+    gamma = require_power("gamma", gamma)
+    strata = list[inference.Stratum]()
+    notes = dict[str, None]()
+    random = public_generator(generator)
     for first_curve, second_curve in zip(firsts, seconds, strict=True):
         if not np.array_equal(first_curve.x, second_curve.x):
             raise InvalidArgument("second", "a curve on the same grid is needed: ask for both curves on one grid")

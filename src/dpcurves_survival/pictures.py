@@ -26,7 +26,9 @@ FONT_SIZE = 8.0
 """Points: font size of tables of numbers at risk and of texts below a figure."""
 AT_RISK = "number at risk"
 SURE = "number at risk (±: simultaneous 95% intervals for these records)"
-GROUP, DARK, PALE = "at risk", "#333333", "#cccccc"
+GROUP = "at risk"
+DARK = "#333333"
+PALE = "#cccccc"
 
 
 class AtRiskRow(NamedTuple):
@@ -121,7 +123,8 @@ def draw_survival(
         at_risk: Numbers at risk, written below the axis if there is room.
         weighted: Whether records have weights, for the axis label.
     """
-    picture, edges = canvas.Picture(canvas.LANDSCAPE, privacy, **on), np.asarray(x, dtype=float)
+    picture = canvas.Picture(canvas.LANDSCAPE, privacy, **on)
+    edges = np.asarray(x, dtype=float)
     _fill_bands(picture, edges)
     picture.draw_steps(edges, y, width=1.4)
     picture.ax.set(ylim=canvas.SHARE_LIMITS, xmargin=0.01)
@@ -165,7 +168,8 @@ def draw_steps(
         at_risk: Numbers at risk, written below the axis if there is room.
         at_risk_name: Name of the row of these numbers.
     """
-    picture, edges = canvas.Picture(canvas.LANDSCAPE, privacy, **on), np.asarray(x, float)
+    picture = canvas.Picture(canvas.LANDSCAPE, privacy, **on)
+    edges = np.asarray(x, float)
     heights = np.asarray(y, float)
     _fill_bands(picture, edges, 1.0 if share else 4 * max(float(np.nanmax(np.append(heights, 0.0))), 1e-3))
     picture.draw_steps(edges, heights, width=1.4)
@@ -199,7 +203,8 @@ def draw_estimates(
     panels = []
     for scale in dict.fromkeys(scale for _, _, scale in rows):
         numbers = [number for number, row in enumerate(rows) if row[2] == scale]
-        names, values = [rows[number][0] for number in numbers], [rows[number][1] for number in numbers]
+        names = [rows[number][0] for number in numbers]
+        values = [rows[number][1] for number in numbers]
         panels.append(
             ForestPanel(AXES[scale], names, values, numbers, NO_DIFFERENCE.get(scale), is_ratio=scale == "ratio")
         )
@@ -282,6 +287,7 @@ def draw_figure(
     axes.set(ylim=(0, 1.02), xlim=(float(x[0]), float(x[-1])))
     axes.set_xlabel(format_label(label), color=look.text, parse_math=False)
     axes.set_ylabel(upwards, color=look.text)
+    axes.title.set_color(look.text)  # for a title that is set later, too
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["bottom", "left"]].set_color(look.text)
     axes.tick_params(colors=look.text)
@@ -302,7 +308,8 @@ def _write_risk_table(axes: Axes, groups: Sequence[FigureGroup], theme: Theme, l
 
     axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 3, 5, 6, 10]))
     risks = [(number, group, group.at_risk) for number, group in enumerate(groups) if group.at_risk is not None]
-    down, names = -32.0, distinguish_labels([group.name for group in groups], 24)
+    down = -32.0
+    names = distinguish_labels([group.name for group in groups], 24)
     if risks:
         _write_text(axes, 0.0, down - 4, "Number at risk (± its 95% interval)", theme.text, weight="bold", ha="left")
         down -= 4

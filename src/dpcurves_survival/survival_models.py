@@ -70,7 +70,8 @@ class HorizonCounts(NamedTuple):
         inside[..., 0, :] += counts[..., 0, :]
         censored, events = inside[..., 0, :, :], inside[..., 1, :, :]
         past = counts[..., -1, :].sum(axis=-2)
-        leaving, died = censored.sum(axis=-1), events.sum(axis=-1)
+        leaving = censored.sum(axis=-1)
+        died = events.sum(axis=-1)
         remaining = (leaving + died)[..., ::-1].cumsum(axis=-1)[..., ::-1] + past.sum(axis=-1)[..., None]
         at_risk = np.maximum(remaining if censored_first else remaining - died, LEAST_RECORDS)
         observed = np.cumprod(1 - (leaving / at_risk).clip(0, 1), axis=-1)
@@ -89,7 +90,8 @@ class HorizonCounts(NamedTuple):
         Cumulative cases and dynamic controls (Uno and others 2007); ties count one half.
         """
         below = np.cumsum(self.survivors, axis=-1) - self.survivors / 2
-        events, past = self.events.sum(axis=-1), self.survivors.sum(axis=-1)
+        events = self.events.sum(axis=-1)
+        past = self.survivors.sum(axis=-1)
         won = (self.events * below).sum(axis=-1)
         some = (events > LEAST_RECORDS) & (past > LEAST_RECORDS)
         return np.asarray(np.divide(won, events * past, out=np.full_like(won, np.nan), where=some))
@@ -145,7 +147,8 @@ def compute_concordance_index(counts: FloatArray, *, in_random_order: bool = Fal
     comparable = (events_of_cells * later.sum(axis=-1)).sum(axis=-1)
     if in_random_order:
         pairs_of_events = (events_of_cells * (events_of_cells - 1) / 2).sum(axis=-1)
-        concordant, comparable = concordant + pairs_of_events / 2, comparable + pairs_of_events
+        concordant = concordant + pairs_of_events / 2
+        comparable = comparable + pairs_of_events
     is_known = comparable > LEAST_RECORDS
     return np.asarray(np.divide(concordant, comparable, out=np.full_like(concordant, np.nan), where=is_known))
 
@@ -236,7 +239,8 @@ class SurvivalModel(IntervalResult):
         def find_endpoints(level: float, population: bool) -> tuple[float, float]:
             """Return the ends of the interval of the C-index at `level`, over all orders of times in one cell; with
             `population` for the population."""
-            drawn, intervals = self._cell_counts.simulate_counts(population), []
+            drawn = self._cell_counts.simulate_counts(population)
+            intervals = []
             orders = [
                 [
                     compute_concordance_index(counts, in_random_order=in_random_order)
@@ -285,7 +289,8 @@ class SurvivalModel(IntervalResult):
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
         """Return lower and upper endpoints of `observed`, each at `level` separately: shape ``(groups, 2)``."""
-        level, simulated = require_probability("level", level), self._cell_counts.simulate_counts(population)
+        level = require_probability("level", level)
+        simulated = self._cell_counts.simulate_counts(population)
         if not self._is_followed:
             return np.tile([0.0, 1.0], (len(self._group_starts), 1))
         ends = []
@@ -298,7 +303,8 @@ class SurvivalModel(IntervalResult):
             ends.append(
                 [_find_interval(*each, level, population=population) for each in zip(released, moved.T, strict=True)]
             )
-        low, high = np.min(ends, axis=0)[:, 0], np.max(ends, axis=0)[:, 1]
+        low = np.min(ends, axis=0)[:, 0]
+        high = np.max(ends, axis=0)[:, 1]
         estimates = np.nan_to_num(self.observed, nan=0.5)
         return np.stack([np.minimum(low, estimates), np.maximum(high, estimates)], axis=1).clip(0.0, 1.0)
 
@@ -314,7 +320,8 @@ class SurvivalModel(IntervalResult):
         def find_endpoints(level: float, population: bool) -> tuple[float, float]:
             """Return the interval, within 0 and 1, that covers the intervals of both orders of events and censoring
             inside cells; (0, 1) past the end of follow-up."""
-            drawn, found = self._cell_counts.simulate_counts(population), []
+            drawn = self._cell_counts.simulate_counts(population)
+            found = []
             if not self._is_followed:
                 return 0.0, 1.0
             for early in self._tie_orders:
@@ -368,7 +375,8 @@ class SurvivalModel(IntervalResult):
     def _cell_counts(self) -> MergedCellCounts:
         """Unbiased released counts by event, cell of time and cell of score, (2, cells of time + 2, cells of score);
         scores outside are added to the first or last cell."""
-        rows, cells = (2, self.times.cells + 2), self.scores.cells
+        rows = (2, self.times.cells + 2)
+        cells = self.scores.cells
         counts = self.evidence.unbiased_cells.reshape(*rows, cells + 2)
         simulated = SimulatedCounts(counts, self.evidence, self.privacy, self.notes, row_axes=2)
         return MergedCellCounts(simulated, (*rows, cells), clips=True)
@@ -427,7 +435,8 @@ class SurvivalModel(IntervalResult):
         """Return the result from a parsed JSON document. Raises `InvalidArgument` if the counts do not have the
         shape of the cells."""
         (evidence,), question = document.releases, document.question
-        times, watched = grid_from_cells(question, question["edges"], Outside.APART), question["watched"]
+        times = grid_from_cells(question, question["edges"], Outside.APART)
+        watched = question["watched"]
         scores = grid_from_json(question["scores"])
         if (evidence.sums.rows, evidence.sums.cells) != (2 * (times.cells + 2), scores.cells + 2):
             raise InvalidArgument(
@@ -532,7 +541,8 @@ class SurvivalModelQuestion(TableQuestion):
     model: str = "the model is taken as public"
 
     def __post_init__(self) -> None:
-        times, _ = Axis(self.time, self.times).grid, Axis(self.score, self.scores)
+        times = Axis(self.time, self.times).grid
+        _ = Axis(self.score, self.scores)
         event_categories(self)
         parse_grouping(self.by)
         require_type("groups", self.groups, int, "a whole number")
@@ -566,7 +576,8 @@ class SurvivalModelQuestion(TableQuestion):
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for one table: counts by event, cell of time and cell of score."""
-        times, scores = self.times.with_outside(Outside.APART), self.scores.with_outside(Outside.CLIPPED)
+        times = self.times.with_outside(Outside.APART)
+        scores = self.scores.with_outside(Outside.CLIPPED)
         axes = prepend_category_axes(
             self.by, event_categories(self), Axis(self.time, times), Axis(self.score, separate_outside(scores))
         )

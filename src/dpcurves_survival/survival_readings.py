@@ -34,7 +34,11 @@ from .variants import DelayedEntry, WeightedSurvival
 SURVIVAL_STREAM = 20
 """Index of the first random stream of these simulations; there is one stream per group."""
 A_CURVE = "a survival curve, as dp.survival gives one,"
-SHARE, TIME, RATIO, PEOPLE, HAZARD = "share", "time", "ratio", "people", "cumulative hazard"
+SHARE = "share"
+TIME = "time"
+RATIO = "ratio"
+PEOPLE = "people"
+HAZARD = "cumulative hazard"
 CAME = "share with an event"
 MORE, LATER = "difference of shares", "difference of times"
 
@@ -108,7 +112,8 @@ class GroupDraws(NamedTuple):
 def risk_table_from_events(event_table: EventTable, *, tied: bool) -> inference.RiskTable:
     """Return the risk table of one cause. If `tied`, as for declared values, events precede censoring, so the fewest
     at risk equal the number at risk."""
-    events, records = event_table.at_risk.events[..., None, :], event_table.at_risk.records
+    events = event_table.at_risk.events[..., None, :]
+    records = event_table.at_risk.records
     return inference.RiskTable(events, records, records if tied else event_table.at_risk_censored_first.records)
 
 
@@ -127,7 +132,9 @@ class RiskTableReader(NamedTuple):
 
         def simulate_group() -> GroupDraws:
             """Return draws of tables that are compatible with the release, and their bounding curves."""
-            known, sampling, told = result._known_cells, None, self.read_table(result)
+            known = result._known_cells
+            sampling = None
+            told = self.read_table(result)
             noises = self.sample_noise(result, numbered_generator(SURVIVAL_STREAM + group_index))
             if population:
                 require_independent(result.privacy)
@@ -145,7 +152,8 @@ class RiskTableReader(NamedTuple):
 
 def _point_estimates(curve: Survival) -> inference.Curves:
     """Return the curves as shown, with events at the middle of their cells or at declared values."""
-    survival, middle = curve.y, curve._cell_bounds.mean(axis=1)
+    survival = curve.y
+    middle = curve._cell_bounds.mean(axis=1)
     return inference.Curves(survival, (1 - survival)[None], curve.cumulative_hazard[None], middle, middle, survival)
 
 
@@ -584,7 +592,8 @@ class CumulativeHazard(IntervalResult):
         lower, upper = inference.band_over_orders(
             (released[0].cumulative_hazard[0], released[1].cumulative_hazard[0]), draws, level
         )
-        upper, lower = np.minimum.accumulate(upper[::-1])[::-1], np.maximum.accumulate(np.maximum(lower, 0.0))
+        upper = np.minimum.accumulate(upper[::-1])[::-1]
+        lower = np.maximum.accumulate(np.maximum(lower, 0.0))
         return np.stack([np.fmin(lower, self.y), np.fmax(upper, self.y)], axis=1)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
@@ -832,7 +841,7 @@ def survival_figure(
         population: Whether bands are for the population; they are for these records if units have several records.
         weights: Powers rho and gamma of the test; see `log_rank_test`.
         theme: light, dark, or print, which distinguishes groups by dashes.
-        ax: Axes to draw on; None: a new figure.
+        ax: Axes to draw on; None: a new figure, which gets a title.
 
     Returns:
         The axes of the curves.
@@ -868,7 +877,9 @@ def survival_figure(
         test = f"{name} test: {'not known' if isnan(outcome.p_value) else chance_of_it}"
     coverage = display.POPULATION if population else display.RECORDS
     covers = f"Shaded: {describe_interval(level, first_curve.INTERVAL_NAME, coverage)}."
-    return draw_figure(
+    axes = draw_figure(
         first_curve.x, groups, first_curve.privacy, label=first_curve.label, upwards="share without an event",
         test=test, covers=covers, column=column, theme=theme, ax=ax,
     )  # fmt: skip
+    title = f"{first_curve._title()} by {column}" if column else first_curve._title()
+    return display.set_title(axes, title if ax is None else "")

@@ -228,7 +228,8 @@ class WeightedSurvivalQuestion(TableQuestion):
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for sums of weights of censored records and of events in each cell, then for sums of squared weights
         in groups of cells."""
-        axis, weights = Axis(self.time, self.grid.with_outside(Outside.APART)), Weights(self.weight, self.weight_cap)
+        axis = Axis(self.time, self.grid.with_outside(Outside.APART))
+        weights = Weights(self.weight, self.weight_cap)
         release, squares_release, starts = yield from ask_weight_sums((event_categories(self), axis), weights, setting)
         squares = SquaredWeights(weights, Evidence.from_release(squares_release), starts)
         pair = tuple(split_rows(Evidence.from_release(release)))
@@ -437,7 +438,8 @@ class DelayedEntryQuestion(TableQuestion):
         entry_table = yield from ask_workload(
             PrefixWorkload(prepend_category_axes(self.by, entered_at)), ENTRY_FRACTION
         )
-        exits, entries = split_rows(exit_table.counts), split_rows(entry_table.counts)
+        exits = split_rows(exit_table.counts)
+        entries = split_rows(entry_table.counts)
         thresholds = note_thresholds_for_late_entries(self.entry, self.time)
         privacy = build_privacy_statement((*exit_table.releases, *entry_table.releases), note_thresholds=thresholds)
         label = format_axis_label(self.time, self.measured_in)
@@ -536,7 +538,8 @@ def collapse_pairs(slots: FloatArray, *, round_down: bool) -> FloatArray:
     begin = np.clip(last if round_down else last + 1, 0, cells)
     end = np.clip(np.where(first > cells - 1, cells, first - round_down), 0, cells)
     alike = last == first  # both in one cell: the event lies there
-    begin, end = np.where(alike, np.clip(last, 0, cells), begin), np.where(alike, np.clip(last, 0, cells), end)
+    begin = np.where(alike, np.clip(last, 0, cells), begin)
+    end = np.where(alike, np.clip(last, 0, cells), end)
     end = np.where((last < first) | alike, np.maximum(end, begin), -1)
     collapsed = np.zeros((*slots.shape[:-2], cells + 1, cells + 1))
     for row, column in zip(*np.nonzero(end >= 0), strict=True):
@@ -631,10 +634,12 @@ def estimate_turnbull_masses(
         below = np.cumsum(mass, axis=-1)
         chance = below[..., None, :] - (below - mass)[..., :, None]
         share = np.divide(counts, chance, out=np.zeros_like(counts), where=(counts > 0) & (chance > LEAST_DIVISOR))
-        opened, closed = share.sum(axis=-1), share.sum(axis=-2)
+        opened = share.sum(axis=-1)
+        closed = share.sum(axis=-2)
         closed = np.concatenate([np.zeros((*closed.shape[:-1], 1)), closed[..., :-1]], axis=-1)
         moved = mass * np.cumsum(opened - closed, axis=-1) / whole
-        change, mass = float(np.abs(moved - mass).max(initial=0.0)), np.maximum(moved, 0.0)
+        change = float(np.abs(moved - mass).max(initial=0.0))
+        mass = np.maximum(moved, 0.0)
         # change of a mass below which iterations end
         if change < 1e-13:
             break
@@ -673,7 +678,8 @@ class SimulatedTurnbull(NamedTuple):
     ) -> SimulatedTurnbull:
         """Return survival and its simulated errors, from collapsed counts and draws of their noise; with a
         generator, records are also resampled (bootstrap), which gives errors for the population."""
-        spread, errors = rescale_pair_counts(counts), []
+        spread = rescale_pair_counts(counts)
+        errors = []
         for table in (spread, keep_significant_pairs(counts, noise)):
             moved = noise
             if generator is not None:
@@ -762,7 +768,8 @@ class IntervalCensoredSurvival(IntervalResult):
     @cached_property
     def y(self) -> FloatArray:
         """Survival before each edge, of the shape of `x`; NaN past the end of follow-up."""
-        share, followed = self.extrapolated_survival[1:], self._followed_cells
+        share = self.extrapolated_survival[1:]
+        followed = self._followed_cells
         settled = bool(self.extrapolated_survival[int(followed.sum())] == 0)
         return np.append(1.0, mask_unfollowed(share, followed, settled=settled))
 
@@ -796,9 +803,12 @@ class IntervalCensoredSurvival(IntervalResult):
             self._simulate_turnbull(population=population, round_down=early).band(level)
             for early in ({False, not tied})
         ]
-        lower, upper = np.minimum.reduce([band[0] for band in bands]), np.maximum.reduce([band[1] for band in bands])
-        lower, upper = np.where(self._followed_cells, lower, 0.0), np.where(self._followed_cells, upper, 1.0)
-        lower, upper = np.maximum.accumulate(lower[::-1])[::-1], np.minimum.accumulate(upper)
+        lower = np.minimum.reduce([band[0] for band in bands])
+        upper = np.maximum.reduce([band[1] for band in bands])
+        lower = np.where(self._followed_cells, lower, 0.0)
+        upper = np.where(self._followed_cells, upper, 1.0)
+        lower = np.maximum.accumulate(lower[::-1])[::-1]
+        upper = np.minimum.accumulate(upper)
         ends = np.stack([np.append(1.0, lower), np.append(1.0, upper)], axis=1).clip(0.0, 1.0)
         return np.stack([np.fmin(ends[:, 0], self.y), np.fmax(ends[:, 1], self.y)], axis=1)
 
@@ -960,7 +970,8 @@ class IntervalCensoredQuestion(TableQuestion):
         """Ask for one table: counts of each pair of cells."""
         grid = self.grid.with_outside(Outside.APART)
         order: dict[str, Any] = {"earlier": self.last, "later": self.first, "allows_equal": True}
-        last, first = OrderedAxis(self.last, grid, **order), OrderedAxis(self.first, grid, **order)
+        last = OrderedAxis(self.last, grid, **order)
+        first = OrderedAxis(self.first, grid, **order)
         if self.missing_times == "open":
             last = OpenEndedAxis(self.last, grid, **order, missing_above=False)
             first = OpenEndedAxis(self.first, grid, **order, missing_above=True)

@@ -64,3 +64,48 @@ def test_half_a_declaration_is_left_as_it_is_and_refused(run: Run, table: str, r
     result = run("contingency", table, "--rows", rows, "--columns", "kind=a,b", *TERMS)
     assert result.exit_code == 2
     assert "--row-categories is missing" in result.output
+
+
+SAMPLES = {
+    "count": ("--by", "--categories", ("--column", "t")),
+    "histogram": ("--by", "--categories", ("--column", "t", "--grid", "0:10:5")),
+    "bars": ("--column", "--categories", ()),
+    "contingency": ("--rows", "--row-categories", ("--columns", "kind=a,b")),
+    "incidence": ("--event", "--causes", ("--time", "t", "--grid", "0:10:5", "--censored-value", "c")),
+    "ordinal-classes": ("--label", "--classes", ("--score", "t", "--grid", "0:10:5")),
+}
+"""The option of a column with labels, the option of the labels, and further options, by command."""
+
+
+@pytest.mark.parametrize("command", SAMPLES)
+@pytest.mark.parametrize("joined", [False, True], ids=["apart", "joined"])
+def test_labels_that_are_listed_twice_are_refused_in_the_same_words(
+    run: Run, table: str, command: str, joined: bool
+) -> None:
+    option, labels, more = SAMPLES[command]
+    column = [f"{option}=kind=a,b"] if joined else [option, "kind=a,b"]
+    result = run(command, table, *column, labels, "a,b", *more, *TERMS)
+    assert result.exit_code == 2
+    assert f"{labels.removeprefix('--')}: {option} kind=a,b lists them, too; leave one of both lists out" in (
+        " ".join(result.output.split())
+    )
+
+
+def test_bars_take_labels_beside_the_name_as_other_commands_do(run: Run, table: str, tmp_path: Path) -> None:
+    rows = []
+    for number, words in enumerate((["--column", "code=01,1"], ["--column", "code", "--categories", "01,1"])):
+        file = tmp_path / f"bars{number}.csv"
+        assert run("bars", table, *words, *TERMS, "--csv", str(file)).exit_code == 0
+        rows.append([line.split(",")[:2] for line in file.read_text().splitlines()])
+    assert rows[0] == rows[1]
+    assert [row[0] for row in rows[0]][1:3] == ["01", "1"]
+    undeclared = run("bars", table, "--column", "code", *TERMS)
+    assert undeclared.exit_code == 2
+    assert "beside the name, as in NAME=A,B,C" in " ".join(undeclared.output.split())
+
+
+def test_a_list_where_a_question_takes_no_labels_is_explained(run: Run, table: str) -> None:
+    for words in (["cdf", "--column", "t=1,2"], ["bars", "--column", "kind=a,b", "--delta", "1e-6"]):
+        result = run(words[0], table, *words[1:], *TERMS)
+        assert result.exit_code != 0
+        assert "an expression has one value; declare categories once" in " ".join(result.output.split())

@@ -42,7 +42,7 @@ def test_a_plan_names_price_error_and_mechanism_of_every_turn(run: Run, kind: st
     turns = {
         "cdf": 2,
         "quantiles": 3,
-        "roc": 3,
+        "roc": 4,
         "calibration": 3,
         "hosmer-lemeshow": 3,
         "binned-residuals": 4,
@@ -133,12 +133,13 @@ def test_a_plan_shows_the_turns_that_a_hint_chooses(run: Run) -> None:
 
 
 def test_a_plan_says_first_how_wide_the_band_is_where_the_number_of_records_is_public(run: Run) -> None:
-    first, *_ = run("plan", "cdf", "--grid", "0:100:24", *TERMS[:-1], "3000").stdout.splitlines()
+    first, *others = run("plan", "cdf", "--grid", "0:100:24", *TERMS[:-1], "3000").stdout.splitlines()
     assert first.startswith("95% band, at its widest: about plus or minus 0.7")
     assert " points (" in first
     private = run("plan", "cdf", "--grid", "0:100:24", "--epsilon", "1", "--adjacency", "add-remove").stdout
     assert "plus or minus" not in private
     assert "--forecast N" in private
+    assert "--forecast N" not in " ".join(others)  # the half width stands there
 
 
 FIRST_LINES = {

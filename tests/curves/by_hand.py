@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from operator import add
 from typing import Any, TypeVar
 
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpcurves.conversation import Release, Step
 from dpcurves.curves import Question
-from dpcurves.data import Axis, Categories, OpenEndedAxis, OrderedAxis, Outside, SelectedCategories
+from dpcurves.data import Axis, Categories, LatticeAxis, OpenEndedAxis, OrderedAxis, Outside, SelectedCategories
 from dpcurves.data.axis import Predictor
 from dpcurves.ledger import Grant, QuestionBudget
 from dpcurves.mechanisms import AUTO
@@ -117,6 +118,8 @@ def _values(columns: Columns, axis: Axis | Categories) -> NDArray[Any]:
 
 
 def _cells(axis: Axis | Categories, values: NDArray[Any]) -> NDArray[np.int64]:
+    if isinstance(axis, LatticeAxis):
+        return find_lattice_cells(axis, values.astype(np.float64))
     if isinstance(axis, Axis):
         return axis.grid.cell_of(values.astype(np.float64))
     found = np.full(len(values), axis.slots)
@@ -125,6 +128,20 @@ def _cells(axis: Axis | Categories, values: NDArray[Any]) -> NDArray[np.int64]:
     if isinstance(axis, SelectedCategories):  # every other value that is not missing
         is_given = np.array([value is not None and str(value) != "nan" for value in values], dtype=bool)
         found[(found == axis.slots) & is_given] = axis.slots - 1
+    return found
+
+
+def find_lattice_cells(axis: LatticeAxis, values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the cell of each number by decimals: the first step of which a multiple prints as the number does."""
+    lower, upper = axis.bounds
+    found = np.full(len(values), len(axis.steps))
+    for place, value in enumerate(values.tolist()):
+        if np.isnan(value):
+            found[place] = axis.slots
+        elif lower <= value <= upper:
+            quotients = (Decimal(repr(value)) / Decimal(repr(step)) for step in axis.steps)
+            fits = [quotient == quotient.to_integral_value() for quotient in quotients]
+            found[place] = fits.index(True) if any(fits) else len(axis.steps)
     return found
 
 

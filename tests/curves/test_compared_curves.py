@@ -3,6 +3,7 @@
 from fractions import Fraction
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from by_hand import answer, both
@@ -11,6 +12,7 @@ from kinds import people
 import dpcurves as dp
 from dpcurves.arguments import InvalidArgument
 from dpcurves.curves import Comparison
+from dpcurves.display.canvas import find_title
 from dpcurves.inference.moments import IntervalEstimate, difference_p_value
 
 LOSS = dp.PrivacyLoss.pure(1)
@@ -52,7 +54,10 @@ def test_tables_that_differ_are_told_apart_and_drawn_together(kind: str) -> None
         assert alike.p_value is not None
         assert alike.p_value > 0.01, alike
         assert ("differ" in differing.verdict, "no significant difference" in alike.verdict) == (True, True)
-    text = " ".join(each.get_text() for each in differing.plot().texts)
+    plot = differing.plot()
+    assert find_title(plot)
+    assert not find_title(differing.plot(ax=plt.figure().add_subplot()))
+    text = " ".join(each.get_text() for each in plot.texts)
     assert "counted openly, from public records" in " ".join(text.split())
     assert "epsilon 1," in " ".join(text.split())
     assert "1e+09" not in text

@@ -134,12 +134,12 @@ def test_a_curve_that_tells_no_more_than_none_says_so_and_one_that_tells_more_do
 
 
 @pytest.mark.parametrize("adjacency", [dp.REPLACE_ONE, dp.ADD_REMOVE], ids=["replace-one", "add-remove"])
-def test_notes_on_the_band_of_many_groups_are_those_of_all_draws_without_computing_each_curve(
+def test_notes_on_the_band_of_many_groups_agree_with_all_draws_without_simulating_each_curve(
     adjacency: dp.Neighbours,
 ) -> None:
-    """Groups of 1 to 160 records: a few draws decide for most of them, and estimates are computed when they are read.
+    """Groups of 1 to 160 records: a few draws decide, and estimates are computed when they are read.
 
-    Seeds are fixed.
+    A note is true of the band of all draws, and is there if that band is wider by an eighth. Seeds are fixed.
     """
     sizes = [round(1.09**number) for number in range(60)]
     group = np.repeat(np.arange(60), sizes)
@@ -153,11 +153,15 @@ def test_notes_on_the_band_of_many_groups_are_those_of_all_draws_without_computi
     with warnings.catch_warnings(action="ignore"), dp.Session(table, **terms) as session:
         curves = list(session.ask(question, dp.PrivacyLoss.pure(1)).values())
     assert not any("y" in vars(curve) for curve in curves)
-    assert sum(bool(curve._cache) for curve in curves) < 0.6 * len(curves)
+    assert sum(bool(curve._cache) for curve in curves) < 0.1 * len(curves)
     kinds = set()
     for curve in curves:
         lower, upper = curve._noise_band(0.95, None)
         wide = [note for note in curve.notes if note.startswith("the band")]
-        assert wide == list(notes_on_width((upper - lower)[1:-1], "the band at every edge", "the band at most edges"))
+        possible = [
+            list(notes_on_width(factor * (upper - lower)[1:-1], "the band at every edge", "the band at most edges"))
+            for factor in (1.0, 8 / 9)
+        ]
+        assert wide in possible
         kinds |= {note[:16] for note in wide}
     assert kinds == {"the band at ever", "the band at most"}

@@ -7,6 +7,7 @@ from math import inf, sqrt
 from types import SimpleNamespace
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from by_hand import answer, both
@@ -209,6 +210,9 @@ def test_reports_are_written_read_and_drawn() -> None:
         told = [text.get_text() for text in drawn.texts]
         assert any(words.startswith("Fleming-Harrington (0, 1) test: p ") for words in told)
         assert "Number at risk (± its 95% interval)" in told
+        assert drawn.get_title() == "Survival over t by g"
+        assert drawn.title.get_color() == drawn.yaxis.label.get_color()
+        assert not dp.survival_figure(arms, theme=theme, ax=plt.figure().add_subplot()).get_title()
         assert [drawn.get_legend().get_title().get_text(), *drawn.get_legend_handles_labels()[1]] == ["g", "0", "1"]
 
 

@@ -59,6 +59,37 @@ def test_catalogues_have_the_same_messages_with_the_same_fields() -> None:
             assert "{" not in FIELD.sub("", text + translated), text
 
 
+TERMS: dict[str, dict[str, str]] = {
+    r"differential privacy": {
+        "de": "differentieller? Privatsphäre", "fr": "confidentialité différentielle", "es": "privacidad diferencial",
+    },
+    r"\bledgers?\b": {"de": "Kontob[uü]ch", "fr": "registre", "es": "libros? de cuentas"},
+    r"^(weighted )?survival over": {"de": "Überlebenskurve", "fr": "courbe de survie", "es": "curva de supervivencia"},
+    r"\bband (for|at)\b": {"de": "band", "fr": "bande", "es": "banda"},
+    r"\bscores\b": {"de": "Scores", "fr": "scores", "es": "puntuaci[oó]n"},
+    r"\bbounds\b": {"de": "Grenze|begrenzt", "fr": "bornes?", "es": "límites?"},
+    r"\bROC curve": {"de": "ROC-Kurve", "fr": "Courbes? ROC|courbes ROC", "es": "Curvas? ROC|curvas ROC"},
+    r"\barea under\b": {"de": "Fläche unter", "fr": "aire sous", "es": "área bajo"},
+}  # fmt: skip
+"""Terms of the field with their translation, which is the same in all messages of a language."""
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_a_term_of_the_field_has_one_translation(language: str) -> None:
+    for text, translated in read_catalogue(language).items():
+        for term, translations in TERMS.items():
+            if re.search(term, text, re.IGNORECASE):
+                assert re.search(translations[language], translated, re.IGNORECASE), (text, translated)
+
+
+def test_signs_have_the_spaces_and_the_quotes_of_each_language() -> None:
+    for text, translated in read_catalogue("fr").items():
+        assert not re.search(r" [:;!?»](\s|$)|[\w})][;!?](\s|$)|« ", translated), text
+    for language in OTHERS:
+        for text, translated in read_catalogue(language).items():
+            assert not re.search(r"'\{|\}'|\d%|\d %", translated), text
+
+
 # Texts of the code: each has a message, whatever its fields hold.
 
 
@@ -408,6 +439,8 @@ def test_a_folder_is_published_in_a_language(curves: Mapping[str, Any], tmp_path
     assert "<h1>records</h1>" in page  # the title of whoever publishes
     assert "Publié le 29 nov. 2026" in page
     assert "confidentialité différentielle" in (tmp_path / "METHODS.txt").read_text(encoding="utf-8")
+    assert "\n\nbars: Enregistrements selon mean\n" in privacy
+    assert "\n\nbars: Records by mean\n" in describe_results_privacy({"bars": curves["bars"]})
     assert not ENGLISH_WORDS.search(visible_text(page).replace("records", ""))
     assert not ENGLISH_WORDS.search(privacy.replace("records", ""))
     assert "enregistrements selon mean" in (tmp_path / "bars.svg").read_text(encoding="utf-8")

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from by_hand import find_lattice_cells
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dpcurves.data import Categories, Grid, Outside
-from dpcurves.data.axis import Axis
+from dpcurves.data.axis import Axis, LatticeAxis
 from dpcurves.privacy import EACH_RECORD, Unit
 from dpcurves.records import Records, open_records
 from dpcurves_engines.conformance import collect_test_numbers
@@ -63,6 +64,22 @@ def test_all_edges_and_their_neighbours_are_counted_where_they_lie(load: Load) -
             sums = np.zeros(grid.slots + 1, dtype=object)
             np.add.at(sums, cells, grid.offset_of(values, half).astype(object))
             assert records.sums(axes, half) == sums.tolist(), grid
+
+
+@pytest.mark.parametrize(
+    ("grid", "steps"),
+    [(Grid(0, 1, cells=64), (0.5, 0.1, 0.05)), (Grid(-7, 500, cells=99), (5.0, 1.0)), (Grid(0, 9, cells=9), (0.001,))],
+    ids=str,
+)
+def test_multiples_of_a_step_are_counted_alike(load: Load, grid: Grid, steps: tuple[float, ...]) -> None:
+    whole = np.arange(-20.0, 1200.0)
+    near = np.concatenate([whole, whole / 10, whole / 20, whole / 100, whole / 1000, collect_test_numbers(grid)])
+    values = np.concatenate([near, np.nextafter(near[:900], np.inf), whole * 0.1])
+    axis = LatticeAxis.from_steps(Axis("x", grid), steps)
+    expected = np.bincount(find_lattice_cells(axis, values), minlength=axis.slots + 1)
+    assert expected[0] > 0
+    with opened(load, x=values) as records:
+        assert records.counts((axis,)).tolist() == expected.tolist()
 
 
 FINE = (Grid(0, 1, cells=2**50), Grid.geometric(1, 8, cells=2**33, outside=Outside.APART), Grid(0, 8, cells=2**40))

@@ -61,12 +61,12 @@ class Given:
     def check(self) -> None:
         pass
 
-    def windows_after(self, tick: int) -> Iterator[Sequence[Window]]:
-        for step in range(tick + 1, self._steps + 1):
+    def windows_after(self, time_step: int) -> Iterator[Sequence[Window]]:
+        for step in range(time_step + 1, self._steps + 1):
             self._dying.begin(step)
             yield [Window(step, np.array([step, 100, 7 * step], dtype=np.int64), np.array([step, 0, 2, 9]))]
 
-    def commit_windows(self, tick: int) -> None:
+    def commit_windows(self, time_step: int) -> None:
         self._dying.pass_by()
 
 

@@ -372,12 +372,12 @@ class Counted:
 
     def check(self) -> None: ...
 
-    def commit_windows(self, tick: int) -> None: ...
+    def commit_windows(self, time_step: int) -> None: ...
 
-    def windows_after(self, tick: int) -> Iterator[Sequence[Window]]:
+    def windows_after(self, time_step: int) -> Iterator[Sequence[Window]]:
         self.before()
         for batch in self.batches:
-            yield [Window(each, np.array([each, 0]), NONE) for each in batch if each > tick]
+            yield [Window(each, np.array([each, 0]), NONE) for each in batch if each > time_step]
 
 
 def test_who_comes_second_with_more_windows_goes_on_where_the_first_one_stopped(tmp_path: Path) -> None:
@@ -404,7 +404,16 @@ def test_a_seeded_stream_that_is_gone_on_with_draws_no_noise_again(tmp_path: Pat
         told.append(values(Counted([[1], [2], [3]]), randomness=dp.Randomness.from_seed(7), **seeded))
     assert told[0] == told[1] == told[2]
     other = values(Counted([[1], [2], [3]]), randomness=dp.Randomness.from_seed(7), name="other", **seeded)
-    assert len({(first - tick, second) for run in (told[0], other) for tick, (first, second) in enumerate(run, 1)}) == 6
+    assert (
+        len(
+            {
+                (first - time_step, second)
+                for run in (told[0], other)
+                for time_step, (first, second) in enumerate(run, 1)
+            }
+        )
+        == 6
+    )
 
 
 @pytest.mark.parametrize("counts", [[1.5, 0], [[1, 0]], [1], [1, 2, 3], ["a", "b"], [None, 1], [True, False]], ids=str)
@@ -428,7 +437,7 @@ class Given(Counted):
         super().__init__([[1]])
         self.counts = counts
 
-    def windows_after(self, tick: int) -> Iterator[Sequence[Window]]:
+    def windows_after(self, time_step: int) -> Iterator[Sequence[Window]]:
         yield [Window(1, self.counts, NONE)]
 
 

@@ -222,7 +222,7 @@ def test_a_server_that_is_gone_and_a_key_that_is_no_stream_are_refused_before_th
 
 
 def test_eight_processes_that_begin_at_once_make_the_group_together(server: str, client: Any) -> None:
-    intake: Any = SimpleNamespace(open_windows=lambda tick: None)  # nothing is read
+    intake: Any = SimpleNamespace(open_windows=lambda time_step: None)  # nothing is read
 
     def begin(at: float) -> None:
         sources = [RedisStream(server, f"events{place}").windows(intake) for place in range(40)]
@@ -282,11 +282,13 @@ def test_of_two_who_read_a_group_one_waits_and_goes_on_when_the_other_is_killed(
 
     client.set("clock", begun * 1_000_000)
     processes = [forked(partial(write, file, consumer)) for file, consumer in zip(files, "ab", strict=True)]
-    for tick in range(8):
-        client.set("clock", (begun + tick) * 1_000_000 + 200_000)
-        for number in range(tick + 1):
-            client.xadd("events", {"ts": str(begun + tick), "ap": "a"}, id=f"{(begun + tick) * 1000 + 200}-{number}")
-        if tick == 6:
+    for time_step in range(8):
+        client.set("clock", (begun + time_step) * 1_000_000 + 200_000)
+        for number in range(time_step + 1):
+            client.xadd(
+                "events", {"ts": str(begun + time_step), "ap": "a"}, id=f"{(begun + time_step) * 1000 + 200}-{number}"
+            )
+        if time_step == 6:
             end = time.monotonic() + 120
             while max(map(len, told()), default=0) < 3:  # the first steps, which are closed
                 assert time.monotonic() < end, "nobody tells the first steps"
@@ -301,7 +303,7 @@ def test_of_two_who_read_a_group_one_waits_and_goes_on_when_the_other_is_killed(
     whole, part = sorted(told(), key=len, reverse=True)
     assert [step for step, _ in whole] == list(range(1, 9))
     assert whole[: len(part)] == part
-    assert [counts for _, counts in whole] == [[tick + 1, 0] for tick in range(8)]
+    assert [counts for _, counts in whole] == [[time_step + 1, 0] for time_step in range(8)]
     assert waiting(client) == 0
 
 

@@ -253,8 +253,8 @@ def test_a_released_curve_says_what_records_are_like() -> None:
         records = kind.fill_columns(asked, next(iter(kind.laws.values()))(draw, 2000))
         with catch_warnings(action="ignore", category=dp.CurveWarning):
             curve = dp.Session(records, budget=loud, adjacency=dp.ADD_REMOVE).ask(released, loud)
-        (alike,) = dp.forecast(asked, LOSS, dp.ADD_REMOVE, like=curve, rehearsals=8, generator=draw).expected_errors
-        (exact,) = dp.forecast(asked, LOSS, dp.ADD_REMOVE, like=records, rehearsals=8, generator=draw).expected_errors
+        (alike,) = dp.forecast(asked, LOSS, dp.ADD_REMOVE, like=curve, rehearsals=4, generator=draw).expected_errors
+        (exact,) = dp.forecast(asked, LOSS, dp.ADD_REMOVE, like=records, rehearsals=4, generator=draw).expected_errors
         assert alike.distribution == f"the released {type(curve).__name__}"
         sure = 5 * np.hypot(alike.standard_error, exact.standard_error)
         assert abs(alike.error - exact.error) < max(sure, 0.1 * exact.error)

@@ -1,4 +1,4 @@
-"""Ticks of a stream: answers and secret state together, in order, once."""
+"""Time steps of a stream: answers and secret state together, in order, once."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def granted(ledger: Ledger, account: Account, request: str = "stream") -> Grant:
 
 def standing(ledger: Ledger, grant: Grant) -> tuple[int, bytes] | None:
     stands = ledger.find_stream_state(grant)
-    return None if stands is None else (stands.tick, stands.state)
+    return None if stands is None else (stands.time_step, stands.state)
 
 
-def test_ticks_and_state_are_found_again_in_order(url: str, flights: Account) -> None:
+def test_time_steps_and_state_are_found_again_in_order(url: str, flights: Account) -> None:
     ledger = Ledger.open(url)
     grant = granted(ledger, flights)
     assert standing(ledger, grant) is None
@@ -39,7 +39,7 @@ def test_ticks_and_state_are_found_again_in_order(url: str, flights: Account) ->
     again = Ledger.open(url)
     assert standing(again, grant) == (3, SECRET)
     assert again.find_answers(grant, range(1, 4)) == {1: "[1]", 2: "[2]", 3: "[3]"}
-    assert again.verify().entries == 5  # the account, the grant, one row a tick
+    assert again.verify().entries == 5  # the account, the grant, one row a time_step
 
 
 def test_who_comes_second_is_told_the_first_answers_and_changes_nothing(url: str, flights: Account) -> None:
@@ -47,29 +47,29 @@ def test_who_comes_second_is_told_the_first_answers_and_changes_nothing(url: str
     grant = granted(ledger, flights)
     ledger.advance(grant, {1: "[1]", 2: "[2]"}, SECRET)
     assert ledger.advance(grant, {1: "[7]"}, b"other") == {1: "[1]"}
-    ticks = {1: "[1]", 2: "[2]"}
-    assert ledger.advance(grant, ticks, b"other") == ticks
-    assert ledger.advance(grant, ticks, b"other") is not ticks  # equal answers, but another state
+    time_steps = {1: "[1]", 2: "[2]"}
+    assert ledger.advance(grant, time_steps, b"other") == time_steps
+    assert ledger.advance(grant, time_steps, b"other") is not time_steps  # equal answers, but another state
     assert ledger.advance(grant, {2: "[7]", 3: "[8]"}, b"other") == {2: "[2]"}
     assert standing(ledger, grant) == (2, SECRET)
     following = {3: "[3]"}
     assert ledger.advance(grant, following, SECRET) is following
 
 
-@pytest.mark.parametrize("ticks", [{}, {0: "[1]"}, {1: "[1]", 3: "[3]"}, {2: "[1]"}, {1: "a\0b"}])
-def test_ticks_that_are_not_the_next_ones_are_refused(flights: Account, ticks: Mapping[int, str]) -> None:
+@pytest.mark.parametrize("time_steps", [{}, {0: "[1]"}, {1: "[1]", 3: "[3]"}, {2: "[1]"}, {1: "a\0b"}])
+def test_time_steps_that_are_not_the_next_ones_are_refused(flights: Account, time_steps: Mapping[int, str]) -> None:
     ledger = Ledger.open("sqlite://")
     grant = granted(ledger, flights)
-    with pytest.raises(ValueError, match=r"^(ticks|answer): "):
-        ledger.advance(grant, ticks, SECRET)
+    with pytest.raises(ValueError, match=r"^(time_steps|answer): "):
+        ledger.advance(grant, time_steps, SECRET)
     assert standing(ledger, grant) is None
 
 
-def test_a_tick_that_is_left_out_or_a_foreign_grant_is_refused(flights: Account) -> None:
+def test_a_time_step_that_is_left_out_or_a_foreign_grant_is_refused(flights: Account) -> None:
     ledger = Ledger.open("sqlite://")
     grant = granted(ledger, flights)
     ledger.advance(grant, {1: "[1]"}, SECRET)
-    with pytest.raises(ValueError, match=r"^ticks: the next tick is 2, got 3; go on with the next one"):
+    with pytest.raises(ValueError, match=r"^time_steps: the next time step is 2, got 3; go on with the next one"):
         ledger.advance(grant, {3: "[1]"}, SECRET)
     for refused in (ledger.find_stream_state, lambda foreign: ledger.advance(foreign, {2: "[1]"}, SECRET)):
         with pytest.raises(ValueError, match=r"^grant: "):
@@ -79,9 +79,9 @@ def test_a_tick_that_is_left_out_or_a_foreign_grant_is_refused(flights: Account)
 def test_streams_and_questions_of_one_ledger_do_not_disturb_each_other(url: str, flights: Account) -> None:
     ledger = Ledger.open(url)
     one, other = granted(ledger, flights, "one"), granted(ledger, flights, "other")
-    for tick in range(3):
-        ledger.advance(one, {tick + 1: f"[{tick}]"}, b"one")
-        ledger.advance(other, {tick + 1: f"[-{tick}]"}, b"other")
+    for time_step in range(3):
+        ledger.advance(one, {time_step + 1: f"[{time_step}]"}, b"one")
+        ledger.advance(other, {time_step + 1: f"[-{time_step}]"}, b"other")
         ledger.store_answer(granted(ledger, flights, "question"), 0, 0, "[5]")
     assert [standing(ledger, grant) for grant in (one, other)] == [(3, b"one"), (3, b"other")]
     assert ledger.find_answers(other, range(2, 4)) == {2: "[-1]", 3: "[-2]"}
@@ -92,8 +92,8 @@ def in_file(folder: Path, account: Account) -> tuple[Path, Ledger, Grant]:
     path = folder / "budget.db"
     ledger = Ledger.open(f"sqlite:///{path}", KEY)
     grant = granted(ledger, account)
-    for tick in range(3):
-        ledger.advance(grant, {tick + 1: f"[{tick}]"}, SECRET)
+    for time_step in range(3):
+        ledger.advance(grant, {time_step + 1: f"[{time_step}]"}, SECRET)
     return path, ledger, grant
 
 
@@ -141,12 +141,12 @@ def test_a_stream_that_was_cut_is_refused_and_never_begun_again(
     def go_on_or_read() -> None:
         stands = ledger.find_stream_state(grant)
         assert stands is not None, "the stream would be begun again"
-        ledger.find_answers(grant, range(1, stands.tick + 1))
+        ledger.find_answers(grant, range(1, stands.time_step + 1))
 
     for refused in (go_on_or_read, ledger.verify):
         with pytest.raises(ValueError, match=refusal):
             refused()
-    if "answers" not in edits[-1]:  # a present state contains the last answered tick
+    if "answers" not in edits[-1]:  # a present state contains the last answered time_step
         with pytest.raises(ValueError, match=refusal):
             ledger.advance(grant, {1: "[5]"}, b"again")
 
@@ -169,8 +169,8 @@ def test_an_older_state_that_was_put_back_is_found(tmp_path: Path, flights: Acco
 def test_the_state_of_another_stream_does_not_fit(tmp_path: Path, flights: Account) -> None:
     path, ledger, grant = in_file(tmp_path, flights)
     other = granted(ledger, flights, "other")
-    for tick in range(3):
-        ledger.advance(other, {tick + 1: "[0]"}, b"other")
+    for time_step in range(3):
+        ledger.advance(other, {time_step + 1: "[0]"}, b"other")
     edit(
         path,
         f'UPDATE dpcurves_states SET sealed = (SELECT max(sealed) FROM dpcurves_states WHERE "grant" = {other.id})',
@@ -199,10 +199,10 @@ def counted(work: Callable[[], object]) -> int:
     return len(sent)
 
 
-def test_a_tick_costs_at_most_eight_statements(url: str, flights: Account) -> None:
+def test_a_time_step_costs_at_most_eight_statements(url: str, flights: Account) -> None:
     ledger = Ledger.open(url)
     grant = granted(ledger, flights)
     ledger.advance(grant, {1: "[0]"}, SECRET)
     assert counted(lambda: ledger.advance(grant, {2: "[1]"}, SECRET)) <= 7  # and PRAGMA, or BEGIN, by the driver
-    many = {tick + 1: f"[{tick}]" for tick in range(2, 1003)}
+    many = {time_step + 1: f"[{time_step}]" for time_step in range(2, 1003)}
     assert counted(lambda: ledger.advance(grant, many, SECRET)) <= 7

@@ -32,8 +32,8 @@ def path(made: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory, flights: Account, patients: Account) -> Path:
-    """A ledger of two accounts, four grants and answers, rows 1 to 10, notes, rows 11 to 13, ticks, rows 14 and 15,
-    two allowances, rows 16 and 17, a grant and its payment, rows 18 and 19, what somebody did, row 20, and a view,
+    """A ledger of two accounts, four grants and answers, rows 1 to 10, notes, rows 11 to 13, time steps, rows 14 and
+    15, two allowances, rows 16 and 17, a grant and its payment, rows 18 and 19, what somebody did, row 20, and a view,
     row 21.
     """
     path = tmp_path_factory.mktemp("made") / "budget.db"

@@ -19,7 +19,6 @@ from dpcurves_parties.serving.messages import ProtocolError
 
 TASK = Task(dp.CdfQuestion("age", dp.Grid(0, 100, cells=64)), dp.PrivacyLoss.pure(2), people=1000)
 OTHER = Task(dp.CdfQuestion("age", dp.Grid(0, 100, cells=64)), dp.PrivacyLoss.pure(1), people=1000)
-ONE = len(TASK.randomize(3, person="anna"))
 
 
 def records(data: bytes) -> ReportBatch:
@@ -104,7 +103,8 @@ def test_a_file_has_one_server(store: ReportStore, tmp_path: Path) -> None:
 def test_a_disk_that_is_full_promises_nothing_and_forgets_nothing(
     store: ReportStore, people: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert added(store, TASK.randomize(3, person="anna")) == 1
+    first = TASK.randomize(3, person="anna")
+    assert added(store, first) == 1
 
     def full(file: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -115,7 +115,7 @@ def test_a_disk_that_is_full_promises_nothing_and_forgets_nothing(
             ProtocolError, match=r"^store: no more reports can be stored now \(No space left on device\); send"
         ):
             added(store, people)
-    assert (tmp_path / "reports.bin").stat().st_size == ONE
+    assert (tmp_path / "reports.bin").stat().st_size == len(first)
     assert added(store, people) == 40
     assert counted(tmp_path / "reports.bin") == (41, 0, 0)
 

@@ -18,38 +18,39 @@ from dpcurves_streams.mechanisms.pegasus import PARTS_OF_TUPLE
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-# Groups of a stream: one run of ticks that join, and the one that closes it.
+# Groups of a stream: one run of time steps that join, and the one that closes it.
 
 CEILING = (6 * exp(-1 / 3) + 2) / 8
 """Part of its epsilon that the Grouper can lose at most, and in the limit of long groups and small epsilons does lose.
 
 Where one tuple more is in the group, let its value c move from a whole number to the next. The chance of the decisions
-is the mean over thresholds T of ``prod F(T - D_i) * (1 - F(T - D))``, with the deviations D_i of n ticks that join, and
-D of the one that does not, F being the distribution function of the tests' noise. The slope of its logarithm is ``w *
-D' - sum(w_i * D_i')``, with weights ``w_i >= 0`` and ``0 <= w <= 1 / d``. Deviations do not fall from tick to tick,
-and F is logarithmically concave: the weights w_i do not fall. If all deviations move alike, T may move instead, so
-``sum(w_i) <= 1 / b + w``, which is 3 / d at most. So the slope is at most ``3 * mean - D'`` over d, where `mean` is
-one over some of the last D_i'. *Slopes of deviations*: a value above the mean of m values has the slope 2 B / m, with B
-of them below the mean; one below it has - 2 A / m. Let S be all values that were below a mean that c was above; then
-D_i' is at most ``2 * min(1, |S| / i)``. If D' is negative, c is below the last mean, and so is S: D' is at least ``-2
-(1 - g)``, with g = |S| / n. Hence the slope is at most ``6 g (1 + log(1 / g)) + 2 (1 - g)`` over d, which is largest at
-``g = exp(-1 / 3)``; if D' is not negative, it is at most 6 / d. Below a mean, all is mirrored. With d = 8 / epsilon
-that is the ceiling. (Deviations are rounded down to a lattice: at worst that adds one of its steps.) A pure loss of x
-is ``x**2 / 2`` zero-concentrated: of a rho the Grouper loses the square of the ceiling at most, 0.62.
+is the mean over thresholds T of ``prod F(T - D_i) * (1 - F(T - D))``, with the deviations D_i of n time steps that
+join, and D of the one that does not, F being the distribution function of the tests' noise. The slope of its logarithm
+is ``w * D' - sum(w_i * D_i')``, with weights ``w_i >= 0`` and ``0 <= w <= 1 / d``. Deviations do not fall from time
+step to time step, and F is logarithmically concave: the weights w_i do not fall. If all deviations move alike, T may
+move instead, so ``sum(w_i) <= 1 / b + w``, which is 3 / d at most. So the slope is at most ``3 * mean - D'`` over d,
+where `mean` is one over some of the last D_i'. *Slopes of deviations*: a value above the mean of m values has the slope
+2 B / m, with B of them below the mean; one below it has - 2 A / m. Let S be all values that were below a mean that c
+was above; then D_i' is at most ``2 * min(1, |S| / i)``. If D' is negative, c is below the last mean, and so is S: D' is
+at least ``-2 (1 - g)``, with g = |S| / n. Hence the slope is at most ``6 g (1 + log(1 / g)) + 2 (1 - g)`` over d, which
+is largest at ``g = exp(-1 / 3)``; if D' is not negative, it is at most 6 / d. Below a mean, all is mirrored. With d = 8
+/ epsilon that is the ceiling. (Deviations are rounded down to a lattice: at worst that adds one of its steps.) A pure
+loss of x is ``x**2 / 2`` zero-concentrated: of a rho the Grouper loses the square of the ceiling at most, 0.62.
 """
 
 
-def worst_group(ticks: int) -> tuple[IntArray, IntArray]:
-    """Values near the ceiling, of so many ticks that join and one that does not; and with one tuple more at the first.
+def worst_group(time_steps: int) -> tuple[IntArray, IntArray]:
+    """Values near the ceiling, of so many time steps that join and one that does not; and with one tuple more at the
+    first.
 
     Zeros first, as many as g says; then values so large that the mean comes near 2, which is the value of the tuple
     that may be one more. The last value takes the mean above it.
     """
-    low = int(exp(-1 / 3) * ticks)
-    values = np.array([2] + [0] * low + [5] * (ticks - low - 1))
-    last = int((3.5 - values.mean()) * (ticks + 1) + 3.5)
+    low = int(exp(-1 / 3) * time_steps)
+    values = np.array([2] + [0] * low + [5] * (time_steps - low - 1))
+    last = int((3.5 - values.mean()) * (time_steps + 1) + 3.5)
     ours = np.append(values, last)
-    return ours, ours + (np.arange(ticks + 1) == 0)
+    return ours, ours + (np.arange(time_steps + 1) == 0)
 
 
 def deviations(values: IntArray) -> IntArray:
@@ -92,28 +93,29 @@ def _log_below(limit: IntArray, scale: float) -> FloatArray:
 
 @dataclass(frozen=True)
 class Tuples:
-    """Rules by which one tuple comes: at a tick, if it has not come yet, by the sum and the parity of answers before.
+    """Rules by which one tuple comes: at a time step, if it has not come yet, by the sum and the parity of answers
+    before.
 
     Attributes:
-        comes: For each tick, whether it comes, by that class of the answers before.
+        comes: For each time step, whether it comes, by that class of the answers before.
     """
 
     comes: NDArray[np.bool_]
 
-    def at(self, tick: int, shown: IntArray) -> NDArray[np.bool_]:
+    def at(self, time_step: int, shown: IntArray) -> NDArray[np.bool_]:
         total = shown.sum(axis=0)
         classes = (total > 0) * 2 + total % 2
-        found: NDArray[np.bool_] = self.comes[tick][classes]
+        found: NDArray[np.bool_] = self.comes[time_step][classes]
         return found
 
 
-def rules(ticks: int, number: int, seed: int) -> Iterator[Tuples]:
-    """The fixed ticks, and many rules that depend on answers."""
-    for tick in range(ticks):
-        yield Tuples(np.repeat((np.arange(ticks) == tick)[:, None], 4, axis=1))
+def rules(time_steps: int, number: int, seed: int) -> Iterator[Tuples]:
+    """The fixed time steps, and many rules that depend on answers."""
+    for time_step in range(time_steps):
+        yield Tuples(np.repeat((np.arange(time_steps) == time_step)[:, None], 4, axis=1))
     chance = np.random.default_rng(seed)
     for _ in range(number):
-        yield Tuples(chance.random((ticks, 4)) < 0.5)
+        yield Tuples(chance.random((time_steps, 4)) < 0.5)
 
 
 def laws_of_answers(tree: PrefixTree, rule: Tuples, reach: int) -> tuple[FloatArray, FloatArray]:
@@ -128,9 +130,9 @@ def laws_of_answers(tree: PrefixTree, rule: Tuples, reach: int) -> tuple[FloatAr
     keys = []
     for more in (False, True):
         shown, come = np.zeros((0, grid.shape[1]), dtype=np.int64), np.zeros(grid.shape[1], dtype=np.bool_)
-        for tick in range(tree.widths[0]):
-            come = come | rule.at(tick, shown)
-            answer = (more & come) + (2 * noises[tick] + over) // (2 * over)
+        for time_step in range(tree.widths[0]):
+            come = come | rule.at(time_step, shown)
+            answer = (more & come) + (2 * noises[time_step] + over) // (2 * over)
             shown = np.concatenate((shown, answer[None]))
         keys.append(shown)
     both = np.concatenate(keys, axis=1)

@@ -16,7 +16,7 @@ from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
 from dpcurves_streams.laws import HierarchyCounts, NodeEstimates
 from dpcurves_streams.mechanisms import STREAMS, Hierarchy
 from dpcurves_streams.mechanisms.hierarchy import best_budget_fractions, mean_deviation
-from dpcurves_streams.queries import Forest, HierarchyQuery, TickQuery
+from dpcurves_streams.queries import Forest, HierarchyQuery, TimeStepQuery
 from dpcurves_streams.readings import AggregatedCounts, Low, Smoothing
 
 ONE = AddRemove(EACH_RECORD)
@@ -88,14 +88,14 @@ def test_without_noise_all_nodes_windows_and_events_are_exact(smoothing: Smoothi
     names = ("all", "left", "right", "alone", "far", "near", "a", "b", "c", "d", "f", "e")
     assert question.state_labels == tuple({"ap": name} for name in names)
     tables = np.random.default_rng(2).integers(0, 9, (6, 6))
-    for tick, table in enumerate(tables, start=1):
-        values, state = STREAMS.step(table, tick, state, plan, Randomness.from_seed(tick))
+    for time_step, table in enumerate(tables, start=1):
+        values, state = STREAMS.step(table, time_step, state, plan, Randomness.from_seed(time_step))
         state = STREAMS.restore_state(state.to_bytes(), plan)
         found = reader.read_next(values)
         np.testing.assert_allclose(found.counts, rows @ table, atol=1e-9)
-        window = rows @ tables[max(tick - 2, 0) : tick].sum(axis=0)
+        window = rows @ tables[max(time_step - 2, 0) : time_step].sum(axis=0)
         np.testing.assert_allclose(found.windows[2], window, atol=1e-9)
-        assert found.events["low:2:3"].tolist() == ((window < 3) & (tick > 1)).tolist()
+        assert found.events["low:2:3"].tolist() == ((window < 3) & (time_step > 1)).tolist()
 
 
 def test_a_forest_is_as_definition_6_says() -> None:
@@ -122,6 +122,6 @@ def test_a_forest_is_as_definition_6_says() -> None:
 def test_what_is_no_question_of_a_forest_is_refused() -> None:
     axis = HierarchyQuery.from_forest("ap", TINY).axes
     with pytest.raises(UnsupportedQuery, match="question: aggregations of states"):
-        Hierarchy().plan(TickQuery(axis), PrivacyLoss.pure(1), ONE)
+        Hierarchy().plan(TimeStepQuery(axis), PrivacyLoss.pure(1), ONE)
     with pytest.raises(ValueError, match="hierarchy: the question must have one axis"):
         HierarchyQuery(axis, forest=UNEVEN)

@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from tiny_streams import ADJACENCIES, ticks
+from tiny_streams import ADJACENCIES, time_steps
 
 from dpcurves.conversation import UnsupportedQuery
 from dpcurves.laws import Family, Noise
@@ -29,7 +29,7 @@ from dpcurves.queries import CountUse
 from dpcurves_streams.laws import PIdentityPrefixes
 from dpcurves_streams.mechanisms import STREAMS, PIdentityCounter, TreeCounter, p_identity
 from dpcurves_streams.mechanisms.p_identity import PIdentityCounterState
-from dpcurves_streams.queries import TickQuery
+from dpcurves_streams.queries import TimeStepQuery
 
 ONE, PURE = AddRemove(EACH_RECORD), PrivacyLoss.pure(1)
 LONE = Noise(Family.LAPLACE, Fraction(10**6))
@@ -64,7 +64,7 @@ def test_each_record_costs_one_whole_budget_whatever_cell_it_is_in(cells: int) -
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
 def test_tuples_of_a_unit_in_any_of_32_steps_lose_exactly_what_is_claimed(adjacency: Adjacency) -> None:
     """All ways in which up to two tuples come, or move: closed-form losses of integer noises, in whole numbers."""
-    plan = PIdentityCounter().plan(ticks(1, 32), PURE, adjacency)
+    plan = PIdentityCounter().plan(time_steps(1, 32), PURE, adjacency)
     law = plan.law.require_type(PIdentityPrefixes)
     strategy, records = law.strategy, adjacency.unit.records
     places = [places for number in range(records + 1) for places in combinations_with_replacement(range(32), number)]
@@ -83,7 +83,7 @@ def test_noise_that_takes_off_the_counts_of_cells_and_rows_leaves_nothing_of_any
     generator = np.random.default_rng(1)
     for horizon in (32, 100, 256):
         strategy = strategy_for(horizon)
-        plan = PIdentityCounter().plan(ticks(2, horizon), PURE, ONE)
+        plan = PIdentityCounter().plan(time_steps(2, horizon), PURE, ONE)
         counts = generator.integers(0, 2**40, (horizon, 2)).astype(object)
         draws = iter([*(-counts), *(-(strategy.weights.astype(object) @ counts))])
         of_cells, of_rows = strategy.noises(plan.law.require_type(PIdentityPrefixes).noise)
@@ -95,8 +95,8 @@ def test_noise_that_takes_off_the_counts_of_cells_and_rows_leaves_nothing_of_any
 
         state: Any = PIdentityCounter().begin(plan)
         with patch.object(p_identity, "sample_noise", draw):
-            for tick, row in enumerate(counts, start=1):
-                values, state = PIdentityCounter().step(row, tick, state, plan, Randomness.from_seed(tick))
+            for time_step, row in enumerate(counts, start=1):
+                values, state = PIdentityCounter().step(row, time_step, state, plan, Randomness.from_seed(time_step))
                 assert values == (0, 0)
 
 
@@ -107,7 +107,7 @@ def test_mean_squared_errors_are_those_of_the_best_known_strategies(cells: int, 
 
 @pytest.mark.parametrize("cells", [LEAST_CELLS, 40, 52, 70, 100, 168, 300, 365, 600, 800])
 def test_errors_are_a_ninth_below_those_of_trees_for_other_horizons_too(cells: int) -> None:
-    plan, tree = (mechanism.plan(ticks(1, cells), PURE, ONE) for mechanism in (PIdentityCounter(), TreeCounter()))
+    plan, tree = (mechanism.plan(time_steps(1, cells), PURE, ONE) for mechanism in (PIdentityCounter(), TreeCounter()))
     assert plan.error**2 < 8 / 9 * tree.error**2
     worst = plan.law.require_type(PIdentityPrefixes).strategy.prefix_variances(LONE).max()
     assert worst < 1.75 * 10**12 * plan.error**2
@@ -123,20 +123,20 @@ def test_variances_are_those_of_generalised_least_squares() -> None:
 
 def test_totals_scatter_as_the_law_says_and_go_on_after_a_restart() -> None:
     """Within 5 standard errors: a false alarm in a million."""
-    plan = STREAMS.plan(TickQuery(ticks(8, 32).axes, 32, read=CountUse.PREFIXES), PURE, ONE)
+    plan = STREAMS.plan(TimeStepQuery(time_steps(8, 32).axes, 32, read=CountUse.PREFIXES), PURE, ONE)
     law, errors = plan.law.require_type(PIdentityPrefixes), []
     for run in range(40):
         randomness, state, other = Randomness.from_seed(run), STREAMS.begin(plan), None
-        for tick in range(1, 33):
-            table = np.arange(8) * tick
-            if tick in (1, 20):
+        for time_step in range(1, 33):
+            table = np.arange(8) * time_step
+            if time_step in (1, 20):
                 other = STREAMS.restore_state(state.to_bytes(), plan)
-            before, (values, state) = state, STREAMS.step(table, tick, state, plan, randomness)
-            if tick == 20:
+            before, (values, state) = state, STREAMS.step(table, time_step, state, plan, randomness)
+            if time_step == 20:
                 assert other is not None
-                assert STREAMS.step(table, tick, other, plan, randomness)[0] == values
+                assert STREAMS.step(table, time_step, other, plan, randomness)[0] == values
                 assert before == other
-            errors.append(np.array(values) - np.arange(8) * (tick * (tick + 1) // 2))
+            errors.append(np.array(values) - np.arange(8) * (time_step * (time_step + 1) // 2))
     scatter = np.array(errors).reshape(40, 32, 8).transpose(1, 0, 2).reshape(32, -1).astype(float)
     expected = [law.variance(step) for step in range(1, 33)]
     assert np.all(np.abs(np.square(scatter).mean(axis=1) / expected - 1) < 5 * sqrt(5 / 320))
@@ -146,27 +146,27 @@ def test_totals_scatter_as_the_law_says_and_go_on_after_a_restart() -> None:
 
 
 def test_laws_are_read_back_and_other_strategies_are_refused() -> None:
-    law = PIdentityCounter().plan(ticks(2, 100), PURE, ONE).law.require_type(PIdentityPrefixes)
+    law = PIdentityCounter().plan(time_steps(2, 100), PURE, ONE).law.require_type(PIdentityPrefixes)
     stored = law.to_json((0, 0), None)
     assert PIdentityPrefixes.from_json(stored) == law
-    for changed in ({"p-identity": "0" * 16}, {"ticks": 101}, {"ticks": 10**6}):
+    for changed in ({"p-identity": "0" * 16}, {"time_steps": 101}, {"time_steps": 10**6}):
         with pytest.raises(ValueError, match="strategy of another version"):
             PIdentityPrefixes.from_json({**stored, **changed})
 
 
 def test_what_it_cannot_do_is_refused() -> None:
     for query, loss, named in (
-        (ticks(1, 64), PrivacyLoss.zcdp("0.5"), "give a loss in epsilon"),
-        (ticks(1, None), PURE, "use TreeCounter"),
-        (ticks(1, LEAST_CELLS - 1), PURE, "use TreeCounter"),
-        (ticks(1, most_cells() + 1), PURE, "use TreeCounter"),
+        (time_steps(1, 64), PrivacyLoss.zcdp("0.5"), "give a loss in epsilon"),
+        (time_steps(1, None), PURE, "use TreeCounter"),
+        (time_steps(1, LEAST_CELLS - 1), PURE, "use TreeCounter"),
+        (time_steps(1, most_cells() + 1), PURE, "use TreeCounter"),
     ):
         with pytest.raises(UnsupportedQuery, match=named):
             PIdentityCounter().plan(query, loss, ONE)
     with pytest.raises(ValueError, match="each cell"):
         PIdentityStrategy(np.full((1, 2), 2), (2**WEIGHT_BITS // 2,))
-    plan = PIdentityCounter().plan(ticks(1, 32), PURE, ONE)
-    with pytest.raises(UnsupportedQuery, match="tick: this stream was planned for 32 steps"):
+    plan = PIdentityCounter().plan(time_steps(1, 32), PURE, ONE)
+    with pytest.raises(UnsupportedQuery, match="time_step: this stream was planned for 32 steps"):
         PIdentityCounter().step(
             np.array([1]), 33, PIdentityCounterState(32, (0,), bytes(32)), plan, Randomness.from_seed(1)
         )

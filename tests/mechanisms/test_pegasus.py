@@ -30,7 +30,7 @@ from dpcurves_streams.mechanisms.pegasus import (
     build_fenwick_trees,
     decide_groups,
 )
-from dpcurves_streams.queries import Forest, GroupedTickQuery, TickQuery
+from dpcurves_streams.queries import Forest, GroupedTimeStepQuery, TimeStepQuery
 
 FloatArray = NDArray[np.float64]
 ONE = AddRemove(EACH_RECORD)
@@ -77,18 +77,18 @@ class Exact:
 
     @cache  # noqa: B019
     def log_law(self, stream: tuple[int, ...]) -> FloatArray:
-        """Logarithms of the chances of all decisions after the first tick."""
+        """Logarithms of the chances of all decisions after the first time step."""
         return np.array([self.log_chance(stream, joined) for joined in product((0, 1), repeat=len(stream) - 1)])
 
     def log_chance(self, stream: tuple[int, ...], joined: tuple[int, ...]) -> float:
         """The logarithm of the chance of these decisions; the stream may be one that was chosen by them."""
-        total, start, tick = 0.0, 0, 1
+        total, start, time_step = 0.0, 0, 1
         while start < len(stream):
-            while tick < len(stream) and joined[tick - 1]:
-                tick += 1
-            closes = tick < len(stream)
-            total += float(np.log(self.chance_of_group(stream[start : tick + closes], closes)))
-            start, tick = tick + 1, tick + 2
+            while time_step < len(stream) and joined[time_step - 1]:
+                time_step += 1
+            closes = time_step < len(stream)
+            total += float(np.log(self.chance_of_group(stream[start : time_step + closes], closes)))
+            start, time_step = time_step + 1, time_step + 2
             if start < len(stream) and joined[start - 1]:
                 return -np.inf  # what follows a closed group joins nothing
         return total
@@ -109,13 +109,14 @@ def lost(ours: FloatArray, theirs: FloatArray, shift: IntArray, law: GroupedCoun
     return float((moments / (orders * (orders - 1))[:, 0]).max() + np.square(shift).sum() / (2 * scale))
 
 
-TIGHT = GroupedTickQuery(STATES, None, budget_fraction=Fraction(4, 5), deviation=Fraction(4))
+TIGHT = GroupedTimeStepQuery(STATES, None, budget_fraction=Fraction(4, 5), deviation=Fraction(4))
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
 @pytest.mark.parametrize("loss", [PrivacyLoss.pure(5), PrivacyLoss.zcdp(3)], ids=str)
 def test_perturber_and_grouper_together_lose_no_more_than_is_claimed(loss: PrivacyLoss, adjacency: Adjacency) -> None:
-    """All streams of up to 6 ticks (4, where tuples move or a unit has two) with at most 2 tuples each, and neighbours.
+    """All streams of up to 6 time steps (4, where tuples move or a unit has two) with at most 2 tuples each, and
+    neighbours.
 
     What smooths sees the counts and decisions alone.
     """
@@ -134,12 +135,14 @@ def test_perturber_and_grouper_together_lose_no_more_than_is_claimed(loss: Priva
 
 
 def test_streams_that_are_chosen_by_decisions_lose_no_more() -> None:
-    """Ways to choose 4 ticks of 0, 1 or 2 tuples by the decisions before, each with one tuple more at a tick."""
+    """Ways to choose 4 time steps of 0, 1 or 2 tuples by the decisions before, each with one tuple more at a step."""
     law = Pegasus().plan(TIGHT, PrivacyLoss.pure(5), ONE).law.require_type(GroupedCounts)
     exact, worst, generator = Exact(law), 0.0, np.random.default_rng(4)
     paths = list(product((0, 1), repeat=3))
     for _ in range(600):
-        seen = [(at, path[: max(at - 1, 0)]) for path in paths for at in range(4)]  # the first tick decides nothing
+        seen = [
+            (at, path[: max(at - 1, 0)]) for path in paths for at in range(4)
+        ]  # the first time step decides nothing
         chosen, more = ({each: int(generator.integers(most)) for each in seen} for most in (3, 2))
         both = [np.zeros(len(paths)), np.zeros(len(paths))]
         for number, path in enumerate(paths):
@@ -166,7 +169,7 @@ def test_values_above_the_largest_one_lose_no_more() -> None:
 
 
 class Drawn:
-    """Known draws: noises of counts, of thresholds and of tests, tick by tick."""
+    """Known draws: noises of counts, of thresholds and of tests, step by step."""
 
     def __init__(self, law: GroupedCounts, noises: IntArray) -> None:
         self._order, self._noises, self._at = [law.noise, law.threshold_noise, law.test_noise], noises.ravel(), 0
@@ -181,28 +184,28 @@ def shown(plan: Plan, stream: IntArray, noises: IntArray) -> list[tuple[int, ...
     mechanism, told = Pegasus(), []
     state = mechanism.begin(plan)
     with patch.object(pegasus, "sample_noise", Drawn(plan.law.require_type(GroupedCounts), noises)):
-        for tick, count in enumerate(stream, start=1):
-            values, state = mechanism.step(np.array([count]), tick, state, plan, Randomness.from_seed(0))
+        for time_step, count in enumerate(stream, start=1):
+            values, state = mechanism.step(np.array([count]), time_step, state, plan, Randomness.from_seed(0))
             told.append(values)
-            state = mechanism.restore_state(state.to_bytes(), plan) if tick % 5 == 0 else state
+            state = mechanism.restore_state(state.to_bytes(), plan) if time_step % 5 == 0 else state
     return told
 
 
 def groups_of(joined: list[int]) -> list[range]:
-    """Ticks of each group, with the one that closed it."""
-    found, tick = [], 0
-    while tick < len(joined):
-        start, tick = tick, tick + 1
-        while tick < len(joined) and joined[tick]:
-            tick += 1
-        found.append(range(start, min(tick + 1, len(joined))))
-        tick += 1
+    """Time steps of each group, with the one that closed it."""
+    found, time_step = [], 0
+    while time_step < len(joined):
+        start, time_step = time_step, time_step + 1
+        while time_step < len(joined) and joined[time_step]:
+            time_step += 1
+        found.append(range(start, min(time_step + 1, len(joined))))
+        time_step += 1
     return found
 
 
 def test_steps_hide_a_tuple_behind_a_threshold_and_a_test_that_are_larger_as_the_proof_says() -> None:
     """The bijection of the proof, through `step`: the same answers on both sides, at a cost of epsilon."""
-    query = GroupedTickQuery(STATES, None, budget_fraction=Fraction(4, 5), deviation=Fraction(4))
+    query = GroupedTimeStepQuery(STATES, None, budget_fraction=Fraction(4, 5), deviation=Fraction(4))
     plan = STREAMS.plan(query, PrivacyLoss.pure(5), ONE)
     law, generator, kinds = plan.law.require_type(GroupedCounts), np.random.default_rng(5), set()
     assert (
@@ -213,18 +216,20 @@ def test_steps_hide_a_tuple_behind_a_threshold_and_a_test_that_are_larger_as_the
     )
     for _ in range(100):
         stream = generator.poisson(generator.choice((0.5, 3, LARGEST_GROUPED_COUNT)), 12)
-        noises, tick = generator.integers(-90, 91, (12, 3)), int(generator.integers(12))
+        noises, time_step = generator.integers(-90, 91, (12, 3)), int(generator.integers(12))
         told = shown(plan, stream, noises)
-        (ticks,) = (ticks for ticks in groups_of([decided for _, decided in told]) if tick in ticks)
+        (time_steps,) = (
+            time_steps for time_steps in groups_of([decided for _, decided in told]) if time_step in time_steps
+        )
         more, shifted = stream.copy(), noises.copy()
-        more[tick] += 1
-        shifted[tick, 0] -= 1
-        shifted[ticks[0], 1] += DEVIATION_CHANGE * PARTS_OF_TUPLE
-        closes = len(ticks) > 1 and not told[ticks[-1]][1]
+        more[time_step] += 1
+        shifted[time_step, 0] -= 1
+        shifted[time_steps[0], 1] += DEVIATION_CHANGE * PARTS_OF_TUPLE
+        closes = len(time_steps) > 1 and not told[time_steps[-1]][1]
         if closes:
-            shifted[ticks[-1], 2] += 2 * DEVIATION_CHANGE * PARTS_OF_TUPLE
+            shifted[time_steps[-1], 2] += 2 * DEVIATION_CHANGE * PARTS_OF_TUPLE
         assert shown(plan, more, shifted) == told
-        kinds.add((tick == ticks[0], tick == ticks[-1], closes))
+        kinds.add((time_step == time_steps[0], time_step == time_steps[-1], closes))
     assert len(kinds) > 5
 
 
@@ -260,11 +265,11 @@ def test_what_is_decided_is_what_the_paper_says_with_these_noises() -> None:
 
 def by_hand(values: list[int], common: IntArray, own: IntArray) -> list[int]:
     joined, members, threshold, is_open = [], tuple[int, ...](), 0, False
-    for tick, value in enumerate(values):
+    for time_step, value in enumerate(values):
         if not is_open:
-            members, threshold, is_open = (value,), int(common[tick]), True
+            members, threshold, is_open = (value,), int(common[time_step]), True
             joined.append(0)
-        elif deviation((*members, value)) + own[tick] < threshold:
+        elif deviation((*members, value)) + own[time_step] < threshold:
             members = (*members, value)
             joined.append(1)
         else:
@@ -287,7 +292,7 @@ def test_example_7_of_the_paper() -> None:
 
 
 def plan_of(keys: int) -> Plan:
-    query = GroupedTickQuery((Categories("state", tuple(range(keys))),), None)
+    query = GroupedTimeStepQuery((Categories("state", tuple(range(keys))),), None)
     return STREAMS.plan(query, PrivacyLoss.pure("0.5"), ONE)
 
 
@@ -295,37 +300,37 @@ def test_states_come_back_grow_and_may_be_stepped_again_but_not_once_two_steps_w
     mechanism, plan = Pegasus(), plan_of(3)
     generator = np.random.default_rng(2)
     state = ours = mechanism.begin(plan)
-    for tick in range(1, 120):
-        table = generator.poisson((0.1, 5, 70 if tick % 7 else 10**9)).astype(np.int64)
-        first, after = mechanism.step(table, tick, state, plan, Randomness.from_seed(tick))
-        again, same = mechanism.step(table, tick, state, plan, Randomness.from_seed(tick))
-        fresh, ours = mechanism.step(table, tick, ours, plan, Randomness.from_seed(tick))
+    for time_step in range(1, 120):
+        table = generator.poisson((0.1, 5, 70 if time_step % 7 else 10**9)).astype(np.int64)
+        first, after = mechanism.step(table, time_step, state, plan, Randomness.from_seed(time_step))
+        again, same = mechanism.step(table, time_step, state, plan, Randomness.from_seed(time_step))
+        fresh, ours = mechanism.step(table, time_step, ours, plan, Randomness.from_seed(time_step))
         assert first == again == fresh
         assert after == same == ours
         before, state, ours = state, same, mechanism.restore_state(ours.to_bytes(), plan)
-        if tick == 100:
-            mechanism.step(table, tick + 1, state, plan, Randomness.from_seed(0))
+        if time_step == 100:
+            mechanism.step(table, time_step + 1, state, plan, Randomness.from_seed(0))
             with pytest.raises(ValueError, match="state: two steps were taken after this state"):
-                mechanism.step(table, tick, before, plan, Randomness.from_seed(0))
+                mechanism.step(table, time_step, before, plan, Randomness.from_seed(0))
     assert isinstance(state, GroupingState)
     assert int(state.columns[:, 3].max()) <= LARGEST_GROUPED_COUNT
 
 
 def test_what_it_cannot_do_is_refused() -> None:
-    with pytest.raises(UnsupportedQuery, match="question: groups of ticks"):
-        Pegasus().plan(TickQuery(STATES), PrivacyLoss.pure(1), ONE)
+    with pytest.raises(UnsupportedQuery, match="question: groups of time steps"):
+        Pegasus().plan(TimeStepQuery(STATES), PrivacyLoss.pure(1), ONE)
     with pytest.raises(UnsupportedQuery, match="is too small for grouping"):
-        Pegasus().plan(GroupedTickQuery(STATES), PrivacyLoss.pure(Fraction(1, 2**45)), ONE)
+        Pegasus().plan(GroupedTimeStepQuery(STATES), PrivacyLoss.pure(Fraction(1, 2**45)), ONE)
     for wrong in ({"budget_fraction": 0}, {"budget_fraction": 1}, {"deviation": -1}, {"deviation": 2001}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
-            GroupedTickQuery(STATES, **wrong)  # type: ignore[arg-type]
+            GroupedTimeStepQuery(STATES, **wrong)  # type: ignore[arg-type]
 
 
 def test_aggregations_are_grouped_each_on_its_own_with_a_part_of_the_loss_for_each_level() -> None:
     forest = Forest.from_json({"all": {"left": ["a", "b"], "right": ["c"]}})
     axes = (Categories("ap", forest.states),)
-    plan = Pegasus().plan(GroupedTickQuery(axes, forest=forest), PrivacyLoss.pure(3), ONE)
-    alone = Pegasus().plan(GroupedTickQuery(axes), PrivacyLoss.pure(1), ONE)
+    plan = Pegasus().plan(GroupedTimeStepQuery(axes, forest=forest), PrivacyLoss.pure(3), ONE)
+    alone = Pegasus().plan(GroupedTimeStepQuery(axes), PrivacyLoss.pure(1), ONE)
     one, other = (each.law.require_type(GroupedCounts) for each in (plan, alone))
     assert forest.levels == 3
     assert (one.keys, one.noise, one.threshold_noise, one.test_noise) == (
@@ -334,13 +339,15 @@ def test_aggregations_are_grouped_each_on_its_own_with_a_part_of_the_loss_for_ea
         other.threshold_noise,
         other.test_noise,
     )
-    sure = Pegasus().plan(GroupedTickQuery(axes, forest=forest), PrivacyLoss.pure(10**4), ONE)
+    sure = Pegasus().plan(GroupedTimeStepQuery(axes, forest=forest), PrivacyLoss.pure(10**4), ONE)
     state = Pegasus().begin(sure)
-    for tick in range(1, 4):
-        values, state = Pegasus().step(np.array([tick, 5, 7]), tick, state, sure, Randomness.from_seed(tick))
-        assert values[:6] == (tick + 12, tick + 5, 7, tick, 5, 7)
+    for time_step in range(1, 4):
+        values, state = Pegasus().step(
+            np.array([time_step, 5, 7]), time_step, state, sure, Randomness.from_seed(time_step)
+        )
+        assert values[:6] == (time_step + 12, time_step + 5, 7, time_step, 5, 7)
     assert values[6:] == (0, 0, 1, 0, 1, 1)
     flat = Forest.from_sets({"x": ["a"], "y": ["b", "c"]})
     assert flat.levels == 2
     with pytest.raises(ValueError, match="hierarchy: the question must have one axis"):
-        GroupedTickQuery(STATES, forest=forest)
+        GroupedTimeStepQuery(STATES, forest=forest)

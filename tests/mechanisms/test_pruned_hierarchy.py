@@ -17,7 +17,7 @@ from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
 from dpcurves_streams.laws import PrunedCounts
 from dpcurves_streams.mechanisms import STREAMS, PrunedHierarchy
 from dpcurves_streams.mechanisms.hierarchy import DivisionRule, division_rule
-from dpcurves_streams.queries import Forest, TickQuery
+from dpcurves_streams.queries import Forest, TimeStepQuery
 from dpcurves_streams.readings import Low, PrunedStates
 
 ONE = AddRemove(EACH_RECORD)
@@ -27,7 +27,7 @@ DEEP = Forest.from_sets({f"{first} on": [f"s{each}" for each in range(first, 6)]
 
 
 def log_chances(forest: Forest, rule: DivisionRule, stream: tuple[int, ...]) -> dict[tuple[int, ...], float]:
-    """The logarithm of the chance of every set of decisions at a tick, in closed form."""
+    """The logarithm of the chance of every set of decisions at a time step, in closed form."""
     ratio = np.exp(-1 / float(rule.noise.parameter))
     sums = [sum(stream[state] for state in members) for members in forest.members]
     found = {}
@@ -49,7 +49,7 @@ def log_chances(forest: Forest, rule: DivisionRule, stream: tuple[int, ...]) -> 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
 @pytest.mark.parametrize("least", [0, 2])
-def test_decisions_of_neighbouring_ticks_lose_no_more_than_their_share(least: int, adjacency: Adjacency) -> None:
+def test_decisions_of_neighbouring_time_steps_lose_no_more_than_their_share(least: int, adjacency: Adjacency) -> None:
     question = PrunedStates("ap", CHAIN, least, budget_fraction=Fraction(1, 2))
     rule, worst = division_rule(question.query, PrivacyLoss.pure(2), adjacency), 0.0
     for stream in streams(3, 1, 2):
@@ -62,13 +62,14 @@ def test_decisions_of_neighbouring_ticks_lose_no_more_than_their_share(least: in
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
 @pytest.mark.parametrize("loss", [PrivacyLoss.pure(2), PrivacyLoss.zcdp("0.5")], ids=str)
-def test_decisions_and_counts_of_three_ticks_lose_no_more_than_is_claimed(
+def test_decisions_and_counts_of_three_time_steps_lose_no_more_than_is_claimed(
     loss: PrivacyLoss, adjacency: Adjacency
 ) -> None:
-    """Tuples that come, go or move, in time too: all neighbours of streams of three ticks over a forest of two levels.
+    """Tuples that come, go or move, in time too: all neighbours of streams of three time steps over a forest of two
+    levels.
 
-    Given the stream, ticks are independent, and counts of a tick given its decisions are: log ratios and divergences
-    add up. The law of noises is that of `plan`; counts are shifted where decisions let them be seen.
+    Given the stream, time steps are independent, and counts of a time step given its decisions are: log ratios and
+    divergences add up. The law of noises is that of `plan`; counts are shifted where decisions let them be seen.
     """
     question = PrunedStates("ap", SMALL, 1, budget_fraction=Fraction(1, 2))
     law = PrunedHierarchy().plan(question.query, loss, adjacency).law.require_type(PrunedCounts)
@@ -80,7 +81,7 @@ def test_decisions_and_counts_of_three_ticks_lose_no_more_than_is_claimed(
 
     @cache
     def lost(ours: tuple[int, ...], theirs: tuple[int, ...]) -> float:
-        """Epsilon, or rho at a few orders, of one tick."""
+        """Epsilon, or rho at a few orders, of one time step."""
         sums = [sum(theirs[each] - ours[each] for each in members) for members in SMALL.members]
         change = np.array([*sums, *np.subtract(theirs, ours)])
         seen = {each: change[law.mark_frontier(np.array(each) > 0)] for each in chances(ours)}
@@ -124,9 +125,9 @@ def test_what_is_counted_covers_every_state_once() -> None:
     law, seen = plan.law.require_type(PrunedCounts), set()
     assert law.noise.parameter == Fraction(5, 4)  # the rest of the loss
     state = STREAMS.begin(plan)
-    for tick in range(1, 301):
-        table = np.random.default_rng(tick).integers(0, 30, 6)
-        values, state = STREAMS.step(table, tick, state, plan, Randomness.from_seed(tick))
+    for time_step in range(1, 301):
+        table = np.random.default_rng(time_step).integers(0, 30, 6)
+        values, state = STREAMS.step(table, time_step, state, plan, Randomness.from_seed(time_step))
         divided = np.array(values[: law.groups]) > 0
         assert np.array_equal(law.mark_reached(divided), divided)
         kept = law.mark_frontier(divided)
@@ -143,8 +144,8 @@ def test_without_noise_busy_states_are_exact_and_empty_aggregations_are_not_divi
     plan = STREAMS.plan(question.query, PrivacyLoss.pure(10**4), ONE)
     state, reader = STREAMS.begin(plan), question.reader(plan)
     assert question.state_labels == tuple({"ap": name} for name in ("all", "left", "right", "a", "b", "c"))
-    for tick, table in enumerate(([5, 7, 0], [0, 0, 9], [0, 0, 0]), start=1):
-        values, state = STREAMS.step(np.array(table), tick, state, plan, Randomness.from_seed(tick))
+    for time_step, table in enumerate(([5, 7, 0], [0, 0, 9], [0, 0, 0]), start=1):
+        values, state = STREAMS.step(np.array(table), time_step, state, plan, Randomness.from_seed(time_step))
         found = reader.read_next(values)
         a, b, c = table
         np.testing.assert_allclose(found.counts, [a + b + c, a + b, c, a, b, c], atol=1e-9)
@@ -155,7 +156,7 @@ def test_without_noise_busy_states_are_exact_and_empty_aggregations_are_not_divi
 def test_what_is_no_question_of_a_pruned_forest_is_refused() -> None:
     axes = PrunedStates("ap", CHAIN, 0).query.axes
     with pytest.raises(UnsupportedQuery, match="question: a hierarchy is not pruned"):
-        PrunedHierarchy().plan(TickQuery(axes), PrivacyLoss.pure(1), ONE)
+        PrunedHierarchy().plan(TimeStepQuery(axes), PrivacyLoss.pure(1), ONE)
     for least, share in ((-1, Fraction(1, 2)), (0, Fraction(1)), (0, Fraction(0))):
         with pytest.raises(ValueError, match="^(least|budget_fraction): (must be|a finite number above zero)"):
             _ = PrunedStates("ap", CHAIN, least, budget_fraction=share).query

@@ -15,7 +15,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from tiny_streams import ADJACENCIES, IntArray, ticks
+from tiny_streams import ADJACENCIES, IntArray, time_steps
 
 from dpcurves.conversation import Plan
 from dpcurves.laws import Family, Noise
@@ -47,7 +47,7 @@ from dpcurves_streams.mechanisms.counters import (
     squared_sensitivity,
     weigh_steps,
 )
-from dpcurves_streams.queries import Forest, HierarchyQuery, TickQuery
+from dpcurves_streams.queries import Forest, HierarchyQuery, TimeStepQuery
 
 ANY, ONE = Randomness.from_seed(0), AddRemove(EACH_RECORD)
 LOSSES = [PrivacyLoss.pure("0.7"), PrivacyLoss.zcdp("0.3")]
@@ -76,14 +76,14 @@ def told(mechanism: Sequential[Any], plan: Plan, stream: IntArray, noise: int = 
     shown: list[int] = []
     with known(noise) as asked:
         state = mechanism.begin(plan)
-        for tick, table in enumerate(stream, start=1):
-            values, state = mechanism.step(table, tick, state, plan, ANY)
+        for time_step, table in enumerate(stream, start=1):
+            values, state = mechanism.step(table, time_step, state, plan, ANY)
             shown += values
     return shown, asked
 
 
 def moves(cells: int, adjacency: Adjacency) -> IntArray:
-    """How counts of all ticks and states change where the tuples of a unit come, wherever; or where others go, too."""
+    """How counts of all steps and states change where the tuples of a unit come, wherever; or where others go, too."""
     some = [
         np.bincount(places, minlength=cells)
         for number in range(adjacency.unit.records + 1)
@@ -110,11 +110,11 @@ def claimed(loss: PrivacyLoss) -> Fraction:
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
 @pytest.mark.parametrize("mechanism", [Perturber(), Hierarchy()], ids=lambda each: type(each).__name__)
-def test_tuples_that_come_and_move_anywhere_within_four_ticks_cost_what_is_claimed(
+def test_tuples_that_come_and_move_anywhere_within_four_time_steps_cost_what_is_claimed(
     mechanism: Sequential[Any], adjacency: Adjacency
 ) -> None:
-    """Numbers are sums of counts, each with its one draw; how the 12 counts of 4 ticks move is tried in full."""
-    query = HierarchyQuery.from_forest("ap", FOREST, 4) if isinstance(mechanism, Hierarchy) else ticks(3, 4)
+    """Numbers are sums of counts, each with its one draw; how the 12 counts of 4 time steps move is tried in full."""
+    query = HierarchyQuery.from_forest("ap", FOREST, 4) if isinstance(mechanism, Hierarchy) else time_steps(3, 4)
     for loss in LOSSES:
         plan = mechanism.plan(query, loss, adjacency)
         empty = np.zeros((4, 3), dtype=np.int64)
@@ -129,10 +129,10 @@ def test_tuples_that_come_and_move_anywhere_within_four_ticks_cost_what_is_claim
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
-def test_tuples_that_move_within_six_ticks_move_buffers_no_more_than_is_claimed(adjacency: Adjacency) -> None:
+def test_tuples_that_move_within_six_time_steps_move_buffers_no_more_than_is_claimed(adjacency: Adjacency) -> None:
     """Rounding depends on the other counts: empty streams, and two with large ones."""
     loss = LOSSES[1]
-    plan = BufferedCounter().plan(ticks(1, 6), loss, adjacency)
+    plan = BufferedCounter().plan(time_steps(1, 6), loss, adjacency)
     generator = np.random.default_rng(2)
     for stream in (np.full((6, 1), 2), *generator.integers(2, 2**40, (2, 6, 1))):
         base, laws = told(BufferedCounter(), plan, stream)
@@ -173,19 +173,19 @@ def test_the_bound_of_buffers_holds_at_long_horizons(length: int) -> None:
     exact = np.max(np.square(weights / np.longdouble(2**LATTICE_BITS)) * squares)
     assert 1 - 1e-12 < np.longdouble(squared_sensitivity(buffers, runs)) / exact < 1.001
     for adjacency in ADJACENCIES:
-        law = BufferedCounter().plan(ticks(1, length), LOSSES[1], adjacency).law.require_type(BufferedPrefixes)
+        law = BufferedCounter().plan(time_steps(1, length), LOSSES[1], adjacency).law.require_type(BufferedPrefixes)
         total = adjacency.squared_l2_sensitivity * squared_sensitivity(buffers, law.runs)
         assert law.runs == runs
         assert Fraction(total) / (2 * law.noise.parameter) <= claimed(LOSSES[1])
 
 
-def named(case: TickQuery | PrivacyLoss) -> str:
-    return f"{case.ticks} {case.windows}" if isinstance(case, TickQuery) else str(case)
+def named(case: TimeStepQuery | PrivacyLoss) -> str:
+    return f"{case.time_steps} {case.windows}" if isinstance(case, TimeStepQuery) else str(case)
 
 
 def block_of(tree: PrefixTree, start: int, counts: IntArray) -> Any:
-    """The noise of a block, by `sample_block_noise`, if the noise of each node is what its ticks count less: ``z = -R
-    x``.
+    """The noise of a block, by `sample_block_noise`, if the noise of each node is what its time steps count less: ``z =
+    -R x``.
     """
     levels = iter(zip(tree.noises, tree.widths, strict=True))
 
@@ -199,33 +199,33 @@ def block_of(tree: PrefixTree, start: int, counts: IntArray) -> Any:
         return sample_block_noise(Block(start, tree), 1, bytes(32))
 
 
-LONG: list[tuple[TickQuery, PrivacyLoss]] = [
-    *((ticks(1, length), LOSSES[0]) for length in (2**16, 2**18, 2**20)),
-    *((ticks(1, length), LOSSES[1]) for length in (2**16, 2**18)),
-    *((ticks(1, None), loss) for loss in LOSSES),
-    *((TickQuery(ticks(1, None).axes, None, (12, 700)), loss) for loss in LOSSES),
+LONG: list[tuple[TimeStepQuery, PrivacyLoss]] = [
+    *((time_steps(1, length), LOSSES[0]) for length in (2**16, 2**18, 2**20)),
+    *((time_steps(1, length), LOSSES[1]) for length in (2**16, 2**18)),
+    *((time_steps(1, None), loss) for loss in LOSSES),
+    *((TimeStepQuery(time_steps(1, None).axes, None, (12, 700)), loss) for loss in LOSSES),
 ]
 
 
 @pytest.mark.parametrize(("query", "loss"), LONG, ids=named)
 def test_noise_that_takes_off_the_counts_of_each_node_leaves_nothing_of_any_prefix(
-    query: TickQuery, loss: PrivacyLoss
+    query: TimeStepQuery, loss: PrivacyLoss
 ) -> None:
     """``L R = A``, through the steps: with ``z = -R x`` every answer is 0, so answers are a function of ``R x + z``.
 
-    For one x of large random counts, at the first, the last and some ticks of every block up to tick 10^6, with what
-    blocks before have left. Where any noise is lost, on a level or of a block, counts are seen. And each tick is in one
-    node of each level: so that shifts cost what shares add up to.
+    For one x of large random counts, at the first, the last and some time steps of every block up to time step 10^6,
+    with what blocks before have left. Where any noise is lost, on a level or of a block, counts are seen. And each time
+    step is in one node of each level: so that shifts cost what shares add up to.
     """
     mechanism, generator = TreeCounter(), np.random.default_rng(3)
     plan = mechanism.plan(query, loss, ONE)
-    law, tick, state = plan.law.require_type(TreeCounts), 0, mechanism.begin(plan)
-    most = 2000 if query.windows else (query.ticks or 10**6)
-    while tick < most:
-        start, tree = law.block(tick + 1)
+    law, time_step, state = plan.law.require_type(TreeCounts), 0, mechanism.begin(plan)
+    most = 2000 if query.windows else (query.time_steps or 10**6)
+    while time_step < most:
+        start, tree = law.block(time_step + 1)
         width = tree.widths[0]
         counts = generator.integers(0, 1000, width)
-        assert start == tick
+        assert start == time_step
         noise = block_of(tree, start, counts)
         before, sums = state.counts[0], np.cumsum(counts)
         for place in sorted({0, width - 1, *generator.integers(0, width, 9).tolist()}):
@@ -234,13 +234,13 @@ def test_noise_that_takes_off_the_counts_of_each_node_leaves_nothing_of_any_pref
             with patch.object(tree_counter, "sample_block_noise", lambda *_, noise=noise: noise):
                 values, state = mechanism.step(counts[place : place + 1], start + place + 1, state, plan, ANY)
             assert values == (0,)
-        tick += width
+        time_step += width
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
 @pytest.mark.parametrize(("query", "loss"), LONG, ids=named)
 def test_shares_of_the_levels_of_long_trees_add_up_to_what_is_claimed(
-    query: TickQuery, loss: PrivacyLoss, adjacency: Adjacency
+    query: TimeStepQuery, loss: PrivacyLoss, adjacency: Adjacency
 ) -> None:
     """A tuple is in one node of each level: its cost, and that of all of a unit in one place, or in two."""
     law = TreeCounter().plan(query, loss, adjacency).law.require_type(TreeCounts)

@@ -24,14 +24,14 @@ from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves_streams.laws import GroupedCounts, PrefixTree
 from dpcurves_streams.mechanisms import Pegasus
 from dpcurves_streams.mechanisms.pegasus import PARTS_OF_TUPLE, STATE_COLUMNS, build_fenwick_trees, decide_groups
-from dpcurves_streams.queries import GroupedTickQuery
+from dpcurves_streams.queries import GroupedTimeStepQuery
 
 STATES = (Categories("state", ("a",)),)
 
 
 def planned(epsilon: str, deviation: str = "0.01") -> tuple[Plan, GroupedCounts, Fraction]:
     """A plan with this epsilon, and the part of it that the Grouper has."""
-    query = GroupedTickQuery(STATES, None, deviation=Fraction(deviation))
+    query = GroupedTimeStepQuery(STATES, None, deviation=Fraction(deviation))
     plan = Pegasus().plan(query, PrivacyLoss.pure(epsilon), AddRemove(EACH_RECORD))
     return plan, plan.law.require_type(GroupedCounts), Fraction(epsilon) * query.budget_fraction
 
@@ -69,7 +69,7 @@ def test_pegasus_comes_near_its_loss_with_its_own_shares_and_a_long_group() -> N
 
 @pytest.mark.parametrize("epsilon", ["0.001", "0.1", "10"])
 def test_no_group_loses_more_than_the_ceiling(epsilon: str) -> None:
-    """Groups of up to 30 ticks of zeros, of steps, of what falls or rises, with one tuple more at any of them."""
+    """Groups of up to 30 time steps of zeros, of steps, of what falls or rises, with one tuple more at any of them."""
     _, law, share = planned(epsilon, "0.5")
     chance, worst = np.random.default_rng(8), 0.0
     for _ in range(120):
@@ -86,7 +86,7 @@ def test_no_group_loses_more_than_the_ceiling(epsilon: str) -> None:
 def test_tuples_that_come_by_answers_lose_no_more_at_orders_that_are_no_whole_numbers(
     widths: tuple[int, ...], variances: tuple[str | int, ...]
 ) -> None:
-    """Fixed ticks, and thirty rules that look at the answers before, exactly but for noise that never comes."""
+    """Fixed time steps, and thirty rules that look at the answers before, exactly but for noise that never comes."""
     tree = PrefixTree(widths, tuple(Noise(Family.GAUSSIAN, Fraction(each)) for each in variances))
     rho, worst = float(sum(1 / (2 * Fraction(each)) for each in variances)), 0.0
     for rule in rules(widths[0], 30, 1):

@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from tiny_streams import ADJACENCIES, neighbours, streams, ticks
+from tiny_streams import ADJACENCIES, neighbours, streams, time_steps
 
 from dpcurves.conversation import Plan
 from dpcurves.data import Categories
@@ -39,7 +39,7 @@ from dpcurves_streams.mechanisms.counters import (
     sample_block_noise,
 )
 from dpcurves_streams.mechanisms.sequential import STATE_FORMAT
-from dpcurves_streams.queries import TickQuery
+from dpcurves_streams.queries import TimeStepQuery
 
 ONE = AddRemove(EACH_RECORD)
 PURE = PrivacyLoss.pure(1)
@@ -56,7 +56,7 @@ def sizes(tree: PrefixTree) -> list[int]:
 
 
 def strategy(tree: PrefixTree) -> Any:
-    """R: which ticks each node sums, from coarse to fine."""
+    """R: which time steps each node sums, from coarse to fine."""
     rows = [np.kron(np.eye(size, dtype=int), np.ones((1, tree.widths[0] // size), dtype=int)) for size in sizes(tree)]
     return np.concatenate(rows).astype(object)
 
@@ -93,23 +93,33 @@ def test_variances_are_those_of_the_estimator(widths: tuple[int, ...]) -> None:
     assert law.variance(width, width - width // 2) == pytest.approx(window + ends * ROUNDING_VARIANCE)
     twice = 2 * tree.node_variances[0] + tree.prefix_variances[0]
     assert law.variance(2 * width + 1) == pytest.approx(twice + ROUNDING_VARIANCE)
-    blocks = [law.variance(tick) for tick in range(1, 2 * width + 2)]
+    blocks = [law.variance(time_step) for time_step in range(1, 2 * width + 2)]
     assert law.mean_variance(2 * width + 1) == pytest.approx(np.mean(blocks))
 
 
 def test_variances_over_many_blocks_are_those_of_the_blocks_one_by_one() -> None:
     law = TreeCounts(1, (Epoch(2, tree_of((4, 1))), Epoch(3, tree_of((1,))), Epoch(1, tree_of((12, 4, 1)))))
-    assert [law.block(tick).start for tick in (1, 4, 5, 8, 9, 11, 12, 23, 24)] == [0, 0, 4, 4, 8, 10, 11, 11, 23]
+    assert [law.block(time_step).start for time_step in (1, 4, 5, 8, 9, 11, 12, 23, 24)] == [
+        0,
+        0,
+        4,
+        4,
+        8,
+        10,
+        11,
+        11,
+        23,
+    ]
     for length in (1, 8, 9, 11, 30, 50):
         assert law.mean_variance(length) == pytest.approx(np.mean([law.variance(each + 1) for each in range(length)]))
-    for tick, window in ((23, None), (50, None), (60, 55), (60, 49), (9, 2), (37, 13)):
-        before = 0 if window is None else tick - window
+    for time_step, window in ((23, None), (50, None), (60, 55), (60, 49), (9, 2), (37, 13)):
+        before = 0 if window is None else time_step - window
         parts = 0.0
-        for block in {law.block(each) for each in range(before + 1, tick + 1)}:
+        for block in {law.block(each) for each in range(before + 1, time_step + 1)}:
             counted = np.arange(block.start + 1, block.start + block.tree.widths[0] + 1)
-            parts += block.tree.variance(((counted > before) & (counted <= tick)).astype(float))
+            parts += block.tree.variance(((counted > before) & (counted <= time_step)).astype(float))
         ends = 1 if window is None else 2
-        assert law.variance(tick, window) == pytest.approx(parts + ends * ROUNDING_VARIANCE)
+        assert law.variance(time_step, window) == pytest.approx(parts + ends * ROUNDING_VARIANCE)
 
 
 def test_no_weights_are_better_by_much_than_those_in_sixty_fourths() -> None:
@@ -125,7 +135,7 @@ Chooser = Callable[[Sequence[int]], int]
 
 
 def answers(plan: Plan, noises: list[list[Any]], chosen: Chooser, extra: int | None) -> list[int]:
-    """What comes out, tick by tick, if counts are chosen by the answers before, and one more tuple comes at a tick."""
+    """What comes out, step by step, if counts are chosen by the answers before, and one more tuple comes at a step."""
 
     def known(block: Block, keys: int, secret: bytes) -> BlockNoise:
         return BlockNoise(*prefix_noise(block.tree, noises[block.start // block.tree.widths[0]]))
@@ -133,32 +143,32 @@ def answers(plan: Plan, noises: list[list[Any]], chosen: Chooser, extra: int | N
     mechanism, shown = TreeCounter(), list[int]()
     state = mechanism.begin(plan)
     with patch.object(tree_counter, "sample_block_noise", known):
-        for tick in range(1, 9):
-            table = np.array([chosen(shown) + (tick == extra)])
-            answer, state = mechanism.step(table, tick, state, plan, Randomness.from_seed(1))
+        for time_step in range(1, 9):
+            table = np.array([chosen(shown) + (time_step == extra)])
+            answer, state = mechanism.step(table, time_step, state, plan, Randomness.from_seed(1))
             shown += answer
     return shown
 
 
 def test_one_more_tuple_is_hidden_by_noise_that_is_shifted_by_one_in_each_of_its_nodes() -> None:
     """The bijection of the proof, on streams that are fixed and on one that is chosen by answers, in two blocks."""
-    plan = Plan(ticks(1, 8), PURE, ONE, "", TreeCounts(1, (Epoch(1, BINARY),)), 0.0)
+    plan = Plan(time_steps(1, 8), PURE, ONE, "", TreeCounts(1, (Epoch(1, BINARY),)), 0.0)
     generator = np.random.default_rng(1)
     choosers: list[Chooser] = [lambda shown: 0, lambda shown: len(shown) % 3, lambda shown: sum(shown) % 4]
     for chosen in choosers * 6:
         noises = [[generator.integers(-9, 10, (size, 1)).astype(object) for size in (1, 2, 4)] for _ in range(2)]
-        for tick in range(1, 9):
+        for time_step in range(1, 9):
             shifted = [[level.copy() for level in block] for block in noises]
-            block, place = divmod(tick - 1, 4)
+            block, place = divmod(time_step - 1, 4)
             for level, width in zip(shifted[block], (4, 2, 1), strict=True):
                 level[place // width] -= 1
-            assert answers(plan, shifted, chosen, tick) == answers(plan, noises, chosen, None)
+            assert answers(plan, shifted, chosen, time_step) == answers(plan, noises, chosen, None)
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
 @pytest.mark.parametrize("loss", [PURE, PrivacyLoss.zcdp("0.5")], ids=str)
 def test_the_shifts_of_neighbours_cost_no_more_than_is_claimed(loss: PrivacyLoss, adjacency: Adjacency) -> None:
-    plan = TreeCounter().plan(ticks(1, 3), loss, adjacency)
+    plan = TreeCounter().plan(time_steps(1, 3), loss, adjacency)
     tree = plan.law.require_type(TreeCounts).epochs[0].tree
     blocks = -(-3 // tree.widths[0])
     rows = np.kron(np.eye(blocks, dtype=int), strategy(tree))[:, :3]
@@ -177,34 +187,34 @@ def test_the_shifts_of_neighbours_cost_no_more_than_is_claimed(loss: PrivacyLoss
 
 
 @pytest.mark.parametrize(
-    "query", [ticks(2, 40), ticks(2, None), TickQuery((Categories("s", (0, 1)),), None, (16,))], ids=str
+    "query", [time_steps(2, 40), time_steps(2, None), TimeStepQuery((Categories("s", (0, 1)),), None, (16,))], ids=str
 )
-def test_answers_scatter_as_the_law_says_and_a_state_goes_on_from_its_bytes(query: TickQuery) -> None:
+def test_answers_scatter_as_the_law_says_and_a_state_goes_on_from_its_bytes(query: TimeStepQuery) -> None:
     mechanism = TreeCounter()
     plan = mechanism.plan(query, PURE, ONE)
     law, randomness, errors = plan.law.require_type(TreeCounts), Randomness.from_seed(5), []
     for _ in range(60):
         state, row = mechanism.begin(plan), []
-        for tick in range(1, 41):
-            answer, state = mechanism.step(np.array([tick, 1]), tick, state, plan, randomness)
-            if tick == 17:
+        for time_step in range(1, 41):
+            answer, state = mechanism.step(np.array([time_step, 1]), time_step, state, plan, randomness)
+            if time_step == 17:
                 restored = mechanism.restore_state(state.to_bytes(), plan)
                 assert restored == state
                 state = restored
-            row.append([answer[0] - tick * (tick + 1) // 2, answer[1] - tick])
+            row.append([answer[0] - time_step * (time_step + 1) // 2, answer[1] - time_step])
         errors.append(row)
     spread = np.square(errors).mean(axis=(0, 2))
-    expected = np.array([law.variance(tick) for tick in range(1, 41)])
-    assert np.all(np.abs(spread / expected - 1) < 5 * sqrt(5 / 120))  # 120 draws a tick, 40 ticks: 5 sigma
+    expected = np.array([law.variance(time_step) for time_step in range(1, 41)])
+    assert np.all(np.abs(spread / expected - 1) < 5 * sqrt(5 / 120))  # 120 draws a time step, 40 time steps: 5 sigma
 
 
 @pytest.mark.parametrize("horizon", [2**18, 2**21, None])
 def test_however_deep_a_tree_is_its_noise_is_added_whole(horizon: int | None) -> None:
-    """Trees for Gaussian noise are nearly binary. Answers at one tick scatter as the law says, in 2 * 12 draws.
+    """Trees for Gaussian noise are nearly binary. Answers at one time step scatter as the law says, in 2 * 12 draws.
 
     Their mean square is within a factor of 4 of its mean, but once in 30,000 times.
     """
-    law = TreeCounter().plan(ticks(2, horizon), PrivacyLoss.zcdp("0.001"), ONE).law.require_type(TreeCounts)
+    law = TreeCounter().plan(time_steps(2, horizon), PrivacyLoss.zcdp("0.001"), ONE).law.require_type(TreeCounts)
     assert all(law.block_denominator % epoch.tree.block_denominator == 0 for epoch in law.epochs)
     deepest = max((epoch.tree for epoch in law.epochs), key=lambda tree: len(tree.radices))
     assert len(deepest.radices) > 16
@@ -223,9 +233,9 @@ def test_however_deep_a_tree_is_its_noise_is_added_whole(horizon: int | None) ->
     assert variance / 4 < np.mean(squares) < 4 * variance
 
 
-def test_a_deep_tree_hides_the_counts_from_the_first_tick_on() -> None:
+def test_a_deep_tree_hides_the_counts_from_the_first_time_step_on() -> None:
     mechanism, loss = TreeCounter(), PrivacyLoss.zcdp("0.001")
-    plan = mechanism.plan(ticks(8, 2**18), loss, ONE)
+    plan = mechanism.plan(time_steps(8, 2**18), loss, ONE)
     answer, _ = mechanism.step(np.full(8, 7), 1, mechanism.begin(plan), plan, Randomness.from_seed(3))
     assert len(plan.law.require_type(TreeCounts).epochs[0].tree.radices) > 16
     spread = np.mean(np.square(np.array(answer, dtype=float) - 7))
@@ -234,7 +244,7 @@ def test_a_deep_tree_hides_the_counts_from_the_first_tick_on() -> None:
 
 def test_noise_beyond_64_bits_is_worked_out_exactly() -> None:
     mechanism = TreeCounter()
-    plan = mechanism.plan(ticks(1, 70_000), PrivacyLoss.pure(Fraction(1, 2**50)), ONE)
+    plan = mechanism.plan(time_steps(1, 70_000), PrivacyLoss.pure(Fraction(1, 2**50)), ONE)
     answer, state = mechanism.step(np.array([1]), 1, mechanism.begin(plan), plan, Randomness.from_seed(1))
     assert abs(answer[0]) > 2**40
     assert state.block_noise is not None
@@ -256,11 +266,11 @@ def test_the_noise_of_a_secret_never_changes() -> None:
 
 def test_where_keys_are_many_blocks_are_short_and_the_plan_says_what_that_costs() -> None:
     states = (Categories("state", tuple(range(2**12))),)
-    one, many = (TreeCounter().plan(TickQuery(axes, 2**30), PURE, ONE) for axes in (ticks(1, 1).axes, states))
+    one, many = (TreeCounter().plan(TimeStepQuery(axes, 2**30), PURE, ONE) for axes in (time_steps(1, 1).axes, states))
     tree = many.law.require_type(TreeCounts).epochs[0].tree
     assert tree.widths[0] * 2**12 <= 2**22
     assert many.error > one.error
-    short = TreeCounter().plan(ticks(1, 2**10), PURE, ONE)
+    short = TreeCounter().plan(time_steps(1, 2**10), PURE, ONE)
     assert short.law.require_type(TreeCounts).epochs[0].tree == tree
 
 
@@ -281,8 +291,8 @@ def test_what_is_said_to_fit_into_64_bits_does_on_the_way_too(widths: tuple[int,
 def test_errors_meet_what_is_asked_for() -> None:
     """Mean squared error at epsilon 1, and the standard deviation of sliding sums."""
     for length, most in ((2**10, 125), (2**12, 203), (2**16, 445)):
-        assert TreeCounter().plan(ticks(1, length), PURE, ONE).error ** 2 < most
-    windows = TickQuery((Categories("s", (0,)),), None, (256, 1024))
+        assert TreeCounter().plan(time_steps(1, length), PURE, ONE).error ** 2 < most
+    windows = TimeStepQuery((Categories("s", (0,)),), None, (256, 1024))
     tree = TreeCounter().plan(windows, PURE, ONE).law.require_type(TreeCounts).epochs[0].tree
     assert sqrt(mean_window_variance(tree, 256)) < 13
     assert sqrt(mean_window_variance(tree, 1024)) < 19

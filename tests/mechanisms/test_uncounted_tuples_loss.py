@@ -41,7 +41,14 @@ from dpcurves_streams.mechanisms.counters import Buffers, squared_sensitivity
 from dpcurves_streams.mechanisms.hierarchy import division_rule
 from dpcurves_streams.mechanisms.pegasus import DEVIATION_CHANGE, PARTS_OF_TUPLE
 from dpcurves_streams.mechanisms.with_uncounted import BEYOND_FRACTION, split_plan
-from dpcurves_streams.queries import Forest, GroupedTickQuery, HierarchyQuery, PrunedQuery, TickQuery, UncountedReason
+from dpcurves_streams.queries import (
+    Forest,
+    GroupedTimeStepQuery,
+    HierarchyQuery,
+    PrunedQuery,
+    TimeStepQuery,
+    UncountedReason,
+)
 
 IntArray = NDArray[np.int64]
 STATES = (Categories("ap", ("a", "b")),)
@@ -64,7 +71,7 @@ def tables(tuples: Sequence[tuple[int, dict[str, Any]]], most: int | None) -> tu
     """The windows of a live stream, (steps, cells + reasons), and the step that each tuple counts in."""
     windows, closed, steps = OpenWindows(SCHEDULE, fields(most), STATES, DropCounts(), 0), list[Window](), []
     for arrived, given in sorted(tuples, key=lambda each: each[0]):
-        closed += windows.close_windows(SCHEDULE.last_closed_tick(arrived * 10**6))
+        closed += windows.close_windows(SCHEDULE.last_closed_time_step(arrived * 10**6))
         steps.append(windows.count_tuple(given, arrived * 10**6))
     closed += windows.close_windows(STEPS)
     return np.array([[*window.counts, *window.uncounted] for window in closed]), steps
@@ -167,13 +174,13 @@ def test_a_user_of_a_finished_table_moves_it_as_far_as_one_of_a_live_stream() ->
 
 
 FOREST = Forest.from_json({"all": {"left": ["a"], "right": ["b"]}})
-TICKS = TickQuery(STATES, 5)
+TIME_STEPS = TimeStepQuery(STATES, 5)
 CASES: list[tuple[Sequential[Any], Any, tuple[PrivacyLoss, ...]]] = [
-    (Perturber(), TICKS, (PrivacyLoss.pure("0.7"), PrivacyLoss.zcdp("0.3"))),
+    (Perturber(), TIME_STEPS, (PrivacyLoss.pure("0.7"), PrivacyLoss.zcdp("0.3"))),
     (Hierarchy(), HierarchyQuery.from_forest("ap", FOREST, 5), (PrivacyLoss.pure("0.7"), PrivacyLoss.zcdp("0.3"))),
-    (TreeCounter(), TICKS, (PrivacyLoss.pure("0.7"), PrivacyLoss.zcdp("0.3"))),
-    (BufferedCounter(), TICKS, (PrivacyLoss.zcdp("0.3"),)),
-    (Pegasus(), GroupedTickQuery(STATES, 5), (PrivacyLoss.pure("0.7"), PrivacyLoss.zcdp("0.3"))),
+    (TreeCounter(), TIME_STEPS, (PrivacyLoss.pure("0.7"), PrivacyLoss.zcdp("0.3"))),
+    (BufferedCounter(), TIME_STEPS, (PrivacyLoss.zcdp("0.3"),)),
+    (Pegasus(), GroupedTimeStepQuery(STATES, 5), (PrivacyLoss.pure("0.7"), PrivacyLoss.zcdp("0.3"))),
     (PrunedHierarchy(), PrunedQuery.from_forest("ap", FOREST, 5), (PrivacyLoss.pure("0.7"), PrivacyLoss.zcdp("0.3"))),
 ]
 
@@ -190,7 +197,7 @@ def spent(noise: Noise, shift: Fraction | int, tuples: int, *, is_pure: bool) ->
 
 
 def cost(law: Any, plan: Plan, tuples: int) -> Fraction:
-    """The most that so many tuples of a unit in one tick cost under a law of streams, all in one place."""
+    """The most that so many tuples of a unit in one time step cost under a law of streams, all in one place."""
     pure = plan.loss.is_pure
     if isinstance(law, IntervalSums):
         return spent(law.levels[0].noise, 1, tuples, is_pure=pure)
@@ -254,15 +261,15 @@ def test_values_are_counts_then_totals_so_far_and_a_stored_state_goes_on_as_the_
     for most, keys in ((None, 6), (2, 7)):
         adjacency = AddRemove(EACH_RECORD if most is None else Unit("user in one step", most))
         for loss, is_exact in ((PrivacyLoss.pure(10_000), True), (PrivacyLoss.pure(1), False)):
-            plan = mechanism.plan(TICKS, loss, adjacency)
+            plan = mechanism.plan(TIME_STEPS, loss, adjacency)
             state, restored, total = mechanism.begin(plan), mechanism.begin(plan), np.zeros(keys, dtype=np.int64)
             assert plan.law.size == keys
-            for tick in range(1, 6):
-                table = np.arange(keys) * tick
+            for time_step in range(1, 6):
+                table = np.arange(keys) * time_step
                 total += table
-                seed = tick if is_exact else 100 + tick
-                values, state = mechanism.step(table, tick, state, plan, Randomness.from_seed(seed))
-                again, restored = mechanism.step(table, tick, restored, plan, Randomness.from_seed(seed))
+                seed = time_step if is_exact else 100 + time_step
+                values, state = mechanism.step(table, time_step, state, plan, Randomness.from_seed(seed))
+                again, restored = mechanism.step(table, time_step, restored, plan, Randomness.from_seed(seed))
                 assert values == again
                 restored = mechanism.restore_state(restored.to_bytes(), plan)
                 assert restored.to_bytes() == state.to_bytes()
@@ -273,7 +280,7 @@ def test_values_are_counts_then_totals_so_far_and_a_stored_state_goes_on_as_the_
 
 def test_draws_of_counts_reasons_and_users_are_independent() -> None:
     """Correlations of 4,000 first steps of nothing; each beyond 5 sigma with a chance below 1e-6."""
-    plan = WithUncountedTotals(Perturber()).plan(TickQuery(STATES, 1), PrivacyLoss.pure(1), AddRemove(Unit("u", 1)))
+    plan = WithUncountedTotals(Perturber()).plan(TimeStepQuery(STATES, 1), PrivacyLoss.pure(1), AddRemove(Unit("u", 1)))
     mechanism, randomness = WithUncountedTotals(Perturber()), Randomness.from_seed(3)
     zero = np.zeros(7, dtype=np.int64)
     drawn = [mechanism.step(zero, 1, mechanism.begin(plan), plan, randomness)[0] for _ in range(4000)]
@@ -283,7 +290,7 @@ def test_draws_of_counts_reasons_and_users_are_independent() -> None:
 
 def test_under_replace_one_no_plan_is_made_and_a_law_comes_back_from_json() -> None:
     with pytest.raises(UnsupportedQuery, match="^adjacency: "):
-        WithUncountedTotals(Perturber()).plan(TICKS, PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, 3))
+        WithUncountedTotals(Perturber()).plan(TIME_STEPS, PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, 3))
     for adjacency in (AddRemove(EACH_RECORD), AddRemove(Unit("user", 2))):
-        law = WithUncountedTotals(Perturber()).plan(TICKS, PrivacyLoss.pure(1), adjacency).law
+        law = WithUncountedTotals(Perturber()).plan(TIME_STEPS, PrivacyLoss.pure(1), adjacency).law
         assert CountsAndUncountedTotals.from_json(law.to_json(law.blank_values(), None)) == law

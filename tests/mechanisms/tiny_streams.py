@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpcurves.data import Categories
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, ReplaceOne, Unit
-from dpcurves_streams.queries import TickQuery
+from dpcurves_streams.queries import TimeStepQuery
 
 IntArray = NDArray[np.int64]
 
@@ -19,18 +19,18 @@ ADJACENCIES: tuple[Adjacency, ...] = (
 )  # fmt: skip
 
 
-def ticks(states: int, length: int | None) -> TickQuery:
-    return TickQuery((Categories("state", tuple(range(states))),), ticks=length)
+def time_steps(states: int, length: int | None) -> TimeStepQuery:
+    return TimeStepQuery((Categories("state", tuple(range(states))),), time_steps=length)
 
 
 def streams(states: int, length: int, most: int) -> Iterator[IntArray]:
-    """All streams of so many ticks, (length, states), with at most `most` tuples in each cell."""
+    """All streams of so many time steps, (length, states), with at most `most` tuples in each cell."""
     for counts in product(range(most + 1), repeat=states * length):
         yield np.array(counts, dtype=np.int64).reshape(length, states)
 
 
 def neighbours(stream: IntArray, adjacency: Adjacency) -> Iterator[IntArray]:
-    """Streams that one unit can make of this one: at one tick its tuples come or go; under replace-one, at two."""
+    """Streams that one unit can make of this one: at one time step its tuples come or go; under replace-one, at two."""
     for came in changes(stream.shape, adjacency.unit.records):
         yield stream + came
         if isinstance(adjacency, ReplaceOne):
@@ -40,10 +40,10 @@ def neighbours(stream: IntArray, adjacency: Adjacency) -> Iterator[IntArray]:
 
 
 def changes(shape: tuple[int, ...], records: int) -> Iterator[IntArray]:
-    """All ways in which up to so many tuples lie in one tick."""
+    """All ways in which up to so many tuples lie in one time step."""
     length, states = shape
-    for tick, counts in product(range(length), product(range(records + 1), repeat=states)):
+    for time_step, counts in product(range(length), product(range(records + 1), repeat=states)):
         if 0 < sum(counts) <= records:
             change = np.zeros(shape, dtype=np.int64)
-            change[tick] = counts
+            change[time_step] = counts
             yield change

@@ -25,30 +25,30 @@ IntArray = NDArray[np.int64]
 NAMES = tuple(f"s{number}" for number in range(8))
 STATES = (Categories("ap", NAMES),)
 FOREST = Forest.from_json({"all": {"west": list(NAMES[:3]), "east": list(NAMES[3:7])}, "alone": ["s7"]})
-TICKS, WIDTHS = 30, (12, 1, 3)
+TIME_STEPS, WIDTHS = 30, (12, 1, 3)
 EVENTS = (Low(5, 3.0),)
 QUESTIONS: dict[str, Any] = {
-    "counts, auto": Counts(STATES, TICKS, WIDTHS, EVENTS),
-    "counts, plain": Counts(STATES, TICKS, WIDTHS, EVENTS, Smoothing.PLAIN),
-    "counts of a column": Counts((Axis("late", Grid(0, 8, cells=8)),), TICKS, WIDTHS),
-    "groups, medians": Groups(STATES, TICKS, WIDTHS, EVENTS),
-    "groups, means": Groups(STATES, TICKS, WIDTHS, smoother=Smoother.AVERAGE),
-    "groups, James-Stein, aggregated": Groups(STATES, TICKS, WIDTHS, smoother=Smoother.JAMES_STEIN, forest=FOREST),
-    "aggregated": AggregatedCounts("ap", FOREST, TICKS, WIDTHS, EVENTS),
-    "pruned": PrunedStates("ap", FOREST, 4, TICKS, WIDTHS),
-    "totals": Totals(STATES, TICKS),
+    "counts, auto": Counts(STATES, TIME_STEPS, WIDTHS, EVENTS),
+    "counts, plain": Counts(STATES, TIME_STEPS, WIDTHS, EVENTS, Smoothing.PLAIN),
+    "counts of a column": Counts((Axis("late", Grid(0, 8, cells=8)),), TIME_STEPS, WIDTHS),
+    "groups, medians": Groups(STATES, TIME_STEPS, WIDTHS, EVENTS),
+    "groups, means": Groups(STATES, TIME_STEPS, WIDTHS, smoother=Smoother.AVERAGE),
+    "groups, James-Stein, aggregated": Groups(STATES, TIME_STEPS, WIDTHS, smoother=Smoother.JAMES_STEIN, forest=FOREST),
+    "aggregated": AggregatedCounts("ap", FOREST, TIME_STEPS, WIDTHS, EVENTS),
+    "pruned": PrunedStates("ap", FOREST, 4, TIME_STEPS, WIDTHS),
+    "totals": Totals(STATES, TIME_STEPS),
     "totals without end": Totals(STATES, None),
-    "totals and windows": Totals(STATES, TICKS, WIDTHS),
-    "totals and windows, aggregated": Totals(STATES, TICKS, WIDTHS, FOREST),
-    "totals, aggregated": Totals(STATES, TICKS, (), FOREST),
+    "totals and windows": Totals(STATES, TIME_STEPS, WIDTHS),
+    "totals and windows, aggregated": Totals(STATES, TIME_STEPS, WIDTHS, FOREST),
+    "totals, aggregated": Totals(STATES, TIME_STEPS, (), FOREST),
 }
 STREAMS_OF: dict[str, IntArray] = {
-    "zero": np.zeros((TICKS, 8), dtype=np.int64),
-    "sparse": np.random.default_rng(1).poisson(0.05, (TICKS, 8)),
-    "tied": np.full((TICKS, 8), 7),
-    "dense": np.random.default_rng(2).poisson(2000, (TICKS, 8)),
-    "one burst, then nothing": np.vstack((np.full((3, 8), 400), np.zeros((TICKS - 3, 8), dtype=np.int64))),
-    "skewed": np.random.default_rng(3).poisson(4.0 ** np.arange(-3, 5), (TICKS, 8)),
+    "zero": np.zeros((TIME_STEPS, 8), dtype=np.int64),
+    "sparse": np.random.default_rng(1).poisson(0.05, (TIME_STEPS, 8)),
+    "tied": np.full((TIME_STEPS, 8), 7),
+    "dense": np.random.default_rng(2).poisson(2000, (TIME_STEPS, 8)),
+    "one burst, then nothing": np.vstack((np.full((3, 8), 400), np.zeros((TIME_STEPS - 3, 8), dtype=np.int64))),
+    "skewed": np.random.default_rng(3).poisson(4.0 ** np.arange(-3, 5), (TIME_STEPS, 8)),
 }
 LOSSES = {
     "epsilon 0.3": (PrivacyLoss.pure("0.3"), AddRemove(EACH_RECORD)),
@@ -59,8 +59,8 @@ LOSSES = {
 def readings(question: Any, stream: IntArray, loss: PrivacyLoss, adjacency: AddRemove, seed: int) -> Iterator[Any]:
     plan = STREAMS.plan(question.query, loss, adjacency)
     state, reader, randomness = STREAMS.begin(plan), question.reader(plan), Randomness.from_seed(seed)
-    for tick, table in enumerate(stream, start=1):
-        values, state = STREAMS.step(table, tick, state, plan, randomness)
+    for time_step, table in enumerate(stream, start=1):
+        values, state = STREAMS.step(table, time_step, state, plan, randomness)
         yield reader.read_next(values)
 
 
@@ -85,10 +85,10 @@ def test_every_point_is_in_its_interval_and_within_what_is_true_of_counts(kind: 
         sums = [found.windows[width] for width in sorted(found.windows)]
         for narrow, wide in pairwise(sums):
             assert np.all(narrow <= wide)
-        for width, over in found.windows.items():  # of the same ticks it is the same number
+        for width, over in found.windows.items():  # of the same time steps it is the same number
             if width == 1 and not isinstance(question, Totals):
                 np.testing.assert_array_equal(over, found.counts)
-            if width >= found.tick:
+            if width >= found.time_step:
                 np.testing.assert_array_equal(over, found.windows[max(found.windows)])
         if isinstance(question, Totals):
             require_totals(question, found, before)
@@ -100,7 +100,7 @@ def require_totals(question: Totals, found: Any, before: NDArray[np.float64] | N
     assert before is None or np.all(found.totals >= before)
     for width, sums in found.windows.items():
         assert np.all(sums <= found.totals)
-        if width >= found.tick:
+        if width >= found.time_step:
             np.testing.assert_array_equal(sums, found.totals)
     for numbers in (found.totals, *found.windows.values()):
         np.testing.assert_array_equal(numbers, np.rint(numbers))
@@ -132,11 +132,11 @@ def test_intervals_of_totals_and_windows_cover_as_often_as_they_say_after_points
 
     Exact noise covers .966 (the farther quantile of one Laplace draw), and whole ends a little more.
     """
-    mean, keys, ticks, width = COVERED[stream], 400, 24, 6
+    mean, keys, time_steps, width = COVERED[stream], 400, 24, 6
     states = (Categories("ap", tuple(map(str, range(keys)))),)
     generator = np.random.default_rng(11)
-    for question in (Totals(states, ticks), Totals(states, ticks, (width,))):
-        table = np.full((ticks, keys), 3) if mean is None else generator.poisson(mean, (ticks, keys))
+    for question in (Totals(states, time_steps), Totals(states, time_steps, (width,))):
+        table = np.full((time_steps, keys), 3) if mean is None else generator.poisson(mean, (time_steps, keys))
         *_, found = readings(question, table, PrivacyLoss.pure("0.5"), AddRemove(EACH_RECORD), seed=3)
         pairs = [(found.interval(0.95), table.sum(axis=0))]
         if question.windows:
@@ -150,18 +150,18 @@ def test_intervals_of_totals_and_windows_cover_as_often_as_they_say_after_points
 
 
 def test_totals_that_never_fall_are_about_as_exact_as_noisy_ones_and_more_exact_where_little_comes() -> None:
-    """Root mean squared errors over all ticks of 200 states, against the noisy totals cut off at 0.
+    """Root mean squared errors over all time steps of 200 states, against the noisy totals cut off at 0.
 
     The largest noisy total so far is 1.8 times as far off as the noisy totals on streams of zeros.
     """
-    keys, ticks = 200, 96
+    keys, time_steps = 200, 96
     states = (Categories("ap", tuple(map(str, range(keys)))),)
     generator = np.random.default_rng(4)
     for mean, most in ((0.0, 1.0), (0.05, 1.0), (1.0, 1.1), (10.0, 1.15), (2000.0, 1.1)):
-        table = generator.poisson(mean, (ticks, keys))
+        table = generator.poisson(mean, (time_steps, keys))
         exact, errors, raw = np.cumsum(table, axis=0), [], []
         for at, found in enumerate(
-            readings(Totals(states, ticks), table, PrivacyLoss.pure("0.5"), AddRemove(EACH_RECORD), seed=9)
+            readings(Totals(states, time_steps), table, PrivacyLoss.pure("0.5"), AddRemove(EACH_RECORD), seed=9)
         ):
             errors.append(found.totals - exact[at])
             raw.append(found.noisy.values - exact[at])

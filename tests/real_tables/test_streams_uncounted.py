@@ -233,9 +233,9 @@ def test_windows_of_another_engine_have_to_say_what_they_did_not_count() -> None
 
         def check(self) -> None: ...
 
-        def commit_windows(self, tick: int) -> None: ...
+        def commit_windows(self, time_step: int) -> None: ...
 
-        def windows_after(self, tick: int) -> Iterator[Sequence[Window]]:
+        def windows_after(self, time_step: int) -> Iterator[Sequence[Window]]:
             yield [Window(1, np.array([1, 2, 3]), self.uncounted)]
 
     good = next(follow(Counted(np.array([4, 5, 6, 2**62])), Counts(STATES), loss=SURE, **TERMS))
@@ -267,10 +267,10 @@ def test_of_ordinary_streams_with_a_few_per_cent_uncounted_fewer_than_one_in_a_h
             plan.law.require_type(CountsAndUncountedTotals).size_of_counts,
         )
         has_note = False
-        for tick in range(1, 33):
+        for time_step in range(1, 33):
             reasons = generator.poisson(3 * mean * share * np.array([1, 0, 0, 0, 1][: 4 + (most is not None)]))
             table = np.concatenate((generator.poisson(mean, 3), reasons))
-            values, state = mechanism.step(table, tick, state, plan, randomness)
+            values, state = mechanism.step(table, time_step, state, plan, randomness)
             reading = reader.read_next(values[:counted], values[counted:])
             has_note |= bool(reading.notes)
         noted += has_note or bool(reading.notes_so_far)
@@ -286,11 +286,11 @@ def test_intervals_of_totals_of_reasons_cover_as_often_as_they_say() -> None:
     for number in range(96):
         reader, state = UncountedReader(plan, NoteFacts("ts", "", "", None)), mechanism.begin(plan)
         randomness, before, total = Randomness.from_seed(number), np.zeros(4), np.zeros(4)
-        for tick in range(1, 17):
+        for time_step in range(1, 17):
             reasons = generator.poisson(rates)
             total += reasons
             table = np.concatenate((np.zeros(3, dtype=np.int64), reasons))
-            values, state = mechanism.step(table, tick, state, plan, randomness)
+            values, state = mechanism.step(table, time_step, state, plan, randomness)
             reading = reader.read_next(values[:3], values[3:])
             low, high = reading.interval(0.95)
             assert np.all((low <= reading.totals) & (reading.totals <= high) & (reading.totals >= before))

@@ -191,3 +191,41 @@ def test_wrong_values_are_refused_at_their_field_in_words_of_the_page(word: str)
                 error = refuse(form, {**fill_needed(form), f"{form_input.field.name}{part}": ["two"]})
                 assert error is not None
                 assert error.field == f"{form_input.field.name}{part}"
+
+
+def list_number_fields(form: Form) -> Iterator[str]:
+    """Yield the names of all fields of a form that take a single number."""
+    for form_input in chain(*build_inputs(form, COLUMNS, ())):
+        name = form_input.field.name
+        if form_input.kind is InputKind.RANGE:
+            yield from (f"{name}.lower", f"{name}.upper", *([f"{name}.cells"] if form_input.has_cells else []))
+        elif form_input.kind is InputKind.NUMBER:
+            yield name
+
+
+@pytest.mark.parametrize("word", FORMS)
+def test_every_number_field_takes_a_decimal_comma_and_refuses_separators_of_thousands(word: str) -> None:
+    form = FORMS[word]
+    needed = fill_needed(form)
+    for name in list_number_fields(form):
+        with_comma, with_point = [describe_outcome(form, {**needed, name: [text]}) for text in ("-0,5", "-0.5")]
+        assert with_comma == with_point
+        with pytest.raises(ArgumentError, match=r"type 1\.250 or 1250: ") as ambiguous:
+            complete_fields(form, {**needed, name: ["1,250"]}, COLUMNS)
+        with pytest.raises(ArgumentError, match="type 1234567, with no separator") as grouped:
+            complete_fields(form, {**needed, name: ["1.234.567"]}, COLUMNS)
+        assert {ambiguous.value.argument, grouped.value.argument} == {name}
+        assert_says_where(form, describe_form_error(form, ambiguous.value, needed, TITLES))
+
+
+def describe_outcome(form: Form, typed: Mapping[str, list[str]]) -> Any:
+    """Return the completed fields of a form, or the message of its refusal."""
+    try:
+        return complete_fields(form, typed, COLUMNS)
+    except ArgumentError as error:
+        return str(error)
+
+
+def test_semicolons_separate_numbers_with_decimal_commas() -> None:
+    completed = complete_fields(FORMS["quantiles"], {"column": ["pay"], "probabilities": ["0,25; 0,5;0,75"]}, COLUMNS)
+    assert completed["probabilities"] == ["0.25,0.5,0.75"]

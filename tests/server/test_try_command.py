@@ -64,15 +64,16 @@ def write_people(folder: Path, rows: int = ROWS, delimiter: str = ",", name: str
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
     """The table of people, registered."""
     opened = Opened(write_people(tmp_path_factory.mktemp("try")))
-    assert opened.declare(COLUMNS).status == 303
+    assert opened.declare(COLUMNS, "1000,0").status == 303
     yield opened
     opened.services.questions.planner.stop()
     opened.services.studio.stop()
 
 
 def test_a_question_goes_from_the_form_to_a_published_folder(opened: Opened) -> None:
-    answer = opened.ask("cdf", {"column": "age", "grid.cells": "50", "amount": "0.5"})
+    answer = opened.ask("cdf", {"column": "age", "grid.cells": "50", "amount": "0,5"})
     assert "distribution function of age" in answer.text
+    assert "epsilon 0.5" in answer.text
     release = re.search(r'action="(/releases/[0-9a-f]+)"', answer.text)
     assert release is not None
     published = opened.post(release[1], {"folder": "ages"})
@@ -375,7 +376,10 @@ def test_medians_and_shares_are_read_off_an_answer(opened: Opened) -> None:
             number, lower, upper = map(float, re.findall(r"(?<![a-z%])\d+\.?\d*(?!%)", value.replace("95%", "")))
             assert lower <= number <= upper
             assert abs(number - expected) < expected / 5
-    for query in ("share=1", "share=x", "above=x"):
+    texts = [opened.get(f"{release}?above={typed}").text for typed in ("30,5", "30.5")]
+    shares = [re.findall("<dd>(.*?)</dd>", text) for text in texts]
+    assert shares[0] == shares[1] != []
+    for query in ("share=1", "share=x", "above=x", "above=1,250"):
         assert "Type a" in opened.get(f"{release}?{query}").text
     assert opened.charges == before
 

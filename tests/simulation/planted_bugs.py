@@ -22,7 +22,7 @@ from dpcurves.conversation import ALL
 from dpcurves.ledger import Grant, Ledger, QuestionBudget, chain, head_copy, sqlite
 from dpcurves.ledger import ledger as ledger_module
 from dpcurves.ledger.ledger import Charged
-from dpcurves.ledger.stream_state import store_ticks
+from dpcurves.ledger.stream_state import store_time_steps
 from dpcurves_parties.serving.noise_key import NoiseKey
 from dpcurves_parties.serving.task_document import Role
 from dpcurves_parties.serving.two_servers import app, collection, store
@@ -66,12 +66,12 @@ def return_own_answer(self: Ledger, grant: Grant, turn: int, part: int, answer: 
 STORE_ANSWER = Ledger.store_answer
 
 
-def keep_own_ticks(chain: Any, grant: Grant, ticks: Any, state: bytes) -> Any:
-    STORE_TICKS(chain, grant, ticks, state)
-    return ticks
+def keep_own_time_steps(chain: Any, grant: Grant, time_steps: Any, state: bytes) -> Any:
+    STORE_TIME_STEPS(chain, grant, time_steps, state)
+    return time_steps
 
 
-STORE_TICKS = store_ticks
+STORE_TIME_STEPS = store_time_steps
 
 
 def take_failed_commit_for_success(self: Any, engine: Any, work: Any, lock: Any) -> Any:
@@ -92,14 +92,14 @@ def take_failed_commit_for_success(self: Any, engine: Any, work: Any, lock: Any)
 RUN_TRANSACTION = chain.Database._run_transaction
 
 
-def advance_every_second_tick(self: Ledger, grant: Grant, ticks: Any, state: bytes) -> Any:
+def advance_every_second_time_step(self: Ledger, grant: Grant, time_steps: Any, state: bytes) -> Any:
     waiting = self.__dict__.setdefault("waiting", {})
-    waiting.update(ticks)
+    waiting.update(time_steps)
     if max(waiting) % 2:
-        return ticks
+        return time_steps
     stored = ADVANCE(self, grant, dict(waiting), state)
     waiting.clear()
-    return ticks if len(stored) else stored
+    return time_steps if len(stored) else stored
 
 
 ADVANCE = Ledger.advance
@@ -231,9 +231,11 @@ BUGS = (
     ]),
     PlantedBug("an answer is shown before it is stored", "ledger", [(Ledger, "store_answer", pass_answer_on)]),
     PlantedBug("the second writer shows its own answer", "ledger", [(Ledger, "store_answer", return_own_answer)]),
-    PlantedBug("the second follower keeps its own noise", "ledger", [(ledger_module, "store_ticks", keep_own_ticks)]),
+    PlantedBug("the second follower keeps its own noise", "ledger", [
+        (ledger_module, "store_time_steps", keep_own_time_steps),
+    ]),
     PlantedBug("every second step is shown before it is stored", "ledger", [
-        (Ledger, "advance", advance_every_second_tick),
+        (Ledger, "advance", advance_every_second_time_step),
     ]),
     PlantedBug("an older copy of a ledger is charged", "ledger", [
         (head_copy.HeadCopy, "require_not_older", do_nothing),

@@ -293,8 +293,8 @@ def test_smooth_records_get_fewer_intervals_in_the_last_round_and_clear_ones_all
         nodes = [layout.find_nodes(np.append(np.asarray(starts), 1024)) for starts in tilings]
         widths[name] = expect_widths(smooth, nodes, Noise(Family.LAPLACE, len(nodes) * noise.parameter).variance)
     assert widths["chosen"].error < 0.9 * widths["narrow"].error
-    assert widths["chosen"].band <= TUNING.max_band_ratio * widths["narrow"].band
-    assert widths["chosen"].widest_band <= TUNING.max_band_ratio * widths["narrow"].widest_band
+    assert widths["chosen"].band <= TUNING.max_band_width_ratio * widths["narrow"].band
+    assert widths["chosen"].widest_band <= TUNING.max_band_width_ratio * widths["narrow"].widest_band
 
 
 def test_wider_intervals_are_not_taken_where_they_would_hold_most_records() -> None:
@@ -305,8 +305,8 @@ def test_wider_intervals_are_not_taken_where_they_would_hold_most_records() -> N
     leaves = np.arange(128, 256), np.arange(64, 128)
     fine, coarse = (expect_widths(peak, [nodes], noise.variance) for nodes in leaves)
     assert coarse.error < 0.95 * fine.error
-    assert coarse.band < TUNING.max_band_ratio * fine.band
-    assert coarse.widest_band > TUNING.max_band_ratio * fine.widest_band
+    assert coarse.band < TUNING.max_band_width_ratio * fine.band
+    assert coarse.widest_band > TUNING.max_band_width_ratio * fine.widest_band
     assert len(_choose_laplace_tilings(peak, noise, ((nodes, 1) for nodes in leaves))[-1]) == 128
 
 

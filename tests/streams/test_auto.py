@@ -46,7 +46,7 @@ def windows_by_hand(values: FloatArray, variance: float, width: int) -> FloatArr
     return np.array(shown)
 
 
-def test_what_is_shown_is_what_is_worked_out_by_hand_tick_by_tick_or_all_at_once() -> None:
+def test_what_is_shown_is_what_is_worked_out_by_hand_time_step_by_time_step_or_all_at_once() -> None:
     counts = np.random.default_rng(3).poisson(np.repeat([0.2, 9, 3], 100))
     values, variance = noisy(counts, 0.3, seed=1)
     expected, _ = by_hand(values, variance)
@@ -68,8 +68,8 @@ def test_risks_are_unbiased() -> None:
     values, variance = noisy(np.tile(counts, (runs, 1)), 0.5, seed=2)
     for rate in (1.0, 0.25, 1 / 16, 0.0):
         smooth, sums = np.zeros((runs, len(counts) + 1)), []
-        for tick, column in enumerate(values.T):
-            smooth[:, tick + 1] = smooth[:, tick] + rate * (column - smooth[:, tick])
+        for time_step, column in enumerate(values.T):
+            smooth[:, time_step + 1] = smooth[:, time_step] + rate * (column - smooth[:, time_step])
         off = (smooth[:, 1:] - values) ** 2 + (2 * rate - 1) * variance - (smooth[:, 1:] - counts) ** 2
         sums = smooth[:, -3:].sum(axis=1)
         weight = sum(1 - (1 - rate) ** (n + 1) for n in range(3))

@@ -46,9 +46,9 @@ def test_windows_are_sums_of_medians_of_groups_as_far_as_they_reach() -> None:
     groups = [[0, 1, 2], [3], [4, 5, 6, 7]]
     for width in (1, 3, 5, 8, 20):
         reader = GroupWindowEstimator(LAW, width)
-        for tick, each in enumerate(zip(noisy, joined, strict=True)):
-            inside = range(max(tick - width + 1, 0), tick + 1)
-            known = [[place for place in group if place <= tick] for group in groups]
+        for time_step, each in enumerate(zip(noisy, joined, strict=True)):
+            inside = range(max(time_step - width + 1, 0), time_step + 1)
+            known = [[place for place in group if place <= time_step] for group in groups]
             parts = [np.median([noisy[place] for place in group]) if group else 0.0 for group in known]
             expected = sum(part * len(set(group) & set(inside)) for part, group in zip(parts, known, strict=True))
             assert reader.estimate_next(each)[0] == pytest.approx(expected)
@@ -76,10 +76,10 @@ def test_without_noise_counts_windows_and_events_are_exact(smoother: Smoother) -
     plan = STREAMS.plan(question.query, PrivacyLoss.pure(1000), AddRemove(EACH_RECORD))
     state, reader = STREAMS.begin(plan), question.reader(plan)
     counts = np.repeat([[2, 9], [50, 1], [4, 3]], 5, axis=0)
-    for tick, table in enumerate(counts, start=1):
-        values, state = STREAMS.step(table, tick, state, plan, Randomness.from_seed(tick))
+    for time_step, table in enumerate(counts, start=1):
+        values, state = STREAMS.step(table, time_step, state, plan, Randomness.from_seed(time_step))
         found = reader.read_next(values)
         np.testing.assert_allclose(found.counts, table, atol=1e-9)
-        np.testing.assert_allclose(found.windows[3], counts[max(tick - 3, 0) : tick].sum(axis=0), atol=1e-9)
-        low = counts[max(tick - 2, 0) : tick].sum(axis=0) < 6
-        assert found.events["low:2:6"].tolist() == (low & (tick >= 2)).tolist()
+        np.testing.assert_allclose(found.windows[3], counts[max(time_step - 3, 0) : time_step].sum(axis=0), atol=1e-9)
+        low = counts[max(time_step - 2, 0) : time_step].sum(axis=0) < 6
+        assert found.events["low:2:6"].tolist() == (low & (time_step >= 2)).tolist()

@@ -1,4 +1,4 @@
-"""The question of counts at every tick: windows and events from one release, and refusals."""
+"""The question of counts at every time step: windows and events from one release, and refusals."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import pytest
 from dpcurves.data import Categories
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves_streams.mechanisms import Perturber
-from dpcurves_streams.readings import Counts, Event, Jump, Low, Smoothing, TickReading
+from dpcurves_streams.readings import Counts, Event, Jump, Low, Smoothing, TimeStepReading
 
 STATES = (Categories("ap", ("a", "b")),)
 EVENTS = (Jump(2, 5), Low(3, 4), Event("rising", 2, lambda counts: counts[1] > counts[0]))
 
 
-def readings(smoothing: Smoothing, stream: list[tuple[int, int]]) -> list[TickReading]:
+def readings(smoothing: Smoothing, stream: list[tuple[int, int]]) -> list[TimeStepReading]:
     question = Counts(STATES, windows=(2,), events=EVENTS, smoothing=smoothing)
     plan = Perturber().plan(question.query, PrivacyLoss.pure(50), AddRemove(EACH_RECORD))
     reader = question.reader(plan)
@@ -24,7 +24,7 @@ def readings(smoothing: Smoothing, stream: list[tuple[int, int]]) -> list[TickRe
 @pytest.mark.parametrize("smoothing", list(Smoothing))
 def test_without_noise_all_is_read_as_it_was(smoothing: Smoothing) -> None:
     found = readings(smoothing, [(0, 9), (1, 9), (5, 3), (0, 9), (6, 9)])
-    assert [each.tick for each in found] == [1, 2, 3, 4, 5]
+    assert [each.time_step for each in found] == [1, 2, 3, 4, 5]
     np.testing.assert_allclose([each.counts for each in found], [(0, 9), (1, 9), (5, 3), (0, 9), (6, 9)], atol=1e-9)
     np.testing.assert_allclose([each.windows[2][0] for each in found], [0, 1, 6, 5, 6], atol=1e-9)
     assert [bool(each.events["jump:2:5"][0]) for each in found] == [False, False, True, False, False]

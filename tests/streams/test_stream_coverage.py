@@ -15,18 +15,18 @@ from dpcurves_streams.queries import Forest
 from dpcurves_streams.readings import AggregatedCounts, Counts, Groups, PrunedStates, Smoothing, Totals
 
 ONE = AddRemove(EACH_RECORD)
-KEYS, TICKS, WIDTH, RUNS = 240, 12, 4, 8
+KEYS, TIME_STEPS, WIDTH, RUNS = 240, 12, 4, 8
 NAMES = tuple(f"s{number}" for number in range(KEYS))
 STATES = (Categories("ap", NAMES),)
 FOREST = Forest.from_sets({f"g{first}": NAMES[first : first + 6] for first in range(0, KEYS, 6)})
 BUSY, SPARSE = 1000, 0.05
 QUESTIONS: dict[str, Any] = {
-    "auto": Counts(STATES, TICKS, (WIDTH,)),
-    "plain": Counts(STATES, TICKS, (WIDTH,), smoothing=Smoothing.PLAIN),
-    "groups": Groups(STATES, TICKS, (WIDTH,)),
-    "aggregated": AggregatedCounts("ap", FOREST, TICKS, (WIDTH,)),
-    "totals": Totals(STATES, TICKS),
-    "windows": Totals(STATES, TICKS, (WIDTH,), FOREST),
+    "auto": Counts(STATES, TIME_STEPS, (WIDTH,)),
+    "plain": Counts(STATES, TIME_STEPS, (WIDTH,), smoothing=Smoothing.PLAIN),
+    "groups": Groups(STATES, TIME_STEPS, (WIDTH,)),
+    "aggregated": AggregatedCounts("ap", FOREST, TIME_STEPS, (WIDTH,)),
+    "totals": Totals(STATES, TIME_STEPS),
+    "windows": Totals(STATES, TIME_STEPS, (WIDTH,), FOREST),
 }
 
 
@@ -40,7 +40,7 @@ def members(question: Any) -> np.ndarray[Any, Any]:
 @pytest.mark.parametrize("loss", [PrivacyLoss.pure(1), PrivacyLoss.pure(4), PrivacyLoss.zcdp("0.5")], ids=str)
 @pytest.mark.parametrize("kind", QUESTIONS)
 def test_of_all_intervals_as_many_cover_as_is_said_and_not_many_more(kind: str, loss: PrivacyLoss) -> None:
-    """All numbers of the last tick, in 8 runs, whose noises are independent but for those of aggregations.
+    """All numbers of the last time step, in 8 runs, whose noises are independent but for those of aggregations.
 
     Below 95% by less than 4 sigma. Above: the quantile of one Laplace draw covers 96.6% where many are added up, and
     integers round it up, to 98% here; but what is shown lies in its interval, too, which then covers still more.
@@ -50,10 +50,10 @@ def test_of_all_intervals_as_many_cover_as_is_said_and_not_many_more(kind: str, 
     for mean in (BUSY, SPARSE):
         generator, covered, alone = np.random.default_rng(7), list[Any](), list[Any]()
         for run in range(RUNS):
-            stream = generator.poisson(mean, (TICKS, KEYS))
+            stream = generator.poisson(mean, (TIME_STEPS, KEYS))
             state, reader, randomness = STREAMS.begin(plan), question.reader(plan), Randomness.from_seed(run)
-            for tick, table in enumerate(stream, start=1):
-                values, state = STREAMS.step(table, tick, state, plan, randomness)
+            for time_step, table in enumerate(stream, start=1):
+                values, state = STREAMS.step(table, time_step, state, plan, randomness)
                 found = reader.read_next(values)
             exact = (stream.sum(axis=0) if isinstance(question, Totals) else stream[-1]) @ all_of
             low, high = found.interval(level)
@@ -72,7 +72,7 @@ def test_of_all_intervals_as_many_cover_as_is_said_and_not_many_more(kind: str, 
 
 
 def test_intervals_are_wider_at_higher_levels_hold_what_is_shown_and_say_what_they_cover() -> None:
-    question = Counts(STATES, TICKS, (WIDTH,))
+    question = Counts(STATES, TIME_STEPS, (WIDTH,))
     plan = STREAMS.plan(question.query, PrivacyLoss.pure("0.2"), ONE)
     reader = question.reader(plan)
     for values in np.random.default_rng(1).integers(-9, 99, (5, KEYS)):
@@ -95,7 +95,7 @@ def test_intervals_are_wider_at_higher_levels_hold_what_is_shown_and_say_what_th
 
 
 def test_where_parts_of_a_hierarchy_were_left_out_nothing_is_said() -> None:
-    question = PrunedStates("ap", FOREST, 5, TICKS, (WIDTH,))
+    question = PrunedStates("ap", FOREST, 5, TIME_STEPS, (WIDTH,))
     plan = STREAMS.plan(question.query, PrivacyLoss.pure(1), ONE)
     values, _ = STREAMS.step(np.ones(KEYS, dtype=np.int64), 1, STREAMS.begin(plan), plan, Randomness.from_seed(1))
     found = question.reader(plan).read_next(values)

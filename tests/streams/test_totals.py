@@ -22,12 +22,12 @@ def test_without_noise_totals_and_windows_are_exact() -> None:
     plan = STREAMS.plan(question.query, HUGE, ONE)
     reader, state, randomness = question.reader(plan), STREAMS.begin(plan), Randomness.from_seed(1)
     counts = np.random.default_rng(1).integers(0, 9, (40, 2))
-    for tick, table in enumerate(counts, start=1):
-        values, state = STREAMS.step(table, tick, state, plan, randomness)
+    for time_step, table in enumerate(counts, start=1):
+        values, state = STREAMS.step(table, time_step, state, plan, randomness)
         state = STREAMS.restore_state(state.to_bytes(), plan)
         found = reader.read_next(values)
-        assert found.totals.tolist() == counts[:tick].sum(axis=0).tolist()
-        assert found.windows[3].tolist() == counts[max(tick - 3, 0) : tick].sum(axis=0).tolist()
+        assert found.totals.tolist() == counts[:time_step].sum(axis=0).tolist()
+        assert found.windows[3].tolist() == counts[max(time_step - 3, 0) : time_step].sum(axis=0).tolist()
         assert found.windows[1].tolist() == table.tolist()
     line = {name: value for name, value in found.to_json(1).items() if not name.endswith(("low", "high", "unbiased"))}
     stated = {"level": 0.95, "covers": "for these records"}
@@ -40,8 +40,8 @@ def test_deviations_are_those_of_the_errors() -> None:
     randomness, errors = Randomness.from_seed(2), []
     for _ in range(300):
         reader, state = question.reader(plan), STREAMS.begin(plan)
-        for tick in range(1, 21):
-            values, state = STREAMS.step(np.array([1, 0]), tick, state, plan, randomness)
+        for time_step in range(1, 21):
+            values, state = STREAMS.step(np.array([1, 0]), time_step, state, plan, randomness)
             found = reader.read_next(values)
         errors.append([*(found.noisy.values - [20, 0]), *(found.noisy_windows[16].values - [16, 0])])
     spread = np.square(errors).mean(axis=0)

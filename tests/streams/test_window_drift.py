@@ -9,7 +9,7 @@ import pytest
 
 import dpcurves as dp
 from dpcurves.laws import Family
-from dpcurves_streams import Counts, DriftWatch, TickReading
+from dpcurves_streams import Counts, DriftWatch, TimeStepReading
 from dpcurves_streams.readings.question import NoisyValues
 
 GRID = dp.Grid(0, 1, cells=10)
@@ -18,13 +18,13 @@ STATISTICS = ("psi", "ks", "wasserstein", "auc")
 STATES = dp.Categories("ap", ("cafeteria", "gym", "library"))
 
 
-def counted(tick: int, values: Any, draw: np.random.Generator, scale: float = 1.0) -> TickReading:
+def counted(time_step: int, values: Any, draw: np.random.Generator, scale: float = 1.0) -> TimeStepReading:
     """The reading of a window whose counts have Laplace noise."""
     counts = np.bincount(GRID.cell_of(values), minlength=10).astype(np.float64) + (
         draw.laplace(0, scale, 10).round() if scale else np.zeros(10)
     )
     noisy = NoisyValues(Family.LAPLACE, counts, 2**0.5 * scale)
-    return TickReading(tick, counts, {}, {}, noisy=noisy, noisy_windows={})
+    return TimeStepReading(time_step, counts, {}, {}, noisy=noisy, noisy_windows={})
 
 
 def test_of_years_without_a_change_about_as_many_alarm_as_may() -> None:
@@ -33,7 +33,7 @@ def test_of_years_without_a_change_about_as_many_alarm_as_may() -> None:
     for year in range(60):
         draw = np.random.default_rng(year)
         watch = DriftWatch(GRID, counted(0, draw.beta(2, 3, 4000), draw), windows_per_year=4, false_alarm_rate=0.5)
-        windows = (counted(tick, draw.beta(2, 3, draw.poisson(400)), draw) for tick in range(4))
+        windows = (counted(time_step, draw.beta(2, 3, draw.poisson(400)), draw) for time_step in range(4))
         for word in {word for window in windows for word in watch.compare_window(window).alarms}:
             false[word] += 1
     assert all(8 < each < 42 for each in false.values())
@@ -57,18 +57,21 @@ def test_states_of_a_stream_are_watched_as_categories() -> None:
     a window of other states alarms, and its values are those of released bar charts."""
     draw, shares = np.random.default_rng(5), [0.7, 0.28, 0.02]
 
-    def count_states(tick: int, size: int, law: list[float], scale: float = 2.0) -> TickReading:
+    def count_states(time_step: int, size: int, law: list[float], scale: float = 2.0) -> TimeStepReading:
         noise = draw.laplace(0, scale, 3).round() if scale else np.zeros(3)
         counts = draw.multinomial(size, law) + noise
         noisy = NoisyValues(Family.LAPLACE, counts, 2**0.5 * scale)
-        return TickReading(tick, counts, {}, {}, noisy=noisy, noisy_windows={})
+        return TimeStepReading(time_step, counts, {}, {}, noisy=noisy, noisy_windows={})
 
     years = 0
     for _ in range(40):
         watch = DriftWatch(STATES, count_states(0, 3000, shares), windows_per_year=4, false_alarm_rate=0.5)
-        years += any(watch.compare_window(count_states(tick, 250, shares)).alarms for tick in range(1, 5))
+        years += any(watch.compare_window(count_states(time_step, 250, shares)).alarms for time_step in range(1, 5))
     assert 2 <= years <= 34
-    exact = [count_states(tick, size, law, 0.0) for tick, size, law in ((0, 4000, shares), (1, 900, [0.4, 0.3, 0.3]))]
+    exact = [
+        count_states(time_step, size, law, 0.0)
+        for time_step, size, law in ((0, 4000, shares), (1, 900, [0.4, 0.3, 0.3]))
+    ]
     found = DriftWatch(STATES, exact[0], windows_per_year=52).compare_window(exact[1])
     assert found.alarms == ("psi", "chi_squared", "tv")
     tables = [np.repeat(STATES.values, reading.counts.astype(int)) for reading in exact]
@@ -87,9 +90,9 @@ def test_it_watches_what_a_stream_releases() -> None:
     question = Counts((dp.data.Axis("x", GRID),), 8, windows=(2,))
     loss = dp.PrivacyLoss.pure(1)
     steps = list(dp.streams.follow(table, question, loss=loss, store="sqlite://", start=0, every=1, end=8))
-    readings = [step.reading for step in steps if isinstance(step.reading, TickReading)]
+    readings = [step.reading for step in steps if isinstance(step.reading, TimeStepReading)]
     watch = DriftWatch(GRID, readings[3], windows_per_year=12, width=2, reference_width=2)
-    assert watch.compare_window(readings[5]).tick == 6
+    assert watch.compare_window(readings[5]).time_step == 6
     assert len(watch.compare_window(readings[7]).statistics) == 4
 
 

@@ -14,20 +14,25 @@ from dpcurves.cli.app import build
 
 STATES = (dp.Categories("ap", ("a", "b")),)
 COUNTS = np.array([[5, 0], [9, 1], [2, 1], [2, 7], [3, 0], [8, 4]])
-TUPLES = [{"ts": tick, "ap": "ab"[key]} for tick, row in enumerate(COUNTS) for key in (0, 1) for _ in range(row[key])]
+TUPLES = [
+    {"ts": time_step, "ap": "ab"[key]}
+    for time_step, row in enumerate(COUNTS)
+    for key in (0, 1)
+    for _ in range(row[key])
+]
 STREAM: dict[str, Any] = {"store": "sqlite://", "start": 0, "every": 1, "end": 6, "time": "ts"}
 QUESTION = dp.streams.Changes(STATES, windows=(2,))
 
 
 def true_changes(width: int) -> Any:
-    """Return the exact changes, (ticks, keys)."""
+    """Return the exact changes, (time_steps, keys)."""
     totals = np.vstack([np.zeros((2 * width, 2)), np.cumsum(COUNTS, axis=0)])
     return totals[2 * width :] - 2 * totals[width:-width] + totals[: -2 * width]
 
 
 exact = list(dp.streams.follow(TUPLES, QUESTION, loss=dp.PrivacyLoss.pure(10_000), **STREAM))
-assert np.array_equal([tick.counts for tick in exact], true_changes(1))
-assert np.array_equal([tick.reading.windows[2] for tick in exact], true_changes(2))
+assert np.array_equal([time_step.counts for time_step in exact], true_changes(1))
+assert np.array_equal([time_step.reading.windows[2] for time_step in exact], true_changes(2))
 line = exact[4].to_dicts()[1]
 assert (line["change"], line["low"], line["high"], line["window:2"]) == (-7.0, -7.0, -7.0, 5.0)
 assert dp.streams.plot(exact, window=2).get_lines()
@@ -36,8 +41,8 @@ covering: list[bool] = []
 for seed in range(20):
     randomness = dp.Randomness.from_seed(seed)
     noisy = list(dp.streams.follow(TUPLES, QUESTION, loss=dp.PrivacyLoss.pure(1), randomness=randomness, **STREAM))
-    for tick, truth in zip(noisy, true_changes(2), strict=True):
-        low, high = tick.reading.window_interval(2, 0.9)
+    for time_step, truth in zip(noisy, true_changes(2), strict=True):
+        low, high = time_step.reading.window_interval(2, 0.9)
         covering += ((low <= truth) & (truth <= high)).tolist()
 # 240 intervals at 0.9, up to four of which share a draw of noise: the seeds are fixed.
 assert 0.84 <= np.mean(covering) < 1

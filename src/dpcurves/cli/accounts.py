@@ -123,7 +123,8 @@ def allow(
     """
     from ..ledger import Allowance, AllowanceRule
 
-    loss, ledger = limit.loss(), open_ledger(url)
+    loss = limit.loss()
+    ledger = open_ledger(url)
     name = account_of(ledger, dataset).dataset
     rule = AllowanceRule.MAY_EXCEED if may_exceed else AllowanceRule.WITHIN
     with translate_argument_errors("epsilon" if limit.rho is None else "rho", "allowance", "rho"):

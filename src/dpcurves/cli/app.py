@@ -7,7 +7,7 @@ import shlex
 import signal
 import sys
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
@@ -211,8 +211,12 @@ PLAN = "plan"
 """Name of the group of plans."""
 LABEL_OPTIONS = MappingProxyType({
     "--rows": "--row-categories", "--columns": "--column-categories", "--label": "--classes", "--event": "--causes",
+    "--by": "--categories", "--column": "--categories",
 })  # fmt: skip
-"""Options of columns whose labels must be declared, and the options of these labels."""
+"""Options of columns whose labels must be declared, and the options of these labels. --column has labels where there is
+no --by."""
+SELECTING_OPTIONS = ("--delta", "--universe")
+"""Options that select the categories of a column, whose text is then never a list of labels."""
 
 
 class OneCommand(click.Command):
@@ -273,8 +277,8 @@ class OneCommand(click.Command):
         options = {option for parameter in self.params for option in parameter.opts}
         words = list(args)
         for column_option, label_option in LABEL_OPTIONS.items():
-            is_given = any(word == label_option or word.startswith(f"{label_option}=") for word in words)
-            if is_given or not {column_option, label_option} <= options:
+            has_labels = {column_option, label_option} <= options
+            if not has_labels or (column_option == "--column" and "--by" in options):
                 continue
             joined = next((word for word in words if word.startswith(f"{column_option}=")), None)
             if joined is not None:  # --rows=NAME=A,B,C
@@ -284,7 +288,16 @@ class OneCommand(click.Command):
                 continue
             position = words.index(column_option) + 1
             name, equals, labels = words[position].partition("=")
-            if equals and name and labels:
+            if _has_option(words, label_option):
+                if equals and "," in labels and not name.startswith('"'):
+                    rule = (
+                        f"{column_option} {words[position]} lists them, too; leave one of both lists out, or write a "
+                        "name that has an equals sign and a comma in double quotes"
+                    )
+                    raise Misuse(label_option.removeprefix("--"), rule)
+            elif column_option == "--by" or any(_has_option(words, option) for option in SELECTING_OPTIONS):
+                continue  # --by is repeated, and its own parser takes the labels
+            elif equals and name and labels:
                 words[position : position + 1] = [name, label_option, labels]
         return words
 
@@ -314,11 +327,17 @@ class OneCommand(click.Command):
         *most_options, last_option = (_option_of(parameters, name) for name in missing)
         listing = f"{', '.join(most_options)} and {last_option}"
         positional = {name for name, parameter in parameters.items() if parameter.param_type_name == "argument"}
-        examples, typed = list(missing.values()), list(map(shlex.quote, args))
+        examples = list(missing.values())
+        typed = list(map(shlex.quote, args))
         leading = 0 if positional & given else len(positional & set(missing))  # arguments keep their order
         line = " ".join([ctx.command_path, *examples[:leading], *typed, *examples[leading:]])
         arguments = ", ".join(name.partition(" or ")[0].replace("_", "-") for name in missing)
         raise Misuse(arguments, f"{listing} are missing; type a complete line such as: {line}")
+
+
+def _has_option(words: Iterable[str], option: str) -> bool:
+    """Return whether an option is among the words, apart from its value or joined to the value."""
+    return any(word == option or word.startswith(f"{option}=") for word in words)
 
 
 def _example_of(parameter: Any) -> str:

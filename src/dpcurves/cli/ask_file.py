@@ -208,7 +208,8 @@ class Terms:
         ledger_files = [InputFile("a file of the ledger", path) for path in files_of(self.paying_account.ledger or "")]
         output.require_distinct_files(*source_files, *ledger_files)
         output.require_writable()
-        loss, request = self.loss_options.loss(), self.paying_account.request_id or secrets.token_hex(8)
+        loss = self.loss_options.loss()
+        request = self.paying_account.request_id or secrets.token_hex(8)
         question = apply_stored_view(question, self.paying_account)
         options.require_matching_delta(question, loss)
         if loss.epsilon is not None and loss.epsilon > 10_000:  # above this epsilon the noise is almost always 0
@@ -292,7 +293,8 @@ def open_session(terms: Terms, loss: PrivacyLoss) -> Session:
 
     ledger: Ledger | str
     if terms.paying_account.ledger is None:
-        ledger, account = "sqlite://", _make_temporary_account(terms, loss)
+        ledger = "sqlite://"
+        account = _make_temporary_account(terms, loss)
     else:
         ledger = open_ledger(terms.paying_account.ledger)
         account = account_of(ledger, terms.paying_account.dataset)
@@ -402,7 +404,8 @@ def make_question_command(
         terms.answer(question if complete_question is None else complete_question(question, view), view, output)
 
     example_line = f"Example: dpcurves {word} {example} --epsilon {epsilon} --adjacency {adjacency}"
-    run_command.__name__, run_command.__doc__ = word, "\n\n    ".join(filter(None, (title, more, example_line)))
+    run_command.__name__ = word
+    run_command.__doc__ = "\n\n    ".join(filter(None, (title, more, example_line)))
     run_command.needs_grid = options.CellOptions in groups or options.AutoCells in groups  # type: ignore[attr-defined]
     run_command.__annotations__ = {
         **{group.__name__: group for group in groups}, "row_filter": options.FilterOptions, "terms": Terms,
@@ -440,7 +443,8 @@ def describe_two_sample_tests(curves: ByCategory[CDF], settings: IntervalSetting
     from ..curves import ks_test, rank_sum_test
 
     names, (first, second) = " and ".join(map(curves.format_category, curves)), curves.values()
-    ks, rank_sum = ks_test(first, second), rank_sum_test(first, second)
+    ks = ks_test(first, second)
+    rank_sum = rank_sum_test(first, second)
     return (
         f"Kolmogorov-Smirnov, {names}: {ks.statistic:.3g}, {describe_p_value(ks.p_value)}\n"
         f"rank sum, {names}: probability that the first is smaller {rank_sum.statistic:.3g}, "

@@ -346,7 +346,8 @@ class Histogram2DView(PlainView):
         # at most 8 rows and columns; more cells are merged
         x_indices, y_indices = (np.linspace(0, size, min(size, 8) + 1).astype(int) for size in curve.count.shape)
         merged = np.rint(np.add.reduceat(np.add.reduceat(curve.count, x_indices[:-1], axis=0), y_indices[:-1], axis=1))
-        x, y = curve.x_edges[x_indices].tolist(), curve.y_edges[y_indices].tolist()
+        x = curve.x_edges[x_indices].tolist()
+        y = curve.y_edges[y_indices].tolist()
         columns: dict[str, ArrayLike] = {curve.labels[0]: [f"{left:g} to {right:g}" for left, right in pairwise(x)]}
         columns |= {f"{low:g} to {high:g}": merged[:, column] for column, (low, high) in enumerate(pairwise(y))}
         return [ViewTable(f"records; columns: {curve.labels[1]}", columns)]
@@ -581,7 +582,8 @@ class SummariesView(ResultView):
         from ..display import format_numbers, join_columns
 
         summaries = list(curves.values())
-        first, statistic = summaries[0], summaries[0].statistic
+        first = summaries[0]
+        statistic = summaries[0].statistic
         index = list(first.statistics).index(statistic)
         columns: dict[str, ArrayLike]
         columns = {

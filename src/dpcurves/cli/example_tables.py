@@ -50,7 +50,8 @@ def _make_flights(rng: np.random.Generator) -> Columns:
     import numpy as np
 
     count = 10_000
-    carriers, origins = np.array(["UA", "AA", "DL", "B6"]), np.array(["EWR", "JFK", "LGA"])
+    carriers = np.array(["UA", "AA", "DL", "B6"])
+    origins = np.array(["EWR", "JFK", "LGA"])
     hour = rng.integers(5, 24, count)
     risk = 1 / (1 + np.exp(-(hour - 17) / 4 + rng.normal(0, 0.8, count)))  # more delays late in the day
     departure = np.round(rng.normal(-3, 5, count) + risk * rng.exponential(35, count)).astype(int)
@@ -75,7 +76,8 @@ def _make_people(rng: np.random.Generator) -> Columns:
     age = np.clip(np.floor(rng.gamma(9, 5, count)), 0, 110).astype(int)
     occupations = np.array(["care", "craft", "farming", "office", "sales", "science", "transport"])
     risk = 1 / (1 + np.exp(-(age - 55) / 9))
-    until, observed = rng.exponential(70, count) * (1.2 - 0.6 * risk), rng.uniform(6, 72, count)
+    until = rng.exponential(70, count) * (1.2 - 0.6 * risk)
+    observed = rng.uniform(6, 72, count)
     return {
         "person_id": np.arange(count),
         "age": age,
@@ -108,7 +110,8 @@ def _make_patients(rng: np.random.Generator) -> Columns:
 
     count = 4_000
     arm = rng.choice(np.array(["standard", "new"]), count)
-    until, observed = rng.exponential(40, count) * np.where(arm == "new", 1.4, 1.0), rng.uniform(6, 60, count)
+    until = rng.exponential(40, count) * np.where(arm == "new", 1.4, 1.0)
+    observed = rng.uniform(6, 60, count)
     died = (until <= observed).astype(int)
     months = np.floor(np.minimum(until, observed)).astype(int)
     kind = np.where(rng.random(count) < 0.6, "death", "relapse")
@@ -140,7 +143,8 @@ def _make_events(rng: np.random.Generator) -> Columns:
 
     count = 4_000
     places = np.array(["cafeteria", "gym", "library"])
-    place, spread = rng.integers(0, 3, count), np.array([1.5, 2.5, 3.0])  # hours
+    place = rng.integers(0, 3, count)
+    spread = np.array([1.5, 2.5, 3.0])  # hours
     hour = np.clip(rng.normal(np.array([12.5, 18.0, 15.0])[place], spread[place]), 6, 21.99)
     seconds = np.sort(np.floor(3600 * hour).astype(int)) + 1_772_409_600  # midnight of 2026-03-02 in UTC
     return {"ts": seconds, "ap": places[place], "mac": np.char.add("m", rng.integers(0, 400, count).astype(str))}
@@ -161,7 +165,8 @@ def _make_scored(rng: np.random.Generator) -> Columns:
     classes = odds / odds.sum(axis=1, keepdims=True)
     names = np.array(["a", "b", "c"])
     kind = names[(rng.random((count, 1)) > classes.cumsum(axis=1)).sum(axis=1).clip(0, 2)]
-    until, observed = rng.exponential(30, count) * np.exp(-0.4 * log_odds), rng.uniform(6, 36, count)
+    until = rng.exponential(30, count) * np.exp(-0.4 * log_odds)
+    observed = rng.uniform(6, 36, count)
     stage = 1 + (log_odds > -0.5).astype(int) + (log_odds > 1).astype(int)
     return {
         "late": late, **models, "risk": models["p_late"], "kind": kind,
@@ -177,7 +182,8 @@ def _make_trial(rng: np.random.Generator) -> Columns:
     import numpy as np
 
     count = 6_000
-    gain, mailed = rng.uniform(0, 1, count), rng.integers(0, 2, count)
+    gain = rng.uniform(0, 1, count)
+    mailed = rng.integers(0, 2, count)
     bought = (rng.random(count) < 0.2 + 0.3 * gain * mailed).astype(int)
     return {"mailed": mailed, "bought": bought, "gain": np.round(gain, 3)}
 
@@ -199,7 +205,8 @@ def _make_loans(rng: np.random.Generator) -> Columns:
     import numpy as np
 
     count = 8_000
-    age, owed = rng.integers(18, 91, count), np.round(rng.gamma(2, 800, count), 0).astype(int)
+    age = rng.integers(18, 91, count)
+    owed = np.round(rng.gamma(2, 800, count), 0).astype(int)
     score = 1 / (1 + np.exp(-(owed / 1500 - age / 40 + rng.normal(0, 0.4, count))))
     late = (rng.random(count) < score).astype(int)
     day = 1_767_571_200 + 86_400 * rng.integers(0, 357, count)  # days of 2026 from 5 January in UTC, in seconds

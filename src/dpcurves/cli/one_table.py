@@ -228,9 +228,7 @@ def _bind_terms(command: Command, kind: type[Any], plans: bool) -> Command:
         """Call `command` with these option groups and the privacy terms, as command-line parsing passes them."""
         command(**groups, terms=terms, **({"output": Output()} if plans else {}))
 
-    run_command.__name__, run_command.__doc__ = (
-        command.__name__,
-        (command.__doc__ or "").partition("\n\n    Example:")[0],
-    )
+    run_command.__name__ = command.__name__
+    run_command.__doc__ = (command.__doc__ or "").partition("\n\n    Example:")[0]
     run_command.__annotations__ = {**option_groups, "terms": kind}
     return run_command

@@ -57,7 +57,8 @@ def parse_integer_above_one(argument: str, text: str) -> int:
 
 def check_positive_number(argument: str, text: str) -> str:
     """Return the text of a finite positive number unchanged, so that it stays exact: ``0.1``, ``1e-3`` or ``1/3``."""
-    decimal, quotient = _parse_float(text), re.fullmatch(r"[0-9]{1,18}/[0-9]{1,18}", text)
+    decimal = _parse_float(text)
+    quotient = re.fullmatch(r"[0-9]{1,18}/[0-9]{1,18}", text)
     # characters: enough for every double, and exact fractions stay small
     if (decimal is None and quotient is None) or len(text) > 60:
         raise Misuse(argument, f"a number above zero is needed, as in 0.5, got {text!r}")
@@ -224,7 +225,9 @@ class Option:
     """
 
     def __init__(self, *names: str, help: str, metavar: str | None = None) -> None:
-        self.names, self.help, self.metavar = names, help, metavar
+        self.names = names
+        self.help = help
+        self.metavar = metavar
 
     def to_parameter(self, name: str, hint: Any, settings: Mapping[str, Any]) -> click.Parameter:
         """Return the click option for a parameter: a flag if its type is bool, repeatable if its type is a list."""
@@ -754,8 +757,8 @@ def require_matching_delta(question: object, loss: PrivacyLoss) -> None:
     if not loss.delta and unlisted is not None and unlisted.universe is None:
         raise Misuse(
             "categories",
-            "declare them with --categories A,B,C or as --by NAME=A,B,C, or select those of many units with --delta or "
-            "--universe; categories are never read from the data",
+            "declare them with --categories A,B,C or beside the name, as in NAME=A,B,C, or select those of many units "
+            "with --delta or --universe; categories are never read from the data",
         )
 
 

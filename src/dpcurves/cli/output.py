@@ -139,7 +139,8 @@ class Output:
         """Return the confidence level. Refuses a level too high for the number of simulated noise draws."""
         from ..inference.simulation import USUAL_DRAWS
 
-        level, highest = self.confidence_level(), (USUAL_DRAWS - 1) / (USUAL_DRAWS + 1)
+        level = self.confidence_level()
+        highest = (USUAL_DRAWS - 1) / (USUAL_DRAWS + 1)
         if level > highest:
             raise Misuse(
                 "level",
@@ -152,7 +153,8 @@ class Output:
         """Return the settings of intervals. Refuses a level too high for the number of simulated noise draws."""
         from ..inference.simulation import USUAL_DRAWS
 
-        level, highest = self.simulated_level(), (USUAL_DRAWS - 3) / (USUAL_DRAWS + 1)
+        level = self.simulated_level()
+        highest = (USUAL_DRAWS - 3) / (USUAL_DRAWS + 1)
         if self.population and level > highest:
             raise Misuse(
                 "level",

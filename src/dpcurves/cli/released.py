@@ -247,7 +247,8 @@ def show(
     Example: dpcurves show january.json february.json --plot both.svg --xlsx both.xlsx
     """
     _require_distinct_files(output, *results)
-    view, saved = SavedResultView.from_output(output), _read_results(results)
+    view = SavedResultView.from_output(output)
+    saved = _read_results(results)
     if over is not None:
         saved = {name: _compute_margin(result, over.split(",")) for name, result in saved.items()}
     if rank:
@@ -336,7 +337,8 @@ def _show_several(results: Mapping[str, ReleasedResult], view: SavedResultView, 
 
     if output.json is not None:
         raise Misuse("json", "--json writes one result, and these files are JSON already; leave --json out")
-    settings, written = view.settings._asdict(), list[str]()
+    settings = view.settings._asdict()
+    written = list[str]()
     with use_style(output.style, None):
         axes = (
             plot_results_together(results, **view.settings.plot_arguments)
@@ -373,7 +375,9 @@ def _build_workbook_of_several(
     from ..display import SheetPage, build_workbook
     from ..publication import describe_results_privacy
 
-    first, tables, facts = next(iter(results.values())), [], []
+    first = next(iter(results.values()))
+    tables = []
+    facts = []
     for name, result in results.items():
         shown = [table for table in result.report_tables(**settings) if not table.is_detail]
         tables += [replace(table, title=f"{name}: {table.title}".removesuffix(": ")) for table in shown]

@@ -150,7 +150,8 @@ class GroupedScoresView:
         if self.view.show == GAPS:
             return self._gap_tables(curves)
         if self.view.simultaneous:
-            simultaneous, level = self._simultaneous_curves(curves), self.view.settings.level
+            simultaneous = self._simultaneous_curves(curves)
+            level = self.view.settings.level
             caption = f"{self.view.curve_name}, with bands of all groups that hold together at {level:g}"
             return [self.view.make_curve_table(simultaneous, caption)]
         metrics = interleave_groups(curves, [self.view.make_metric_table(scores) for scores in curves.values()])
@@ -169,7 +170,8 @@ class GroupedScoresView:
         from ..display import headless_axes
 
         if self.view.show == GAPS:
-            settings, rates = self.view.settings, self._rates(curves)
+            settings = self.view.settings
+            rates = self._rates(curves)
             axes: Axes = rates.plot(headless_axes(rates.SIZE), level=settings.level, population=settings.population)
             return axes
         if self.view.simultaneous:
@@ -190,7 +192,8 @@ class GroupedScoresView:
         """Return tables of the rates and metrics of all groups, and of the largest gap of each."""
         from ..display import format_interval, join_columns
 
-        rates, settings = self._rates(curves), self.view.settings
+        rates = self._rates(curves)
+        settings = self.view.settings
         titles = rates._row_words()
         gaps: dict[str, Any] = {"number": [titles[number] for number in rates.numbers]}
         columns: dict[str, Any] = {}

@@ -58,6 +58,7 @@ ADAPTIVE_NOTE = (
 )
 """Line below the table of a plan whose later rounds depend on noisy answers."""
 FORECAST_HINT = "\nFor half widths of bands and intervals: --forecast N; --plot FILE draws them."
+PLOT_HINT = "\n--plot FILE draws what the answer would look like."
 FILTER_HINT = "noise is the same for any filter; --share-of-rows 0.1 shows errors for rows of which a tenth passes"
 EXAMPLE_LINE = re.compile(r"(Example: dpcurves) (\S+) \S+[.](?:csv|parquet)")
 """Example line of a question's help, from which the example of its plan is made."""
@@ -171,7 +172,9 @@ class DryRunTerms:
         errors = self.forecast_options.compute(question, loss, self.guarantee, self.units)
         if errors is not None:
             print_to_console(make_console(), *wrap(errors.describe(), make_console().width))
-        footer, share = "" if self.forecast_options.is_asked else FORECAST_HINT, self.forecast_options.parse_row_share()
+        hint = FORECAST_HINT if errors is None else PLOT_HINT
+        footer = "" if self.forecast_options.is_asked else hint
+        share = self.forecast_options.parse_row_share()
         plans = print_question_plan(question, loss, self.guarantee, self.units, footer, share=share)
         if getattr(question, "where", None) and share is None:
             print_to_console(make_console(), f"note: {FILTER_HINT}")
@@ -261,10 +264,8 @@ def _make_plan_command(command: options.Command) -> options.Command:
 
     help_text = command.__doc__ or ""
     unit_count = " --units 100000" if "replace-one" in help_text else ""
-    run_command.__name__, run_command.__doc__ = (
-        command.__name__,
-        EXAMPLE_LINE.sub(r"\1 plan \2" + unit_count, help_text),
-    )
+    run_command.__name__ = command.__name__
+    run_command.__doc__ = EXAMPLE_LINE.sub(r"\1 plan \2" + unit_count, help_text)
     run_command.__annotations__ = {**option_groups, "terms": DryRunTerms}
     run_command.needs_grid = getattr(command, "needs_grid", False)  # type: ignore[attr-defined]
     return run_command

@@ -188,7 +188,8 @@ def _describe_usage_error(error: click.ClickException) -> str:
     parameter = getattr(error, "param", None)
     if parameter is not None and message.startswith("Missing"):
         name = parameter.opts[-1] if parameter.param_type_name == "option" else parameter.metavar
-        first, remainder = parameter.help[:1], parameter.help[1:].rstrip(".")
+        first = parameter.help[:1]
+        remainder = parameter.help[1:].rstrip(".")
         help_text = (first if remainder[:1].isupper() else first.lower()) + remainder  # SELECT stays as it is
         return f"{parameter.name.replace('_', '-')}: {name} is missing; {help_text}"
     for pattern, words in REWORDED:
@@ -348,7 +349,9 @@ def _update_pass_progress(
     bars: Progress, label: str, read_fraction: Callable[[], float | None], is_finished: Event, after: float
 ) -> None:
     """Show the progress of passes until `is_finished`. A fraction that falls marks the start of another pass."""
-    start, pass_number, previous = monotonic(), 1, 0.0
+    start = monotonic()
+    pass_number = 1
+    previous = 0.0
     bar = bars.add_task(label, total=None)
     bars.start()
     while not is_finished.wait(0.2):  # seconds between two updates

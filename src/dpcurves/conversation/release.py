@@ -34,9 +34,6 @@ CANONICAL_VERSION = 1
 """Number of the canonical JSON that fingerprints hash. Raise it if this form changes: all fingerprints then change."""
 DISPLAY_FIELDS = frozenset({"measured_in"})
 """Names of fields that are only displayed, and so are not part of a fingerprint."""
-MOST_WRITTEN_NUMBERS = 4096
-"""Numbers. A longer tuple of floats, such as the edges of a fine grid, is hashed as an array: writing 65,536 edges in
-decimal takes 70 ms."""
 KIND = "is"
 """JSON key of the class name."""
 
@@ -101,7 +98,9 @@ def _dataclass_to_plain(fact: Any) -> dict[str, Any]:
 
 def _shorten_numbers(value: Any) -> Any:
     """Return a long tuple of floats as an array, which canonical JSON hashes; anything else as it is."""
-    is_long = isinstance(value, tuple) and len(value) > MOST_WRITTEN_NUMBERS
+    # A tuple such as the edges of a fine grid is hashed as an array: writing 65,536 edges in decimal takes 70 ms.
+    longest_written = 4096  # numbers
+    is_long = isinstance(value, tuple) and len(value) > longest_written
     return np.array(value) if is_long and set(map(type, value)) == {float} else value
 
 
@@ -331,7 +330,8 @@ class Evidence:
         Raises:
             ValueError: cells were not counted one by one.
         """
-        law, noise = self.sums, self.sums.cell_noise
+        law = self.sums
+        noise = self.sums.cell_noise
         if noise is None:
             raise InvalidArgument(
                 "columns",

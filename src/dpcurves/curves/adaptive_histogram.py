@@ -148,7 +148,8 @@ class PilotEstimate(NamedTuple):
     def interval_means(self) -> FloatArray:
         """The mean value of each interval: for uniform values, or for log-uniform values if the interval is wide."""
         low, high = self.edges[:-1], self.edges[1:]
-        inner, outer = np.minimum(np.abs(low), np.abs(high)), np.maximum(np.abs(low), np.abs(high))
+        inner = np.minimum(np.abs(low), np.abs(high))
+        outer = np.maximum(np.abs(low), np.abs(high))
         wide = (inner > 0) & (outer > SEARCH_TUNING.even_ratio * inner)
         ratio = np.log(np.where(wide, outer, exp(1)) / np.where(wide, inner, 1.0))
         middle = low / 2 + high / 2
@@ -180,7 +181,8 @@ class PilotEstimate(NamedTuple):
         middle, first_point, second_point = (
             _find_upper_tail_point(edges, records, total * NormalDist().cdf(-number * step)) for number in range(3)
         )
-        first, second = first_point - middle, second_point - first_point
+        first = first_point - middle
+        second = second_point - first_point
         if not second > 0:
             return side * second_point
         growth = min(second / first, TUNING.max_growth) if first > 0 else TUNING.max_growth
@@ -242,11 +244,13 @@ def choose_even_cells(pilot: PilotEstimate, max_cells: int) -> Grid:
     low, high = quantiles.tolist()
     if not high - low > 1e-9 * max(abs(low), abs(high), 1e-9):  # a single value, or nearly
         radius = abs(low) / 2 if abs(low) > 1e-9 else 1.0
-        low, high = low - radius, high + radius
+        low = low - radius
+        high = high + radius
     width = (high - low) / max(max_cells - 2, 1)
     power = floor(log10(width))
     digit, power = next(((digit, power) for digit in ROUND_DIGITS if digit * 10.0**power >= width), (1, power + 1))
-    first, last = floor(low / (digit * 10.0**power)), ceil(high / (digit * 10.0**power))
+    first = floor(low / (digit * 10.0**power))
+    last = ceil(high / (digit * 10.0**power))
     # up to 2**53 doubles represent all integers
     if max(abs(first), abs(last)) * digit >= 2**53:
         return Grid(low, high, cells=max_cells, outside=Outside.APART)
@@ -280,7 +284,8 @@ def choose_clipping_bounds(
     """
     trimmed = pilot.trimmed_estimate.records
     occupied = np.flatnonzero(trimmed)
-    first, last = int(occupied[0]), int(occupied[-1]) + 1
+    first = int(occupied[0])
+    last = int(occupied[-1]) + 1
     edges = np.clip(pilot.edges[first : last + 1], -LARGEST_BOUND, LARGEST_BOUND)
     edges = np.unique(np.where(np.abs(edges) < LEAST_BOUND, 0.0, edges))
     if len(edges) == 1:
@@ -293,11 +298,14 @@ def choose_clipping_bounds(
     def sum_clipping_errors(beyond: BoolArray) -> FloatArray:
         """Return the total clipping error for each edge, if the intervals that `beyond`, (edges, intervals), marks
         are clipped to it."""
-        shifts, distances = np.abs(values - edges[:, None]), np.abs(values - middle) + np.abs(edges[:, None] - middle)
+        shifts = np.abs(values - edges[:, None])
+        distances = np.abs(values - middle) + np.abs(edges[:, None] - middle)
         return np.asarray((np.where(beyond, shifts * distances ** (power - 1), 0.0) * records).sum(axis=1))
 
-    below, above = sum_clipping_errors(values < edges[:, None]), sum_clipping_errors(values > edges[:, None])
-    half, centre = (edges - edges[:, None]) / 2, np.abs(edges + edges[:, None]) / 2
+    below = sum_clipping_errors(values < edges[:, None])
+    above = sum_clipping_errors(values > edges[:, None])
+    half = (edges - edges[:, None]) / 2
+    centre = np.abs(edges + edges[:, None]) / 2
     error = noise * np.hypot(half**power, centre if of_sum else 0.0) + below[:, None] + above
     error[np.tril_indices(len(edges))] = np.inf
     best = np.unravel_index(int(np.argmin(error)), error.shape)
@@ -306,12 +314,14 @@ def choose_clipping_bounds(
         return edge_bounds
     propose_bounds = partial(_propose_tail_bounds, pilot, noise=noise * rows, power=power, middle=middle)
     (lows, below), (highs, above) = propose_bounds(low, -1), propose_bounds(high, 1)
-    half, centre = (highs - lows[:, None]) / 2, np.abs(highs + lows[:, None]) / 2
+    half = (highs - lows[:, None]) / 2
+    centre = np.abs(highs + lows[:, None]) / 2
     noise_deviation = noise * np.hypot(half**power, centre if of_sum else 0.0)
     error = expected_error((below[:, None] + above) / rows, np.maximum(noise_deviation, LEAST_BOUND), family)
     error[half <= 0] = np.inf
     best = np.unravel_index(int(np.argmin(error)), error.shape)
-    low, high = float(lows[best[0]]), float(highs[best[1]])
+    low = float(lows[best[0]])
+    high = float(highs[best[1]])
     return (low, high) if low < high else edge_bounds
 
 
@@ -408,7 +418,8 @@ class AutoRangeHistogramQuestion(TableQuestion):
         """Ask the pilot queries, then count on the cells that they chose."""
         pilot_counts = yield from ask_pilot_queries(self.column)
         pilot = PilotEstimate.from_pilot_queries(pilot_counts, setting)
-        grid, label = choose_even_cells(pilot, self.cells), format_axis_label(self.column, self.measured_in)
+        grid = choose_even_cells(pilot, self.cells)
+        label = format_axis_label(self.column, self.measured_in)
         counts = yield from ask_workload(
             CellWorkload(prepend_category_axes(self.by, TypedAxis(self.column, grid))), ALL - PILOT_FRACTION
         )
@@ -480,7 +491,8 @@ def _choose_upper_tail_points(pilot: PilotEstimate, low: float, high: float, noi
     origin = pilot.quantile(TUNING.origin_share)
     if not high - origin > (high - low) * NEGLIGIBLE_RATIO:
         origin = low
-    bound, total = high - origin, float(pilot.records.sum())
+    bound = high - origin
+    total = float(pilot.records.sum())
     min_records = max(TUNING.beyond_z * noise, TUNING.min_beyond) * rows
     targets = [
         min(min_records * factor, total * max_share)
@@ -543,7 +555,8 @@ class _AutoRangeSummaryQuestion(TableQuestion):
         pilot = PilotEstimate.from_pilot_queries(pilot_counts, setting)
         sum_setting = replace(setting, loss=setting.loss * (ALL - PILOT_FRACTION - TAIL_FRACTION))
         fraction = self.with_bounds(0.0, 1.0).budget_fractions(sum_setting)[self.MOMENT]
-        noise, rows = sum_setting.count_noise(fraction), prod(axis.slots for axis in parse_grouping(self.by))
+        noise = sum_setting.count_noise(fraction)
+        rows = prod(axis.slots for axis in parse_grouping(self.by))
         lower, upper = choose_clipping_bounds(
             pilot, sqrt(noise.variance), noise.family, power=self.MOMENT, of_sum=self.IS_SUM, rows=rows
         )

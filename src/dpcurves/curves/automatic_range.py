@@ -171,7 +171,8 @@ def build_cdf_with_range_note(counts: TableCounts, label: str) -> CDF:
 def _find_step(prefixes: PrefixShares) -> float:
     """Return the number of which values seem to be multiples, by the counts of the last round; 0.0 if there is no
     clear one."""
-    edges, known = prefixes.grid.edge(np.arange(prefixes.grid.cells + 1)), np.flatnonzero(prefixes.measured_edges)
+    edges = prefixes.grid.edge(np.arange(prefixes.grid.cells + 1))
+    known = np.flatnonzero(prefixes.measured_edges)
     noise = sqrt(prefixes.evidence.interval_sums.levels[-1].noise.variance)
     counts = edges[known], prefixes.unbiased_prefix_counts[known + 1], noise, prefixes.total
     step = find_value_step(*counts)
@@ -190,14 +191,16 @@ def note_on_range(curve: CDF, label: str = "") -> str:
         if step
         else ""
     )
-    grid, first = curve.prefixes.grid, curve.prefixes.earlier_evidence[0].interval_sums.levels[0]
+    grid = curve.prefixes.grid
+    first = curve.prefixes.earlier_evidence[0].interval_sums.levels[0]
     bounds = first.bounds(grid.slots)
     occupied = np.flatnonzero(_find_occupied_intervals(curve.prefixes, bounds))
     if not len(occupied):
         return NOTHING.format("the range of the records is unknown")
     # an interval of the first pilot query with 3 cells or more was refined; zero has its own cell
     is_refined = np.diff(bounds)[1:-1] >= 3
-    low, high = int(occupied[0]), int(occupied[-1])
+    low = int(occupied[0])
+    high = int(occupied[-1])
     low = max(low - 1, 0) if is_refined[max(low - 1, 0)] else low
     high = high + int(is_refined[min(high + 1, len(is_refined) - 1)])
     low, high = (
@@ -205,7 +208,8 @@ def note_on_range(curve: CDF, label: str = "") -> str:
     )
     lower, upper = grid.edge(np.array([low, high])).tolist()
     range_text = " to ".join(format_range(lower, upper, label))
-    below, above = curve.count * curve.y[low], curve.count * (1 - curve.y[high])
+    below = curve.count * curve.y[low]
+    above = curve.count * (1 - curve.y[high])
     sides = f"records below: about {format_number(round(below))}, above: about {format_number(round(above))}"
     return f"range {range_text}, found privately; {sides}, mostly in cells that span a power of ten{multiples}"
 
@@ -221,7 +225,8 @@ def _find_occupied_intervals(prefixes: PrefixShares, bounds: IntArray) -> BoolAr
     occupied = PilotCounts(edges, prefixes.earlier_evidence).occupied_decades
     last_levels = prefixes.evidence.interval_sums.levels
     if len(last_levels) == 1:
-        last_bounds, noise = last_levels[0].bounds(prefixes.grid.slots), sqrt(last_levels[0].noise.variance)
+        last_bounds = last_levels[0].bounds(prefixes.grid.slots)
+        noise = sqrt(last_levels[0].noise.variance)
         counts = np.diff(prefixes.unbiased_prefix_counts[last_bounds])
         is_occupied = counts > RANGE_TUNING.occupied_z * noise
         for start, end in zip(last_bounds[:-1][is_occupied], last_bounds[1:][is_occupied], strict=True):

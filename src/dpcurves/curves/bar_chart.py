@@ -35,7 +35,9 @@ from .question import CATEGORIES, TableQuestion, build_privacy_statement, requir
 from .result import TUNING, IntervalResult, PlotArguments
 from .summary import SUMMARY_LEVEL, format_with_intervals
 
-LISTED, BY_COUNT, BY_NAME = "listed", "count", "name"
+LISTED = "listed"
+BY_COUNT = "count"
+BY_NAME = "name"
 ORDERS = LISTED, BY_COUNT, BY_NAME
 """Words for the order of categories: as listed, by decreasing released count, or by name."""
 MOST_CATEGORIES = 2**12
@@ -149,7 +151,8 @@ class BarChart(IntervalResult):
 
         NaN if not known, or if suppressed.
         """
-        noise, total = self._noise.cells, self.privacy.most_records
+        noise = self._noise.cells
+        total = self.privacy.most_records
         errors = noise.std(axis=0)
         counts = known_counts(
             self.unbiased_counts, errors, total, lambda: simultaneous_errors([noise], KNOWN_PROBABILITY)
@@ -222,7 +225,9 @@ class BarChart(IntervalResult):
         Suppressed counts have intervals too.
         """
         level = require_probability("level", level)
-        counts, noise, total = self.unbiased_counts, self._noise.cells, self.privacy.most_records
+        counts = self.unbiased_counts
+        noise = self._noise.cells
+        total = self.privacy.most_records
         errors = self._compute_once(level, None, lambda: simultaneous_errors([noise], level))
         for_records = whole_ends(counts, errors, total)
         if not population:
@@ -244,7 +249,8 @@ class BarChart(IntervalResult):
         level = require_probability("level", level)
         if not self._has_values:
             return np.tile((0.0, 1.0), (self.categories.slots, 1))
-        counts, noise = self.unbiased_counts, self._noise.cells
+        counts = self.unbiased_counts
+        noise = self._noise.cells
         zeros = np.zeros(len(counts))
         groups = GroupCounts(counts, counts.sum() - counts, zeros, zeros, zeros)
         group_noise = GroupNoise(noise, noise.sum(axis=1, keepdims=True) - noise, np.zeros(1))
@@ -284,7 +290,8 @@ class BarChart(IntervalResult):
         Raises:
             ValueError: two categories would have the same label.
         """
-        column, labels = self.categories.column, (categories or {}).get(self.categories.column, {})
+        column = self.categories.column
+        labels = (categories or {}).get(self.categories.column, {})
         renamed = tuple(labels.get(str(value), value) for value in self.categories.values)
         if len(set(map(str, renamed))) < len(renamed):
             raise InvalidArgument(
@@ -299,7 +306,8 @@ class BarChart(IntervalResult):
     @cached_property
     def _places(self) -> NDArray[np.int64]:
         """For each bar, the index of its category in the release."""
-        values, last = self.categories.values, [self.categories.slots - 1] * self.has_other
+        values = self.categories.values
+        last = [self.categories.slots - 1] * self.has_other
         places = list(range(len(values) - self.has_other))
         if self.order == BY_COUNT:
             counts = self.evidence.unbiased_cells[0]
@@ -402,7 +410,8 @@ class BarChart(IntervalResult):
     def _from_json(cls, document: display.CurveDocument) -> Self:
         """Return the chart from a parsed JSON document, computed again from its counts. Raises `InvalidArgument` if
         categories and counts differ in number."""
-        question, evidence = document.question, document.releases[0]
+        question = document.question
+        evidence = document.releases[0]
         categories = Categories(question["column"], tuple(question["categories"]))
         if categories.slots != evidence.unbiased_cells.size or question["order"] not in ORDERS:
             raise InvalidArgument(

@@ -118,8 +118,10 @@ class Bounds(ReleasedResult):
     def _from_json(cls, document: display.CurveDocument) -> Bounds:
         """Return the bounds from a parsed JSON document."""
         question, (evidence,) = document.question, document.releases
-        upper, alpha = float(document.arrays["upper"]), float(document.arrays["alpha"])
-        coverage, capped = float(question["coverage"]), bool(question["capped"])
+        upper = float(document.arrays["upper"])
+        alpha = float(document.arrays["alpha"])
+        coverage = float(question["coverage"])
+        capped = bool(question["capped"])
         return cls(upper, capped, alpha, coverage, question["label"], document.privacy, evidence)
 
     def _summary(self) -> list[tuple[str, str]]:
@@ -250,7 +252,8 @@ class PlaneBounds(ReleasedResult):
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         """Draw the rectangle of both intervals; return the axes."""
-        bounds, labels = (self.x.bound, self.y.bound), (self.x.label, self.y.label)
+        bounds = (self.x.bound, self.y.bound)
+        labels = (self.x.label, self.y.label)
         capped = [interval.label for interval in self._both if interval.is_capped]
         covers = [f"{interval.label} covers {interval.coverage_statement}" for interval in self._both]
         return display.draw_plane_bounds(bounds, labels=labels, covers=covers, widest=capped, **how)
@@ -281,7 +284,8 @@ class PlaneBounds(ReleasedResult):
     def _from_json(cls, document: display.CurveDocument) -> PlaneBounds:
         """Return both bounds from a parsed JSON document. Raises `InvalidArgument` unless it has bounds of two named
         columns."""
-        columns, stored = document.question.get("columns", []), document.arrays["curves"]
+        columns = document.question.get("columns", [])
+        stored = document.arrays["curves"]
         if len(columns) != 2 or not set(columns) <= stored.keys():
             raise InvalidArgument(
                 "curve", "the stored result needs bounds of two columns: use the text that to_json wrote"

@@ -144,7 +144,8 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
                 "by",
                 "there are no categories to plot: ask again with by= naming a column whose categories have records",
             )
-        names, curves = self._category_names(name), list(self.values())
+        names = self._category_names(name)
+        curves = list(self.values())
         options = {"level": level, "population": population}
         # more small multiples than 20 are not readable
         if len(names) > 20 and all(hasattr(curve, "quantile_intervals") for curve in curves):
@@ -177,7 +178,8 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
 
     def _plot_medians(self, names: Sequence[str], ax: Axes | None, level: float | None, *, population: bool) -> Axes:
         """Plot the median and quartiles of each curve in a row, with intervals of the medians; return the axes."""
-        curves, shades = list(self.values()), list[Shade]()
+        curves = list(self.values())
+        shades = list[Shade]()
         quartile_levels = (0.25, 0.5, 0.75)  # of a row in a picture of medians: both ends of its box, and the median
         quartiles = np.array([curve.quantile(np.array(quartile_levels)) for curve in curves])
         for scope, is_population in interval_scopes(self.privacy).items() if level is not None else ():
@@ -283,8 +285,10 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
     def _from_document(cls, document: display.CurveDocument, kind: type[Any] | None) -> Self:
         """Return the curves from a parsed JSON document; with a `kind`, all must be of this class. Raises
         `InvalidArgument` if columns and categories do not fit the curves."""
-        question, curves = document.question, document.arrays["curves"]
-        keys, by = question.get("categories", list(curves)), question.get("by")
+        question = document.question
+        curves = document.arrays["curves"]
+        keys = question.get("categories", list(curves))
+        by = question.get("by")
         categories: list[Key] = [tuple(key) if isinstance(key, list) else key for key in keys]
         length = len(by) if isinstance(by, list) else 1
         is_consistent = all((len(key) if isinstance(key, tuple) else 1) == length for key in categories)
@@ -435,7 +439,8 @@ def merge_notes(notes: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     >>> merge_notes({"a": ("30% lie above",), "b": ("35% lie above", "missing"), "c": ()})
     ('a, b: 30% to 35% lie above', 'b: missing')
     """
-    names, shares = dict[str, list[str]](), dict[str, list[int]]()
+    names = dict[str, list[str]]()
+    shares = dict[str, list[int]]()
     for name, curve_notes in notes.items():
         for note in curve_notes:
             match = SHARE.fullmatch(note)

@@ -151,7 +151,8 @@ def _estimate_shares(groups: ScoreGroups) -> FloatArray:
     """Return the smoothed share of positives in each group, (groups,), from counts clipped at 0; 1/2 if all
     counts are 0."""
     released = groups.group_counts
-    positive, negative = np.maximum(released.positive, 0.0), np.maximum(released.negative, 0.0)
+    positive = np.maximum(released.positive, 0.0)
+    negative = np.maximum(released.negative, 0.0)
     if positive.sum() + negative.sum() == 0:
         return np.full(positive.shape, 0.5)  # the share of positives in groups without records
     return smooth_shares(groups.likely_means, positive, negative, groups.count_noise_deviation**2 / 2)
@@ -224,7 +225,8 @@ class HosmerLemeshow(GroupIntervalResult):
         fixed public seed."""
         released = groups.group_counts
         privacy = privacy.with_notes(*notes_on_dependence(privacy), *_notes_on_hidden_groups(groups))
-        rng, noise = public_generator(generator), groups.surplus_noise_variance
+        rng = public_generator(generator)
+        noise = groups.surplus_noise_variance
         p_value = simulated_p_value(released, groups.simulate_noise(rng), noise, rng)
         statistic = float(hosmer_lemeshow(released, noise))
         count, observed, expected = _mask_unknown_groups(groups, privacy.most_records)
@@ -250,7 +252,8 @@ class HosmerLemeshow(GroupIntervalResult):
         limits = self.groups.intervals(
             positive_intervals, level, self.privacy, population=population, generator=generator
         )
-        lower, upper = np.fmin(limits[:, 0], self.observed), np.fmax(limits[:, 1], self.observed)
+        lower = np.fmin(limits[:, 0], self.observed)
+        upper = np.fmax(limits[:, 1], self.observed)
         return np.stack([lower, upper], axis=1)
 
     def _columns(self) -> dict[str, FloatArray]:
@@ -303,19 +306,22 @@ class HosmerLemeshowQuestion(GroupQuestion):
 def _mask_unknown_groups(groups: ScoreGroups, most: int | None) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return records, observed and expected positives of each group, each (groups,); NaN where noise alone may
     explain the count. `most` is the public number of records, if known."""
-    released, noise = groups.group_counts, groups.simulate_noise(None)
+    released = groups.group_counts
+    noise = groups.simulate_noise(None)
     errors = upper_quantiles(np.abs(noise.positive + noise.negative), KNOWN_PROBABILITY)
     count = np.where(released.count <= errors, np.nan, clip_to_possible(released.count, most))
     observed = np.clip(released.positive, 0.0, count)
     # Cells of declared values extend beyond [0, 1].
-    low, high = np.maximum(released.lower, 0.0), np.minimum(released.upper, 1.0)
+    low = np.maximum(released.lower, 0.0)
+    high = np.minimum(released.upper, 1.0)
     return count, observed, np.clip(released.expected_positives, low * count, high * count)
 
 
 def _notes_on_hidden_groups(groups: ScoreGroups) -> tuple[str, ...]:
     """Return a note if the mean count of a group is small relative to the noise, so that a wrong model looks like a
     right one."""
-    mean_count, noise = max(float(groups.group_counts.count.mean()), 0.0), groups.count_noise_deviation
+    mean_count = max(float(groups.group_counts.count.mean()), 0.0)
+    noise = groups.count_noise_deviation
     # signal-to-noise ratio of the mean group: below 3, noise hides the groups
     if mean_count >= 3 * noise:
         return ()

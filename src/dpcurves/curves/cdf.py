@@ -171,7 +171,9 @@ class CdfHistogram(IntervalResult):
     def _population_intervals(self, level: float, generator: np.random.Generator | None) -> FloatArray:
         """Return simultaneous intervals of the shares of the population, (bins, 2), from simulated noise and
         sampling."""
-        spans, total, rng = self._spans, self.total, sampling_generator(generator)
+        spans = self._spans
+        total = self.total
+        rng = sampling_generator(generator)
         shares = self._pad_measured_shares(self.prefixes.shares)
         counts = total * spans.sum_spans(self._pad_measured_shares(self.prefixes.unbiased_shares))
         scale, noises = estimate_scales(self._simulate_noise(generator))
@@ -191,14 +193,17 @@ class CdfHistogram(IntervalResult):
     def _spans(self) -> Spans:
         """The spans between measured edges inside each bin, followed by those around each bin, as indices of padded
         shares."""
-        all_edges, declared = self.prefixes.grid.edges, self.prefixes.declared_edges
+        all_edges = self.prefixes.grid.edges
+        declared = self.prefixes.declared_edges
         edges = all_edges[self.prefixes.measured_edges]
         # at the ends of a clipped grid, the counted cells beyond belong to the bins
         counted_x = all_edges[declared[np.searchsorted(self.prefixes.declared_grid.edges, self.x)]]
         left, right = counted_x[:-1], counted_x[1:]
         outer = np.searchsorted(edges, left, side="right"), np.searchsorted(edges, right) + 1
-        inner_start, inner_end = np.searchsorted(edges, left) + 1, np.searchsorted(edges, right, side="right")
-        first, last = np.append(inner_start, outer[0]), np.append(np.maximum(inner_start, inner_end), outer[1])
+        inner_start = np.searchsorted(edges, left) + 1
+        inner_end = np.searchsorted(edges, right, side="right")
+        first = np.append(inner_start, outer[0])
+        last = np.append(np.maximum(inner_start, inner_end), outer[1])
         return Spans.from_edges(first, last, len(edges) + 2)
 
     def _pad_measured_shares(self, shares: FloatArray) -> FloatArray:
@@ -232,7 +237,8 @@ class CdfHistogram(IntervalResult):
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> CdfHistogram:
         """Return the bins from a parsed JSON document."""
-        question, releases = document.question, document.evidence["releases"]
+        question = document.question
+        releases = document.evidence["releases"]
         prefixes = PrefixShares.from_json(releases, grid_from_edges(question), question)
         return cls.from_prefixes(prefixes, document.arrays["x"], question["label"], document.privacy)
 
@@ -272,7 +278,8 @@ def choose_bin_edges(
             f"every edge must lie within the grid, {grid.lower:g} to {grid.upper:g}; remove the edges outside it",
         )
     indices = grid.nearest_edge(edges)
-    nearest, width = grid.edge(indices), np.diff(grid.edges).min()
+    nearest = grid.edge(indices)
+    width = np.diff(grid.edges).min()
     tied = np.flatnonzero(np.diff(indices) == 0)
     if len(tied):
         pair = " and ".join(f"{edge:.10g}" for edge in edges[tied[0] : tied[0] + 2])
@@ -415,27 +422,29 @@ class CDF(IntervalResult):
     def _notes_on_noise(self) -> tuple[str, ...]:
         """Return a note if the band is wider than 1/2 at every inner edge, or at most of them.
 
-        The band is computed only if the noise may be that large, and a few draws leave it open. It is the band before
-        it is extended to the estimate, which takes as long again. Blank values without a grant get no note.
+        The band is simulated only if the noise may be that large, by as few draws as tell. Widths within a tenth of 1/2
+        get no note. The band is the one before it is extended to the estimate, which takes as long again. Blank values
+        without a grant get no note.
         """
         if not self.privacy.grant or not self._may_be_unknown():
             return ()
         subjects = "the band at every edge", "the band at most edges"
-        notes = {notes_on_width(widths, *subjects) for widths in self._bound_band_widths()}
-        if len(notes) == 1:
-            return notes.pop()
+        notes: tuple[str, ...] = ()
+        # draws, and the ratio by which their band may differ from that of all draws: four standard errors and more
+        for draws, margin in ((400, 1.25), (1_600, 1.12)):
+            if not self.prefixes.are_typical(draws):
+                break
+            narrow, wide = (notes_on_width(widths, *subjects) for widths in self._bound_band_widths(draws, margin))
+            if narrow == wide:
+                return narrow
+            notes = narrow
+        else:
+            return notes
         lower, upper = self._noise_band(SUMMARY_LEVEL, None)
         return notes_on_width((upper - lower)[1:-1], *subjects)
 
-    def _bound_band_widths(self) -> Iterator[FloatArray]:
-        """Yield widths of the band at the inner edges from a few draws: a narrow and a wide guess.
-
-        Yield nothing if a block of draws has too few, or if few draws do not show the long tails of all.
-        """
-        draws = 400  # the 95 % quantile of the largest error has a relative standard error of about 2 %, scales of 4 %
-        margin = 1.25  # ratio: four standard errors and more
-        if not self.prefixes.are_typical(draws):
-            return
+    def _bound_band_widths(self, draws: int, margin: float) -> tuple[FloatArray, FloatArray]:
+        """Return widths of the band at the inner edges from a few draws: a narrow and a wide guess."""
         errors = next(self.prefixes.simulate_share_errors(None, draws))
         scale, _ = estimate_scales(iter([errors]))
         half_width = np.full(self.prefixes.grid.cells + 1, np.inf)
@@ -447,8 +456,8 @@ class CDF(IntervalResult):
             hull_widths(curve - factor * half_width, curve + factor * half_width)[1:-1]
             for factor in (1 / margin, margin)
         )
-        yield np.maximum(narrow, 0.0)
-        yield np.maximum(wide, -narrow)  # where no curve fits, the band has the absolute width
+        # where no curve fits, the band has the absolute width
+        return np.maximum(narrow, 0.0), np.maximum(wide, -narrow)
 
     def _may_be_unknown(self) -> bool:
         """Whether noise at the first inner edge is large enough for a band wider than 1/2 there."""
@@ -490,7 +499,8 @@ class CDF(IntervalResult):
         >>> curve.line[1][:3].round(2).tolist()
         [0.0, 0.33, 0.33]
         """
-        edges, declared = self.prefixes.grid.edges, self.prefixes.declared_grid
+        edges = self.prefixes.grid.edges
+        declared = self.prefixes.declared_grid
         if self.prefixes.declared is None:
             return edges, self.y
         inside = slice(int(np.searchsorted(edges, declared.lower)), int(np.searchsorted(edges, declared.upper)) + 1)
@@ -560,7 +570,8 @@ class CDF(IntervalResult):
 
         With declared values it is a step function: the share at or below the largest declared value up to `t`.
         """
-        points, values = as_numbers("t", t), self.values
+        points = as_numbers("t", t)
+        values = self.values
         return (linear_value_at(*self.line, points) if values is None else step_value_at(values, self.y, points))[()]
 
     @overload
@@ -586,7 +597,8 @@ class CDF(IntervalResult):
         """
         levels = as_numbers("p", p)
         cells = self._find_cells(levels)
-        edges, shares = self.prefixes.grid.edges, self.counted_shares
+        edges = self.prefixes.grid.edges
+        shares = self.counted_shares
         found = choose_shown_values(cells, inverse_at(edges, shares, levels) if self.values is None else cells[..., 0])
         # some cells hold a single double, and their upper edge belongs to the next cell
         if self.prefixes.pilot_queries:
@@ -714,7 +726,8 @@ class CDF(IntervalResult):
         (`find_quantile_ends`).
         """
         require_independent(self.privacy, population)
-        levels_and_cells, confidence = (as_numbers("p", p), self.quantile_cell(p)), require_probability("level", level)
+        levels_and_cells = (as_numbers("p", p), self.quantile_cell(p))
+        confidence = require_probability("level", level)
         tested = self.prefixes.intervals_by_tests(
             *levels_and_cells, confidence, population=population, generator=generator
         )
@@ -789,7 +802,8 @@ class CDF(IntervalResult):
 
     def key_columns(self, level: float, *, population: bool = True) -> dict[str, Any]:
         """Return the number of records, and the median with its intervals; dates are text."""
-        half, scopes = np.array([0.5]), interval_scopes(self.privacy, population=population)
+        half = np.array([0.5])
+        scopes = interval_scopes(self.privacy, population=population)
         columns: dict[str, Any] = {"records": self.count}
         ends = {scope: self.quantile_intervals(half, level, population=scopes[scope])[0] for scope in scopes}
         value = known_values(self.quantile(half), ends[RECORDS][:, None], -np.inf, np.inf)[0]
@@ -824,7 +838,8 @@ class CDF(IntervalResult):
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> CDF:
         """Return the curve from a parsed JSON document, smoothed again if it was smoothed."""
-        question, releases = document.question, document.evidence["releases"]
+        question = document.question
+        releases = document.evidence["releases"]
         grid = grid_from_cells(question, document.arrays["x"])
         curve = cls.from_prefixes(
             cls.SHARES_CLASS.from_json(releases, grid, question), question["label"], document.privacy
@@ -916,7 +931,8 @@ class CdfQuestion(TableQuestion):
             has_separate_round_numbers: Whether round numbers get cells for themselves, if the trust model can count
                 these cells.
         """
-        label, axis = format_axis_label(self.column, self.measured_in), Axis(self.column, self.grid)
+        label = format_axis_label(self.column, self.measured_in)
+        axis = Axis(self.column, self.grid)
         if self.edges is not None:
             counts = yield from ask_workload(conversation.CountsBelowWorkload(axis, self.edges), ALL)
             return CDF.from_counts(
@@ -933,7 +949,8 @@ class CdfQuestion(TableQuestion):
         counts = yield from ask_workload(prefixes, ALL)
         grid = counts.grid or self.grid
         declared = None if has_separate_round_numbers or grid.cells == self.grid.cells else self.grid
-        earlier_evidence, privacy = counts.evidence[:-1], build_privacy_statement(counts.releases)
+        earlier_evidence = counts.evidence[:-1]
+        privacy = build_privacy_statement(counts.releases)
         # A plan without data has blank values; computing notes on them would only cost time.
         build_curve = CDF.from_prefixes if counts.is_paid else CDF.from_placeholder
 

@@ -106,7 +106,8 @@ class PrecisionRecall(BandedTableResult):
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         """Draw precision against recall with its band; return the axes."""
-        recall, precision = self._mask_unknown("recall", self.recall), self._mask_unknown("precision", self.precision)
+        recall = self._mask_unknown("recall", self.recall)
+        precision = self._mask_unknown("precision", self.precision)
         return draw_precision_recall(recall, precision, self.average_precision, edges=RATE_EDGES, shades=shades, **how)
 
 
@@ -152,7 +153,8 @@ class CumulativeGain(BandedTableResult):
     def from_counts(cls, table: ClassTable) -> CumulativeGain:
         """Return the curve from released counts, at no further loss."""
         negative, positive = table.counts.likely_counts[:, ::-1]
-        flagged, gain = _shares_above_thresholds(negative + positive), _shares_above_thresholds(positive)
+        flagged = _shares_above_thresholds(negative + positive)
+        gain = _shares_above_thresholds(positive)
         lift = np.divide(gain, flagged, out=np.full_like(gain, np.nan), where=flagged > 0)
         return cls(flagged, gain, lift, table.thresholds, table)
 
@@ -170,7 +172,8 @@ class CumulativeGain(BandedTableResult):
         shares = self.table.bands(ratios, level, population=population, generator=generator)
         flagged, gain = (pin_share_ends(share) for share in shares[:2])
         prevalence = shares[2][0][-1:], shares[2][1][-1:]  # below all thresholds
-        by_precision, by_shares = _divide_bands(shares[2], prevalence), _divide_bands(gain, flagged)
+        by_precision = _divide_bands(shares[2], prevalence)
+        by_shares = _divide_bands(gain, flagged)
         return flagged, gain, (np.maximum(by_precision[0], by_shares[0]), np.minimum(by_precision[1], by_shares[1]))
 
     def _interval_limits(self, level: float, /, *, population: bool) -> Band:
@@ -181,7 +184,8 @@ class CumulativeGain(BandedTableResult):
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         """Draw the gain against the flagged share with its band; return the axes."""
-        flagged, gain = self._mask_unknown("flagged", self.flagged), self._mask_unknown("gain", self.gain)
+        flagged = self._mask_unknown("flagged", self.flagged)
+        gain = self._mask_unknown("gain", self.gain)
         return display.draw_gain(flagged, gain, edges=RATE_EDGES, shades=shades, **how)
 
 
@@ -240,7 +244,8 @@ class DecisionCurve(ClassTableResult):
             ValueError: the scores are not probabilities.
         """
         table.require_probabilities("a decision curve")
-        thresholds, points = table.grid.edges[1:-1], _threshold_indices(table)
+        thresholds = table.grid.edges[1:-1]
+        points = _threshold_indices(table)
         false, true = cumulate_from_top(table.counts.likely_counts)
         size = float(false[-1] + true[-1])
         benefit = net_benefit(true[points], false[points], size, thresholds)
@@ -253,7 +258,8 @@ class DecisionCurve(ClassTableResult):
         It is for the net benefit of these records; with `population`, for the population from which the records were
         sampled, which needs independent units of one record each. See `ratio_bands`.
         """
-        points, thresholds = _threshold_indices(self.table), len(self.table.thresholds)
+        points = _threshold_indices(self.table)
+        thresholds = len(self.table.thresholds)
         ratios = (net_benefit_ratio(odds(self.threshold), points, thresholds),)
         ((lower, upper),) = self.table.bands(ratios, level, population=population, generator=generator)
         return lower[points], upper[points]
@@ -400,7 +406,8 @@ class Confusion(ClassTableResult):
         )
         counts = _count_outcomes(self.table.counts.unbiased_counts, self._threshold_index)
         if population:
-            normal, size = sampling_generator(generator).standard_normal(noise.shape), max(float(counts.sum()), 1.0)
+            normal = sampling_generator(generator).standard_normal(noise.shape)
+            size = max(float(counts.sum()), 1.0)
             return np.reshape(mean_intervals(counts, noise, normal, size, level), (2, 2, 2))
         limits = [basic_interval(count, errors, level) for count, errors in zip(counts.tolist(), noise.T, strict=True)]
         return np.reshape(np.maximum(np.array(limits), 0.0), (2, 2, 2))
@@ -518,7 +525,8 @@ class ScoreCalibration(ClassTableResult):
         """
         table.require_probabilities("a calibration curve")
         negative, positive = _sum_groups(table.drop_outside(table.counts.likely_counts), starts)
-        count, edges = negative + positive, table.grid.edges[np.append(starts, table.grid.cells)]
+        count = negative + positive
+        edges = table.grid.edges[np.append(starts, table.grid.cells)]
         summed = np.add.reduceat(table.drop_outside(table.counts.likely_counts).sum(axis=0) * table.middles, starts)
         mean = np.divide(summed, count, out=(edges[:-1] + edges[1:]) / 2, where=count > 0)
         true = np.divide(positive, count, out=np.full_like(count, np.nan), where=count > 0)

@@ -28,8 +28,16 @@ from ..arrays import BoolArray, FloatArray
 from ..conversation import Evidence, PrivacyStatement
 from ..conversation.notes import add_advice
 from ..data import Grid, Outside
-from ..inference import Band, GroupCounts, GroupNoise, public_generator, share_intervals, upper_quantiles
-from ..inference.areas import RankedClassCounts, area_interval
+from ..inference import (
+    Band,
+    GroupCounts,
+    GroupNoise,
+    public_generator,
+    share_intervals,
+    upper_quantile,
+    upper_quantiles,
+)
+from ..inference.areas import RankedClassCounts, area_interval, bound_untied_pairs
 from ..inference.known_numbers import KNOWN_LEVEL, is_uninformative, known_number
 from ..inference.moments import absolute_sum_interval, largest_absolute_interval
 from ..inference.rates import ClassCounts, Ratio, SimulatedCounts, ratio_bands
@@ -54,11 +62,14 @@ class ClassTable(SimulationCache):
         evidence: Counts of two rows: negatives, positives.
         grid: The cells of the scores.
         privacy: The privacy statement, which every picture shows.
+        points: Counts of the scores that equal a value of the grid, and of other scores, if the values were found and
+            not declared. None: other scores do not matter, or cells are no values.
     """
 
     evidence: Evidence
     grid: Grid
     privacy: PrivacyStatement
+    points: Evidence | None = None
 
     @cached_property
     def counts(self) -> ClassCounts:
@@ -75,6 +86,12 @@ class ClassTable(SimulationCache):
             tied[[0, -1]] = False
         return tied
 
+    @property
+    def untied(self) -> Callable[[float], float] | None:
+        """An upper bound of the scores that equal no value of the grid, as a function of the probability of an error;
+        None if values were declared, or if there are none."""
+        return None if self.points is None else partial(bound_last_cell, self.points)
+
     @cached_property
     def thresholds(self) -> FloatArray:
         """Decreasing thresholds, the first infinite; at point i, scores at or above threshold i count as positive."""
@@ -88,7 +105,8 @@ class ClassTable(SimulationCache):
 
         With declared values it is the smallest value that is at least the threshold.
         """
-        grid, thresholds = self.grid, np.array([threshold])
+        grid = self.grid
+        thresholds = np.array([threshold])
         (edge,) = grid.nearest_edge(thresholds) if grid.values is None else np.searchsorted(grid.values, thresholds)
         return self.grid.slots - int(edge) - int(self.grid.outside is Outside.APART)
 
@@ -161,14 +179,16 @@ class ClassTable(SimulationCache):
 
     def question_to_json(self) -> dict[str, Any]:
         """Return the cells of the grid as JSON values, which `from_evidence` reads."""
-        return {"edges": self.grid.edges.tolist(), **cells_to_json(self.grid)}
+        points = {} if self.points is None else {"points": self.points.to_json()}
+        return {"edges": self.grid.edges.tolist(), **cells_to_json(self.grid), **points}
 
     @classmethod
     def from_evidence(cls, evidence: Mapping[str, Any], privacy: PrivacyStatement) -> ClassTable:
         """Return the table from the evidence of a stored curve in JSON."""
         question = evidence["question"]
         grid = grid_from_edges(question)
-        return cls(Evidence.from_json(evidence["releases"][0]).as_cell_counts(2), grid, privacy)
+        points = Evidence.from_json(question["points"]) if "points" in question else None
+        return cls(Evidence.from_json(evidence["releases"][0]).as_cell_counts(2), grid, privacy, points)
 
 
 class ClassTableResult(IntervalResult):
@@ -236,6 +256,10 @@ class BandedTableResult(ClassTableResult):
 
 CALIBRATION_GROUPS = 10
 """Groups of equal size in the expected calibration error: the usual number."""
+BOUND_DRAWS = 2**15
+"""Draws of noise from which the number of scores beside the values of a grid is bounded."""
+UNTIED_ERROR = 0.05
+"""Probability that more scores equal no value of the grid than a discretization error allows for."""
 NEEDS_NEGATIVES = (0,)
 """Class indices (0 is the negative class, 1 the positive one) that a statistic needs: negatives alone."""
 NEEDS_POSITIVES = (1,)
@@ -324,8 +348,13 @@ class AreaUnderCurve(MetricEstimator):
         negative, positive = table.counts.likely_counts
         pairs = float(negative.sum() * positive.sum())
         may_be_ordered = 1.0 if table.tied_cells is None else ~table.tied_cells
-        half = float((negative * may_be_ordered) @ positive) / 2 / pairs if pairs >= two_classes.LEAST_MASS else 0.0
-        return half, half
+        if pairs < two_classes.LEAST_MASS:
+            return 0.0, 0.0
+        undecided = float((negative * may_be_ordered) @ positive)
+        if table.untied is not None and table.tied_cells is not None:
+            tied = np.where(table.tied_cells, table.counts.likely_counts, 0.0)
+            undecided += bound_untied_pairs(tied, table.untied(UNTIED_ERROR))
+        return undecided / 2 / pairs, undecided / 2 / pairs
 
 
 class AveragePrecision(MetricEstimator):
@@ -457,7 +486,23 @@ def _simulate_areas(table: ClassTable, noise: FloatArray) -> RankedClassCounts:
     and simulated noise of the counts, (draws, 2, cells)."""
     estimate = table.counts.likely_counts
     shares = estimate / np.maximum(estimate.sum(axis=1, keepdims=True), two_classes.LEAST_MASS)
-    return RankedClassCounts(table.counts.unbiased_counts, shares, [noise], table.tied_cells)
+    return RankedClassCounts(table.counts.unbiased_counts, shares, [noise], table.tied_cells, table.untied)
+
+
+def bound_last_cell(evidence: Evidence, probability: float) -> float:
+    """Return an upper bound of the records in the last cell of one row of counts, which is wrong with at most this
+    probability; at least 0."""
+    law = evidence.sums
+    cells, last = law.cells, float(evidence.unbiased_cells[0, -1])
+    # with 20 draws beyond it a simulated quantile is stable; else the wider bound by moments is taken
+    if probability * BOUND_DRAWS >= 20:
+        noise = [
+            chunk[:, 0, cells - 1] for chunk, _ in law.simulate(evidence.total, BOUND_DRAWS, public_generator(None))
+        ]
+        return max(last + upper_quantile(-np.concatenate(noise), 1 - probability), 0.0)
+    total = None if evidence.total is None else 0
+    weights = law.reconstruct(np.eye(law.size), total)[0][:, 0, cells - 1]
+    return max(last + float(law.bound_combined_noise(weights[None], probability)[0]), 0.0)
 
 
 def list_metrics(table: ClassTable) -> tuple[Metric, ...]:
@@ -538,7 +583,8 @@ def _simulate_interval(table: ClassTable, metric: Metric, settings: ConfidenceSe
     lower, upper = metric.value.interval(table, errors, settings)
     value = _estimate_point(table, metric)
     if isfinite(value):
-        lower, upper = min(lower, value), max(upper, value)
+        lower = min(lower, value)
+        upper = max(upper, value)
     return min(max(lower, 0.0), largest), min(max(upper, 0.0), largest)
 
 
@@ -546,7 +592,8 @@ def notes_on_crowding(table: ClassTable) -> tuple[str, ...]:
     """Return a note if nearly all scores lie in a few neighbouring cells, as for rare events."""
     if table.tied_cells is not None or notes_on_classes(table):
         return ()
-    counts, unbiased = table.counts.likely_counts.sum(axis=0), table.counts.unbiased_counts.sum(axis=0)
+    counts = table.counts.likely_counts.sum(axis=0)
+    unbiased = table.counts.unbiased_counts.sum(axis=0)
     cumulated = np.append(0.0, np.cumsum(counts)) / max(float(counts.sum()), two_classes.LEAST_MASS)
     nearly_all = 0.95  # share of the scores that lie in few cells if scores are crowded
     group_ends = np.searchsorted(cumulated, cumulated[:-1] + nearly_all)

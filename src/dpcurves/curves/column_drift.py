@@ -141,11 +141,9 @@ class Drift(CompositeResult):
     STATISTICS = "psi", "chi_squared", "tv", OTHERS, "ks", "wasserstein", "auc", MISSING
 
     def __init__(self, reference: Curve, windows: Mapping[str, Curve], false_alarm_rate: float = 0.05) -> None:
-        self.reference, self.windows, self.false_alarm_rate = (
-            reference,
-            dict(windows),
-            require_probability("false_alarm_rate", false_alarm_rate),
-        )
+        self.reference = reference
+        self.windows = dict(windows)
+        self.false_alarm_rate = require_probability("false_alarm_rate", false_alarm_rate)
         if not self.windows:
             raise InvalidArgument("windows", "at least one curve is needed, as in {'May': curve}")
         if "reference" in self.windows:
@@ -172,7 +170,8 @@ class Drift(CompositeResult):
             null_generator = numbered_generator(first_stream + 1 + 2 * index)
             null = cells.simulate_null(null_generator)
             for statistic, compute in _select_statistics(self.reference).items():
-                value, null_values = float(compute(cells.first.cells, cells.second.cells, cells)), compute(*null, cells)
+                value = float(compute(cells.first.cells, cells.second.cells, cells))
+                null_values = compute(*null, cells)
                 threshold = upper_quantile(null_values, 1 - TUNING.simulated_alarm_ratio * self.false_alarm_rate)
                 statistics[name, statistic] = DriftStatistic(value, threshold, monte_carlo_p_value(value, null_values))
             sides = [
@@ -251,7 +250,8 @@ class Drift(CompositeResult):
 
     def _columns(self) -> Mapping[str, Any]:
         """Return the columns of the data frame, one row for each window and statistic."""
-        keys, statistics = list(self.statistics), list(self.statistics.values())
+        keys = list(self.statistics)
+        statistics = list(self.statistics.values())
         return {
             "window": [window for window, _ in keys], "statistic": [statistic for _, statistic in keys],
             "value": [shift.value for shift in statistics], "threshold": [shift.threshold for shift in statistics],
@@ -334,7 +334,8 @@ def require_window(reference: Any, question: Any) -> None:
         require_independent(reference.privacy)
         return
     kinds = {"CdfQuestion": CDF, "HistogramQuestion": Histogram}
-    kind, grid = kinds.get(type(question).__name__), getattr(question, "grid", None)
+    kind = kinds.get(type(question).__name__)
+    grid = getattr(question, "grid", None)
     if kind is None or not isinstance(reference, kind) or not isinstance(grid, Grid) or question.by is not None:
         raise InvalidArgument("since", "give an earlier cdf, histogram or bar chart of the same kind, without by")
     if not np.array_equal(_find_grid(reference).edges, grid.edges) or grid.outside is Outside.APART:
@@ -413,7 +414,8 @@ class _MissingCounts(NamedTuple):
     def from_curve(cls, curve: Curve, sample: ReleasedSample, generator: np.random.Generator) -> _MissingCounts | None:
         """Return the counts of a curve, whose cells are `sample`; None if missing records were not counted."""
         evidence = curve.prefixes.evidence if isinstance(curve, CDF) else curve.evidence
-        counted, noise = evidence.law.count_missing_and_present(evidence.values, evidence.total), evidence.law.missing
+        counted = evidence.law.count_missing_and_present(evidence.values, evidence.total)
+        noise = evidence.law.missing
         if counted is None or noise is None:
             return None
         missing_noise = simulate_noise(noise, (len(sample.noise),), generator)

@@ -351,13 +351,15 @@ class Comparison:
             style: ``"paper"``, ``"slides"`` or ``"dark"``; None for the settings of matplotlib.
         """
         first, second = names
-        statement, counted = replace(self.public.privacy, trust=OPEN, notes=(), model=""), self.public
+        statement = replace(self.public.privacy, trust=OPEN, notes=(), model="")
+        counted = self.public
         if isinstance(counted, Histogram):
             counted = replace(counted, count=counted.count * (self.private.total / counted.total))
+        is_new = ax is None
         with use_style(style, ax):
             ax = self.private.plot(ax=ax, level=level, name=first)
             axes: Axes = counted._plot((), privacy=statement, ax=ax, name=second)
-        return axes
+            return self.private._add_title(axes) if is_new else axes
 
     def __repr__(self) -> str:
         return f"Comparison({self.verdict})"

@@ -263,7 +263,8 @@ class ConsistentTotals(CompositeResult):
     def privacy(self) -> PrivacyStatement:
         """The privacy statement of all tables together (basic composition)."""
         statements = [statement.privacy for statement in self.tables.values()]
-        first, is_pure = statements[0], all(statement.epsilon is not None for statement in statements)
+        first = statements[0]
+        is_pure = all(statement.epsilon is not None for statement in statements)
         epsilon = sum(statement.epsilon or 0.0 for statement in statements) if is_pure else None
         rho = epsilon**2 / 2 if epsilon is not None else sum(statement.rho for statement in statements)
         combined = replace(
@@ -327,7 +328,8 @@ class ConsistentTotals(CompositeResult):
         for table_name, table in self._tables.items():
             end = start + len(table.keys)
             if table_name == name:
-                keys, values = [key[0] if len(key) == 1 else key for key in table.groups], self.values[start:end]
+                keys = [key[0] if len(key) == 1 else key for key in table.groups]
+                values = self.values[start:end]
                 values = values.astype(np.int64) if self.statistic == COUNT else values
                 numbers = values.tolist() if table.grid is None else values.reshape(-1, table.slots)
                 return dict(zip(keys, numbers, strict=True))
@@ -364,7 +366,8 @@ class ConsistentTotals(CompositeResult):
         require_independent(self.privacy)
         # 400 draws at least, and otherwise 2**21 simulated numbers in all draws together, which take 16 MB
         draws = min(len(fit.errors), max(400, 2**21 // len(self.values)))
-        noise_errors, units = fit.errors[:draws], inf if max_records is None else float(max_records)
+        noise_errors = fit.errors[:draws]
+        units = inf if max_records is None else float(max_records)
         normal = sampling_generator(None).standard_normal(noise_errors.shape)
         if self.statistic == COUNT:
             return join_intervals(records, mean_intervals(estimates, noise_errors, normal, units, level))
@@ -530,10 +533,12 @@ def name_results(results: Sequence[Any]) -> list[tuple[str, Any]]:
     for result in results:
         table = _to_table(result)
         columns = table.columns if table.grid is None else table.columns[:-1]
-        base_name, number = " by ".join(("total", ", ".join(columns))) if columns else "total", 2
+        base_name = " by ".join(("total", ", ".join(columns))) if columns else "total"
+        number = 2
         name = base_name
         while name in named:
-            name, number = f"{base_name} ({number})", number + 1
+            name = f"{base_name} ({number})"
+            number = number + 1
         named[name] = result
     return list(named.items())
 
@@ -747,7 +752,8 @@ def _estimate_numbers(
     if isinstance(first, Histogram):
         return _estimate_cells(cast("Sequence[Histogram]", members), draws, generator)
     members = cast("Sequence[Summary]", members)
-    middle, half = (first.lower + first.upper) / 2, (first.upper - first.lower) / 2
+    middle = (first.lower + first.upper) / 2
+    half = (first.upper - first.lower) / 2
     weights = (1.0,) if statistic == COUNT else (middle, half / HALF_RANGE_STEPS)
     value, variance, rounding = np.zeros((3, len(members)))
     noise = np.zeros((draws, len(members)))
@@ -778,7 +784,8 @@ def _bound_sums_of_squares(members: Sequence[Summary] | Sequence[Histogram], lev
     A value is ``middle + half * v``, with v between -1 and 1. If the sum of ``v**2`` was not released, it is bounded by
     the count.
     """
-    limits, generator = list[float](), numbered_generator(5)  # the random stream of sums of squares
+    limits = list[float]()
+    generator = numbered_generator(5)  # the random stream of sums of squares
     for summary in cast("Sequence[Summary]", members):
         released = _sum_of_squares(summary, [float(evidence.unbiased_cells[0, 0]) for evidence in summary.evidence])
         noise = _sum_of_squares(
@@ -795,7 +802,8 @@ def _bound_sums_of_squares(members: Sequence[Summary] | Sequence[Histogram], lev
 def _sum_of_squares(summary: Summary, sums: Sequence[Any]) -> Any:
     """Return the sum of squared values, or its upper bound if squares were not released, from `sums`: released
     count, sum of distances from the middle, and perhaps sum of their squares; numbers or arrays of draws."""
-    middle, half = (summary.lower + summary.upper) / 2, (summary.upper - summary.lower) / 2
+    middle = (summary.lower + summary.upper) / 2
+    half = (summary.upper - summary.lower) / 2
     count, value, *squares = sums
     square = (squares[0] / HALF_RANGE_STEPS**2 + count) / 2 if squares else count
     return middle**2 * count + 2 * middle * half * value / HALF_RANGE_STEPS + half**2 * square
@@ -826,7 +834,8 @@ def round_parts(parts: FloatArray, groups: Sequence[IntArray], most: int | None 
     rounded = np.array([float(total if most is None else min(total, most))])
     group_of_part = np.zeros(len(parts), np.int64)
     for group in (*nested, np.arange(len(parts))):
-        values, next_rounded = _sum_by_group(parts, [group]), np.zeros(int(group.max()) + 1)
+        values = _sum_by_group(parts, [group])
+        next_rounded = np.zeros(int(group.max()) + 1)
         parent = np.zeros(len(next_rounded), np.int64)
         parent[group] = group_of_part
         order = np.argsort(parent, kind="stable")
@@ -858,7 +867,8 @@ def apportion_total(values: FloatArray, total: int) -> FloatArray:
 
 def _split_nested_totals(groups: Sequence[IntArray]) -> tuple[list[IntArray], list[IntArray]]:
     """Return the groupings of totals that form a chain of nested ones, from few to many totals, and all others."""
-    nested, crossing = list[IntArray](), list[IntArray]()
+    nested = list[IntArray]()
+    crossing = list[IntArray]()
     for group in sorted(groups, key=lambda totals: int(totals.max())):
         coarse = nested[-1] if nested else np.zeros(len(group), np.int64)
         pairs = len(np.unique(np.stack([group, coarse]), axis=1).T)

@@ -162,8 +162,11 @@ class Contingency(IntervalResult):
         Raises:
             ValueError: pairs were not counted one by one.
         """
-        columns, keys = (self.rows.column, self.columns.column), combine_categories((self.rows, self.columns))
-        label, privacy, cell = " and ".join(columns), replace(self.privacy, notes=()), Grid(0, 1, cells=1)
+        columns = (self.rows.column, self.columns.column)
+        keys = combine_categories((self.rows, self.columns))
+        label = " and ".join(columns)
+        privacy = replace(self.privacy, notes=())
+        cell = Grid(0, 1, cells=1)
         counts = [
             Summary.from_counts((evidence,), cell, label, privacy, COUNT) for evidence in self.evidence.cell_evidence
         ]
@@ -181,7 +184,8 @@ class Contingency(IntervalResult):
             return self._record_intervals(level)
         require_independent(self.privacy)
         counts = np.maximum(self.unbiased_counts, 0.0)
-        rng, size = public_generator(None), max(float(counts.sum()), 1.0)
+        rng = public_generator(None)
+        size = max(float(counts.sum()), 1.0)
         noise = _simulate_noise(self.evidence, rng)
         errors = noise + simulate_sampling_errors(counts, round(size), len(noise), rng)
         lower, upper = simultaneous_mean_ends(self.unbiased_counts, noise.var(axis=0), [errors], counts, size, level)
@@ -246,10 +250,12 @@ class Contingency(IntervalResult):
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         """Draw the table of counts, shaded by their shares in rows, with the test as title; return the axes."""
         names = [str(value) for value in self.rows.values], [str(value) for value in self.columns.values]
-        title, error = self.test_description, None
+        title = self.test_description
+        error = None
         if shades:
             lower, upper = (np.reshape(limit, self.count.shape) for limit in shades[-1][:2])
-            error, title = np.maximum(self.count - lower, upper - self.count), f"{title}\n±: {shades[-1].label}"
+            error = np.maximum(self.count - lower, upper - self.count)
+            title = f"{title}\n±: {shades[-1].label}"
         labels = self.rows.column, self.columns.column
         title = title if how["name"] is None else f"{how['name']}: {title}"
         return draw_contingency(

@@ -128,10 +128,8 @@ class Histogram(IntervalResult):
     def count_between(self, edges: NDArray[np.int64]) -> FloatArray:
         """Return the records between the edges with these indices: sums of unbiased counts, but never below zero;
         NaN where unknown."""
-        indices, deviations = (
-            None if len(edges) > len(self.unbiased_counts) else edges,
-            self.error * np.sqrt(np.diff(edges)),
-        )
+        indices = None if len(edges) > len(self.unbiased_counts) else edges
+        deviations = self.error * np.sqrt(np.diff(edges))
         counts = _sum_between(self.unbiased_counts, indices)
         return known_counts(
             counts,
@@ -198,7 +196,8 @@ class Histogram(IntervalResult):
         counts, non_negative = (
             _sum_between(cells, edges) for cells in (self.unbiased_counts, np.maximum(self.unbiased_counts, 0.0))
         )
-        rng, size = sampling_generator(generator), max(round(max(self.total, float(non_negative.sum()))), 1)
+        rng = sampling_generator(generator)
+        size = max(round(max(self.total, float(non_negative.sum()))), 1)
         scale, noises = estimate_scales(self._simulate_noise(edges, generator))
         errors = (noise + simulate_sampling_errors(non_negative, size, len(noise), rng) for noise in noises)
         limits = simultaneous_mean_ends(counts, scale**2, errors, non_negative, self.total, level)
@@ -389,7 +388,8 @@ class Histogram2D(ReleasedResult):
         """Return the columns of the data frame, one row for each cell: its bounds along both columns, and count."""
         left, bottom = (edges[:-1] for edges in (self.x_edges, self.y_edges))
         right, top = (edges[1:] for edges in (self.x_edges, self.y_edges))
-        across, upwards = (len(bottom), len(left))
+        across = len(bottom)
+        upwards = len(left)
         return {
             "x_left": np.repeat(left, across), "x_right": np.repeat(right, across),
             "y_left": np.tile(bottom, upwards), "y_right": np.tile(top, upwards), "count": self.count.ravel(),
@@ -411,7 +411,8 @@ class Histogram2D(ReleasedResult):
                 "x_edges, y_edges and count do not fit together in length: use the text that to_json wrote",
             )
         across, upwards = document.question["labels"]
-        count, outside = np.array(rows, dtype=np.float64), float(document.arrays["outside"])
+        count = np.array(rows, dtype=np.float64)
+        outside = float(document.arrays["outside"])
         return cls(x_edges, y_edges, count, outside, (across, upwards), document.privacy, document.releases)
 
     def _summary(self) -> list[tuple[str, str]]:
@@ -444,7 +445,8 @@ def notes_on_plane(estimated: EstimatedTable, axes: tuple[Axis, Axis], setting: 
     if any(release.allotment is None for release in estimated.releases):
         return ()
     # twice the noise of direct counts at the whole privacy loss, because pilot queries use a fraction of the budget
-    noise, notes = 2.0 * sqrt(setting.count_noise().variance), list[str]()
+    noise = 2.0 * sqrt(setting.count_noise().variance)
+    notes = list[str]()
     for axis_index, axis in enumerate(axes):
         counts = estimated.cells.sum(axis=1 - axis_index)
         deviation = noise * sqrt(estimated.cells.size / len(counts))

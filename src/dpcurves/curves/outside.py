@@ -156,7 +156,9 @@ def note_on_outside(count: OutsideCount, note_thresholds: NoteThresholds = DEFAU
     below, above = count.shares(note_thresholds)
     if not below + above:
         return ()
-    lower, upper, is_clipped = format_number(count.grid.lower), format_number(count.grid.upper), count.grid.cells == 1
+    lower = format_number(count.grid.lower)
+    upper = format_number(count.grid.upper)
+    is_clipped = count.grid.cells == 1
     first, last = (
         ("the lower bound", "the upper bound") if is_clipped else ("where its cells begin", "where its cells end")
     )
@@ -202,7 +204,9 @@ def read_outside_counts(release: Release) -> tuple[OutsideCount, ...]:
 def _sum_outside_counts(query: Query, evidence: Evidence, axis_index: int) -> Sequence[OutsideCount]:
     """Return the outside counts of the axis with this index, summed over all others; none if they were not counted
     singly."""
-    law, axis, total_is_public = evidence.sums, query.axes[axis_index], evidence.total is not None
+    law = evidence.sums
+    axis = query.axes[axis_index]
+    total_is_public = evidence.total is not None
     assert isinstance(axis, Axis)  # noqa: S101 (checked above)
     measured = law.measured_edges
     is_last = axis_index == len(query.axes) - 1

@@ -89,11 +89,13 @@ class UStatistic:
             # noise below a millionth of the discretization error is negligible
             end_probability = end_level(self.resolution / max(deviation, 1e-6 * self.resolution), level)
             low, high = self.interval_function(2 * end_probability - 1, population)
-        low, high = low - self.resolution, high + self.resolution
+        low = low - self.resolution
+        high = high + self.resolution
         span = self.maximum - self.minimum
         if not (low <= self.maximum + span and high >= self.minimum - span):  # noise alone: no statistic lies there
             return self.minimum, self.maximum
-        low, high = min(max(low, self.minimum), self.maximum), max(min(high, self.maximum), self.minimum)
+        low = min(max(low, self.minimum), self.maximum)
+        high = max(min(high, self.maximum), self.minimum)
         return (low, high) if low < high or not isnan(self.value) else (self.minimum, self.maximum)
 
 
@@ -147,7 +149,8 @@ class SimulatedCounts:
     @cached_property
     def noise(self) -> FloatArray:
         """Simulated noise of the counts, (draws, ...), from a fixed public seed."""
-        law, size = self.evidence.sums, self.counts.size
+        law = self.evidence.sums
+        size = self.counts.size
         # from 400 to 1,000 draws; 2**22 simulated values of all draws together take 32 MB
         draws = self.draws or max(400, min(1000, choose_draws(size), 2**22 // size))
         noise = simulate_cell_noise(law, self.evidence.total, draws, numbered_generator(self.stream))
@@ -162,7 +165,8 @@ class SimulatedCounts:
         """
         require_independent(self.privacy)
         expected = self.likely_counts.ravel() + TUNING.unseen_people / self.likely_counts.size
-        people, shares = max(round(float(self.likely_counts.sum())), 1), expected / expected.sum()
+        people = max(round(float(self.likely_counts.sum())), 1)
+        shares = expected / expected.sum()
         samples = numbered_generator(self.stream + 1).multinomial(people, shares, size=len(self.noise))
         return np.asarray((samples - people * shares).reshape(self.noise.shape))
 
@@ -268,7 +272,8 @@ def estimate_pair_mean(curve: Histogram, kernel_on: Callable[[FloatArray], Kerne
             "curve", f"a kernel reads at most {most_cells} cells, got {len(curve.count)}: ask on a coarser grid"
         )
     values = curve.grid.values
-    kernel, evidence = kernel_on(curve.x if values is None else np.stack([values, values], axis=1)), curve.evidence
+    kernel = kernel_on(curve.x if values is None else np.stack([values, values], axis=1))
+    evidence = curve.evidence
     answered = evidence.sums.randomised_answers(evidence.values)
     return _estimate_from_counts(curve, kernel) if answered is None else _estimate_from_reports(curve, kernel, answered)
 

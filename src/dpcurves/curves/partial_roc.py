@@ -112,7 +112,8 @@ class PartialArea(BoundedFprEstimator):
         steps."""
         roc = RocPoints.from_cells(cells)
         left, right = (np.minimum(part, self.max_fpr) for part in (roc.fpr[..., :-1], roc.fpr[..., 1:]))
-        run, rise = np.diff(roc.fpr, axis=-1), np.diff(roc.tpr, axis=-1)
+        run = np.diff(roc.fpr, axis=-1)
+        rise = np.diff(roc.tpr, axis=-1)
         slope = np.divide(rise, run, out=np.zeros_like(rise), where=run != 0)
         mean_height = roc.tpr[..., :-1] + slope * ((left + right) / 2 - roc.fpr[..., :-1])
         if order:

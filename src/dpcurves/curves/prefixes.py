@@ -193,7 +193,8 @@ class PrefixShares:
         whole_steps = np.floor(values / self.step + 1e-6)  # a value this close below a multiple counts as the multiple
         is_representable = np.abs(whole_steps) < 2.0**50  # finite, and small enough that multiples are distinct doubles
         steps = np.where(is_representable, whole_steps, 0.0)
-        lower_multiple, upper_multiple = multiples_of(self.step, steps), multiples_of(self.step, steps + 1)
+        lower_multiple = multiples_of(self.step, steps)
+        upper_multiple = multiples_of(self.step, steps + 1)
         rounded = np.where(
             lower_multiple >= low, lower_multiple, np.where(upper_multiple < high, upper_multiple, values)
         )
@@ -324,11 +325,13 @@ class PrefixShares:
         if not are_few(p.size, level, choose_draws(len(bounds))):
             return None
         sampling = sampling_generator(generator) if population else None
-        noise, counts_below = self._simulate_count_noise(generator), self.unbiased_prefix_counts[bounds]
+        noise = self._simulate_count_noise(generator)
+        counts_below = self.unbiased_prefix_counts[bounds]
         edge_indices = find_ends_by_tests(
             counts_below, noise, p.ravel(), level, sampling, self.sampling_variance_at(p.ravel())
         )
-        first, last = bounds[edge_indices[:, 0]], bounds[edge_indices[:, 1]] - 1
+        first = bounds[edge_indices[:, 0]]
+        last = bounds[edge_indices[:, 1]] - 1
         ends = np.stack([self.cells[first, 0], self.cells[last, 1]], axis=-1).reshape(cells.shape)
         return np.stack([np.minimum(ends, cells)[..., 0], np.maximum(ends, cells)[..., 1]], axis=-1)
 
@@ -462,7 +465,8 @@ class Smoothing:
             raise InvalidArgument(
                 "edges", f"indices of edges from 0 to {prefixes.grid.cells} are needed, got {outside[0]}"
             )
-        requested, counted = np.array(self.edges, dtype=np.int64), np.flatnonzero(prefixes.measured_edges)
+        requested = np.array(self.edges, dtype=np.int64)
+        counted = np.flatnonzero(prefixes.measured_edges)
         after = np.clip(np.searchsorted(counted, requested), 1, len(counted) - 1)
         low, high = counted[after - 1], counted[after]
         nearest = np.where(requested - low <= high - requested, low, high)
@@ -477,10 +481,12 @@ class Smoothing:
 
         The edges of `edges` must be counted, as after `snap_to_measured_edges`.
         """
-        law, evidence = prefixes.evidence.sums, prefixes.evidence
+        law = prefixes.evidence.sums
+        evidence = prefixes.evidence
         curve = estimate_prefixes(law, evidence.values, evidence.total)
         smoothed = self._find_smoothed_edges(prefixes, curve.ends)
-        graph, noisy_counts = curve.graph.restrict_to_points(smoothed), curve.counts[smoothed]
+        graph = curve.graph.restrict_to_points(smoothed)
+        noisy_counts = curve.counts[smoothed]
         ceiling = None if evidence.total is None else AtMost(float(evidence.total))
         smooth = project_isotonic_l1 if self.p == 1 else project_isotonic_l2
         counts = smooth(noisy_counts, graph, ceiling)

@@ -118,7 +118,8 @@ class QuantileQuantile(CompositeResult):
     @property
     def privacy(self) -> PrivacyStatement:
         """The privacy statement of the first curve; if the second curve has a different statement, a note adds it."""
-        first, second = self.first.privacy, self.second.privacy
+        first = self.first.privacy
+        second = self.second.privacy
         second_note = (f"the second one: {second.loss}, {second.adjacency}, protects {second.protected_unit}",)
         return first.with_notes(*second.notes, *(() if self._has_same_privacy else second_note))
 
@@ -184,7 +185,8 @@ class QuantileQuantile(CompositeResult):
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         """Draw the quantiles of one curve against the other, with intervals and the diagonal; return the axes."""
         statements = self.first.privacy, self.second.privacy
-        x, y = self._mask_unknown("first", self.x), self._mask_unknown("second", self.y)
+        x = self._mask_unknown("first", self.x)
+        y = self._mask_unknown("second", self.y)
         return display.draw_quantile_quantile(
             x, y, statements, labels=self._labels, edges=(self.first.x, self.second.x), shades=shades, ax=how["ax"],
             name=how["name"],
@@ -211,5 +213,6 @@ class QuantileQuantile(CompositeResult):
     @property
     def _labels(self) -> tuple[str, str]:
         """The labels of both curves; "first" and "second" come before equal labels."""
-        first, second = self.first.label, self.second.label
+        first = self.first.label
+        second = self.second.label
         return (first, second) if first != second else (f"first: {first}", f"second: {second}")

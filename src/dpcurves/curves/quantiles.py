@@ -129,7 +129,8 @@ class Quantiles(IntervalResult):
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Quantiles:
         """Return the quantiles from a parsed JSON document."""
-        question, p = document.question, np.array(parse_shares("p", document.arrays["p"]))
+        question = document.question
+        p = np.array(parse_shares("p", document.arrays["p"]))
         if "grid" in question:
             return cls(p, SearchedQuantiles.from_json(document.evidence, document.privacy))
         prefixes = cls.CURVE_CLASS.SHARES_CLASS.from_json(
@@ -217,7 +218,8 @@ class QuantilesQuestion(TableQuestion):
         """Search for the quantiles, or ask for a distribution function and compute them."""
         curve: CDF | SearchedQuantiles
         if self._search_level is not None:
-            axis, label = Axis(self.column, self.grid), format_axis_label(self.column, self.measured_in)
+            axis = Axis(self.column, self.grid)
+            label = format_axis_label(self.column, self.measured_in)
             answer = yield from ask_workload(QuantileSearchWorkload(axis, self.probabilities, self._search_level), ALL)
             curve = SearchedQuantiles(answer.counts, axis.grid, label, build_privacy_statement(answer.releases))
         else:

@@ -124,7 +124,8 @@ class _Writer:
 
     def convert_question(self, question: Any) -> _Code:
         """Return the call of a question's class: names of columns, grids and categories by position, then keywords."""
-        is_positional, parts = True, list[str | _Code]()
+        is_positional = True
+        parts = list[str | _Code]()
         for member in sorted(fields(question), key=lambda member: bool(member.kw_only)):
             value = getattr(question, member.name)
             is_leading = isinstance(value, str | Grid) or (is_dataclass(value) and not isinstance(value, Predictor))

@@ -88,7 +88,8 @@ def question_from_json(stored: Mapping[str, Any]) -> Any:
         raise InvalidArgument(
             ASK, f"must be one of {', '.join(sorted(list_question_classes()))}, got {describe_value(command)}"
         )
-    word, values = stored[ASK], {name: value for name, value in stored.items() if name != ASK}
+    word = stored[ASK]
+    values = {name: value for name, value in stored.items() if name != ASK}
     if values.get(GRID) == AUTO:
         if f"{UNBOUNDED}{word}" not in list_question_classes():
             raise InvalidArgument(

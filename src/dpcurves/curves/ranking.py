@@ -126,7 +126,8 @@ def find_possible_ranks(lower: ArrayLike, upper: ArrayLike) -> IntArray:
     >>> find_possible_ranks([8, 3, 2], [9, 5, 4]).tolist()
     [[1, 1], [2, 3], [2, 3]]
     """
-    lower_limits, upper_limits = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
+    lower_limits = np.asarray(lower, dtype=np.float64)
+    upper_limits = np.asarray(upper, dtype=np.float64)
     best = 1 + (lower_limits[None, :] > upper_limits[:, None]).sum(axis=1)
     worst = len(lower_limits) - (upper_limits[None, :] < lower_limits[:, None]).sum(axis=1)
     return np.stack([best, worst], axis=1).astype(np.int64)

@@ -94,7 +94,8 @@ def choose_bound_budget(column: str | Predictor, setting: conversation.Setting) 
             conversation.CellWorkload((Axis(column, Grid(0, 1, cells=1)),)), COUNT_FRACTION
         )
         records = max(float(answer.counts.unbiased_cells.sum()), 0.0)
-        remaining, counting_releases = conversation.ALL - COUNT_FRACTION, answer.releases
+        remaining = conversation.ALL - COUNT_FRACTION
+        counting_releases = answer.releases
     fraction = choose_bound_fraction(setting, records)
     return BoundBudget(
         fraction, find_spare_records(setting, fraction, records), remaining - 2 * fraction, counting_releases
@@ -122,7 +123,8 @@ def choose_bound_fraction(setting: conversation.Setting, records: float) -> Frac
     >>> [float(choose_bound_fraction(setting, records)) for records in (0, 100, 500, 10**6)]
     [0.25, 0.25, 0.12, 0.05]
     """
-    loss, records_seen = setting.loss, Fraction(records)
+    loss = setting.loss
+    records_seen = Fraction(records)
     enough = 60  # records times epsilon of a bound from which noise rarely moves it
     if loss.epsilon is not None:
         fraction = Fraction(enough) / max(records_seen * loss.epsilon, Fraction(enough))
@@ -140,7 +142,8 @@ def find_spare_records(setting: conversation.Setting, budget_fraction: Fraction,
     >>> [find_spare_records(setting, Fraction(3, 25), records) for records in (0, 100, 300, 500)]
     [0, 3, 33, 50]
     """
-    loss, largest = setting.loss * budget_fraction, min(int(records) // TUNING.spared_records, MOST_STATED_RECORDS)
+    loss = setting.loss * budget_fraction
+    largest = min(int(records) // TUNING.spared_records, MOST_STATED_RECORDS)
     epsilon = float(loss.epsilon) if loss.epsilon is not None else sqrt(2 * float(loss.rho))
     epsilon_per_record = epsilon / setting.adjacency.unit.records
     # 6, in records times epsilon, is three times the noise scale of a bound; proportionally fewer are spared below 40
@@ -220,11 +223,13 @@ class ResidualPlot(ReleasedResult):
         alpha: float,
     ) -> ResidualPlot:
         """Return the plot of estimated counts, given the coverage of the bounds and how many records it may lack."""
-        within, beyond = max(float(estimated.cells.sum()), 1.0), max(estimated.outside, 0.0)
+        within = max(float(estimated.cells.sum()), 1.0)
+        beyond = max(estimated.outside, 0.0)
         density = project_to_simplex(estimated.cells / within, 1.0)
         edges = axes[0].grid.edges, axes[1].grid.edges
         points = sample_points(density, edges, min(round(within), 5000), None)  # points of a plot
-        labels, outside = (str(axes[0].column), str(axes[1].column)), beyond / (within + beyond)
+        labels = (str(axes[0].column), str(axes[1].column))
+        outside = beyond / (within + beyond)
         records = within + beyond
         if not alpha < 0.1 * records:  # because of noise the bounds may leave out a tenth of the records
             coverage_note = (
@@ -279,7 +284,8 @@ class ResidualPlot(ReleasedResult):
         column_groups = np.array_split(np.arange(len(self.density)), min(count, len(self.density)))
         first, last = np.array([(columns[0], columns[-1] + 1) for columns in column_groups]).T
         slices = np.add.reduceat(self.density, first, axis=0)
-        share, heights = slices.sum(axis=1), (self.y_edges[:-1] + self.y_edges[1:]) / 2
+        share = slices.sum(axis=1)
+        heights = (self.y_edges[:-1] + self.y_edges[1:]) / 2
         mean = np.divide(slices @ heights, share, out=np.full(len(share), np.nan), where=share > 0)
         return (self.x_edges[first] + self.x_edges[last]) / 2, share, mean
 
@@ -338,7 +344,8 @@ class ResidualPlot(ReleasedResult):
         question = document.question
         across, upwards = question["labels"]
         promise = float(question["coverage"]), nan if question["alpha"] is None else float(question["alpha"])
-        outside, labels = float(document.arrays["outside"]), (across, upwards)
+        outside = float(document.arrays["outside"])
+        labels = (across, upwards)
         return cls(x_edges, y_edges, density, points, outside, *promise, labels, document.privacy, document.releases)
 
 
@@ -547,7 +554,8 @@ class BinnedResiduals(GroupResult):
     @classmethod
     def from_counts(cls, groups: ScoreGroups, privacy: conversation.PrivacyStatement) -> BinnedResiduals:
         """Return the residuals of released bins; NaN for a bin whose residual may be anything for a right model."""
-        released, privacy = groups.group_counts, privacy.with_notes(*notes_on_dependence(privacy))
+        released = groups.group_counts
+        privacy = privacy.with_notes(*notes_on_dependence(privacy))
         count = np.maximum(released.count, 0.0)
         bins = cls(released.mean, mean_residuals(released), count, groups.grid.edges, privacy, groups)
         residual = known_values(bins.residual, (-bins.envelope, bins.envelope), -1.0, 1.0)

@@ -99,7 +99,8 @@ def find_missing_share(evidence: Evidence) -> float:
     >>> [round(find_missing_share(Evidence(law, values, total=None)), 2) for values in ((1, 2, 97), (90, 2, 8))]
     [0.97, 0.0]
     """
-    counted, noise = evidence.law.count_missing_and_present(evidence.values, evidence.total), evidence.law.missing
+    counted = evidence.law.count_missing_and_present(evidence.values, evidence.total)
+    noise = evidence.law.missing
     if counted is None or noise is None or counted[0] <= max(TUNING.missing_z * sqrt(noise.variance), 0.5):
         return 0.0
     missing, present = counted
@@ -141,7 +142,8 @@ def find_crowded_end_cells(edges: FloatArray, below: FloatArray, noise: tuple[fl
     total = float(below[-1] - below[0])
     if len(edges) < 4 or total <= 0:
         return 0.0, 0.0
-    first, last = _find_excess(edges, below, noise[0]), _find_excess(-edges[::-1], -below[::-1], noise[1])
+    first = _find_excess(edges, below, noise[0])
+    last = _find_excess(-edges[::-1], -below[::-1], noise[1])
     return (
         first / total if first >= TUNING.noted_share * total else 0.0,
         last / total if last >= TUNING.noted_share * total else 0.0,
@@ -151,7 +153,8 @@ def find_crowded_end_cells(edges: FloatArray, below: FloatArray, noise: tuple[fl
 def _find_excess(edges: FloatArray, below: FloatArray, noise: float) -> float:
     """Return the count of the first cell if it significantly exceeds what its neighbours predict, else 0; arguments
     as in `find_crowded_end_cells`."""
-    count, width = np.diff(below[: TUNING.end_neighbours + 2]), np.diff(edges[: TUNING.end_neighbours + 2])
+    count = np.diff(below[: TUNING.end_neighbours + 2])
+    width = np.diff(edges[: TUNING.end_neighbours + 2])
     inner = (count / width)[1 : len(edges) - 2]  # not the cell at the other end
     expected = max(float(inner.max()), 0.0) * width[0]
     # 1e-300 replaces a divisor of 0
@@ -268,7 +271,8 @@ def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
     # Several queries may count missing records of the same columns: the count with the least noise decides.
     best_releases: dict[tuple[str, ...], tuple[float, Release]] = {}
     for release in releases:
-        query, evidence = release.plan.query, Evidence.from_release(release)
+        query = release.plan.query
+        evidence = Evidence.from_release(release)
         noise = evidence.law.missing
         if release.allotment is None or not query.tells_missing or noise is None:
             continue
@@ -408,8 +412,10 @@ def _notes_on_split_cells(
         noise: Standard deviations of the counts of both end cells.
         is_single: True for cells that hold a single value, shape ``(cells,)``.
     """
-    edges, below = grid.edges, np.maximum.accumulate(below)
-    counts, wide = np.diff(below), np.diff(np.append(0, np.cumsum(~is_single))[known]) > 0
+    edges = grid.edges
+    below = np.maximum.accumulate(below)
+    counts = np.diff(below)
+    wide = np.diff(np.append(0, np.cumsum(~is_single))[known]) > 0
     total = float(below[-1] - below[0])
     ends = np.append(edges[known[:-1]][wide], edges[known[-1]])
     wide_below = np.append(0.0, np.cumsum(counts[wide]))
@@ -537,7 +543,8 @@ def warn_about_notes(curve: Any, already_shown: Sequence[str] = ()) -> None:
 
 def _count_package_frames() -> int:
     """Return the number of stack frames within the package, beginning with the caller of this function."""
-    levels, frame = 0, sys._getframe(1)
+    levels = 0
+    frame = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
         levels, frame = levels + 1, frame.f_back  # type: ignore[assignment]
     return levels
@@ -1342,7 +1349,8 @@ class IntervalResult(SimulationCache, ReleasedResult):
         }
         privacy = self.privacy
         if level is not None and self._count_points() > TUNING.most_simulated_points:
-            level, note = None, f"no bands or intervals are drawn of more than {TUNING.most_simulated_points:,} points"
+            level = None
+            note = f"no bands or intervals are drawn of more than {TUNING.most_simulated_points:,} points"
             privacy = privacy.with_notes(note)
         elif level is not None and population and privacy.rows_per_unit != 1:
             privacy = privacy.with_notes(SEVERAL)
@@ -1448,7 +1456,8 @@ class IntervalResult(SimulationCache, ReleasedResult):
         """Return for each column of interval ends its column of numbers, its side, and the name of the interval."""
         ends = dict[str, display.IntervalEnds]()
         for name in names:
-            stem, scope = name.removesuffix("_population"), POPULATION if name.endswith("_population") else RECORDS
+            stem = name.removesuffix("_population")
+            scope = POPULATION if name.endswith("_population") else RECORDS
             for word, bound in (("lower", display.Bound.LOWER), ("upper", display.Bound.UPPER)):
                 column = self.MEASURED if stem == word else stem.removesuffix(f"_{word}")
                 if stem.endswith(word) and column in words:
@@ -1467,7 +1476,8 @@ class IntervalResult(SimulationCache, ReleasedResult):
         """Return the shaded bands or intervals of a plot, the widest first; without a level, none."""
         if level is None:
             return ()
-        level, shades = require_probability("level", level), list[Shade]()
+        level = require_probability("level", level)
+        shades = list[Shade]()
         for name, population in scopes.items():
             lower, upper = self._interval_limits(level, population=population)
             shades.append(Shade(lower, upper, describe_interval(level, self._interval_name(), name)))

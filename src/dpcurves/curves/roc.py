@@ -91,7 +91,8 @@ class CountsAbove:
         )
         expanded = expand_band(measured_band, self.cells_above, rates.shape[1])
         # the band must contain the curve
-        lower, upper = np.minimum(expanded[0::2], rates), np.maximum(expanded[1::2], rates)
+        lower = np.minimum(expanded[0::2], rates)
+        upper = np.maximum(expanded[1::2], rates)
         return RocBand(lower[0], upper[0], lower[1], upper[1])
 
 
@@ -117,7 +118,8 @@ class FinerCounts:
 
     def combine_evidence(self, evidence: Evidence) -> Evidence:
         """Return these counts and the counts of the curve together, as sums over nested intervals."""
-        coarse, fine = evidence.interval_sums, self.evidence.interval_sums
+        coarse = evidence.interval_sums
+        fine = self.evidence.interval_sums
         last = len(evidence.values) - (coarse.missing is not None)
         finer = self.evidence.values[: 2 * fine.cells]
         return Evidence(
@@ -234,7 +236,8 @@ class ROC(ClassTableResult):
         The order of scores within a cell is unknown: each limit assumes the worst order, so the interval holds whether
         or not these scores are tied; on coarse cells coverage exceeds `level`. If finer cells were counted too, the
         grid with the shorter expected interval is used. If cells are declared values (`Values`), ties are real and
-        count one half, and no order is assumed.
+        count one half, and no order is assumed. If the values were found, this holds but for the scores that equal none
+        of them: a tenth of the error probability is spent on their number.
 
         With `population`, it is for the AUC of the population that the records were drawn from, which needs independent
         units of one record each; for the sampling variance see `estimate_area_spread`.
@@ -247,8 +250,10 @@ class ROC(ClassTableResult):
             return 0.0, 1.0
         draws = public_generator(generator)
         counted = _simulate_areas(self.evidence, shares_from_rates(self.fpr, self.tpr), draws, self.table.tied_cells)
+        counted = counted._replace(untied=self.table.untied)
         if self.finer_counts is not None:
-            parts, tied = self.finer_counts.finer_cells_per_cell, self.table.tied_cells
+            parts = self.finer_counts.finer_cells_per_cell
+            tied = self.table.tied_cells
             spread = np.repeat(counted.shares / parts, parts, axis=-1)
             each = None if tied is None else np.repeat(tied, parts)
             finer = _simulate_areas(self.finer_counts.combine_evidence(self.evidence), spread, draws, each)
@@ -309,7 +314,8 @@ class ROC(ClassTableResult):
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         """Draw the curve with its bands, and the area with its intervals; return the axes."""
-        fpr, tpr = self._mask_unknown("fpr", self.fpr), self._mask_unknown("tpr", self.tpr)
+        fpr = self._mask_unknown("fpr", self.fpr)
+        tpr = self._mask_unknown("tpr", self.tpr)
         return display.draw_roc(
             fpr, tpr, self.auc, positive=self.positive,
             areas=[shade for shade in shades if isinstance(shade, AreaInterval)],
@@ -347,6 +353,10 @@ class RocQuestion(TableQuestion):
     records a pilot query of all scores in 8 or 16 even intervals costs a tenth of the loss or less, and thresholds are
     at its quantiles; cuts are used only if most scores seem to lie in a single interval. If the number of records is
     public and records times epsilon are below 128, four equal cells are counted, without a pilot query.
+
+    From 400 records times epsilon (800 under replace-one), a pilot query for a fortieth of the loss or less shows if
+    nearly all scores are multiples of a step, such as tenths. Then a tenth of the loss counts scores that are not, and
+    the curve has a cell for each multiple, to whose nearest one other scores belong.
 
     Between cuts, if there are enough records (`choose_finer_cells`), another round counts both classes on finer cells,
     from which intervals of the area are computed.
@@ -406,9 +416,11 @@ class RocQuestion(TableQuestion):
 
     def _build_roc(self, counts: TableCounts) -> ROC:
         """Return the curve of the released counts, with notes on labels and noise unless it is a rehearsal."""
-        last, grid = counts.releases[-1], counts.grid or self.grid
+        last = counts.releases[-1]
+        grid = counts.grid or self.grid
         notes = notes_on_classes(last, self._classes)
-        table = ClassTable(counts.counts, grid, build_privacy_statement(counts.releases, self.model).with_notes(*notes))
+        privacy = build_privacy_statement(counts.releases, self.model).with_notes(*notes)
+        table = ClassTable(counts.counts, grid, privacy, counts.points)
         finer = counts.releases[-2].plan.query.axes[-1] if len(counts.evidence) > 1 else None
         within = FinerCounts.from_grids(counts.evidence[0], finer.grid, grid) if isinstance(finer, Axis) else None
         curve = ROC.from_counts(table, f"ROC curve of {self.score} for {self.label}", str(self.pos_label), within)

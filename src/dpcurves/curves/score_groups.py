@@ -213,7 +213,8 @@ class MeasuredGroups(ScoreGroups):
         Scores lie more or less evenly in a group, so the prior standard deviation of the distance of their mean from
         the middle is an eighth of the width.
         """
-        groups, width = self.group_counts, np.diff(self.grid.edges)
+        groups = self.group_counts
+        width = np.diff(self.grid.edges)
         sums = self._drop_outside(self.sums.sums.noise_by_source(self.sums.total)).sum(axis=1) * self._step_widths
         noise = (sums**2).sum(axis=0) / np.maximum(groups.count, 1.0) ** 2
         weight = (width / 8) ** 2 / ((width / 8) ** 2 + noise)
@@ -347,7 +348,8 @@ class CountedGroups(ScoreGroups):
     def _sum_groups(self, cells: FloatArray) -> GroupNoise:
         """Return positives, negatives and sums of distances from the middle of the group, each (..., groups), from
         counts (..., 2, cells)."""
-        edges, ends = self.cells.edges, np.append(self.starts, self.cells.cells)
+        edges = self.cells.edges
+        ends = np.append(self.starts, self.cells.cells)
         middles = np.repeat((edges[ends[:-1]] + edges[ends[1:]]) / 2, np.diff(ends))
         distances = (edges[:-1] + edges[1:]) / 2 - middles
         summands = cells[..., 1, :], cells[..., 0, :], cells.sum(axis=-2) * distances
@@ -421,9 +423,11 @@ class GroupQuestion(TableQuestion):
     ) -> conversation.Needs[Read]:
         """Ask for the number of records, if needed, then cuts, counts and sums; return the result that `read`
         computes from groups and privacy statement."""
-        classes, score = parse_class_labels(self.label, self.pos_label, self.neg_label), Axis(self.score, self.grid)
+        classes = parse_class_labels(self.label, self.pos_label, self.neg_label)
+        score = Axis(self.score, self.grid)
         number = yield from choose_group_number(self.groups, classes, score, setting, self._GROUP_NUMBERS)
-        groups, approximate_records = number.groups, number.records if self._ALLOWS_UNEQUAL_GROUPS else None
+        groups = number.groups
+        approximate_records = number.records if self._ALLOWS_UNEQUAL_GROUPS else None
         answer = yield from conversation.ask_workload(
             conversation.ScoreGroupWorkload(
                 classes, score, groups, self._BUDGET_FRACTIONS, approximate_records=approximate_records

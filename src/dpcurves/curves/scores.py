@@ -116,7 +116,8 @@ def notes_on_joint_price(setting: Setting) -> tuple[str, ...]:
 def _find_nearest_ratios(loss: PrivacyLoss, adjacency: Adjacency) -> list[MeasuredRatio]:
     """Return the measured rows at the loss nearest in ratio: one row for each number of records, or only the row
     nearest to a public number."""
-    each, records = adjacency.unit.records, adjacency.public_record_count
+    each = adjacency.unit.records
+    records = adjacency.public_record_count
     currency = "epsilon" if loss.is_pure else "rho"
     amount = float(loss.epsilon) / each if loss.epsilon is not None else float(loss.rho) / each**2
     candidates = [row for row in load_measured_ratios().ratios if row.currency == currency]
@@ -127,7 +128,8 @@ def _find_nearest_ratios(loss: PrivacyLoss, adjacency: Adjacency) -> list[Measur
 
 def _format_factors(ratios: list[float]) -> str:
     """Return text on a factor, or the range of several, as in "1.2 to 1.5 times"."""
-    least, most = f"{min(ratios):.2g}", f"{max(ratios):.2g}"
+    least = f"{min(ratios):.2g}"
+    most = f"{max(ratios):.2g}"
     return f"{least} times" if least == most else f"{least} to {most} times"
 
 
@@ -264,7 +266,8 @@ class Scores(ClassTableResult):
             ValueError: `level` is not between 0 and 1; the metric is unknown; or for the population, a unit may have
                 several records.
         """
-        number, level = parse_choice("metric", metric, Metric), require_probability("level", level)
+        number = parse_choice("metric", metric, Metric)
+        level = require_probability("level", level)
         return find_metric_interval(self.table, number, level, population=population, generator=generator)
 
     def intervals(
@@ -447,7 +450,8 @@ class ScoresByCategory(ByCategory[Scores]):
                 "category", f"must be one of {', '.join(map(format_key, self))}, got {describe_value(name)}"
             )
         scores = self[name]
-        value, ends = scores.value(metric), scores.interval(metric, level, population=population, generator=generator)
+        value = scores.value(metric)
+        ends = scores.interval(metric, level, population=population, generator=generator)
         return IntervalEstimate(
             value, *ends, *find_discretization_error(scores.table, parse_choice("metric", metric, Metric))
         )

@@ -43,7 +43,8 @@ def note_on_straight_interval(prefixes: PrefixShares) -> tuple[str, ...]:
     if len(records) == 0:
         return ()
     fullest = int(records.argmax())
-    first, last = int(edges[fullest]), int(edges[fullest + 1])
+    first = int(edges[fullest])
+    last = int(edges[fullest + 1])
     deviation = evidence.interval_sums.levels[-1].noise.variance ** 0.5 / prefixes.scale
     is_large = records[fullest] - TUNING.z * deviation > TUNING.least_share * prefixes.total
     if not 2 <= last - first <= TUNING.largest_width * grid.cells or not is_large:

@@ -78,7 +78,10 @@ class Tuning:
 
 TUNING = Tuning()
 
-COUNT, SUM, MEAN, VARIANCE = "count", "sum", "mean", "variance"
+COUNT = "count"
+SUM = "sum"
+MEAN = "mean"
+VARIANCE = "variance"
 OF_ALL_RECORDS = "records"
 """Label of a count of all records, which reads no column."""
 ALL_FOUR = COUNT, SUM, MEAN, VARIANCE
@@ -154,15 +157,18 @@ class Summary(IntervalResult):
     ) -> Summary:
         """Return the summary of released counts and, if requested, sums and sums of squares, each of one row with
         one cell; see the class for its numbers."""
-        middle, half_range = (bounds.lower + bounds.upper) / 2, (bounds.upper - bounds.lower) / 2
+        middle = (bounds.lower + bounds.upper) / 2
+        half_range = (bounds.upper - bounds.lower) / 2
         moments = _simulate_moments(rounds, public_generator(None))
-        count, released = moments.known_count(privacy.most_records), moments.released_moments
+        count = moments.known_count(privacy.most_records)
+        released = moments.released_moments
         if len(rounds) > 1 and not moments.has_records(KNOWN_PROBABILITY):
             return cls(count, nan, nan, nan, bounds.lower, bounds.upper, label, privacy, rounds, statistic, tails)
         unbiased_sum = float(half_range * released.sum_of_values + middle * released.records)
         lowest, highest = _find_sum_limits(bounds.lower, bounds.upper, privacy.most_records)
         total = min(max(unbiased_sum, lowest), highest)
-        mean, variance = float(middle + half_range * released.mean), float(half_range**2 * released.variance)
+        mean = float(middle + half_range * released.mean)
+        variance = float(half_range**2 * released.variance)
         return cls(count, total, mean, variance, bounds.lower, bounds.upper, label, privacy, rounds, statistic, tails)
 
     @property
@@ -248,7 +254,8 @@ class Summary(IntervalResult):
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
-        level, draw = require_probability("level", level), public_generator(generator)
+        level = require_probability("level", level)
+        draw = public_generator(generator)
         require_independent(self.privacy, population)
         moments = _simulate_moments(self.evidence, draw, draws)
         released = moments.released_moments
@@ -259,7 +266,8 @@ class Summary(IntervalResult):
         counts = moments.count_ends(level, total, normal)
         if len(self.evidence) == 1:
             return np.array([counts])
-        middle, half_range = (self.lower + self.upper) / 2, (self.upper - self.lower) / 2
+        middle = (self.lower + self.upper) / 2
+        half_range = (self.upper - self.lower) / 2
         step = half_range / (2 * HALF_RANGE_STEPS)
         rounding = step * min(max(float(released.records), 0.0), total)
         mean = _scale_interval(moments.mean_ends(level, student), half_range, middle, step)
@@ -353,7 +361,8 @@ class Summary(IntervalResult):
         """Return the summary from a parsed JSON document. Raises `InvalidArgument` if it lacks releases that the
         statistic needs."""
         question, releases = document.question, document.releases
-        statistic, tails = question.get("statistic", MEAN), None
+        statistic = question.get("statistic", MEAN)
+        tails = None
         if "tails" in question:
             tails = Tails.from_json(question["tails"], releases[-1])
             releases = releases[:-1]
@@ -589,7 +598,8 @@ def build_bounds_cell(lower: float, upper: float) -> Grid:
         TypeError: a bound is not a number.
         ValueError: the lower bound is not below the upper bound, or sums of squares would overflow a double.
     """
-    low, high = require_number("bounds", lower), require_number("bounds", upper)
+    low = require_number("bounds", lower)
+    high = require_number("bounds", upper)
     if not (low < high and max(-low, high) <= LARGEST_BOUND):
         rule = f"two numbers are needed, the lower one first, from {-LARGEST_BOUND:g} to {LARGEST_BOUND:g}"
         raise InvalidArgument("bounds", f"{rule}, got {low:g} and {high:g}")
@@ -790,7 +800,8 @@ class SumQuestion(_BoundedQuestion):
         """Return the budget fractions of counts and sums with the smallest noise of the sum for these bounds."""
         # Minimise the variance of half * distances + middle * count. Under pure privacy noise standard deviations are
         # inverse to the budget fractions, under zero-concentrated privacy noise variances are.
-        middle, half = abs(self.lower + self.upper), self.upper - self.lower
+        middle = abs(self.lower + self.upper)
+        half = self.upper - self.lower
         optimal_fraction = (
             1 / (1 + (half / middle) ** (1.0 if setting.loss.epsilon is None else 2 / 3)) if middle > 0 else 0.0
         )
@@ -953,7 +964,8 @@ def _ask_summary(
     Formal guarantees: the later rounds share the remaining budget, for any counts, so pure losses and rho add up to the
     charged loss (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
     """
-    axes, beyond_releases = prepend_category_axes(by, axis), list[Release]()
+    axes = prepend_category_axes(by, axis)
+    beyond_releases = list[Release]()
     if statistic != COUNT and not earlier_releases:  # declared bounds: a mistaken unit puts values beyond them
         beyond_releases = list(
             (yield from ask_workload(CellWorkload((separate_outside_axis(axis),)), OUTSIDE_FRACTION)).releases

@@ -154,7 +154,8 @@ def gini_coefficient(curve: CDF) -> UStatistic:
         raise InvalidArgument(
             "curve", "a Gini coefficient needs values of at least 0: ask on a grid that begins at 0 or above"
         )
-    middles, kernel = (high + low) / 2, mean_difference_kernel(cells.edges)
+    middles = (high + low) / 2
+    kernel = mean_difference_kernel(cells.edges)
     first_positive = float(middles[middles > 0][0]) if middles[-1] > 0 else 1.0
     floor = float(middles[0]) or first_positive / max(float(cells.likely_counts.sum()), 1.0)
 
@@ -164,7 +165,8 @@ def gini_coefficient(curve: CDF) -> UStatistic:
         return np.asarray(mean_over_pairs(kernel, counts) / (2 * np.maximum(mean, floor)))
 
     people = max(float(cells.likely_counts.sum()), 2.0)
-    value, ends = float(compute_gini(cells.likely_counts)), np.zeros(2)
+    value = float(compute_gini(cells.likely_counts))
+    ends = np.zeros(2)
     # each iteration for an end squares the error
     for _ in range(8):  # each iteration moves the ends outwards or keeps them (Dinkelbach 1967)
         extremes = [
@@ -340,7 +342,8 @@ class _MeasuredCells:
     def edges(self) -> FloatArray:
         """The ends of the intervals; for declared values, the first and the last value in each, (intervals, 2), also
         if zero has a separate cell."""
-        prefixes, grid = self.curve.prefixes, self.curve.prefixes.grid
+        prefixes = self.curve.prefixes
+        grid = self.curve.prefixes.grid
         if grid.values is not None:
             return grid.value_range(np.stack([self.bounds[:-1], self.bounds[1:]], axis=1))
         edges = (prefixes.boundaries if grid.outside is Outside.APART else grid.edges)[self.bounds]
@@ -415,7 +418,8 @@ class _MeasuredCells:
             self.likely_counts
             + TUNING.unseen_people * self.grid_cells_per_interval / self.grid_cells_per_interval.sum()
         )
-        people, generator = max(round(float(self.likely_counts.sum())), 1), numbered_generator(2 * self.stream + 1)
+        people = max(round(float(self.likely_counts.sum())), 1)
+        generator = numbered_generator(2 * self.stream + 1)
         return np.asarray(
             noisy + self.curve.prefixes.simulate_sampling_errors(seen, people, self.bounds, len(noisy), generator)
         )
@@ -425,7 +429,8 @@ class _MeasuredCells:
     ) -> UStatistic:
         """Return the statistic of the unbiased counts minus what noise adds to it on average, between `minimum` and
         `maximum`, with `resolution` as bound of its rounding error."""
-        about, found = float(statistic(self.likely_counts)), float(statistic(self.unbiased_counts))
+        about = float(statistic(self.likely_counts))
+        found = float(statistic(self.unbiased_counts))
 
         def compute_interval(level: float, population: bool) -> tuple[float, float]:
             """Return the interval at `level` from simulated errors of the statistic, extended to contain it."""
@@ -433,7 +438,8 @@ class _MeasuredCells:
             low, high = compute_basic_interval(found, errors, level, population)
             return min(low, value), max(high, value)
 
-        value, notes = min(max(found - self._estimate_bias(statistic, about), minimum), maximum), self.curve.notes
+        value = min(max(found - self._estimate_bias(statistic, about), minimum), maximum)
+        notes = self.curve.notes
         return UStatistic(
             value=value,
             resolution=resolution,

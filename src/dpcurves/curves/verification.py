@@ -157,7 +157,8 @@ class Verification(IntervalResult):
     def _from_json(cls, document: display.CurveDocument) -> Verification:
         """Return the result from a parsed JSON document. Raises `InvalidArgument` without a number of subsets."""
         question, (evidence,) = document.question, document.releases
-        subsets, claim = int(question["subsets"]), str(question["claim"])
+        subsets = int(question["subsets"])
+        claim = str(question["claim"])
         if not subsets >= 2 or len(claim) > 10_000:
             raise InvalidArgument("curve", "the number of subsets is missing: use the text that to_json wrote")
         return cls.from_counts(evidence, subsets, claim, document.privacy)
@@ -231,7 +232,8 @@ class VerifyQuestion(TableQuestion):
     def steps(self, setting: Setting) -> Needs[Verification]:
         """Ask for one count: the number of subsets that confirm the claim."""
         release = yield from ask_workload(SingleQueryWorkload(self._query()), ALL)
-        privacy, of_classes = build_privacy_statement([release], self.model), isinstance(self.outcome, Categories)
+        privacy = build_privacy_statement([release], self.model)
+        of_classes = isinstance(self.outcome, Categories)
         return Verification.from_counts(
             Evidence.from_release(release), self.subsets, self._claim(), privacy, of_classes=of_classes
         )

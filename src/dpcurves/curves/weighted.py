@@ -114,7 +114,8 @@ class SquaredWeights:
         Raises:
             ValueError: the values and the release do not fit together.
         """
-        starts, evidence = tuple(int(start) for start in stored["groups"]), Evidence.from_json(released)
+        starts = tuple(int(start) for start in stored["groups"])
+        evidence = Evidence.from_json(released)
         rises = all(low < high for low, high in zip(starts, (*starts[1:], slots), strict=True))
         if not starts or starts[0] != 0 or not rises or evidence.interval_sums.cells != len(starts) + 1:
             raise InvalidArgument(
@@ -154,7 +155,8 @@ def ask_weight_sums(
     Formal guarantees: the groups depend on the first answer, and on no record, so the losses of both rounds add up.
     """
     release = yield from ask_workload(SingleQueryWorkload(WeightQuery(axes, weights, use)), 1 - SQUARES_FRACTION)
-    axis, evidence = axes[-1], Evidence.from_release(release)
+    axis = axes[-1]
+    evidence = Evidence.from_release(release)
     apart = int(axis.grid.outside is Outside.APART)
     cells = evidence.unbiased_cells.sum(axis=0) / Weights.STEPS
     below = np.clip(np.cumsum(cells)[: len(cells) - apart] / max(float(cells.sum()), 1.0), 0.0, 1.0)
@@ -298,7 +300,8 @@ class WeightedShares(PrefixShares):
         The excess of quantile q at level p is ``sum w (1[x < q] - p)``: squared weights below q count (1 - p)^2, those
         above p^2.
         """
-        scatter, below = self._scatter_by_slot, np.append(0.0, self.shares_at_boundaries(self.shares)[1:])
+        scatter = self._scatter_by_slot
+        below = np.append(0.0, self.shares_at_boundaries(self.shares)[1:])
         slot_shares = np.diff(below)
         below_quantile = np.interp(p, below, np.append(0.0, np.cumsum(slot_shares * scatter)))
         total = max(float((slot_shares * scatter).sum()), 1e-9)
@@ -386,7 +389,8 @@ class WeightedHistogram(CdfHistogram):
     def error(self) -> float:
         """Standard deviation of the noise of the sum of weights in one cell of the grid; it does not include
         sampling."""
-        law, weights = self.prefixes.evidence.sums, self.prefixes.required_squared_weights.weights
+        law = self.prefixes.evidence.sums
+        weights = self.prefixes.required_squared_weights.weights
         return sqrt(law.nested_law.parts[-1].noise.variance) * weights.step
 
     def group_edges(self, most: int) -> NDArray[np.int64]:
@@ -424,7 +428,8 @@ class WeightedHistogram(CdfHistogram):
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> WeightedHistogram:
         """Return the bins from a parsed JSON document."""
-        question, releases = document.question, document.evidence["releases"]
+        question = document.question
+        releases = document.evidence["releases"]
         prefixes = WeightedShares.from_json(releases, grid_from_edges(question), question)
         bins = cls.from_prefixes(prefixes, document.arrays["x"], question["label"], document.privacy)
         return cast("WeightedHistogram", bins)

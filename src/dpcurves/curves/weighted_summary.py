@@ -108,7 +108,9 @@ class WeightedSummary(Summary):
     """
 
     KIND = "weighted-summary"
-    ARRAYS, OPTIONAL_ARRAYS, JSON_SCHEMAS = ("count", "sum", "mean"), ("sum", "mean"), MappingProxyType({})
+    ARRAYS = ("count", "sum", "mean")
+    OPTIONAL_ARRAYS = ("sum", "mean")
+    JSON_SCHEMAS = MappingProxyType({})
     TITLE = "Weighted summary of {label}"
     COLUMN_WORDS = display.describe_columns(statistic="statistic", value="value")
     MEASURED = "value"
@@ -131,7 +133,8 @@ class WeightedSummary(Summary):
         """Return the summary of the four releases, each of one cell: weights, weighted values, squared weights and
         their spread; of a weighted count the first and the third."""
         caps = _sum_weights(rounds)
-        count, ends = max(caps, 0.0) * weights.cap, (bounds.lower, bounds.upper)
+        count = max(caps, 0.0) * weights.cap
+        ends = (bounds.lower, bounds.upper)
         squares = SquaredWeights(weights, rounds[1 if len(rounds) == 2 else 2], (0,))
         noted = privacy.with_notes(note_on_weights(squares, caps))
         if len(rounds) == 2:
@@ -190,7 +193,8 @@ class WeightedSummary(Summary):
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
-        level, rng = require_probability("level", level), public_generator(generator)
+        level = require_probability("level", level)
+        rng = public_generator(generator)
         require_independent(self.privacy, population)
         if len(self.rounds) == 2:
             return self._count_interval(level, rng, draws, population=population)
@@ -199,7 +203,8 @@ class WeightedSummary(Summary):
         )
         noises = weight / Weights.STEPS, distance / (Weights.STEPS * HALF_RANGE_STEPS)
         normal = rng.standard_normal((3, draws)) if population else np.zeros((3, draws))
-        caps, distances = _sum_weights(self.rounds), _sum_weighted_distances(self.rounds)
+        caps = _sum_weights(self.rounds)
+        distances = _sum_weighted_distances(self.rounds)
         middle, half = _middle_and_half_width(self._bounds)
         scatter = self._sampling_deviations()
         count = _find_basic_interval(caps, noises[0] + scatter[0] * normal[0], level, 0.0, inf)
@@ -221,7 +226,9 @@ class WeightedSummary(Summary):
 
     def _count_interval(self, level: float, rng: np.random.Generator, draws: int, *, population: bool) -> FloatArray:
         """Return confidence limits of a weighted count alone, (1, 2); see `intervals`."""
-        caps, release, squares = _sum_weights(self.rounds), self.rounds[0], self._squared_weights
+        caps = _sum_weights(self.rounds)
+        release = self.rounds[0]
+        squares = self._squared_weights
         errors = simulate_cell_noise(release.sums, release.total, draws, rng)[:, 0, 0] / Weights.STEPS
         if population:
             variance = float(squares.sums.sum()) + TUNING.variance_bound_z * squares.noise
@@ -339,7 +346,8 @@ def _find_basic_interval(
     """
     estimate = min(max(estimate, lowest), highest)
     tail_level = (1 + level) / 2
-    low, high = estimate - upper_quantile(errors, tail_level), estimate + upper_quantile(-errors, tail_level)
+    low = estimate - upper_quantile(errors, tail_level)
+    high = estimate + upper_quantile(-errors, tail_level)
     return min(max(low, lowest), highest), max(min(high, highest), lowest)
 
 
@@ -451,7 +459,8 @@ class WeightedSummaryQuestion(TableQuestion):
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for sums of weights, of weighted values, of squared weights, and of their spread about the means."""
         if self.statistic == COUNT:
-            axes, weights = prepend_category_axes(self.by, self._axis), Weights(self.weight, self.weight_cap)
+            axes = prepend_category_axes(self.by, self._axis)
+            weights = Weights(self.weight, self.weight_cap)
             weight = yield from ask_weights(self, self._axis, COUNT_FRACTIONS[0])
             squares = yield from ask_workload(
                 SingleQueryWorkload(SquaredWeightQuery(axes, weights)), COUNT_FRACTIONS[1]
@@ -475,7 +484,8 @@ def _format_label(column: str, measured_in: str) -> str:
 
 def ask_weights(question: WeightedSummaryQuestion, axis: Axis, budget_fraction: Fraction) -> Needs[Release]:
     """Ask for the sum of the weights of all records with a value on this axis of one cell, by category."""
-    axes, weights = prepend_category_axes(question.by, axis), Weights(question.weight, question.weight_cap)
+    axes = prepend_category_axes(question.by, axis)
+    weights = Weights(question.weight, question.weight_cap)
     return (yield from ask_workload(SingleQueryWorkload(WeightQuery(axes, weights, CountUse.CELLS)), budget_fraction))
 
 
@@ -496,7 +506,8 @@ def ask_between(
         earlier: The releases that chose the bounds.
         notes: Further notes of the result.
     """
-    axes, weights = prepend_category_axes(question.by, axis), Weights(question.weight, question.weight_cap)
+    axes = prepend_category_axes(question.by, axis)
+    weights = Weights(question.weight, question.weight_cap)
     beyond_query = WeightQuery((separate_outside_axis(axis),), weights, CountUse.CELLS)
     beyond = yield from ask_workload(SingleQueryWorkload(beyond_query), OUTSIDE_FRACTION)
     shares = [share * (1 - OUTSIDE_FRACTION) for share in ROUND_FRACTIONS]

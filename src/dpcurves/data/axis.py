@@ -15,7 +15,7 @@ import numpy as np
 
 from ..arguments import InvalidArgument, WrongArgumentType, describe_value, require_sequence, require_type
 from ..arrays import FloatArray
-from ..expressions import Expression, find_column_names, parse_expression
+from ..expressions import Expression, find_column_names, parse_expression, when
 from ..object_summary import ObjectSummary
 from .grid import Grid, Outside
 from .universe import HashUniverse, Universe, require_universe
@@ -265,6 +265,56 @@ class OpenEndedAxis(OrderedAxis):
 
 
 @dataclass(frozen=True, slots=True)
+class LatticeAxis(Axis):
+    """The coarsest public lattice that holds a number: cell i for the first of `steps` of which the number is a
+    multiple, and the last cell for other numbers, and for numbers outside the bounds.
+
+    A multiple of a step below 1 is the double nearest to a whole number over a whole number, so 0.3 is a multiple of
+    0.1, and 0.1 + 0.2 is not. The test is arithmetic of doubles, which all engines compute alike.
+
+    Formal guarantees: the cell is a function of the record alone, so sensitivities are those of an `Axis`.
+
+    Attributes:
+        steps: Steps in decreasing order; each is a whole number, or one over a whole number.
+        bounds: The smallest and the largest number that may count as a multiple; if they cross, no number does.
+    """
+
+    steps: tuple[float, ...] = field(kw_only=True)
+    bounds: tuple[float, float] = field(kw_only=True)
+
+    @classmethod
+    def from_steps(cls, axis: Axis, steps: Sequence[float]) -> LatticeAxis:
+        """Return the lattices of these steps within the grid of an axis."""
+        cells = len(steps) + 1
+        return cls(
+            axis.column, Grid(0, cells, cells=cells), where=axis.where, steps=tuple(steps), bounds=axis.grid.endpoints
+        )
+
+    def build_expression(self, number: Expression) -> Expression:
+        """Return the index of the cell of a number, as an expression; missing where the number is missing."""
+        lower, upper = self.bounds
+        off = float(len(self.steps))
+        if lower > upper:
+            return when(number.is_null(), None, off)
+        index: Expression | float = off
+        for position, step in reversed([*enumerate(self.steps)]):
+            index = when(is_multiple(number, step), float(position), index)
+        return when(number.is_null(), None, when((number < lower) | (number > upper), off, index))
+
+
+def is_multiple(number: Expression, step: float) -> Expression:
+    """Return whether a number is a multiple of a step, which is a whole number or one over a whole number.
+
+    >>> print(is_multiple(col("x"), 5.0), "|", is_multiple(col("x"), 0.05))
+    round(x / 5) * 5 = x | round(x * 20) / 20 = x
+    """
+    if step >= 1:
+        return (number / step).call("round") * step == number
+    parts = float(round(1 / step))
+    return (number * parts).call("round") / parts == number
+
+
+@dataclass(frozen=True, slots=True)
 class Categories:
     """A column of categories, declared in public and in this order. Any other value is missing.
 
@@ -444,7 +494,8 @@ class ListedCategories(SelectedCategories):
 
 def _name_other(names: Sequence[Category]) -> str:
     """Return the name of the category of all other values, which differs from the printed names."""
-    other, printed_names = OTHER, set(map(str, names))
+    other = OTHER
+    printed_names = set(map(str, names))
     while other in printed_names:
         other = f"{other} {GROUPS}"
     return other

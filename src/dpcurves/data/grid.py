@@ -83,9 +83,11 @@ def edges_of_width(lower: float, width: float, cells: int) -> NDArray[np.float64
     >>> edges_of_width(-0.3, 0.1, 4).tolist()
     [-0.3, -0.2, -0.1, 0.0, 0.1]
     """
-    first, increment = Fraction(repr(lower)), Fraction(repr(width))
+    first = Fraction(repr(lower))
+    increment = Fraction(repr(width))
     denominator = lcm(first.denominator, increment.denominator)
-    first_numerator, numerator_step = int(first * denominator), int(increment * denominator)
+    first_numerator = int(first * denominator)
+    numerator_step = int(increment * denominator)
     if max(denominator, abs(first_numerator), abs(first_numerator + cells * numerator_step)) >= EXACT_IN_DOUBLES:
         return None
     return (first_numerator + numerator_step * np.arange(cells + 1, dtype=np.int64)) / float(denominator)
@@ -190,7 +192,8 @@ class Grid:
     @classmethod
     def geometric(cls, lower: float, upper: float, *, cells: int, outside: Outside = Outside.CLIPPED) -> Grid:
         """Return a grid whose edges have equal ratios, from `lower` above zero to `upper`."""
-        lower, upper = require_number("grid", lower), require_number("grid", upper)
+        lower = require_number("grid", lower)
+        upper = require_number("grid", upper)
         if not (lower > 0 and isfinite(upper / lower)):
             raise InvalidArgument(
                 "grid",
@@ -206,7 +209,8 @@ class Grid:
         >>> Grid.logistic(-4, 4, cells=4).edges.round(2).tolist()
         [-4.0, -1.05, 0.0, 1.05, 4.0]
         """
-        lower, upper = require_number("grid", lower), require_number("grid", upper)
+        lower = require_number("grid", lower)
+        upper = require_number("grid", upper)
         if not max(abs(lower), abs(upper)) <= MOST_LOG_ODDS:
             raise InvalidArgument(
                 "grid",
@@ -251,12 +255,15 @@ class Grid:
         Grid(0.0, 120.0, cells=24)
         """
         require_type("grid", text, str, "a text as 0:100:1024")
-        fields, spacing = text.split(":"), Spacing.LINEAR
+        fields = text.split(":")
+        spacing = Spacing.LINEAR
         if fields[0] in {Spacing.GEOMETRIC.value, Spacing.LOGISTIC.value}:
             spacing = Spacing(fields.pop(0))
         has_width = spacing is Spacing.LINEAR and fields[-1].startswith(WIDTH)
         try:
-            lower, upper, size = float(fields[0]), float(fields[1]), fields[2]
+            lower = float(fields[0])
+            upper = float(fields[1])
+            size = fields[2]
             (cells, width) = (None, float(size.removeprefix(WIDTH))) if has_width else (parse_cell_count(size), None)
             if len(fields) != 3:
                 raise IndexError
@@ -333,7 +340,8 @@ class Grid:
         of at most u each, so an edge is off by at most 2 u times the width of the grid plus u times the largest edge,
         and slightly more. Two edges, and hence a cell's width, are off by at most twice that.
         """
-        width, largest = self.upper - self.lower, max(abs(self.lower), abs(self.upper))
+        width = self.upper - self.lower
+        largest = max(abs(self.lower), abs(self.upper))
         unit = np.finfo(np.float64).epsneg
         return bool(width / self.cells > 4.1 * unit * width + 2.1 * unit * largest + np.finfo(np.float64).tiny)
 
@@ -359,7 +367,8 @@ class Grid:
             inner = self.lower + index / self.cells * (self.upper - self.lower)
         elif self.spacing is Spacing.GEOMETRIC:
             # Long doubles, because doubles would miss some edges that are exact, such as 4 between 1 and 8.
-            ratio, share = np.longdouble(self.upper / self.lower), index.astype(np.longdouble) / self.cells
+            ratio = np.longdouble(self.upper / self.lower)
+            share = index.astype(np.longdouble) / self.cells
             inner = (self.lower * ratio**share).astype(np.float64)
         else:
             inner = self._logistic_edges(index.astype(np.longdouble))
@@ -369,7 +378,8 @@ class Grid:
         """Return edges of a logistic grid. It computes p and 1 - p separately, so that both ends are accurate."""
         limits = np.array([self.lower, self.upper], dtype=np.longdouble)
         (p0, p1), (q0, q1) = 1 / (1 + np.exp(-limits)), 1 / (1 + np.exp(limits))
-        numerators, denominators = (self.cells - index) * p0 + index * p1, (self.cells - index) * q0 + index * q1
+        numerators = (self.cells - index) * p0 + index * p1
+        denominators = (self.cells - index) * q0 + index * q1
         return np.asarray(np.log(numerators) - np.log(denominators), dtype=np.float64)
 
     @property
@@ -470,7 +480,8 @@ class Grid:
             self._has_few_edges and self.cells < CELLS_PER_VALUE * max(values.size, 1)
         ):
             return np.searchsorted(self.edges[1:-1], values, side="right").astype(np.int64)
-        lowest, highest = np.zeros(values.shape, dtype=np.int64), np.full(values.shape, self.cells - 1)
+        lowest = np.zeros(values.shape, dtype=np.int64)
+        highest = np.full(values.shape, self.cells - 1)
         for _ in range(self.cells.bit_length()):
             middle = (lowest + highest + 1) // 2
             above = ~(self.edge(middle) > values)  # NaN is above all edges, as in NumPy's order
@@ -543,9 +554,11 @@ class Grid:
 
     def _build_summary(self) -> ObjectSummary:
         """Return the cells in words: their number, their range and width, and where values outside are counted."""
-        ends, edges = self.edge(np.array([0, self.cells])).tolist(), self.edge(np.arange(min(self.cells, 2**16) + 1))
+        ends = self.edge(np.array([0, self.cells])).tolist()
+        edges = self.edge(np.arange(min(self.cells, 2**16) + 1))
         widths = np.diff(edges)
-        narrowest, widest = float(widths.min()), float(widths.max())
+        narrowest = float(widths.min())
+        widest = float(widths.max())
         is_even = self.spacing is Spacing.LINEAR or widest - narrowest <= 1e-9 * widest  # rounding errors of edges
         rows = [
             ("cells", f"{self.cells:,}"),
@@ -595,7 +608,8 @@ def doubling_grid(unit: float, doublings: int = DOUBLINGS, *, name: str = "unit"
         ValueError: `unit` is not finite or below 2.3e-308, or `doublings` is not from 1 to 256 or overflows doubles.
         TypeError: `unit` is not a number, or `doublings` not an integer.
     """
-    unit, doublings = require_number(name, unit), require_integer("doublings", doublings)
+    unit = require_number(name, unit)
+    doublings = require_integer("doublings", doublings)
     if not (isfinite(unit) and unit >= np.finfo(np.float64).tiny):
         raise InvalidArgument(name, f"a finite number above zero is needed, at least 2.3e-308, got {unit}")
     if not 1 <= doublings <= 256:
@@ -627,11 +641,6 @@ MOST_SPLIT = 2**16
 """Cells up to which a grid is split at round numbers. The split grid has up to three times as many cells."""
 
 
-LEAST_SPLIT = 100
-"""Cells from which a grid is split at round numbers other than zero. On fewer cells, each further cell adds too much
-noise.
-"""
-
 LEAST_SPLIT_AT_ZERO = 500
 """Cells from which a distribution function separates zero, so that its two further cells are at most 0.4 % of all."""
 
@@ -652,7 +661,11 @@ def split_at_round_numbers(grid: Grid) -> Grid:
     """
     if grid.values is not None or grid.cells > MOST_SPLIT:
         return grid
-    numbers = find_round_numbers(grid.edges) if grid.cells >= LEAST_SPLIT else np.array([], dtype=np.float64)
+
+    # On fewer cells, each further cell adds too much noise.
+    fewest_cells = 100  # from which a grid is split at round numbers other than zero
+    numbers = find_round_numbers(grid.edges) if grid.cells >= fewest_cells else np.array([], dtype=np.float64)
+
     if grid.lower <= 0 <= grid.upper:
         numbers = np.append(numbers, 0.0)
     return _split_at_numbers(grid, numbers)

@@ -105,7 +105,8 @@ class Values(Grid):
         """
         first = last = self.values
         if self.outside is Outside.APART:
-            first, last = np.array([-inf, *first, self.upper]), np.array([self.lower, *last, inf])
+            first = np.array([-inf, *first, self.upper])
+            last = np.array([self.lower, *last, inf])
         return np.stack([first[slots[..., 0]], last[slots[..., 1] - 1]], axis=-1)
 
     def with_outside(self, outside: Outside) -> Values:
@@ -215,7 +216,8 @@ def _list_steps(first: Decimal, last: Decimal, step: Decimal) -> list[float]:
 def format_values(values: tuple[float, ...]) -> str:
     """Format values for a repr: as a range if they are integers in even steps."""
     if len(values) > 2 and all(value.is_integer() for value in values):
-        first, step = int(values[0]), int(values[1]) - int(values[0])
+        first = int(values[0])
+        step = int(values[1]) - int(values[0])
         evenly = range(first, first + step * len(values), step)
         if all(int(value) == number for value, number in zip(values, evenly, strict=True)):
             stop = int(values[-1]) + 1

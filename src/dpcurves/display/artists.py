@@ -72,7 +72,8 @@ LARGE_UNITS = (1e9, "billions"), (1e6, "millions")
 def _shorten_ticks(ax: Axes) -> None:
     """Write the ticks along x in millions or billions, as the axis label then says, if fewer than four would fit."""
     largest = max(map(abs, ax.get_xlim()))
-    locator, formatter = ticker.MaxNLocator(MOST_AXIS_TICKS, steps=TICK_STEPS), ax.xaxis.get_major_formatter()
+    locator = ticker.MaxNLocator(MOST_AXIS_TICKS, steps=TICK_STEPS)
+    formatter = ax.xaxis.get_major_formatter()
     if type(formatter) is not PlainFormatter or ax.get_xscale() == "log":
         return
     if formatter.unit_factor == 1 and largest >= LARGE_UNITS[-1][0] and _fit_tick_count(ax, locator) < 4:
@@ -190,7 +191,8 @@ class Footnote(Annotation):
     """
 
     def __init__(self, ax: Axes) -> None:
-        below_label, grey = (ax.transAxes, ax.xaxis.label), PALE_NOTE if is_dark(ax) else NOTE_GREY
+        below_label = (ax.transAxes, ax.xaxis.label)
+        grey = PALE_NOTE if is_dark(ax) else NOTE_GREY
         super().__init__(
             "", xy=(0, 0), xycoords=below_label, xytext=(0, -LABEL_GAP), textcoords="offset points",
             annotation_clip=False,
@@ -201,7 +203,8 @@ class Footnote(Annotation):
         self.notes: dict[str, list[str]] = {}
         self.curves = 0
         box = ax.get_position()
-        width, height = box.width * ax.figure.bbox.width, box.height * ax.figure.bbox.height
+        width = box.width * ax.figure.bbox.width
+        height = box.height * ax.figure.bbox.height
         across = width if ax.get_aspect() == "auto" else min(width, height)
         # A layout engine narrows the axes for long names along y, as in forest plots, only when the figure is drawn.
         names = max((len(text.get_text()) for text in ax.get_yticklabels()), default=0)
@@ -235,7 +238,8 @@ class Footnote(Annotation):
 
     def _write(self, renderer: RendererBase | None = None) -> None:
         """Write all claims and notes in lines as wide as the footnote."""
-        paragraphs, measure = self.list_statements(), measure_in(self, renderer)
+        paragraphs = self.list_statements()
+        measure = measure_in(self, renderer)
         self.set_text("\n".join(line for paragraph in paragraphs for line in self._break_lines(paragraph, measure)))
 
     def list_statements(self) -> list[str]:
@@ -257,7 +261,8 @@ class Footnote(Annotation):
 
     def fit(self, width: float, renderer: RendererBase) -> bool:
         """Wrap the lines at `width` pixels of a renderer, and return whether the text changed."""
-        before, self._width = self.get_text(), width
+        before = self.get_text()
+        self._width = width
         self._write(renderer)
         return self.get_text() != before
 

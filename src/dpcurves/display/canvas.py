@@ -136,7 +136,8 @@ def add_legend(ax: Axes, place: Place, size: float = 9) -> None:
     from .layout import LegendRequest, fitted_layout
 
     frame = {"framealpha": 0.85, "facecolor": ax.get_facecolor(), "edgecolor": GREY if is_dark(ax) else FRAME}
-    layout, inside = fitted_layout(ax), "best" if place == "above" else place
+    layout = fitted_layout(ax)
+    inside = "best" if place == "above" else place
     color = rcParams["legend.labelcolor"]
     color = ax.xaxis.label.get_color() if color in (None, "None") else color  # matplotlib's default is no colour
     if layout is not None:
@@ -155,7 +156,8 @@ def set_legend_title(ax: Axes, title: str) -> None:
     """Set the title of the legend of `ax`, if it has one: the column whose categories name the curves."""
     from .layout import fitted_layout
 
-    layout, legend = fitted_layout(ax), ax.get_legend()
+    layout = fitted_layout(ax)
+    legend = ax.get_legend()
     if layout is not None:
         layout.set_legend_title(ax, title)
     elif legend is not None:
@@ -387,7 +389,10 @@ class Picture:
         ax: Axes | None = None,
         name: str | None = None,
     ) -> None:
-        self.ax, self.privacy, self.shades, self.name = prepare_axes(ax, size), privacy, shades, name
+        self.ax = prepare_axes(ax, size)
+        self.privacy = privacy
+        self.shades = shades
+        self.name = name
         self.before, self.style = count_curves(self.ax), next_style(self.ax)
 
     @property
@@ -405,7 +410,8 @@ class Picture:
     ) -> None:
         """Shade the area between two bounds, (cells,) each, over each cell, with the legend entry `words`."""
         ends = (np.asarray(values, dtype=float) for values in (edges, lower, upper))
-        dense, title = shade_opacity(words, self.ax) if alpha is None else alpha, deduplicate_label(self.ax, words)
+        dense = shade_opacity(words, self.ax) if alpha is None else alpha
+        title = deduplicate_label(self.ax, words)
         draw_between(self.ax, *ends, color=self.style.color, alpha=dense, title=title)
 
     def shade_slopes(
@@ -432,7 +438,8 @@ class Picture:
 
     def draw_line(self, x: ArrayLike, y: ArrayLike, label: str | None) -> None:
         """Draw a line through the points that are visible at the resolution of a plot."""
-        across, upwards = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+        across = np.asarray(x, dtype=float)
+        upwards = np.asarray(y, dtype=float)
         seen = select_visible_points(across, upwards)
         self.draw_points(across[seen], upwards[seen], self.style.dash, linewidth=scale_line_width(1.6), label=label)
 
@@ -487,7 +494,8 @@ class Picture:
 
 def translate_figure(ax: Axes) -> Axes:
     """Write all texts of a figure in the language of its readers, those written before unchanged; return `ax`."""
-    reader, figure = current_reader(), ax.figure.get_figure(root=True)
+    reader = current_reader()
+    figure = ax.figure.get_figure(root=True)
     if reader is None or figure is None:
         return ax
     for axes in figure.axes:
@@ -524,7 +532,8 @@ def _translate_axes(ax: Axes, reader: Reader) -> None:
         if isinstance(label, str) and not label.startswith("_") and getattr(artist, WRITTEN, None) != label.split():
             artist.set_label(reader.translate(label))
             setattr(artist, WRITTEN, str(artist.get_label()).split())
-    layout, legend = fitted_layout(ax), ax.get_legend()
+    layout = fitted_layout(ax)
+    legend = ax.get_legend()
     if layout is not None and layout.has_legend(ax):
         layout.translate_legend(ax, reader)
     elif legend is not None:
@@ -551,7 +560,8 @@ def set_title(ax: Axes, title: str) -> Axes:
     panels = [panel for panel in figure.axes if panel.get_title()] if figure is not None else []
     if figure is None or not title:
         return ax
-    words, style = format_for(ax, title), cast("Any", {"size": scale_font_size(10)})
+    words = format_for(ax, title)
+    style = cast("Any", {"size": scale_font_size(10)})
     if figure.legends:
         figure.legends[0].set_title(words, prop=style)
         figure.legends[0].get_title().set_parse_math(False)

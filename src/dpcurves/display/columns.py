@@ -107,7 +107,9 @@ def draw_cdf_of_values(
         label: The column and its unit, as in ``age (years)``.
         weighted: See `draw_cdf`.
     """
-    picture, values, shares = Picture(LANDSCAPE, privacy, **on), np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    picture = Picture(LANDSCAPE, privacy, **on)
+    values = np.asarray(x, dtype=float)
+    shares = np.asarray(y, dtype=float)
     edges = np.append(values, values[-1] + (np.diff(values[-2:]).sum() or 1.0))  # extends to the end of the last step
     for shade in picture.shades:
         picture.shade_band(edges, *shade)
@@ -151,7 +153,8 @@ def draw_quantiles(
         weighted: See `draw_cdf`.
     """
     picture = Picture(LANDSCAPE, privacy, **on).scale_x_axis(edges)
-    shares, points = np.atleast_1d(np.asarray(p, dtype=float)), np.atleast_1d(np.asarray(x, dtype=float))
+    shares = np.atleast_1d(np.asarray(p, dtype=float))
+    points = np.atleast_1d(np.asarray(x, dtype=float))
     within = np.column_stack([points, points]) if cells is None else np.asarray(cells, dtype=float).reshape(-1, 2)
     for shade, thick in picture.shades_with_widths():
         _draw_bars_across(picture, shares, points, shade, thick)
@@ -177,10 +180,12 @@ def _draw_bars_across(picture: Picture, shares: FloatArray, points: FloatArray, 
     first, last = (known.min(), known.max()) if len(known) else (0.0, 1.0)
     room_beyond = 0.12  # share of the axis. Length of the arrow of an unbounded interval.
     beyond = room_beyond * ((last - first) or abs(last) or 1.0)
-    before, after = first - beyond, last + beyond
+    before = first - beyond
+    after = last + beyond
     if picture.ax.get_xscale() == "log":
         ratio = (last / first or 1.0) ** room_beyond
-        before, after = first / ratio, last * ratio
+        before = first / ratio
+        after = last * ratio
     limits = np.where(np.isfinite(low), low, before), np.where(np.isfinite(high), high, after)
     alpha = shade_opacity(shade.label, picture.ax)
     picture.draw_bars(shares, limits, shade.label, width=width, alpha=alpha)
@@ -239,7 +244,8 @@ def draw_quantile_quantile(
     """
     same = privacy[0] == privacy[1]
     picture = Picture(SQUARE, privacy[0], ax=ax, name=None if same else "first")
-    across, upwards = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    across = np.asarray(x, dtype=float)
+    upwards = np.asarray(y, dtype=float)
     if picture.is_first and all(has_geometric_edges(np.asarray(shade, dtype=float)) for shade in edges):
         picture.ax.set(xscale="log", yscale="log")
     for number, (sideways, up, words) in enumerate(shades, 1):
@@ -281,10 +287,12 @@ def draw_bars(
         upwards: Label of the y axis, as in ``records per cell``.
         label: The column and its unit.
     """
-    picture, bounds = Picture(LANDSCAPE, privacy, **on), np.asarray(edges, dtype=float)
+    picture = Picture(LANDSCAPE, privacy, **on)
+    bounds = np.asarray(edges, dtype=float)
     if bounds[0] > 0 and not _are_uneven(np.log(bounds)):  # cells that are equal on a logarithmic axis
         picture.scale_x_axis(bounds)
-    ax, higher = picture.ax, not picture.is_first and not picture.ax.get_autoscaley_on()
+    ax = picture.ax
+    higher = not picture.is_first and not picture.ax.get_autoscaley_on()
     dense = DENSE in ax.get_ylabel() or (_are_uneven(bounds) and ax.get_xscale() != "log")
     scale = np.diff(bounds) if dense else 1.0
     for shade in picture.shades:
@@ -309,7 +317,9 @@ def _are_uneven(bounds: FloatArray) -> bool:
 
 def _draw_stairs(picture: Picture, bounds: FloatArray, heights: FloatArray) -> None:
     """Draw counts as stairs: filled in grey for a first curve of few cells, as a line otherwise."""
-    ax, style, title = picture.ax, picture.style, picture.legend_label()
+    ax = picture.ax
+    style = picture.style
+    title = picture.legend_label()
     if len(heights) > 2 * THINNED_POINTS:
         return draw_between(ax, bounds, heights, heights, color=style.color, alpha=0.9, title=title)
     if picture.is_first and len(heights) <= 512:  # more bars are too narrow to be filled
@@ -352,9 +362,11 @@ def draw_plane(
     from .artists import format_axes
 
     picture = Picture(LANDSCAPE, privacy, ax=ax)
-    heights, bar_label = np.asarray(count, dtype=float), "records in a cell"
+    heights = np.asarray(count, dtype=float)
+    bar_label = "records in a cell"
     if any(_are_uneven(axis_edges) for axis_edges in edges):
-        heights, bar_label = heights / np.outer(np.diff(edges[0]), np.diff(edges[1])), "records on a unit of area"
+        heights = heights / np.outer(np.diff(edges[0]), np.diff(edges[1]))
+        bar_label = "records on a unit of area"
     # The square root keeps thin tails visible beside a dense centre.
     shades = PowerNorm(0.5, vmin=0.0, vmax=max(float(heights.max()), 1e-300))
     mesh = picture.ax.pcolormesh(*edges, heights.T, norm=shades, cmap=choose_colormap(picture.ax), rasterized=True)
@@ -394,7 +406,8 @@ def draw_bounds(
         wider: Upper endpoint of the next candidate; None: there was no wider candidate.
     """
     picture = Picture(LANDSCAPE, privacy, **on)
-    ax, row = picture.ax, [picture.before] * 2
+    ax = picture.ax
+    row = [picture.before] * 2
     if picture.is_first:
         ax.axvline(0, color=GREY, linewidth=0.8)
         ax.set_yticks([])
@@ -476,15 +489,19 @@ def draw_contingency(
     """
     from .layout import TUNING
 
-    rows, columns = wrap_labels(names[0]), distinguish_labels(names[1], TUNING.turned_letters)
+    rows = wrap_labels(names[0])
+    columns = distinguish_labels(names[1], TUNING.turned_letters)
     lines = [line for row in rows for line in row.splitlines()]
     aside, below = (0.07 * max(map(len, texts), default=0) for texts in (lines, columns))
     size = max(LANDSCAPE[0], 1.0 + aside + 0.8 * len(columns)), max(LANDSCAPE[1], 1.8 + 0.5 * len(rows))
     size = size[0], size[1] + (0.65 * below if below > 0.8 else 0.0)  # inches of names below the table
     if ax is not None:
         enlarge_figure(ax, size)
-    picture, shares, counts = Picture(size, privacy, ax=ax), np.asarray(share, dtype=float), np.asarray(count, float)
-    ax, darkest = picture.ax, float(np.nanmax(np.append(shares, 1e-9)))
+    picture = Picture(size, privacy, ax=ax)
+    shares = np.asarray(share, dtype=float)
+    counts = np.asarray(count, float)
+    ax = picture.ax
+    darkest = float(np.nanmax(np.append(shares, 1e-9)))
     # Raise the lower end of the colour scale if shares are similar, so that their differences remain visible.
     lightest = max(2 * float(np.nanmin(np.append(shares, darkest))) - darkest, 0.0)
     lightest = lightest if lightest < darkest else 0.0
@@ -516,8 +533,10 @@ def draw_contingency(
 
 def _fit_letter_size(ax: Axes, shape: tuple[int, ...], words: Sequence[str]) -> float:
     """Return the font size, in points, at which these texts fit into the cells of a table."""
-    box, inch = ax.get_position(), ax.figure.dpi / 72
-    figure_width, figure_height = float(ax.figure.bbox.width) / inch, float(ax.figure.bbox.height) / inch
+    box = ax.get_position()
+    inch = ax.figure.dpi / 72
+    figure_width = float(ax.figure.bbox.width) / inch
+    figure_height = float(ax.figure.bbox.height) / inch
     longest = max(len(line) for text in words for line in text.splitlines())
     lines = max(text.count("\n") + 1 for text in words)
     cell_width = PLOT_SHARE * box.width * figure_width / shape[1]

@@ -72,7 +72,9 @@ def curve_schema() -> dict[str, Any]:
     >>> curve_schema()["$id"], "cdf" in curve_schema()["$defs"]
     ('urn:dpcurves:curve:1', True)
     """
-    shared, laws, kinds = dict(_shared_rules()), json_schemas(), _kind_schemas()
+    shared = dict(_shared_rules())
+    laws = json_schemas()
+    kinds = _kind_schemas()
     release: JsonSchema = _reference(next(iter(laws)))
     for key in reversed(laws):  # the law of a release is the first whose key it contains
         release = {"if": {"required": [key]}, "then": _reference(key), "else": release}
@@ -85,7 +87,9 @@ def curve_schema() -> dict[str, Any]:
     return deepcopy({**head, **shared.pop(DOCUMENT), "$defs": {**shared, **STORED.definitions, **laws, **kinds}})
 
 
-DOCUMENT, ANY, SINGLE = "document", "kind of a document", "kind of a curve"
+DOCUMENT = "document"
+ANY = "kind of a document"
+SINGLE = "kind of a curve"
 
 
 def _reference(name: str) -> JsonSchema:
@@ -165,7 +169,8 @@ def _resolve_reference(name: str, value: Any) -> JsonSchema:
         return {"type": "object", "allOf": [json_schema_of(mapping)]}
     if "kind" not in mapping:
         return {}
-    kind, also = mapping["kind"], [SEVERAL] if name == ANY else []
+    kind = mapping["kind"]
+    also = [SEVERAL] if name == ANY else []
     form = _find_form(kind) if isinstance(kind, str) and (kind != SEVERAL or also) else None
     return form or {"properties": {"kind": {"enum": [*_kind_schemas(), *also]}}}
 
@@ -225,7 +230,8 @@ def _faults_of_object(value: dict[str, Any], rule: JsonSchema, place: str) -> It
     for name in rule.get("required", ()):
         if name not in value:
             yield place, f"{name!r} is missing"
-    parts, others = rule.get("properties", {}), rule.get("additionalProperties", {})
+    parts = rule.get("properties", {})
+    others = rule.get("additionalProperties", {})
     for name, entry in value.items() if parts or others else ():
         if part := parts.get(name, others):
             yield from find_faults(entry, part, f"{place}.{format_label(name)}")
@@ -403,7 +409,8 @@ def parse_curve(text: str, kind: str) -> CurveDocument:
         ValueError: the text is not a curve of this kind, or is damaged; the message has the path.
     """
     document = _parse_json(text)
-    found_kind, schema = document.get("kind"), document.get("schema")
+    found_kind = document.get("kind")
+    schema = document.get("schema")
     if found_kind != kind:
         raise InvalidArgument(
             "curve.kind", f"{kind!r} is needed" + (f", got {found_kind[:40]!r}" if isinstance(found_kind, str) else "")

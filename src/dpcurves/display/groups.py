@@ -63,11 +63,13 @@ def draw_curves(
     """
     for place, (name, (x, y)) in enumerate(curves.items()):
         picture = Picture(SQUARE if share else LANDSCAPE, privacy, ax=ax, name=name)
-        ax, at = picture.ax, picture.before + place
+        ax = picture.ax
+        at = picture.before + place
         picture.style = style_of(ax, at)
         if name in bands:
             low, high, words = bands[name]
-            color, label = picture.style.color, deduplicate_label(ax, words)
+            color = picture.style.color
+            label = deduplicate_label(ax, words)
             ax.fill_between(x, low, high, linewidth=0, color=color, alpha=shade_opacity(words, ax), label=label)
         picture.draw_line(x, y, picture.legend_label())
     if share:
@@ -107,7 +109,9 @@ def draw_means(
     size = LANDSCAPE[0], max(LANDSCAPE[1], 1.5 + (0.19 if is_tight else 0.32) * len(names))
     if ax is not None:
         enlarge_figure(ax, size)
-    picture, values, rows = Picture(size, privacy, shades=shades, ax=ax), np.asarray(means, float), range(len(names))
+    picture = Picture(size, privacy, shades=shades, ax=ax)
+    values = np.asarray(means, float)
+    rows = range(len(names))
     if halves is not None:
         picture.ax.hlines(rows, *halves.T, color=GREY, linewidth=scale_line_width(0.9), label=HALF)
     for shade, thick in picture.shades_with_widths():
@@ -166,7 +170,8 @@ def draw_category_bars(
     if ax is not None:
         enlarge_figure(ax, size)
     picture = Picture(size, privacy, shades=[shade.select_rows(list(drawn)) for shade in shades], ax=ax, name=name)
-    shown, rows = values[drawn], np.arange(len(drawn))
+    shown = values[drawn]
+    rows = np.arange(len(drawn))
     if picture.is_first:
         picture.ax.barh(rows, np.nan_to_num(shown), height=0.62, color=picture.style.color, alpha=0.3, linewidth=0)
     for shade, thick in picture.shades_with_widths():
@@ -319,7 +324,8 @@ def _shorten_facts(facts: Sequence[Sequence[str]]) -> tuple[list[list[str]], str
 
 def _split_into_panels(whole: Axes, down: int, across: int, many: int) -> tuple[list[Axes], Axes]:
     """Replace axes by panels, with axes of height 0 below them, which hold the statement."""
-    figure, grid = whole.figure, _make_grid(whole, [1.0] * down, across)
+    figure = whole.figure
+    grid = _make_grid(whole, [1.0] * down, across)
     first = figure.add_subplot(grid[0, 0])
     rest = [figure.add_subplot(grid[divmod(number, across)], sharex=first, sharey=first) for number in range(1, many)]
     for number, axes in enumerate([first, *rest]):
@@ -372,8 +378,10 @@ def draw_alarms(
         ax: Axes to draw on; None: a new figure.
         name: Name of the release in the statement.
     """
-    picture, is_single = Picture(LANDSCAPE, privacy, ax=ax, name=name), len(windows) == 1
-    ax, positions = picture.ax, np.arange(len(statistics) if is_single else len(windows))
+    picture = Picture(LANDSCAPE, privacy, ax=ax, name=name)
+    is_single = len(windows) == 1
+    ax = picture.ax
+    positions = np.arange(len(statistics) if is_single else len(windows))
     background = ax.get_facecolor()
     line: Any = {"color": WARNING_LINE, "linewidth": scale_line_width(1.2), "zorder": 0}
     (ax.axvline if is_single else ax.axhline)(1.0, linestyle=(0, (4, 3)), label="threshold of an alarm", **line)
@@ -460,7 +468,8 @@ def draw_forest(
     whole = prepare_axes(ax, size)
     if len(panels) == 1:
         enlarge_figure(whole, size)
-        axes, below = [whole], whole
+        axes = [whole]
+        below = whole
     else:
         axes, below = stack_panels(whole, [len(panel.names) + 0.9 for panel in panels])
     for panel_axes, panel in zip(axes, panels, strict=True):
@@ -475,11 +484,13 @@ def _draw_rows(ax: Axes, panel: ForestPanel, shades: Sequence[Shade]) -> None:
     "not known"."""
     from .artists import format_axes
 
-    places, color = np.arange(len(panel.names), dtype=float)[::-1], style_of(ax, 0).color
+    places = np.arange(len(panel.names), dtype=float)[::-1]
+    color = style_of(ax, 0).color
     values = np.asarray(panel.values, dtype=float)
     ends = [np.array(shade.select_rows(list(panel.numbers)).endpoints) for shade in shades]
     unknown = ~np.isfinite(values) if not ends else ~np.any([np.isfinite(end).any(axis=0) for end in ends], axis=0)
-    values, ends = np.where(unknown, np.nan, values), [np.where(unknown, np.nan, end) for end in ends]
+    values = np.where(unknown, np.nan, values)
+    ends = [np.where(unknown, np.nan, end) for end in ends]
     for position in places[unknown]:
         ax.text(
             0.5, position, "not known", transform=ax.get_yaxis_transform(), ha="center", va="center",
@@ -518,7 +529,8 @@ def _draw_rows(ax: Axes, panel: ForestPanel, shades: Sequence[Shade]) -> None:
 
 def _make_grid(whole: Axes, heights: Sequence[float], across: int = 1) -> GridSpecBase:
     """Replace axes by a grid with a row of height 0 below."""
-    position, figure = whole.get_subplotspec(), whole.figure
+    position = whole.get_subplotspec()
+    figure = whole.figure
     whole.remove()
     grid: Any = figure.add_gridspec if position is None else position.subgridspec
     cells: GridSpecBase = grid(len(heights) + 1, across, height_ratios=[*heights, 0.01])
@@ -559,7 +571,8 @@ def _add_shared_legend(small: Sequence[Axes], shared: Sequence[str], note: str =
 
     handles: dict[str, Any] = {}
     for panel in small:
-        layout, legend = fitted_layout(panel), panel.get_legend()
+        layout = fitted_layout(panel)
+        legend = panel.get_legend()
         if layout is not None:
             layout.remove_legend(panel)  # a translation would write it anew
         elif legend is not None:
@@ -567,9 +580,11 @@ def _add_shared_legend(small: Sequence[Axes], shared: Sequence[str], note: str =
         for handle, words in zip(*panel.get_legend_handles_labels(), strict=True):
             handles.setdefault(words, handle)
     if note:
-        handles, shared = {**handles, note: Line2D([], [], linestyle="")}, [*shared, note]
+        handles = {**handles, note: Line2D([], [], linestyle="")}
+        shared = [*shared, note]
     if shared:
-        figure, letters = small[0].figure, scale_font_size(TITLE_SIZE)
+        figure = small[0].figure
+        letters = scale_font_size(TITLE_SIZE)
         longest = [max(map(len, words.splitlines())) for words in shared]  # characters
         inches = letters / 72 * (0.56 * sum(sorted(longest)[-2:]) + 8)  # width of a letter over its height
         ncols = 2 if inches < figure.bbox.width / figure.dpi else 1

@@ -46,7 +46,8 @@ def html_summary(
         links: Further facts, (text, file name), as links to files of the same folder unless the name is empty.
     """
     title = format_label(translate(title), 160)
-    name, statement = escape(title), "<br>".join(map(isolate_in_html, translate(footer(privacy)).splitlines()))
+    name = escape(title)
+    statement = "<br>".join(map(isolate_in_html, translate(footer(privacy)).splitlines()))
     all_numbers = escape(translate("Table of the numbers"))
     paragraphs = (f"<p>{isolate_in_html(paragraph)}</p>" for paragraph in text.split("\n\n") if paragraph.strip())
     sections = [
@@ -173,7 +174,8 @@ def render_report(
         refusals: Questions that were not answered.
         links: Files of the same folder that belong to all results.
     """
-    name, heading = escape(format_label(title, 160)), escape(translate("Curves"))
+    name = escape(format_label(title, 160))
+    heading = escape(translate("Curves"))
     paragraphs = [
         f"<p>{isolate_in_html(paragraph)}</p>" for paragraph in introduction.split("\n\n") if paragraph.strip()
     ]
@@ -239,13 +241,15 @@ def _format_accounts(balances: Sequence[BalanceReport]) -> str:
     if not balances:
         return ""
     accounts = "\n".join(_format_account(balance) for balance in balances)
-    label, heading = escape(translate("Privacy budget")), escape(translate("What was released, and its price"))
+    label = escape(translate("Privacy budget"))
+    heading = escape(translate("What was released, and its price"))
     return f'<section aria-label="{label}"><h2>{heading}</h2>\n{accounts}\n</section>'
 
 
 def _format_account(balance: BalanceReport) -> str:
     """Return an account as HTML: its name and budget, and a table of its charges."""
-    name, dataset = _format_cell(balance.dataset), format_label(balance.dataset, 400)
+    name = _format_cell(balance.dataset)
+    dataset = format_label(balance.dataset, 400)
     amounts = translate(f"budget {balance.budget}, spent {balance.spent}, left {balance.remaining}")
     rows = "\n".join(
         f'<tr><th scope="row">{_format_cell(translate(charge.question))}</th>'

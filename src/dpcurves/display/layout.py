@@ -155,7 +155,8 @@ class FittedLayout(ConstrainedLayoutEngine):
 
     def remove_legend(self, ax: Axes) -> None:
         """Remove the legend of `ax`, which is then made no more."""
-        request, legend = self._legends.pop(ax, None), ax.get_legend()
+        request = self._legends.pop(ax, None)
+        legend = ax.get_legend()
         if request is not None:
             request.remove_line_labels()
         if legend is not None:
@@ -219,7 +220,8 @@ class FittedLayout(ConstrainedLayoutEngine):
 
     def _wrap_labels(self, fig: Figure, renderer: RendererBase) -> bool:
         """Wrap titles and axis labels at the size of the figure; return whether a text changed."""
-        margin, changed = 0.03 * fig.bbox.width, False  # of the width, left free at both sides
+        margin = 0.03 * fig.bbox.width  # of the width, left free at both sides
+        changed = False
         for text, room in self._labels_with_room(fig):
             last, whole = self._whole_texts.get(text, ("", ""))
             if text.get_text() != last:
@@ -239,9 +241,11 @@ class FittedLayout(ConstrainedLayoutEngine):
         if fig._suptitle is not None and fig._suptitle.get_text():  # type: ignore[attr-defined]
             yield fig._suptitle, width  # type: ignore[attr-defined]
         for ax in fig.axes:
-            box, grid = ax.get_window_extent(), ax.get_subplotspec()
+            box = ax.get_window_extent()
+            grid = ax.get_subplotspec()
             middle = (box.y0 + box.y1) / 2
-            centre, columns = (box.x0 + box.x1) / 2, 1 if grid is None else grid.get_gridspec().ncols
+            centre = (box.x0 + box.x1) / 2
+            columns = 1 if grid is None else grid.get_gridspec().ncols
             across = 2 * min(centre, width - centre) / columns if columns == 1 else 0.95 * width / columns
             upwards = 2 * min(middle, height - middle)
             for text, limit in ((ax.title, across), (ax.xaxis.label, across), (ax.yaxis.label, upwards)):
@@ -291,7 +295,8 @@ class FittedLayout(ConstrainedLayoutEngine):
             return False
         request.has_line_labels = bool(ends)
         request.remove_line_labels()
-        write, ground = partial(_write_line_label, ax, size=request.size), to_rgb(ax.get_facecolor())
+        write = partial(_write_line_label, ax, size=request.size)
+        ground = to_rgb(ax.get_facecolor())
         colors = [to_rgb(line.get_color()) for line, _ in ends]
         is_colored = all(_contrast(color, ground) >= self._tuning.label_contrast for color in colors)
         for line, end in ends:
@@ -354,7 +359,8 @@ class FittedLayout(ConstrainedLayoutEngine):
         self, ax: Axes, legend: Legend, request: LegendRequest, fig: Figure, renderer: RendererBase
     ) -> bool:
         """Put a legend where it covers no data; return False if it would everywhere, or is too large for the plot."""
-        plot, gap = ax.get_window_extent(), self._tuning.legend_gap * fig.dpi / 72
+        plot = ax.get_window_extent()
+        gap = self._tuning.legend_gap * fig.dpi / 72
         places = dict.fromkeys([*([request.place] if request.place in CORNERS else []), *CORNERS, "upper center"])
         last = request.place if request.place != "best" else None
         for place in [last, *places] if last in places else places:
@@ -504,10 +510,12 @@ def _create_legend(ax: Axes, request: LegendRequest, columns: int, letters: int)
     handles, labels = ax.get_legend_handles_labels()
     named = {label.get_text() for label in request.line_labels if label.get_gid() != LABEL_TITLE}
     unnamed = [place for place, label in enumerate(labels) if label not in named]
-    handles, labels = [handles[place] for place in unnamed], [labels[place] for place in unnamed]
+    handles = [handles[place] for place in unnamed]
+    labels = [labels[place] for place in unnamed]
     if request.title and not named:  # names of curves belong below the column that has these names
         order = sorted(range(len(labels)), key=lambda entry: not isinstance(handles[entry], Line2D))
-        handles, labels = [handles[entry] for entry in order], [labels[entry] for entry in order]
+        handles = [handles[entry] for entry in order]
+        labels = [labels[entry] for entry in order]
     words = [
         "\n".join(part for line in label.splitlines() for part in break_label(line, letters))
         for label in shorten_entries(labels, request.longest_entry)
@@ -612,7 +620,8 @@ def _covers_collection(collection: Collection, box: Bbox) -> bool:
         radius = float(np.sqrt(np.max(collection.get_sizes(), initial=0.0))) / 2 * _pixels_per_point(collection)
         places = collection.get_offset_transform().transform(np.asarray(collection.get_offsets(), dtype=float))
         return _contains_any(box.padded(radius), places)
-    paths, transform = collection.get_paths(), collection.get_transform()
+    paths = collection.get_paths()
+    transform = collection.get_transform()
     is_filled = bool(len(collection.get_facecolor()))
     return not paths or any(transform.transform_path(path).intersects_bbox(box, filled=is_filled) for path in paths)
 

@@ -84,7 +84,8 @@ def break_label(line: str, most: int) -> list[str]:
     >>> break_label("occupation of the parents", 12), break_label("abcdefgh", 5), break_label("東京都港区", 4)
     (['occupation', 'of the', 'parents'], ['abcde', 'fgh'], ['東京', '都港', '区'])
     """
-    lines, current = list[str](), ""
+    lines = list[str]()
+    current = ""
     for word in re.split(r"(?<=\s)", line):
         if count_columns(current) + count_columns(word.rstrip()) <= most:
             current += word
@@ -225,7 +226,8 @@ def format_interval(lower: float, upper: float, known_to: float = 0.0) -> str:
         digits = min(digits, max(1 - floor(log10(known_to) + 1e-9), 0))
     scale = 10.0**digits
     outward_tolerance = 1e-6  # units of the last digit. Rounding error of an endpoint that rounding outward ignores.
-    low, high = floor(lower * scale + outward_tolerance) / scale, ceil(upper * scale - outward_tolerance) / scale
+    low = floor(lower * scale + outward_tolerance) / scale
+    high = ceil(upper * scale - outward_tolerance) / scale
     return f"{_round_to_power(low, -digits)} to {_round_to_power(high, -digits)}"
 
 
@@ -295,7 +297,8 @@ def decimals_for_figures(value: float, figures: int) -> int:
 
 UNITS = DATE, MOMENT = "date", "moment"
 """Units of axes in days and in seconds since 1970."""
-FIRST, LAST = date.min.toordinal(), date.max.toordinal()
+FIRST = date.min.toordinal()
+LAST = date.max.toordinal()
 EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 """Days. The proleptic ordinal of 1970-01-01."""
 IN_UTC = " UTC"
@@ -365,7 +368,8 @@ def format_axis_interval(lower: float, upper: float, label: str, known_to: float
     >>> format_axis_interval(19_000.4, 19_003.2, axis), format_axis_interval(19_000.4, float("inf"), axis)
     ('2022-01-08 to 2022-01-12', '2022-01-08 or more')
     """
-    low, high = format_date(lower, label), format_date(ceil(upper) if isfinite(upper) else upper, label)
+    low = format_date(lower, label)
+    high = format_date(ceil(upper) if isfinite(upper) else upper, label)
     if low is not None and upper == float("inf"):
         return f"{low} or more"
     if high is not None and lower == -float("inf"):

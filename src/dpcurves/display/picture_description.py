@@ -155,7 +155,8 @@ class PictureDescription:
         >>> sizes.describe_picture(population=False).to_text().partition(" 95%")[0]
         'Records by value. 500 at a; 500 at b; 0 at other.'
         """
-        sentences, headings = [self.title], {"", self.title.casefold()}
+        sentences = [self.title]
+        headings = {"", self.title.casefold()}
         for panel in self.panels:
             axes = f" {translate('against')} ".join(filter(None, (panel.y.label, panel.x.label)))
             if axes.casefold() in headings:  # as in the panels before, or in the title
@@ -202,13 +203,10 @@ def describe_in_words(ax: Axes) -> str:
         return f"{_join_lines(ax.get_ylabel())} {translate('against')} {_join_lines(ax.get_xlabel())}"
 
 
-MOST_MARKS = 8
-"""Marks of a panel that a text describes: more would not be listened to."""
-
-
 def _describe_marks(panel: PicturePanel, legend_title: str) -> Iterator[str]:
     """Yield sentences with the numbers of the marks of a panel."""
-    for mark in _select_marks(panel)[:MOST_MARKS]:
+    most_marks = 8  # that a listener can follow
+    for mark in _select_marks(panel)[:most_marks]:
         numbers = "; ".join(_list_numbers(panel, mark))
         curve = f"{legend_title} {mark.curve}" if legend_title and mark.curve else mark.curve
         if numbers:
@@ -233,7 +231,8 @@ def _select_marks(panel: PicturePanel) -> list[PictureMark]:
     names = dict[str, list[str]]()
     for number, mark in enumerate(bands):
         names.setdefault(mark.curve, []).append(mark.name)
-        place, first = len(names[mark.curve]) - 1, next(iter(names.values()))
+        place = len(names[mark.curve]) - 1
+        first = next(iter(names.values()))
         if not mark.name and place < len(first):
             bands[number] = replace(mark, name=first[place])
     return [*lines, *points, *bars, *cells, *bands]
@@ -267,7 +266,8 @@ def _list_numbers(panel: PicturePanel, mark: PictureMark) -> Iterator[str]:
     if mark.type == "cells":
         values = columns["value"][np.isfinite(columns["value"])]
         if len(values):
-            lowest, highest = format_number(values.min()), format_number(values.max())
+            lowest = format_number(values.min())
+            highest = format_number(values.max())
             yield translate(f"{len(values):,} cells, from {lowest} to {highest}")
     elif mark.type == "line" and not panel.y.label and len(set(mark.columns["y"])) == 1:  # an interval of x
         low, high = (_format_position(panel.x, end) for end in (np.nanmin(columns["x"]), np.nanmax(columns["x"])))
@@ -373,7 +373,8 @@ def _has_marks(ax: Axes) -> bool:
 def _describe_panel(ax: Axes, title: str) -> PicturePanel:
     """Return the description of one panel."""
     names = _name_colors(ax)
-    marks, remarks = list[PictureMark](), list[str]()
+    marks = list[PictureMark]()
+    remarks = list[str]()
     texts = [text for text in ax.texts if not isinstance(text, Footnote)]
     artists: list[Artist] = sorted([*ax.images, *ax.collections, *ax.patches, *ax.lines], key=Artist.get_zorder)
     for artist in artists:
@@ -395,7 +396,9 @@ def _describe_panel(ax: Axes, title: str) -> PicturePanel:
 def _describe_axis(axis: Axis, label: str, limits: tuple[float, float]) -> PictureAxis:
     """Return the description of an axis."""
     formatter = axis.get_major_formatter()
-    values, ticks, names = "numbers", list[float](), list[str]()
+    values = "numbers"
+    ticks = list[float]()
+    names = list[str]()
     if isinstance(axis.get_major_locator(), FixedLocator) and not isinstance(formatter, ScalarFormatter):
         ticks = [float(tick) for tick in axis.get_majorticklocs()]
         names = [_join_lines(text) for text in formatter.format_ticks(ticks)]
@@ -446,7 +449,8 @@ def _describe_artist(ax: Axes, artist: Artist, names: Mapping[str, str]) -> Iter
     elif isinstance(artist, Rectangle):
         x, y, width, height = *artist.get_xy(), artist.get_width(), artist.get_height()
         if not _is_in_data(ax, artist):  # as of `axvspan`, which is as high as the panel
-            y, height = ax.get_ylim()[0], float(np.diff(ax.get_ylim())[0])
+            y = ax.get_ylim()[0]
+            height = float(np.diff(ax.get_ylim())[0])
         numbers = {"x": [x], "y": [y], "x_end": [x + width], "y_end": [y + height]}
         yield _make_mark("rectangles", artist, names, numbers)
     elif isinstance(artist, Polygon) and len(np.unique(artist.get_xy(), axis=0)) == 4:  # a box
@@ -486,7 +490,8 @@ def _spread(values: Any, limits: tuple[float, float]) -> Any:
 def _find_corners(line: Line2D) -> dict[str, Any]:
     """Return the points of a line, with two points at each step of steps."""
     line.recache()
-    path, style = line.get_path(), line.get_drawstyle()
+    path = line.get_path()
+    style = line.get_drawstyle()
     if style == "default":
         x, y = np.asarray(path.vertices, dtype=float).T
         return {"x": x, "y": y}
@@ -499,7 +504,8 @@ def _find_corners(line: Line2D) -> dict[str, Any]:
 def _describe_stairs(stairs: StepPatch, names: Mapping[str, str]) -> PictureMark:
     """Return the region below stairs, or between them and their baseline; without a baseline, their line."""
     heights, edges, baseline = stairs.get_data()
-    x, upper = np.repeat(np.asarray(edges, float), 2)[1:-1], np.repeat(np.asarray(heights, float), 2)
+    x = np.repeat(np.asarray(edges, float), 2)[1:-1]
+    upper = np.repeat(np.asarray(heights, float), 2)
     if baseline is None:
         return _make_mark("line", stairs, names, {"x": x, "y": upper}, _name_dash(stairs))
     lower = np.repeat(np.broadcast_to(np.asarray(baseline, float), np.shape(heights)), 2)
@@ -514,8 +520,10 @@ def _split_outline(path: Path) -> dict[str, Any]:
     """
     vertices = np.asarray(path.vertices, dtype=float)
     size = (len(vertices) - 3) // 2
-    first, second = vertices[1 : size + 1], vertices[size + 2 : 2 * size + 2][::-1]
-    lower, upper = np.minimum(first[:, 1], second[:, 1]), np.maximum(first[:, 1], second[:, 1])
+    first = vertices[1 : size + 1]
+    second = vertices[size + 2 : 2 * size + 2][::-1]
+    lower = np.minimum(first[:, 1], second[:, 1])
+    upper = np.maximum(first[:, 1], second[:, 1])
     return {"x": first[:, 0], "lower": lower, "upper": upper}
 
 
@@ -527,7 +535,8 @@ def _describe_cells(cells: QuadMesh | AxesImage) -> dict[str, Any]:
     else:
         left, right, bottom, top = cells.get_extent()
         rows, columns = np.shape(np.asarray(cells.get_array()))[:2]
-        x_edges, y_edges = np.linspace(left, right, columns + 1), np.linspace(top, bottom, rows + 1)
+        x_edges = np.linspace(left, right, columns + 1)
+        y_edges = np.linspace(top, bottom, rows + 1)
     values: Any = np.ma.filled(np.ma.asarray(cells.get_array(), dtype=float), np.nan)
     y_index, x_index = np.indices((len(y_edges) - 1, len(x_edges) - 1)).reshape(2, -1)
     return {

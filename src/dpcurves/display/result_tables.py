@@ -336,7 +336,8 @@ def build_cross_table(
     sums = _as_floats(cells.ravel()).reshape(cells.shape)
     body = np.vstack([np.column_stack([cells, sums.sum(axis=1)]), [*sums.sum(axis=0), sums.sum()]])
     first = TableColumn("row", row_label, np.array([*names[0], "total"], dtype=object), CellFormat.TEXT)
-    columns, taken = [first], {row_label.casefold(), "total"}
+    columns = [first]
+    taken = {row_label.casefold(), "total"}
     for place, name in enumerate([*names[1], ""]):
         heading = "total" if place == len(names[1]) else name
         while heading.casefold() in taken and place < len(names[1]):
@@ -374,7 +375,8 @@ def _qualify_ends(columns: Sequence[TableColumn]) -> tuple[TableColumn, ...]:
     titles = [column.title for column in columns if column.bound is Bound.LOWER]
     if len(set(titles)) == len(titles):
         return tuple(columns)
-    qualified, number = list[TableColumn](), ""
+    qualified = list[TableColumn]()
+    number = ""
     for column in columns:
         number = column.title if column.bound is Bound.NONE else number
         is_plain = column.bound is Bound.NONE or column.name.startswith(("lower", "upper"))
@@ -587,7 +589,8 @@ def _find_round_rows(axis: NDArray[np.float64], most: int, heading: str) -> NDAr
     """
     finite = np.flatnonzero(np.isfinite(axis))
     values = axis[finite]
-    low, high = float(values.min()), float(values.max())
+    low = float(values.min())
+    high = float(values.max())
     for step in _list_steps(heading, (high - low) / most):
         multiples = step * np.arange(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1)
         order = np.argsort(values)

@@ -215,7 +215,8 @@ def draw_decision(
         all_benefit: Net benefit of treating everybody.
     """
     picture = Picture(LANDSCAPE, privacy, **on)
-    at, everybody = np.asarray(threshold, dtype=float), np.asarray(all_benefit, dtype=float)
+    at = np.asarray(threshold, dtype=float)
+    everybody = np.asarray(all_benefit, dtype=float)
     if picture.is_first:
         picture.ax.plot(at, everybody, color=GREY, linestyle="--", linewidth=1.1, label="acting on everybody")
         picture.ax.axhline(0, color=GREY, linewidth=1.1, label="acting on nobody")
@@ -247,7 +248,8 @@ def _bar_style(words: str) -> tuple[float, float]:
 
 def draw_numbers(values: Mapping[str, float], privacy: PrivacyStatement, **on: Unpack[ShadedDrawingOptions]) -> Axes:
     """Draw each number as a point in its own row, with its name and intervals."""
-    picture, rows = Picture(LANDSCAPE, privacy, **on), np.arange(len(values), dtype=np.float64)[::-1]
+    picture = Picture(LANDSCAPE, privacy, **on)
+    rows = np.arange(len(values), dtype=np.float64)[::-1]
     if picture.is_first:
         picture.ax.set_yticks(rows, list(values), parse_math=False)
         limits = np.concatenate([list(values.values()), *(np.asarray(shade.upper, float) for shade in picture.shades)])
@@ -319,7 +321,8 @@ def draw_calibration(
         count: Records in each group; None: no groups and no bars.
     """
     picture = Picture(SQUARE, privacy, **on)
-    ax, color = picture.ax, picture.style.color
+    ax = picture.ax
+    color = picture.style.color
     predicted, observed = (np.asarray(shares, dtype=float) for shares in (prob_pred, prob_true))
     top = _axis_limit(predicted, observed, picture) if picture.is_first and on.get("name") is None else 1.0
     if picture.is_first:
@@ -374,7 +377,8 @@ def _draw_observed(picture: Picture, x: FloatArray, y: FloatArray, words: str = 
     and capped."""
     for lower, upper, kind in picture.shades:
         width, alpha = _bar_style(kind)
-        label, color = deduplicate_label(picture.ax, kind), picture.style.color
+        label = deduplicate_label(picture.ax, kind)
+        color = picture.style.color
         picture.ax.vlines(x, lower, upper, color=color, linewidth=width, alpha=alpha, label=label)
         for end in (lower, upper) if POPULATION in kind else ():
             picture.draw_points(x, end, "_", markersize=6)
@@ -395,7 +399,8 @@ def draw_hosmer_lemeshow(
         statistic: The test statistic.
         p_value: The p-value of the test.
     """
-    picture, middles = Picture(LANDSCAPE, privacy, **on), np.arange(0.5, len(groups))
+    picture = Picture(LANDSCAPE, privacy, **on)
+    middles = np.arange(0.5, len(groups))
     ax = picture.ax
     if picture.is_first:
         cuts = [group["lower"] for group in groups] + [group["upper"] for group in groups[-1:]]
@@ -404,7 +409,8 @@ def draw_hosmer_lemeshow(
         ax.set(xlim=(-0.1, len(groups) + 0.1), xlabel="score, cut into groups", ylabel="positives")
         ax.axhline(0, color="0.4", linewidth=0.6)
     _draw_observed(picture, middles, np.array([group["positives"] for group in groups], dtype=float))
-    expected, ends = [group["expected"] for group in groups], (middles - 0.35, middles + 0.35)
+    expected = [group["expected"] for group in groups]
+    ends = (middles - 0.35, middles + 0.35)
     label = "expected by the model"
     ax.hlines(expected, *ends, color=picture.style.color, linewidth=2.5, alpha=0.45, label=label)
     chance = "p < 0.0001" if p_value < 0.0001 else f"p = {p_value:.2g}"
@@ -475,7 +481,8 @@ def draw_residual_points(
     picture = Picture(LANDSCAPE, privacy, **on)
     _frame_residuals(picture, window, labels)
     across, upwards = np.asarray(points, dtype=float).reshape(-1, 2).T
-    color, words = picture.style.color, picture.legend_label(SYNTHETIC)
+    color = picture.style.color
+    words = picture.legend_label(SYNTHETIC)
     picture.ax.scatter(across, upwards, s=5, color=color, alpha=0.5, linewidths=0, label=words)
     return _finish_residuals(picture, unseen)
 

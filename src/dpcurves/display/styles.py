@@ -50,7 +50,9 @@ def scale_line_width(width: float) -> float:
     return float(width * rcParams["lines.linewidth"] / 1.5)
 
 
-GROUND, TEXT, DIM = "#14171a", "#e8eaed", "#9aa0a6"
+GROUND = "#14171a"
+TEXT = "#e8eaed"
+DIM = "#9aa0a6"
 STYLES: dict[str, dict[Any, Any]] = {
     "paper": {
         "font.size": 9, "lines.linewidth": 1.2, "axes.linewidth": 0.6, "xtick.major.width": 0.6,

@@ -72,7 +72,8 @@ def footer(privacy: PrivacyStatement) -> str:
     """
     if privacy.trust == OPEN:
         return "counted openly, from public records"
-    protected, trust = format_label(privacy.protected_unit, 120), format_label(describe_trust(privacy), 120)
+    protected = format_label(privacy.protected_unit, 120)
+    trust = format_label(describe_trust(privacy), 120)
     facts = f"{privacy.loss}, {privacy.adjacency}; protects {protected}; trust: {trust}"
     remarks = [MADE_UP] if is_made_up() else [SEEDED] if privacy.seeded else []
     if privacy.model:
@@ -170,7 +171,8 @@ class BalanceReport(NamedTuple):
             )
             for allowance in statement.allowances
         ]
-        cap, spent = account.cap.delta, sum((line.loss.delta for line in statement.grants), start=Fraction(0))
+        cap = account.cap.delta
+        spent = sum((line.loss.delta for line in statement.grants), start=Fraction(0))
         amounts = zip((account.limit, statement.spent, statement.remaining), (cap, spent, cap - spent), strict=True)
         budget, paid, remaining = (format_amount(amount, delta if cap else cap) for amount, delta in amounts)
         return cls(account.dataset, budget, paid, remaining, charges, spenders)
@@ -276,7 +278,8 @@ def curve_table(columns: Mapping[str, ArrayLike], *, most: int = MOST_ROWS, rows
 
     arrays = {name: np.asarray(column) for name, column in columns.items()}
     rows = max(rows, min((len(array) for array in arrays.values()), default=0))
-    indices, table = select_row_indices(arrays, most), Table()
+    indices = select_row_indices(arrays, most)
+    table = Table()
     texts = {name: format_numbers(array[indices]) for name, array in arrays.items()}
     for name, array in arrays.items() if arrays.keys() & NAMES_OF_NUMBERS else ():
         if array.ndim == 1 and _differ_in_magnitude(array):

@@ -76,7 +76,8 @@ class Layout:
         tree = _LayoutBuilder(cells)
         for bounds in (*tilings, np.arange(cells + 1)):
             tree.split_at(bounds)
-        begin, end = np.concatenate(tree.begin), np.concatenate(tree.end)
+        begin = np.concatenate(tree.begin)
+        end = np.concatenate(tree.end)
         return Layout(cells, begin, end - begin, tuple(tree.halvings))
 
     @property
@@ -105,7 +106,8 @@ class Layout:
         index = np.minimum(np.searchsorted(keys, requested), len(keys) - 1)
         unknown = np.flatnonzero(keys[index] != requested)
         if len(unknown) > 0:
-            first, end = int(bounds[unknown[0]]), int(bounds[unknown[0] + 1])
+            first = int(bounds[unknown[0]])
+            end = int(bounds[unknown[0] + 1])
             raise InvalidArgument(
                 "law",
                 f"cells {first} to {end - 1} of {self.cells} do not form an interval of this tree; give the "
@@ -135,7 +137,8 @@ class _LayoutBuilder:
     """
 
     def __init__(self, cells: int) -> None:
-        self.begin, self.end = [np.array([0, 0])], [np.array([0, cells])]
+        self.begin = [np.array([0, 0])]
+        self.end = [np.array([0, cells])]
         self.halvings: list[Halving] = []
         self.finest = np.array([ROOT]), np.array([0]), np.array([cells])
         self._size = 2
@@ -143,11 +146,13 @@ class _LayoutBuilder:
     def split_at(self, bounds: IntArray) -> None:
         """Halve all unfinished nodes that contain several intervals of this tiling, until each contains one."""
         nodes, begin, end = self.finest
-        first_bound, last_bound = np.searchsorted(bounds, begin), np.searchsorted(bounds, end)
+        first_bound = np.searchsorted(bounds, begin)
+        last_bound = np.searchsorted(bounds, end)
         finished = [(nodes[:0], begin[:0], end[:0])]
         while (is_divided := last_bound - first_bound > 1).any():
             finished.append((nodes[~is_divided], begin[~is_divided], end[~is_divided]))
-            first_bound, last_bound = first_bound[is_divided], last_bound[is_divided]
+            first_bound = first_bound[is_divided]
+            last_bound = last_bound[is_divided]
             middle = (first_bound + last_bound) // 2
             new_nodes = self._add_nodes(
                 np.append(begin[is_divided], bounds[middle]), np.append(bounds[middle], end[is_divided])
@@ -202,8 +207,10 @@ class DyadicLayout(Layout):
         node = np.arange(1, 2 * size)
         height = size.bit_length() - np.frexp(node.astype(np.float64))[1].astype(np.int64)
         # Node 0 is unused.
-        first_cell, width = np.append(0, (node << height) - size), np.append(0, np.int64(1) << height)
-        begin, end = np.minimum(first_cell, cells), np.minimum(first_cell + width, cells)
+        first_cell = np.append(0, (node << height) - size)
+        width = np.append(0, np.int64(1) << height)
+        begin = np.minimum(first_cell, cells)
+        end = np.minimum(first_cell + width, cells)
         halvings = tuple(_halve_level(size, cells, depth) for depth in range(size.bit_length() - 1))
         return cls(cells, begin, end - begin, halvings, size, end_split_depth=None)
 
@@ -230,9 +237,14 @@ class DyadicLayout(Layout):
         layout = cls.from_cells(leaves)
         if cells < 4:  # the cells between both end cells could not be halved
             return layout
-        size, depth = layout.size, max(1, round(layout.depth / 3))
-        begin, end = layout.begin + shift, layout.begin + layout.width + shift
-        outer_nodes, inner_nodes = slice(1, 2 << depth), slice(2 << depth, 2 * size)
+
+        # Above the depth, nodes reach the ends of the axis; below, the end cells are cut off.
+        size = layout.size
+        depth = max(1, round(layout.depth / 3))
+        begin = layout.begin + shift
+        end = layout.begin + layout.width + shift
+        outer_nodes = slice(1, 2 << depth)
+        inner_nodes = slice(2 << depth, 2 * size)
         begin[outer_nodes][layout.begin[outer_nodes] == 0] = 0
         end[outer_nodes][end[outer_nodes] == leaves + shift] = cells
         begin[outer_nodes] = np.where(layout.width[outer_nodes] > 0, begin[outer_nodes], cells)
@@ -240,7 +252,10 @@ class DyadicLayout(Layout):
             np.clip(begin[inner_nodes], 1, cells - 1),
             np.clip(end[inner_nodes], 1, cells - 1),
         )
-        left, right = 1 << depth, (1 << depth) + (leaves - 1) * (1 << depth) // size
+
+        # Four nodes follow the heap: both end cells, and the rests of their former nodes.
+        left = 1 << depth
+        right = (1 << depth) + (leaves - 1) * (1 << depth) // size
         begin = np.concatenate([begin, [0, 1, begin[right], cells - 1]])
         end = np.concatenate([end, [1, end[left], cells - 1, cells]])
         coarse_halvings, level = layout.halvings[:depth], layout.halvings[depth]
@@ -347,7 +362,8 @@ class BoxTree:
         >>> tree.order, tree.tilings[1]
         (array([0, 3, 1, 2, 4, 5]), array([0, 2, 6, 8]))
         """
-        lower, upper = np.zeros((1, len(shape)), dtype=np.int64), np.array([shape])
+        lower = np.zeros((1, len(shape)), dtype=np.int64)
+        upper = np.array([shape])
         tilings = [_box_ends(lower, upper, beyond)]
         while (upper - lower).max() > 1:
             lower, upper = _halve_boxes(lower, upper)
@@ -377,9 +393,11 @@ def _halve_boxes(lower: IntArray, upper: IntArray) -> tuple[IntArray, IntArray]:
     box = np.repeat(np.arange(len(lower)), 1 + is_divided)
     is_second = np.append(False, box[1:] == box[:-1])
     is_first = np.append(is_second[1:], False)
-    axis, index = sides.argmax(axis=1), np.arange(len(lower))
+    axis = sides.argmax(axis=1)
+    index = np.arange(len(lower))
     middle = (lower[index, axis] + upper[index, axis]) // 2
-    lower, upper = lower[box], upper[box]
+    lower = lower[box]
+    upper = upper[box]
     lower[is_second, axis[box[is_second]]] = middle[box[is_second]]
     upper[is_first, axis[box[is_first]]] = middle[box[is_first]]
     return lower, upper
@@ -453,7 +471,8 @@ def merge_measurements(layout: Layout, releases: Sequence[tuple[IntervalSums, Va
         start = 0
         for level in law.levels:
             counts = np.asarray(values[start : start + len(level.starts)], dtype=np.float64)
-            node, variance = layout.find_nodes(level.bounds(layout.cells)), max(level.noise.variance, LEAST_VARIANCE)
+            node = layout.find_nodes(level.bounds(layout.cells))
+            variance = max(level.noise.variance, LEAST_VARIANCE)
             precision = measurements.precision[node]
             # Inverse-variance weighting: precisions add up, and new counts weigh by their part of the precision. The
             # fourth cumulant of a weighted sum of independent noises has the fourth powers of the weights.

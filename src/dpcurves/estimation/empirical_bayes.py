@@ -119,7 +119,8 @@ def kindwise_posterior(splits: NoisySplits) -> KindwisePosterior:
     for start in range(0, len(splits.deviation), rows_at_once):
         rows = slice(start, start + rows_at_once)
         variance, log_probability = _gaussian_parts(splits[rows])
-        count, binomial = splits.count[rows], splits.left_fraction[rows] * (1 - splits.left_fraction[rows])
+        count = splits.count[rows]
+        binomial = splits.left_fraction[rows] * (1 - splits.left_fraction[rows])
         # roughness is a change of the odds of the two halves; an uneven share reduces it like the binomial variance
         smooth_prior = count * binomial + (4 * count * binomial) ** 2 * ROUGHNESS[:, None]
         moments = [
@@ -176,7 +177,8 @@ def even_split_moments(splits: NoisySplits, excess: float = 1.0) -> tuple[FloatA
         excess: Variance factor over the binomial variance.
     """
     binomial = excess * splits.count * splits.left_fraction * (1 - splits.left_fraction)
-    mean, second_moment = np.zeros_like(binomial), binomial.copy()
+    mean = np.zeros_like(binomial)
+    second_moment = binomial.copy()
     informative = np.flatnonzero((binomial > 0) & np.isfinite(splits.variance))
     _, (mean[informative],), (second_moment[informative],) = _smooth_moments(
         splits[informative], binomial[None, informative], *_gaussian_parts(splits[informative])
@@ -207,7 +209,8 @@ def _gaussian_parts(splits: NoisySplits) -> tuple[FloatArray, FloatArray]:
     if splits.excess_kurtosis.max(initial=0) < least_excess:
         return splits.variance[None], np.zeros((1, len(splits.variance)))
     shape = 3 / np.maximum(splits.excess_kurtosis, least_excess)
-    lower, upper = 1 - np.sqrt(shape + 1) / shape + 1 / shape, 1 + np.sqrt(shape + 1) / shape + 1 / shape
+    lower = 1 - np.sqrt(shape + 1) / shape + 1 / shape
+    upper = 1 + np.sqrt(shape + 1) / shape + 1 / shape
     probability = (upper - 1) / (upper - lower)
     return np.stack([lower, upper]) * splits.variance, np.log(np.stack([probability, 1 - probability]))
 
@@ -216,9 +219,11 @@ def _smooth_moments(
     splits: NoisySplits, prior: FloatArray, variance: FloatArray, log_probability: FloatArray
 ) -> MeanAndSquares:
     """Return moments of deviations that are Gaussian around 0 with variances `prior`, (kinds, splits)."""
-    noise_variance, square = variance[:, None], splits.deviation**2
+    noise_variance = variance[:, None]
+    square = splits.deviation**2
     total_variance = prior + noise_variance
-    shrinkage, log_likelihood = prior / total_variance, np.log(total_variance)
+    shrinkage = prior / total_variance
+    log_likelihood = np.log(total_variance)
     log_likelihood += np.divide(square, total_variance, out=total_variance)
     log_likelihood *= -0.5
     log_likelihood += log_probability[:, None]
@@ -232,8 +237,10 @@ def _smooth_moments(
 
 def _one_sided_moments(splits: NoisySplits, variance: FloatArray, log_probability: FloatArray) -> list[MeanAndSquares]:
     """Return moments without and with a leftover, (splits,) each; either half may hold the records."""
-    log_weight, prior = log_probability - log(2), (LEFTOVER * splits.count) ** 2
-    without_leftover, with_leftover = [], []
+    log_weight = log_probability - log(2)
+    prior = (LEFTOVER * splits.count) ** 2
+    without_leftover = []
+    with_leftover = []
     for side, fraction in ((-1.0, 1 - splits.left_fraction), (1.0, -splits.left_fraction)):
         extreme = fraction * splits.count  # the deviation without a leftover
         leftover = side * (splits.deviation - extreme)
@@ -255,7 +262,8 @@ def _half_normal_moments(
     """Return moments of a leftover with a half-normal prior of variance `prior`, given a noisy leftover."""
     total_variance = prior + noise_variance
     shrinkage = prior / total_variance
-    mean, scale = leftover * shrinkage, np.sqrt(shrinkage * noise_variance)
+    mean = leftover * shrinkage
+    scale = np.sqrt(shrinkage * noise_variance)
     log_probability, hazard = normal_tail(mean / scale)
     log_likelihood = log_weight + log(2) + log_probability - (leftover**2 / total_variance + np.log(total_variance)) / 2
     expected = np.maximum(mean + scale * hazard, 0)
@@ -482,7 +490,8 @@ class LevelPosterior(NamedTuple):
 
     def learn_weights(self, rough: NDArray[np.int8], prior: FloatArray) -> KindWeights:
         """Return the weights of the kinds, fitted for each class, and for each split from the others."""
-        likelihood, rough = self.posterior.likelihood, rough[self.informative]
+        likelihood = self.posterior.likelihood
+        rough = rough[self.informative]
         result = KindWeights(np.empty((2, KINDS)), np.empty_like(likelihood))
         for class_index in (0, 1):
             members = np.flatnonzero(rough == class_index)
@@ -519,7 +528,8 @@ class LevelPosterior(NamedTuple):
         even = self.posterior.best_log_likelihood + np.log(np.maximum(likelihood[:, 0], np.finfo(np.float64).tiny))
         log_odds = [np.sum(even - mixed)]
         for law in laws:
-            parent, left = law.mass[halving.parent][self.informative], law.mass[halving.left_half][self.informative]
+            parent = law.mass[halving.parent][self.informative]
+            left = law.mass[halving.left_half][self.informative]
             share = np.divide(left, parent, out=self.splits.left_fraction[self.informative], where=parent > 0)
             by_law = log_likelihood_of_shares(self.splits[self.informative], share, law.overdispersion)
             log_odds.append(np.sum(by_law - mixed))
@@ -666,11 +676,14 @@ def _estimate_by_mixture(
 
     The first is over a mixture with prior weights, the others, (1 + laws,), over one with weights from other splits.
     """
-    downward, evidence, log_odds = DownwardPass.from_total(layout, total), 0.0, np.zeros(1 + len(laws))
+    downward = DownwardPass.from_total(layout, total)
+    evidence = 0.0
+    log_odds = np.zeros(1 + len(laws))
     prior = np.stack([PRIOR, PRIOR])
     for halving in layout.halvings:
         splits = _compute_noisy_splits(layout, upward, downward, halving, shrinks_to_slope=shrinks_to_slope)
-        posterior, is_rough = LevelPosterior.from_splits(splits), downward.is_rough[halving.parent]
+        posterior = LevelPosterior.from_splits(splits)
+        is_rough = downward.is_rough[halving.parent]
         if halving.is_end_cell:  # the two outermost cells have no other splits to learn from
             prior, next_prior = np.stack([END_PRIOR, END_PRIOR]), prior
             weights = KindWeights(prior, np.broadcast_to(END_PRIOR, posterior.posterior.likelihood.shape))
@@ -708,7 +721,8 @@ def run_upward_pass(
     )
     for halving in reversed(measurements.layout.halvings):
         parent = halving.parent
-        halves, own_precision = (join_halves or _add_halves)(result, halving), result.precision[parent]
+        halves = (join_halves or _add_halves)(result, halving)
+        own_precision = result.precision[parent]
         precision = own_precision + halves.precision
         weight = np.divide(halves.precision, precision, out=np.zeros_like(precision), where=precision > 0)
         result.value[parent] += weight * (halves.value - result.value[parent])
@@ -741,10 +755,13 @@ def _weight_halves(upward: UpwardEstimate, halving: Halving, splits: TreeEstimat
     parent, left, right, _ = halving
     unweighted = _add_halves(upward, halving)
     with np.errstate(divide="ignore", invalid="ignore"):
-        m, t = splits.counts[left] / splits.counts[parent], TUNING.variance_inflation * splits.variance[parent]
-        u, v = 1 / upward.precision[left], 1 / upward.precision[right]
+        m = splits.counts[left] / splits.counts[parent]
+        t = TUNING.variance_inflation * splits.variance[parent]
+        u = 1 / upward.precision[left]
+        v = 1 / upward.precision[right]
         scale = m**2 * v + (1 - m) ** 2 * u + t
-        first, second = (m * v + t) / scale, ((1 - m) * u + t) / scale
+        first = (m * v + t) / scale
+        second = ((1 - m) * u + t) / scale
         precision = scale / (u * v + t * (u + v))
     # Not finite: empty, not measured, or exact.
     is_finite = np.isfinite(first) & np.isfinite(second) & np.isfinite(precision)
@@ -774,7 +791,8 @@ def _predict_left_shares(layout: Layout, counts: FloatArray, halving: Halving) -
     [0.5, 0.542, 0.5, 0.5]
     """
     parent, left, _, _ = halving
-    begin, width = layout.begin[parent], layout.width[parent]
+    begin = layout.begin[parent]
+    width = layout.width[parent]
     share = layout.width[left] / width
     if halving.is_end_cell or len(share) < 3:
         return np.asarray(share)
@@ -783,7 +801,8 @@ def _predict_left_shares(layout: Layout, counts: FloatArray, halving: Halving) -
     is_adjacent = begin[:-1] + width[:-1] == begin[1:]
     has_like_width = 2 * np.minimum(width[:-1], width[1:]) > np.maximum(width[:-1], width[1:])
     step[~(is_adjacent & has_like_width)] = 0.0
-    before, after = np.append(0.0, step), np.append(step, 0.0)
+    before = np.append(0.0, step)
+    after = np.append(step, 0.0)
     is_monotone = before * after > 0
     size = np.minimum(np.abs(before + after) / 2, 2 * np.minimum(np.abs(before), np.abs(after)))
     slope = np.where(is_monotone, np.sign(before) * size, 0.0)

@@ -98,16 +98,25 @@ def fit_slow_trend(intervals: CountedIntervals, cells: int, total: float) -> Tre
     >>> trend.cells[[4, -5]].round(), trend.log_evidence > 10
     (array([ 92., 158.]), True)
     """
-    lower, upper = intervals.begin / cells, intervals.end / cells
-    width, number = upper - lower, np.arange(1, TUNING.waves + 1)
+    lower = intervals.begin / cells
+    upper = intervals.end / cells
+    width = upper - lower
+    number = np.arange(1, TUNING.waves + 1)
     edges = np.arange(cells + 1) / cells
     design = total * (_integrate_waves(upper, number) - _integrate_waves(lower, number))
     overlap = np.minimum(upper[:, None], upper) - np.maximum(lower[:, None], lower)
     scatter = total * (np.maximum(overlap, 0.0) - np.outer(width, width))
+
+    # Whitened by the scatter of even records and the noise, residuals are independent with variance 1.
     root = np.linalg.cholesky(scatter + np.diag(np.maximum(intervals.variance, TUNING.least_variance * total)))
-    residual, whitened = np.linalg.solve(root, intervals.value - total * width), np.linalg.solve(root, design)
-    information, score = whitened.T @ whitened, whitened.T @ residual
-    coefficients, log_weights = [np.zeros(TUNING.waves)], [np.log(TUNING.even_probability)]
+    residual = np.linalg.solve(root, intervals.value - total * width)
+    whitened = np.linalg.solve(root, design)
+    information = whitened.T @ whitened
+    score = whitened.T @ residual
+
+    # The amplitude is unknown: exactly even records and each amplitude are averaged by their evidence.
+    coefficients = [np.zeros(TUNING.waves)]
+    log_weights = [np.log(TUNING.even_probability)]
     for amplitude in TUNING.amplitudes:
         precision = number ** (2 * TUNING.fading) / amplitude**2
         curvature = information + np.diag(precision)
@@ -117,6 +126,8 @@ def fit_slow_trend(intervals: CountedIntervals, cells: int, total: float) -> Tre
         log_weights.append(np.log((1 - TUNING.even_probability) / len(TUNING.amplitudes)) + log_evidence)
     log_evidence = float(np.logaddexp.reduce(log_weights))
     mean = np.exp(np.array(log_weights) - log_evidence) @ np.array(coefficients)
+
+    # The approximation is linear in the deviation, so it does not hold far from even records.
     deviation = np.sqrt(2) * np.cos(np.pi * np.outer(np.linspace(0, 1, TUNING.positions), number)) @ mean
     if np.abs(deviation).max() > TUNING.largest_deviation:
         return None

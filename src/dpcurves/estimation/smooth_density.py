@@ -199,7 +199,8 @@ class _WhitenedCounts(NamedTuple):
             jacobian, curvature = self._jacobian(probabilities, precision)
             gradient = jacobian.T @ residual - precision * coefficients
             step = np.linalg.solve(curvature, gradient)
-            gain, length = float(step @ gradient), 1.0
+            gain = float(step @ gradient)
+            length = 1.0
             if gain < TUNING.least_promise:
                 break
             candidate = self._evaluate(coefficients + step, precision)
@@ -260,12 +261,18 @@ def fit_smooth_density(
         or interval_counts.variance.min() < TUNING.exact_variance
     ):
         return None
+
+    # Intervals need not end at bins, so each interval counts a fraction of some bins.
     basis = _build_basis(stretches)
     overlap = np.minimum(end[:, None], basis.edges[1:]) - np.maximum(begin[:, None], basis.edges[:-1])
     bin_fractions = np.clip(overlap / np.diff(basis.edges), 0, 1)  # fraction of each bin in each interval
     least_variance = TUNING.least_variance * total
     interval_counts = interval_counts._replace(variance=np.maximum(interval_counts.variance, least_variance))
-    probabilities, variance, overdispersion = basis.width, interval_counts.variance, 1.0
+
+    # The first round starts from even records, whose residual shows below whether a density is worth fitting.
+    probabilities = basis.width
+    variance = interval_counts.variance
+    overdispersion = 1.0
     coefficients = np.zeros(basis.functions.shape[1])
     fits: list[_Fit] = []
     even_residual = interval_counts.value
@@ -278,6 +285,8 @@ def fit_smooth_density(
             )
             if overdispersion > TUNING.largest_overdispersion:
                 return None
+
+        # Whitening by scatter and noise turns generalised into ordinary least squares.
         whitening = np.linalg.inv(np.linalg.cholesky(overdispersion * scatter + np.diag(variance)))
         counts = _WhitenedCounts(whitening @ (total * bin_fractions), whitening @ interval_counts.value, basis)
         if round_index == 0:
@@ -286,6 +295,8 @@ def fit_smooth_density(
         for amplitude in TUNING.amplitudes if round_index == 2 else (TUNING.pilot_amplitude,):
             fits.append(counts.fit(amplitude, coefficients, steps))
             coefficients = fits[-1].coefficients
+
+        # A density that misses the counts, or hardly improves on even records, would only add bias.
         probabilities, residual = fits[-1].probabilities, fits[-1].residual
         squared_residuals = float(residual @ residual)
         if round_index == 0:
@@ -296,10 +307,14 @@ def fit_smooth_density(
             return None
         if round_index < 2:
             variance = _reweight_variances(interval_counts, variance, whitening, residual)
+
+    # The amplitude of the waves is unknown: fits are averaged by their evidence.
     evidence = np.array([fit.log_occam_factor - fit.residual @ fit.residual / 2 for fit in fits])
     weight = np.exp(evidence - evidence.max())
     weight /= weight.sum()
     probabilities = np.sum([weight * fit.probabilities for weight, fit in zip(weight, fits, strict=True)], axis=0)
+
+    # The density alone ignores where this sample departs from it: noisy counts add their part.
     correction = bin_fractions.T @ (whitening.T @ (counts.values - counts.design @ probabilities))
     counts_in_bins = np.maximum(
         total * probabilities * (1 + overdispersion * (correction - probabilities @ correction)), 0.0
@@ -320,16 +335,19 @@ def _build_basis(cells: int) -> _Basis:
     cached."""
     # Bins have the widths of heap nodes, so that their edges are edges of nodes.
     bin_width = 1 << max(0, (cells - 1).bit_length() - TUNING.bins.bit_length() + 1)
-    inner, bins = np.arange(bin_width, cells, bin_width, dtype=np.float64), -(-cells // bin_width)
+    inner = np.arange(bin_width, cells, bin_width, dtype=np.float64)
+    bins = -(-cells // bin_width)
     edges = np.concatenate([[0.0, 1.0], inner[(inner > 1) & (inner < cells - 1)], [cells - 1.0, cells]])
     middle = (edges[1:] + edges[:-1]) / 2 / cells
-    line, number = 2 * middle - 1, np.arange(1, TUNING.waves + 1)
+    line = 2 * middle - 1
+    number = np.arange(1, TUNING.waves + 1)
     first_bin, last_bin = np.zeros((2, len(middle)))
     first_bin[0] = last_bin[-1] = 1.0
     log_distances = [np.log(np.maximum(distance, 0.5 / bins)) for distance in (middle, 1 - middle)]
     shape = [line, (3 * line**2 - 1) / 2, *log_distances]
     waves = np.sqrt(2) * np.cos(np.pi * np.outer(middle, number))
-    ends, clipped = [TUNING.end_deviation] * 2, [TUNING.clipped_deviation] * 2
+    ends = [TUNING.end_deviation] * 2
+    clipped = [TUNING.clipped_deviation] * 2
     deviations = np.array([TUNING.line_deviation, TUNING.parabola_deviation, *ends, *clipped])
     return _Basis(
         edges,
@@ -387,7 +405,8 @@ def collect_interval_counts(measurements: Measurements, upward: UpwardEstimate) 
     parts = []
     for nodes, estimates in ((is_opened, measurements), (is_reached & ~is_opened, upward)):
         index = np.flatnonzero(nodes & (estimates.precision > 0) & np.isfinite(estimates.precision))
-        begin, variance = layout.begin[index], 1 / estimates.precision[index]
+        begin = layout.begin[index]
+        variance = 1 / estimates.precision[index]
         parts.append(
             (begin, begin + layout.width[index], estimates.value[index], variance, estimates.fourth_cumulant[index])
         )
@@ -419,6 +438,8 @@ def estimate_cells(
         estimate = reestimate_tree(measurements, total, estimate_tree(measurements, total))
         counts = estimate.keep_significant_counts(TUNING.occupied_z)[measurements.layout.cell_nodes]
         positions = _scale_positions(edges, counts)
+
+    # On uneven cells, precise counts show more than a density that is smooth in the logarithm.
     deviation = np.sqrt(interval_counts.variance.min(initial=np.inf))
     is_precise = edges is not None and total > TUNING.precise_ratio * TUNING.bins * deviation
     try:
@@ -427,16 +448,21 @@ def estimate_cells(
         )
     except np.linalg.LinAlgError:  # nearly collinear counts, for instance if most records lie on a single number
         density = None
+
+    # Each model is also a prior of the splits, whose likelihood gives the odds of the models.
     trend = None if edges is not None else _fit_slow_trend(interval_counts, measurements.layout.cells, total)
     laws = [model.node_law(measurements.layout) for model in (density, trend) if model is not None]
     splits = estimate_tree(measurements, total, laws)
-    cells_by_model, log_odds = [], []
+    cells_by_model = []
+    log_odds = []
     if density is not None:
         cells_by_model.append(density.estimate_cells(measurements.layout, upward, laws[0]))
         log_odds.append(splits.law_log_odds[0] + density.log_occam_factor - TUNING.prior_log_odds)
     if trend is not None:
         cells_by_model.append(trend.cells)
         log_odds.append(splits.law_log_odds[-1] + trend.log_occam_factor)
+
+    # Log-odds are relative to the splits, which therefore have 0.
     probabilities = np.exp(np.array([*log_odds, 0.0]) - np.logaddexp.reduce([*log_odds, 0.0]))
     if 1 - probabilities[-1] <= TUNING.certain:
         improved = reestimate_tree(measurements, total, splits, shrinks_to_slope=edges is None) if again else splits

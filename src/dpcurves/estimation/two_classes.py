@@ -121,7 +121,8 @@ def estimate_two_classes(law: NoisySums, values: Sequence[int], total: int | Non
     """
     if not law.is_nested:
         return shrink_estimate(law, values, total)
-    debiased, nested = law.debias(np.asarray(values, dtype=np.float64)), law.nested_law.require_type(IntervalSums)
+    debiased = law.debias(np.asarray(values, dtype=np.float64))
+    nested = law.nested_law.require_type(IntervalSums)
     counts = least_squares(nested, debiased, total).cells
     fit = fit_logistic_line(nested, debiased, counts)
     departures = _measure_departures(nested, debiased, total, fit)
@@ -175,7 +176,11 @@ def _measure_departures(law: IntervalSums, values: FloatArray, total: int | None
     totals, _ = adjust_rows_to_total(
         law, upward, split_into_parts(law, values)[1], None if total is None else total - fit.sum()
     )
-    counts, squares, degrees_of_freedom = totals[..., None], 0.0, 0
+
+    # From coarse to fine: each family keeps a fraction of its departure, by its size over the noise.
+    counts = totals[..., None]
+    squares = 0.0
+    degrees_of_freedom = 0
     for layer, estimate, sums, level in zip(*upward, levels, strict=True):
         node = _sum_intervals(fit, level)
         fraction = _fraction_of_parent(layer, node)
@@ -213,7 +218,8 @@ def _sum_intervals(cells: FloatArray, measurement: LevelMeasurement) -> FloatArr
 def _project_monotone(cells: FloatArray) -> FloatArray:
     """Return nonnegative cells whose cumulated counts are closest, in squares, to the given ones, with the same
     total."""
-    below, total = np.cumsum(cells)[:-1], max(float(cells.sum()), 0.0)
+    below = np.cumsum(cells)[:-1]
+    total = max(float(cells.sum()), 0.0)
     inner = np.clip(isotonic_projection(below), 0, total) if len(below) else below
     return np.diff(inner, prepend=0.0, append=total)
 
@@ -242,7 +248,8 @@ def smooth_shares(scores: FloatArray, positive: FloatArray, negative: FloatArray
     [[0.1, 0.6, 0.4], [0.16, 0.41, 0.53]]
     """
     count = positive + negative
-    overall_share, size = float(positive.sum() / count.sum()), np.maximum(count, TUNING.least_group)
+    overall_share = float(positive.sum() / count.sum())
+    size = np.maximum(count, TUNING.least_group)
     least = TUNING.least_probability
     probability = float(np.clip(overall_share, least, 1 - least))
     centred = scores - float(scores @ count / count.sum())

@@ -355,7 +355,8 @@ def find_monotone_chain(node: Node) -> tuple[tuple[tuple[str, float], ...], Node
         (name, number), inner = step
         steps.append((name, number))
         if name in TRANSCENDENTAL:
-            last, last_inner = len(steps), inner
+            last = len(steps)
+            last_inner = inner
     return (tuple(steps[:last]), last_inner) if last else ((), node)
 
 
@@ -367,9 +368,11 @@ def _find_step(call: Call) -> tuple[tuple[str, float], Node] | None:
         return None
     left, right = call.arguments
     if isinstance(right, Literal) and isinstance(right.value, float):
-        number, inner = right.value, left
+        number = right.value
+        inner = left
     elif isinstance(left, Literal) and isinstance(left.value, float) and call.function in {"add", "mul"}:
-        number, inner = left.value, right
+        number = left.value
+        inner = right
     else:
         return None
     return None if call.function in {"mul", "div"} and number <= 0 else ((call.function, number), inner)

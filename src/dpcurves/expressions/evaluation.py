@@ -296,7 +296,8 @@ def _or(left: Array, right: Array) -> Array:
 
 
 UPPER_LETTERS, LOWER_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
-TO_LOWER, TO_UPPER = str.maketrans(UPPER_LETTERS, LOWER_LETTERS), str.maketrans(LOWER_LETTERS, UPPER_LETTERS)
+TO_LOWER = str.maketrans(UPPER_LETTERS, LOWER_LETTERS)
+TO_UPPER = str.maketrans(LOWER_LETTERS, UPPER_LETTERS)
 FUNCTIONS: Mapping[str, Callable[..., Array]] = MappingProxyType({
     "add": lambda left, right: _finite(left + right),
     "sub": lambda left, right: _finite(left - right),

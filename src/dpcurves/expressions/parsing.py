@@ -62,6 +62,10 @@ _RANDOM = "random functions are not allowed, because an expression is a function
 _TIME = "the current time is not allowed; write a date, as in DATE '2024-01-31'"
 _POWER = "powers differ in their last bits between engines; write products, as in x * x"
 _COMMENT = "comments are not allowed"
+_LIST = (
+    "an expression has one value; declare categories once, beside the name of a column, or compare with several values,"
+    " as in region IN ('a', 'b')"
+)
 INSTEAD = MappingProxyType({
     "//": "is not an operator here; write floor(a / b)",
     "%": "is not an operator here; write a - b * floor(a / b)",
@@ -126,7 +130,8 @@ def parse_expression(text: str, argument: str = "expression") -> Node:
 
 def split_words(text: str) -> list[Word]:
     """Split the text of an expression into tokens, each with its position."""
-    words, position = [], 0
+    words = []
+    position = 0
     text = text.rstrip()
     while position < len(text):
         match = WORDS.match(text, position)
@@ -150,7 +155,9 @@ class _Parser:
 
     def __init__(self, text: str, argument: str) -> None:
         self.text, self.argument = text, argument
-        self.words, self.position, self.depth = split_words(text), 0, 0
+        self.words = split_words(text)
+        self.position = 0
+        self.depth = 0
 
     def parse(self) -> Node:
         """Parse the whole text as one expression and return its syntax node."""
@@ -173,7 +180,7 @@ class _Parser:
     def _refuse_next(self) -> NoReturn:
         """Refuse the next word, which has no place here."""
         word = self._next
-        known = INSTEAD.get(word.text.lower())
+        known = _LIST if word.text == "," else INSTEAD.get(word.text.lower())
         usual = "a value, a column or a function is needed; write as in wage / hours, or age >= 65 AND sex = 'F'"
         self._refuse(word, known if known is not None and word.kind in {"word", "sign"} else usual)
 

@@ -123,7 +123,8 @@ def _format_literal(value: float | str | bool | date | None) -> str:
 
 def _format_operator(node: Call, texts: list[str]) -> str:
     """Return the SQL of an operator, with brackets around operands that bind less closely."""
-    name, level = node.function, PRECEDENCE[node.function]
+    name = node.function
+    level = PRECEDENCE[node.function]
     operands = [
         text if _level(argument) > level or (index == 0 and level in {1, 2, 5, 6} and _level(argument) == level)
         else f"({text})"

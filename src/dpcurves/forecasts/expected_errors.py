@@ -169,7 +169,9 @@ def _fill_unit_columns(question: curves.PlaneBoundsQuestion, samples: tuple[Floa
 def _fill_regression_columns(question: curves.VerifyQuestion, effect_data: Hidden) -> Table:
     """Fill independent predictors, and an outcome that follows the claimed one with the strength of the effect."""
     generator, size, effect = effect_data
-    table, shifts, outcome = dict[str, Any](), np.zeros(size), question.outcome
+    table = dict[str, Any]()
+    shifts = np.zeros(size)
+    outcome = question.outcome
     for column in question.columns:
         places = generator.random(size)
         table[column.column] = values = _values_at_places(column, places)
@@ -657,7 +659,8 @@ class Forecast:
         """Return the title and one line per distribution of records."""
         lines = [self.title]
         for expected in self.expected_errors:
-            error, standard_error = format_number(expected.error), format_number(expected.standard_error)
+            error = format_number(expected.error)
+            standard_error = format_number(expected.standard_error)
             line = f"  {expected.distribution}: {error} ± {standard_error}"
             if not np.isnan(expected.half_width):
                 line += f"; 95% interval ± {format_number(expected.half_width)}"
@@ -771,7 +774,8 @@ def forecast(
     size_passes = records is None and not isinstance(like, Mapping)
     rows = count_rows(size, share, size_passes=size_passes, most=MOST_SIMULATED_RECORDS)
     tables_per_law = 1 if isinstance(like, Mapping) else min(MOST_TABLES, count)
-    expected, traced = [], []
+    expected = []
+    traced = []
     for law_index, (name, law) in enumerate(laws.items()):
         results = list[tuple[float, float, float]]()
         traces = list[Traced]()
@@ -782,7 +786,8 @@ def forecast(
                 table, passing = filter_public_records(question, drawn, loss, adjacency)
                 rows = RowShare(_require_size(passing), size, bool(getattr(question, "where", None)))
             else:
-                table, passing = rows.add_failing_rows(drawn, adjacency) if rows.is_filtered else drawn, drawn
+                table = rows.add_failing_rows(drawn, adjacency) if rows.is_filtered else drawn
+                passing = drawn
             truth = passing if kind.compute_truth is None else kind.compute_truth(question, passing)
             asked = question if isinstance(like, Mapping) else stand_for_filter(question, rows)
             answers = rehearse_answers(asked, table, loss, adjacency, int(random.integers(2**31)))

@@ -98,7 +98,8 @@ def filter_public_records(
     Raises:
         ValueError: a column is missing, or no record passes.
     """
-    where, derived = getattr(question, "where", None), dict(table)
+    where = getattr(question, "where", None)
+    derived = dict(table)
     rows = len(next(iter(table.values())))
     adjacency = neighbours.to_adjacency(EACH_RECORD, rows if neighbours.has_public_units else None)
     plans = plan_question(question, loss, adjacency)

@@ -58,8 +58,10 @@ def find_intervals(histogram: curves.Histogram, level: float, population: bool, 
     """
     noise = histogram.evidence.sums.cell_noise
     assert noise is not None  # noqa: S101
-    counts, deviation = histogram.unbiased_counts, sqrt(noise.variance)
-    cells, most = len(counts), histogram.privacy.most_records
+    counts = histogram.unbiased_counts
+    deviation = sqrt(noise.variance)
+    cells = len(counts)
+    most = histogram.privacy.most_records
     draws = choose_draws(histogram.evidence.sums.cells)
     safe_level = safe_rank(draws, level) / (draws + 1)  # the mean level of the order statistic of a release
     tail = make_tail(noise)
@@ -69,7 +71,8 @@ def find_intervals(histogram: curves.Histogram, level: float, population: bool, 
     records = whole_ends(counts, np.full(cells, errors * deviation), most)
     if not population:
         return records
-    likely, size = np.maximum(counts, 0.0), max(histogram.total, float(np.maximum(counts, 0.0).sum()))
+    likely = np.maximum(counts, 0.0)
+    size = max(histogram.total, float(np.maximum(counts, 0.0).sum()))
     groups = _group_counts(likely, tuning)
     spread = noise.variance + BAND_TUNING.sampling_guard
     laws = [(_sampling_law(count, size, tuning), number) for count, number in groups]
@@ -120,9 +123,12 @@ def make_tail(noise: Noise) -> Tail:
 
 def find_critical_value(log_probability: Callable[[float], float], level: float, tuning: Tuning = TUNING) -> float:
     """Return the least number of standard deviations at which a probability, which grows with it, reaches `level`."""
-    lowest, highest, target = 0.0, 1.0, float(np.log(level))
+    lowest = 0.0
+    highest = 1.0
+    target = float(np.log(level))
     while log_probability(highest) < target:
-        lowest, highest = highest, 2 * highest
+        lowest = highest
+        highest = 2 * highest
     for _ in range(tuning.bisections):
         middle = (lowest + highest) / 2
         lowest, highest = (lowest, middle) if log_probability(middle) >= target else (middle, highest)
@@ -156,9 +162,11 @@ def _sampling_law(count: float, records: float, tuning: Tuning) -> tuple[FloatAr
     """Return values and probabilities of the error of a sampled count, binomial of `records` with mean `count`."""
     from scipy.special import gammaln, xlog1py, xlogy
 
-    size, share = max(round(records), 1), min(count / max(records, 1.0), 1.0)
+    size = max(round(records), 1)
+    share = min(count / max(records, 1.0), 1.0)
     reach = tuning.sampling_deviations * (sqrt(size * share * (1 - share)) + 1)
-    first, last = max(int(size * share - reach), 0), min(int(size * share + reach) + 1, size)
+    first = max(int(size * share - reach), 0)
+    last = min(int(size * share + reach) + 1, size)
     number = np.unique(np.rint(np.linspace(first, last, min(last - first + 1, tuning.most_nodes))))
     log_law = gammaln(size + 1) - gammaln(number + 1) - gammaln(size - number + 1)
     log_law = log_law + xlogy(number, share) + xlog1py(size - number, -share)

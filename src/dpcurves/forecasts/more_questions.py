@@ -72,9 +72,12 @@ def weight_steps(question: WeightedQuestion, records: rehearsals.Columns) -> Flo
 
 def _weight_share_below(question: WeightedCurveQuestion, edges: FloatArray, records: rehearsals.Columns) -> FloatArray:
     """Return the exact share of the records' weight below each edge, (edges,)."""
-    grid, values = question.grid, np.asarray(records[question.column], dtype=np.float64)
-    is_present, steps = ~np.isnan(values), weight_steps(question, records)
-    values, steps = np.clip(values[is_present], grid.lower, np.nextafter(grid.upper, -np.inf)), steps[is_present]
+    grid = question.grid
+    values = np.asarray(records[question.column], dtype=np.float64)
+    is_present = ~np.isnan(values)
+    steps = weight_steps(question, records)
+    values = np.clip(values[is_present], grid.lower, np.nextafter(grid.upper, -np.inf))
+    steps = steps[is_present]
     order = np.argsort(values)
     below = np.append(0.0, np.cumsum(steps[order]))
     return np.asarray(below[np.searchsorted(values[order], edges)] / max(float(below[-1]), 1.0))
@@ -123,9 +126,11 @@ def _weighted_bins_error(
     records: rehearsals.Columns,
 ) -> float:
     """Return the root mean square error of the shares of the weight in cells."""
-    values, steps = np.asarray(records[question.column], dtype=np.float64), weight_steps(question, records)
+    values = np.asarray(records[question.column], dtype=np.float64)
+    steps = weight_steps(question, records)
     is_present = ~np.isnan(values)
-    values, steps = values[is_present], steps[is_present]
+    values = values[is_present]
+    steps = steps[is_present]
     if result.grid.outside is Outside.CLIPPED:
         values = np.clip(values, result.grid.lower, result.grid.upper)
     sums = np.histogram(values, result.x, weights=steps)[0]
@@ -154,7 +159,8 @@ def _weighted_number_error(
     question: curves.WeightedSummaryQuestion, result: curves.WeightedSummary, records: rehearsals.Columns
 ) -> float:
     """Return the absolute error of a weighted number; half the width of its interval if it is unknown."""
-    values, steps = np.asarray(records[question.column], dtype=np.float64), weight_steps(question, records)
+    values = np.asarray(records[question.column], dtype=np.float64)
+    steps = weight_steps(question, records)
     is_present = ~np.isnan(values)
     values = np.clip(values[is_present], question.lower, question.upper)
     weights = steps[is_present] * result.weights.step
@@ -170,7 +176,8 @@ def _uninformative_width(question: curves.WeightedSummaryQuestion, size: int) ->
     A mean has the range of the values. A count reaches from 0 to the largest total weight, which is the number of
     records times the cap; the range of a sum is the range of the values times this total.
     """
-    value_range, largest_total = float(question.upper - question.lower), size * question.weight_cap
+    value_range = float(question.upper - question.lower)
+    largest_total = size * question.weight_cap
     return {"mean": value_range, "count": largest_total, "sum": value_range * largest_total}[question.statistic] / 4
 
 
@@ -238,7 +245,8 @@ def _weighted_rank_error(
     question: AutoRangeWeightedQuestion, result: curves.CDF | curves.Quantiles, records: rehearsals.Columns
 ) -> float:
     """Return the mean absolute error, in shares of the weight, of the requested quantiles, or of a curve's deciles."""
-    values, steps = np.asarray(records[question.column], dtype=np.float64), weight_steps(question, records)
+    values = np.asarray(records[question.column], dtype=np.float64)
+    steps = weight_steps(question, records)
     order = np.argsort(values)
     below = np.append(0.0, np.cumsum(steps[order]))
     shares = result.p if isinstance(result, curves.Quantiles) else DECILES

@@ -116,7 +116,9 @@ CLASSES = MappingProxyType(
 
 def _sample_blobs(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
     """Draw points of the unit square from six normal blobs with random centres."""
-    centres, widths, blob = draw.random((6, 2)), draw.uniform(0.02, 0.1, 6), draw.integers(0, 6, size)
+    centres = draw.random((6, 2))
+    widths = draw.uniform(0.02, 0.1, 6)
+    blob = draw.integers(0, 6, size)
     across, upwards = (np.clip(draw.normal(axis[blob], widths[blob]), 0, 1) for axis in centres.T)
     return across, upwards
 
@@ -179,7 +181,8 @@ def interpolate_grid(grid: Grid, places: FloatArray) -> FloatArray:
     """Return values of a grid at positions from 0 (lower bound) to 1 (upper bound), interpolated by cell index."""
     position = np.clip(places, 0, 1) * grid.cells
     cell = np.minimum(position.astype(np.int64), grid.cells - 1)
-    left, right = grid.edge(cell), grid.edge(cell + 1)
+    left = grid.edge(cell)
+    right = grid.edge(cell + 1)
     return np.asarray(left + (position - cell) * (right - left))
 
 
@@ -277,7 +280,9 @@ def sample_within_cells(edges: FloatArray, values: FloatArray | None, cell: Any,
 
 def _column_law(column: str, weights: FloatArray, grid: Grid) -> Law:
     """Return the law of one column: cells by these weights, and uniform values within them (or the declared values)."""
-    edges, values, chances = grid.edges, grid.values, normalise_weights(weights)
+    edges = grid.edges
+    values = grid.values
+    chances = normalise_weights(weights)
     cells = len(edges) - 1
     # those outside are left out
     chances = chances if len(chances) == cells else normalise_weights(chances[1 : 1 + cells])
@@ -292,7 +297,9 @@ def _column_law(column: str, weights: FloatArray, grid: Grid) -> Law:
 def _class_law(question: Any, counts: FloatArray, grid: Grid) -> tuple[Law, float]:
     """Return the law of classes and scores; scores outside the grid are placed at its ends."""
     names = np.array(parse_class_labels(question.label, question.pos_label, question.neg_label).values)
-    slots, chances, edges = counts.shape[1], normalise_weights(counts), grid.edges
+    slots = counts.shape[1]
+    chances = normalise_weights(counts)
+    edges = grid.edges
 
     def sample_classes(draw: Generator, size: int) -> Table:
         """Draw the columns of labels and scores of `size` records."""
@@ -309,7 +316,8 @@ def _pair_law(question: curves.ContingencyQuestion, curve: curves.Contingency) -
     """Return the law of pairs of categories of a released table. Raises `InvalidArgument` if its shape is another
     one.
     """
-    sides, chances = (question.rows, question.columns), normalise_weights(curve.unbiased_counts)
+    sides = (question.rows, question.columns)
+    chances = normalise_weights(curve.unbiased_counts)
     shape = curve.unbiased_counts.shape
     if shape != (question.rows.slots, question.columns.slots):
         raise InvalidArgument(
@@ -330,7 +338,8 @@ def _bar_law(question: curves.BarChartQuestion, curve: curves.BarChart) -> tuple
     """Return the law of the listed categories by a released bar chart, and the number of its records. Raises
     `InvalidArgument` if it lacks one of them."""
     counts = dict(zip(curve.category, curve.unbiased_counts.tolist(), strict=True))
-    names, values = list(map(str, question.by.values)), np.array(question.by.values)
+    names = list(map(str, question.by.values))
+    values = np.array(question.by.values)
     if not set(names) <= counts.keys():
         raise InvalidArgument("like", "a bar chart of the same categories is needed; ask both with the same categories")
     chances = normalise_weights(np.array([counts[name] for name in names]))
@@ -344,7 +353,8 @@ def _bar_law(question: curves.BarChartQuestion, curve: curves.BarChart) -> tuple
 
 def _point_law(question: curves.Histogram2DQuestion, curve: curves.Histogram2D) -> Law:
     """Return the law of points of a released plane, uniform within cells."""
-    chances, across = normalise_weights(curve.count), curve.count.shape[1]
+    chances = normalise_weights(curve.count)
+    across = curve.count.shape[1]
 
     def sample_points(draw: Generator, size: int) -> Table:
         """Draw both columns of `size` records."""

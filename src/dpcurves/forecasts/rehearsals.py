@@ -49,7 +49,9 @@ def rehearse_answers(
         try:
             records = _cache_counts(opened)
             adjacency = neighbours.to_adjacency(EACH_RECORD, opened.units() if neighbours.has_public_units else None)
-            trust, randomness, loss = Central(), Randomness.from_seed(seed), loss.as_single_release()
+            trust = Central()
+            randomness = Randomness.from_seed(seed)
+            loss = loss.as_single_release()
             while True:
                 budget = QuestionBudget.for_planning(loss)
                 reply = _RehearsedReplies(records, trust, adjacency, randomness)
@@ -77,7 +79,8 @@ class _RehearsedReplies:
         self._paid: dict[int, Release] = {}
 
     def __call__(self, step: Step, allotment: Allotment) -> Release:
-        query, part = step.query, allotment.part
+        query = step.query
+        part = allotment.part
         if part not in self._paid:
             self._memories[part] = InProcessMemory()
             self._paid[part] = self._run(query.charged_query, allotment)

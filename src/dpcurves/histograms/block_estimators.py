@@ -99,7 +99,8 @@ def choose_fan_out(side: int, axes: int) -> int:
     >>> choose_fan_out(64, 2), choose_fan_out(256, 2), choose_fan_out(4096, 1)
     (8, 7, 16)
     """
-    smallest_error, best = inf, 2
+    smallest_error = inf
+    best = 2
     for fan in range(2, max(3, side + 1)):
         height = _count_levels(side, fan)
         faces = sum(float(fan) ** (-(axes - 1) * level) for level in range(height))
@@ -112,9 +113,11 @@ def choose_fan_out(side: int, axes: int) -> int:
 def _count_levels(side: int, fan: int) -> int:
     """Return the number of levels below the root of a tree of this branching factor, down to single cells of an axis
     of `side` cells."""
-    height, width = 1, fan
+    height = 1
+    width = fan
     while width < side:
-        height, width = height + 1, width * fan
+        height = height + 1
+        width = width * fan
     return height
 
 
@@ -309,7 +312,8 @@ class RefinedGridEstimator:
             )
         full_noise = setting.count_noise(budget_fraction)
         releases = [(yield Step(plane.build_query(plane.first_blocks, 0), budget_fraction * REFINED.first_fraction))]
-        remaining, splits = 1 - REFINED.first_fraction, plane.estimate_jointly(releases).tree_estimate
+        remaining = 1 - REFINED.first_fraction
+        splits = plane.estimate_jointly(releases).tree_estimate
         second_blocks, last_blocks = (
             plane.choose_blocks(splits, full_noise, fraction) for fraction in (REFINED.second_fraction, remaining)
         )
@@ -363,7 +367,8 @@ class _BoxTreeTable:
 
     def estimate_table(self, releases: list[Release]) -> tables.EstimatedTable:
         """Return the estimate of every cell from all releases."""
-        joint, cells = self.estimate_jointly(releases), np.empty(self.extent.cells)
+        joint = self.estimate_jointly(releases)
+        cells = np.empty(self.extent.cells)
         cells[self.tree.order] = joint.cells[: self.extent.cells]
         outside = float(joint.cells[self.extent.cells :].sum())
         return tables.EstimatedTable(cells.reshape(self.extent.shape), outside, joint.missing, tuple(releases))

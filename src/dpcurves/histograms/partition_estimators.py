@@ -54,9 +54,11 @@ def _cluster_greedily(
     start = 0
     for new in range(1, count):
         members = new - start
-        total, square = sums[new] - sums[start], squares[new] - squares[start]
+        total = sums[new] - sums[start]
+        square = squares[new] - squares[start]
         separate_cost = square - total**2 / members + variance / members
-        total, square = sums[new + 1] - sums[start], squares[new + 1] - squares[start]
+        total = sums[new + 1] - sums[start]
+        square = squares[new + 1] - squares[start]
         joined_cost = square - total**2 / (members + 1) + variance / (members + 1)
         best_cost = np.inf
         for last in range(last_equal[new], count):
@@ -260,7 +262,9 @@ class MwemEstimator:
         # In the table, the cell of values below the grid comes first.
         shifts = [isinstance(axis, Axis) and axis.grid.outside is Outside.APART for axis in axes]
         rounds = min(self.rounds, len(boxes))
-        estimate, box_counts, counts = np.full(extent.shape, max(total, 1.0) / extent.cells), list[BoxCount](), None
+        estimate = np.full(extent.shape, max(total, 1.0) / extent.cells)
+        box_counts = list[BoxCount]()
+        counts = None
         for round_number in range(rounds):
             # records, so that expected counts fit 64 bits
             expected = tuple(round(min(float(estimate[box_slices(box)].sum()), 1e18)) for box in boxes)

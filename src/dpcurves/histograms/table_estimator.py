@@ -70,14 +70,17 @@ def order_by_proximity(shape: tuple[int, ...]) -> IntArray:
 def hilbert_index(row: IntArray, column: IntArray, *, side: int) -> IntArray:
     """Return the position of each cell along the Hilbert curve through a square of `side` cells (a power of two), by
     halving (Hilbert 1891)."""
-    x, y = row.copy(), column.copy()
+    x = row.copy()
+    y = column.copy()
     position = np.zeros_like(x)
     half = side // 2
     while half:
-        right, upper = (x & half) > 0, (y & half) > 0
+        right = (x & half) > 0
+        upper = (y & half) > 0
         position += half**2 * ((3 * right) ^ upper)
         flipped = ~upper & right
-        x, y = np.where(flipped, side - 1 - x, x), np.where(flipped, side - 1 - y, y)
+        x = np.where(flipped, side - 1 - x, x)
+        y = np.where(flipped, side - 1 - y, y)
         x, y = np.where(upper, x, y), np.where(upper, y, x)
         half //= 2
     return position
@@ -206,7 +209,8 @@ def join_tilings(first: Release, second: Release) -> Evidence:
 
     The second of the two counts of missing records is kept.
     """
-    coarse, fine = Evidence.from_release(first), Evidence.from_release(second)
+    coarse = Evidence.from_release(first)
+    fine = Evidence.from_release(second)
     law = replace(fine.interval_sums, levels=coarse.interval_sums.levels + fine.interval_sums.levels)
     return Evidence(law, (*coarse.values[:-1], *fine.values), fine.total)
 

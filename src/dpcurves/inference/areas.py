@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -36,7 +36,8 @@ class Pairs(NamedTuple):
         Cells marked in `tied`, (cells,), hold one score each: their ties count one half.
         """
         half = 0.0 if tied is None else np.where(tied, negative / 2, 0.0)
-        below, negatives = np.cumsum(negative, axis=-1), negative.sum(axis=-1)
+        below = np.cumsum(negative, axis=-1)
+        negatives = negative.sum(axis=-1)
         won = (positive * (below - half)).sum(axis=-1)
         lost = (positive * (negatives[..., None] - below + negative - half)).sum(axis=-1)
         return cls(won, lost, np.asarray(positive.sum(axis=-1) * negatives))
@@ -62,12 +63,15 @@ class RankedClassCounts(NamedTuple):
         shares: Estimated share of each class in each cell, (2, cells), non-negative, as in the displayed curve.
         noise: Simulated noise of the counts, in chunks of (draws, 2, cells).
         is_tied: Mask of the cells in which all scores are equal, (cells,). None: no cell is known to be tied.
+        untied: Upper bound, in records, of the scores in tied cells that do not equal the score of their cell, as a
+            function of the probability of an error. None: no scores are such.
     """
 
     counts: FloatArray
     shares: FloatArray
     noise: Sequence[FloatArray]
     is_tied: BoolArray | None = None
+    untied: Callable[[float], float] | None = None
 
     @property
     def class_sizes(self) -> FloatArray:
@@ -85,6 +89,21 @@ class RankedClassCounts(NamedTuple):
         return bool((self.class_sizes < LEAST_MASS + upper_quantiles(noise, (1 + level) / 2)).any())
 
 
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer intervals of an area under a ROC curve."""
+
+    least_class: float = 2.0
+    """Records; smaller classes count as this many when sampling variance is estimated."""
+    untied_share: float = 0.1
+    """Share of the error probability of an interval that is spent on the number of scores that are not tied."""
+    pair_tolerance: float = 1e-9
+    """Fraction of all pairs; tolerance for rounding of doubles where both sides are equal."""
+
+
+TUNING = Tuning()
+
+
 def area_interval(
     class_counts: RankedClassCounts, level: float, *, sampling: np.random.Generator | None = None
 ) -> tuple[float, float]:
@@ -98,6 +117,9 @@ def area_interval(
     method needs no law of a ratio of noisy numbers, so the interval holds for small classes. The number of pairs is a
     product of two counts, so the effect of noise depends on the counts. It is simulated at the estimated counts: the
     unbiased counts contain noise, which would then count twice.
+
+    If some scores in tied cells may differ from the score of their cell, a part of the error probability is spent on
+    their number; each of their pairs in a cell then counts as concordant, and as discordant.
 
     The interval is (0, 1) if noise alone explains the count of a class, because the area may then be undefined.
 
@@ -113,6 +135,9 @@ def area_interval(
     if class_counts.may_lack_a_class(level):
         return 0.0, 1.0
     pair_bounds = Pairs.from_counts(class_counts.counts[0], class_counts.counts[1], class_counts.is_tied)
+    if class_counts.untied is not None:
+        untied_error = (1 - level) * TUNING.untied_share
+        pair_bounds, level = _add_untied_pairs(pair_bounds, class_counts, untied_error), level + untied_error
     noise_effects = simulate_pair_noise(class_counts.likely_counts, class_counts.noise, class_counts.is_tied)
     low, high = _area_ends(pair_bounds, noise_effects, None, level)
     if sampling is None:
@@ -124,6 +149,33 @@ def area_interval(
         level,
     )
     return min(low, lower), max(high, upper)  # Monte Carlo error may shrink the second
+
+
+def _add_untied_pairs(pair_bounds: Pairs, class_counts: RankedClassCounts, error_probability: float) -> Pairs:
+    """Return the bounds with half of the pairs in tied cells of scores that may differ from the score of their cell."""
+    if class_counts.untied is None or class_counts.is_tied is None:
+        return pair_bounds
+    cells = np.where(class_counts.is_tied, class_counts.likely_counts, 0.0)
+    pairs = bound_untied_pairs(cells, class_counts.untied(error_probability)) / 2
+    return pair_bounds._replace(concordant=pair_bounds.concordant + pairs, discordant=pair_bounds.discordant + pairs)
+
+
+def bound_untied_pairs(cells: FloatArray, untied: float) -> float:
+    """Return the largest number of pairs of both classes, within cells, that have one of `untied` records.
+
+    A record has a pair with each record of the other class in its cell, so it is largest if these records lie in cells
+    with many records of the other class. Pairs of two of these records count once or twice.
+
+    >>> bound_untied_pairs(np.array([[10.0, 5.0], [20.0, 5.0]]), 12.0)
+    210.0
+    >>> bound_untied_pairs(np.array([[10.0, 5.0], [20.0, 5.0]]), 100.0)
+    225.0
+    """
+    negative, positive = cells
+    partners, available = np.concatenate([positive, negative]), np.concatenate([negative, positive])
+    order = np.argsort(-partners)
+    taken = np.diff(np.minimum(np.append(0.0, np.cumsum(available[order])), untied))
+    return min(float(taken @ partners[order]), float(negative @ positive))
 
 
 def expected_width(class_counts: RankedClassCounts, level: float) -> float:
@@ -163,19 +215,6 @@ def _area_ends(
         spread,
         one_sided_level,
     ), upper
-
-
-@dataclass(frozen=True, slots=True)
-class Tuning:
-    """Numbers that steer intervals of an area under a ROC curve."""
-
-    least_class: float = 2.0
-    """Records; smaller classes count as this many when sampling variance is estimated."""
-    pair_tolerance: float = 1e-9
-    """Fraction of all pairs; tolerance for rounding of doubles where both sides are equal."""
-
-
-TUNING = Tuning()
 
 
 def _end_level(pair_bounds: Pairs, noise_effects: Pairs, spread: AreaSpread | None, level: float) -> float:

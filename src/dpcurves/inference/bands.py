@@ -123,10 +123,13 @@ def is_noisy(scale: FloatArray) -> BoolArray:
 
 def estimate_scales(chunks: Iterator[FloatArray]) -> tuple[FloatArray, Iterator[FloatArray]]:
     """Return the standard deviations of the points, (points,), and the iterator of chunks that count for quantiles."""
-    squares, draws, remaining_chunks = np.zeros(1), 0, chunks
+    squares = np.zeros(1)
+    draws = 0
+    remaining_chunks = chunks
     for chunk in chunks:
         remaining_chunks = chunks if draws > 0 else chain([chunk], chunks)
-        squares, draws = squares + np.einsum("ij,ij->j", chunk, chunk), draws + len(chunk)
+        squares = squares + np.einsum("ij,ij->j", chunk, chunk)
+        draws = draws + len(chunk)
         if draws >= TUNING.pilot_draws:
             break
     return np.sqrt(squares / draws), remaining_chunks
@@ -181,7 +184,8 @@ def end_level(gap: float, level: float) -> float:
     [0.95, 0.926, 0.91, 0.9]
     """
     law = NormalDist()
-    lowest, highest = law.inv_cdf(level), law.inv_cdf((1 + level) / 2)
+    lowest = law.inv_cdf(level)
+    highest = law.inv_cdf((1 + level) / 2)
     # bisection steps
     for _ in range(40 if gap > 0 else 0):
         middle = (lowest + highest) / 2
@@ -400,7 +404,8 @@ def population_band(
         ValueError: the level is not between 0 and 1, or needs more draws.
     """
     measured = np.ones(curve.shape, dtype=np.bool_) if known is None else known
-    estimate, units = curve[measured], sample.units
+    estimate = curve[measured]
+    units = sample.units
     scale, counted = estimate_scales(iter(deviations))
     spread = scale**2 + TUNING.levelling_variance / units
     scales = np.sqrt(spread + sample.likely * (1 - sample.likely) / units), np.where(scale > 0, scale, np.inf)
@@ -412,7 +417,8 @@ def population_band(
         upper_quantile(sample_errors, level) for sample_errors in np.concatenate(largest, axis=1)
     )
     lowest, highest = wilson_ends(units * estimate, units**2 * spread, critical_value**2, units)
-    lower, upper = np.full(curve.shape, -np.inf), np.full(curve.shape, np.inf)
+    lower = np.full(curve.shape, -np.inf)
+    upper = np.full(curve.shape, np.inf)
     lower[measured] = np.minimum(lowest / units, estimate - noise_critical_value * scale)
     upper[measured] = np.maximum(highest / units, estimate + noise_critical_value * scale)
     return monotone_hull(lower, upper)

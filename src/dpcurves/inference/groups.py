@@ -176,7 +176,8 @@ def independence_p_value(cells: FloatArray, noise: FloatArray, generator: np.ran
         noise: Simulated noise, (draws, rows, columns).
         generator: For sampling of records.
     """
-    expected, variance = expected_counts(cells), noise.var(axis=0)
+    expected = expected_counts(cells)
+    variance = noise.var(axis=0)
     total = expected.sum()
     probabilities = expected / total if total > 0 else np.full(expected.shape, 1 / expected.size)
     samples = sample_multinomial(probabilities, whole_records(total), len(noise), generator)

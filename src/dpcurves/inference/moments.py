@@ -57,7 +57,8 @@ def _search_end(excess: Excess, inside: FloatArray, end: FloatArray) -> FloatArr
     for _ in range(24):
         middle = (near + far) / 2
         holds = excess(middle) <= 0
-        near, far = np.where(holds, middle, near), np.where(holds, far, middle)
+        near = np.where(holds, middle, near)
+        far = np.where(holds, far, middle)
     return np.where(excess(end) <= 0, end, far)
 
 
@@ -101,7 +102,8 @@ def share_intervals(groups: GroupCounts, noise: GroupNoise, normal: FloatArray |
     Raises:
         ValueError: the level is not between 0 and 1, or needs more draws.
     """
-    positive, negative = np.maximum(groups.positive, 0.0), np.maximum(groups.negative, 0.0)
+    positive = np.maximum(groups.positive, 0.0)
+    negative = np.maximum(groups.negative, 0.0)
     size = positive + negative
     inside = np.divide(positive, size, out=np.full(size.shape, 0.5), where=size > 0)
     return invert_contrast_test(
@@ -162,7 +164,8 @@ def mean_intervals(counts: FloatArray, noise: FloatArray, normal: FloatArray, un
         """Return the distance of a candidate mean from the released count, minus the quantile of the error that noise
         and sampling make, at the coverage probability of one side: in records, positive outside of the interval."""
         errors = noise + _simulate_binomial(mean, np.clip(mean / units, 0.0, 1.0), normal)
-        up, down = upper_quantiles(errors, coverage_each_side), upper_quantiles(-errors, coverage_each_side)
+        up = upper_quantiles(errors, coverage_each_side)
+        down = upper_quantiles(-errors, coverage_each_side)
         return np.maximum(counts - mean - up, mean - counts - down) - 0.5  # records
 
     inside = np.clip(counts, 0.0, units)
@@ -327,7 +330,8 @@ class ReleasedMoments(NamedTuple):
             total: The number of records, including those without a value; infinite: private.
             normal: Standard normal draws for sampling, (draws,); None: for these records.
         """
-        released, noise = self.released_moments.records, self.noise.records
+        released = self.released_moments.records
+        noise = self.noise.records
         clipped = min(max(float(released), 0.0), total)
         low, high = basic_interval(clipped, noise, level)  # impossible noisy counts must not narrow the interval
         low = max(float(np.ceil(low - INTEGER_TOLERANCE)), 0.0)
@@ -388,7 +392,8 @@ class ReleasedMoments(NamedTuple):
         errors = noise.sum_of_values + middle * noise.records
         level, variance_bound = self._sampling_level_and_variance(level, student)
         if student is not None:
-            count, mean = max(float(released.records), 1.0), float(released.mean)
+            count = max(float(released.records), 1.0)
+            mean = float(released.mean)
             sampling_variance = count * min(variance_bound, 1 - mean**2) + count * (mean + middle) ** 2
             reduction = count**2 * (mean + middle) ** 2 / total if isfinite(total) else 0.0
             errors = errors + student * np.sqrt(max(sampling_variance - reduction, 0.0))
@@ -411,7 +416,8 @@ class ReleasedMoments(NamedTuple):
         if not self.has_records(level):
             return 0.0, LARGEST_UNIT_VARIANCE
         found, denoised = self.released_moments, self.minus_noise
-        variances, coverage_each_side = denoised.unbounded_variance, (1 + level) / 2
+        variances = denoised.unbounded_variance
+        coverage_each_side = (1 + level) / 2
         if normal is None:
             ends = [-upper_quantile(-variances, coverage_each_side), upper_quantile(variances, coverage_each_side)]
             low, high = np.clip(ends, 0.0, LARGEST_UNIT_VARIANCE).tolist()
@@ -458,7 +464,8 @@ def whole_ends(counts: FloatArray, errors: FloatArray, total: int | None) -> Flo
     [[0.0, 4.0], [3.0, 10.0]]
     """
     clipped = clip_to_possible(counts, total)  # impossible noisy counts must not narrow the interval
-    lower, upper = np.ceil(clipped - errors - INTEGER_TOLERANCE), np.floor(clipped + errors + INTEGER_TOLERANCE)
+    lower = np.ceil(clipped - errors - INTEGER_TOLERANCE)
+    upper = np.floor(clipped + errors + INTEGER_TOLERANCE)
     ends = np.stack([np.minimum(lower, np.rint(clipped)), np.maximum(upper, np.rint(clipped))], axis=1)
     return clip_to_possible(ends, total)
 
@@ -526,8 +533,10 @@ def subset_majority_probability(released: int, subsets: int, noise: Noise) -> fl
 
 def count_interval(released: int, subsets: int, noise: Noise, level: float) -> tuple[float, float]:
     """Return a confidence interval of the true count, with coverage `level` at least for every count."""
-    counts, tail_probability = np.arange(subsets + 1), (1 - level) / 2
-    above, below = _noise_tail(released - counts, noise), _noise_tail(counts - released, noise)
+    counts = np.arange(subsets + 1)
+    tail_probability = (1 - level) / 2
+    above = _noise_tail(released - counts, noise)
+    below = _noise_tail(counts - released, noise)
     accepted = counts[(above > tail_probability) & (below > tail_probability)]
     if not len(accepted):
         nearest = float(min(max(released, 0), subsets))
@@ -543,8 +552,10 @@ def probability_interval(released: int, subsets: int, noise: Noise, level: float
     """
     from scipy.special import bdtr
 
-    counts, tail_probability = np.arange(subsets + 1), (1 - level) / 2
-    above, below = _noise_tail(released - counts, noise), _noise_tail(counts - released, noise)
+    counts = np.arange(subsets + 1)
+    tail_probability = (1 - level) / 2
+    above = _noise_tail(released - counts, noise)
+    below = _noise_tail(counts - released, noise)
 
     def expected_tail(tail: FloatArray, probability: float) -> float:
         """Return the expectation of a tail probability over binomial counts with this probability."""
@@ -635,7 +646,8 @@ def subtract_estimates(first: IntervalEstimate, second: IntervalEstimate) -> Int
     value = first.value - second.value
     if not isfinite(value):
         return IntervalEstimate(value, first.lower - second.upper, first.upper - second.lower)
-    gap_below, gap_above = first.gap_below + second.gap_above, first.gap_above + second.gap_below
+    gap_below = first.gap_below + second.gap_above
+    gap_above = first.gap_above + second.gap_below
     lower = value - gap_below - hypot(first.error_below, second.error_above)
     return IntervalEstimate(
         value, lower, value + gap_above + hypot(first.error_above, second.error_below), gap_below, gap_above
@@ -688,7 +700,8 @@ def largest_absolute_interval(estimates: FloatArray, errors: FloatArray, level: 
     spread = errors.std(axis=0)
     # at least 2 draws must lie beyond an estimated quantile
     if selection_probability * (len(errors) + 1) < 2:
-        selection_probability, half_width = 0.0, np.full(len(estimates), np.inf)
+        selection_probability = 0.0
+        half_width = np.full(len(estimates), np.inf)
     else:
         half_width = upper_quantile(largest_studentised(errors, spread), 1 - selection_probability) * spread
     coverage = (1 + level + selection_probability) / 2
@@ -721,7 +734,8 @@ def absolute_sum_interval(estimates: FloatArray, errors: FloatArray, level: floa
         errors: Simulated errors, (draws, numbers).
         level: The coverage probability.
     """
-    coverage, sum_found = (1 + level) / 2, float(np.abs(estimates).sum())
+    coverage = (1 + level) / 2
+    sum_found = float(np.abs(estimates).sum())
     signed_errors = errors * np.where(estimates < 0, -1.0, 1.0)
     # z-score: the sign is taken as known; the error probability is 1 in 15,000
     sign_known = np.abs(estimates) > 4.0 * errors.std(axis=0)

@@ -191,7 +191,8 @@ def find_ends_by_tests(  # noqa: PLR0917
     error = (1 - level) / (2 * len(p))
     rank = safe_rank(draws, 1 - error, BAND_TUNING.slack / (2 * len(p)))
     # at least, and at most, the share p may lie below
-    may_be_below, may_be_above = draws_above < rank, draws_below < rank
+    may_be_below = draws_above < rank
+    may_be_above = draws_below < rank
     may_be_below[:, -1], may_be_above[:, 0] = True, True
     first_edge = np.maximum(np.argmax(may_be_below, axis=1) - 1, 0)
     last_edge = np.minimum(len(counts_below) - np.argmax(may_be_above[:, ::-1], axis=1), len(counts_below) - 1)
@@ -209,8 +210,12 @@ def _count_exceeding_draws(  # noqa: PLR0917
     """Return the numbers of draws whose error is above, and below, each excess, (quantiles, points), and the number
     of all draws; arguments as in `find_ends_by_tests`."""
     # a relative error of doubles
-    sampling_variance, rounding, undecided, draws = units * p * (1 - p) * spread, 1e-9 * units, None, 0
-    draws_above, draws_below = np.zeros(excess.shape, dtype=np.int64), np.zeros(excess.shape, dtype=np.int64)
+    sampling_variance = units * p * (1 - p) * spread
+    rounding = 1e-9 * units
+    undecided = None
+    draws = 0
+    draws_above = np.zeros(excess.shape, dtype=np.int64)
+    draws_below = np.zeros(excess.shape, dtype=np.int64)
     for chunk in noise:
         if undecided is None:
             undecided = _mark_undecided(excess, chunk, sampling_variance if generator is not None else np.zeros(len(p)))
@@ -218,7 +223,8 @@ def _count_exceeding_draws(  # noqa: PLR0917
         for row, share in enumerate(p.tolist()):
             error = chunk[:, undecided] - share * chunk[:, -1:]
             if generator is not None:
-                size, factor = round(units / spread[row]), float(spread[row])
+                size = round(units / spread[row])
+                factor = float(spread[row])
                 error += factor * (generator.binomial(size, share, len(chunk)) - share * size)[:, None]
             draws_above[row, undecided] += np.count_nonzero(error > excess[row, undecided] + rounding, axis=0)
             draws_below[row, undecided] += np.count_nonzero(error < excess[row, undecided] - rounding, axis=0)
@@ -489,7 +495,8 @@ def paired_region(across: FloatArray, upwards: FloatArray) -> tuple[FloatArray, 
     edges = np.unique(np.concatenate([low, high]))
     if len(edges) == 1:
         edges = np.repeat(edges, 2)
-    midpoints, last_index = (edges[1:] + edges[:-1]) / 2, max(len(low) - 2, 0)
+    midpoints = (edges[1:] + edges[:-1]) / 2
+    last_index = max(len(low) - 2, 0)
     first_box = np.minimum(np.searchsorted(high[1:], midpoints), last_index)
     last_box = np.clip(np.searchsorted(low[:-1], midpoints, side="right") - 1, 0, last_index)
     return edges, upwards[first_box, 0].astype(np.float64), upwards[min(1, len(low) - 1) + last_box, 1].astype(float)

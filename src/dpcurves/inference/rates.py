@@ -393,7 +393,8 @@ def population_roc_band(
     Raises:
         ValueError: the level is not between 0 and 1, or needs more draws.
     """
-    sizes, largest = np.maximum(counts[:, -1], 1.0), np.zeros(len(noise))
+    sizes = np.maximum(counts[:, -1], 1.0)
+    largest = np.zeros(len(noise))
     for class_noise, rate, size in zip(noise.swapaxes(0, 1), rates, sizes, strict=True):
         sample = Sample(clip_unseen_shares(rate, size), size, generator)
         contrast = class_noise - rate * class_noise[:, -1:]
@@ -402,7 +403,8 @@ def population_roc_band(
         )
         errors = contrast + size * sample.simulate_sampling_errors(len(noise))
         np.maximum(largest, np.abs(errors / deviations).max(axis=-1, initial=0.0), out=largest)
-    critical_value, records = upper_quantile(largest, level), _bands_of_records(counts, noise, rates, level)
+    critical_value = upper_quantile(largest, level)
+    records = _bands_of_records(counts, noise, rates, level)
     classes = zip(counts, noise.swapaxes(0, 1), sizes, strict=True)
     negative, positive = map(
         join_bands,
@@ -420,7 +422,8 @@ def _rates_within(counts: FloatArray, noise: FloatArray, most: float, size: floa
     possible.
     """
     total_noise = noise[:, -1]
-    total, squared_critical_value = float(counts[-1]), most**2
+    total = float(counts[-1])
+    squared_critical_value = most**2
     square = total**2 - squared_critical_value * float(np.mean(total_noise**2))
     if total < LEAST_MASS or square <= 0:
         return _pin_rates(np.zeros(counts.shape), np.ones(counts.shape))
@@ -479,7 +482,8 @@ def sweep_boxes(across: Band, upwards: Band, edges: FloatArray = RATE_EDGES) -> 
     right, top = (np.maximum(ends[1][:-1], ends[1][1:]) for ends in (across, upwards))
     first = np.clip(np.searchsorted(edges, left, side="left") - 1, 0, len(edges) - 2)
     last = np.clip(np.searchsorted(edges, right, side="right") - 1, 0, len(edges) - 2)
-    lower, upper = np.full(len(edges) - 1, np.inf), np.full(len(edges) - 1, -np.inf)
+    lower = np.full(len(edges) - 1, np.inf)
+    upper = np.full(len(edges) - 1, -np.inf)
     for start, end, low, high in zip(first, last, bottom, top, strict=True):
         columns = slice(start, end + 1)
         np.minimum(lower[columns], low, out=lower[columns])

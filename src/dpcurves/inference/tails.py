@@ -102,8 +102,10 @@ class TailCounts(NamedTuple):
             first: Index of the first point.
             second: Index of the second point, above `first`.
         """
-        distances, start = self.distances, max(second, self.bound_index)
-        begin, end = np.maximum(records[:, first], 1e-9), np.maximum(records[:, second], 1e-9)
+        distances = self.distances
+        start = max(second, self.bound_index)
+        begin = np.maximum(records[:, first], 1e-9)
+        end = np.maximum(records[:, second], 1e-9)
         index = np.log(np.maximum(begin / end, 1.0)) / (np.log(distances[second]) - np.log(distances[first]))
         with np.errstate(over="ignore"):
             beyond = end * np.exp(-index * (np.log(distances[start]) - np.log(distances[second])))

@@ -186,7 +186,8 @@ def contrast_variances(law: HaarSums, total_is_public: bool) -> FloatArray:
     interval, slope = law.interpolate_edges()
     residual_variance = np.zeros(law.cells + 1)
     for half, noise in zip(law.halves[::-1], law.levels[::-1], strict=True):
-        node, right = interval // (2 * half), interval // half % 2 == 1
+        node = interval // (2 * half)
+        right = interval // half % 2 == 1
         split = 2 * half * node + half < law.points
         fraction = np.where(right, 1 - slope, slope) / 2
         residual_variance += np.where(split, fraction**2 * noise.variance, 0)
@@ -324,7 +325,8 @@ def mean_squared_factors(side: int) -> FloatArray:
     >>> mean_squared_factors(2)
     array([0.625, 0.125])
     """
-    last_cell, factor = np.arange(side), np.ones(side)
+    last_cell = np.arange(side)
+    factor = np.ones(side)
     squares = []
     for half in (1 << level for level in range((side - 1).bit_length())):
         right = last_cell // half % 2 == 1
@@ -361,7 +363,8 @@ def estimate_table(law: HaarTensorSums, values: Sequence[int], total: int | None
             "values", f"{law.size} values are needed, one for each number of the law, got {len(values)}"
         )
     released = np.asarray(values, dtype=np.float64)
-    table, single = released[: law.cells].reshape(law.sides).copy(), released[law.cells :]
+    table = released[: law.cells].reshape(law.sides).copy()
+    single = released[law.cells :]
     if total is not None:
         noises = [law.noises[0], *([] if law.outside_noise is None else [law.outside_noise]), law.missing]
         shares = np.array([max(noise.variance, LEAST_VARIANCE) for noise in noises])

@@ -99,7 +99,8 @@ def interval_variances(law: NestedSums, total_is_public: bool) -> FloatArray:
         ValueError: an interval is not a union of intervals of the next level.
     """
     variances = _combined_variances(law)
-    interval, bounds = _interval_of_edges(law.levels[-1], law.cells), law.levels[-1].bounds(law.cells)
+    interval = _interval_of_edges(law.levels[-1], law.cells)
+    bounds = law.levels[-1].bounds(law.cells)
     # Fraction of each edge's interval that lies below the edge.
     slope = (np.arange(law.cells + 1) - bounds[interval]) / np.diff(bounds)[interval]
     residual_variance = np.zeros(law.cells + 1)
@@ -108,7 +109,8 @@ def interval_variances(law: NestedSums, total_is_public: bool) -> FloatArray:
         first_child = np.append(_first_children(level, finer), len(finer.starts))
         below, squared = _weighted_variance_below(variance, first_child[parent], interval, slope)
         total = np.add.reduceat(variance, first_child[:-1])[parent]
-        slope, residual_variance = below / total, residual_variance + squared - below * (below / total)
+        slope = below / total
+        residual_variance = residual_variance + squared - below * (below / total)
         interval = parent
     below, squared = _weighted_variance_below(variances[0], np.zeros_like(interval), interval, slope)
     explained = below * (below / _total_variance(law, variances[0], total_is_public))
@@ -131,13 +133,15 @@ def mean_interval_variance(law: NestedSums, total_is_public: bool) -> float:
         sums, variance = _sum_regular_first_level(law, tilings)
     else:
         variances = _combined_variances(law)
-        sums, variance = _interpolated_sums(law.levels[-1].bounds(law.cells)), variances[0]
+        sums = _interpolated_sums(law.levels[-1].bounds(law.cells))
+        variance = variances[0]
         for level, finer, finer_variance in zip(law.levels[-2::-1], law.levels[:0:-1], variances[:0:-1], strict=True):
             sums = _sum_in_parents(sums, finer_variance, _first_children(level, finer))
     # the sum over all edges of the variance of the estimated number of records below the edge
     fraction_before = np.cumsum(variance) - variance
     mean_square = float(_moments(sums, variance, fraction_before)[3].sum() + sums.residual_variance.sum())
-    total_variance, explained = _total_variance(law, variance, total_is_public), 0.0
+    total_variance = _total_variance(law, variance, total_is_public)
+    explained = 0.0
     if total_variance < inf:
         squares = _moments(sums, variance / total_variance, fraction_before / total_variance)[2]
         explained = float(squares.sum() * total_variance)
@@ -162,7 +166,8 @@ def _combined_variances(law: NestedSums) -> list[FloatArray]:
 
 def _first_children(level: Tier, finer: Tier) -> IntArray:
     """Return the indices of the intervals of `finer` at which the intervals of `level` start."""
-    starts, inner = level.first_cells, finer.first_cells
+    starts = level.first_cells
+    inner = finer.first_cells
     first_child = np.searchsorted(inner, starts)
     if first_child[-1] == len(inner) or not np.array_equal(inner[first_child], starts):
         raise InvalidArgument(
@@ -210,7 +215,8 @@ def _sum_regular_first_level(law: NestedSums, tilings: list[range]) -> tuple[_Ed
     for (coarse, fine), own_variance in zip(reversed(list(pairwise(tilings))), measured_variances[-2::-1], strict=True):
         complete = max(1, coarse.step // fine.step)
         last_children = len(fine) - coarse[-1] // fine.step
-        index, first_child = np.repeat([0, 1], [complete + last_children - 1, 1]), np.array([0, complete])
+        index = np.repeat([0, 1], [complete + last_children - 1, 1])
+        first_child = np.array([0, complete])
         sums = _sum_in_parents(_select_intervals(sums, index), variance[index], first_child)
         variance = 1 / (1 / own_variance + 1 / np.add.reduceat(variance[index], first_child))
     index = np.repeat([0, 1], [len(tilings[0]) - 1, 1])
@@ -349,7 +355,8 @@ def run_upward_pass(measurements: Sequence[LevelMeasurement]) -> UpwardPass:
     layers = build_layers(
         [measurement.bounds for measurement in measurements], [measurement.variance for measurement in measurements]
     )
-    estimates, sums = [measurements[-1].values], [layers[-1].sum_children(measurements[-1].values)]
+    estimates = [measurements[-1].values]
+    sums = [layers[-1].sum_children(measurements[-1].values)]
     for layer, measurement in zip(layers[-2::-1], measurements[-2::-1], strict=True):
         # Exact if the own value and the sum of children agree.
         estimates.append(measurement.values + (1 - layer.own_weight) * (sums[-1] - measurement.values))
@@ -425,7 +432,8 @@ def build_layers(bounds: Sequence[IntArray], variances: Sequence[float]) -> tupl
     parents = [bounds[0][[0, -1]], *bounds[:-1]]
     for level_bounds, parent, variance in reversed(list(zip(bounds, parents, variances, strict=True))):
         children_variance = layers[-1].parent_variance if layers else np.full(len(level_bounds) - 1, np.inf)
-        first_child, own_variance = np.searchsorted(level_bounds, parent), max(variance, LEAST_VARIANCE)
+        first_child = np.searchsorted(level_bounds, parent)
+        own_variance = max(variance, LEAST_VARIANCE)
         is_union = np.array_equal(level_bounds.take(first_child, mode="clip"), parent)
         if not is_union or np.any(np.diff(level_bounds) < 1):
             raise InvalidArgument(

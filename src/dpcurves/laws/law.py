@@ -122,12 +122,14 @@ class Noise:
         >>> Noise(Family.LAPLACE, Fraction(2)).log_moments(np.array([0.0, 0.4, 0.5])).round(3).tolist()
         [0.0, 1.008, inf]
         """
-        parties, parameter = float(self.parties), float(self.parameter)
+        parties = float(self.parties)
+        parameter = float(self.parameter)
         if self.family is Family.GAUSSIAN:
             return parties * parameter * rates**2 / 2
         magnitude = np.abs(rates)
         with np.errstate(divide="ignore", invalid="ignore"):
-            up, down = -np.expm1(magnitude - 1 / parameter), -np.expm1(-magnitude - 1 / parameter)
+            up = -np.expm1(magnitude - 1 / parameter)
+            down = -np.expm1(-magnitude - 1 / parameter)
             log_moments = parties * (2 * np.log(-np.expm1(-1 / parameter)) - np.log(up) - np.log(down))
         return np.where(up > 0, log_moments, inf)
 
@@ -219,7 +221,8 @@ def _simulate_many_parties(
         return np.subtract(above, below, dtype=np.float64)
     if parameter >= 1 and parties * parameter > WIDE_GAUSSIAN:
         return np.rint(generator.normal(0, sqrt(parties * parameter), shape))
-    remaining, total = parties, np.zeros(shape)
+    remaining = parties
+    total = np.zeros(shape)
     while remaining:
         total += simulate_noise(noise.sum_over_parties(min(remaining, MOST_SUMMED_PARTIES)), shape, generator)
         remaining -= min(remaining, MOST_SUMMED_PARTIES)
@@ -246,7 +249,8 @@ def _simulate_fractional_parties(
 def _cumulative_fractional_law(scale: float, parties: float) -> FloatArray:
     """Return the distribution function times `LOOKUP_BOXES`, on integers around 0, from the characteristic function."""
     size = 1 << (int(45 * parties * scale) + 60).bit_length()
-    ratio, angle = exp(-1 / scale), np.arange(size) * (2 * np.pi / size)
+    ratio = exp(-1 / scale)
+    angle = np.arange(size) * (2 * np.pi / size)
     quotient = (1 - ratio) ** 2 / (1 - 2 * ratio * np.cos(angle) + ratio**2)
     law = np.maximum(np.fft.fftshift(np.fft.ifft(quotient**parties).real), 0)
     cumulative: FloatArray = np.cumsum(law) * (LOOKUP_BOXES / law.sum())
@@ -258,7 +262,8 @@ def _simulate_laplace(scale: float, shape: tuple[int, ...], generator: np.random
     """Simulate a difference of geometric laws, each a rounded exponential: exact up to rounding of doubles."""
     if scale > WIDE_LAPLACE:
         return np.rint(generator.laplace(0, scale, shape))
-    above, below = generator.standard_exponential(shape), generator.standard_exponential(shape)
+    above = generator.standard_exponential(shape)
+    below = generator.standard_exponential(shape)
     for part in (above, below):
         np.floor(np.multiply(part, scale, out=part), out=part)
     return np.subtract(above, below, out=above)
@@ -463,7 +468,8 @@ class CountLaw(Law):
     @classmethod
     def json_schema(cls) -> JsonSchema:
         """Return the JSON schema of what `to_json` writes."""
-        schema, size = STORED.schema_of_fields(cls), STORED.schema(Count)
+        schema = STORED.schema_of_fields(cls)
+        size = STORED.schema(Count)
         common = {
             "rows": {"description": "Number of rows of cells.", **size},
             "cells": {"description": "Number of cells per row.", **size},
@@ -704,7 +710,9 @@ class NoisySums(CountLaw):
             weights: Weights of the values in their order, one row per combination.
             probability: Strictly between 0 and 1.
         """
-        variance, largest_rates, parts = np.zeros(len(weights)), np.full(len(weights), inf), []
+        variance = np.zeros(len(weights))
+        largest_rates = np.full(len(weights), inf)
+        parts = []
         offsets = np.cumsum([0, *(count for _, count in self.noises)])
         for (noise, _), start, end in zip(self.noises, offsets, offsets[1:], strict=False):
             part_weights = weights[:, start:end]
@@ -761,7 +769,8 @@ class EqualWidthSums(NoisySums):
 
     def interpolate_edges(self) -> tuple[IntArray, FloatArray]:
         """Return, for each of the ``cells + 1`` edges, its interval and the fraction of the interval below it."""
-        edge, bounds = np.arange(self.cells + 1), self.bounds
+        edge = np.arange(self.cells + 1)
+        bounds = self.bounds
         interval = np.minimum(edge // self.width, self.points - 1)
         return interval, (edge - bounds[interval]) / np.diff(bounds)[interval]
 

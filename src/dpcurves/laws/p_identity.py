@@ -143,7 +143,8 @@ def _invert(matrix: Integers) -> Integers:
 
     In integers rounded down, with `GAIN_BITS` more digits on the way. Eigenvalues are at least 1, so it is stable.
     """
-    one, size = 2 ** (2 * GAIN_BITS), len(matrix)
+    one = 2 ** (2 * GAIN_BITS)
+    size = len(matrix)
     rest = np.concatenate([matrix << GAIN_BITS, np.eye(size, dtype=np.int64).astype(np.object_) * one], axis=1)
     for pivot in range(size):
         row = rest[pivot] * one // rest[pivot, pivot]
@@ -179,7 +180,8 @@ def find_p_identity_strategy(cells: int) -> PIdentityStrategy | None:
     if not LEAST_CELLS <= cells <= max(tables):
         return None
     stored = min(size for size in tables if size >= cells)
-    table, columns = tables[stored], (2 * np.arange(cells) + 1) * stored // (2 * cells)
+    table = tables[stored]
+    columns = (2 * np.arange(cells) + 1) * stored // (2 * cells)
     weights = np.zeros((len(table), stored), dtype=np.int64)
     for row, (_, first, numbers) in zip(weights, table, strict=True):
         row[first : first + len(numbers)] = numbers

@@ -220,7 +220,8 @@ class ThresholdSums(NoisySums):
             raise InvalidArgument(
                 "values", f"{self.size} values are needed, one for each number of the law, got {values.shape[-1]}"
             )
-        below, missing = values[..., : self.rows * self.cells].copy(), np.zeros(values.shape[:-1])
+        below = values[..., : self.rows * self.cells].copy()
+        missing = np.zeros(values.shape[:-1])
         if self.missing is not None:
             missing = values[..., -1]
             below[..., -1] = below[..., -1] if total is None else total - missing
@@ -238,7 +239,8 @@ class ThresholdSums(NoisySums):
         """Return the variance of the number of records in the first i cells of each row, (rows, cells + 1), in squared
         records.
         """
-        covariance, row_starts = self._covariance(total_is_public), np.arange(self.rows) * self.cells
+        covariance = self._covariance(total_is_public)
+        row_starts = np.arange(self.rows) * self.cells
         index = row_starts[:, None] + self.bounds
         variances = np.diag(covariance)
         return np.asarray(

@@ -60,7 +60,8 @@ def causal_convolution(
     >>> causal_convolution(np.array([[1, -2, 3]]), np.array([1, 10, 100]))
     array([[1, 8, 83]], dtype=object)
     """
-    length, multipliers = len(weights), np.ones(1, dtype=np.int64) if factors is None else factors
+    length = len(weights)
+    multipliers = np.ones(1, dtype=np.int64) if factors is None else factors
     largest = int(weights.max()) * int(multipliers.max())
     # For more than 2**23 values the primes have no roots of unity for a transform of twice the length.
     if length > 2**23 or min(weights.min(), multipliers.min()) < 0 or largest > LARGEST_WEIGHT:
@@ -111,7 +112,8 @@ def _inverse_transform(values: Residues, prime: Prime) -> None:
     half = 1
     while half < size:
         pairs = values.reshape(len(values), -1, 2, half)
-        left, right = pairs[:, :, 0].copy(), _reduce_products(pairs[:, :, 1] * roots[:: size // (2 * half)], modulus)
+        left = pairs[:, :, 0].copy()
+        right = _reduce_products(pairs[:, :, 1] * roots[:: size // (2 * half)], modulus)
         pairs[:, :, 0] = _reduce_sums(left + right, modulus)
         pairs[:, :, 1] = _reduce_sums(left + (modulus - right), modulus)
         half *= 2
@@ -155,7 +157,8 @@ def _combine_residues(residues: list[Residues]) -> NDArray[np.object_]:
 
 def _next_digit(digits: list[Residues], residue: Residues, modulus: int) -> Residues:
     """Return the next digit of a number in the mixed radix of the primes, given its lower digits and a residue."""
-    remainder, radix = residue, 1
+    remainder = residue
+    radix = 1
     for prime, digit in zip(PRIMES, digits, strict=False):
         lower = _reduce_products(_reduce_products(digit, np.uint64(modulus)) * np.uint64(radix), np.uint64(modulus))
         remainder = _reduce_sums(remainder + (modulus - lower), np.uint64(modulus))
@@ -360,7 +363,8 @@ def _multiply_normalised_prefixes(points: int, bits: int, column_bits: int, dist
     """
     padded = np.concatenate([np.zeros(points), inverse_weights(points, bits)])
     rescaling = 2.0**column_bits / column_weights(points, bits, column_bits)
-    interval, products = np.arange(points), np.zeros(points - distance + 1)
+    interval = np.arange(points)
+    products = np.zeros(points - distance + 1)
     for first in range(0, points, 64):  # noises at a time: a few megabytes
         noises = np.arange(first, min(first + 64, points))
         in_prefixes = np.cumsum(padded[points + interval - noises[:, None]] * rescaling, axis=1)
@@ -379,7 +383,9 @@ def root_weights(points: int, bits: int) -> IntArray:
     [1048576, 524288, 393216, 327680]
     """
     guard = 60  # bits: additional bits with which weights are computed before rounding
-    exact, half, weights = 1 << (bits + guard), 1 << (guard - 1), np.empty(points, dtype=np.int64)
+    exact = 1 << (bits + guard)
+    half = 1 << (guard - 1)
+    weights = np.empty(points, dtype=np.int64)
     for k in range(points):
         exact = exact * (2 * k - 1) // (2 * k) if k else exact
         weights[k] = (exact + half) >> guard
@@ -408,7 +414,8 @@ def inverse_weights(points: int, bits: int) -> FloatArray:
     """Return the first `points` coefficients of one over the series of `root_weights`, which turn noisy values into
     noisy intervals. The array is read-only.
     """
-    weights, inverse = root_weights(points, bits) / 2.0**bits, np.ones(1)
+    weights = root_weights(points, bits) / 2.0**bits
+    inverse = np.ones(1)
     while len(inverse) < points:  # Newton's iteration doubles the number of correct coefficients
         length = min(2 * len(inverse), points)
         error = -causal_product(weights[:length], inverse, length)
@@ -455,7 +462,8 @@ def prefix_covariances(law: ToeplitzSums, total_is_public: bool, first: IntArray
 
     A public total is conditioned on.
     """
-    lag, shorter = np.abs(first - second), np.minimum(first, second)
+    lag = np.abs(first - second)
+    shorter = np.minimum(first, second)
     covariances = np.empty(len(lag))
     for distance in np.unique(lag):
         is_pair = lag == distance

@@ -95,7 +95,8 @@ class Spending(ABC):
 
 def write_spent(chain: Chain, balance: Spending) -> None:
     """Overwrite the spent amount in the last row of the balance's owner, with a new seal."""
-    table, spent = balance.TABLE, balance.spent.billionths
+    table = balance.TABLE
+    spent = balance.spent.billionths
     last_entry = (
         select(table.c.entry).where(*_match_owner(table, balance.owner)).order_by(table.c.entry.desc()).limit(1)
     )
@@ -312,8 +313,10 @@ def set_allowance(chain: Chain, allowance: accounts.Allowance, rule: accounts.Al
             was spent or than one of its parts; or siblings exceed the parent in sum and the rule forbids it.
     """
     account = require_balance(chain, allowance.dataset)
-    current, owner = {balance.owner: balance for balance in allowances_of(chain, allowance.dataset)}, _owner(allowance)
-    limit, previous = allowance.limit(account.account), current.get(owner)
+    current = {balance.owner: balance for balance in allowances_of(chain, allowance.dataset)}
+    owner = _owner(allowance)
+    limit = allowance.limit(account.account)
+    previous = current.get(owner)
     spent = 0 if previous is None else previous.spent.billionths
     if previous is not None and limit.billionths < spent:
         raise InvalidArgument(

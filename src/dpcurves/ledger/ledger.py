@@ -35,10 +35,10 @@ from .stream_state import (
     StreamState,
     find_notes,
     find_stream_state,
-    find_ticks,
+    find_time_steps,
     require_states,
     store_notes,
-    store_ticks,
+    store_time_steps,
 )
 
 Result = TypeVar("Result")
@@ -320,38 +320,38 @@ class Ledger:
         """Return the notes of a part of a grant as `Memory` of a mechanism. SECRET."""
         return PartMemory(self, grant, part)
 
-    def advance(self, grant: Grant, ticks: Mapping[int, str], state: bytes) -> Mapping[int, str]:
+    def advance(self, grant: Grant, time_steps: Mapping[int, str], state: bytes) -> Mapping[int, str]:
         """Store the answers to the next time steps of a stream and replace its secret state, durably: both or neither.
 
         The state is encrypted under a key derived from the ledger's. It is overwritten, though a disk and its backups
         may keep the old ciphertext.
 
         Returns:
-            The stored answers, the only answers that may be shown. The result is `ticks` itself if it was stored.
-            Otherwise another process was first: the result has its answers, perhaps to fewer of these ticks, and the
-            stream must continue from its `find_stream_state`, not from `state`, even if the answers are equal.
+            The stored answers, the only answers that may be shown. The result is `time_steps` itself if it was stored.
+            Otherwise another process was first: the result has its answers, perhaps to fewer of these time steps, and
+            the stream must continue from its `find_stream_state`, not from `state`, even if the answers are equal.
 
         Raises:
-            ValueError: the ticks are not the next ones, the stored state is missing or of another tick, or this ledger
-                did not give the grant.
+            ValueError: the time steps are not the next ones, the stored state is missing or of another time step, or
+                this ledger did not give the grant.
         """
-        return self._run_write(lambda chain: store_ticks(chain, grant, ticks, state))
+        return self._run_write(lambda chain: store_time_steps(chain, grant, time_steps, state))
 
     def find_stream_state(self, grant: Grant) -> StreamState | None:
-        """Return the last answered tick of a stream and its secret state, or None if nothing was answered.
+        """Return the last answered time step of a stream and its secret state, or None if nothing was answered.
 
         Raises:
             ValueError: there are answers without their state, or this ledger did not give the grant.
         """
         return self._run_read(lambda chain: find_stream_state(chain, grant))
 
-    def find_answers(self, grant: Grant, ticks: range) -> Mapping[int, str]:
-        """Return the stored answers to some ticks of a stream, in order.
+    def find_answers(self, grant: Grant, time_steps: range) -> Mapping[int, str]:
+        """Return the stored answers to some time steps of a stream, in order.
 
         Raises:
             ValueError: an answer is missing or was changed without the key, or this ledger did not give the grant.
         """
-        return self._run_read(lambda chain: find_ticks(chain, grant, ticks))
+        return self._run_read(lambda chain: find_time_steps(chain, grant, time_steps))
 
     def find_grant(self, dataset: str, request: str) -> Grant | None:
         """Return the earlier grant of this request, or None. Reads one row.

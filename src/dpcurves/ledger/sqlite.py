@@ -100,10 +100,12 @@ class _QueuePosition:
 
     def wait(self) -> None:
         """Wait until no earlier writer is left, or no earlier writer has been served for too long."""
-        last_served, last_progress = -1, monotonic()
+        last_served = -1
+        last_progress = monotonic()
         while self._is_held(serving := self._read_number(_SERVED), self._number):
             if serving != last_served:
-                last_served, last_progress = serving, monotonic()
+                last_served = serving
+                last_progress = monotonic()
             elif monotonic() - last_progress > PATIENCE_SECONDS:
                 break
             # seconds: no write is faster than one millisecond, and each earlier writer needs one

@@ -134,7 +134,8 @@ def statement_of(chain: Chain, dataset: str) -> Statement:
     """
     balance = require_balance(chain, dataset)
     query = select(GRANTS).where(GRANTS.c.dataset == dataset).order_by(GRANTS.c.entry)
-    payers, charges = payers_of(chain, dataset), []
+    payers = payers_of(chain, dataset)
+    charges = []
     for row in chain.read_rows(GRANTS, query):
         grant = grant_of(row)
         price = Amount(balance.account.currency, row["amount"])

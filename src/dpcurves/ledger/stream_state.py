@@ -21,22 +21,22 @@ from .verification import (
     require_unbroken,
 )
 
-FIRST_TICK = 1
+FIRST_TIME_STEP = 1
 """Number of the first time step of a stream."""
-TICK_PART = -1
-"""Part number of answers to ticks. Parts of questions are counted from 0, so none has this number."""
+TIME_STEP_PART = -1
+"""Part number of answers to time steps. Parts of questions are counted from 0, so none has this number."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StreamState:
-    """Stored state of a stream: the last answered tick, and the state of its mechanism. SECRET: it has no repr.
+    """Stored state of a stream: the last answered time step, and the state of its mechanism. SECRET: it has no repr.
 
     Attributes:
-        tick: Last answered tick. Public.
+        time_step: Last answered time_step. Public.
         state: Serialized state of the mechanism.
     """
 
-    tick: int
+    time_step: int
     state: bytes
 
 
@@ -48,49 +48,55 @@ class _SealedState:
     end: Head
 
 
-def store_ticks(chain: Chain, grant: Grant, ticks: Mapping[int, str], state: bytes) -> Mapping[int, str]:
-    """Store the answers to the next ticks, and the state after the last of them. Returns the stored answers.
+def store_time_steps(chain: Chain, grant: Grant, time_steps: Mapping[int, str], state: bytes) -> Mapping[int, str]:
+    """Store the answers to the next time steps, and the state after the last of them. Returns the stored answers.
 
-    Formal guarantees: one grant shows one answer to a tick, ticks are answered in order without gaps, and the state
-    belongs to the last answer. The sealed state contains that tick and the end of the chain at that time; the chain is
-    followed from there, so a state or an answer that was removed or restored is detected.
+    Formal guarantees: one grant shows one answer to a time step, time steps are answered in order without gaps, and the
+    state belongs to the last answer. The sealed state contains that time step and the end of the chain at that time;
+    the chain is followed from there, so a state or an answer that was removed or restored is detected.
 
-    If the answers were stored, `ticks` itself is returned. If another process answered some of them first, nothing is
-    written, and a new mapping of its answers to these ticks is returned, even if they are equal, because they belong to
-    the other process's state.
+    If the answers were stored, `time_steps` itself is returned. If another process answered some of them first, nothing
+    is written, and a new mapping of its answers to these time steps is returned, even if they are equal, because they
+    belong to the other process's state.
 
     Raises:
-        ValueError: the ticks are not consecutive or do not follow the last answer; the state is missing, of another
-            tick or of another grant; an answer cannot be stored; or this ledger did not give the grant.
+        ValueError: the time steps are not consecutive or do not follow the last answer; the state is missing, of
+            another time step or of another grant; an answer cannot be stored; or this ledger did not give the grant.
     """
-    first = _require_consecutive(ticks)
+    first = _require_consecutive(time_steps)
     row = _find_grant_row(chain, grant)
     stored = _open_sealed_state(chain, grant, row)
-    next_tick = FIRST_TICK if stored is None else stored.stream_state.tick + 1
-    if first < next_tick:
-        return _read_answers(chain, grant, range(first, min(next_tick, first + len(ticks))))
-    if first > next_tick:
+    next_time_step = FIRST_TIME_STEP if stored is None else stored.stream_state.time_step + 1
+    if first < next_time_step:
+        return _read_answers(chain, grant, range(first, min(next_time_step, first + len(time_steps))))
+    if first > next_time_step:
         raise InvalidArgument(
-            "ticks",
-            f"the next tick is {next_tick}, got {first}; go on with the next one, because no tick may be left out",
+            "time_steps",
+            f"the next time step is {next_time_step}, got {first}; "
+            "go on with the next one, because no time step may be left out",
         )
     if stored is None:
         _require_no_answers(chain, grant, row)
     else:
         require_path_to_end(chain, stored.end)
-    columns: dict[str, Fact] = {"grant": grant.id, "part": TICK_PART}
-    chain.append_all(ANSWERS, [{**columns, "round": tick, "answer": answer} for tick, answer in ticks.items()])
-    _write_state(
-        chain, grant, _SealedState(StreamState(first + len(ticks) - 1, state), head_of(chain)), is_new=stored is None
+    columns: dict[str, Fact] = {"grant": grant.id, "part": TIME_STEP_PART}
+    chain.append_all(
+        ANSWERS, [{**columns, "round": time_step, "answer": answer} for time_step, answer in time_steps.items()]
     )
-    return ticks
+    _write_state(
+        chain,
+        grant,
+        _SealedState(StreamState(first + len(time_steps) - 1, state), head_of(chain)),
+        is_new=stored is None,
+    )
+    return time_steps
 
 
 def find_stream_state(chain: Chain, grant: Grant) -> StreamState | None:
-    """Return the last answered tick and its state, or None if nothing was answered.
+    """Return the last answered time step and its state, or None if nothing was answered.
 
     Raises:
-        ValueError: this ledger did not give the grant, or answers are without their state or with another tick's.
+        ValueError: this ledger did not give the grant, or answers are without their state or with another time step's.
     """
     row = _find_grant_row(chain, grant)
     stored = _open_sealed_state(chain, grant, row)
@@ -99,19 +105,19 @@ def find_stream_state(chain: Chain, grant: Grant) -> StreamState | None:
         return None
     require_path_to_end(chain, stored.end)
     last, count = _count_answers(chain, grant)
-    if (last, count) != (stored.stream_state.tick, stored.stream_state.tick):
+    if (last, count) != (stored.stream_state.time_step, stored.stream_state.time_step):
         raise _make_tampering_error(grant, "not of its last answer: it was restored without the key")
     return stored.stream_state
 
 
-def find_ticks(chain: Chain, grant: Grant, ticks: range) -> dict[int, str]:
-    """Return the answers to these ticks, in order.
+def find_time_steps(chain: Chain, grant: Grant, time_steps: range) -> dict[int, str]:
+    """Return the answers to these time steps, in order.
 
     Raises:
         ValueError: this ledger did not give the grant, or an answer is missing or was changed without the key.
     """
     _find_grant_row(chain, grant)
-    return _read_answers(chain, grant, ticks)
+    return _read_answers(chain, grant, time_steps)
 
 
 def require_states(chain: Chain) -> None:
@@ -120,17 +126,17 @@ def require_states(chain: Chain) -> None:
     Raises:
         ValueError: names the stream.
     """
-    stream_grants = select(ANSWERS.c.grant).where(ANSWERS.c.part == TICK_PART).union(select(STATES.c.grant))
+    stream_grants = select(ANSWERS.c.grant).where(ANSWERS.c.part == TIME_STEP_PART).union(select(STATES.c.grant))
     for row in chain.connection.execute(select(GRANTS).where(GRANTS.c.entry.in_(stream_grants))).mappings().all():
         find_stream_state(chain, grant_of(row))
 
 
-def _require_consecutive(ticks: Mapping[int, str]) -> int:
-    """Return the first tick. Refuses ticks that are not consecutive, and answers that cannot be stored."""
-    first = next(iter(ticks), 0)
-    if first < FIRST_TICK or list(ticks) != list(range(first, first + len(ticks))):
-        raise InvalidArgument("ticks", "consecutive numbers counted from 1 are needed, as in [1, 2, 3]")
-    for answer in ticks.values():
+def _require_consecutive(time_steps: Mapping[int, str]) -> int:
+    """Return the first time step. Refuses time steps that are not consecutive, and answers that cannot be stored."""
+    first = next(iter(time_steps), 0)
+    if first < FIRST_TIME_STEP or list(time_steps) != list(range(first, first + len(time_steps))):
+        raise InvalidArgument("time_steps", "consecutive numbers counted from 1 are needed, as in [1, 2, 3]")
+    for answer in time_steps.values():
         require_text("answer", answer)
     return first
 
@@ -154,16 +160,19 @@ def _open_sealed_state(chain: Chain, grant: Grant, row: RowMapping) -> _SealedSt
     if row["sealed"] is None:
         return None
     head, _, padded = chain.decrypt(row["sealed"]).partition(b"\n")
-    name, grant_id, tick, entries, seal, length = json.loads(head)
+    name, grant_id, time_step, entries, seal, length = json.loads(head)
     if (name, grant_id) != (chain.book.name, grant.id):
         raise _make_tampering_error(grant, "of another stream: it was changed without the key")
-    return _SealedState(StreamState(tick, padded[:length]), Head(entries, seal))
+    return _SealedState(StreamState(time_step, padded[:length]), Head(entries, seal))
 
 
 def _write_state(chain: Chain, grant: Grant, stored: _SealedState, *, is_new: bool) -> None:
-    """Encrypt the state of a stream, with its tick and the end of the chain, and insert or overwrite its row."""
-    state, end = stored.stream_state.state, stored.end
-    head = json.dumps([chain.book.name, grant.id, stored.stream_state.tick, end.entries, end.seal, len(state)]).encode()
+    """Encrypt the state of a stream, with its time step and the end of the chain, and insert or overwrite its row."""
+    state = stored.stream_state.state
+    end = stored.end
+    head = json.dumps(
+        [chain.book.name, grant.id, stored.stream_state.time_step, end.entries, end.seal, len(state)]
+    ).encode()
     # padded to a multiple of 1,024 bytes, so that the length reveals little
     sealed = chain.encrypt(head + b"\n" + state + bytes(-(len(head) + len(state)) % 1024))
     if is_new:
@@ -173,8 +182,8 @@ def _write_state(chain: Chain, grant: Grant, stored: _SealedState, *, is_new: bo
 
 
 def _count_answers(chain: Chain, grant: Grant) -> tuple[int | None, int]:
-    """Return the last answered tick and the number of answers."""
-    conditions = (ANSWERS.c.grant == grant.id, ANSWERS.c.part == TICK_PART)
+    """Return the last answered time step and the number of answers."""
+    conditions = (ANSWERS.c.grant == grant.id, ANSWERS.c.part == TIME_STEP_PART)
     query = select(func.max(ANSWERS.c.round), func.count()).where(*conditions)
     last, count = chain.connection.execute(query).one()
     return last, count
@@ -187,18 +196,18 @@ def _require_no_answers(chain: Chain, grant: Grant, row: RowMapping) -> None:
         raise _make_tampering_error(grant, "missing: it was removed without the key, and cannot be restarted")
 
 
-def _read_answers(chain: Chain, grant: Grant, ticks: range) -> dict[int, str]:
-    """Return the stored answers to these ticks, in order. Raises `InvalidArgument` if one is missing or was changed."""
+def _read_answers(chain: Chain, grant: Grant, time_steps: range) -> dict[int, str]:
+    """Return the stored answers to these steps, in order. Raises `InvalidArgument` if one is missing or was changed."""
     conditions = (
         ANSWERS.c.grant == grant.id,
-        ANSWERS.c.round.between(ticks.start, ticks.stop - 1),
-        ANSWERS.c.part == TICK_PART,
+        ANSWERS.c.round.between(time_steps.start, time_steps.stop - 1),
+        ANSWERS.c.part == TIME_STEP_PART,
     )
     rows = chain.read_rows(ANSWERS, select(ANSWERS).where(*conditions).order_by(ANSWERS.c.round))
     answers = {row["round"]: row["answer"] for row in rows}
-    if list(answers) != list(ticks):
-        missing = next(tick for tick in ticks if tick not in answers)
-        raise make_tampering_error(f"the answer to tick {missing} was removed without the key")
+    if list(answers) != list(time_steps):
+        missing = next(time_step for time_step in time_steps if time_step not in answers)
+        raise make_tampering_error(f"the answer to time step {missing} was removed without the key")
     return answers
 
 

@@ -470,7 +470,8 @@ class _ChainWalk:
         """Check that an entry has the next number and a valid seal after the previous entry, and move to it. Raises
         `InvalidArgument`.
         """
-        number, row = self.here.entries + 1, entry.row
+        number = self.here.entries + 1
+        row = entry.row
         if row["entry"] > number:
             raise make_tampering_error(f"row {number} was removed or renumbered without the key")
         if row["entry"] < number:

@@ -235,7 +235,8 @@ def _choose_prefix_mechanism(
             if noise >= least_error:
                 break
             if noise + resolution < least_error:
-                mechanism, least_error = kind(width), noise + resolution
+                mechanism = kind(width)
+                least_error = noise + resolution
     return mechanism
 
 

@@ -84,7 +84,8 @@ def window_deviations(counts: IntArray) -> Penalties:
            [0, 0, 0, 0, 7]], dtype=uint32)
     """
     deviations = np.zeros((len(counts).bit_length(), len(counts) + 1), dtype=np.uint32)
-    order, below = np.zeros(len(counts), dtype=np.int32), np.append(0, np.cumsum(counts))
+    order = np.zeros(len(counts), dtype=np.int32)
+    below = np.append(0, np.cumsum(counts))
     for power in range(1, len(deviations)):
         length = 1 << power
         padded = np.zeros(-(-len(counts) // length) * length + length, dtype=np.int64)
@@ -102,7 +103,9 @@ def _merge_block_orders(padded: IntArray, order: Places, length: int) -> Places:
     half = length // 2
     merged = np.empty(len(padded), dtype=np.int32)
     for start in range(0, len(padded), length):
-        left, right, middle = 0, 0, start + half
+        left = 0
+        right = 0
+        middle = start + half
         for k in range(length):
             a = order[start + left] if left < half and start + left < len(order) else left
             b = order[middle + right] if right < half and middle + right < len(order) else right
@@ -126,7 +129,8 @@ def _unlink_cells(padded: IntArray, order: Places, length: int) -> tuple[IntArra
     values = np.empty((blocks, length + 1), dtype=np.int64)
     after, before = np.empty((2, blocks, length + 1), dtype=np.int32)
     for block in range(blocks):
-        first, last = block * length, length
+        first = block * length
+        last = length
         # 2**63 - 1 records: larger than all counts, so it marks the end of a sorted list of cells (largest 64-bit
         # integer)
         values[block, :length], values[block, length] = padded[first : first + length], 2**63 - 1
@@ -135,7 +139,8 @@ def _unlink_cells(padded: IntArray, order: Places, length: int) -> tuple[IntArra
             last = cell
         after[block, last], before[block, length] = length, last
         for cell in range(length - 1, -1, -1):
-            smaller, larger = before[block, cell], after[block, cell]
+            smaller = before[block, cell]
+            larger = after[block, cell]
             after[block, smaller], before[block, larger] = larger, smaller
     return values, after, before
 
@@ -148,15 +153,24 @@ def _sum_lower_halves(values: IntArray, after: Places, before: Places, power: in
     `mark` is the first cell of a block that is not among the smaller half, `small` counts the cells before it, and
     `low` is the sum of the smaller half; for both blocks, even ones first.
     """
-    length, half, sums = 1 << power, 1 << power >> 1, np.zeros(cells + 1, dtype=np.int64)
-    mark, small, low = np.full(2, length), np.zeros(2, dtype=np.int64), 0
+    length = 1 << power
+    half = 1 << power >> 1
+    sums = np.zeros(cells + 1, dtype=np.int64)
+    mark = np.full(2, length)
+    small = np.zeros(2, dtype=np.int64)
+    low = 0
     for end in range(1, cells + 1):
-        new, cell = end - 1 >> power, end - 1 & length - 1
-        old, into, out = new - 1, new & 1, 1 - (new & 1)
+        new = end - 1 >> power
+        cell = end - 1 & length - 1
+        old = new - 1
+        into = new & 1
+        out = 1 - (new & 1)
         if cell == 0:
             mark[into], small[into] = length, 0
+
         if new:  # remove the first cell of the old block
-            value, marked = values[old, cell], mark[out]
+            value = values[old, cell]
+            marked = mark[out]
             after[old, before[old, cell]], before[old, after[old, cell]] = after[old, cell], before[old, cell]
             among = value < values[old, marked] or (value == values[old, marked] and cell < marked)
             if marked == cell:
@@ -165,11 +179,15 @@ def _sum_lower_halves(values: IntArray, after: Places, before: Places, power: in
                 mark[out] = mark[out] if among else before[old, mark[out]]
                 small[out] -= 1
                 low -= value if among else values[old, mark[out]]
-        value, marked = values[new, cell], mark[into]
+
+        value = values[new, cell]
+        marked = mark[into]
         after[new, before[new, cell]] = before[new, after[new, cell]] = cell  # insert a cell of the new block
         if value < values[new, marked] or (value == values[new, marked] and cell < marked):
             mark[into] = before[new, marked]
             low += value - values[new, mark[into]]
+
+        # The smaller half has lost or gained a cell: take the next smallest cells of either block.
         while small[0] + small[1] < min(half, end):
             ours = new and values[old, mark[out]] <= values[new, mark[into]]
             block, side = (old, out) if ours else (new, into)
@@ -295,7 +313,8 @@ class ExponentialQuantiles(QueryMechanism):
             """SECRET: sample the edge, counted from `start`, that cuts the cells from `start` to `end` into ``pieces //
             2`` and the remaining pieces.
             """
-            left_pieces, counts_below = pieces // 2, below[start : end + 1] - below[start]
+            left_pieces = pieces // 2
+            counts_below = below[start : end + 1] - below[start]
             return selection.sample_exponential_mechanism(
                 np.abs(pieces * counts_below - left_pieces * counts_below[-1]),
                 epsilon / (2 * (pieces - left_pieces)),

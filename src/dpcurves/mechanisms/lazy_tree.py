@@ -57,7 +57,8 @@ def signed_blocks(cells: int, levels: int, block: Block) -> tuple[SignedBlock, .
     """
     level, number = block
     home = 1 << (levels - 1)
-    left_point, digit_reach = number - (home >> level), (1 << level) // 3
+    left_point = number - (home >> level)
+    digit_reach = (1 << level) // 3
     odd, even = (left_point, left_point + 1) if left_point % 2 else (left_point + 1, left_point)
     terms = []
     if even % 4 == 0:
@@ -175,12 +176,15 @@ def path_law(query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Pat
     """
     require_positive_loss(loss)
     depth = (query.slots - 1).bit_length()
-    entering_steps, moving_steps = depth // 2 + 1, max(depth, 1)
+    entering_steps = depth // 2 + 1
+    moving_steps = max(depth, 1)
     budget = record_budget(loss, adjacency)
     if isinstance(adjacency, AddRemove):
-        price, missing = budget / entering_steps, budget
+        price = budget / entering_steps
+        missing = budget
     else:
-        price, missing = budget / moving_steps, budget * (1 - Fraction(entering_steps, moving_steps))
+        price = budget / moving_steps
+        missing = budget * (1 - Fraction(entering_steps, moving_steps))
     levels = depth if depth > 0 and depth % 2 == 0 else depth + 1
     return PathSums(
         query.slots,

@@ -272,7 +272,8 @@ class TreeSums(FixedWidthMechanism, PrefixMechanism):
         """Return a plan with the tree of `find_best_shape`; the discreteness of the noise is taken into account if its
         scale is small.
         """
-        family, total_is_public = Family.from_loss(loss), adjacency.public_record_count is not None
+        family = Family.from_loss(loss)
+        total_is_public = adjacency.public_record_count is not None
         single_level = calibrate_noise(query, loss, adjacency) if loss.is_pure else None
         small_noise = (
             single_level if single_level is not None and single_level.parameter <= TUNING.discrete_scale else None
@@ -323,7 +324,8 @@ class RegionSums(LinearMechanism):
         `UnsupportedQuery` if the loss is zero.
         """
         require_positive_loss(loss)
-        tilings, shares = query.tilings, (Fraction(1, len(query.tilings)),) * len(query.tilings)
+        tilings = query.tilings
+        shares = (Fraction(1, len(query.tilings)),) * len(query.tilings)
         if query.use.uses_prefixes:
             tilings, shares = _build_region_tree(query.tilings[0], loss, adjacency)
         law = replace(tiling_law(query, tilings, shares, loss, adjacency), rows=1, cells=prod(query.shape))

@@ -99,7 +99,8 @@ class BoundedNoise:
 
     def selection_probability(self, units: int) -> float:
         """Return the approximate probability that a category of this number of units is released."""
-        q, k = exp(-float(self.rate)), self.threshold
+        q = exp(-float(self.rate))
+        k = self.threshold
         normaliser = 1 + 2 * q * (1 - q**k) / (1 - q)
         if units <= 0:
             return 0.0
@@ -229,7 +230,8 @@ class RankedNoise:
             UnsupportedQuery: a threshold would exceed ten million.
         """
         rate = min(rate, LARGEST_RATE)
-        fakes_per_rank, decay = float(FALSE_NAMES) / len(sizes), exp(-float(rate))
+        fakes_per_rank = float(FALSE_NAMES) / len(sizes)
+        decay = exp(-float(rate))
         thresholds = [(log(size) - log(fakes_per_rank) - log1p(decay)) / float(rate) - 1 for size in sizes]
         if max(thresholds) > LARGEST_THRESHOLD:
             raise UnsupportedQuery(
@@ -239,7 +241,8 @@ class RankedNoise:
 
     def selection_probability(self, units: int, rank: int) -> float:
         """Return the approximate probability that a name of this number of units and this rank is released."""
-        q, gap = exp(-float(self.rate)), self.thresholds[rank] - units  # noise above the gap releases it
+        q = exp(-float(self.rate))
+        gap = self.thresholds[rank] - units  # noise above the gap releases it
         return q ** (gap + 1) / (1 + q) if gap >= 0 else 1 - q**-gap / (1 + q)
 
 
@@ -266,7 +269,8 @@ class FalseSelectionLaw:
         highest_odds = (tail[1] << fine) // (unit + q[0] - tail[1]) + 1
         weights = [one_bracket(bits)]
         while weights[-1][1] > 1 and len(weights) <= self.names:
-            remaining, number = self.names - len(weights) + 1, len(weights)
+            remaining = self.names - len(weights) + 1
+            number = len(weights)
             low, high = weights[-1]
             weights.append(
                 (

@@ -185,7 +185,8 @@ def median_sensitivity(counts: IntArray, beta: float) -> float:
     occupied = np.flatnonzero(counts)
     last_rank = np.cumsum(counts[occupied])
     first_rank = last_rank - counts[occupied] + 1
-    left, right = first_rank <= rank, last_rank >= rank
+    left = first_rank <= rank
+    right = last_rank >= rank
     inward = np.concatenate(([0], np.minimum(last_rank[left], rank)))
     outward = np.concatenate((np.maximum(first_rank[right], rank), [total + 1]))
     positions = 2 * occupied + 1
@@ -215,7 +216,8 @@ def _largest_weighted_distance(
         pending -= 1
         low, high, first, final = stack[pending]
         middle = (low + high) // 2
-        largest, best_left = -1.0, first
+        largest = -1.0
+        best_left = first
         for candidate in range(first, final + 1):
             value = (right[middle] - left[candidate]) * left_weights[candidate]
             if value > largest:

@@ -107,7 +107,8 @@ def difference_sensitivity(weights: NDArray[np.int64], adjacency: Adjacency) -> 
     largest_rise = largest_distance = 0
     for old in origins.T:
         change = kinds - old[:, None]
-        rise, fall = np.maximum(change.max(axis=0), 0), np.maximum(-change.min(axis=0), 0)
+        rise = np.maximum(change.max(axis=0), 0)
+        fall = np.maximum(-change.min(axis=0), 0)
         largest_rise = max(largest_rise, int(rise.max()), int(fall.max()))
         largest_distance = max(largest_distance, int((rise + fall).max()))
     return DifferenceSensitivity(largest_rise, largest_distance)
@@ -386,12 +387,14 @@ def _grow_partition(splitting: SplitRule, divides: Callable[[Boxes, int], BoolAr
     decides.
     """
     decisions: list[int] = []
-    boxes, depth = splitting.whole_box, 0
+    boxes = splitting.whole_box
+    depth = 0
     while len(boxes.lower):
         candidates = boxes.select(splitting.is_divisible(boxes))
         divided = divides(candidates, depth)
         decisions.extend(divided.astype(np.int64).tolist())
-        boxes, depth = splitting.divide(candidates.select(divided)), depth + 1
+        boxes = splitting.divide(candidates.select(divided))
+        depth = depth + 1
     return tuple(decisions)
 
 

@@ -141,7 +141,8 @@ class PerfectTrees:
         """Return the contribution of the first level to the error of each tree, and its derivative by the variance of a
         node, each (trees,).
         """
-        first, second = self._edge_moments[0][:, 0], self._edge_moments[1][:, 0]
+        first = self._edge_moments[0][:, 0]
+        second = self._edge_moments[1][:, 0]
         if not self.total_is_public:
             return first * variance, first
         nodes = self.rows * self._children[:, 0]
@@ -150,13 +151,15 @@ class PerfectTrees:
 
     def _error_gradients(self, shares: FloatArray) -> FloatArray:
         """Return derivatives of the error by the logarithm of each share, over the power, by the chain rule."""
-        combined, level_variances = self._combine_variances(shares), shares**-self.power
+        combined = self._combine_variances(shares)
+        level_variances = shares**-self.power
         pulls = np.empty_like(shares)
         _, slope = self._first_level_error(combined[:, 0])
         for level in range(shares.shape[1]):
             pulls[:, level] = slope * combined[:, level] ** 2 / level_variances[:, level]
             if level + 1 < shares.shape[1]:
-                nodes, finer = self._children[:, level + 1], combined[:, level + 1]
+                nodes = self._children[:, level + 1]
+                finer = combined[:, level + 1]
                 slope = (
                     self._variance_weights[:, level + 1] + slope * nodes * (combined[:, level] / (nodes * finer)) ** 2
                 )

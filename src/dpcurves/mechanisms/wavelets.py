@@ -120,7 +120,8 @@ def _haar_law(query: CountQuery, width: int, loss: PrivacyLoss, adjacency: Adjac
     """Return the law of noisy contrasts with the prices of `_optimise_path_prices`, calibrated to the loss by
     `calibrate_prices`.
     """
-    points, family = -(-query.cells // width), Family.from_loss(loss)
+    points = -(-query.cells // width)
+    family = Family.from_loss(loss)
     lone = query.rows == 1 and points > 1 and adjacency.public_record_count is not None
     # 1/3 is the mean square of the factors of the total of a row in prefixes, t / p for the t-th of p cells.
     path = _optimise_path_prices(points, 0.0 if lone else 1 / 3, family, adjacency)
@@ -180,7 +181,8 @@ class Privelet(QueryMechanism):
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """Return transformed cells plus noise; the count of cells outside the table, if it has any; missing records."""
         law = plan.law.require_type(HaarTensorSums)
-        exact, noise = compute_exact_values(table, self.require_query(plan), law), sample_value_noise(law, randomness)
+        exact = compute_exact_values(table, self.require_query(plan), law)
+        noise = sample_value_noise(law, randomness)
         return tuple(value + draw for value, draw in zip(exact, noise, strict=True))  # Python integers cannot overflow
 
 
@@ -292,7 +294,9 @@ class AxisPrices(NamedTuple):
         for level in range(levels):
             half = 1 << (levels - 1 - level)
             right = min(half, self.side - half)
-            alike, opposite, below = sum(self.bands[: level + 1]), self.bands[level + 1], self.bands[level + 2 :]
+            alike = sum(self.bands[: level + 1])
+            opposite = self.bands[level + 1]
+            below = self.bands[level + 2 :]
             second = alike + opposite + sum(below[len(below) - (right - 1).bit_length() :])
             prices.append(MovePrices(total, second, Fraction(alike), opposite))
         return prices
@@ -374,6 +378,8 @@ class SquareRoot(FixedWidthMechanism, PrefixMechanism):
             )
         points = -(-query.cells // self.width)
         name = self.name_with_width("square root of prefix sums")
+
+        # With equal column norms every position loses alike: less noise, if a unit only adds or removes records.
         if isinstance(adjacency, AddRemove) and points <= MOST_NORMALISED:
             alone = longest_normalised_column(points, WEIGHT_BITS, COLUMN_BITS)
             unit, missing = calibrate_prices(Fraction(alone), Fraction(2 * alone), loss, adjacency)
@@ -382,6 +388,8 @@ class SquareRoot(FixedWidthMechanism, PrefixMechanism):
                 missing=calibrate_to_price(missing, loss), column_bits=COLUMN_BITS,
             )  # fmt: skip
             return plan_prefixes(name, query, normalised, loss, adjacency)
+
+        # Otherwise the Toeplitz square root, which one column defines.
         alone, moved = squared_lengths(points, WEIGHT_BITS)
         unit, missing = calibrate_prices(
             Fraction(alone), Fraction(moved if query.rows == 1 else 2 * alone), loss, adjacency

@@ -80,7 +80,8 @@ def parse_formula(coefficients: Mapping[Any, Any], ranges: Ranges, categories: L
     Raises:
         ValueError: a name matches no column or level, or is ambiguous.
     """
-    intercept, terms = 0.0, []
+    intercept = 0.0
+    terms = []
     for name, value in coefficients.items():
         if str(name) in INTERCEPTS:
             intercept = _parse_coefficient(value, str(name))
@@ -110,7 +111,8 @@ def _declare_columns(
 def _split_interaction(name: str) -> list[str]:
     """Return the factors of an interaction: the parts of a coefficient's name between colons, except those inside
     brackets."""
-    factors, depth = [""], 0
+    factors = [""]
+    depth = 0
     for letter in name:
         depth += (letter in "([") - (letter in ")]")
         if letter == ":" and depth == 0:
@@ -246,7 +248,8 @@ def _read_sklearn_coefficients(last: Any) -> tuple[list[float], float]:
     has more than one prediction for each record."""
     if not hasattr(last, "coef_"):
         raise InvalidArgument("model", f"{type(last).__name__} has no coefficients: fit the model first")
-    coefficients, base = np.atleast_2d(np.asarray(last.coef_, dtype=np.float64)), np.ravel(last.intercept_)
+    coefficients = np.atleast_2d(np.asarray(last.coef_, dtype=np.float64))
+    base = np.ravel(last.intercept_)
     if len(coefficients) != 1 or len(base) != 1:
         raise InvalidArgument(
             "model", "a single prediction for each record is needed: fit the model to two classes, or to one outcome"
@@ -289,7 +292,8 @@ def _apply_column_transformer(step: Any, design: Design) -> Design:
     without dropped ones."""
     names = [str(name) for name in step.feature_names_in_]
     features: list[Feature] = []
-    categories, others = dict(design.categories), design.others
+    categories = dict(design.categories)
+    others = design.others
     for _, inner, picked in step.transformers_:
         if isinstance(inner, str) and inner == "drop":
             continue
@@ -311,7 +315,8 @@ def _apply_one_hot_encoder(step: Any, design: Design) -> Design:
             "model", "encoders that merge rare categories are not supported: leave out min_frequency and max_categories"
         )
     features: list[Feature] = []
-    categories, others = dict(design.categories), set(design.others)
+    categories = dict(design.categories)
+    others = set(design.others)
     dropped = step.drop_idx_ if step.drop_idx_ is not None else [None] * len(step.categories_)
     for feature, values, left_out in zip(design.features, step.categories_, dropped, strict=True):
         column = _require_plain_column(feature).column
@@ -360,7 +365,8 @@ def _apply_scaler(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ..
         raise InvalidArgument("model", "scalers that clip are not supported: declare ranges instead")
     centres, spreads = SCALERS[type(step).__name__](step)
     none = np.zeros(len(features))
-    centres, spreads = none if centres is None else centres, none + 1 if spreads is None else spreads
+    centres = none if centres is None else centres
+    spreads = none + 1 if spreads is None else spreads
     return tuple(map(_standardize_feature, features, map(float, centres), map(float, spreads)))
 
 

@@ -49,7 +49,8 @@ def sample(variance: Fraction, size: int, randomness: Randomness) -> NDArray[np.
     array([ 1, -1, -2, -4,  1])
     """
     sampler = _build_sampler(require_positive_fraction("variance", variance, LARGEST_VARIANCE))
-    noise, remaining = np.empty(require_draw_count(size), dtype=np.int64), np.arange(size)
+    noise = np.empty(require_draw_count(size), dtype=np.int64)
+    remaining = np.arange(size)
     while remaining.size:
         noise[remaining], accepted = sampler.propose(remaining.size, randomness)
         remaining = remaining[~accepted]
@@ -96,7 +97,8 @@ class StepEnvelope:
         fall = bound_exp_neg(self.rate * 2 * width**2, bits)
         while True:
             yield weight, ratio
-            weight, ratio = multiply_brackets(weight, ratio, bits), multiply_brackets(ratio, fall, bits)
+            weight = multiply_brackets(weight, ratio, bits)
+            ratio = multiply_brackets(ratio, fall, bits)
 
 
 class RejectionSampler:
@@ -113,7 +115,8 @@ class RejectionSampler:
         """SECRET: return `size` proposed integers and a mask of the accepted ones; rejected ones must be proposed
         again.
         """
-        bits, outcomes = self._steps.bits, self._table.sample(size, randomness)
+        bits = self._steps.bits
+        outcomes = self._table.sample(size, randomness)
         accepted = np.ones(size, dtype=np.bool_)
         # 2**63 - 1 records: largest 64-bit integer, to which larger magnitudes are clipped
         magnitude = np.minimum(outcomes >> 1, (2**63 - 1) >> bits) << bits

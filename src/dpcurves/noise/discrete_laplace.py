@@ -100,7 +100,8 @@ class SignedDigit:
         """Return bounds of the weights of the outcomes down to about ``2**-bits``, and a bound of the sum of all
         others, a geometric series.
         """
-        ratio, sign = bound_exp_neg(self.rate, bits), bound_exp_neg(self.sign_rate, bits)
+        ratio = bound_exp_neg(self.rate, bits)
+        sign = bound_exp_neg(self.sign_rate, bits)
         *digits, next_ = geometric_terms(one_bracket(bits), ratio, int(bits * Fraction(7, 10) / self.rate) + 3, bits)
         both = ((digit, multiply_brackets(digit, sign, bits)) for digit in digits)
         return list(chain.from_iterable(both)), 2 * bound_geometric_sum(next_, ratio, bits)

@@ -108,7 +108,9 @@ def _sum_exp_series(small: int, bits: int) -> Bracket:
     Rounding each term down costs less than 1.1 units; the omitted terms together, and the change of the exponential
     within the unit of `small`, are below 1 unit each.
     """
-    total, term, k = 0, 1 << bits, 0
+    total = 0
+    term = 1 << bits
+    k = 0
     while term:
         total += -term if k % 2 else term
         k += 1
@@ -157,7 +159,8 @@ def bound_cumulative(law: InvertedLaw, bits: int) -> tuple[list[int], list[int]]
     weights, others = law.weights(bits + 32)  # guard bits, so that bounds of F are tight
     lower = list(accumulate(low for low, _ in weights))
     upper = list(accumulate(high for _, high in weights))
-    low, high = lower[-1], upper[-1] + others
+    low = lower[-1]
+    high = upper[-1] + others
     return [(sum_ << bits) // high for sum_ in lower], [-((-sum_ << bits) // low) for sum_ in upper]
 
 
@@ -169,7 +172,8 @@ def sample_by_inversion(law: InvertedLaw, randomness: Randomness) -> int:
 def refine_until_proven(law: InvertedLaw, word: int, bits: int, randomness: Randomness) -> int:
     """Return the outcome for a uniform number with first `bits` binary digits `word`; draw more digits if needed."""
     while (outcome := _find_proven_outcome(law, word, bits)) is None:
-        word, bits = word << WORD_BITS | int(randomness.sample_words(1)[0]), bits + WORD_BITS
+        word = word << WORD_BITS | int(randomness.sample_words(1)[0])
+        bits = bits + WORD_BITS
     return outcome
 
 
@@ -425,7 +429,9 @@ class PartitionLaw:
 
     def last_interval_weight(self, power: int, place: int) -> Scaled:
         """Return the weight of partitions of the first positions with a last interval of ``2**power``, with 53 bits."""
-        sums, mantissa, scale = self.sums, self.sums.prior, 0
+        sums = self.sums
+        mantissa = self.sums.prior
+        scale = 0
         for number, digit in enumerate(_split_digits(int(sums.penalties[power, place]))):
             mantissa *= float(sums.weights[number, digit])
             scale += int(sums.weight_exponents[number, digit])
@@ -445,7 +451,8 @@ class PartitionLaw:
     def sample(self, randomness: Randomness) -> NDArray[np.int64]:
         """Sample the first positions of the intervals of a partition, from the last interval to the first."""
         first = np.zeros(len(self.sums.mantissas), dtype=np.int64)
-        end, count = len(self.sums.mantissas) - 1, 0
+        end = len(self.sums.mantissas) - 1
+        count = 0
         while end:
             words = randomness.sample_words(min(4096, end))  # words drawn at once
             end, count, used = _sample_backwards(self.sums, words, end, first, count)
@@ -514,24 +521,32 @@ def _normalise(mantissa: int, scale: int) -> Scaled:
 def _sum_partitions(sums: PartitionWeights) -> None:
     """Sum the weights of all partitions of the first positions, from sums of fewer positions, with rescaling."""
     penalties, weights, powers, prior, mantissas, mantissa_exponents = sums
-    terms, exponents = np.empty(len(penalties)), np.empty(len(penalties), dtype=np.int64)
+    terms = np.empty(len(penalties))
+    exponents = np.empty(len(penalties), dtype=np.int64)
     for position in range(1, len(mantissas)):
         count, power = 0, 0
         while power < len(penalties) and (1 << power) <= position:
-            penalty, before = np.int64(penalties[power, position]), position - (1 << power)
-            low, middle, high = penalty & 2047, penalty >> 11 & 2047, penalty >> 22
+            penalty = np.int64(penalties[power, position])
+            before = position - (1 << power)
+            low = penalty & 2047
+            middle = penalty >> 11 & 2047
+            high = penalty >> 22
             weight = prior * weights[0, low] * weights[1, middle] * weights[2, high]
             terms[count] = weight * mantissas[before]
             exponents[count] = powers[0, low] + powers[1, middle] + powers[2, high] + mantissa_exponents[before]
-            count, power = count + 1, power + 1
-        top, total = exponents[:count].max(), 0.0
+            count = count + 1
+            power = power + 1
+        top = exponents[:count].max()
+        total = 0.0
         for k in range(count):
             if exponents[k] > top - 900:
                 total += terms[k] * 2.0 ** (exponents[k] - top)
         while total < 0.5:  # a power of two is no rounding
-            total, top = total * 2, top - 1
+            total = total * 2
+            top = top - 1
         while total >= 1:
-            total, top = total / 2, top + 1
+            total = total / 2
+            top = top + 1
         mantissas[position], mantissa_exponents[position] = total, top
 
 
@@ -544,23 +559,31 @@ def _sample_backwards(
     All sums here have relative errors below ``2**-46``: a draw that is ``2**-40`` of the total from a border is proven.
     """
     penalties, weights, powers, prior, mantissas, mantissa_exponents = sums
-    terms, exponents = np.empty(len(penalties)), np.empty(len(penalties), dtype=np.int64)
+    terms = np.empty(len(penalties))
+    exponents = np.empty(len(penalties), dtype=np.int64)
     for used in range(len(words)):
         if position == 0:
             return position, count, used
         number, power = 0, 0
         while power < len(penalties) and (1 << power) <= position:
-            penalty, before = np.int64(penalties[power, position]), position - (1 << power)
-            low, middle, high = penalty & 2047, penalty >> 11 & 2047, penalty >> 22
+            penalty = np.int64(penalties[power, position])
+            before = position - (1 << power)
+            low = penalty & 2047
+            middle = penalty >> 11 & 2047
+            high = penalty >> 22
             weight = prior * weights[0, low] * weights[1, middle] * weights[2, high]
             terms[number] = weight * mantissas[before]
             exponents[number] = powers[0, low] + powers[1, middle] + powers[2, high] + mantissa_exponents[before]
-            number, power = number + 1, power + 1
-        top, total = exponents[:number].max(), 0.0
+            number = number + 1
+            power = power + 1
+        top = exponents[:number].max()
+        total = 0.0
         for k in range(number):
             terms[k] = terms[k] * 2.0 ** (exponents[k] - top) if exponents[k] > top - 900 else 0.0
             total += terms[k]
-        draw, below, sampled_power = words[used] / 2.0**64 * total, 0.0, -1
+        draw = words[used] / 2.0**64 * total
+        below = 0.0
+        sampled_power = -1
         for k in range(number):
             border = below + terms[k]
             if draw < border - 2.0**-40 * total and sampled_power < 0:

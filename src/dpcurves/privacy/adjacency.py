@@ -269,7 +269,9 @@ class ModelOrigin(Enum):
     PRIVATE = "trained with a privacy loss of its own, which is not in this one: the two add up"
 
 
-PUBLIC_MODEL, DISJOINT_RECORDS, PRIVATE_MODEL = ModelOrigin.PUBLIC, ModelOrigin.DISJOINT, ModelOrigin.PRIVATE
+PUBLIC_MODEL = ModelOrigin.PUBLIC
+DISJOINT_RECORDS = ModelOrigin.DISJOINT
+PRIVATE_MODEL = ModelOrigin.PRIVATE
 
 
 def require_model_origin(model: object) -> ModelOrigin:

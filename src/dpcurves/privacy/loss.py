@@ -95,7 +95,8 @@ def epsilon_of_zcdp(rho: Fraction | float, delta: float) -> float:
     >>> round(epsilon_of_zcdp(0.5, 1e-6), 4)
     5.2215
     """
-    loss, log_term = _require_nonnegative(rho, "rho"), -log(_require_probability(delta))
+    loss = _require_nonnegative(rho, "rho")
+    log_term = -log(_require_probability(delta))
     if loss == 0:
         return 0.0
     order = _find_root(lambda order: loss * order * order + log1p(order) - log_term, sqrt(log_term) / sqrt(loss))
@@ -113,7 +114,8 @@ def delta_of_zcdp(rho: Fraction | float, epsilon: Fraction | float) -> float:
     >>> round(delta_of_zcdp(0.5, epsilon_of_zcdp(0.5, 1e-6)), 12)
     1e-06
     """
-    loss, target = _require_nonnegative(rho, "rho"), _require_nonnegative(epsilon, "epsilon")
+    loss = _require_nonnegative(rho, "rho")
+    target = _require_nonnegative(epsilon, "epsilon")
     if loss == 0:
         return 0.0
     order = _find_root(lambda order: (1 + 2 * order) * loss - target - log1p(1 / order), target / loss + 1 / sqrt(loss))

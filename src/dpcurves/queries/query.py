@@ -729,7 +729,9 @@ class CoverageQuery(Query):
 
         The last interval needs no comparison: it is the answer if no other interval passes.
         """
-        numerator, denominator, comparisons = self.coverage.numerator, self.coverage.denominator, self.intervals - 1
+        numerator = self.coverage.numerator
+        denominator = self.coverage.denominator
+        comparisons = self.intervals - 1
         inside = np.abs(np.arange(self.grid.slots) - self.grid.slots // 2) <= np.arange(comparisons)[:, None]
         return Comparisons(
             denominator * inside - numerator, (-denominator * self.spare,) * comparisons, cutoff=1, step=denominator

@@ -115,7 +115,8 @@ class WaveletQuery(Query):
                 "the number of cells along each axis is needed, as whole numbers of at least 1, as in (4, 8), got "
                 f"{self.sides}",
             )
-        size, needed = prod(self.shape), prod(self.sides)
+        size = prod(self.shape)
+        needed = prod(self.sides)
         if len(self.order) != needed or _count_distinct(self.order, size) != needed:
             raise InvalidArgument(
                 "order", f"{needed} indices of cells from 0 to {size - 1} are needed, each once: the product of sides"
@@ -254,7 +255,9 @@ class SplitRule:
         >>> SplitRule((4,), (2,)).find_leaves([1, 0, 1]).lower.tolist()
         [[0], [2], [3]]
         """
-        remaining, boxes, leaves = np.asarray(decisions, dtype=np.int64), self.whole_box, []
+        remaining = np.asarray(decisions, dtype=np.int64)
+        boxes = self.whole_box
+        leaves = []
         while len(boxes.lower):
             divisible = self.is_divisible(boxes)
             count = int(divisible.sum())
@@ -291,7 +294,8 @@ def _divide_axis(boxes: Boxes, axis: int, fan: int) -> Boxes:
     parts = np.minimum(fan, width)
     box = np.repeat(np.arange(len(parts)), parts)
     part = np.arange(len(box)) - np.repeat(np.cumsum(parts) - parts, parts)
-    lower, upper = boxes.lower[box], boxes.upper[box]
+    lower = boxes.lower[box]
+    upper = boxes.upper[box]
     start = boxes.lower[box, axis]
     lower[:, axis] = start + part * width[box] // parts[box]
     upper[:, axis] = start + (part + 1) * width[box] // parts[box]

@@ -24,6 +24,7 @@ from ..data import (
     DurationAxis,
     Grid,
     HashUniverse,
+    LatticeAxis,
     ListedCategories,
     OpenEndedAxis,
     OrderedAxis,
@@ -85,7 +86,8 @@ def count_confirming_subsets(
     """
     is_complete = ~np.any([np.isnan(column) for column in columns], axis=0)
     scaled = [_scale_column(axis, column[is_complete]) for axis, column in zip(query.axes, columns, strict=True)]
-    outcome, design = scaled[0][:, -1], np.concatenate([np.ones((int(is_complete.sum()), 1)), *scaled[1:]], axis=1)
+    outcome = scaled[0][:, -1]
+    design = np.concatenate([np.ones((int(is_complete.sum()), 1)), *scaled[1:]], axis=1)
     order = np.lexsort((*design.T, outcome, subset[is_complete]))
     starts = np.searchsorted(subset[is_complete][order], np.arange(query.subsets + 1))
     is_logistic = isinstance(query.outcome, Categories)
@@ -112,7 +114,8 @@ def _middle_and_half_width(axis: Axis) -> tuple[float, float]:
 def _scaled_bounds(query: queries.SubsetQuery) -> tuple[float, float]:
     """Return the bounds of the coefficient for scaled columns."""
     column_axes = [axis for axis in query.axes[1:] for _ in range(1 if isinstance(axis, Axis) else axis.slots - 1)]
-    axis, outcome = column_axes[query.coefficient], query.outcome
+    axis = column_axes[query.coefficient]
+    outcome = query.outcome
     scale = (_middle_and_half_width(axis)[1] if isinstance(axis, Axis) else 1.0) / (
         _middle_and_half_width(outcome)[1] if isinstance(outcome, Axis) else 1.0
     )
@@ -152,7 +155,8 @@ def _gradient_and_curvature(  # noqa: PLR0917
 ) -> tuple[FloatArray, FloatArray]:
     """Return gradient and curvature of each subset, summed record by record."""
     width = design.shape[1]
-    gradient, curvature = np.zeros((len(starts) - 1, width)), np.zeros((len(starts) - 1, width, width))
+    gradient = np.zeros((len(starts) - 1, width))
+    curvature = np.zeros((len(starts) - 1, width, width))
     for subset in range(len(starts) - 1):
         for record in range(starts[subset], starts[subset + 1]):
             predicted, weight = 0.0, 1.0
@@ -173,9 +177,11 @@ def _solve_newton_step(
     curvature: FloatArray, gradient: FloatArray, sizes: IntArray, singular_pivot: float
 ) -> tuple[FloatArray, BoolArray]:
     """Return the Newton step of each subset by Cholesky factorization in place, and whether its pivots suffice."""
-    step, solved = gradient.copy(), np.ones(len(sizes), dtype=np.bool_)
+    step = gradient.copy()
+    solved = np.ones(len(sizes), dtype=np.bool_)
     for subset in range(len(sizes)):
-        factor, width = curvature[subset], gradient.shape[1]
+        factor = curvature[subset]
+        width = gradient.shape[1]
         for row in range(width):
             for column in range(row + 1):
                 total = factor[row, column]
@@ -336,7 +342,9 @@ class Records:
         *,
         keeps_failing_rows: bool = True,
     ) -> None:
-        self._engine, self._names, self._keeps_failing_rows = engine, names, keeps_failing_rows
+        self._engine = engine
+        self._names = names
+        self._keeps_failing_rows = keeps_failing_rows
         self._filtered: dict[str, Records] = {}
         self._one_at_a_time = one_at_a_time or Lock()  # threads share one connection and its table names
         self._counted_units: int | None = None
@@ -542,7 +550,8 @@ class Records:
         if not _has_model(axes):
             self.check(axes)
             return self._hide_failure(lambda: self._engine.places(self._resolve_members(axes)))
-        batches, cells = [np.empty(0, dtype=np.int64)], _slot_cells(axes)
+        batches = [np.empty(0, dtype=np.int64)]
+        cells = _slot_cells(axes)
         self.each_batch(axes, lambda columns: batches.append(cells.places(columns)))
         return np.concatenate(batches)
 
@@ -679,7 +688,8 @@ class Records:
 
     def _bind_axes(self, axes: Axes) -> list[engines.BoundAxis]:
         """Resolve axes to columns of the schema: each axis itself, or the input columns of its model."""
-        columns, input_axes = self._engine.columns, [input_axis for axis in axes for input_axis in _input_axes(axis)]
+        columns = self._engine.columns
+        input_axes = [input_axis for axis in axes for input_axis in _input_axes(axis)]
         if self._names:
             input_axes = [self._rename_axis(input_axis) for input_axis in input_axes]
         return [self._bind_axis(axis, columns) for axis in input_axes]
@@ -694,14 +704,38 @@ class Records:
         """Resolve an axis to a column of the schema, or to a derived one, on a grid of its values."""
         if isinstance(axis, OrderedAxis):
             return self._bind_ordered(axis, columns)
+        if isinstance(axis, LatticeAxis):
+            return self._bind_lattice(axis, columns)
         if not is_expression(axis, {column.name for column in columns}):
             position = find_column(axis.column, columns)
             return engines.BoundAxis(axis, _adapt_column(axis, columns[position]), position)
         text = str(axis.column)
         if isinstance(axis, Axis) and (chain := find_chain(text)) is not None:
-            axis, text = replace(axis, grid=invert_grid(chain.steps, axis.grid)), chain.inner
+            axis = replace(axis, grid=invert_grid(chain.steps, axis.grid))
+            text = chain.inner
         column, position = self._derive_column(text, isinstance(axis, Axis))
         return engines.BoundAxis(axis, _adapt_column(axis, column), position)
+
+    def _bind_lattice(self, axis: LatticeAxis, columns: Sequence[Column]) -> engines.BoundAxis:
+        """Resolve an axis of lattices to a derived column.
+
+        Logarithms and exponentials of numbers count as multiples of no step: their last bits differ between engines.
+        """
+        text = str(axis.column)
+        if is_expression(axis, {column.name for column in columns}):
+            chain = find_chain(text)
+            number = Expression(
+                parse_expression(self._rename_columns(text if chain is None else chain.inner), "column")
+            )
+            axis = axis if chain is None else replace(axis, bounds=(1.0, 0.0))
+        else:
+            position = find_column(text, columns)
+            if columns[position].kind not in NUMERIC:  # which `check` refuses
+                return engines.BoundAxis(Axis(text, axis.grid, where=axis.where), columns[position], position)
+            number = col(columns[position].name)
+        cells = axis.build_expression(number.call("to_number"))
+        column, position = self._derive_renamed(str(cells), True, text)
+        return engines.BoundAxis(axis, column, position)
 
     def _bind_ordered(self, axis: OrderedAxis, columns: Sequence[Column]) -> engines.BoundAxis:
         """Resolve an axis to a derived column that is missing where the two times are out of order.
@@ -727,7 +761,8 @@ class Records:
                 "on one scale, as in ln(entry) and ln(exit)",
                 str(axis.column),
             )
-        number, grid = numbers[str(axis.column)], axis.grid
+        number = numbers[str(axis.column)]
+        grid = axis.grid
         if steps[axis.earlier]:
             grid = invert_grid(steps[axis.earlier], grid)
         earlier, later = (numbers[text].call("to_number") for text in (axis.earlier, axis.later))
@@ -746,7 +781,8 @@ class Records:
 
         Names are hashed here, by the function that selected the categories. Engines only compare names.
         """
-        resolved, engine = list[engines.BoundAxis](), cast(Any, self._engine)
+        resolved = list[engines.BoundAxis]()
+        engine = cast(Any, self._engine)
         for bound in self._bind_axes(axes):
             axis, names = bound.axis, bound.members
             if isinstance(axis, SelectedCategories) and axis.digits:
@@ -991,7 +1027,8 @@ def _input_axes(axis: Axis | Categories) -> list[Any]:
 
 def _apply_models(axes: Axes, columns: Sequence[FloatArray]) -> list[FloatArray]:
     """Return a column for each axis: the column itself, or its model's predictions from several columns."""
-    remaining, values = list(columns), []
+    remaining = list(columns)
+    values = []
     for axis in axes:
         width = len(_input_axes(axis))
         inputs, remaining = remaining[:width], remaining[width:]

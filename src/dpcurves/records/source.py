@@ -349,7 +349,8 @@ def days_sql(file: CsvFile) -> str | None:
         return None
     timestamp = f"TRY_CAST(replace(regexp_extract({TRIMMED}, '{LOCAL}'), 'T', ' ') AS TIMESTAMP)"
     zone = f"regexp_extract({TRIMMED}, ':[0-9.]+({ZONE})$', 1)"
-    hours, minutes = f"left({zone}, 3)", f"concat(left({zone}, 1), substr(replace({zone}, ':', ''), 4))"
+    hours = f"left({zone}, 3)"
+    minutes = f"concat(left({zone}, 1), substr(replace({zone}, ':', ''), 4))"
     offset_minutes = f"coalesce(TRY_CAST({hours} AS BIGINT), 0) * 60 + coalesce(TRY_CAST({minutes} AS BIGINT), 0)"
     # microseconds in a minute and in a day
     days_since_1970 = f"(epoch_us({timestamp}) - ({offset_minutes}) * 60000000)::DOUBLE / 86400000000"
@@ -414,7 +415,8 @@ _USUAL_TYPES = {ColumnKind.NUMBERS: ValueType.DOUBLE, ColumnKind.TEXT: ValueType
 
 def decimal_column(name: str, declared: str = "DECIMAL") -> Column:
     """Return a column of numbers with more digits than doubles, given as text: it is read as the nearest double."""
-    number, text = f"TRY_CAST({TEXT} AS DOUBLE)", _DECIMAL_NAME
+    number = f"TRY_CAST({TEXT} AS DOUBLE)"
+    text = _DECIMAL_NAME
     return Column(name, ColumnKind.NUMBERS, number, text, declared_value_type=ValueType.DECIMAL, declared_type=declared)
 
 
@@ -727,7 +729,8 @@ def plain_array(values: ArrowArrayExportable) -> Array:
     array = Array.from_arrow(values)
     if DataType.is_dictionary(array.type):
         return plain_array(dictionary_dictionary(array)).take(dictionary_indices(array))
-    data_type, target_type = array.type, plain_type(array.type)
+    data_type = array.type
+    target_type = plain_type(array.type)
     if (decoded := _encoded_value_type(data_type)) is not None:
         return plain_array(array.cast(decoded))
     if _is_integer_time(data_type):

@@ -166,7 +166,8 @@ def source_of_csv(file: CsvFile) -> CsvSource:
             name = "gzip" if ending == ".gz" else "zstd"
             sources.hide_failure(lambda: _read_to_end(stream), f"{rule}: the {name} data are incomplete or damaged")
     names = csv_header.parse_header(file, header, sources.LONGEST_TEXT)
-    number, days = sources.number_sql(file), sources.days_sql(file)
+    number = sources.number_sql(file)
+    days = sources.days_sql(file)
     return CsvSource(
         file, tuple(sources.Column(name, sources.ColumnKind.FIELDS, number, elapsed_time=days) for name in names)
     )
@@ -227,7 +228,8 @@ class LineBlock:
         is_separator = (quote_parity == 0) & (marks != QUOTE)
         starts = np.concatenate([[0], mark_positions[feeds] + 1])
         field_counts = np.add.reduceat(is_separator, np.concatenate([[0], feeds[:-1] + 1]), dtype=np.int64)
-        is_paired, is_short = is_separator[feeds], np.diff(starts) <= sources.LONGEST_TEXT
+        is_paired = is_separator[feeds]
+        is_short = np.diff(starts) <= sources.LONGEST_TEXT
         is_well_formed = is_paired & (field_counts == fields) & is_short
         fault_letters = np.where(is_paired, sources.FIELDS_FAULT, sources.QUOTE_FAULT)
         letters = np.where(is_well_formed, ord(" "), np.where(is_short, fault_letters, sources.LONG_FAULT)).astype(
@@ -251,7 +253,8 @@ class LineBlock:
         start = self.field_ends[:, number - 1] + 1 if number else self.line_starts[:-1][self.is_well_formed]
         stop = self.field_ends[:, number]
         is_quoted = (stop - start >= 2) & (self.block[start] == QUOTE) & (self.block[stop - 1] == QUOTE)
-        start, stop = start + is_quoted, stop - is_quoted
+        start = start + is_quoted
+        stop = stop - is_quoted
         lengths = np.zeros(len(self.is_well_formed), dtype=np.int64)
         lengths[self.is_well_formed] = stop - start
         offsets = np.concatenate([[0], np.cumsum(lengths)])
@@ -472,7 +475,8 @@ def _find_utf8_columns(schema: Any) -> frozenset[int]:
 def _key_columns(group: FileGroup) -> tuple[sources.Column, ...]:
     """Return the columns of partition keys, which are read as the fields of a CSV file are."""
     file = CsvFile("keys.csv")
-    number, days = sources.number_sql(file), sources.days_sql(file)
+    number = sources.number_sql(file)
+    days = sources.days_sql(file)
     return tuple(sources.Column(key, KEY_COLUMN, number, elapsed_time=days) for key in group.keys)
 
 
@@ -618,7 +622,8 @@ def _read_fields(connection: duckdb.DuckDBPyConnection, path: Path) -> list[_Fie
     facts = f"num_children, name, {single_value}, coalesce(logical_type, converted_type, ''), coalesce(duckdb_type, '')"
     query = f"SELECT {facts} FROM parquet_schema({_quote_path(path)}) ORDER BY column_id"
     root, *descendants = connection.execute(query).fetchall()
-    fields, open_children = [], [root[0]]
+    fields = []
+    open_children = [root[0]]
     for children, name, physical, logical_type, duckdb_type in descendants:
         if len(open_children) == 1:
             fields.append(_Field(name, physical, logical_type, duckdb_type.partition("(")[0]))
@@ -776,7 +781,8 @@ def source_of_table(data: Any) -> sources.ArrowSource:
     """Return an Arrow table, or an object that exports one, as rows that can be scanned."""
     if hasattr(data, "__arrow_c_stream__"):
         reader = ArrayReader.from_stream(data)
-        row_type, rows = reader.field.type, list(reader)
+        row_type = reader.field.type
+        rows = list(reader)
     else:
         rows = [Array.from_arrow(data)]
         row_type = rows[0].type
@@ -840,7 +846,9 @@ def column_from_series(name: str, series: nw.Series[Any]) -> MemoryColumn:
     """Make a column of a data frame. Objects are read as text, because only their values show their types."""
     import narwhals as nw
 
-    dtype, native, by_pandas = series.dtype, series.to_native(), series.implementation.is_pandas_like()
+    dtype = series.dtype
+    native = series.to_native()
+    by_pandas = series.implementation.is_pandas_like()
     if isinstance(dtype, nw.Int128 | nw.UInt128):
         return MemoryColumn(
             sources.decimal_column(name), DataType.large_binary(), lambda: [sources.to_text_array(series.to_list())]

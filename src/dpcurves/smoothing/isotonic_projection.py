@@ -172,7 +172,8 @@ def _solve_active_set(
     """Return the change that moves the pressed steps to 0, and the sum of absolute summands of each step."""
     ground = np.where(pressed, 0.0, np.inf)
     pressure = Elimination.from_graph(graph, graph.variance, ground).solve(np.where(pressed, -steps, 0.0))
-    change, size = NoiseChange(steps.copy(), np.empty(len(graph.variance))), np.abs(steps)
+    change = NoiseChange(steps.copy(), np.empty(len(graph.variance)))
+    size = np.abs(steps)
     _apply_pressure(graph.slots, graph.variance, pressure, change, size)
     return change, size
 
@@ -184,7 +185,8 @@ def _apply_pressure(
     """Add the changes of noises that a pressure on the steps causes to `change`, in place, and their absolute
     summands to `size`."""
     for slot in range(len(variance)):
-        lower, upper = slots.lower[slot], slots.upper[slot]
+        lower = slots.lower[slot]
+        upper = slots.upper[slot]
         noise = variance[slot] * (pressure[lower] - pressure[upper])
         summand = variance[slot] * (abs(pressure[lower]) + abs(pressure[upper]))
         change.noise[slot] = noise
@@ -229,7 +231,8 @@ class LinearProgramme:
         """Return the factors of ``A diag(weight) A'``: the Laplacian of the graph, grounded with the weights of the
         bounded steps."""
         noises = len(self.slots)
-        slot_weights, ground = np.zeros(len(self.graph.variance)), np.full(len(self.steps), self.last_ground)
+        slot_weights = np.zeros(len(self.graph.variance))
+        ground = np.full(len(self.steps), self.last_ground)
         slot_weights[self.slots] = weight[:noises] + weight[noises : 2 * noises]
         ground[: self.bounded_steps] = weight[2 * noises :]
         return Elimination.from_graph(self.graph, slot_weights, ground)
@@ -477,8 +480,10 @@ def solve_least_absolute(steps: FloatArray, graph: NoiseGraph, ceiling: Ceiling)
     finite = np.where(np.isfinite(steps), steps, 0.0)
     fall = max(float(-finite.min()), abs(float(finite[-1])) if steps[-1] < np.inf else 0.0)
     programme = _build_programme(finite / fall, graph, ceiling)
-    solution, noises = solve_interior_point(programme), len(programme.slots)
-    smoothed, noise = np.zeros(len(steps)), np.zeros(len(graph.variance))
+    solution = solve_interior_point(programme)
+    noises = len(programme.slots)
+    smoothed = np.zeros(len(steps))
+    noise = np.zeros(len(graph.variance))
     noise[programme.slots] = fall * (solution.value[:noises] - solution.value[noises : 2 * noises])
     bounded = solution.value[2 * noises :]
     # in units of the largest fall
@@ -492,5 +497,6 @@ def _build_programme(steps: FloatArray, graph: NoiseGraph, ceiling: Ceiling) -> 
     slots = np.flatnonzero(graph.variance)
     spread = np.sqrt(graph.largest[slots])
     bounded = graph.points + isinstance(ceiling, AtMost)
-    ends, cost = (graph.slots.lower[slots], graph.slots.upper[slots]), spread.min() / spread
+    ends = (graph.slots.lower[slots], graph.slots.upper[slots])
+    cost = spread.min() / spread
     return LinearProgramme(graph, slots, *ends, cost, steps, bounded, np.inf if ceiling is None else 0.0)

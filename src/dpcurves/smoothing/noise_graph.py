@@ -118,7 +118,8 @@ def build_noise_graph(points: int, first: ArrayLike, last: ArrayLike, variance: 
     >>> build_noise_graph(4, [0, 0, 2], [4, 2, 4], 3.0).variance
     array([0., 0., 0., 0., 3., 3., 3.])
     """
-    starts, ends = np.asarray(first, dtype=np.int64), np.asarray(last, dtype=np.int64)
+    starts = np.asarray(first, dtype=np.int64)
+    ends = np.asarray(last, dtype=np.int64)
     variances = np.broadcast_to(np.asarray(variance, dtype=np.float64), starts.shape)
     if points < 1:
         raise InvalidArgument("points", f"at least 1 point is needed, as in 8, got {points}")
@@ -140,7 +141,8 @@ def _assemble_graph(points: int, blocks: NoiseBlocks) -> NoiseGraph:
     """Return the graph of these blocks of points. Raises `InvalidArgument` if two blocks cross."""
     count = 2 * points - 1
     slots = EdgeSlots(*(np.empty(length, dtype=np.int32) for length in (count, count, points - 1, points - 1)))
-    variance, largest = np.zeros(count), np.zeros(count)
+    variance = np.zeros(count)
+    largest = np.zeros(count)
     order = _order_inner_first(points, blocks.first, blocks.last)
     if not _fill_slots(order, blocks, slots, variance, largest):
         raise InvalidArgument(
@@ -177,8 +179,11 @@ def _fill_slots(
     steps inside it, from the last to the first.
     """
     points = len(slots.left_slot) + 1
-    open_steps, open_slots = np.zeros(points + 1, dtype=np.int32), np.zeros(points + 1, dtype=np.int32)
-    top, block, next_slot = 0, 0, points
+    open_steps = np.zeros(points + 1, dtype=np.int32)
+    open_slots = np.zeros(points + 1, dtype=np.int32)
+    top = 0
+    block = 0
+    next_slot = points
     for end in range(1, points + 1):
         slot = end - 1
         slots.lower[slot], slots.upper[slot] = end - 1, end
@@ -190,7 +195,9 @@ def _fill_slots(
             while open_steps[top] > start:
                 slots.left_slot[next_slot - points], slots.right_slot[next_slot - points] = open_slots[top], slot
                 slots.lower[next_slot], slots.upper[next_slot] = open_steps[top - 1], end
-                slot, next_slot, top = next_slot, next_slot + 1, top - 1
+                slot = next_slot
+                next_slot = next_slot + 1
+                top = top - 1
             if open_steps[top] != start:
                 return False
             if noisy:
@@ -229,7 +236,8 @@ class Elimination:
             ground: The ground of each step, non-negative. A step is fixed at zero if its ground is infinite; likewise
                 one step in each connected component without any ground.
         """
-        folded, pivot = weight.copy(), ground.copy()
+        folded = weight.copy()
+        pivot = ground.copy()
         _eliminate(graph.slots, folded, pivot)
         return cls(graph, folded, pivot)
 
@@ -249,7 +257,8 @@ def _eliminate(slots: EdgeSlots, weight: FloatArray, pivot: FloatArray) -> None:
         inner = i < points - 1  # the last round eliminates the upper step of the last slot
         slot = slots.left_slot[i] if inner else 2 * points - 2
         step = slots.upper[slot]
-        to_left, to_right = weight[slot], weight[slots.right_slot[i]] if inner else 0.0
+        to_left = weight[slot]
+        to_right = weight[slots.right_slot[i]] if inner else 0.0
         total = to_left + to_right + pivot[step]
         is_fixed = np.isinf(total) or total == 0
         inverse = 0.0 if is_fixed else 1 / total
@@ -268,7 +277,8 @@ def _substitute(slots: EdgeSlots, weight: FloatArray, inverse: FloatArray, value
     return."""
     last = len(value) - 1
     for i in range(last - 1):
-        left, right = slots.left_slot[i], slots.right_slot[i]
+        left = slots.left_slot[i]
+        right = slots.right_slot[i]
         share = value[slots.upper[left]] * inverse[slots.upper[left]]
         value[slots.lower[last + i]] += share * weight[left]
         value[slots.upper[last + i]] += share * weight[right]
@@ -276,7 +286,8 @@ def _substitute(slots: EdgeSlots, weight: FloatArray, inverse: FloatArray, value
     value[0] = (value[0] + value[last] * inverse[last] * across) * inverse[0]
     value[last] = (value[last] + across * value[0]) * inverse[last]
     for i in range(last - 2, -1, -1):
-        left, right = slots.left_slot[i], slots.right_slot[i]
+        left = slots.left_slot[i]
+        right = slots.right_slot[i]
         inflow = weight[left] * value[slots.lower[last + i]] + weight[right] * value[slots.upper[last + i]]
         value[slots.upper[left]] = (value[slots.upper[left]] + inflow) * inverse[slots.upper[left]]
 
@@ -299,7 +310,8 @@ def build_prefix_graph(bounds: Sequence[IntArray], variances: Sequence[float]) -
     Raises:
         ValueError: levels are not nested, or the number of variances is not the number of levels.
     """
-    block_variances, cells = repeat_variances(bounds, variances), int(bounds[-1][-1])
+    block_variances = repeat_variances(bounds, variances)
+    cells = int(bounds[-1][-1])
     first = np.concatenate([ends[1:] - 1 for ends in bounds])
     parents = [np.full(len(bounds[0]) - 1, cells + 1)]
     for coarse, fine in pairwise(bounds):
@@ -347,7 +359,9 @@ def estimate_nested_prefixes(law: IntervalSums, values: Sequence[int] | FloatArr
     [4.0, 10.0, 19.0, 30.0]
     """
     bounds = [level.bounds(law.cells) for level in law.levels]
-    ends, below, first = np.array([0, law.cells]), np.zeros(1), 0
+    ends = np.array([0, law.cells])
+    below = np.zeros(1)
+    first = 0
     for level_bounds in bounds:
         counts = np.asarray(values[first : first + len(level_bounds) - 1], dtype=np.float64)
         first += len(level_bounds) - 1
@@ -379,7 +393,8 @@ def estimate_prefixes(law: NoisySums, values: Sequence[int], total: int | None) 
     released = np.asarray(values, dtype=np.float64)
     if law.is_nested:
         return estimate_nested_prefixes(law.nested_law.require_type(IntervalSums), law.debias(released))
-    ends, points = law.bounds[1:], np.arange(len(law.bounds) - 1)
+    ends = law.bounds[1:]
+    points = np.arange(len(law.bounds) - 1)
     cells, _ = law.reconstruct(released, total)
     variances = law.prefix_variances(total is not None)[0, ends]
     # a count without noise gets a billionth of the largest variance, so that it hardly changes

@@ -208,6 +208,8 @@ def describe_uncounted_categories(
         sums = evidence.sums
     except TypeError:  # counts of another trust model, which are not noisy sums
         return None
+
+    # The last axis is the value: its sum is the number of counted records of a category.
     shape = [axis.slots for axis in query.axes[:-1]]
     cells, _ = sums.reconstruct(np.asarray(release.values, dtype=np.float64), evidence.total)
     variances = sums.prefix_variances(evidence.total is not None)[:, -1]
@@ -216,6 +218,8 @@ def describe_uncounted_categories(
     other_axes = tuple(index for index in range(len(shape)) if index != group_axis)
     counts = cells.sum(axis=-1).reshape(shape).sum(axis=other_axes)
     margins = TUNING.certain_z * np.sqrt(np.broadcast_to(variances, len(cells))).reshape(shape).sum(axis=other_axes)
+
+    # A category of many units and about no counted records has values elsewhere, or no values.
     groups = query.axes[group_axis]
     names = groups.values[:-1] if isinstance(groups, SelectedCategories) else ()
     uncounted = [
@@ -256,10 +260,12 @@ def count_cells(workload: TableWorkload, setting: Setting) -> Strategy[Estimated
     if workload.estimator is not None:
         return (yield from workload.estimator.estimate_table(workload.axes, setting, ALL))
     release = yield Step(CountQuery(workload.axes, CountUse.CELLS), ALL)
-    evidence, extent = Evidence.from_release(release), Extent.from_axes(workload.axes)
+    evidence = Evidence.from_release(release)
+    extent = Extent.from_axes(workload.axes)
     cells, missing = evidence.sums.reconstruct(np.asarray(release.values, dtype=np.float64), evidence.total)
     table = cells.ravel()
-    inside_counts, outside_count = table[extent.inside].reshape(extent.shape), float(table[extent.outside].sum())
+    inside_counts = table[extent.inside].reshape(extent.shape)
+    outside_count = float(table[extent.outside].sum())
     return EstimatedTable(inside_counts, outside_count, float(missing), (release,), has_shared_estimates=False)
 
 

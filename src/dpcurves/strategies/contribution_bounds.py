@@ -177,7 +177,8 @@ class UnitSizes(NamedTuple):
 
 def build_unit_size_query(column: str, question: object, growth: NoiseGrowth) -> CountQuery:
     """Build the count of units by size, and by the value of one record if shares along a grid are asked for."""
-    values, grid = getattr(question, "column", None), getattr(question, "grid", None)
+    values = getattr(question, "column", None)
+    grid = getattr(question, "grid", None)
     value_cells = TUNING.value_cells
     if growth.readings or not isinstance(values, str) or not isinstance(grid, Grid) or grid.cells < value_cells:
         return UnitSizesQuery.from_column(column)
@@ -305,7 +306,8 @@ class _UnitCounts(NamedTuple):
 def _collect_counts(release: Release) -> _UnitCounts:
     """Return the noisy counts of a pilot query by size and value, with the noise of each count."""
     law = release.plan.law.require_type(IntervalSums)
-    query, sizes = release.plan.query, MOST_DOUBLINGS + 2
+    query = release.plan.query
+    sizes = MOST_DOUBLINGS + 2
     table = np.asarray(release.values[: query.cells * query.rows], dtype=np.float64).reshape(sizes, -1)
     return _UnitCounts(table, law.levels[0].noise)
 
@@ -326,10 +328,17 @@ def _sample_unit_sizes(noisy_counts: tuple[float, ...], noise: Noise, summed: in
     deviation = max(sqrt(summed * noise.variance), 1e-3)  # records; positive, because likelihoods divide by it
     upper_limit = max(float(noisy.max()) + 3 * deviation, 2.0)
     levels = _unit_count_levels(ceil((log2(upper_limit) - TUNING.lowest_level) / TUNING.level_step) + 1)
-    slopes, counts, transitions = _candidate_slopes(), np.append(0.0, levels), _transition_matrix(len(levels))
+
+    # A hidden Markov model: the number of units of a size, and the slope that led to it.
+    slopes = _candidate_slopes()
+    counts = np.append(0.0, levels)
+    transitions = _transition_matrix(len(levels))
     scale = np.sqrt(deviation**2 + (TUNING.level_error * counts) ** 2 + counts)
-    states, empty = len(transitions) - 1, TUNING.empty_probability
+    states = len(transitions) - 1
+    empty = TUNING.empty_probability
     state = np.append(empty, np.full(states, (1 - empty) / states))
+
+    # Forward filtering: the probability of each state, given the counts up to its cell.
     forward = np.zeros((len(noisy), len(transitions)))
     for cell, noisy_count in enumerate(noisy):
         z = np.abs(noisy_count - counts) / scale
@@ -339,6 +348,8 @@ def _sample_unit_sizes(noisy_counts: tuple[float, ...], noise: Noise, summed: in
         state = predicted * _repeat_for_states(np.exp(log_likelihood - log_likelihood.max())) + 1e-300
         state /= state.sum()
         forward[cell] = state
+
+    # Backward sampling, from evenly spread public numbers, so that equal counts give equal paths.
     draws = np.outer(np.sqrt(PRIMES[: len(noisy)]), np.arange(TUNING.paths) + 0.5) % 1
     paths = np.zeros((TUNING.paths, len(noisy)), dtype=np.int64)
     for cell in reversed(range(len(noisy))):
@@ -349,6 +360,8 @@ def _sample_unit_sizes(noisy_counts: tuple[float, ...], noise: Noise, summed: in
             cumulative = np.cumsum(forward[cell] if is_last else forward[cell] * transitions[:, next_state])
             states_drawn = np.searchsorted(cumulative, draws[cell][on_path] * cumulative[-1])
             paths[on_path, cell] = np.minimum(states_drawn, len(transitions) - 1)
+
+    # A significant noisy count is nearer to the truth than the levels of the model.
     units = _repeat_for_states(counts)[paths]
     slope = np.append(TUNING.final_slope, np.tile(slopes, len(levels)))[paths]
     next_slope = np.append(slope[:, 1:], np.full((TUNING.paths, 1), TUNING.final_slope), axis=1)
@@ -373,7 +386,8 @@ def _transition_matrix(levels: int) -> FloatArray:
     slope_changes = np.exp(-np.abs(slopes - slopes[:, None] + TUNING.slope_drift) / TUNING.slope_scale)
     continuation = 1 - TUNING.end_probability - TUNING.restart_probability
     slope_changes *= continuation / slope_changes.sum(axis=1, keepdims=True)
-    size, begin = levels * len(slopes), TUNING.begin_probability
+    size = levels * len(slopes)
+    begin = TUNING.begin_probability
     transitions = np.zeros((1 + size, 1 + size))
     transitions[0] = np.append(1 - begin, np.full(size, begin / size))
     transitions[1:, 0], transitions[1:, 1:] = TUNING.end_probability, TUNING.restart_probability / size
@@ -422,7 +436,8 @@ def expected_error(bias: FloatArray, deviation: FloatArray, family: Family) -> F
 
 def _squared_share_errors(sizes: UnitSizes, growth: NoiseGrowth) -> tuple[FloatArray, FloatArray]:
     """Return squared errors of shares if all records are alike, and if each unit has its own distribution."""
-    used, bounds = sizes.used_records, np.array(candidate_bounds(), dtype=np.float64)
+    used = sizes.used_records
+    bounds = np.array(candidate_bounds(), dtype=np.float64)
     sampling = TUNING.sampling_deviation**2 * np.maximum(1 / used - 1 / sizes.total_records, 0)
     alike = (growth.error * bounds / used) ** 2 + sampling
     weight_change = (sizes.units[:, :, None] * _weight_changes(sizes) ** 2).sum(axis=1)
@@ -445,9 +460,12 @@ def _share_errors_by_value(
     cell of values, a line is fitted along the logarithm of the number of records to the noisy counts. A bound moves
     weight from units with many records to units with few, and changes the share along this line.
     """
-    mean, log_sizes = sizes.units.mean(axis=0), np.log2(sizes.records)
+    mean = sizes.units.mean(axis=0)
+    log_sizes = np.log2(sizes.records)
     leverage = (sizes.units[:, :, None] * _weight_changes(sizes) * log_sizes[:, :, None]).sum(axis=1)  # (paths, bounds)
-    slope_error, log_evidence, prior_variance = np.zeros_like(leverage), 0.0, TUNING.share_slope**2
+    slope_error = np.zeros_like(leverage)
+    log_evidence = 0.0
+    prior_variance = TUNING.share_slope**2
     for number, units_below in enumerate(np.cumsum(counts.table, axis=1).T[:-1], start=1):
         slope, variance = _fit_slope(units_below, mean, log_sizes.mean(axis=0), number * counts.noise.variance)
         shrinkage = prior_variance / (variance + prior_variance)
@@ -506,10 +524,13 @@ def _excluded_interval(counts: _UnitCounts, rows: int, largest_size: int) -> tup
     noisy = counts.sums
     # confidence level of the interval of the excluded share
     margin = _upper_noise_bound(counts.noise, counts.cells, (1 - 0.95) / 2 / len(noisy))
-    lower_counts, upper_counts = np.maximum(noisy - margin, 0.0), np.maximum(noisy + margin, 0.0)
+    lower_counts = np.maximum(noisy - margin, 0.0)
+    upper_counts = np.maximum(noisy + margin, 0.0)
     bounds = np.array(candidate_bounds(), dtype=np.float64)
-    smallest, largest = np.append(0.0, bounds) + 1, np.append(bounds, inf)
-    exceeds, is_allowed = smallest > rows, largest <= largest_size
+    smallest = np.append(0.0, bounds) + 1
+    largest = np.append(bounds, inf)
+    exceeds = smallest > rows
+    is_allowed = largest <= largest_size
     excluded = float(lower_counts[exceeds] @ (smallest[exceeds] - rows))
     used_at_most = float(upper_counts[~exceeds] @ largest[~exceeds] + upper_counts[exceeds].sum() * rows)
     excluded_at_most = float(upper_counts[exceeds & is_allowed] @ (largest[exceeds & is_allowed] - rows))

@@ -85,7 +85,8 @@ def count_between(
         setting: Loss and adjacency.
         budget_fraction: Remaining fraction of the loss.
     """
-    axis, total_is_public = require_axis(axes), setting.adjacency.public_record_count is not None
+    axis = require_axis(axes)
+    total_is_public = setting.adjacency.public_record_count is not None
     outside_edges = {1, axis.slots - 1} if axis.grid.outside is Outside.APART else set()
     tilings = choose_leaf_tilings(
         sorted({0, *starts, *outside_edges}), Family.from_loss(setting.loss), total_is_public=total_is_public

@@ -181,7 +181,7 @@ class Tuning:
     least_gain: float = 0.05
     """Share of the expected error by which wider intervals must reduce it. Noise is known, but splits are expected from
     a prior: whole ages on 256 cells lost a fifth for an expected gain of 4 %."""
-    max_band_ratio: float = 1.2
+    max_band_width_ratio: float = 1.2
     """Ratio of the expected band of wider intervals to the narrowest of all candidates, up to which they are chosen: in
     the mean, and where it is widest, which grew from 2.1 to 3.8 points on 3,000 long-tailed records without a limit.
     Errors at 1.15 and 1.25 were the same; bands were up to 1.1 and 1.2 times as wide as those of the first
@@ -363,7 +363,8 @@ def is_nearly_exact(cells: int, total: float | None, base_noise: Noise) -> bool:
     last_noise = replace(
         base_noise, parameter=base_noise.parameter / (1 - FIRST_ROUND_FRACTION - SECOND_ROUND_FRACTION)
     )
-    flat, nested = ((range(cells),), base_noise), (first_tilings(DyadicLayout.from_cells(cells)), last_noise)
+    flat = ((range(cells),), base_noise)
+    nested = (first_tilings(DyadicLayout.from_cells(cells)), last_noise)
     flat_variance, nested_variance = (
         _shared_prefix_variance(tilings, cells, noise, total is not None) for tilings, noise in (flat, nested)
     )
@@ -438,7 +439,8 @@ def has_significant_atoms(joint: JointEstimate, zero_slot: int | None = None) ->
         zero_slot: The separate cell of zero, which shows nothing of other cells and is left out: see `find_zero_slot`.
     """
     measurements = joint.measurements
-    layout, estimate = measurements.layout, run_upward_pass(measurements)
+    layout = measurements.layout
+    estimate = run_upward_pass(measurements)
     difference_squares = parent_squares = noise_square = 0.0
     for parent, left, right, _ in layout.halvings[-2:]:
         is_counted = (layout.width[left] > 0) & (layout.width[right] > 0)
@@ -458,7 +460,8 @@ def has_significant_atoms(joint: JointEstimate, zero_slot: int | None = None) ->
 
 def _holds_slot(layout: Layout, nodes: slice | IntArray, slot: int | None) -> NDArray[np.bool_]:
     """Return whether each node contains this slot, (nodes,); False for no slot."""
-    begin, width = layout.begin[nodes], layout.width[nodes]
+    begin = layout.begin[nodes]
+    width = layout.width[nodes]
     return np.zeros(len(begin), dtype=np.bool_) if slot is None else (begin <= slot) & (slot < begin + width)
 
 
@@ -472,7 +475,8 @@ def has_atoms(splits: TreeEstimate, zero_slot: int | None = None) -> bool:
     difference_squares = parent_squares = 0.0
     for parent, left, right, _ in splits.layout.halvings[-2:]:
         is_shown = ~_holds_slot(splits.layout, parent, zero_slot)
-        counts, difference = splits.counts[parent], splits.counts[left] - splits.counts[right]
+        counts = splits.counts[parent]
+        difference = splits.counts[left] - splits.counts[right]
         excess = np.maximum(4 * splits.variance[parent] + difference**2 - counts, 0)
         difference_squares += float(excess[is_shown].sum())
         parent_squares += float((counts[is_shown] ** 2).sum())
@@ -512,7 +516,8 @@ def divide_outstanding_intervals(splits: TreeEstimate, base_noise: Noise, interv
         base_noise: Noise of a count in the second round.
         intervals: First cells of the intervals of the first round.
     """
-    layout, starts = splits.layout, np.asarray(intervals, dtype=np.int64)
+    layout = splits.layout
+    starts = np.asarray(intervals, dtype=np.int64)
     widths = np.diff(np.append(starts, layout.cells))
     density = np.add.reduceat(splits.cells, starts) / widths
     known = np.where(widths > 1, density, 0.0)  # an outermost cell gives no information on the interval beside it
@@ -553,7 +558,8 @@ def refine_last_tilings(
         may_split: Mask of nodes that may be split, of shape (nodes,); None for all.
         lower_counts: Lower limits of the counts of nodes, of shape (nodes,); None for 0.
     """
-    layout, family = splits.layout, base_noise.family
+    layout = splits.layout
+    family = base_noise.family
     if family is Family.LAPLACE:
         # With lower limits, intervals may be no shares of an axis, of which expected errors are means.
         factors = TUNING.coarse_factors if lower_counts is None else TUNING.coarse_factors[:1]
@@ -602,7 +608,7 @@ def _choose_laplace_tilings(
             distinct[key] = expect_widths(splits, tilings, noise.variance), tilings
     finest, *coarser = distinct.values()
     largest_band, largest_widest = (
-        TUNING.max_band_ratio * min(limits)
+        TUNING.max_band_width_ratio * min(limits)
         for limits in zip(*(widths[1:] for widths, _ in distinct.values()), strict=True)
     )
     allowed = [pair for pair in coarser if pair[0].band <= largest_band and pair[0].widest_band <= largest_widest]
@@ -645,8 +651,10 @@ def expect_widths(splits: TreeEstimate, tilings: Iterable[NDArray[np.int64]], va
     >>> [round(expect_widths(splits, [np.array(nodes)], 20.0).error ** 2 * 3) for nodes in ([1], [2, 3])]
     [15, 6]
     """
-    layout, nodes = splits.layout, np.zeros(0, dtype=np.int64)
-    precision, noise_variance = np.zeros(layout.nodes), np.full(layout.nodes, inf)
+    layout = splits.layout
+    nodes = np.zeros(0, dtype=np.int64)
+    precision = np.zeros(layout.nodes)
+    noise_variance = np.full(layout.nodes, inf)
     for nodes in tilings:
         precision[nodes] += 1 / max(variance, LEAST_VARIANCE)
     narrowest = layout.width[nodes].min()
@@ -756,7 +764,8 @@ def refine_around_quantiles(
         population: Whether quantiles of a population are estimated as well.
     """
     layout, counts = splits.layout, splits.counts
-    is_split, threshold = np.zeros(layout.nodes, dtype=np.bool_), ratio * sqrt(base_noise.variance)
+    is_split = np.zeros(layout.nodes, dtype=np.bool_)
+    threshold = ratio * sqrt(base_noise.variance)
     margin = TUNING.quantile_margin * sqrt(base_noise.variance)
     for share in shares:
         is_near = _may_hold_quantile(splits, share, total_variance, 0.0, margin, z=TUNING.quantile_z)
@@ -899,7 +908,8 @@ def search_brackets(workload: QuantileSearchWorkload, setting: Setting) -> Strat
     There are ``ceil(log2(slots))`` rounds, which serve the quantiles and both endpoints of their intervals at once, and
     the intervals for the population if units are single records. All rounds read one noise tree, paid for once.
     """
-    axis, error_probability = workload.axis, 1 - (1 - workload.level) / len(workload.quantile_levels)
+    axis = workload.axis
+    error_probability = 1 - (1 - workload.level) / len(workload.quantile_levels)
     is_independent = setting.adjacency.unit.records == 1
     first_release = yield _prefix_step(axis, {axis.slots, Bracket(0, axis.slots).next_threshold() or axis.slots})
     evidence = Evidence.from_release(first_release)
@@ -912,7 +922,8 @@ def search_brackets(workload: QuantileSearchWorkload, setting: Setting) -> Strat
     }:
         # counts of two rounds that read one tree
         new_evidence = Evidence.from_release((yield _prefix_step(axis, thresholds)))
-        law, stored = evidence.path_sums, len(evidence.path_sums.prefix_lengths)
+        law = evidence.path_sums
+        stored = len(evidence.path_sums.prefix_lengths)
         values = (
             *evidence.values[:stored],
             *new_evidence.values[: len(new_evidence.path_sums.prefix_lengths)],
@@ -952,7 +963,8 @@ def count_adaptively(workload: PrefixWorkload, setting: Setting) -> Strategy[Tab
     Formal guarantees: cells are split by a function of the public grid and of other public facts.
     """
     *other_axes, axis = workload.axes
-    total, base_noise = setting.adjacency.public_record_count, setting.count_noise()
+    total = setting.adjacency.public_record_count
+    base_noise = setting.count_noise()
     has_separate_zero = workload.has_separate_zero and choose_first_thirds(total, base_noise) > 1
     if not (isinstance(axis, Axis) and (workload.has_separate_round_numbers or has_separate_zero)):
         return (yield from _count_in_rounds(workload, setting))
@@ -981,7 +993,8 @@ def is_worth_searching_quantiles(axis: Axis, workload: PrefixWorkload, setting: 
     has_hint = workload.hint not in (None, Hint.SPREAD)
     if has_hint or setting.loss.rho == 0 or not TUNING.least_search_cells <= axis.slots <= MOST_STORED_EDGES:
         return False
-    quantiles, total = len(workload.quantile_levels), setting.adjacency.public_record_count
+    quantiles = len(workload.quantile_levels)
+    total = setting.adjacency.public_record_count
     base_noise = setting.count_noise()
     if not 1 <= quantiles <= TUNING.most_quantiles or base_noise.variance < TUNING.negligible_variance:
         return False
@@ -1002,13 +1015,17 @@ def search_quantiles(axis: Axis, shares: tuple[float, ...], setting: Setting) ->
     price: pure losses and rho add up to the granted loss (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma
     2.3).
     """
-    layout, base_noise, remaining = build_layout(axis.slots), setting.count_noise(), ALL - SEARCH_ROUND_FRACTION
-    total, single_records = setting.adjacency.public_record_count, setting.adjacency.unit.records == 1
+    layout = build_layout(axis.slots)
+    base_noise = setting.count_noise()
+    remaining = ALL - SEARCH_ROUND_FRACTION
+    total = setting.adjacency.public_record_count
+    single_records = setting.adjacency.unit.records == 1
     pilot_noise = Noise(base_noise.family, base_noise.parameter / SEARCH_ROUND_FRACTION)
     first_tiling = tiling_at_depth(layout, choose_first_depth(layout, total, pilot_noise))
     releases = [(yield Step(PartitionQuery((axis,), first_tiling), SEARCH_ROUND_FRACTION))]
     while True:
-        joint, round_number = JointEstimate.from_releases(releases), len(releases)
+        joint = JointEstimate.from_releases(releases)
+        round_number = len(releases)
         splits = joint.tree_estimate
         total_variance = 0.0 if total is not None else 1 / least_squares_total(joint.measurements)[1]
         last_noise = Noise(base_noise.family, base_noise.parameter / remaining)
@@ -1090,20 +1107,26 @@ def refine_in_rounds(axis: Axis, setting: Setting) -> Strategy[TableCounts]:
     of two mechanisms of fixed losses, the second of which is one of several with the same price: pure losses and rho
     add up to the granted loss (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
     """
-    layout, base_noise = build_layout(axis.slots), setting.count_noise()
+    layout = build_layout(axis.slots)
+    base_noise = setting.count_noise()
     total = setting.adjacency.public_record_count
     first_fraction, pilot_fraction, last_fraction = choose_budget_fractions(axis.slots, total, base_noise)
     thirds = choose_first_thirds(total, base_noise)
     releases = [(yield Step(PartitionQuery((axis,), first_tilings(layout, thirds)), first_fraction))]
     joint = JointEstimate.from_releases(releases)
+
+    # Under zero-concentrated privacy, a last round with many intervals counts all cells at once.
     final_tilings = _choose_next_tilings(joint, (pilot_fraction + last_fraction) / first_fraction, refine_last_tilings)
     if is_widespread(final_tilings, joint.tree_estimate, base_noise):
         all_cells = _build_all_cells_query(axis, joint, (pilot_fraction + last_fraction) / first_fraction)
         return _combine_rounds((*releases, (yield Step(all_cells, pilot_fraction + last_fraction))))
+
     tilings = _choose_next_tilings(joint, pilot_fraction / first_fraction, refine_tilings)
     makes_pilot_query = thirds > 1 and is_worth_pilot_query(
         tilings, final_tilings, joint.tree_estimate, joint.noise.family
     )
+
+    # Records in single cells would be missed by halving: a search for these cells comes first.
     is_rough = joint.tree_estimate.even_probability <= TUNING.even_probability
     zero_slot = find_zero_slot(axis)
     are_atoms_significant = thirds > 1 and has_significant_atoms(joint, zero_slot)
@@ -1112,11 +1135,13 @@ def refine_in_rounds(axis: Axis, setting: Setting) -> Strategy[TableCounts]:
         makes_pilot_query = True
         tilings = _choose_next_tilings(joint, pilot_fraction / first_fraction, find_atom_tilings)
     elif are_atoms_significant:  # together alone: no interval is known to be clear
-        makes_pilot_query, tilings = True, (range(axis.slots),)
+        makes_pilot_query = True
+        tilings = (range(axis.slots),)
     if thirds == 1:
         pilot_noise = Noise(base_noise.family, base_noise.parameter / pilot_fraction)
         outstanding = divide_outstanding_intervals(joint.tree_estimate, pilot_noise, first_tilings(layout, 1)[0])
-        makes_pilot_query, tilings = outstanding is not None, outstanding or tilings
+        makes_pilot_query = outstanding is not None
+        tilings = outstanding or tilings
     if makes_pilot_query:
         releases.append((yield Step(PartitionQuery((axis,), tilings, round_number=1), pilot_fraction)))
         final_tilings = _choose_next_tilings(

@@ -392,7 +392,8 @@ class PilotCounts:
             likely: Estimated count of each cell.
             step: If values are multiples of a step, the values between multiples are separated last; 0 for no step.
         """
-        edges, slots = np.array(self.edges), np.arange(len(self.edges) + 2)
+        edges = np.array(self.edges)
+        slots = np.arange(len(self.edges) + 2)
         bounds = self._finest_rounds[-1].interval_sums.levels[0].bounds(len(edges) + 1)
         is_occupied = np.diff(np.cumsum(np.concatenate([[0.0, 0.0], likely, [0.0]]))[bounds]) > 0
         occupied_below = np.interp(slots, bounds, np.append(0.0, np.cumsum(dilate_mask(is_occupied, TUNING.margin))))
@@ -447,16 +448,19 @@ def find_value_step(edges: FloatArray, below: FloatArray, noise: float, records:
     singletons = np.flatnonzero((edges[:-1] != 0) & (edges[1:] == np.nextafter(edges[:-1], inf)))
     if not len(singletons):
         return 0.0
-    numbers, records_on = edges[singletons], below[singletons + 1] - below[singletons]
+    numbers = edges[singletons]
+    records_on = below[singletons + 1] - below[singletons]
     first = np.maximum(singletons - TUNING.step_radius, 0)
     last = np.minimum(singletons + TUNING.step_radius + 1, len(edges) - 1)
     zero = int(np.searchsorted(edges, 0.0))
     # Zero may hold many records, so it is not counted as near.
     first = np.where(numbers > 0, np.maximum(first, np.minimum(zero + 1, singletons)), first)
     last = np.where(numbers < 0, np.minimum(last, np.maximum(zero, singletons + 1)), last)
-    nearby, widths = below[last] - below[first], edges[last] - edges[first]
+    nearby = below[last] - below[first]
+    widths = edges[last] - edges[first]
     is_significant = (nearby > TUNING.step_z * noise * np.sqrt(last - first)) & (widths > LEAST_CELL_WIDTH)
-    numbers, records_on = numbers[is_significant], records_on[is_significant]
+    numbers = numbers[is_significant]
+    records_on = records_on[is_significant]
     density = float((nearby[is_significant] / widths[is_significant]).sum())
     if records_on.sum() <= max(TUNING.heap_z * noise * sqrt(len(records_on)), TUNING.heap_share * records):
         return 0.0
@@ -493,11 +497,14 @@ def are_multiples(
     next_multiple = multiples_of(step, np.rint(edges[start] / step) + 1)
     next_index = np.searchsorted(edges, next_multiple)
     is_counted = edges[np.minimum(next_index, len(edges) - 1)] == next_multiple
-    start, next_index = start[is_counted], next_index[is_counted]
+    start = start[is_counted]
+    next_index = next_index[is_counted]
     counted_records = float((below[next_index] - below[start]).sum())
     off_records = float((below[next_index] - below[start + 1]).sum())
-    noise_sum, tuning = noise * sqrt((next_index - start - 1).sum()), TUNING
-    off_limit, uncertain_limit = tuning.off_share * counted_records, tuning.uncertain_share * counted_records
+    noise_sum = noise * sqrt((next_index - start - 1).sum())
+    tuning = TUNING
+    off_limit = tuning.off_share * counted_records
+    uncertain_limit = tuning.uncertain_share * counted_records
     if clearly:
         is_certain = off_records <= off_limit + noise_sum and off_records + 2 * noise_sum <= uncertain_limit
         return counted_records > tuning.most_counted * records and is_certain
@@ -513,7 +520,8 @@ def sum_significant_stretches(counts: FloatArray, variances: FloatArray) -> floa
     """
     below, noise = (np.append(0.0, np.cumsum(increments)) for increments in (counts, variances))
     z = (below - below[:, None]) / np.sqrt(np.maximum(np.abs(noise - noise[:, None]), LEAST_VARIANCE))
-    z, total = np.triu(z, 1), 0.0
+    z = np.triu(z, 1)
+    total = 0.0
     while True:
         start, end = np.unravel_index(int(np.argmax(z)), z.shape)
         if z[start, end] <= (TUNING.faint_z if total else 0.0):
@@ -611,8 +619,12 @@ def search_and_count(workload: AutomaticRangeWorkload, setting: Setting) -> Stra
     for budget_fraction in PILOT_FRACTIONS[1:]:
         if state.pilot_counts.counts.max() < TUNING.faint_z * state.pilot_counts.noise:
             state = yield from state.ask_pilot_query(budget_fraction)
-    noise, total = max(sqrt(setting.count_noise().variance), LEAST_VARIANCE), setting.adjacency.public_record_count
-    has_heaps, counts = False, state.pilot_counts.estimate_likely_counts(total)
+    noise = max(sqrt(setting.count_noise().variance), LEAST_VARIANCE)
+    total = setting.adjacency.public_record_count
+
+    # Wide cells that hold most records are refined, each time with the loss that a clear answer needs.
+    has_heaps = False
+    counts = state.pilot_counts.estimate_likely_counts(total)
     for threshold in TUNING.concentration:
         records = state.pilot_counts.records
         if counts[state.pilot_counts.wide_cells].max() < threshold * records:
@@ -626,12 +638,17 @@ def search_and_count(workload: AutomaticRangeWorkload, setting: Setting) -> Stra
         )
         cells = _clip_cell_count(TUNING.pilot_cells, TUNING.cells_per_ratio * float(budget_fraction) * records / noise)
         state = yield from state.refine_cells(cells, counts, SingletonRule.EDGES).ask_pilot_query(budget_fraction)
-        has_heaps, counts = has_heaps or state.pilot_counts.has_heaps, state.pilot_counts.estimate_likely_counts(total)
+        has_heaps = has_heaps or state.pilot_counts.has_heaps
+        counts = state.pilot_counts.estimate_likely_counts(total)
+
+    # More cells than records over noise would show noise alone.
     cells = _clip_cell_count(TUNING.grid_cells, state.pilot_counts.records / (2 * noise))
     has_many_cells = cells >= TUNING.singleton_cells
     singletons = (
         SingletonRule.ROUNDER if has_heaps else SingletonRule.TWO_DIGITS if has_many_cells else SingletonRule.ZERO
     )
+
+    # Values that seem to be multiples of a step are looked at once more, before cells follow the step.
     (step, is_clear), atoms_searched = state.pilot_counts.find_step(), False
     if step and not is_clear:
         refined = state.refine_cells(cells, counts, SingletonRule.EDGES, step)
@@ -639,9 +656,11 @@ def search_and_count(workload: AutomaticRangeWorkload, setting: Setting) -> Stra
         (step, is_clear), atoms_searched = state.pilot_counts.find_step(step), True
         counts = state.pilot_counts.estimate_likely_counts(total)
     if is_clear:
-        finer, atoms_searched = state.refine_cells(cells, counts, SingletonRule.ZERO, step), True
+        finer = state.refine_cells(cells, counts, SingletonRule.ZERO, step)
+        atoms_searched = True
     else:
-        finer, step = state.refine_cells(cells, counts, singletons), 0.0
+        finer = state.refine_cells(cells, counts, singletons)
+        step = 0.0
     return (yield from _count_on_cells(state, finer, counts, setting, step, atoms_searched=atoms_searched))
 
 
@@ -651,7 +670,8 @@ def search_range(workload: AutomaticGridWorkload, setting: Setting) -> Strategy[
     The resulting grid extends beyond all intervals that seem occupied and counts values outside separately. Its cells
     are narrow where records seem to lie.
     """
-    budget_fraction, total = ALL / TUNING.rounds_alone, setting.adjacency.public_record_count
+    budget_fraction = ALL / TUNING.rounds_alone
+    total = setting.adjacency.public_record_count
     state = yield from _SearchState(workload.column, PilotCounts(DECADES)).ask_pilot_query(budget_fraction)
     for _ in range(TUNING.rounds_alone - 1):
         counts = state.pilot_counts.estimate_significant_counts(total)
@@ -659,9 +679,12 @@ def search_range(workload: AutomaticGridWorkload, setting: Setting) -> Strategy[
             state = state.refine_cells(TUNING.pilot_cells[0], counts, SingletonRule.ZERO)
         state = yield from state.ask_pilot_query(budget_fraction)
     counts = state.pilot_counts.estimate_significant_counts(total)
+
+    # The grid reaches beyond all occupied intervals, because significance misses sparse tails.
     occupied = np.flatnonzero(counts)
     first, last = (int(occupied[0]), int(occupied[-1]) + 1) if len(occupied) else (0, len(counts))
-    range_edges, shares = state.pilot_counts.edges[first : last + 1], allocate_cells(counts)[first:last]
+    range_edges = state.pilot_counts.edges[first : last + 1]
+    shares = allocate_cells(counts)[first:last]
     edges = refine_edges(*_widen_range(range_edges, shares), workload.cells)
     return TableCounts(state.releases, state.pilot_counts.rounds, Grid.from_edges(edges, outside=Outside.APART))
 
@@ -672,14 +695,19 @@ def _widen_range(edges: tuple[float, ...], shares: FloatArray) -> tuple[tuple[fl
     >>> _widen_range((10.0, 20.0, 50.0), np.array([1.0, 1.0]))[0], _widen_range((0.0, 10.0), np.array([1.0]))[0]
     ((0.0, 10.0, 20.0, 50.0, 70.0), (0.0, 10.0, 15.0))
     """
-    low, high, extension = edges[0], edges[-1], (edges[-1] - edges[0]) / 2
+    low = edges[0]
+    high = edges[-1]
+    extension = (edges[-1] - edges[0]) / 2
     below, above = (float(f"{end:.1e}") for end in (low - extension, high + extension))
-    below, above = max(below, 0.0) if low >= 0 else below, min(above, 0.0) if high <= 0 else above
+    below = max(below, 0.0) if low >= 0 else below
+    above = min(above, 0.0) if high <= 0 else above
     edges_before, edges_behind = edges[:0], edges[:0]
     if below < low:
-        edges_before, shares = (below,), np.append(TUNING.neighbour_weights[0] * shares[0], shares)
+        edges_before = (below,)
+        shares = np.append(TUNING.neighbour_weights[0] * shares[0], shares)
     if above > high:
-        edges_behind, shares = (above,), np.append(shares, TUNING.neighbour_weights[0] * shares[-1])
+        edges_behind = (above,)
+        shares = np.append(shares, TUNING.neighbour_weights[0] * shares[-1])
     return (*edges_before, *edges, *edges_behind), shares / shares.sum()
 
 
@@ -709,7 +737,8 @@ def _count_on_cells(
         step: Step of which the values are multiples; 0 for no step.
         atoms_searched: Whether atoms have been searched for already.
     """
-    total, pilot_counts = setting.adjacency.public_record_count, state.pilot_counts
+    total = setting.adjacency.public_record_count
+    pilot_counts = state.pilot_counts
     positions = np.searchsorted(np.array(pilot_counts.edges), np.array(pilot_state.pilot_counts.edges))
     records_below = np.interp(np.arange(len(pilot_counts.edges)), positions, np.append(0.0, np.cumsum(likely)))
     layout = pilot_counts.build_layout(np.diff(records_below), step)
@@ -718,6 +747,8 @@ def _count_on_cells(
         tilings = find_atom_tilings(splits, setting.count_noise(TUNING.atoms_fraction))
         state = yield from state.ask_tilings(_all_cells_if_single(tilings, state.slots), TUNING.atoms_fraction)
         splits = state.pilot_counts.estimate_tree(total, layout)
+
+    # A cell is split only if it contains several possible values, or a count that stands out from the noise.
     noise = setting.count_noise(state.remaining_budget)
     with np.errstate(over="ignore"):
         slot_bounds = np.concatenate([[-inf], np.array(pilot_counts.edges) / (step or 1.0), [inf]])
@@ -727,6 +758,8 @@ def _count_on_cells(
     may_split = multiples[layout.begin + layout.width] - multiples[layout.begin] > 1 if step else layout.width > 1
     single_count = max(TUNING.single_share * pilot_counts.records, TUNING.single_ratio * sqrt(noise.variance))
     may_split |= splits.counts > single_count
+
+    # Few records over noise: only cells with clear counts are split.
     if pilot_counts.records < TUNING.few_records * sqrt(noise.variance):
         is_large = np.maximum(splits.counts, lower_counts) > TUNING.split_ratio * sqrt(noise.variance)
         final_tilings: Tilings = (
@@ -797,7 +830,8 @@ def refine_edges(
         singletons: The numbers that get separate cells.
         step: Step of which the values, and so the edges, are multiples; 0 for no step.
     """
-    refined, occupied_edges = set(edges), {0.0}
+    refined = set(edges)
+    occupied_edges = {0.0}
     for (low, high), share in zip(pairwise(edges), shares.tolist(), strict=True):
         target = share * cells
         inner = multiples_between(low, high, target, step) if step else round_numbers_between(low, high, target)
@@ -889,7 +923,8 @@ def _decimal_multiples_between(low: float, high: float, cells: float) -> list[fl
         return []
     power = floor(log10(width))
     digit = max(digit for digit in ROUND_DIGITS if digit == 1 or digit * 10.0**power <= width)
-    lowest, highest = floor(low / (digit * 10.0**power)), ceil(high / (digit * 10.0**power))
+    lowest = floor(low / (digit * 10.0**power))
+    highest = ceil(high / (digit * 10.0**power))
     if max(abs(lowest), abs(highest)) >= 2**53:
         return []
     edges = (float(f"{factor * digit}e{power}") for factor in range(lowest, highest + 1))

@@ -28,8 +28,9 @@ from ..conversation import (
     TableCounts,
     UnsupportedQuery,
 )
-from ..data import Axis, Grid, Outside
+from ..data import Axis, Grid, Outside, Values
 from ..queries import MOST_COUNTED, CountQuery, CountUse, MedianQuery, MergePartitionQuery, QuantileCutsQuery, SumQuery
+from . import lattices
 
 # Counts of two classes above thresholds: in cells of a grid, or between quantiles of all scores.
 
@@ -129,7 +130,8 @@ def count_chosen_thresholds(workload: RankingWorkload, setting: Setting) -> Stra
     few even intervals, and thresholds are the quantiles of the estimated shares, which noise leaves nearly even;
     private quantiles are used only if most records lie in one interval. With a still lower ratio and a public number of
     records, the grid is divided evenly. Otherwise a few declared values are counted one by one, because the order of
-    classes is known only where a cell has one value.
+    classes is known only where a cell has one value; so are the points of a lattice, such as tenths, if nearly all
+    scores lie on them (`lattices.search_lattice`).
 
     Formal guarantees: each round has its own price, and its query is a function of earlier answers and of public facts,
     including the fraction of a pilot query. For all answers the fractions add up to the whole loss. So by adaptive
@@ -145,6 +147,18 @@ def count_chosen_thresholds(workload: RankingWorkload, setting: Setting) -> Stra
     require_cuttable(workload.score)
     if workload.thresholds is RocThresholds.QUANTILES and has_few_values(workload.score.grid, records, setting):
         return (yield from _count_classes(workload, workload.score, earlier, remaining))
+    search = yield from _search_lattice(workload, records, setting)
+    earlier, remaining = (*earlier, *search.releases), remaining - search.budget_fraction
+    if search.lattice is not None:
+        return (yield from _count_points(workload, search.lattice, earlier, remaining))
+    return (yield from _count_intervals(workload, records, setting, earlier, remaining))
+
+
+def _count_intervals(
+    workload: RankingWorkload, records: float, setting: Setting, earlier: tuple[Release, ...], remaining: Fraction
+) -> Strategy[TableCounts]:
+    """Count both classes in intervals of the grid, after private quantiles or a pilot query, or in all its cells."""
+    signal = signal_to_noise(records, setting)
     if workload.thresholds is RocThresholds.MEDIANS or signal >= TUNING.many_ratio:
         return (yield from _count_between_cuts(workload, records, setting, earlier, remaining))
     if workload.score.grid.cells <= TUNING.merge_factor * choose_cell_count(signal):
@@ -173,8 +187,36 @@ def has_few_values(grid: Grid, records: float, setting: Setting) -> bool:
     >>> [has_few_values(grid, 30_000, setting) for grid in (Values(range(10)), Values(range(500)), Grid(0, 9, cells=9))]
     [True, False, False]
     """
+    return grid.values is not None and grid.cells <= choose_most_values(records, setting)
+
+
+def choose_most_values(records: float, setting: Setting) -> int:
+    """Return the largest number of values that are counted one by one."""
     pieces = 2 ** choose_cut_levels(records, setting) * TUNING.cells_per_piece
-    return grid.values is not None and grid.cells <= max(TUNING.few_values, pieces)
+    return max(TUNING.few_values, pieces)
+
+
+def _search_lattice(
+    workload: RankingWorkload, records: float, setting: Setting
+) -> Generator[Step, Release, lattices.LatticeSearch]:
+    """Search for a lattice of scores; nothing is asked if scores are declared values or of a model, or if records are
+    few.
+    """
+    score, signal = workload.score, signal_to_noise(records, setting)
+    is_searched = workload.thresholds is RocThresholds.QUANTILES and signal >= lattices.TUNING.least_ratio
+    if not is_searched or score.grid.values is not None or not isinstance(score.column, str):
+        return lattices.NOT_SEARCHED
+    steps = lattices.choose_steps(score.grid, choose_most_values(records, setting))
+    return (yield from lattices.search_lattice(score, steps, records, signal)) if steps else lattices.NOT_SEARCHED
+
+
+def _count_points(
+    workload: RankingWorkload, lattice: lattices.FoundLattice, earlier: tuple[Release, ...], budget_fraction: Fraction
+) -> Strategy[TableCounts]:
+    """Count both classes at each point of a lattice, as if its points were declared values."""
+    values = Values(lattice.points.tolist(), outside=workload.score.grid.outside)
+    counts = yield from _count_classes(workload, Axis(workload.score.column, values), earlier, budget_fraction)
+    return replace(counts, points=Evidence.from_release(lattice.release))
 
 
 def require_cuttable(score: Axis) -> None:
@@ -211,7 +253,8 @@ def _count_after_pilot_query(
     workload: RankingWorkload, signal: float, setting: Setting, earlier: tuple[Release, ...], remaining: Fraction
 ) -> Strategy[TableCounts]:
     """Count all records in even intervals, then both classes between quantiles of the estimated shares."""
-    score, pilot_fraction = workload.score, pilot_budget_fraction(signal)
+    score = workload.score
+    pilot_fraction = pilot_budget_fraction(signal)
     intervals = TUNING.pilot_intervals[signal >= TUNING.fine_pilot_ratio]
     shares, bounds, pilot_release = yield from ask_even_intervals(score, intervals, pilot_fraction)
     records = float(setting.adjacency.public_record_count or counts_inside_grid(pilot_release, score).sum())
@@ -232,7 +275,8 @@ def _count_between_cuts(
     finer = choose_finer_cells(records, setting) if workload.thresholds is RocThresholds.QUANTILES else None
     budget_fraction = CUTS_FRACTION if finer is None else finer.cuts_fraction
     cuts = yield Step(_build_cuts_query(workload.score, workload.thresholds, halvings), budget_fraction)
-    score, remaining = pieces_between(workload.score, cuts.values), remaining - budget_fraction
+    score = pieces_between(workload.score, cuts.values)
+    remaining = remaining - budget_fraction
     fine_score = score if finer is None else _cut_axis(workload.score, cuts.values, finer.cells_per_piece)
     if finer is None or fine_score.slots == score.slots:
         return (yield from _count_classes(workload, score, (*earlier, cuts), remaining))
@@ -332,8 +376,10 @@ def shrink_shares(counts: FloatArray, variance: float) -> FloatArray:
     >>> shrink_shares(np.array([90.0, 10.0, 0.0, 0.0]), 10_000.0).tolist()
     [0.25, 0.25, 0.25, 0.25]
     """
-    uniform, centred = np.full(len(counts), 1 / len(counts)), counts - counts.mean()
-    squares, degrees_of_freedom = float(centred @ centred), len(counts) - 1
+    uniform = np.full(len(counts), 1 / len(counts))
+    centred = counts - counts.mean()
+    squares = float(centred @ centred)
+    degrees_of_freedom = len(counts) - 1
     shrinkage = 0.0 if counts.sum() <= 0 or squares == 0 else max(0.0, 1 - degrees_of_freedom * variance / squares)
     shares = np.maximum(counts.mean() + shrinkage * centred, 0.0)
     return shares / shares.sum() if shares.sum() > 0 else uniform
@@ -413,7 +459,8 @@ def _ask_groups_after_pilot_query(
     workload: ScoreGroupWorkload, pilot_fraction: Fraction, setting: Setting
 ) -> Strategy[ScoreGroupReleases]:
     """Count all scores in even intervals, then measure groups between the estimated quantiles, or between cuts."""
-    score, remaining = workload.score, ALL - pilot_fraction
+    score = workload.score
+    remaining = ALL - pilot_fraction
     shares, bounds, pilot_release = yield from ask_even_intervals(score, TUNING.group_intervals, pilot_fraction)
     if float(shares.max()) > TUNING.crowded:
         fractions = GroupBudgetFractions(*(fraction * remaining for fraction in workload.budget_fractions))

@@ -41,8 +41,10 @@ class Distribution:
         >>> Distribution.from_curve([0, 1, 2], [0, 0.5, 1]).right_limits.tolist()
         [0.0, 0.5, 1.0]
         """
-        knots, shares = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-        left_limits, right_limits = shares.copy(), shares.copy()
+        knots = np.asarray(x, dtype=np.float64)
+        shares = np.asarray(y, dtype=np.float64)
+        left_limits = shares.copy()
+        right_limits = shares.copy()
         left_limits[0], right_limits[-1] = 0.0, 1.0
         return cls(knots, left_limits, right_limits)
 
@@ -64,7 +66,8 @@ class Distribution:
         if sample.ndim != 1 or weight.shape != sample.shape:
             raise InvalidArgument("sample", NEEDS_SAMPLE)
         is_present = ~np.isnan(sample)
-        sample, weight = sample[is_present], weight[is_present]
+        sample = sample[is_present]
+        weight = weight[is_present]
         if np.isinf(sample).any() or not np.isfinite(weight).all() or (weight < 0).any() or not weight.sum() > 0:
             raise InvalidArgument(
                 "sample",
@@ -78,14 +81,17 @@ class Distribution:
 
     def limits(self, places: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the limits of the function from the left and from the right at `places`, in the unit of the knots."""
-        first, second = np.searchsorted(self.knots, places), np.searchsorted(self.knots, places, side="right")
+        first = np.searchsorted(self.knots, places)
+        second = np.searchsorted(self.knots, places, side="right")
         return self._interpolate(first, places), self._interpolate(second, places)
 
     def _interpolate(self, next_knot: NDArray[np.intp], places: FloatArray) -> FloatArray:
         """Return the value at `places`, linear between the right limit of the knot before and the left limit of the
         knot after; constant outside all knots. `next_knot` is the index of the knot after each place."""
-        starts, ends = np.append(-np.inf, self.knots)[next_knot], np.append(self.knots, np.inf)[next_knot]
-        low, high = np.append(0.0, self.right_limits)[next_knot], np.append(self.left_limits, 1.0)[next_knot]
+        starts = np.append(-np.inf, self.knots)[next_knot]
+        ends = np.append(self.knots, np.inf)[next_knot]
+        low = np.append(0.0, self.right_limits)[next_knot]
+        high = np.append(self.left_limits, 1.0)[next_knot]
         inside = np.isfinite(starts) & np.isfinite(ends)
         fraction = np.divide(places - starts, ends - starts, out=np.zeros_like(places), where=inside)
         values: FloatArray = low * (1 - fraction) + high * fraction
@@ -110,7 +116,8 @@ class DistributionDifference(NamedTuple):
         """Return a minus b, on the union of both sets of knots."""
         knots = np.union1d(a.knots, b.knots)
         (left_a, right_a), (left_b, right_b) = a.limits(knots), b.limits(knots)
-        left, right = left_a - left_b, right_a - right_b
+        left = left_a - left_b
+        right = right_a - right_b
         return cls(np.diff(knots), right[:-1], left[1:])
 
     @property
@@ -121,7 +128,8 @@ class DistributionDifference(NamedTuple):
     @property
     def absolute_integral(self) -> float:
         """The integral of the absolute difference; two triangles where an interval crosses zero."""
-        left, right = np.abs(self.start_values), np.abs(self.end_values)
+        left = np.abs(self.start_values)
+        right = np.abs(self.end_values)
         total = left + right
         crossing = np.divide(left**2 + right**2, total, out=np.zeros_like(total), where=total > 0)
         return float(self.lengths @ np.where(self.start_values * self.end_values < 0, crossing, total)) / 2

@@ -92,7 +92,8 @@ def extreme_mean_differences(
     ([0.0, 1.0], [1.0, 1.0])
     """
     low, high = cell_endpoints(edges)
-    width, people = high - low, shares.sum()
+    width = high - low
+    people = shares.sum()
     slopes = 2 * (2 * np.cumsum(shares) - shares - people)
     tilt = (slopes - 2 * times) / 2
 
@@ -112,7 +113,8 @@ def half_square_kernel(edges: FloatArray) -> Kernel:
     (distances, half), (low, high) = _middle_distances(edges), cell_endpoints(edges)
     square = (high - low) ** 2 / 12
     mean = (distances**2 + square[:, None] + square) / 2
-    smallest, largest = np.maximum(distances - half, 0.0) ** 2 / 2, (distances + half) ** 2 / 2
+    smallest = np.maximum(distances - half, 0.0) ** 2 / 2
+    largest = (distances + half) ** 2 / 2
     middles = (high + low) / 2
 
     def form(cells: FloatArray) -> FloatArray:
@@ -149,8 +151,10 @@ def kernel_from_function(function: Function) -> Callable[[FloatArray], Kernel]:
         """Return the kernel on cells between these edges."""
         nodes, weights = leggauss(5)  # nodes of Gauss-Legendre quadrature in each cell, so 25 in a pair of cells
         low, high = cell_endpoints(edges)
-        middles, halves = (high + low) / 2, (high - low) / 2
-        points, shares = middles + halves * nodes[:, None], weights / 2
+        middles = (high + low) / 2
+        halves = (high - low) / 2
+        points = middles + halves * nodes[:, None]
+        shares = weights / 2
 
         def evaluate_kernel(x: FloatArray, y: FloatArray) -> FloatArray:
             """Return the values of the function for all pairs of `x` and `y`."""
@@ -201,7 +205,8 @@ class MidpointKernel:
         for x in points:
             for y in points:
                 values = self.function(x[:, None], y[None, :])
-                smallest, largest = np.minimum(smallest, values), np.maximum(largest, values)
+                smallest = np.minimum(smallest, values)
+                largest = np.maximum(largest, values)
         require_kernel(smallest)
         require_kernel(largest)
         return Kernel((smallest + largest) / 2, (largest - smallest) / 2)
@@ -328,7 +333,8 @@ def _middle_distances(edges: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the distance of the middles of each pair of cells, and half the sum of their widths, (cells, cells)
     each."""
     low, high = cell_endpoints(edges)
-    middles, width = (low + high) / 2, high - low
+    middles = (low + high) / 2
+    width = high - low
     return np.abs(middles[:, None] - middles), (width[:, None] + width) / 2
 
 

@@ -179,7 +179,8 @@ def roc_points(positive: FloatArray, negative: FloatArray) -> tuple[FloatArray, 
     >>> roc_points(np.array([0.0, 1.0, 3.0]), np.array([2.0, 0.0, 2.0]))
     (array([0. , 0.5, 0.5, 1. ]), array([0.  , 0.75, 1.  , 1.  ]))
     """
-    true, false = monotone_counts_above(positive), monotone_counts_above(negative)
+    true = monotone_counts_above(positive)
+    false = monotone_counts_above(negative)
     if min(true[-1], false[-1]) < LEAST_MASS:
         diagonal = np.linspace(0, 1, len(true))
         return diagonal, diagonal.copy()
@@ -199,7 +200,8 @@ def auc_of_counts(positive: FloatArray, negative: FloatArray) -> FloatArray:
     >>> float(auc_of_counts(np.array([0.0, 1.0, 3.0]), np.array([2.0, 0.0, 2.0])))
     0.6875
     """
-    true, false = positive.sum(axis=-1), negative.sum(axis=-1)
+    true = positive.sum(axis=-1)
+    false = negative.sum(axis=-1)
     below = np.cumsum(negative, axis=-1) - negative / 2
     pairs = np.asarray(true * false)
     area = np.full(pairs.shape, 0.5)

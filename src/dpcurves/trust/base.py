@@ -84,7 +84,8 @@ def run_conversation(
     Formal guarantees: a need gets its budget fraction of the loss, and its steps get fractions of that. The caller pays
     for the steps, and bounds their total by the loss of the question.
     """
-    setting, where = Setting(loss, adjacency), find_filter(question)
+    setting = Setting(loss, adjacency)
+    where = find_filter(question)
     needs = question.steps(setting)
     try:
         need = next(needs)

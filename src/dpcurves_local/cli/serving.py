@@ -79,10 +79,12 @@ def plan_local(
     """
     from ..aggregated_reports import AggregatedReports
 
-    people, loss = parse_integer("people", task_options.people), loss_options.loss()
+    people = parse_integer("people", task_options.people)
+    loss = loss_options.loss()
     sizes = class_sizes.parse_sizes(people)
     task = task_options.make_task(column, cells, loss)
-    law, error = task.plan.law.require_type(AggregatedReports), task.plan.error
+    law = task.plan.law.require_type(AggregatedReports)
+    error = task.plan.error
     # the error of the counts; that of a statistic of pairs, the kernel, is another one
     of_counts = "" if task_options.kernel is None else f"; the error of {task_options.kernel} differs"
     quantity = f"at one edge or cell{of_counts}" if task.aim is None else "in the area under the curve, its mean"
@@ -119,7 +121,8 @@ def _describe_report(task: Task) -> str:
 
     from dpcurves.noise import Randomness
 
-    query, source = task.plan.query, Randomness.from_system()
+    query = task.plan.query
+    source = Randomness.from_system()
     # the slot of a missing value, which takes as long as any other
     slots = np.full(TIMED_REPORTS, query.rows * query.cells)
     pseudonyms = np.frombuffer(source.random_bytes(8 * TIMED_REPORTS), dtype=np.uint8).reshape(-1, 8)
@@ -180,7 +183,8 @@ class ConnectionOptions:
         from dpcurves_parties.serving.identity import parse_host
 
         parse_host(self.url)
-        context, patience = make_ca_context(self.ca), parse_integer("timeout", self.timeout)
+        context = make_ca_context(self.ca)
+        patience = parse_integer("timeout", self.timeout)
         named_by = "--ca" if self.ca is not None else "a certificate that this machine believes"
         return Channel(self.url, context, patience, identity_source=named_by, renewal_advice="it needs a new one")
 
@@ -231,7 +235,8 @@ def serve(document: LocalTaskDocument, server_options: ServerOptions, monitoring
 
     from ..report_server import Quota, ReportServer
 
-    task, address = document.read_task(), Address.parse(server_options.listen)
+    task = document.read_task()
+    address = Address.parse(server_options.listen)
     limits = Limits(
         parse_integer("connections", server_options.connections),
         parse_integer("header_timeout", server_options.header_timeout),

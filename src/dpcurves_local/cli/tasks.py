@@ -149,7 +149,8 @@ class TaskOptions(PairStatisticOptions):
         """Return the question of the task. Raises `Misuse`: the curve is unknown, or does not support labels."""
         from dpcurves.curves import CdfQuestion, HistogramQuestion
 
-        grid, name = cells.parse_grid(), column.column
+        grid = cells.parse_grid()
+        name = column.column
         if self.kernel is not None and self.curve is not None:
             raise Misuse("curve", "must be left out beside --kernel, which determines the curve; leave out --curve")
         if self.label is not None:
@@ -177,7 +178,8 @@ class TaskOptions(PairStatisticOptions):
         """
         from .. import Coins, CountUse, Inviter, Rounding, Task
 
-        question, area = replace(self.make_question(column, cells), where=self.where), self.kernel == "auc"
+        question = replace(self.make_question(column, cells), where=self.where)
+        area = self.kernel == "auc"
         if not area:
             require_statistic(self.kernel, question)
         for field, words in (("coins", Coins), ("rounding", Rounding)):
@@ -345,7 +347,9 @@ def invite(document: LocalTaskDocument, invited: InvitationOptions, new: NewFile
 
     from .. import Inviter
 
-    task, inviter, people = document.read_task(), Inviter.load_or_create(invited.invitation_key), invited.read_people()
+    task = document.read_task()
+    inviter = Inviter.load_or_create(invited.invitation_key)
+    people = invited.read_people()
     lines = StringIO()
     csv.writer(lines, lineterminator="\n").writerows(
         [("person", "invitation"), *((person, inviter.sign_invitation(task, person)) for person in people)]
@@ -361,7 +365,9 @@ def randomize(source: SourceOptions, document: LocalTaskDocument, device: Device
     """
     from .. import ReportMemo
 
-    task, column, delimiter = document.read_task(), device.column, source.delimiter
+    task = document.read_task()
+    column = device.column
+    delimiter = source.delimiter
     if device.id is None:
         if device.memo is not None:
             raise Misuse("memo", "stores the report of a person: give --id, too")
@@ -437,7 +443,8 @@ def _print_area(second_round: SecondRound, received: ReportFiles, output: Output
     for field in ("json", "plot", "csv", "xlsx", "html"):
         if getattr(output, field) is not None:
             raise Misuse(field, "must be left out: the area of two rounds is a number without a curve")
-    level, collection = output.simulated_level(), received.collect_reports(second_round)
+    level = output.simulated_level()
+    collection = received.collect_reports(second_round)
     with suppress_curve_warnings():
         area = collection.curve()
     area_said = f"AUC {area.value:.4f}: {_format_intervals(area.interval, level, output, '.4f')}"

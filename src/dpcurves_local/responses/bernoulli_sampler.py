@@ -94,7 +94,8 @@ def _sample_by_octets(numerator: int, size: int, randomness: Randomness) -> Octe
     that begins with the same 16 decides, nearly always by its first 64 bits. The draws are exact, and cost 2 random
     bytes for eight bits instead of 8.
     """
-    decided, octets = _make_octet_table(numerator), np.empty(size, dtype=np.uint8)
+    decided = _make_octet_table(numerator)
+    octets = np.empty(size, dtype=np.uint8)
     words = randomness.sample_halfwords(size)
     look_up = _look_up_octets_compiled if loops_are_compiled() else _look_up_octets
     undecided = look_up(words, decided, octets)
@@ -163,7 +164,8 @@ def _fill_octets(
     words: Words, by_word: Octets, decided_words: int, octets: Octets, undecided_positions: IntArray
 ) -> int:
     """Write the decided bytes, and the positions of undecided words; return the number of these."""
-    undecided, grouped = 0, len(words) // _WORDS_PER_GROUP * _WORDS_PER_GROUP
+    undecided = 0
+    grouped = len(words) // _WORDS_PER_GROUP * _WORDS_PER_GROUP
     for start in range(0, grouped, _WORDS_PER_GROUP):  # in groups, few of which contain an undecided word
         largest = words[start]
         for position in range(start, start + _WORDS_PER_GROUP):
@@ -225,7 +227,8 @@ def sample_uniform_sets(
     word = 64  # bits of a word of a set
     words = -(-many // word)
     start_sets = sample_bernoulli_rows(choose_start_probability(many, size), len(answers), 8 * words, randomness)
-    rows, done = start_sets.view(np.uint64), 0
+    rows = start_sets.view(np.uint64)
+    done = 0
     rows[:, -1] &= np.uint64((1 << many - word * (words - 1)) - 1)
     while done < len(answers):
         tries = randomness.sample_halfwords(min(_TRIES * (len(answers) - done) + _TRIES, _AT_ONCE))
@@ -240,7 +243,8 @@ def choose_start_probability(many: int, size: int) -> int:
 
     It affects running time only: sets are uniform for every start probability.
     """
-    share, deviation = size / many, sqrt(size * (1 - size / many)) / many
+    share = size / many
+    deviation = sqrt(size * (1 - size / many)) / many
     coarse = [step * (ONE_PROBABILITY >> FEW_BITS) for step in range(1 << FEW_BITS)]
     fine = [int(max(share - step / 4 * deviation, 0) * ONE_PROBABILITY) for step in range(8)]
     return min((0, *coarse, *fine), key=lambda numerator: _estimate_set_cost(many, size, numerator))
@@ -248,7 +252,9 @@ def choose_start_probability(many: int, size: int) -> int:
 
 def _estimate_set_cost(elements: int, size: int, numerator: int) -> float:
     """Return the expected cost of a set, in random bytes."""
-    places, probability, share = count_binary_places(numerator), numerator / ONE_PROBABILITY, size / elements
+    places = count_binary_places(numerator)
+    probability = numerator / ONE_PROBABILITY
+    share = size / elements
     missing_elements = size - probability * elements
     deviation = sqrt(elements * probability * (1 - probability)) or 1e-9
     normal = (
@@ -271,9 +277,12 @@ def correct_set_sizes(  # noqa: PLR0917
     never changed, since it counts as inside during insertion and outside during removal. Uniform positions are upper
     halves of products; words whose lower half would bias them are rejected (Lemire 2019).
     """
-    used, uneven, low_halfword = 0, _HALFWORD_VALUES % many, np.uint32(_HALFWORD_VALUES - 1)
+    used = 0
+    uneven = _HALFWORD_VALUES % many
+    low_halfword = np.uint32(_HALFWORD_VALUES - 1)
     for row in range(done, len(rows)):
-        at, answer = answers[row] >> 6, _ONE << np.uint64(answers[row] & 63)
+        at = answers[row] >> 6
+        answer = _ONE << np.uint64(answers[row] & 63)
         rows[row, at] &= ~answer
         lacking = size - np.int64(includes_answer[row])
         for word in range(rows.shape[1]):  # population count: pairs of bits, groups of four, bytes, words

@@ -142,7 +142,8 @@ class Randomiser(ABC):
         if answers.size and not (answers.min() >= 0 and answers.max() < self.answers):
             raise InvalidArgument("answers", f"must be whole numbers from 0 to {self.answers - 1}")
         # 2**19: bytes of reports that are drawn in one batch, which bounds memory
-        source, step = randomness.expand(), max(1, 2**19 // self.octets)
+        source = randomness.expand()
+        step = max(1, 2**19 // self.octets)
         reports = np.empty((len(answers), self.octets), dtype=np.uint8)
         for start in range(0, len(answers), step):
             reports[start : start + step] = self._draw_reports(answers[start : start + step], source)
@@ -292,7 +293,9 @@ def set_true_bits(rows: Reports, answers: IntArray, is_set: BoolArray) -> None:
     if loops_are_compiled():
         _fill_true_bits(rows, answers, is_set)
         return
-    row, octet, bit = np.arange(len(rows)), answers >> 3, (1 << (answers & 7)).astype(np.uint8)
+    row = np.arange(len(rows))
+    octet = answers >> 3
+    bit = (1 << (answers & 7)).astype(np.uint8)
     rows[row, octet] = rows[row, octet] & ~bit | is_set * bit
 
 
@@ -300,7 +303,8 @@ def set_true_bits(rows: Reports, answers: IntArray, is_set: BoolArray) -> None:
 def _fill_true_bits(rows: Reports, answers: IntArray, is_set: BoolArray) -> None:
     """SECRET: set or clear the bit of each row's answer: the compiled form of `set_true_bits`."""
     for row in range(len(rows)):
-        octet, bit = answers[row] >> 3, 1 << (answers[row] & 7)
+        octet = answers[row] >> 3
+        bit = 1 << (answers[row] & 7)
         rows[row, octet] = rows[row, octet] & ~bit | bit * is_set[row]
 
 
@@ -315,7 +319,8 @@ def count_set_bits(rows: Reports) -> IntArray:
 def _sum_bits(reports: Reports, answers: int) -> IntArray:
     """Return how many rows set each bit."""
     # 2**22: bits of reports that are counted in one batch, which bounds memory
-    step, counts = max(1, 2**22 // answers), np.zeros(answers, dtype=np.int64)
+    step = max(1, 2**22 // answers)
+    counts = np.zeros(answers, dtype=np.int64)
     for start in range(0, len(reports), step):
         bits = np.unpackbits(reports[start : start + step], axis=1, count=answers, bitorder="little")
         counts += bits.sum(axis=0, dtype=np.int64)
@@ -487,7 +492,8 @@ def walsh_hadamard(signs: IntArray) -> IntArray:
     >>> walsh_hadamard(np.array([3, 1, 0, 0])).tolist()
     [4, 2, 4, 2]
     """
-    sums, block_size = signs.astype(np.int64), 1
+    sums = signs.astype(np.int64)
+    block_size = 1
     while block_size < len(sums):
         pairs = sums.reshape(-1, 2, block_size)
         sums = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1).reshape(-1)
@@ -539,8 +545,11 @@ class SubsetSelection(BitVectorRandomiser):
     @cached_property
     def support(self) -> Support:
         """The exact support probabilities of uniform sets that hold the true answer with probability p."""
-        p_true, size, others = Fraction(self._inclusion_parts, ONE_PROBABILITY), self.size, self.answers - 1
-        p_other_if_true, p_other_if_false = Fraction(size - 1, others), Fraction(size, others)
+        p_true = Fraction(self._inclusion_parts, ONE_PROBABILITY)
+        size = self.size
+        others = self.answers - 1
+        p_other_if_true = Fraction(size - 1, others)
+        p_other_if_false = Fraction(size, others)
         pairs = max(others * (others - 1), 1)
         p_two_others = p_true * Fraction((size - 1) * (size - 2), pairs) + (1 - p_true) * Fraction(
             size * (size - 1), pairs
@@ -551,7 +560,8 @@ class SubsetSelection(BitVectorRandomiser):
 
     def find_probability(self, answer: int, report: bytes) -> Fraction:
         """Return the probability of a set of d answers, which depends only on whether it holds the true one."""
-        p_true, others = Fraction(self._inclusion_parts, ONE_PROBABILITY), self.answers - 1
+        p_true = Fraction(self._inclusion_parts, ONE_PROBABILITY)
+        others = self.answers - 1
         if self.is_supported(answer, report):
             return p_true / comb(others, self.size - 1)
         return (1 - p_true) / comb(others, self.size)
@@ -593,7 +603,8 @@ class UnaryEncoding(BitVectorRandomiser):
     @cached_property
     def support(self) -> Support:
         """The exact support probabilities of independent bits: 1/2 for the true answer, q for each other."""
-        p_true, p_other = Fraction(1, 2), Fraction(self._false_bit_parts, ONE_PROBABILITY)
+        p_true = Fraction(1, 2)
+        p_other = Fraction(self._false_bit_parts, ONE_PROBABILITY)
         return Support(p_true, p_other, p_true * p_other, p_other**2)
 
     def find_probability(self, answer: int, report: bytes) -> Fraction:

@@ -137,7 +137,8 @@ def aggregator(running: ServerOptions, watching: MonitoringOptions) -> None:
     if any(document.is_of_people for document in people):
         _serve_people(people, running, limits, watching.create_monitoring())
         return
-    tasks, party = [read_task(file) for file in running.task.split(",")], running.parse_party()
+    tasks = [read_task(file) for file in running.task.split(",")]
+    party = running.parse_party()
     if running.workers and not running.jobs:
         raise Misuse("workers", "needs --jobs too, a folder or URL that all workers can reach; add it")
     server = Aggregator(
@@ -186,7 +187,8 @@ def contribute(
     from ..shares.analyst import read_record_slots
     from ..shares.dap_uploads import LeaderUpload
 
-    task, ticket = document.read_task(), Path(bearer.ticket)
+    task = document.read_task()
+    ticket = Path(bearer.ticket)
     read_owner_ticket(task, ticket)
     slots = read_record_slots(task, source.records(), source.delimiter, renamed.rename_axes(task))
     owner = enrol_owner(task, ticket, bearer.timeout_seconds)
@@ -276,7 +278,8 @@ def pairs(document: TaskFile, bearer: Bearer, answer_options: AnswerOptions) -> 
     require_pairs()
     from ..pairs.task import ASSUMED
 
-    task, output = document.read_pair_task(), answer_options.output()
+    task = document.read_pair_task()
+    output = answer_options.output()
     output.require_distinct_files(
         InputFile("the task document", Path(document.task)), InputFile("the ticket", Path(bearer.ticket))
     )
@@ -363,7 +366,8 @@ class TaskServers:
     def read_task(self, output: Output) -> Task:
         """Read the task document. Raises `Misuse` if an output file would overwrite that document or the ticket."""
         require_extra()
-        document, ticket = Path(self.document.task), Path(self.bearer.ticket)
+        document = Path(self.document.task)
+        ticket = Path(self.bearer.ticket)
         output.require_distinct_files(InputFile("the task document", document), InputFile("the ticket", ticket))
         return self.document.read_task()
 
@@ -466,7 +470,8 @@ def _create_ask_command(name: str, command: Command) -> Command:
         command(**arguments, terms=TaskTerms(task, servers), output=output)
 
     remaining = options.names_of(question_groups.values()) - _list_declared_options(command)
-    ask_question.__name__, ask_question.__doc__ = command.__name__, _help_text(name, command.__doc__ or "", remaining)
+    ask_question.__name__ = command.__name__
+    ask_question.__doc__ = _help_text(name, command.__doc__ or "", remaining)
     ask_question.__annotations__ = {"servers": TaskServers, **question_groups, "output": Output}
     return ask_question
 

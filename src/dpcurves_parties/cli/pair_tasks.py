@@ -119,7 +119,8 @@ class Parties:
         """Write the document of a task, and a ticket for each participant, with at least `min_owners` owners."""
         from ..serving.task_document import Role, create_task
 
-        owners, analysts = parse_integer("owners", self.owners, min_owners), parse_integer("analysts", self.analysts)
+        owners = parse_integer("owners", self.owners, min_owners)
+        analysts = parse_integer("analysts", self.analysts)
         numbers = {Role.OWNER: owners, Role.ANALYST: analysts, Role.COORDINATOR: 1}
         proofs = {} if keys is None else keys.to_ticket_secrets(owners)
         return create_task(draft, numbers, Path(self.out), Path(self.tickets), proofs)
@@ -168,7 +169,8 @@ def take_part(task: PairTask, source: SourceOptions, bearer: Bearer, meeting: Me
     (values,) = read_values(task, source.records(), source.delimiter).tolist()
     if meeting.relay is not None:
         parse_host(meeting.relay)
-    wait_seconds, ticket = parse_integer("wait", meeting.wait, minimum=0), Path(bearer.ticket)
+    wait_seconds = parse_integer("wait", meeting.wait, minimum=0)
+    ticket = Path(bearer.ticket)
     client = RelayClient.connect(task, Ticket.load(ticket, Role.OWNER), meeting.relay or "", bearer.timeout_seconds)
     try:
         device = ticket.with_name(f"{ticket.name}.device")
@@ -185,7 +187,8 @@ def _poll_meetings(participant: Participant, values: Sequence[int], wait_seconds
     from time import monotonic, sleep
 
     # 0.2: seconds before the second poll of the mailbox; each pause is 1.5 times the one before, up to 5
-    end, pause = monotonic() + wait_seconds, 0.2
+    end = monotonic() + wait_seconds
+    pause = 0.2
     while True:
         progress = participant.advance_meetings(values)
         if progress.is_over or monotonic() + pause > end:
@@ -222,7 +225,8 @@ def serve(server: RelayServer, listen: str | None) -> None:
     from ..serving.server import Address
 
     address = listen or server.tasks[0].servers[0].url.removeprefix("https://").rstrip("/")
-    names, console = ", ".join(task.name for task in server.tasks), make_console()
+    names = ", ".join(task.name for task in server.tasks)
+    console = make_console()
     server.serve(Address.parse(address), lambda: print_to_console(console, f"server of {names} listens at {address}"))
 
 
@@ -280,7 +284,8 @@ class PairOptions:
                 "columns" if self.columns is None else "bits",
                 "give --columns and --bits, with one width for each column",
             )
-        names, sizes = self.columns.split(","), [parse_integer("bits", text) for text in self.bits.split(",")]
+        names = self.columns.split(",")
+        sizes = [parse_integer("bits", text) for text in self.bits.split(",")]
         if len(names) != len(sizes) or not all(names):
             raise Misuse(
                 "bits", f"must be {len(names)} widths, one for each of the --columns, as in 16,8, got {len(sizes)}"
@@ -297,7 +302,8 @@ class PairOptions:
         from ..pairs import KERNELS, PAIRINGS, PairTask, Trust
         from ..pairs.mechanisms import NoisePlacement
 
-        trust, noises = self.parse_trust(), {"sum": NoisePlacement.ON_SUM, "each": NoisePlacement.EACH}
+        trust = self.parse_trust()
+        noises = {"sum": NoisePlacement.ON_SUM, "each": NoisePlacement.EACH}
         if self.kernel is None:
             raise Misuse("kernel", f"must be given; it is one of {', '.join(KERNELS)}")
         default_noise = "each" if trust is Trust.PEOPLE else "sum"
@@ -393,7 +399,9 @@ def plan(pairs: PairPlanOptions, price: LossOptions) -> None:
 
     Example: dpcurves plan pairs --kernel auc --people 100000 --pairs 1,2,4 --epsilon 1
     """
-    kernel, people, loss = pairs.find_kernel(), parse_integer("people", pairs.people, minimum=2), price.loss()
+    kernel = pairs.find_kernel()
+    people = parse_integer("people", pairs.people, minimum=2)
+    loss = price.loss()
     print_to_console(
         make_console(), f"{pairs.kernel} of {people} people in pairs: {loss}, replace-one, protects each person"
     )
@@ -406,7 +414,8 @@ def _create_plan_table(kernel: Kernel, people: int, loss: PrivacyLoss, pairs: Pa
 
     from ..pairs.statistics import NoisePlacement, best, describe_response, plan
 
-    table, zetas = Table(caption=LEGEND, caption_justify="left"), pairs.parse_zetas()
+    table = Table(caption=LEGEND, caption_justify="left")
+    zetas = pairs.parse_zetas()
     for name in ("pairs each", "error", "noise of each pair", "ANDs a pair", "error of one noise on the sum"):
         table.add_column(name, justify="left" if name.startswith("noise") else "right")
     plans_by_noise = {

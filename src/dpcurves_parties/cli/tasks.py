@@ -70,7 +70,8 @@ def propose_grid(low: float, high: float, central_range: tuple[float, float], ce
     width = (high - low) / SAMPLE_STEPS if high > low else max(abs(high), 1.0) / SAMPLE_STEPS
     power = floor(log10(width))
     step = next(digit * 10.0**power for digit in (1, 2, 5, 10) if digit * 10.0**power >= width * (1 - 1e-9))
-    first, last = floor(low / step - 1e-9), ceil(high / step + 1e-9)
+    first = floor(low / step - 1e-9)
+    last = ceil(high / step + 1e-9)
     first = max(first, 0) if low >= 0 else first
     last = min(last, 0) if high <= 0 else last
     return f"{first * step:.15g}:{last * step:.15g}:{cells}"
@@ -360,7 +361,8 @@ def create(counts: Counts, price: options.LossOptions, pair_options: PairOptions
     """
     require_extra()
     if pair_options.pairs is not None:
-        where, unfiltered = counts.counted_column.where, replace(counts.counted_column, where="")
+        where = counts.counted_column.where
+        unfiltered = replace(counts.counted_column, where="")
         refuse_options(
             "applies to counts; leave it out, because a task of pairs uses --columns",
             replace(counts, counted_column=unfiltered),

@@ -74,7 +74,8 @@ def _add_leaf_sums(engine: Engine, public: PublicShare, nodes: Words, level: int
     """SECRET: add to `totals` in place, from left to right, this server's unsigned values of all leaves below nodes
     ``(nodes, keys, 2)`` of a level.
     """
-    ring, count = public.domain.ring, len(nodes)
+    ring = public.domain.ring
+    count = len(nodes)
     if level == public.domain.levels:
         leaves = engine.leaf_sums(nodes, public).reshape(len(totals), ring.words)
         totals[:] = ring.add(totals, leaves)
@@ -184,7 +185,8 @@ def _evaluate_chunks(
     keys: ComparisonKeys, thresholds: Sequence[int], engine: Engine
 ) -> Iterator[tuple[int, slice, Words]]:
     """Yield by chunk: position of the threshold, slice of keys, and unsigned values ``(keys, words)``."""
-    ring, walk = keys.domain.ring, _Walk(keys.domain, keys.domain.sort_thresholds(thresholds), engine)
+    ring = keys.domain.ring
+    walk = _Walk(keys.domain, keys.domain.sort_thresholds(thresholds), engine)
     for span in chunk_slices(len(keys), engine.chunk_size):
         chunk = keys[span]
         state = PathState(chunk.seeds.words.copy(), np.zeros((len(chunk), ring.words), np.uint64))
@@ -208,7 +210,8 @@ class _Walk:
         """
         if first == last:
             return
-        low, high = self._path(first), self._path(last - 1)
+        low = self._path(first)
+        high = self._path(last - 1)
         stop = self.domain.levels - (low ^ high).bit_length()
         self.engine.descend(state, public, level, stop, low >> (self.domain.levels - stop))
         if low == high:
@@ -228,7 +231,8 @@ class _Walk:
         """Yield the original position and the unsigned values ``(keys, words)`` of thresholds number `first` to `last`,
         which share the leaf that `state` has reached.
         """
-        words, leaves = self.domain.ring.words, self.engine.leaf_values(state, public)
+        words = self.domain.ring.words
+        leaves = self.engine.leaf_values(state, public)
         for threshold, position in self.thresholds[first:last]:
             start = (threshold & ((1 << self.domain.leaf_bits) - 1)) * words
             yield position, self.domain.ring.add(state.values, leaves[:, start : start + words])
@@ -360,12 +364,14 @@ def evaluate_checked_keys(
         raise InvalidArgument(
             "verification_key", f"must have {verification_key_size} bytes, got {len(verification_key)}"
         )
-    ring, walk = keys.domain.ring, _CheckedWalk(keys.domain, keys.domain.sort_thresholds(thresholds), engine)
+    ring = keys.domain.ring
+    walk = _CheckedWalk(keys.domain, keys.domain.sort_thresholds(thresholds), engine)
     values = np.empty((len(thresholds), len(keys), ring.words), np.uint64)
     digests = np.empty((len(keys), DIGEST_SIZE), np.uint8)
     fingerprints = keys.public.fingerprints()
     for span in chunk_slices(len(keys), _CHUNK):
-        chunk, transcript = keys[span], _Transcript(verification_key)
+        chunk = keys[span]
+        transcript = _Transcript(verification_key)
         transcript.add(fingerprints[span])
         for position, numbers in walk.values(chunk.public, _create_root(chunk), transcript):
             values[position, span] = numbers
@@ -457,7 +463,8 @@ def _weights(engine: Engine, public: CheckedShare, level: int, seeds: Words, mas
     """SECRET: return the unsigned weights ``(len(seeds), words)`` of seeds one level below `level`. The seeds hold all
     keys once, or all left then all right children; `mask` is all ones where the control bit is set.
     """
-    ring, words = public.domain.ring, public.domain.ring.words
+    ring = public.domain.ring
+    words = public.domain.ring.words
     blocks = engine.value_blocks(seeds)[:, :words].reshape(-1, len(public), words)
     return ring.add(blocks, mask.reshape(-1, len(public), 1) & public.values[level]).reshape(-1, words)
 
@@ -478,7 +485,8 @@ class _Transcript:
         self.width += words.shape[1]
         if self.width > 1024:  # words of a key's transcript before it is folded; must be equal at both servers
             folded = self._hash_rows(32).view(np.uint64)
-            self.rows, self.width = [folded], folded.shape[1]
+            self.rows = [folded]
+            self.width = folded.shape[1]
 
     def digests(self) -> NDArray[np.uint8]:
         """Return the digest of each key's row so far, ``(keys, 16)`` bytes, for the other server."""
@@ -576,8 +584,11 @@ class NodeWalk:
         """Return, for each node, this server's share of the number of cells in its left child, and the SHA-256 of all
         keys' marks. Nodes are pairs of level and index; parents come before their children.
         """
-        domain, party = self.keys.domain, self.keys.seeds.party
-        reached, left_counts, marks = {(0, 0): self.keys.seeds.words, **self._cached_seeds}, [], []
+        domain = self.keys.domain
+        party = self.keys.seeds.party
+        reached = {(0, 0): self.keys.seeds.words, **self._cached_seeds}
+        left_counts = []
+        marks = []
         for node in nodes:
             total, marked = self._evaluate_node(node, self._find_seeds(node, reached))
             left_counts.append(total)
@@ -595,8 +606,10 @@ class NodeWalk:
         expanded nodes to `reached`.
         """
         if node not in reached:
-            level, index = node[0] - 1, node[1] >> 1
-            parent_seeds, public = self._find_seeds((level, index), reached), self.keys.public
+            level = node[0] - 1
+            index = node[1] >> 1
+            parent_seeds = self._find_seeds((level, index), reached)
+            public = self.keys.public
             children = self.engine.children(parent_seeds[None], public.seeds[level], public.turns, level)
             reached[level + 1, 2 * index], reached[level + 1, 2 * index + 1] = children
         return reached[node]
@@ -605,7 +618,9 @@ class NodeWalk:
         """Return the sum over all keys of the left child's unsigned weights, ``(words,)``, and the marks of all keys at
         the node, ``(keys, 2)``.
         """
-        public, ring, level = self.keys.public, self.keys.domain.ring, node[0]
+        public = self.keys.public
+        ring = self.keys.domain.ring
+        level = node[0]
         if isinstance(self.engine, FastEngine) and self.engine.has_node_evaluation and ring.words == 1:
             total, marks = self.engine.evaluate_node(node, seeds, 1 - self.keys.seeds.party, public, self.mark_key)
             return np.array([total], np.uint64), marks
@@ -633,7 +648,9 @@ def _write_corrections(public: CheckedShare, cells: Words, server_seeds: tuple[W
     """SECRET: write the correction words of checked keys into `public`, level by level, from both servers' root seeds
     ``(keys, 2)``.
     """
-    ring, bits, zeros = public.domain.ring, public.domain.bits, np.zeros((len(cells), 2), np.uint64)
+    ring = public.domain.ring
+    bits = public.domain.bits
+    zeros = np.zeros((len(cells), 2), np.uint64)
     for level in range(bits):
         right = right_turn_mask(cells, bits, level)
         sides = [engine.children(seeds[None], zeros, zeros[:, 0], level) for seeds in server_seeds]

@@ -203,8 +203,10 @@ class PortableEngine:
 
     def generate(self, public: PublicShare, cells: Words, first: Words, second: Words) -> None:
         """SECRET: write correction words level by level, with all keys of the chunk in one AES call."""
-        writer, domain = _CorrectionWriter(self._ciphers(), public), public.domain
-        pair, owed = (first, second), np.zeros((len(cells), domain.ring.words), dtype=np.uint64)
+        writer = _CorrectionWriter(self._ciphers(), public)
+        domain = public.domain
+        pair = (first, second)
+        owed = np.zeros((len(cells), domain.ring.words), dtype=np.uint64)
         for level in range(domain.levels):
             right = right_turn_mask(cells, domain.bits, level)
             sign = control_mask(pair[1])
@@ -230,7 +232,8 @@ class PortableEngine:
 
     def leaf_values(self, state: PathState, public: PublicShare) -> Words:
         """SECRET: return the leaf blocks ``(keys, 2)``, corrected where the control bit is set."""
-        block, corrections = self._ciphers().value.expand_blocks(state.seeds), widen_mask(control_mask(state.seeds))
+        block = self._ciphers().value.expand_blocks(state.seeds)
+        corrections = widen_mask(control_mask(state.seeds))
         corrections &= public.leaf
         shape = len(block), 2 // public.domain.ring.words, public.domain.ring.words
         return public.domain.ring.add(block.reshape(shape), corrections.reshape(shape)).reshape(len(block), 2)
@@ -253,7 +256,8 @@ class PortableEngine:
         corrected = widen_mask(mask).reshape(nodes.shape)
         corrected &= seed_words
         corrected ^= nodes
-        result, room = np.empty((count, 2, keys, 2), np.uint64), np.empty((len(flat) + 1, 2), np.uint64)
+        result = np.empty((count, 2, keys, 2), np.uint64)
+        room = np.empty((len(flat) + 1, 2), np.uint64)
         for turn, cipher in enumerate((ciphers.left, ciphers.right)):
             blocks = cipher.encrypt(flat, room).reshape(nodes.shape)
             np.bitwise_xor(blocks, corrected, out=result[:, turn])
@@ -266,7 +270,8 @@ class PortableEngine:
 
     def hash_messages(self, messages: Words) -> Words:
         """Return SHA-256 of each row of words by `hashlib`, ``(count, 4)``."""
-        octets, size = messages.astype("<u8", copy=False).tobytes(), 8 * messages.shape[1]
+        octets = messages.astype("<u8", copy=False).tobytes()
+        size = 8 * messages.shape[1]
         digested = b"".join([sha256(octets[start : start + size]).digest() for start in range(0, len(octets), size)])
         return np.frombuffer(digested, dtype="<u8").astype(np.uint64, copy=False).reshape(len(messages), 4)
 
@@ -274,7 +279,8 @@ class PortableEngine:
         """SECRET: return the sums over all keys of the leaves' corrected blocks, ``(nodes, 2)``; the blocks of all keys
         and nodes are in memory at once.
         """
-        ring, flat = public.domain.ring, nodes.reshape(-1, 2)
+        ring = public.domain.ring
+        flat = nodes.reshape(-1, 2)
         blocks = self._ciphers().left.expand_blocks(flat).reshape(nodes.shape)
         corrections = widen_mask(control_mask(flat)).reshape(nodes.shape) & public.point
         places = [slice(start, start + ring.words) for start in range(0, 2, ring.words)]
@@ -315,8 +321,10 @@ class _Ciphers:
     __slots__ = ("left", "other_value", "right", "value")
 
     def __init__(self, keys: TaskKeys) -> None:
-        self.left, self.right = _Cipher(keys.left), _Cipher(keys.right)
-        self.value, self.other_value = _Cipher(keys.value), _Cipher(keys.other_value)
+        self.left = _Cipher(keys.left)
+        self.right = _Cipher(keys.right)
+        self.value = _Cipher(keys.value)
+        self.other_value = _Cipher(keys.other_value)
 
     def expand_values(self, seeds: Words, ring: Ring) -> tuple[Words, Words]:
         """Return the pseudorandom numbers that seeds ``(keys, 2)`` expand to: those of the left children, and those of
@@ -347,7 +355,8 @@ class _Step:
         """SECRET: move `state` one level down, left or right by `turn`; its new seeds are in `room`. Return the buffer
         of the old seeds, for reuse.
         """
-        seeds, mask = state.seeds, control_mask(state.seeds)
+        seeds = state.seeds
+        mask = control_mask(state.seeds)
         self._add_values(state.values, seeds, public.values[level] & mask[:, None], turn)
         children = (self.ciphers.right if turn else self.ciphers.left).encrypt(seeds, room)
         children ^= seeds
@@ -429,7 +438,8 @@ class _CorrectionWriter:
         """SECRET: write the corrections of the leaves' cells: of comparisons, and of point functions if the domain is
         enumerable.
         """
-        ring, public = self.public.domain.ring, self.public
+        ring = self.public.domain.ring
+        public = self.public
         positions = np.arange(1 << public.domain.leaf_bits, dtype=np.uint64)
         leaf_position = cells & np.uint64((1 << public.domain.leaf_bits) - 1)
         at_or_above = ring.units(-(leaf_position[:, None] <= positions).astype(np.uint64))
@@ -440,7 +450,8 @@ class _CorrectionWriter:
 
     def _leaf_correction(self, cipher: _Cipher, targets: Words, pair: Pair) -> Words:
         """Return the correction that turns the leaves' blocks into numbers ``(keys, positions, words)``."""
-        ring, sign = self.public.domain.ring, control_mask(pair[1])
+        ring = self.public.domain.ring
+        sign = control_mask(pair[1])
         first, second = (cipher.expand_blocks(seeds).reshape(targets.shape) for seeds in pair)
         signs = np.repeat(sign[:, None], targets.shape[1], axis=1)
         return ring.negate_where(signs, ring.add(ring.subtract(second, first), targets)).reshape(len(sign), 2)
@@ -460,7 +471,9 @@ def expand_aes_key(key: bytes) -> Words:
 
     It uses table look-ups by bytes of the key, so it must not be used for secret keys.
     """
-    box, rounds, constant = _build_sbox(), [key], 1
+    box = _build_sbox()
+    rounds = [key]
+    constant = 1
     for _ in range(_ROUNDS):
         previous_key = rounds[-1]
         word = bytes(box[byte] for byte in previous_key[13:] + previous_key[12:13])
@@ -561,7 +574,8 @@ class FastEngine:
 
         single, wide = self._schedules
         result = np.empty(state.seeds.shape, np.uint64)
-        seeds, corrections = _make_contiguous(state.seeds), _make_contiguous(public.leaf)
+        seeds = _make_contiguous(state.seeds)
+        corrections = _make_contiguous(public.leaf)
         compile_leaf_values(self.lanes, public.domain.ring.words)(seeds, corrections, result, wide[2], single[2])
         return result
 
@@ -626,7 +640,8 @@ class FastEngine:
             map(_make_contiguous, (public.seeds[level], public.values[level], public.proofs[level], public.turns))
         )
         head = np.array([*np.frombuffer(self.keys.prefix, "<u8"), level, 2 * index], np.uint64)
-        marks, secret = np.empty((len(seeds), 2), np.uint64), np.frombuffer(key, "<u8").astype(np.uint64)
+        marks = np.empty((len(seeds), 2), np.uint64)
+        secret = np.frombuffer(key, "<u8").astype(np.uint64)
         total = compile_node_evaluation(self.lanes)(
             _make_contiguous(seeds),
             node_values,

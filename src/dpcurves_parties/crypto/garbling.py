@@ -224,7 +224,8 @@ class FastGates:
             return self._portable.garble(left, right, offset, key)
         from .kernels import compile_garbling
 
-        tables, output = np.empty((2, len(left), 2), np.uint64), np.empty((len(left), 2), np.uint64)
+        tables = np.empty((2, len(left), 2), np.uint64)
+        output = np.empty((len(left), 2), np.uint64)
         labels = np.ascontiguousarray(left), np.ascontiguousarray(right)
         compile_garbling(self.lanes)(labels, (tables[0], tables[1], output), key, np.tile(offset, self.lanes))
         return tables, output
@@ -235,7 +236,8 @@ class FastGates:
             return self._portable.evaluate(left, right, tables, key)
         from .kernels import compile_evaluation
 
-        output, tables = np.empty((len(left), 2), np.uint64), np.ascontiguousarray(tables)
+        output = np.empty((len(left), 2), np.uint64)
+        tables = np.ascontiguousarray(tables)
         labels = np.ascontiguousarray(left), np.ascontiguousarray(right)
         compile_evaluation(self.lanes)(labels, (tables[0], tables[1]), (output,), key)
         return output
@@ -293,7 +295,8 @@ class Garbler:
         """Return the tables of the AND gates since the last call, 32 bytes per gate and instance, to be sent to the
         evaluator.
         """
-        tables, self._tables = self._tables, []
+        tables = self._tables
+        self._tables = []
         return b"".join([table.astype("<u8", copy=False).data.cast("B") for table in tables])
 
 
@@ -320,7 +323,8 @@ class Evaluator:
         self.finish()
         if len(tables) % 32:
             raise ProtocolError("tables", "must have a multiple of 32 bytes; the message was cut off")
-        self._tables, self._position = np.frombuffer(tables, dtype="<u8").astype(np.uint64, copy=False), 0
+        self._tables = np.frombuffer(tables, dtype="<u8").astype(np.uint64, copy=False)
+        self._position = 0
 
     def finish(self) -> None:
         """Require that all tables were used.

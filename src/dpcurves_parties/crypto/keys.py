@@ -122,7 +122,8 @@ class CorrectionWords(ABC):
 
     def records(self) -> Words:
         """Return the correction words as rows, ``(keys, record_words)``."""
-        layout, arrays = self.layout(self.domain), self._arrays()
+        layout = self.layout(self.domain)
+        arrays = self._arrays()
         return join_levels(
             *(arrays[name].reshape(levels, len(self), words) for name, (levels, words) in layout.items())
         )
@@ -146,7 +147,8 @@ class CorrectionWords(ABC):
             ValueError: a row has bits past the last level.
         """
         cls.require(domain, records)
-        octets_by_name, layout = cls._split_records(domain, records), cls.layout(domain)
+        octets_by_name = cls._split_records(domain, records)
+        layout = cls.layout(domain)
         arrays: dict[str, Any] = {
             name: array.copy() if name in ONCE else split_levels(array, *layout[name])
             for name, array in octets_by_name.items()
@@ -293,7 +295,9 @@ class PublicShare(CorrectionWords):
         """Return levels and words of the arrays of comparison keys: one leaf correction, and a point correction if the
         domain is enumerable.
         """
-        levels, words, point = domain.levels, domain.ring.words, 2 * domain.is_enumerable
+        levels = domain.levels
+        words = domain.ring.words
+        point = 2 * domain.is_enumerable
         return {"seeds": (levels, 2), "values": (levels, words), "turns": (1, 1), "leaf": (1, 2), "point": (1, point)}
 
 
@@ -302,7 +306,8 @@ class ComparisonKeys(ServerKeys[PublicShare]):
 
     __slots__ = ()
 
-    FRAME_KIND, CORRECTIONS = 0, PublicShare
+    FRAME_KIND = 0
+    CORRECTIONS = PublicShare
 
 
 Keys = TypeVar("Keys", bound=ServerKeys[Any])
@@ -342,7 +347,8 @@ class CheckedShare(CorrectionWords):
         """Return levels and words of the arrays of checked keys: one hash correction of 4 words per level, and no
         leaves.
         """
-        levels, words = domain.bits, domain.ring.words
+        levels = domain.bits
+        words = domain.ring.words
         return {"seeds": (levels, 2), "values": (levels, words), "proofs": (levels, PROOF_WORDS), "turns": (1, 1)}
 
     def fingerprints(self) -> Words:
@@ -357,12 +363,14 @@ class CheckedKeys(ServerKeys[CheckedShare]):
 
     __slots__ = ()
 
-    FRAME_KIND, CORRECTIONS = 2, CheckedShare
+    FRAME_KIND = 2
+    CORRECTIONS = CheckedShare
 
 
 def hash_rows(rows: Words, size: int, key: bytes) -> NDArray[np.uint8]:
     """Return the BLAKE2b digest under `key` of each row of words, ``(rows, size)`` bytes."""
-    octets, length = np.ascontiguousarray(rows, dtype="<u8").reshape(-1).view(np.uint8).data, 8 * rows.shape[1]
+    octets = np.ascontiguousarray(rows, dtype="<u8").reshape(-1).view(np.uint8).data
+    length = 8 * rows.shape[1]
     digests = [
         blake2b(octets[start : start + length], digest_size=size, key=key).digest()
         for start in range(0, len(octets), length)

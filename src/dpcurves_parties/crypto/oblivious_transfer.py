@@ -129,7 +129,8 @@ class BaseSender:
         Raises:
             ProtocolError: the number of points is wrong, or a point is invalid.
         """
-        keys, own_square = [], multiply_point(self._exponent, self.point)
+        keys = []
+        own_square = multiply_point(self._exponent, self.point)
         for number, point in enumerate(_parse_points(answer, count)):
             shared = multiply_point(self._exponent, point)
             for point_of_key in (shared, subtract_points(shared, own_square)):
@@ -336,7 +337,8 @@ def _transpose(columns: Any, rows: Any) -> None:
         for half in range(2):
             for row in range(64):
                 square[row] = columns[64 * half + row, word]
-            shift, mask = 32, np.uint64(0xFFFFFFFF)
+            shift = 32
+            mask = np.uint64(0xFFFFFFFF)
             while shift:
                 for start in range(0, 64, 2 * shift):
                     for row in range(start, start + shift):
@@ -392,7 +394,8 @@ class _LeafStreams:
 
         The column of a bit is the XOR of the leaves whose number has this bit set.
         """
-        zeros, buffer = bytes(8 * words), np.empty((1 << self.levels, words + 2), np.uint64)
+        zeros = bytes(8 * words)
+        buffer = np.empty((1 << self.levels, words + 2), np.uint64)
         for tree, contexts in enumerate(self.contexts):
             for context, row in zip(contexts, buffer, strict=True):
                 context.update_into(zeros, row.view(np.uint8).data)
@@ -425,7 +428,8 @@ class ExtensionReceiver:
         computes the same wires' labels of 0.
         """
         words = pad_bit_count(len(bits)) // _WORD_BITS
-        columns, masked = np.empty((LABEL_BITS, words), np.uint64), np.empty((len(self.trees.leaves), words), np.uint64)
+        columns = np.empty((LABEL_BITS, words), np.uint64)
+        masked = np.empty((len(self.trees.leaves), words), np.uint64)
         packed = np.packbits(bits, bitorder="little")
         choices = np.zeros(8 * words, np.uint8)
         choices[: len(packed)] = packed
@@ -452,14 +456,16 @@ class ExtensionSender:
         Raises:
             ProtocolError: the message is of another number of bits.
         """
-        words, trees = pad_bit_count(count) // _WORD_BITS, len(self.trees.leaves)
+        words = pad_bit_count(count) // _WORD_BITS
+        trees = len(self.trees.leaves)
         if len(message) != 8 * words * trees:
             raise ProtocolError(
                 "choices",
                 f"must have the bytes for {count} choice bits; use the same version of dpcurves at both servers",
             )
         masked = np.frombuffer(message, dtype="<u8").astype(np.uint64, copy=False).reshape(trees, words)
-        columns, mask = np.empty((LABEL_BITS, words), np.uint64), -split_offset_bits(self.offset).astype(np.uint64)
+        columns = np.empty((LABEL_BITS, words), np.uint64)
+        mask = -split_offset_bits(self.offset).astype(np.uint64)
         for tree, _ in self._streams.fold_leaves(words, columns):
             for column in range(tree * self.trees.levels, (tree + 1) * self.trees.levels):
                 columns[column] ^= masked[tree] & mask[column]

@@ -378,11 +378,13 @@ def garble(
     """
     inputs = Inputs(job.circuit.inputs, job.owners, values, InputOwner.GARBLER, randomness)
     inputs.require(job.count)
-    frames, offset = MessageAuthenticator(job.digest, GARBLER), garbling.draw_offset(randomness)
+    frames = MessageAuthenticator(job.digest, GARBLER)
+    offset = garbling.draw_offset(randomness)
     hello = frames.open_message((yield None), NONCE_SIZE + POINT_SIZE)
     frames.mix_nonce(hello[:NONCE_SIZE])
     receiver = BaseReceiver.from_choices(~split_offset_bits(offset), bytes(hello[NONCE_SIZE:]), randomness)
-    nonce, seed = frames.draw_nonce(randomness), randomness.random_bytes(SEED_SIZE)
+    nonce = frames.draw_nonce(randomness)
+    seed = randomness.random_bytes(SEED_SIZE)
     yield frames.seal_message(nonce, seed, receiver.answer)
     frames.mix_nonce(nonce)
     message = frames.open_message((yield None), 32 * LABEL_BITS)
@@ -481,7 +483,8 @@ def evaluate(
     """
     inputs = Inputs(job.circuit.inputs, job.owners, values, InputOwner.EVALUATOR, randomness)
     inputs.require(job.count)
-    frames, sender = MessageAuthenticator(job.digest, EVALUATOR), BaseSender.create(randomness)
+    frames = MessageAuthenticator(job.digest, EVALUATOR)
+    sender = BaseSender.create(randomness)
     nonce = frames.draw_nonce(randomness)
     yield frames.seal_message(nonce, sender.point)
     frames.mix_nonce(nonce)
@@ -511,7 +514,8 @@ class _EvaluatingSide:
 
     def input_wires(self, inputs: Inputs, span: slice) -> tuple[list[Words], bytes]:
         """Return the labels of all inputs of some instances, and the message with which the garbler gets its labels."""
-        size, owned_bits = span.stop - span.start, list(inputs.split_bits(span))
+        size = span.stop - span.start
+        owned_bits = list(inputs.split_bits(span))
         transferred = [bit for owner, _, bits in owned_bits if owner.is_transferred for bit in bits]
         transferred_labels, message = self.transfers.labels(
             np.concatenate(transferred) if transferred else np.zeros(0, np.bool_)
@@ -643,7 +647,8 @@ def garble_one(job: Job, values: PartyInputs, randomness: RandomByteSource) -> T
     answer = frames.open_message((yield None), NONCE_SIZE + count * POINT_SIZE)
     frames.mix_nonce(answer[:NONCE_SIZE])
     keys = sender.derive_keys(bytes(answer[NONCE_SIZE:]), count, frames.session)
-    labels, stream = iter(keys[:, :1]), LabelStream.from_seed(seed)
+    labels = iter(keys[:, :1])
+    stream = LabelStream.from_seed(seed)
     wires: list[Words] = []
     for owner, width, bits in inputs.split_bits(_SINGLE_INSTANCE):
         zeros = stream.next_labels(width, 1) if owner is InputOwner.GARBLER else [next(labels) for _ in range(width)]
@@ -664,7 +669,8 @@ def evaluate_one(job: Job, values: PartyInputs, randomness: RandomByteSource) ->
         ProtocolError: a message was not the next one of the session. The error shows nothing of this party's inputs.
     """
     inputs = _create_single_inputs(job, values, InputOwner.EVALUATOR, randomness)
-    frames, owned_bits = MessageAuthenticator(job.digest, EVALUATOR), list(inputs.split_bits(_SINGLE_INSTANCE))
+    frames = MessageAuthenticator(job.digest, EVALUATOR)
+    owned_bits = list(inputs.split_bits(_SINGLE_INSTANCE))
     transferred = [bit for owner, _, bits in owned_bits if owner.is_transferred for bit in bits]
     choices = np.concatenate(transferred) if transferred else np.zeros(0, np.bool_)
     hello = frames.open_message((yield None), NONCE_SIZE + POINT_SIZE)
@@ -674,11 +680,13 @@ def evaluate_one(job: Job, values: PartyInputs, randomness: RandomByteSource) ->
     yield frames.seal_message(nonce, receiver.answer)
     frames.mix_nonce(nonce)
     # 16: bytes of the correction that turns a base key into a label
-    end, size = SEED_SIZE + 16 * len(choices), 32 * job.circuit.and_count
+    end = SEED_SIZE + 16 * len(choices)
+    size = 32 * job.circuit.and_count
     body = frames.open_message((yield None), end + size)
     corrections = np.frombuffer(body[SEED_SIZE:end], dtype="<u8").astype(np.uint64).reshape(-1, 2)
     chosen = receiver.derive_keys(frames.session) ^ (-choices.astype(np.uint64)[:, None] & corrections)
-    labels, stream = iter(chosen[:, None]), LabelStream.from_seed(body[:SEED_SIZE])
+    labels = iter(chosen[:, None])
+    stream = LabelStream.from_seed(body[:SEED_SIZE])
     wires = [
         wire
         for owner, width, _ in owned_bits

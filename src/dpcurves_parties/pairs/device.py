@@ -548,7 +548,8 @@ class Person:
                 "device",
                 "must be of the agreement's task and number of meetings, with the agreement's number of values",
             )
-        partner, job = meeting.find_partner(self.number), self.agreement.build_job(meeting)
+        partner = meeting.find_partner(self.number)
+        job = self.agreement.build_job(meeting)
         while True:
             messages, share = self.device.compute_messages(meeting, job, values, self.number)
             for step, message in enumerate(messages):

@@ -96,7 +96,8 @@ class Kernel:
             raise WrongArgumentType(
                 "kernel", "must name the values that it reads of a person, as in income=dp.pairs.Unsigned(16)"
             )
-        self.function, self.columns = function, tuple(values)
+        self.function = function
+        self.columns = tuple(values)
         self.bits = {name: value_type.bits for name, value_type in values.items()}
         self.circuit: Circuit = trace_circuit(function, self.bits, self.bits)
         outputs = self.circuit.outputs
@@ -107,7 +108,8 @@ class Kernel:
         most_output = 62  # bits of a kernel's value at most, without sign, so that 64-bit integers hold it
         if not -(2**most_output) < outputs[0].low <= outputs[0].high < 2**most_output:
             raise InvalidArgument("kernel", f"must return values within 2**{most_output}; read fewer bits")
-        first, second = self._generate_test_values("one"), self._generate_test_values("other")
+        first = self._generate_test_values("one")
+        second = self._generate_test_values("other")
         if (self.evaluate(first, second) != self.evaluate(second, first)).any():
             raise InvalidArgument("kernel", "must be symmetric: equal for two people in either order")
 
@@ -124,7 +126,8 @@ class Kernel:
                 f"{', '.join(self.bits)}",
             )
         kernel = type(self)(self.function, **dict(zip(self.bits, columns.values(), strict=True)))
-        kernel.columns, kernel.step = tuple(columns), self.step
+        kernel.columns = tuple(columns)
+        kernel.step = self.step
         return kernel
 
     def with_step(self, step: Any) -> Self:
@@ -172,7 +175,9 @@ class Kernel:
         widths = {name: Unsigned(bits) for name, bits in self.bits.items()}
         kernel = type(self)(compute_passing, **widths, **{PASSES: Unsigned(1)})
         indicator = format_expression(parse_expression(f"CASE WHEN {text} THEN 1 ELSE 0 END"))
-        kernel.columns, kernel.step, kernel.where = (*self.columns, indicator), self.step, text
+        kernel.columns = (*self.columns, indicator)
+        kernel.step = self.step
+        kernel.where = text
         return kernel
 
     @cached_property
@@ -336,7 +341,8 @@ def plan_sum(query: PairQuery, loss: PrivacyLoss, adjacency: Adjacency, zetas: Z
         UnsupportedQuery: see `plan_answers`; or the sum has more than 62 bits.
     """
     people = _require_people(loss, adjacency)
-    overlaps, kernel = query.pairing.compute_expected_overlaps(people), query.kernel
+    overlaps = query.pairing.compute_expected_overlaps(people)
+    kernel = query.kernel
     noise = plan_sum_noise(query, loss, people)
     law = PairSum(people, *_round_overlaps(overlaps), kernel.minimum, kernel.maximum, kernel.step, noise.rate)
     variance = _overlap_variance(overlaps, zetas or worst_case_zetas(kernel.span)) + noise.variance / overlaps.pairs**2
@@ -366,7 +372,8 @@ def plan_sum_noise(query: PairQuery, loss: PrivacyLoss, people: int) -> FiniteLa
     Raises:
         UnsupportedQuery: the sum has too many bits.
     """
-    epsilon, sensitivity = _require_epsilon(loss), query.per_record_sensitivity
+    epsilon = _require_epsilon(loss)
+    sensitivity = query.per_record_sensitivity
     # 48: multiples of the noise scale by which the modulus of a sum exceeds the sum's range, on each side
     room = int(48 * sensitivity / epsilon) + 1
     width = max(

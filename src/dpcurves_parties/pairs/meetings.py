@@ -188,7 +188,8 @@ class Participant:
         Raises:
             ProtocolError: the ticket is of another task or was used with another device, or the task is closed.
         """
-        task, token = client.task, client.ticket.token
+        task = client.task
+        token = client.ticket.token
         number = task.bearers[Role.OWNER].get(hash_token(token))
         if client.ticket.task != task.hash or number is None:
             raise ProtocolError("ticket", "must be an owner's ticket of this task; use the ticket that you received")

@@ -60,7 +60,8 @@ def build_server_answers_job(name: bytes, kernel: Kernel, response: Response, pa
     Each server supplies the random bits of one side.
     """
     circuit = build_noisy_circuit(kernel, response)
-    values, random_inputs = (InputOwner.SHARED,) * len(kernel.columns), len(random_input_widths(response))
+    values = (InputOwner.SHARED,) * len(kernel.columns)
+    random_inputs = len(random_input_widths(response))
     owners = (*values, *(InputOwner.GARBLER,) * random_inputs, *values, *(InputOwner.EVALUATOR,) * random_inputs)
     return Job(name, circuit, owners, pairs)
 
@@ -75,7 +76,8 @@ def prepare_server_answer_inputs(  # noqa: PLR0917
     inputs: list[Numbers | None] = []
     for person in (0, 1):
         inputs += [shares[name][pairs[:, person]] for name in kernel.columns]
-        is_own, widths = person == party, random_input_widths(response).values()
+        is_own = person == party
+        widths = random_input_widths(response).values()
         inputs += [randomness.sample_words(len(pairs)) >> np.uint64(64 - bits) if is_own else None for bits in widths]
     return inputs
 

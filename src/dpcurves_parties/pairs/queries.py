@@ -126,7 +126,8 @@ class Permutations(Pairing):
         With m = ``n // 2``, another order pairs a given person with probability ``2 m / n``, and contains a given pair
         with probability m over the number of all pairs.
         """
-        pairs_per_order, all_pairs = people // 2, people * (people - 1) / 2
+        pairs_per_order = people // 2
+        all_pairs = people * (people - 1) / 2
         order_couples = self.pairs_per_person * (self.pairs_per_person - 1) * pairs_per_order
         repeat_probability = pairs_per_order / all_pairs
         return Overlaps(
@@ -154,7 +155,8 @@ class WithoutRepetition(Pairing):
 
     def compute_expected_overlaps(self, people: int) -> Overlaps:
         """Return exact numbers: each person is in one pair per round, except for those who pause."""
-        pairs_per_round, rounds = people // 2, self.pairs_per_person
+        pairs_per_round = people // 2
+        rounds = self.pairs_per_person
         paused = people % 2 * rounds
         one_shared = (people - paused) * rounds * (rounds - 1) + paused * (rounds - 1) * (rounds - 2)
         return Overlaps(pairs_per_round * rounds, one_shared, pairs_per_round * rounds)
@@ -185,7 +187,8 @@ class OwnChoice(Pairing):
         _require(people, self.pairs_per_person // 2 + people % 2, seed)
         partners = (np.arange(people)[:, None] + _draw_distances(people, self.pairs_per_person // 2, seed)) % people
         chosen = np.stack([np.repeat(np.arange(people), self.pairs_per_person // 2), partners.ravel()], axis=1)
-        free, accepted = [self.pairs_per_person] * people, []
+        free = [self.pairs_per_person] * people
+        accepted = []
         for first, second in chosen[shuffle_people(len(chosen), seed, 0)].tolist():
             if free[first] and free[second]:
                 free[first] -= 1
@@ -198,14 +201,16 @@ class OwnChoice(Pairing):
         # 2**14: people among whom a pairing is simulated for its expected overlaps
         sample_size = min(people, 2**14)
         drawn = Overlaps.from_pairs(self.draw_pairs(sample_size, bytes(PAIR_SEED_SIZE)), sample_size)
-        pairs, ratio = drawn.pairs * people / sample_size, people / sample_size
+        pairs = drawn.pairs * people / sample_size
+        ratio = people / sample_size
         return Overlaps(pairs, drawn.one_shared * ratio, pairs + drawn.both_shared - drawn.pairs)
 
 
 def _draw_distances(people: int, partner_count: int, seed: bytes) -> IntArray:
     """Draw each person's distances to its partners on a circle: (people, many), from 1, without repetition in a row."""
     steps = np.zeros((people, partner_count), dtype=np.int64)
-    again, attempt = np.ones((people, partner_count), dtype=np.bool_), 0
+    again = np.ones((people, partner_count), dtype=np.bool_)
+    attempt = 0
     while again.any():
         words = _expand_seed(int(again.sum()), seed, f"partners {attempt}")
         steps[again] = 1 + (words % np.uint64(people - 1)).astype(np.int64)

@@ -119,7 +119,8 @@ def _interval_from_answers(law: PairAnswers, sums: _AnswerSums, level: float, po
     end_answers = [float(law.offset + law.gain * value) for value in (law.minimum, law.maximum)]
     mean = (sums.answers + z_squared / 2 * sum(end_answers)) / total_count
     mean_square = (sums.squares + z_squared / 2 * (end_answers[0] ** 2 + end_answers[1] ** 2)) / total_count
-    variance, gain = mean_square - mean**2, float(law.gain)
+    variance = mean_square - mean**2
+    gain = float(law.gain)
     zeta2 = min(_bound_zeta2(law, law.debias(mean)) * gain**2, variance)
     bounds = _VarianceBounds(variance / total_count, _bound_zeta1(law, sums, variance, zeta2), zeta2)
     return law.debias(mean), sqrt(z_squared * _bound_variance(law, bounds, population)) / gain
@@ -195,7 +196,8 @@ def _laplace_normal_cdf(reach: float, scale: float, deviation: float) -> float:
     """
     if deviation < 1e-9 * scale:  # the normal part is negligible, and would be divided by below
         return 1 - float(np.exp(-reach / scale)) / 2
-    z, tilt = reach / deviation, deviation / scale
+    z = reach / deviation
+    tilt = deviation / scale
     # The normal distribution function plus half the difference of two products of an exponential and a normal tail: in
     # logarithms, since an exponential may overflow where its tail underflows.
     tails = [sign * reach / scale + tilt**2 / 2 + log_ndtr(-sign * z - tilt) for sign in (1, -1)]
@@ -212,7 +214,9 @@ def pair_statistic(release: Release) -> UStatistic:
         TypeError: the release is not about pairs.
     """
     law: Law = release.plan.law
-    pair_law, values, privacy = require_pair_law(law), release.values, build_privacy_statement([release])
+    pair_law = require_pair_law(law)
+    values = release.values
+    privacy = build_privacy_statement([release])
     planned = release.plan.query.pairing.compute_expected_overlaps(pair_law.people).pairs  # type: ignore[attr-defined]
     notes = [f"{pair_law.pairs} of about {planned:.0f} pairs answered"] if pair_law.pairs < 0.99 * planned else []
 
@@ -247,7 +251,8 @@ def estimate_among_passing(statistic: UStatistic, people: int, passing: int) -> 
         ValueError: fewer than two people pass, more than all, or the kernel has no condition.
     """
     require_type("statistic", statistic, UStatistic, "a U-statistic")
-    people_count, passing_count = require_integer("people", people), require_integer("passing", passing)
+    people_count = require_integer("people", people)
+    passing_count = require_integer("passing", passing)
     if not statistic.privacy.where:
         raise InvalidArgument("statistic", 'must be of a kernel with a condition, as kernel.with_filter("age >= 65")')
     if not 2 <= passing_count <= people_count:
@@ -277,7 +282,8 @@ def estimate_auc(statistic: UStatistic, people: int, positives: int) -> UStatist
         ValueError: there are no positives, or no negatives.
     """
     require_type("statistic", statistic, UStatistic, "a U-statistic")
-    people_count, positive_count = require_integer("people", people), require_integer("positives", positives)
+    people_count = require_integer("people", people)
+    positive_count = require_integer("positives", positives)
     if not 0 < positive_count < people_count:
         raise InvalidArgument(
             "positives",

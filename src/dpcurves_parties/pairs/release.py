@@ -46,7 +46,8 @@ def release_answers(plan: Plan, pairs: IntArray, answers: IntArray, allotment: A
             "answers", f"must be {len(pairs)} answers, one for each pair of the plan, got {len(answers)}"
         )
     final_plan = _plan_for_pairs(plan, pairs, plan.law.require_type(PairAnswers))
-    integers, allowed = answers.astype(np.int64), plan_response(_require_pair_query(plan), plan.loss).answers
+    integers = answers.astype(np.int64)
+    allowed = plan_response(_require_pair_query(plan), plan.loss).answers
     if len(integers) and not (integers.min() >= allowed.start and integers.max() < allowed.stop):
         raise InvalidArgument("answers", f"must be from {allowed.start} to {allowed.stop - 1}")
     values = (
@@ -74,7 +75,8 @@ def release_sum(plan: Plan, pairs: IntArray, noisy: int, allotment: Allotment, *
     """
     require_charged(allotment, plan)
     final_plan = _plan_for_pairs(plan, pairs, plan.law.require_type(PairSum))
-    law, modulus = final_plan.law.require_type(PairSum), 1 << find_sum_noise(plan).width
+    law = final_plan.law.require_type(PairSum)
+    modulus = 1 << find_sum_noise(plan).width
     lowest = law.pairs * law.span // 2 - modulus // 2
     return Release(final_plan, (lowest + (noisy - lowest) % modulus + law.pairs * law.minimum,), allotment, seeded)
 
@@ -208,7 +210,8 @@ def _sum_products(pairs: IntArray, answers: IntArray, people: int) -> int:
 
 def _sum_group_products(groups: IntArray, answers: IntArray, group_count: int) -> int:
     """Return the sum of products over all couples within a group, over all groups."""
-    sums, squares = np.zeros(group_count, dtype=np.int64), np.zeros(group_count, dtype=np.int64)
+    sums = np.zeros(group_count, dtype=np.int64)
+    squares = np.zeros(group_count, dtype=np.int64)
     np.add.at(sums, groups, answers)
     np.add.at(squares, groups, answers**2)
     return (_sum_exactly(sums**2) - _sum_exactly(squares)) // 2

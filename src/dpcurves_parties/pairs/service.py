@@ -346,7 +346,8 @@ class PairService(SharedTaskService[PairTask]):
             status = self._require_closed()
             reply = question.parse_reply(self._post_to_peer("agree", question.to_json(**status.provenance)), "peer")
             require_report_set(reply, status.provenance, report_set.OTHER)
-            session_and_charge, connection = self._prepare_session(status), self.road.connect()
+            session_and_charge = self._prepare_session(status)
+            connection = self.road.connect()
             try:
                 connection.send(question.to_json(**status.provenance))
                 refusal = parse_object(connection.receive(), "peer").get("error")
@@ -382,7 +383,8 @@ class PairService(SharedTaskService[PairTask]):
         """Return this server's session for the closed report set and the payment for it: the ledger is charged here,
         before the computation starts.
         """
-        pairs, shares = self._find_pairs(status), self._load_shares(status)
+        pairs = self._find_pairs(status)
+        shares = self._load_shares(status)
         session = PairSession(pairs, status, self.party, self.task.encoding.decode_columns(shares))
         return session, self._charge_ledger(status)
 
@@ -420,7 +422,8 @@ def ask_people(task: PairTask, ticket: Ticket, timeout: float = ANSWER_SECONDS) 
     if answer["task"] != task.hash or any(type(value) is not int for value in answer["values"]):
         raise ProtocolError("server", f"the answer {UNLIKE}", 502)
     agreement = task.build_agreement(decode_hex(answer["seed"]))
-    packed, meeting_count = np.frombuffer(decode_hex(answer["came"]), np.uint8), len(agreement.meetings)
+    packed = np.frombuffer(decode_hex(answer["came"]), np.uint8)
+    meeting_count = len(agreement.meetings)
     if len(packed) != -(-meeting_count // 8):
         raise ProtocolError("server", f"the answer {UNLIKE}", 502)
     has_answered = np.unpackbits(packed, count=meeting_count, bitorder="little").astype(np.bool_)

@@ -162,7 +162,8 @@ class Connection:
         """Return the next `size` bytes, from the buffer first. Raises `ProtocolError` if the connection is lost or
         times out.
         """
-        buffer, filled = bytearray(size), min(size, len(self._buffer))
+        buffer = bytearray(size)
+        filled = min(size, len(self._buffer))
         buffer[:filled] = self._buffer[:filled]
         del self._buffer[:filled]
         with memoryview(buffer) as view:
@@ -317,7 +318,8 @@ def settle_run(
         ProtocolError: a message was not the next message of the protocol, or a server has lost its share of the
             confirmed run.
     """
-    stored, nonce = store.load_run(job), randomness.random_bytes(RUN_SIZE)
+    stored = store.load_run(job)
+    nonce = randomness.random_bytes(RUN_SIZE)
     yield bytes([stored.state]) + stored.run + nonce
     reported = _parse_run_state((yield None))
     if RunState.NOTHING in (stored.state, reported.state) or stored.run != reported.run:
@@ -418,7 +420,8 @@ class TaskPairs:
 
     def build_job(self, name: bytes) -> Job:
         """Return the two-party computation of all pairs under a session's name."""
-        kernel, count = self.task.kernel, len(self.pairs)
+        kernel = self.task.kernel
+        count = len(self.pairs)
         if self.task.noise is NoisePlacement.EACH:
             return pair_terms.build_server_answers_job(
                 name, kernel, plan_response(self.task.query, self.task.loss), count

@@ -114,7 +114,8 @@ def simulate(
     query = _require_kernel_query(kernel, pair_plan)
     allotment = QuestionBudget.from_external_charge("simulation", pair_plan.loss).pay(query, Fraction(1))
     # 32: bytes of the seed that pairs are drawn from
-    source, pair_seed = randomness or Randomness.from_system(), token_bytes(32) if seed is None else seed
+    source = randomness or Randomness.from_system()
+    pair_seed = token_bytes(32) if seed is None else seed
     return pair_statistic(simulate_release(pair_plan, SimulatedPeople(kernel, table, pair_seed), allotment, source))
 
 

@@ -281,7 +281,8 @@ class PairTask(SharedTask):
         """
         kernel, pairing = stored["kernel"], stored["pairing"]
         columns = tuple((column, bits) for column, bits in kernel["columns"])
-        pairing_scheme, noise = PAIRINGS[pairing["scheme"]](pairing["each"]), NoisePlacement[stored["noise"].upper()]
+        pairing_scheme = PAIRINGS[pairing["scheme"]](pairing["each"])
+        noise = NoisePlacement[stored["noise"].upper()]
         task = STORED.decode_fields(
             cls, stored, kernel_name=kernel["name"], columns=columns, pairing=pairing_scheme, noise=noise,
             tokens=tokens, where=stored.get("where", ""),

@@ -185,7 +185,8 @@ def _read_body(answer: HTTPResponse) -> bytes:
         HTTPException: the length is missing or too large.
     """
     if answer.chunked:
-        chunks, size = list[bytes](), 0
+        chunks = list[bytes]()
+        size = 0
         # 2**20: bytes per read of a response of unknown length, at most
         while chunk := answer.read(2**20):
             chunks.append(chunk)

@@ -41,10 +41,15 @@ class GroupCommit(Generic[Item, Result]):
         on_idle: Callable[[], object] = lambda: None,
         gather_seconds: float = 0.0,
     ) -> None:
-        self._write, self._weight, self._max_weight, self._on_idle = write, weight, max_weight, on_idle
-        self._gather_seconds, self._had_several = gather_seconds, False
+        self._write = write
+        self._weight = weight
+        self._max_weight = max_weight
+        self._on_idle = on_idle
+        self._gather_seconds = gather_seconds
+        self._had_several = False
         self._waiting: deque[tuple[Item, Future[Result]]] = deque()
-        self._changed, self._is_writing = Condition(), False
+        self._changed = Condition()
+        self._is_writing = False
         self._thread = ThreadPoolExecutor(1, "group commit")
 
     def submit(self, item: Item) -> Future[Result]:
@@ -82,7 +87,8 @@ class GroupCommit(Generic[Item, Result]):
         """Return the next group of waiting items with their futures, of at most `max_weight` unless a single item is
         heavier; empty if none arrives.
         """
-        group, weight = list[tuple[Item, Future[Result]]](), 0
+        group = list[tuple[Item, Future[Result]]]()
+        weight = 0
         with self._changed:
             # 0.05: seconds without an item after which the writer thread becomes idle
             self._changed.wait_for(lambda: self._waiting, 0.05)
@@ -93,7 +99,8 @@ class GroupCommit(Generic[Item, Result]):
             while self._waiting and (not group or weight + self._weight(self._waiting[0][0]) <= self._max_weight):
                 group.append(self._waiting.popleft())
                 weight += self._weight(group[-1][0])
-            self._is_writing, self._had_several = bool(group), len(group) > 1
+            self._is_writing = bool(group)
+            self._had_several = len(group) > 1
         return group
 
     def _write_group(self, items: Sequence[Item]) -> Sequence[Result | BaseException]:

@@ -93,9 +93,11 @@ class CertificatePair:
         for `CERTIFICATE_DAYS`.
         """
         proof = generate_private_key(SECP256R1())
-        key_format, encryption = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        key_format = serialization.PrivateFormat.PKCS8
+        encryption = serialization.NoEncryption()
         key = proof.private_bytes(serialization.Encoding.PEM, key_format, encryption).decode()
-        name, now = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "dpcurves aggregator")]), datetime.now(UTC)
+        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "dpcurves aggregator")])
+        now = datetime.now(UTC)
         builder = (
             x509.CertificateBuilder(name, name, proof.public_key(), x509.random_serial_number())
             .not_valid_before(now - timedelta(hours=1))
@@ -166,7 +168,10 @@ def _make_alternative_name(host: str) -> x509.GeneralName:
         return x509.DNSName(host)
 
 
-PUBLIC, SEALING, PROOF, CERTIFICATE = "server.json", "sealing.key", "tls.key", "tls.pem"
+PUBLIC = "server.json"
+SEALING = "sealing.key"
+PROOF = "tls.key"
+CERTIFICATE = "tls.pem"
 BEFORE = "before-"
 """Folders of rotated keys, inside the folder of their successors; with a number, from 1."""
 NEXT = "next"  # folder of complete new keys, until they are moved to their place
@@ -220,7 +225,8 @@ class Identity:
         """Create an identity in a folder without one. Raises `ValueError`: the URL is invalid, or the folder is not
         writable.
         """
-        certificate_pair, sealing = CertificatePair.generate(parse_host(url)), X25519PrivateKey.generate()
+        certificate_pair = CertificatePair.generate(parse_host(url))
+        sealing = X25519PrivateKey.generate()
         server = Server(url, sealing.public_key().public_bytes_raw().hex(), certificate_pair.certificate)
         try:
             folder.mkdir(mode=0o700, exist_ok=True)

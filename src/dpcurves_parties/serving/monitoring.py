@@ -150,7 +150,9 @@ class ServerMetrics:
         Raises:
             ProtocolError: the address cannot be used.
         """
-        LOG.line_format, LOG.on_fault, self._loop = monitoring.log_format, self._faults.inc, loop
+        LOG.line_format = monitoring.log_format
+        LOG.on_fault = self._faults.inc
+        self._loop = loop
         if monitoring.host is None:
             yield
             return

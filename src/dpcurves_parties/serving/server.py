@@ -207,8 +207,11 @@ class Admission:
     """
 
     def __init__(self, limits: Limits) -> None:
-        self._limits, self._most = limits, limits.connections // 2
-        self._idle, self._receiving, self._answered = Pool(), Pool(), Pool()
+        self._limits = limits
+        self._most = limits.connections // 2
+        self._idle = Pool()
+        self._receiving = Pool()
+        self._answered = Pool()
         self._timers: dict[ClientConnection, asyncio.TimerHandle] = {}
 
     def mark_idle(self, connection: ClientConnection) -> None:
@@ -284,7 +287,10 @@ class HttpConnection(HttpToolsProtocol):
     def __init__(self, admission: Admission, config: uvicorn.Config, state: Any, talks: Talks | None = None) -> None:
         super().__init__(config, state, {})
         self.network = ""
-        self._admission, self._is_peer, self._admitted, self._talks = admission, False, False, talks
+        self._admission = admission
+        self._is_peer = False
+        self._admitted = False
+        self._talks = talks
         self._coming: asyncio.Task[None] | None = None
         self._beside_bodies = 0
 
@@ -513,7 +519,8 @@ def serve(app: Any, settings: ServerSettings, ready: Callable[[], object], handl
     Raises:
         ValueError: an address cannot be used.
     """
-    admission, address = Admission(settings.limits), settings.address
+    admission = Admission(settings.limits)
+    address = settings.address
     watch = ServerMetrics(admission.count_connections, settings.check_ready)
     # 75: seconds without a request after which uvicorn ends a persistent connection, the peer server's included
     config = uvicorn.Config(
@@ -546,7 +553,10 @@ class _AnnouncingServer(uvicorn.Server):
         self, config: uvicorn.Config, admission: Admission, context: ssl.SSLContext, ready: Any, talks: Talks | None
     ) -> None:
         super().__init__(config)
-        self._admission, self._context, self._ready, self._talks = admission, context, ready, talks
+        self._admission = admission
+        self._context = context
+        self._ready = ready
+        self._talks = talks
 
     async def startup(self, sockets: Any = None) -> None:
         """Open the listening sockets, and call `ready`. Raises `ProtocolError` if the address cannot be used."""

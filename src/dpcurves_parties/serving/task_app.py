@@ -82,7 +82,8 @@ async def read_body(request: Request, max_bytes: int, most_of_one: int = MOST_OF
         ProtocolError: the body exceeds `max_bytes`, or arrives too slowly; or the bearer token has too many concurrent
             bodies.
     """
-    seconds, bearer = BEGIN + max_bytes / SLOWEST, request.headers.get("authorization", "")
+    seconds = BEGIN + max_bytes / SLOWEST
+    bearer = request.headers.get("authorization", "")
     if bearer and _on_their_way[bearer] >= most_of_one:
         raise ProtocolError(
             "message", f"must wait: one ticket sends at most {most_of_one} at a time; send it later", 429
@@ -103,7 +104,8 @@ async def read_body(request: Request, max_bytes: int, most_of_one: int = MOST_OF
 
 async def _read_stream(request: Request, max_bytes: int) -> bytes:
     """Return the body of a request. Raises `ProtocolError` as soon as it exceeds `max_bytes`."""
-    chunks, size = [], 0
+    chunks = []
+    size = 0
     async for chunk in request.stream():
         size += len(chunk)
         if size > max_bytes:
@@ -139,7 +141,8 @@ class RateLimiter:
             minute = int(time.monotonic() // 60.0)  # seconds of an interval of the rate limit
             # 20_000: number of counted clients above which all counts restart
             if minute != self._minute or len(self._counts) > 20_000:
-                self._minute, self._counts = minute, {}
+                self._minute = minute
+                self._counts = {}
             self._counts[client] = self._counts.get(client, 0) + requests
             too_many = self._counts[client] > self.per_minute
         if too_many:

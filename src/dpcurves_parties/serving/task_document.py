@@ -202,7 +202,8 @@ class _HashIndex(Mapping[str, int]):
         self._packed = packed
         begins = np.frombuffer(packed, ">u8")[:: _HASH_SIZE // 8]
         order = np.argsort(begins, kind="stable")
-        self._begins, self._order = begins[order].astype(np.uint64), order.astype(np.uint32)
+        self._begins = begins[order].astype(np.uint64)
+        self._order = order.astype(np.uint32)
 
     def __getitem__(self, name: str) -> int:
         if _HASH.fullmatch(name):

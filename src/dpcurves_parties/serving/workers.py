@@ -70,7 +70,8 @@ class Processes(Workers):
         """Return the combined results of jobs on the pool's processes; jobs of killed processes are repeated. Raises
         `ProtocolError` after more than `MOST_RESTARTS` restarts without a finished job.
         """
-        sums, lost = _TreeSum(add, len(items)), 0
+        sums = _TreeSum(add, len(items))
+        lost = 0
         while missing_before := len(sums.missing):
             pool = self._ensure_pool(getattr(work, "__module__", __name__))
             try:
@@ -152,7 +153,8 @@ class _TreeSum:
         have arrived.
         """
         self.missing.remove(number)
-        size, level = self._size, 0
+        size = self._size
+        level = 0
         while size > 1:
             sibling = number ^ 1
             if sibling < size:
@@ -161,7 +163,9 @@ class _TreeSum:
                     return
                 sibling_result = self._parts.pop((level, sibling))
                 result = self._add(sibling_result, result) if sibling < number else self._add(result, sibling_result)
-            number, size, level = number // 2, (size + 1) // 2, level + 1
+            number = number // 2
+            size = (size + 1) // 2
+            level = level + 1
         self.whole = result
 
 

@@ -240,7 +240,8 @@ class PlainCounting:
 
     def lead(self, own: QuestionMessage, plan: Plan, asker: AskingAnalyst, post: Post) -> AnswerShares:
         """Return both answer shares as the server that was asked; pass the analyst's letter to the other server."""
-        provenance, proof = self.status.provenance, self._proof
+        provenance = self.status.provenance
+        proof = self._proof
         with ThreadPoolExecutor(1) as executor:
             future = executor.submit(
                 post, "half", own.to_json(**provenance, letter=asker.envelope, **_noise_hash_field(proof))
@@ -291,7 +292,8 @@ class PlainCounting:
 
     def follow(self, message: bytes, asked: QuestionMessage, plan: Plan, analyst: int) -> AnswerShare:
         """Return this server's answer share, if the other server was asked."""
-        share, proof = AnswerShare(self._compute_values(plan), 0), self._proof
+        share = AnswerShare(self._compute_values(plan), 0)
+        proof = self._proof
         return (
             share
             if proof is None
@@ -378,7 +380,8 @@ class CheckedCounting:
         """Return both answer shares after the check. Raises `ProtocolError` if the other server dropped other reports,
         or has not checked its reports, or marks differ at these thresholds.
         """
-        dropped_count, provenance = int(unpack_flags(dropped, self.status.reports).sum()), self.status.provenance
+        dropped_count = int(unpack_flags(dropped, self.status.reports).sum())
+        provenance = self.status.provenance
         proof = self._proof(dropped)
         with ThreadPoolExecutor(1) as executor:
             future = executor.submit(
@@ -561,8 +564,10 @@ class TaskService(SharedTaskService[Task]):
         """Answer an analyst: agree with the other server on the report set, charge once, and return both sealed answer
         shares. Raises `ProtocolError` as the base class; nothing was revealed.
         """
-        analyst_question, stored = QuestionMessage.from_json(message, self.task), parse_object(message, "question")
-        reply, asker = AnswerKey.from_fields(analyst_question, stored), AskingAnalyst(analyst, parse_envelope(stored))
+        analyst_question = QuestionMessage.from_json(message, self.task)
+        stored = parse_object(message, "question")
+        reply = AnswerKey.from_fields(analyst_question, stored)
+        asker = AskingAnalyst(analyst, parse_envelope(stored))
         question = QuestionMessage.create(self.task, analyst_question.thresholds, analyst_question.question_id)
         counting = self._agree_on_counting(question)
         own_share, peer_share = counting.lead(
@@ -627,7 +632,8 @@ class TaskService(SharedTaskService[Task]):
             ProtocolError: the job is invalid, or not of an analyst of this task, or of one who asks too often, or for
                 other reports.
         """
-        task, status = self._require_collectable(), self._require_closed()
+        task = self._require_collectable()
+        status = self._require_closed()
         job = dap.parse_aggregate_share_request(
             message, task.hash, status.reports, self.store.compute_checksum(task.hash)
         )
@@ -751,7 +757,8 @@ class TaskService(SharedTaskService[Task]):
             key = derive_verify_key(self._shared_secret, self.task.hash)
             return HeldReports(HistogramReports(encoding, self.party, sorted(listing), shares, key), None)
         word_batches = list[tuple[Words, list[bytes]]]()
-        batches, count = self._iterate_with_words(encoding, status, word_batches), status.reports
+        batches = self._iterate_with_words(encoding, status, word_batches)
+        count = status.reports
         if isinstance(encoding, CheckedTreeEncoding):
             keys = encoding.join_checked_keys(self.party, batches, count)
             return HeldReports(
@@ -782,7 +789,8 @@ class TaskService(SharedTaskService[Task]):
 
     def _hold_in_jobs(self, status: TaskStatus) -> HeldReports | None:
         """Return the reports as jobs of workers; None if the server has no job storage."""
-        encoding, word_batches = self.task.encoding, list[tuple[Words, list[bytes]]]()
+        encoding = self.task.encoding
+        word_batches = list[tuple[Words, list[bytes]]]()
         if self.resources.job_store is None or not isinstance(encoding, TreeEncoding):
             return None
         checked = self._derive_verify_key(status) if isinstance(encoding, CheckedTreeEncoding) else b""

@@ -106,8 +106,10 @@ def _describe_reports(task: Task) -> tuple[str, ...]:
     encoding = task.encoding
     if not isinstance(encoding, HistogramEncoding):
         return _describe_proofs(task, encoding) if task.proof_key_hashes else ()
-    scheme, tree = encoding.scheme, CheckedTreeEncoding(task.slots, select_engine(b""))
-    sizes, tree_size = sum(map(encoding.size_for_party, (0, 1))), 2 * tree.size
+    scheme = encoding.scheme
+    tree = CheckedTreeEncoding(task.slots, select_engine(b""))
+    sizes = sum(map(encoding.size_for_party, (0, 1)))
+    tree_size = 2 * tree.size
     return (
         f"Reports: Prio3Histogram of {scheme.length} cells in chunks of {scheme.chunk_length}; {sizes} bytes for both"
         f" servers, where trees of seeds would have {tree_size}",
@@ -117,7 +119,8 @@ def _describe_reports(task: Task) -> tuple[str, ...]:
 
 def _describe_proofs(task: Task, encoding: TreeEncoding) -> tuple[str, ...]:
     """Return the line about the sizes of reports and answer shares with and without proofs."""
-    proved, value_count = task.answer_size(task.proved_at), task.proved_values.size
+    proved = task.answer_size(task.proved_at)
+    value_count = task.proved_values.size
     return (
         f"Proofs: a report has {encoding.size} bytes for each server, {replace(encoding, proof_words=0).size}"
         f" without them; a proved answer share has {proved} numbers, {value_count} without proof",
@@ -200,13 +203,16 @@ class Analyst:
         if task.proof_key_hashes:
             require_key(ticket.proof_key, task.proof_key_hashes, hash_key(ticket.proof_key))
         self._kept = agreed_file
-        self._task, self._ticket, self._party = task, ticket, party
+        self._task = task
+        self._ticket = ticket
+        self._party = party
         self._server = Channel.from_certificate(task.servers[party].url, task.servers[party].certificate, timeout)
         self._set: tuple[str, int] | None = None
         self._commitments: tuple[str, ...] | None = None
         self._once: tuple[int, ...] | None = None
         self.dropped = 0
-        self._unproved, self.doubts = allow_unproved, frozenset[str]()
+        self._unproved = allow_unproved
+        self.doubts = frozenset[str]()
 
     def __enter__(self) -> Analyst:
         return self
@@ -232,7 +238,8 @@ class Analyst:
         """
         status = parse_closed_status(self._task, self._server.get(f"/tasks/{self._task.hash}"))
         self._require_same_reports((str(status["set"]), status["reports"]))
-        adjacency, model = self._task.adjacency(status["reports"]), TaskPlanner(self._task)
+        adjacency = self._task.adjacency(status["reports"])
+        model = TaskPlanner(self._task)
         plan_question(question, self._task.loss, adjacency, model)
         round_number = 0
 
@@ -257,7 +264,8 @@ class Analyst:
 
     def _ask_counts(self, query: Query, message_id: str | None) -> tuple[int, ...]:
         """Return the values that answer a query, requested once: of all cells, or at all proved edges."""
-        task, proved_counts = self._task, dict[int, int]()
+        task = self._task
+        proved_counts = dict[int, int]()
         if self._once is None and (query.is_dense or task.proof_key_hashes):
             self._once = self._ask_values(task.proved_at, message_id)
         if query.is_dense and self._once is not None:
@@ -286,7 +294,8 @@ class Analyst:
         """
         inquiry = SealedQuestion.create(QuestionMessage.create(self._task, thresholds, message_id), self._party)
         message = inquiry.to_json(self._ticket, self._task.servers)
-        path, token = f"/tasks/{self._task.hash}/answers", self._ticket.derive_bearer_token(self._party)
+        path = f"/tasks/{self._task.hash}/answers"
+        token = self._ticket.derive_bearer_token(self._party)
         first, second = inquiry.open_answer_shares(self._server.post(path, message, token))
         self._require_same_reports((first.report_set, first.reports))
         if self._commitments not in (None, first.commitments):
@@ -301,7 +310,8 @@ class Analyst:
                 self._kept
             )
         self._commitments, self.dropped = first.commitments, first.dropped_count
-        plan, answer_shares = self._task.plan(thresholds, first.reports), [first.values, second.values]
+        plan = self._task.plan(thresholds, first.reports)
+        answer_shares = [first.values, second.values]
         return (
             self._verify_values(plan, answer_shares, first.noise_hashes)
             if self._task.is_proved(thresholds)
@@ -315,7 +325,8 @@ class Analyst:
         impossible, unless unproved answers are accepted.
         """
         size = len(answer_shares[0]) // 2
-        numbers, proofs = ([share[:size] for share in answer_shares], [share[size:] for share in answer_shares])
+        numbers = [share[:size] for share in answer_shares]
+        proofs = [share[size:] for share in answer_shares]
         values = combine_values(plan, numbers)
         with self._tolerate_unproved():
             require_proved_answer(

@@ -85,7 +85,9 @@ PRIME = 2**61 - 1
 LARGEST_VALUE = 2**59
 """Bound on the values of an answer: below it, values differ modulo the prime."""
 _LOW = np.uint64(PRIME)  # mask of the low 61 bits, which is the prime
-_HALF_BITS, _HALF_MASK = np.uint64(31), np.uint64(2**31 - 1)  # bits of the lower half of a residue, and their mask
+# bits of the lower half of a residue, and their mask
+_HALF_BITS = np.uint64(31)
+_HALF_MASK = np.uint64(2**31 - 1)
 
 
 # Arithmetic modulo the prime, on arrays of 64-bit words
@@ -186,7 +188,8 @@ class ProvedCells(ProvedValues):
     def compute_weights(self, coefficients: Words, slots: NDArray[np.int64]) -> Words:
         """Return for each slot the sum modulo the prime of the coefficients of the intervals that contain it."""
         law = self.law
-        weights, start = np.zeros((law.rows, law.cells), np.uint64), 0
+        weights = np.zeros((law.rows, law.cells), np.uint64)
+        start = 0
         for level in law.levels:
             size = law.rows * len(level.starts)
             level_coefficients = coefficients[start : start + size].reshape(law.rows, -1)
@@ -235,7 +238,8 @@ class ProvedEdges(ProvedValues):
 
     def compute_weights(self, coefficients: Words, slots: NDArray[np.int64]) -> Words:
         """Return for each slot the sum modulo the prime of the coefficients of the edges above it."""
-        total, tails = 0, [0]
+        total = 0
+        tails = [0]
         for coefficient in coefficients[::-1].tolist():
             total = (total + coefficient) % PRIME
             tails.append(total)
@@ -392,7 +396,8 @@ class OwnerProver:
             first: Seeds of server 0.
             second: Seeds of server 1.
         """
-        size, words = self.proved_values.size, np.empty((len(slots), len(self.keys)), np.uint64)
+        size = self.proved_values.size
+        words = np.empty((len(slots), len(self.keys)), np.uint64)
         all_of = [derive_coefficients(key, self.task, size) for key in self.keys]
         weights = [self.proved_values.compute_weights(coefficients, slots) for coefficients in all_of]
         for rows in _slice_parts(len(slots), size):
@@ -465,7 +470,8 @@ class ServerProver:
         """SECRET: return this server's proof of its answer share: its noise, masked by the reports' seeds, and one sum
         for each analyst. `counts` is True for each accepted report; None if all are accepted.
         """
-        size, analysts = len(noise), self.words.shape[1]
+        size = len(noise)
+        analysts = self.words.shape[1]
         total = np.zeros(size + analysts, np.uint64)
         for number, seed in enumerate(self.seeds):
             if counts is None or counts[number]:

@@ -187,7 +187,8 @@ class UploadLeader:
         """
         if self._service.party != 0:
             raise ProtocolError("server", NO_LEADER, 404)
-        failed, valid = dict[bytes, dap.ReportError](), list[tuple[dap.Report, StoredReport]]()
+        failed = dict[bytes, dap.ReportError]()
+        valid = list[tuple[dap.Report, StoredReport]]()
         for report in reports:
             stored = _open_report(self._service, report.to_report_share(0), [])
             if isinstance(stored, dap.ReportError):
@@ -202,9 +203,11 @@ class UploadLeader:
         """Store uploads at both servers, in jobs without repeated ids; return for each its rejected reports, encoded,
         or its error.
         """
-        outcomes, remaining = dict[int, bytes | Exception](), list(range(len(uploads)))
+        outcomes = dict[int, bytes | Exception]()
+        remaining = list(range(len(uploads)))
         while remaining:
-            now, ids = list[int](), set[bytes]()
+            now = list[int]()
+            ids = set[bytes]()
             for number in remaining:
                 upload_ids = {stored.id for _, stored in uploads[number].valid_reports}
                 if not upload_ids & ids:
@@ -233,7 +236,8 @@ class UploadLeader:
         try:
             failed = self._hand_to_helper(accepted) if accepted else {}
         except Exception as error:  # an error of the helper: each owner receives it, and no upload is retried alone
-            failed, refused = {}, {**{id(upload): error for upload in offering}, **refused}
+            failed = {}
+            refused = {**{id(upload): error for upload in offering}, **refused}
         return [
             refused.get(id(upload)) or dap.encode_upload_errors({**failed, **upload.errors}, upload.report_ids)
             for upload in uploads
@@ -241,7 +245,8 @@ class UploadLeader:
 
     def _hand_to_helper(self, reports: Sequence[tuple[dap.Report, StoredReport]]) -> dict[bytes, dap.ReportError]:
         """Forward the helper's parts of some reports; return the failed reports with the reasons."""
-        stored, task = [stored_report for _, stored_report in reports], self._service.task.hash
+        stored = [stored_report for _, stored_report in reports]
+        task = self._service.task.hash
         verified = self._verifying.verify_reports(stored)
         messages = zip(reports, self._verifying.encode_init_messages(stored, verified), strict=True)
         job = dap.encode_aggregation_job(
@@ -272,7 +277,8 @@ def answer_aggregation_job(
     """
     if service.party != 1:
         raise ProtocolError("server", "leads this task; send aggregation jobs to the helper, server 1", 404)
-    errors, valid = dict[bytes, bytes | dap.ReportError](), list[tuple[int, StoredReport, bytes]]()
+    errors = dict[bytes, bytes | dap.ReportError]()
+    valid = list[tuple[int, StoredReport, bytes]]()
     for init in verify_inits:
         outcome = _open_owned_report(service, init.report_share)
         if isinstance(outcome, dap.ReportError):
@@ -340,8 +346,10 @@ def _open_report(
     input_share = service.hpke_keys.open_input_share(share, service.party, service.task.configuration)
     if not isinstance(input_share, dap.PlaintextInputShare):
         return input_share
-    kinds, encoding = [extension.extension_type for extension in input_share.private_extensions], service.task.encoding
-    full_share, size = share.public_share + input_share.payload, encoding.size_for_party(service.party)
+    kinds = [extension.extension_type for extension in input_share.private_extensions]
+    encoding = service.task.encoding
+    full_share = share.public_share + input_share.payload
+    size = encoding.size_for_party(service.party)
     if (
         share.report_metadata.public_extensions
         or kinds != extension_types
@@ -395,8 +403,10 @@ class LeaderUpload:
 
     def send_over(self, leader: Channel, progress: Callable[[int], object] = lambda sent: None) -> int:
         """Send all reports as `send` does, over an open connection."""
-        task, sent = self._task, 0
-        path, bearer_token = f"/tasks/{dap.encode_task_id(task.hash)}/reports", self.ticket.derive_bearer_token(0)
+        task = self._task
+        sent = 0
+        path = f"/tasks/{dap.encode_task_id(task.hash)}/reports"
+        bearer_token = self.ticket.derive_bearer_token(0)
         for name, reports in self.contribution.iterate_shared_reports():
             del name  # all uploads under a ticket are one contribution
             failed = dap.parse_upload_errors(
@@ -432,7 +442,8 @@ class LeaderUpload:
 
     def _encode_report(self, metadata: dap.ReportMetadata, public: bytes, shares: Sequence[bytes]) -> bytes:
         """Return one report as the owner sends it: metadata, public share, and an input share sealed to each server."""
-        bound, ciphertexts = self._task.configuration.encode_input_share_aad(metadata, public), []
+        bound = self._task.configuration.encode_input_share_aad(metadata, public)
+        ciphertexts = []
         extensions = (), (dap.Extension(dap.TICKET_EXTENSION, self.ticket.derive_bearer_token(1).encode()),)
         for party, share in enumerate(shares):
             plaintext = dap.PlaintextInputShare(extensions[party], share).to_bytes()

@@ -277,8 +277,10 @@ def _find_prefix_thresholds(plan: Plan) -> Sequence[int]:
 
 def _mask_prefixes(plan: Plan, holder: ShareHolder) -> tuple[int, ...]:
     """SECRET: return a server's shares of prefix counts plus its own noise, modulo 2**64; 0 for the empty prefix."""
-    law, at = plan.law.require_type(PathSums), _find_prefix_thresholds(plan)
-    shares, noises = holder.sum_prefix_shares(at) if at else [], holder.noise_key.derive_path_noise(law, at)
+    law = plan.law.require_type(PathSums)
+    at = _find_prefix_thresholds(plan)
+    shares = holder.sum_prefix_shares(at) if at else []
+    noises = holder.noise_key.derive_path_noise(law, at)
     masked_counts = {each: (share + noise) % RING for each, share, noise in zip(at, shares, noises, strict=True)}
     return tuple(masked_counts[threshold] if threshold else 0 for threshold in law.prefix_lengths)
 

@@ -145,7 +145,9 @@ class HistogramReports:
         """SECRET: return this server's evaluation of all reports: sums below these thresholds, and the proof
         messages with which both servers decide which reports count.
         """
-        totals, messages, seeds = [0] * self.encoding.scheme.length, [], []
+        totals = [0] * self.encoding.scheme.length
+        messages = []
+        seeds = []
         for batch in self.encoding._slice_reports(len(self.ids)):
             verified = self._verify_reports(range(len(self.ids))[batch])
             totals = [(total + share) % MODULUS for total, share in zip(totals, verified.sums(), strict=True)]
@@ -157,7 +159,8 @@ class HistogramReports:
         """SECRET: return this server's shares of the number of reports in each cell, over the reports of the mask
         `chosen`, modulo `MODULUS`.
         """
-        totals, places = [0] * self.encoding.scheme.length, np.flatnonzero(chosen)
+        totals = [0] * self.encoding.scheme.length
+        places = np.flatnonzero(chosen)
         for batch in self.encoding._slice_reports(len(places)):
             verified = self._verify_reports(places[batch].tolist())
             totals = [(total + share) % MODULUS for total, share in zip(totals, verified.sums(), strict=True)]
@@ -165,7 +168,8 @@ class HistogramReports:
 
     def _verify_reports(self, indices: Sequence[int]) -> VerifiedCells:
         """SECRET: return this server's shares and messages of the reports with these indices."""
-        public, shares = self.encoding.public_size, [self.shares[index] for index in indices]
+        public = self.encoding.public_size
+        shares = [self.shares[index] for index in indices]
         share_parts = [share[:public] for share in shares], [share[public:] for share in shares]
         ids = [self.ids[index] for index in indices]
         return self.encoding.scheme.verify_init(self.party, *share_parts, ids, self.verify_key)
@@ -212,7 +216,8 @@ class HistogramEvaluation:
             accepted: Mask of the accepted reports.
             noise_key: Key of this server's noise, for these reports alone.
         """
-        totals, party = self.totals, self.reports.party
+        totals = self.totals
+        party = self.reports.party
         if not accepted.all():
             failed = self.reports.sum_cells(~accepted)
             totals = [(total - excess) % MODULUS for total, excess in zip(totals, failed, strict=True)]

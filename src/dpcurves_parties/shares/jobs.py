@@ -98,12 +98,14 @@ def evaluate_job(work: JobRequest) -> JobSums:
     """SECRET: return a worker's sums of one job: shares of counts at thresholds or nodes, and digests; not intact if
     the blob is missing or damaged.
     """
-    shares, counted = work.job.blob.read_bytes(), None
+    shares = work.job.blob.read_bytes()
+    counted = None
     if shares is None:
         return JobSums(np.zeros(len(work.thresholds), np.uint64), np.zeros((0, 0), np.uint8), is_intact=False)
     if work.report_mask is not None:
         counted = np.unpackbits(np.frombuffer(work.report_mask, np.uint8), count=work.job.reports).astype(bool)
-    holder, digests = work.context.open_reports(shares, counted), np.zeros((0, 0), np.uint8)
+    holder = work.context.open_reports(shares, counted)
+    digests = np.zeros((0, 0), np.uint8)
     if work.nodes and isinstance(holder, CheckedReports):
         node_sums = holder.sum_nodes(np.ones(len(holder.keys), dtype=np.bool_), work.nodes)
         return JobSums(node_sums.left_counts[:, 0], node_sums.marks.reshape(1, -1))

@@ -123,7 +123,8 @@ class TreeEncoding(ShareEncoding):
     def _join_parts(self, party: int, batches: Iterable[Sequence[bytes]], count: int) -> tuple[Any, crypto.SeedShare]:
         """Copy batches into an array of public parts and an array of seeds, as they arrive; ignore surplus reports."""
         public: Any = self.PUBLIC.allocate(self.domain, count)
-        seeds, start = np.empty((count, 2), np.uint64), 0
+        seeds = np.empty((count, 2), np.uint64)
+        start = 0
         for shares in batches:
             (rows, part_seeds), room = self._split_shares(shares), public[start : start + len(shares)]
             room.overwrite(self.PUBLIC.from_records(self.domain, rows)[: len(room)])
@@ -221,7 +222,8 @@ class CheckedReports:
         if not self._walks:
             marking = crypto.NodeMarkKey.from_verification_key(self.verify_key)
             for start in range(0, len(self.keys), SHARES_PER_PAGE):
-                batch, mask = self.keys[start : start + SHARES_PER_PAGE], report_mask[start : start + SHARES_PER_PAGE]
+                batch = self.keys[start : start + SHARES_PER_PAGE]
+                mask = report_mask[start : start + SHARES_PER_PAGE]
                 if mask.any():
                     keys = batch if mask.all() else batch[mask]
                     self._walks.append(crypto.NodeWalk(keys, self.engine, marking))
@@ -234,7 +236,9 @@ class CheckedReports:
 
         Keys are evaluated in batches, so memory does not grow with the product of keys and thresholds.
         """
-        totals, digests, last_slots = [0] * len(thresholds), [], [slots - 1 for slots in thresholds]
+        totals = [0] * len(thresholds)
+        digests = []
+        last_slots = [slots - 1 for slots in thresholds]
         # 2**22: 64-bit values of checked reports that are evaluated in one batch: 32 MB
         step = max(1, min(1024, 2**22 // max(len(thresholds), 1)))
         for start in range(0, len(keys), step):

@@ -223,7 +223,8 @@ class Task(SharedTask):
         """The indices of evenly spaced edges, a power of two of them, as many as fit into `EVEN` thresholds of all
         categories.
         """
-        query, extra = PrefixQuery(self.axes, prefix_lengths=()), 2 * (self.grid.outside is Outside.APART)
+        query = PrefixQuery(self.axes, prefix_lengths=())
+        extra = 2 * (self.grid.outside is Outside.APART)
         edges = 2 ** ((EVEN // query.rows - extra).bit_length() - 1)
         return evenly_spaced_edges(edges, self.grid.cells)
 
@@ -289,7 +290,8 @@ class Task(SharedTask):
         Raises:
             UnsupportedQuery: the query is about something that the task does not count.
         """
-        paid, query = self.query, replace(query, axes=tuple(map(_ignore_order, query.axes)))
+        paid = self.query
+        query = replace(query, axes=tuple(map(_ignore_order, query.axes)))
         if type(query) is type(paid) and query.axes == paid.axes:
             return self.plan(query.requested_slots, reports)
         if not isinstance(query, CountQuery | PrefixQuery):
@@ -348,7 +350,8 @@ class Task(SharedTask):
         Raises:
             ProtocolError: the thresholds are not numbers of slots, or too many, or one occurs twice.
         """
-        thresholds, limit = value if isinstance(value, list) else [], self.max_thresholds
+        thresholds = value if isinstance(value, list) else []
+        limit = self.max_thresholds
         if limit == 0 and value == []:
             return ()
         if not 1 <= len(thresholds) <= limit or any(type(threshold) is not int for threshold in thresholds):

@@ -149,8 +149,11 @@ def _build_form(word: str, command: options.Command) -> Form:
 
 def _build_field(parameter: Parameter) -> Field:
     """Return the form field of an option."""
-    option, needed = parameter.annotation.__metadata__[0], parameter.default is Parameter.empty
-    words, metavar, hint = str(option.help), str(option.metavar), parameter.annotation.__origin__
+    option = parameter.annotation.__metadata__[0]
+    needed = parameter.default is Parameter.empty
+    words = str(option.help)
+    metavar = str(option.metavar)
+    hint = parameter.annotation.__origin__
     is_repeatable = any(get_origin(hint_type) is list for hint_type in (hint, *getattr(hint, "__args__", ())))
     return Field(
         parameter.name, words.replace(OF_MODELS, "@NAME").replace("a model in JSON", "a model"), metavar,
@@ -348,7 +351,8 @@ def dataset(
     )
     data = str(Path(source.data).resolve()) if source.is_file else source.data
     location = Place(data, source.table or "", source.delimiter)
-    account, columns = _choose_account(gate, relation, dataset.name, protected), _read_schema(dataset.schema)
+    account = _choose_account(gate, relation, dataset.name, protected)
+    columns = _read_schema(dataset.schema)
     location.require_schema(account.unit, columns)  # before the units are counted
     stored = gate.datasets.add(
         MACHINE, account, location, columns, name=dataset.name, relation=relation,

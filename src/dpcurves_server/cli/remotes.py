@@ -45,7 +45,9 @@ class ProjectOption:
 
         try:
             stored = json.loads(_login_file().read_text(encoding="utf-8"))
-            url, token, ca = str(stored["url"]), str(stored["token"]), stored["ca"]
+            url = str(stored["url"])
+            token = str(stored["token"])
+            ca = stored["ca"]
         except (OSError, ValueError, KeyError, TypeError):
             raise Misuse("server", "log in first: dpcurves remote login https://HOST:PORT") from None
         return Remote(url, token, project=self.project, ca=ca)
@@ -100,7 +102,8 @@ class PlanTerms:
         """Print the privacy loss and the forecast error of the question."""
         with self.asking.open_remote() as remote:
             question = self.basis.apply(question, remote)
-            plans, remaining = remote.plan(question, self.price.loss()), remote.remaining
+            plans = remote.plan(question, self.price.loss())
+            remaining = remote.remaining
         print_to_console(make_console(), f"{question}: {self.price.loss()}; left: {remaining}")
         for round_number, plan in enumerate(plans, 1):
             print_to_console(
@@ -134,7 +137,8 @@ def login(server: Server) -> None:
 
     from ..remote import Remote
 
-    token, ca = read_secret("token").strip(), None if server.ca is None else str(Path(server.ca).resolve())
+    token = read_secret("token").strip()
+    ca = None if server.ca is None else str(Path(server.ca).resolve())
     Remote(server.url, token, ca=ca).close()
     path = _login_file()
     try:

@@ -50,7 +50,8 @@ def try_table(table: LocalTableOptions, browser: BrowserOptions) -> None:
     """
     require_extra()
     language = "" if browser.language is None else check_language(browser.language)
-    console, opening_pages = make_console(), list[Path]()
+    console = make_console()
+    opening_pages = list[Path]()
     if console.is_terminal:  # the libraries of a server take seconds to load
         print_to_console(console, f"Opening {Path(table.data[0]).name} ...")
     from dpcurves.cli.one_table import QUESTIONS

@@ -244,14 +244,17 @@ def redirect_to_managed(visit: Visit) -> Response:
 
 def show_managed(visit: Visit, error: str = "", typed_statement: str = "") -> Response:
     """Page of a dataset's budget, queue and log, for its steward; with the error of a refused table, if any."""
-    visitor, services, name = visit.visitor, visit.services, visit.path_params["dataset"]
+    visitor = visit.visitor
+    services = visit.services
+    name = visit.path_params["dataset"]
     statement = services.datasets.statement(visitor, name)
     projects = [project for project in services.projects.all(visitor) if project.dataset == name]
     allowances = [
         (project, [share for share in statement.allowances if share.project == project.name]) for project in projects
     ]
     queue = [redact_question(visitor, question) for question in services.questions.queue(visitor, name)]
-    dataset, message = services.datasets.get(visitor, name), {"said": {"kind": "bad", "words": error}} if error else {}
+    dataset = services.datasets.get(visitor, name)
+    message = {"said": {"kind": "bad", "words": error}} if error else {}
     return visit.render(
         "manage.html", 400 if error else 200, dataset=dataset, managed=sorted({*visitor.stewarded_datasets, name}),
         statement=statement, queue=queue,
@@ -275,7 +278,8 @@ def make_project(visit: Visit) -> Response:
 
 def change_people(visit: Visit) -> Response:
     """Add the analyst of the form to a project, or remove one, and redirect back."""
-    project, person = visit.form_value("project"), visit.form_value("person")
+    project = visit.form_value("project")
+    person = visit.form_value("person")
     if visit.form_value("do") == "dismiss":
         visit.services.projects.remove_member(visit.visitor, project, person)
         return redirect_to("manage", visit.path_params["dataset"], message="dismissed")

@@ -123,7 +123,8 @@ def _find_dataset(visit: Visit) -> Dataset | None:
 
 def show_home(visit: Visit) -> Response:
     """Page of the pictures to choose and of the answers; the form of the columns before the table is registered."""
-    dataset, table = _find_dataset(visit), _table(visit)
+    dataset = _find_dataset(visit)
+    table = _table(visit)
     if dataset is None:
         return _render_set_up(visit)
     forms = visit.site.forms
@@ -161,7 +162,8 @@ def _parse_facts(visit: Visit, table: LocalTable) -> TableFacts:
         ValueError: A field is wrong; the error names the field.
     """
     cap = parse_price("amount", Currency.EPSILON, visit.form_value("amount"))
-    columns, unit = _parse_columns(visit, table), _parse_unit(visit, table)
+    columns = _parse_columns(visit, table)
+    unit = _parse_unit(visit, table)
     is_public = visit.form_value("adjacency") == Neighbours.REPLACE_ONE.value
     neighbours = Neighbours.REPLACE_ONE if is_public else Neighbours.ADD_REMOVE
     return TableFacts(cap, neighbours, unit, columns, visit.form_value("decimal") or ".")
@@ -171,7 +173,8 @@ def _parse_unit(visit: Visit, table: LocalTable) -> Unit:
     """Return the privacy unit of the form. Raises `InvalidArgument` for a bound that is no whole number above 0, and if
     none was chosen of a table with a column of persons.
     """
-    column, bound = visit.form_value("unit"), visit.form_value("rows_per_unit")
+    column = visit.form_value("unit")
+    bound = visit.form_value("rows_per_unit")
     names = [proposal.name for proposal in table.columns]
     if column == ONE_ROW and ONE_ROW not in names:
         return EACH_RECORD
@@ -241,7 +244,8 @@ def _parse_categories(visit: Visit, position: int, proposal: ProposedColumn) -> 
     """Return a column of categories with the values of the form, as numbers if the schema declares numbers; without
     known categories if the field is empty.
     """
-    field, text = f"values.{position}", visit.form_value(f"values.{position}")
+    field = f"values.{position}"
+    text = visit.form_value(f"values.{position}")
     if not text:
         return declare_unknown_categories(proposal.name)
     values: tuple[Category, ...] = ()
@@ -265,7 +269,8 @@ def _render_set_up(visit: Visit, error: ArgumentError | None = None, status: int
     """Return the form of the columns, with the typed values and the error at its field; and, before the table is
     registered, of its unit and its budget.
     """
-    table, dataset = _table(visit), _find_dataset(visit)
+    table = _table(visit)
+    dataset = _find_dataset(visit)
     decimal = "," if table.source.delimiter == ";" else "."
     declared: Mapping[str, Declared] = {}
     if dataset is not None:
@@ -330,7 +335,8 @@ def change_columns(visit: Visit) -> Response:
 
     The new declaration is the next version of the data set, about the same people, so the same account pays.
     """
-    table, dataset = _table(visit), _find_dataset(visit)
+    table = _table(visit)
+    dataset = _find_dataset(visit)
     if dataset is None:
         return redirect_to("")
     try:
@@ -407,7 +413,8 @@ def show_answer(visit: Visit) -> Response:
 def _render_answer(visit: Visit, **facts: Any) -> Response:
     """Return the page of an answer, with the folder that it was published in or the error of a refused name."""
     answer = visit.services.releases.get(visit.visitor, visit.path_params["release"])
-    copies, form = _copies_of(visit, answer), find_form(visit.services.archive, answer.id)
+    copies = _copies_of(visit, answer)
+    form = find_form(visit.services.archive, answer.id)
     command = copies.write_command(visit.site.forms[form.word], form) if form and form.word in visit.site.forms else ""
     curves = find_curves(answer.load_curve())
     readings, misread = _read_curves(visit, curves)
@@ -441,7 +448,8 @@ def _read_curves(visit: Visit, curves: Mapping[str, CDF]) -> tuple[list[Reading]
 
 def _copies_of(visit: Visit, answer: Answer) -> AnswerCopies:
     """Return the answer's copies: Python code, shell command and notebook that repeat the question."""
-    table, asked = _table(visit), answer.asked_question
+    table = _table(visit)
+    asked = answer.asked_question
     dataset = visit.services.datasets.get(visit.visitor, asked.dataset)  # of the account that pays now
     source = visit.services.datasets.source(MACHINE, asked.dataset, asked.version)
     views = visit.services.datasets.views(visit.visitor, asked.dataset)
@@ -464,7 +472,8 @@ def _usual_folder(visit: Visit) -> str:
 def publish_answer(visit: Visit) -> Response:
     """Write an answer into a folder beside the table: page, picture, numbers and statements. This costs nothing."""
     answer = visit.services.releases.get(visit.visitor, visit.path_params["release"])
-    name, language = visit.form_value("folder") or _usual_folder(visit), visit.read_language()
+    name = visit.form_value("folder") or _usual_folder(visit)
+    language = visit.read_language()
     folder = _table(visit).path.parent / name
     try:
         if "/" in name or "\\" in name or name.startswith("."):

@@ -40,6 +40,7 @@ from ..forms import FieldValues, Form
 from ..issuer import Issuer
 from ..people import BrowserSession
 from ..renderer import Drawing, wait_for_drawing
+from ..typed_numbers import read_number
 from ..visitors import Right, Visitor, may
 from .refused_forms import NOTHING_SENT, FieldName, SentForm, capitalize_rule
 
@@ -66,7 +67,9 @@ class IsolatedText(Extension):
 
     def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
         """Return the source of a template with the filter `isolated` after each expression in text."""
-        tag, enclosing, in_set = "", "", False
+        tag = ""
+        enclosing = ""
+        in_set = False
 
         def rewrite(match: re.Match[str]) -> str:
             """Return a token of the template; an expression in text, outside tags, is passed through `isolated`."""
@@ -156,13 +159,14 @@ def parse_price(field: str, currency: Currency, text: str) -> PrivacyLoss:
     Raises:
         ValueError: The text is empty or not a number above zero.
 
-    >>> print(parse_price("amount", Currency.EPSILON, "0.5"))
-    epsilon 0.5
+    >>> print(parse_price("amount", Currency.EPSILON, "0.5"), "and", parse_price("amount", Currency.EPSILON, "0,5"))
+    epsilon 0.5 and epsilon 0.5
     """
     if not text:
         raise InvalidArgument(field, f"type a number above zero, in {currency.value}")
+    number = read_number(field, text)
     try:
-        return parse_loss(text, None) if currency is Currency.EPSILON else parse_loss(None, text)
+        return parse_loss(number, None) if currency is Currency.EPSILON else parse_loss(None, number)
     except InvalidArgument as error:
         raise InvalidArgument(field, error.rule) from None
 
@@ -192,7 +196,7 @@ class Site:
         authenticator: Authentication, and the services.
         forms: The question forms by command word.
         issuer: The OpenID Connect provider, or None.
-        language: The language that is proposed for files; empty: the one that the browser prefers.
+        language: The language that is proposed for files; empty: the browser's preference.
     """
 
     authenticator: Authenticator
@@ -291,7 +295,7 @@ class Visit:
 
     @property
     def likely_language(self) -> str:
-        """The language that a form proposes for files: that of the site, else the one that the browser prefers."""
+        """The language that a form proposes for files: the site's language, else the browser's preference."""
         return self.site.language or find_preferred_language(self.accepted_languages)
 
     def require_csrf_token(self) -> None:
@@ -336,7 +340,9 @@ class PendingResponse(Response):
 
     def __init__(self, visit: Visit, drawing: Future[Drawing], respond: Callable[[Drawing], Response]) -> None:
         super().__init__(status_code=NOT_DRAWN)
-        self._visit, self._coming, self._made = visit, drawing, respond
+        self._visit = visit
+        self._coming = drawing
+        self._made = respond
 
     async def wait_for_response(self) -> Response:
         """Return the response once the drawing is done, or an error page."""
@@ -382,7 +388,8 @@ async def _parse_multipart(headers: Headers, body: bytes) -> tuple[str, bytes]:
     """Return the fields of a multipart form, URL-encoded, and its file."""
     form = await MultiPartParser(headers, _stream_body(body), max_files=1, max_fields=20).parse()
     try:
-        typed, file = [], b""
+        typed = []
+        file = b""
         for name, value in form.multi_items():
             if isinstance(value, str):
                 typed.append((name, value))
@@ -414,7 +421,8 @@ class RefusableForm:
 
 def show_refused(visit: Visit, form: RefusableForm | None, error: ArgumentError) -> Response:
     """Return the page of a refused form with the error, or the page of errors if it has none or may not be shown."""
-    status, sentence = getattr(error, "status", 400), capitalize_rule(error)
+    status = getattr(error, "status", 400)
+    sentence = capitalize_rule(error)
     place = None if form is None else form.fields.get(error.argument)
     if form is not None and visit.session is not None:
         message = sentence if place is None else f"{place.label}: {error.rule}"

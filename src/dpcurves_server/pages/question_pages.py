@@ -198,7 +198,8 @@ def show_sketch(visit: Visit) -> Response:
     row_share = _find_row_share(visit.query)
     question_plan = visit.services.questions.plan(visit.visitor, project.name, question_json, loss, row_share)
     synthetic = visit.services.synthetic.find(visit.visitor, question_plan.dataset.name, question_plan.dataset.version)
-    facts, studio = collect_sketch_inputs(question_plan), visit.services.studio
+    facts = collect_sketch_inputs(question_plan)
+    studio = visit.services.studio
     drawing = studio.find(facts, synthetic)
     return (
         _download_sketch(drawing)
@@ -462,7 +463,8 @@ def _find_compared(visit: Visit) -> tuple[Answer, SyntheticTable]:
 
 def _find_or_submit_comparison(visit: Visit, answer: Answer, synthetic: SyntheticTable) -> Drawing | None:
     """Return a cached comparison, or queue it and return None."""
-    facts, studio = collect_comparison_inputs(answer), visit.services.studio
+    facts = collect_comparison_inputs(answer)
+    studio = visit.services.studio
     drawing = studio.find(facts, synthetic)
     with suppress(ProtocolError):  # the queue is full; the next request tries again
         if drawing is None:
@@ -472,7 +474,8 @@ def _find_or_submit_comparison(visit: Visit, answer: Answer, synthetic: Syntheti
 
 def export_release(visit: Visit) -> Response:
     """Download of an answer as a file."""
-    ending, language = visit.path_params["ending"], visit.read_language()
+    ending = visit.path_params["ending"]
+    language = visit.read_language()
     if find_drawn_type(ending, language):
         stored = visit.services.releases.get(visit.visitor, visit.path_params["release"])
         return _export_drawing(visit, [stored], ending, f"release-{stored.id[:12]}.{ending}")
@@ -505,7 +508,8 @@ def show_combined(visit: Visit) -> Response:
         redact_question(visit.visitor, question)
         for question in visit.services.releases.all(visit.visitor, project.name)
     ]
-    chosen, error = _find_chosen(visit), ""
+    chosen = _find_chosen(visit)
+    error = ""
     if len(chosen) == 1 or len(chosen) > MOST_RELEASES_ON_A_PICTURE:
         error = f"Choose two to {MOST_RELEASES_ON_A_PICTURE} releases."
     elif len({_plot_axis(answer.asked_question.question) for answer in chosen}) > 1:
@@ -533,7 +537,8 @@ def _plot_axis(question: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def send_combined_picture(visit: Visit) -> Response:
     """Joint picture of several releases, inline or as a download."""
-    form, chosen = visit.path_params["ending"], _find_chosen(visit)
+    form = visit.path_params["ending"]
+    chosen = _find_chosen(visit)
     if form not in ("svg", "png") or not 2 <= len(chosen) <= MOST_RELEASES_ON_A_PICTURE:
         raise ProtocolError(
             "picture",
@@ -556,7 +561,8 @@ def _find_chosen(visit: Visit) -> list[Answer]:
 
 def _respond_when_drawn(visit: Visit, respond: Callable[[Answer], Response]) -> Response:
     """Respond with a drawn answer, or with status `NOT_DRAWN` if the client must try again."""
-    releases, id = visit.services.releases, visit.path_params["release"]
+    releases = visit.services.releases
+    id = visit.path_params["release"]
     answer = (releases.get_with_drawing if visit.has_waited else releases.get)(visit.visitor, id)
     return respond(answer) if answer.is_drawn else Response(status_code=NOT_DRAWN)
 

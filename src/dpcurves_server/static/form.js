@@ -5,7 +5,7 @@
   const sliders = document.querySelectorAll("input[data-slides]");
   for (const slider of sliders) {
     const field = document.getElementById(slider.dataset.slides);
-    const follow = () => { slider.value = field.value === "" ? slider.min : field.value; };
+    const follow = () => { slider.value = field.value === "" ? slider.min : field.value.replace(",", "."); };
     slider.hidden = false;
     slider.addEventListener("input", () => {
       const rounded = Number(Number(slider.value).toPrecision(3));

@@ -58,34 +58,35 @@ class LiveWindows:
         """
         self._intake.open_windows(0)
 
-    def windows_after(self, tick: int) -> Iterator[Sequence[Window]]:
-        """Yield the windows of steps after `tick`, as they close by the clock; several at once if several have
+    def windows_after(self, time_step: int) -> Iterator[Sequence[Window]]:
+        """Yield the windows of steps after `time_step`, as they close by the clock; several at once if several have
         closed.
         """
-        windows = self._intake.open_windows(tick, may_repeat=True)
+        windows = self._intake.open_windows(time_step, may_repeat=True)
         if self._intake.is_over:
             _read_all(self._tuples, lambda fields: windows.count_tuple(fields, None))
-            for ticks in self._intake.batch_ticks(tick + 1, self._intake.schedule.ticks or 0):
-                yield windows.close_windows(ticks[-1])
+            for time_steps in self._intake.batch_time_steps(time_step + 1, self._intake.schedule.time_steps or 0):
+                yield windows.close_windows(time_steps[-1])
         else:
-            yield from self._follow_live(windows, tick)
+            yield from self._follow_live(windows, time_step)
 
-    def commit_windows(self, tick: int) -> None:
+    def commit_windows(self, time_step: int) -> None:
         """Do nothing: an iterable cannot repeat its tuples."""
 
-    def _follow_live(self, windows: OpenWindows, tick: int) -> Iterator[Sequence[Window]]:
+    def _follow_live(self, windows: OpenWindows, time_step: int) -> Iterator[Sequence[Window]]:
         """SECRET: yield windows as they close by the clock, counting the tuples that a thread reads meanwhile."""
-        schedule, inbox = self._intake.schedule, _Inbox(self._tuples, self._intake)
-        while tick != schedule.ticks and not inbox.is_over(tick):
-            for arrived, fields in inbox.take_until(schedule.closing_time(tick + 1)):
+        schedule = self._intake.schedule
+        inbox = _Inbox(self._tuples, self._intake)
+        while time_step != schedule.time_steps and not inbox.is_over(time_step):
+            for arrived, fields in inbox.take_until(schedule.closing_time(time_step + 1)):
                 windows.count_tuple(fields, arrived)
             # If several windows have closed, as after a pause, count all that arrived before the last of them closed.
-            last = max(tick + 1, schedule.last_closed_tick(self._intake.clock.now()))
+            last = max(time_step + 1, schedule.last_closed_time_step(self._intake.clock.now()))
             for arrived, fields in inbox.take_until(schedule.closing_time(last)):
                 windows.count_tuple(fields, arrived)
-            for ticks in self._intake.batch_ticks(tick + 1, last):
-                yield windows.close_windows(ticks[-1])
-            tick = last
+            for time_steps in self._intake.batch_time_steps(time_step + 1, last):
+                yield windows.close_windows(time_steps[-1])
+            time_step = last
 
 
 class _Inbox:
@@ -100,12 +101,12 @@ class _Inbox:
         self._failed = False
         Thread(target=self._read_tuples, args=(tuples,), daemon=True).start()
 
-    def is_over(self, tick: int) -> bool:
+    def is_over(self, time_step: int) -> bool:
         """Return True if the stream has ended and its last step has closed."""
         if self._failed:
             raise InvalidArgument("source", _FAILED)
         schedule = self._intake.schedule
-        return self._ended is not None and schedule.end is None and schedule.start_time(tick + 1) > self._ended
+        return self._ended is not None and schedule.end is None and schedule.start_time(time_step + 1) > self._ended
 
     def take_until(self, closing_time: int) -> Iterator[tuple[int, TupleFields]]:
         """Yield the tuples that arrived before this time, once it has passed."""
@@ -118,7 +119,8 @@ class _Inbox:
 
     def _take_before(self, closing_time: int) -> tuple[int, TupleFields, bool] | None:
         """Return the next tuple that arrived before this time; None if it has passed and the queue is empty."""
-        item, self._first = self._first or self._wait_for_tuple(closing_time), None
+        item = self._first or self._wait_for_tuple(closing_time)
+        self._first = None
         if item is not None and item[0] >= closing_time:
             item, self._first = None, item
         return item
@@ -187,7 +189,8 @@ class CsvLines:
     """
 
     def __init__(self, file: IO[Any], delimiter: str = ",") -> None:
-        self._file, self._delimiter = file, parse_delimiter(delimiter)
+        self._file = file
+        self._delimiter = parse_delimiter(delimiter)
 
     def windows(self, intake: StreamSpec) -> Windows:
         """Read the header; return the windows of the lines that follow.
@@ -256,7 +259,8 @@ def _read_lines(file: IO[Any]) -> Iterator[str]:
     """Yield lines as text, for any encoding; a line that is too long becomes empty."""
     raw: IO[Any] = getattr(file, "buffer", file)
     while line := raw.readline(LONGEST_LINE):
-        remainder, is_cut = line, len(line) == LONGEST_LINE
+        remainder = line
+        is_cut = len(line) == LONGEST_LINE
         while is_cut and remainder and remainder[-1:] not in ("\n", b"\n"):
             remainder = raw.readline(LONGEST_LINE)
         text = "" if is_cut else line if isinstance(line, str) else line.decode(errors="replace")
@@ -285,8 +289,8 @@ class ContributionRule:
         tuples_per_user: Contribution bound: most tuples of one user in one step.
         start: Start of step 1, in microseconds since 1970.
         every: Length of a step, in microseconds.
-        ticks: Number of steps.
-        last_tick: Last step that has closed and is counted.
+        time_steps: Number of steps.
+        last_time_step: Last step that has closed and is counted.
     """
 
     time: str
@@ -294,8 +298,8 @@ class ContributionRule:
     tuples_per_user: int
     start: int
     every: int
-    ticks: int
-    last_tick: int
+    time_steps: int
+    last_time_step: int
 
 
 _UNCOUNTED = (DropReason.MALFORMED, DropReason.OUTSIDE, DropReason.UNKNOWN)
@@ -328,7 +332,9 @@ class TupleTable:
     def __init__(
         self, data: Any, rule: ContributionRule, axes: Sequence[Axis | Categories], key: bytes, delimiter: str = ","
     ) -> None:
-        self._derived, self._used, self._key = DerivedColumns(open_source(data, delimiter)), rule, key
+        self._derived = DerivedColumns(open_source(data, delimiter))
+        self._used = rule
+        self._key = key
         roles = [(rule.time, "time"), *([] if rule.user is None else [(rule.user, "user")])]
         self._places = [find_column(name, self._derived.columns, argument) for name, argument in roles]
         self._bound = [_bind_state(axis, self._derived) for axis in axes]
@@ -346,16 +352,17 @@ class TupleTable:
             self._engine.close()
             self._engine = None
 
-    def count_by_tick(self, after: int) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
+    def count_by_time_step(self, after: int) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
         """Yield arrays of steps, slots and numbers of tuples, ordered by step, for steps after `after`; zeros are left
         out.
 
         Slots are the cells, then the reasons of `UncountedReason`; the slot of `BEYOND_CAP` counts users.
         """
-        engine, cap = self._open_engine(), self._used.tuples_per_user
+        engine = self._open_engine()
+        cap = self._used.tuples_per_user
         slot = f"CASE WHEN rank > {cap} THEN {self._cells + PLACE_OF[UncountedReason.BEYOND_CAP]} ELSE slot END"
         rows = f"SELECT step, {slot} AS slot FROM {_PLACED} WHERE rank <= {cap + 1} AND step > {after}"
-        counts_sql = f"SELECT step, slot, count(*) AS tuples FROM ({rows} AND step <= {self._used.last_tick})"
+        counts_sql = f"SELECT step, slot, count(*) AS tuples FROM ({rows} AND step <= {self._used.last_time_step})"
         query = f"{counts_sql} GROUP BY step, slot ORDER BY step, slot"
         batches = read_batches(hide_failure(lambda: engine.connection.sql(query), FAILURE))
         while (batch := hide_failure(lambda: next(batches, None), FAILURE)) is not None:
@@ -365,7 +372,7 @@ class TupleTable:
     def count_dropped(self) -> dict[DropReason, int]:
         """CONFIDENTIAL. Return the exact numbers of dropped tuples, by reason."""
         reasons = [f"slot = {self._cells + PLACE_OF[RELEASED[reason]]}" for reason in _UNCOUNTED]
-        beyond = f"slot < {self._cells} AND step <= {self._used.last_tick} AND rank > {self._used.tuples_per_user}"
+        beyond = f"slot < {self._cells} AND step <= {self._used.last_time_step} AND rank > {self._used.tuples_per_user}"
         counts = ", ".join(f"count(*) FILTER (WHERE {reason})" for reason in (*reasons, beyond))
         engine = self._open_engine()
         (row,) = hide_failure(lambda: engine.connection.execute(f"SELECT {counts} FROM {_PLACED}").fetchall(), FAILURE)
@@ -395,7 +402,10 @@ class TupleTable:
 
     def _place_tuples(self, engine: DuckConnection) -> None:
         """SECRET: store each tuple's step, slot and rank among its user's tuples in a temporary table of DuckDB."""
-        used, columns, bound, time = self._used, self._derived.columns, self._bound, self._places[0]
+        used = self._used
+        columns = self._derived.columns
+        bound = self._bound
+        time = self._places[0]
         user = "NULL" if used.user is None else columns[self._places[-1]].unit.format(sql_name(self._places[-1]))
         extra = f"{_timestamp_sql(columns[time], time)} AS moment, {user} AS owner"
         positions = {*self._places, *(bound_axis.place for bound_axis in bound)}
@@ -405,10 +415,10 @@ class TupleTable:
             table = self._derived.scan(engine.connection, sorted({*positions, self._filter}))
             scanned = f"(SELECT * FROM {table} WHERE {sql_name(self._filter)})"
         rows = read_rows_sql(scanned, bound, extra)
-        tick = f"CASE WHEN moment < {used.start} THEN 0 ELSE (moment - {used.start}) // {used.every} + 1 END"
-        placed = f"SELECT {tick} AS tick, {self._cell} AS place, moment, owner FROM ({rows})"
+        time_step = f"CASE WHEN moment < {used.start} THEN 0 ELSE (moment - {used.start}) // {used.every} + 1 END"
+        placed = f"SELECT {time_step} AS time_step, {self._cell} AS place, moment, owner FROM ({rows})"
         secret = {} if used.user is None else {"secret": self._key.hex()}
-        ranked = _rank_query(_slot_query(placed, used.ticks, self._cells), used, self._cells)
+        ranked = _rank_query(_slot_query(placed, used.time_steps, self._cells), used, self._cells)
         engine.connection.execute(f"CREATE TEMP TABLE {_PLACED} AS {ranked}", secret)
 
 
@@ -434,16 +444,16 @@ def _bind_state(axis: Axis | Categories, derived: DerivedColumns) -> BoundAxis:
     return BoundAxis(axis, column, position)
 
 
-def _slot_query(placed_query: str, ticks: int, cells: int) -> str:
+def _slot_query(placed_query: str, time_steps: int, cells: int) -> str:
     """Return SQL for the step and the slot of each tuple: its cell, or its first reason of `UncountedReason`."""
-    outside = f"tick NOT BETWEEN 1 AND {ticks}"
+    outside = f"time_step NOT BETWEEN 1 AND {time_steps}"
     slot_of = {reason: cells + index for reason, index in PLACE_OF.items()}
     slot = (
-        f"CASE WHEN tick IS NULL THEN {slot_of[UncountedReason.UNREADABLE]} "
+        f"CASE WHEN time_step IS NULL THEN {slot_of[UncountedReason.UNREADABLE]} "
         f"WHEN {outside} THEN {slot_of[UncountedReason.OUTSIDE]} "
         f"WHEN place IS NULL THEN {slot_of[UncountedReason.OTHER_STATE]} ELSE place END"
     )
-    step = f"CASE WHEN tick IS NULL OR {outside} THEN 1 ELSE tick END"
+    step = f"CASE WHEN time_step IS NULL OR {outside} THEN 1 ELSE time_step END"
     return f"SELECT {step} AS step, {slot} AS slot, place, moment, owner FROM ({placed_query})"
 
 
@@ -486,42 +496,44 @@ class TableWindows:
     __slots__ = ("_data", "_delimiter", "_intake")
 
     def __init__(self, data: Any, intake: StreamSpec, delimiter: str = ",") -> None:
-        self._data, self._intake, self._delimiter = data, intake, delimiter
+        self._data = data
+        self._intake = intake
+        self._delimiter = delimiter
 
     def check(self) -> None:
         """Refuse missing columns, and a stream without end: a finished table needs an end."""
         require_end(self._intake)
         self._open_tuples(0).close()
 
-    def windows_after(self, tick: int) -> Iterator[Sequence[Window]]:
-        """Yield the windows of steps after `tick` that have closed by now, in batches."""
-        last = self._intake.schedule.last_closed_tick(self._intake.clock.now())
+    def windows_after(self, time_step: int) -> Iterator[Sequence[Window]]:
+        """Yield the windows of steps after `time_step` that have closed by now, in batches."""
+        last = self._intake.schedule.last_closed_time_step(self._intake.clock.now())
         tuples = self._open_tuples(last)
         try:
             for reason, count in tuples.count_dropped().items():
                 self._intake.drop_counts.add(reason, count)
-            yield from self._build_windows(_CountBatches(tuples, tick), tick, last)
+            yield from self._build_windows(_CountBatches(tuples, time_step), time_step, last)
         finally:
             tuples.close()
 
-    def commit_windows(self, tick: int) -> None:
+    def commit_windows(self, time_step: int) -> None:
         """Do nothing: the table stays."""
 
-    def _build_windows(self, counts: _CountBatches, tick: int, last: int) -> Iterator[Sequence[Window]]:
-        """SECRET: yield the windows of steps after `tick` up to `last`, in batches, from counts by step."""
-        for ticks in self._intake.batch_ticks(tick + 1, last):
+    def _build_windows(self, counts: _CountBatches, time_step: int, last: int) -> Iterator[Sequence[Window]]:
+        """SECRET: yield the windows of steps after `time_step` up to `last`, in batches, from counts by step."""
+        for time_steps in self._intake.batch_time_steps(time_step + 1, last):
             cells = self._intake.cells
-            table = np.zeros((len(ticks), cells + len(self._intake.reasons)), dtype=np.int64)
-            for steps, slot, count in counts.take_before(ticks.stop):
-                table[steps - ticks.start, slot] = count
-            yield [Window(step, row[:cells], row[cells:]) for step, row in zip(ticks, table, strict=True)]
+            table = np.zeros((len(time_steps), cells + len(self._intake.reasons)), dtype=np.int64)
+            for steps, slot, count in counts.take_before(time_steps.stop):
+                table[steps - time_steps.start, slot] = count
+            yield [Window(step, row[:cells], row[cells:]) for step, row in zip(time_steps, table, strict=True)]
 
     def _open_tuples(self, last: int) -> TupleTable:
         """Open the table with the rule that selects the counted tuples up to step `last`."""
         fields, schedule = self._intake.fields, self._intake.schedule
         rule = ContributionRule(
-            fields.time, fields.user, fields.tuples_per_user or 1, schedule.start, schedule.every, schedule.ticks or 0,
-            last,
+            fields.time, fields.user, fields.tuples_per_user or 1, schedule.start, schedule.every,
+            schedule.time_steps or 0, last,
         )  # fmt: skip
         return TupleTable(self._data, rule, self._intake.axes, self._intake.key, self._delimiter)
 
@@ -537,8 +549,8 @@ def require_end(intake: StreamSpec) -> None:
 class _CountBatches:
     """SECRET. Counts in the order of steps, taken up to a step."""
 
-    def __init__(self, tuples: TupleTable, tick: int) -> None:
-        self._batches = tuples.count_by_tick(tick)
+    def __init__(self, tuples: TupleTable, time_step: int) -> None:
+        self._batches = tuples.count_by_time_step(time_step)
         self._rest: Any = None
 
     def take_before(self, stop: int) -> Iterator[Any]:
@@ -563,7 +575,8 @@ class CsvFile:
     """
 
     def __init__(self, path: str | PathLike[str], delimiter: str = ",") -> None:
-        self._path, self._delimiter = fspath(path), delimiter
+        self._path = fspath(path)
+        self._delimiter = delimiter
 
     def windows(self, intake: StreamSpec) -> Windows:
         """Return the windows that count the lines of the file."""
@@ -601,17 +614,17 @@ class _JsonLinesWindows:
         self._intake.open_windows(0)
         self._open_file().close()
 
-    def windows_after(self, tick: int) -> Iterator[Sequence[Window]]:
-        """Yield the windows of steps after `tick` that have closed by now, in batches."""
-        last = self._intake.schedule.last_closed_tick(self._intake.clock.now())
-        windows = self._intake.open_windows(tick)
+    def windows_after(self, time_step: int) -> Iterator[Sequence[Window]]:
+        """Yield the windows of steps after `time_step` that have closed by now, in batches."""
+        last = self._intake.schedule.last_closed_time_step(self._intake.clock.now())
+        windows = self._intake.open_windows(time_step)
         with self._open_file() as file:
             for fields in parse_json_lines(file):
                 windows.count_tuple(fields, None)
-        for ticks in self._intake.batch_ticks(tick + 1, last):
-            yield windows.close_windows(ticks[-1])
+        for time_steps in self._intake.batch_time_steps(time_step + 1, last):
+            yield windows.close_windows(time_steps[-1])
 
-    def commit_windows(self, tick: int) -> None:
+    def commit_windows(self, time_step: int) -> None:
         """Do nothing: the file stays."""
 
     def _open_file(self) -> IO[bytes]:
@@ -626,7 +639,9 @@ class _JsonLinesWindows:
 
 
 STATES = ("cafeteria", "gym", "library")
-START, END, EVERY = "2026-03-02T06:00", "2026-03-02T22:00", "10m"
+START = "2026-03-02T06:00"
+END = "2026-03-02T22:00"
+EVERY = "10m"
 _PEAKS = {"cafeteria": (38, 60), "gym": (82, 25), "library": (55, 90)}
 """Time step of the peak, and tuples in it, of each place in the example stream."""
 

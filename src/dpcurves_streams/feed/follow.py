@@ -19,7 +19,7 @@ from dpcurves.privacy import Neighbours, PrivacyLoss
 
 from ..laws import CountsAndUncountedTotals
 from ..mechanisms import STREAMS, Sequential, WithUncountedTotals
-from ..queries import TickQuery
+from ..queries import TimeStepQuery
 from ..readings.question import StreamQuestion
 from ..readings.uncounted import NoteFacts, UncountedReader
 from ..trust import CentralStream
@@ -56,8 +56,12 @@ class FollowedStream:
     """
 
     def __init__(self, stream: _Stream, windows: Windows, ledger: Ledger, grant: Grant) -> None:
-        self.plan, self.dropped = stream.plan, stream.intake.drop_counts
-        self._stream, self._windows, self._ledger, self._grant = stream, windows, ledger, grant
+        self.plan = stream.plan
+        self.dropped = stream.intake.drop_counts
+        self._stream = stream
+        self._windows = windows
+        self._ledger = ledger
+        self._grant = grant
         self._allotment = QuestionBudget(grant).pay(stream.plan.query, ALL)
         self._readings = self._read_steps()
 
@@ -74,18 +78,21 @@ class FollowedStream:
         """Yield the reading of each released step; warn once of each reason for which many tuples are not counted, and
         of texts in the filter that look like names.
         """
-        stream, law = self._stream, self.plan.law.require_type(CountsAndUncountedTotals)
+        stream = self._stream
+        law = self.plan.law.require_type(CountsAndUncountedTotals)
         reader = stream.question.reader(replace(self.plan, law=law.counts))
         uncounted_reader = UncountedReader(self.plan, stream.facts, getattr(stream.question, "windows", ()))
-        states, warned, latest = stream.question.state_labels, dict[Any, str](), None
+        states = stream.question.state_labels
+        warned = dict[Any, str]()
+        latest = None
         privacy = stream.privacy
         self._warn({note: note for note in privacy.notes}, warned)
-        for tick, release in self._iterate_releases():
+        for time_step, release in self._iterate_releases():
             counts, uncounted = release.values[: law.size_of_counts], release.values[law.size_of_counts :]
             latest = uncounted_reader.read_next(counts, uncounted)
             self._warn(latest.notes, warned)
             yield StepReading(
-                stream.name, stream.schedule.start_time(tick), states, counts, reader.read_next(counts), latest,
+                stream.name, stream.schedule.start_time(time_step), states, counts, reader.read_next(counts), latest,
                 privacy.with_notes(*latest.notes.values()),
             )  # fmt: skip
         if latest is not None:
@@ -104,45 +111,50 @@ class FollowedStream:
     def _iterate_releases(self) -> Iterator[tuple[int, Release]]:
         """Yield each step with its release: first the stored releases, then new releases, each stored before it is
         yielded."""
-        stream, stored_state = self._stream, self._ledger.find_stream_state(self._grant)
-        last = 0 if stored_state is None else stored_state.tick
-        for ticks in stream.intake.batch_ticks(1, last):
-            yield from self._stored_releases(ticks)
+        stream = self._stream
+        stored_state = self._ledger.find_stream_state(self._grant)
+        last = 0 if stored_state is None else stored_state.time_step
+        for time_steps in stream.intake.batch_time_steps(1, last):
+            yield from self._stored_releases(time_steps)
         state = stream.trust.open_stream(self.plan, stored_state)
         for windows in self._windows.windows_after(last):
-            while new_windows := [window for window in windows if window.tick > last]:
+            while new_windows := [window for window in windows if window.time_step > last]:
                 next_state, texts = self._release_windows(state, new_windows)
                 stored_texts = self._ledger.advance(self._grant, texts, stream.trust.encode_state(next_state))
                 if stored_texts is texts:
                     state = next_state
                 else:  # another process has stored these steps first: continue from its state
                     stored_state = self._ledger.find_stream_state(self._grant)
-                    last_stored = 0 if stored_state is None else stored_state.tick
+                    last_stored = 0 if stored_state is None else stored_state.time_step
                     state = self._stream.trust.open_stream(self.plan, stored_state)
-                    stored_texts = self._ledger.find_answers(self._grant, range(new_windows[0].tick, last_stored + 1))
+                    stored_texts = self._ledger.find_answers(
+                        self._grant, range(new_windows[0].time_step, last_stored + 1)
+                    )
                 last = max(stored_texts)
                 stream.intake.drop_counts.write(last)
                 self._windows.commit_windows(last)
-                for tick, text in stored_texts.items():
-                    yield tick, self._parse_release(text)
+                for time_step, text in stored_texts.items():
+                    yield time_step, self._parse_release(text)
 
     def _release_windows(self, state: Any, windows: Sequence[Window]) -> tuple[Any, dict[int, str]]:
         """SECRET: add noise to closed windows; return the state after the last of them, and the release of each step as
         JSON.
         """
-        texts, trust = {}, self._stream.trust
+        texts = {}
+        trust = self._stream.trust
         for window in windows:
-            trust.require_next(state, window.tick)
-            intake, randomness = self._stream.intake, self._stream.randomness_of(window.tick)
+            trust.require_next(state, window.time_step)
+            intake = self._stream.intake
+            randomness = self._stream.randomness_of(window.time_step)
             table = window.clip_counts(intake.cells, len(intake.reasons))
             release, state = trust.step(self.plan, state, table, self._allotment, randomness)
-            texts[window.tick] = release.to_json()
+            texts[window.time_step] = release.to_json()
         return state, texts
 
-    def _stored_releases(self, ticks: range) -> Iterator[tuple[int, Release]]:
+    def _stored_releases(self, time_steps: range) -> Iterator[tuple[int, Release]]:
         """Yield the stored releases of these steps with their numbers."""
-        for tick, text in self._ledger.find_answers(self._grant, ticks).items():
-            yield tick, self._parse_release(text)
+        for time_step, text in self._ledger.find_answers(self._grant, time_steps).items():
+            yield time_step, self._parse_release(text)
 
     def _parse_release(self, text: str) -> Release:
         """Return a stored release. Raises `InvalidArgument` if it was seeded and this run is not, or the reverse."""
@@ -167,7 +179,7 @@ class _Stream:
     randomness: Randomness
     seed: bytes
 
-    def randomness_of(self, tick: int) -> Randomness:
+    def randomness_of(self, time_step: int) -> Randomness:
         """Return the random source of a step: the system's, or a separate substream for each step of a seeded stream.
 
         So a run that resumes with the same seed does not repeat the noise of steps that were released before.
@@ -175,7 +187,7 @@ class _Stream:
         if not self.randomness.is_seeded:
             return self.randomness
         return Randomness(
-            Randomness.from_key(self.seed, f"{self.name} {self.binding} {tick}").random_bytes, is_seeded=True
+            Randomness.from_key(self.seed, f"{self.name} {self.binding} {time_step}").random_bytes, is_seeded=True
         )
 
     @property
@@ -186,7 +198,8 @@ class _Stream:
     @property
     def facts(self) -> NoteFacts:
         """Public facts that notes on uncounted tuples mention."""
-        schedule, fields = self.schedule, self.intake.fields
+        schedule = self.schedule
+        fields = self.intake.fields
         return NoteFacts(fields.time, schedule.description, f"{schedule.grace / 1e6:g} s", fields.tuples_per_user)
 
     @property
@@ -290,8 +303,9 @@ def follow(
     """
     require_type("counts", counts, StreamQuestion, "a Counts, as in Counts((Categories(...),)),")
     require_type("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(0.1),")
-    schedule, fields = Schedule(start, every, end, grace), Fields(time, user, tuples_per_user)
-    counts = _set_ticks(counts, schedule)
+    schedule = Schedule(start, every, end, grace)
+    fields = Fields(time, user, tuples_per_user)
+    counts = _set_time_steps(counts, schedule)
     trust = CentralStream(WithUncountedTotals(STREAMS if mechanism is None else mechanism))
     plan = trust.plan(_filter_query(counts, where), loss, fields.adjacency)
     ledger = store if isinstance(store, Ledger) else Ledger.open(store)
@@ -324,32 +338,35 @@ def plan_stream(
     where: Any = None,
 ) -> Plan:
     """Return the plan of `follow`: its releases and their noise. It opens neither a source nor a store."""
-    schedule, fields = Schedule(start, every, end, grace), Fields(time, user, tuples_per_user)
-    query = _filter_query(_set_ticks(counts, schedule), where)
+    schedule = Schedule(start, every, end, grace)
+    fields = Fields(time, user, tuples_per_user)
+    query = _filter_query(_set_time_steps(counts, schedule), where)
     return CentralStream(WithUncountedTotals(STREAMS)).plan(query, loss, fields.adjacency)
 
 
-def _filter_query(counts: StreamQuestion, where: Any) -> TickQuery:
+def _filter_query(counts: StreamQuestion, where: Any) -> TimeStepQuery:
     """Return the query of a stream with its filter. Raises `InvalidArgument` if the filter is invalid, or states have
     another one.
     """
-    query, row_filter = counts.query, parse_filter("where", where) or ""
+    query = counts.query
+    row_filter = parse_filter("where", where) or ""
     if row_filter and find_stream_filter(query.axes) not in ("", row_filter):
         raise InvalidArgument("where", "the states have a filter of their own; give the filter once")
     return query.with_filter(row_filter)
 
 
-def _set_ticks(counts: StreamQuestion, schedule: Schedule) -> StreamQuestion:
+def _set_time_steps(counts: StreamQuestion, schedule: Schedule) -> StreamQuestion:
     """Return the question with the schedule's number of steps. Raises `InvalidArgument` if it declares another
     number.
     """
-    if counts.ticks is None:
-        with_ticks: StreamQuestion = replace(cast("Any", counts), ticks=schedule.ticks)
-        return with_ticks
-    if counts.ticks != schedule.ticks:
+    if counts.time_steps is None:
+        with_time_steps: StreamQuestion = replace(cast("Any", counts), time_steps=schedule.time_steps)
+        return with_time_steps
+    if counts.time_steps != schedule.time_steps:
         raise InvalidArgument(
             "end",
-            f"must be {counts.ticks} steps after start, as the counts declare; it is {schedule.ticks} steps after",
+            f"must be {counts.time_steps} steps after start, as the counts declare; "
+            f"it is {schedule.time_steps} steps after",
         )
     return counts
 

@@ -26,7 +26,7 @@ from dpcurves.display.canvas import (
 )
 from dpcurves.display.numerals import format_distinct_labels, format_legend_label
 
-from ..readings.question import LEVEL, Interval, TickNumbers
+from ..readings.question import LEVEL, Interval, TimeStepNumbers
 from ..readings.uncounted import UncountedReading
 from .schedule import format_timestamp
 
@@ -57,7 +57,7 @@ class StepReading:
     start_timestamp: int
     states: tuple[Mapping[str, Any], ...]
     values: tuple[int, ...]
-    reading: TickNumbers
+    reading: TimeStepNumbers
     uncounted: UncountedReading
     privacy: PrivacyStatement
     drift: tuple[Mapping[str, Any], ...] = ()
@@ -65,7 +65,7 @@ class StepReading:
     @property
     def step(self) -> int:
         """Number of the step, from 1."""
-        return self.reading.tick
+        return self.reading.time_step
 
     @property
     def start(self) -> str:
@@ -180,10 +180,13 @@ def plot(readings: Iterable[StepReading], *, window: int | None = None, ax: Axes
     from dpcurves.display.artists import add_statement
 
     is_new = ax is None
-    ax, interval_text = prepare_axes(ax, LANDSCAPE), describe_interval(LEVEL, "intervals", RECORDS)
+    ax = prepare_axes(ax, LANDSCAPE)
+    interval_text = describe_interval(LEVEL, "intervals", RECORDS)
     times = np.array([reading.start_timestamp for reading in steps], dtype="datetime64[us]")
     for key, name in enumerate(names):
-        style, line, happened = next_style(ax), lines[:, key], events[:, key]
+        style = next_style(ax)
+        line = lines[:, key]
+        happened = events[:, key]
         if is_released:
             ax.plot(times, values[:, key], ".", color=style.color, alpha=0.25, markersize=3)
         for low, high in bounds:

@@ -58,7 +58,10 @@ class RedisStream:
     """
 
     def __init__(self, url: str, stream: str, *, group: str = "dpcurves", consumer: str = "dpcurves") -> None:
-        self._url, self._stream, self._group, self._consumer = url, stream, group, consumer
+        self._url = url
+        self._stream = stream
+        self._group = group
+        self._consumer = consumer
 
     def __repr__(self) -> str:
         return f"RedisStream({self._stream!r})"
@@ -85,7 +88,7 @@ class RedisWindows:
         self._intake.open_windows(0)
         self._entries.create_group()
 
-    def windows_after(self, tick: int) -> Iterator[Sequence[Window]]:
+    def windows_after(self, time_step: int) -> Iterator[Sequence[Window]]:
         """Iterate over later windows, as they close.
 
         Raises:
@@ -94,36 +97,39 @@ class RedisWindows:
         while not self._entries.acquire_lease():
             sleep(0.25)  # seconds between attempts to acquire the lease
         try:
-            yield from self._iterate_windows(tick)
+            yield from self._iterate_windows(time_step)
         finally:
             self._entries.release_lease()
 
-    def commit_windows(self, tick: int) -> None:
+    def commit_windows(self, time_step: int) -> None:
         """Acknowledge the entries of windows up to this step, and the dropped entries."""
-        settled, self._dropped = self._dropped, []
-        for step in [step for step in self._unsettled if step <= tick]:
+        settled = self._dropped
+        self._dropped = []
+        for step in [step for step in self._unsettled if step <= time_step]:
             settled += self._unsettled.pop(step)
         self._entries.acknowledge(settled)
 
-    def _iterate_windows(self, tick: int) -> Iterator[Sequence[Window]]:
+    def _iterate_windows(self, time_step: int) -> Iterator[Sequence[Window]]:
         """SECRET: yield windows as they close by the server's clock; unacknowledged entries are counted first."""
-        schedule, windows = self._intake.schedule, self._intake.open_windows(tick)
+        schedule = self._intake.schedule
+        windows = self._intake.open_windows(time_step)
         for batch in self._entries.read_pending():
             self._count_batch(windows, batch)
-        while tick != schedule.ticks:
-            now, newest = self._entries.read_server_time(), self._entries.read_newest_id()
+        while time_step != schedule.time_steps:
+            now = self._entries.read_server_time()
+            newest = self._entries.read_newest_id()
             while batch := self._entries.read_new(None):  # all entries up to `newest`
                 self._count_batch(windows, batch)
                 if _parse_entry_id(batch[-1][0]) >= _parse_entry_id(newest):
                     break
-            last = schedule.last_closed_tick(now)
-            for ticks in self._intake.batch_ticks(tick + 1, last):
-                yield windows.close_windows(ticks[-1])
-            if last <= tick:
+            last = schedule.last_closed_time_step(now)
+            for time_steps in self._intake.batch_time_steps(time_step + 1, last):
+                yield windows.close_windows(time_steps[-1])
+            if last <= time_step:
                 self._count_batch(
-                    windows, self._entries.read_new(max(1, (schedule.closing_time(tick + 1) - now) // 1000))
+                    windows, self._entries.read_new(max(1, (schedule.closing_time(time_step + 1) - now) // 1000))
                 )
-            tick = max(tick, last)
+            time_step = max(time_step, last)
 
     def _count_batch(self, windows: OpenWindows, batch: Sequence[Entry]) -> None:
         """SECRET: count entries, and note which step each belongs to. Raises `InvalidArgument` if another process has
@@ -150,7 +156,8 @@ class RedisSink:
     """
 
     def __init__(self, url: str, stream: str) -> None:
-        self._client, self._stream = _connect(url), stream
+        self._client = _connect(url)
+        self._stream = stream
 
     def write(self, reading: StepReading) -> None:
         """Write one step, unless the stream has it.
@@ -182,8 +189,12 @@ class _GroupConsumer:
     """A consumer of a consumer group."""
 
     def __init__(self, client: Any, stream: str, group: str, consumer: str) -> None:
-        self._client, self._stream, self._group, self._consumer = client, stream, group, consumer
-        self._reader, self._name = f"{stream}:{group}:reader", token_hex(16)
+        self._client = client
+        self._stream = stream
+        self._group = group
+        self._consumer = consumer
+        self._reader = f"{stream}:{group}:reader"
+        self._name = token_hex(16)
 
     def create_group(self) -> None:
         """Create stream and group unless they exist. Another process may create them at the same time."""

@@ -324,7 +324,7 @@ class Schedule:
     Raises:
         ValueError: the length of a step is not above 0, or the end is not a whole number of steps after the start.
 
-    >>> Schedule("2026-03-01", "5m", end="2026-03-02").ticks
+    >>> Schedule("2026-03-01", "5m", end="2026-03-02").time_steps
     288
     """
 
@@ -346,27 +346,27 @@ class Schedule:
             raise InvalidArgument("end", "must be a whole number of steps after start; move the end, or change every")
 
     @property
-    def ticks(self) -> int | None:
+    def time_steps(self) -> int | None:
         """Number of steps; None without end."""
         return None if self.end is None else (self.end - self.start) // self.every
 
-    def start_time(self, tick: int) -> int:
+    def start_time(self, time_step: int) -> int:
         """Return the start of a step in microseconds since 1970."""
-        return self.start + (tick - 1) * self.every
+        return self.start + (time_step - 1) * self.every
 
-    def closing_time(self, tick: int) -> int:
+    def closing_time(self, time_step: int) -> int:
         """Return the watermark of a step: tuples that arrive from this time are late."""
-        return self.start + tick * self.every + self.grace
+        return self.start + time_step * self.every + self.grace
 
-    def tick_at(self, timestamp: int) -> int | None:
+    def time_step_at(self, timestamp: int) -> int | None:
         """Return the step of a timestamp; None before the first and after the last step."""
-        tick = (timestamp - self.start) // self.every + 1
-        return tick if tick >= 1 and (self.ticks is None or tick <= self.ticks) else None
+        time_step = (timestamp - self.start) // self.every + 1
+        return time_step if time_step >= 1 and (self.time_steps is None or time_step <= self.time_steps) else None
 
-    def last_closed_tick(self, timestamp: int) -> int:
+    def last_closed_time_step(self, timestamp: int) -> int:
         """Return the last step that has closed by this time; 0 if none has."""
         last = max(0, (timestamp - self.start - self.grace) // self.every)
-        return last if self.ticks is None else min(last, self.ticks)
+        return last if self.time_steps is None else min(last, self.time_steps)
 
     @property
     def description(self) -> str:

@@ -26,12 +26,12 @@ class Window:
     """SECRET. Exact counts of one time step. It has no repr.
 
     Attributes:
-        tick: Number of the step, from 1.
+        time_step: Number of the step, from 1.
         counts: Number of tuples of each key, (keys,).
         uncounted: Number of tuples, or of users, for each of `StreamSpec.reasons`, (reasons,).
     """
 
-    tick: int
+    time_step: int
     counts: IntArray
     uncounted: IntArray
 
@@ -73,11 +73,11 @@ class Windows(Protocol):
         """
         ...
 
-    def windows_after(self, tick: int) -> Iterator[Sequence[Window]]:
+    def windows_after(self, time_step: int) -> Iterator[Sequence[Window]]:
         """Iterate over all later windows in order, as they close; several at once if several have closed."""
         ...
 
-    def commit_windows(self, tick: int) -> None:
+    def commit_windows(self, time_step: int) -> None:
         """Acknowledge the tuples of windows up to this step, whose releases are durable."""
         ...
 
@@ -136,14 +136,14 @@ class DropCounts:
         """CONFIDENTIAL. Exact numbers of dropped tuples so far, by reason."""
         return {reason.value: self._counts[reason] for reason in DropReason}
 
-    def write(self, tick: int) -> None:
+    def write(self, time_step: int) -> None:
         """Append the counts up to a step. It writes exactly once per step, also without tuples."""
         if self._file is None:
             return
         try:
             opened = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             with os.fdopen(opened, "w", encoding="utf-8") as file:
-                file.write(json.dumps({"step": tick, **self.counts}) + "\n")
+                file.write(json.dumps({"step": time_step, **self.counts}) + "\n")
         except OSError as error:
             trouble = str(error.strerror)
         else:
@@ -212,9 +212,13 @@ class OpenWindows:
         *,
         may_repeat: bool = False,
     ) -> None:
-        self._schedule, self._fields, self._dropped, self._after = schedule, fields, dropped, after
+        self._schedule = schedule
+        self._fields = fields
+        self._dropped = dropped
+        self._after = after
         self._begun = after if may_repeat else 0
-        self._keys, self._size = CellFinder(axes), int(np.prod([axis.slots for axis in axes]))
+        self._keys = CellFinder(axes)
+        self._size = int(np.prod([axis.slots for axis in axes]))
         self._counts: dict[int, Counter[int]] = {}
         self._used: dict[int, dict[str, UserTuples]] = {}
 
@@ -231,22 +235,23 @@ class OpenWindows:
             self._dropped.add(DropReason.FILTERED)
             return None
         try:
-            tick, key = self._classify_tuple(given, arrived)
+            time_step, key = self._classify_tuple(given, arrived)
         except Exception:  # fields may be arbitrary objects, whose errors may quote values
-            tick, key = DropReason.MALFORMED, 0
-        if not isinstance(tick, DropReason):
-            return self._count_in_slot(tick, given, key)
-        self._dropped.add(tick)
-        if tick is DropReason.REPEATED:
+            time_step = DropReason.MALFORMED
+            key = 0
+        if not isinstance(time_step, DropReason):
+            return self._count_in_slot(time_step, given, key)
+        self._dropped.add(time_step)
+        if time_step is DropReason.REPEATED:
             return None
-        step = key if tick is DropReason.UNKNOWN else self._arrival_tick(arrived) if is_dated else None
-        return None if step is None else self._count_in_slot(step, given, self._size + PLACE_OF[RELEASED[tick]])
+        step = key if time_step is DropReason.UNKNOWN else self._arrival_time_step(arrived) if is_dated else None
+        return None if step is None else self._count_in_slot(step, given, self._size + PLACE_OF[RELEASED[time_step]])
 
     def close_windows(self, last: int) -> list[Window]:
         """Close all windows up to this step; return them and drop their counts."""
-        ticks = range(self._after + 1, last + 1)
+        time_steps = range(self._after + 1, last + 1)
         self._after = max(self._after, last)
-        return [self._close_window(tick) for tick in ticks]
+        return [self._close_window(time_step) for time_step in time_steps]
 
     def _classify_tuple(self, given: Mapping[str, Any] | None, arrived: int | None) -> tuple[int | DropReason, int]:
         """Return the step and the cell of a tuple, or why it is not counted; for an unknown state, its step instead of
@@ -255,28 +260,29 @@ class OpenWindows:
         timestamp = None if given is None else read_timestamp(given.get(self._fields.time))
         if given is None or timestamp is None:
             return DropReason.MALFORMED, 0
-        tick, key = self._schedule.tick_at(timestamp), self._keys.find_cell(given)
-        reason = self._find_time_reason(timestamp, tick, arrived)
-        if reason is not None or tick is None:
+        time_step = self._schedule.time_step_at(timestamp)
+        key = self._keys.find_cell(given)
+        reason = self._find_time_reason(timestamp, time_step, arrived)
+        if reason is not None or time_step is None:
             return reason or DropReason.OUTSIDE, 0
-        return (DropReason.UNKNOWN, tick) if key is None else (tick, key)
+        return (DropReason.UNKNOWN, time_step) if key is None else (time_step, key)
 
-    def _find_time_reason(self, timestamp: int, tick: int | None, arrived: int | None) -> DropReason | None:
+    def _find_time_reason(self, timestamp: int, time_step: int | None, arrived: int | None) -> DropReason | None:
         """Return why a tuple's timestamp, step or arrival time excludes it; None if it counts in its step."""
-        if tick is None:
+        if time_step is None:
             return DropReason.OUTSIDE
         if arrived is not None and timestamp > arrived + self._schedule.grace + FUTURE_MICROSECONDS:
             return DropReason.FUTURE
-        if arrived is not None and arrived >= self._schedule.closing_time(tick):
-            return DropReason.REPEATED if tick <= self._begun else DropReason.LATE
-        return DropReason.REPEATED if tick <= self._after else None
+        if arrived is not None and arrived >= self._schedule.closing_time(time_step):
+            return DropReason.REPEATED if time_step <= self._begun else DropReason.LATE
+        return DropReason.REPEATED if time_step <= self._after else None
 
-    def _arrival_tick(self, arrived: int | None) -> int | None:
+    def _arrival_time_step(self, arrived: int | None) -> int | None:
         """Return the first step that was open when a tuple arrived; None if it was released before, or all steps had
         closed.
         """
-        step = 1 if arrived is None else self._schedule.last_closed_tick(arrived) + 1
-        is_over = self._schedule.ticks is not None and step > self._schedule.ticks
+        step = 1 if arrived is None else self._schedule.last_closed_time_step(arrived) + 1
+        is_over = self._schedule.time_steps is not None and step > self._schedule.time_steps
         return None if step <= self._after or is_over else step
 
     def _count_in_slot(self, step: int, given: Mapping[str, Any] | None, slot: int) -> int:
@@ -298,19 +304,20 @@ class OpenWindows:
             self._dropped.add(DropReason.BEYOND_CAP)
         return step
 
-    def _close_window(self, tick: int) -> Window:
+    def _close_window(self, time_step: int) -> Window:
         """SECRET: return the exact counts of a step and forget them; a user's uncounted tuples fill the rest of the
         cap.
         """
-        slots, cap = self._counts.pop(tick, Counter()), self._fields.tuples_per_user
+        slots = self._counts.pop(time_step, Counter())
+        cap = self._fields.tuples_per_user
         counts = np.zeros(self._size + len(released_reasons(cap is not None)), dtype=np.int64)
-        for user_tuples in self._used.pop(tick, {}).values():
+        for user_tuples in self._used.pop(time_step, {}).values():
             slots.update(user_tuples.uncounted[: max((cap or 0) - user_tuples.counted, 0)])
             slots[self._size + PLACE_OF[UncountedReason.BEYOND_CAP]] += user_tuples.tuples > (cap or 0)
         for slot, count in slots.items():
             if count:
                 counts[slot] = count
-        return Window(tick, counts[: self._size], counts[self._size :])
+        return Window(time_step, counts[: self._size], counts[self._size :])
 
 
 def _user_of(given: Mapping[str, Any] | None, field: str) -> str:
@@ -383,10 +390,11 @@ class StreamSpec:
     def is_over(self) -> bool:
         """True if the last step has closed: no tuple is late, and all tuples are counted before anything is shown."""
         return (
-            self.schedule.ticks is not None and self.schedule.last_closed_tick(self.clock.now()) == self.schedule.ticks
+            self.schedule.time_steps is not None
+            and self.schedule.last_closed_time_step(self.clock.now()) == self.schedule.time_steps
         )
 
-    def batch_ticks(self, first: int, last: int) -> list[range]:
+    def batch_time_steps(self, first: int, last: int) -> list[range]:
         """Split steps into consecutive batches that are stored together."""
         # 2**20: counts that are stored together
         size = max(1, min(1024, 2**20 // self.cells))  # steps stored together

@@ -12,9 +12,9 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import CountUse
 
-from ..queries import TickQuery
+from ..queries import TimeStepQuery
 from .counters import BufferedCounter, TreeCounter
-from .hierarchy import Hierarchy, Perturber, PrunedHierarchy, TickMechanism
+from .hierarchy import Hierarchy, Perturber, PrunedHierarchy, TimeStepMechanism
 from .p_identity import PIdentityCounter
 from .pegasus import Pegasus
 from .sequential import Sequential, State
@@ -27,7 +27,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class StreamMechanismChoice(TickMechanism):
+class StreamMechanismChoice(TimeStepMechanism):
     """Chooses the mechanism of a question from the query and the loss.
 
     `Pegasus` groups steps, `Hierarchy` and `PrunedHierarchy` count forests, `Perturber` counts single steps. Running
@@ -37,7 +37,7 @@ class StreamMechanismChoice(TickMechanism):
     Formal guarantees: as the chosen mechanism; the choice depends on query and loss only.
     """
 
-    def choose(self, query: TickQuery, loss: PrivacyLoss) -> Sequential[Any]:
+    def choose(self, query: TimeStepQuery, loss: PrivacyLoss) -> Sequential[Any]:
         """Return the mechanism for a query of a stream under this loss, by the rule of the class docstring."""
         for mechanism in (Pegasus(), PrunedHierarchy(), Hierarchy()):
             if mechanism.accepts_query(query):
@@ -48,10 +48,10 @@ class StreamMechanismChoice(TickMechanism):
             return TreeCounter()
         if not loss.is_pure:
             return BufferedCounter()
-        has_strategy = query.ticks is not None and LEAST_CELLS <= query.ticks <= most_cells()
+        has_strategy = query.time_steps is not None and LEAST_CELLS <= query.time_steps <= most_cells()
         return PIdentityCounter() if has_strategy else TreeCounter()
 
-    def _plan(self, query: TickQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+    def _plan(self, query: TimeStepQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return the plan of the chosen mechanism; touches no data."""
         return self.choose(query, loss).plan(query, loss, adjacency)
 
@@ -61,10 +61,10 @@ class StreamMechanismChoice(TickMechanism):
         return state
 
     def step(
-        self, table: ExactTable, tick: int, state: State, plan: Plan, randomness: Randomness
+        self, table: ExactTable, time_step: int, state: State, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], State]:
         """Return noisy integers and the state after this step: commit both, or neither."""
-        return self._mechanism_of(plan).step(table, tick, state, plan, randomness)
+        return self._mechanism_of(plan).step(table, time_step, state, plan, randomness)
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> State:
         """Return the state of the chosen mechanism from the bytes that its `to_bytes` wrote."""

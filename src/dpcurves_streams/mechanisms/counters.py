@@ -37,8 +37,8 @@ from ..laws import (
     prefix_denominator,
     prefix_noise,
 )
-from ..queries import MOST_TICKS, TickQuery
-from .hierarchy import TickMechanism, add_noise
+from ..queries import MOST_TIME_STEPS, TimeStepQuery
+from .hierarchy import TimeStepMechanism, add_noise
 from .sequential import decode_state, encode_state, require_next
 
 # Shapes of small consecutive trees that minimise the error of sums over sliding windows.
@@ -86,10 +86,10 @@ def mean_window_variance(tree: PrefixTree, window: int) -> float:
     return float(np.mean(total + whole_blocks * tree.node_variances[0] + _partial_block_variance(tree, partial)))
 
 
-def _partial_block_variance(tree: PrefixTree, ticks: IntArray) -> FloatArray:
-    """Return the variance of the sum of `ticks` steps of a block, which does not depend on which steps they are."""
-    fraction = ticks / tree.widths[0]
-    contrasts = 0.0 if len(tree.widths) == 1 else tree.node_variances[1] * ticks * (1 - fraction)
+def _partial_block_variance(tree: PrefixTree, time_steps: IntArray) -> FloatArray:
+    """Return the variance of the sum of `time_steps` steps of a block, the same for any steps of it."""
+    fraction = time_steps / tree.widths[0]
+    contrasts = 0.0 if len(tree.widths) == 1 else tree.node_variances[1] * time_steps * (1 - fraction)
     variances: FloatArray = tree.node_variances[0] * fraction**2 + contrasts
     return variances
 
@@ -106,14 +106,14 @@ class TreeCounterState:
     """SECRET: running totals, the noise of finished blocks, and the secret of the current block's noise.
 
     Attributes:
-        tick: Last step that was released.
+        time_step: Last step that was released.
         counts: Exact running total of each key.
         carried_noise: Noise of all finished blocks, per key, over `TreeCounts.block_denominator`.
         secret: Seed of the block's noise, whose nodes are drawn again whenever they are needed.
         block_noise: Noise of all prefixes of the block, a cache that is not serialised.
     """
 
-    tick: int
+    time_step: int
     counts: tuple[int, ...]
     carried_noise: tuple[int, ...]
     secret: bytes
@@ -123,19 +123,19 @@ class TreeCounterState:
         """SECRET: return the state as bytes, without the cached noise; numbers are in hexadecimal."""
         numbers = {"counts": self.counts, "carried": self.carried_noise}
         hexadecimal = {name: [f"{number:x}" for number in numbers[name]] for name in numbers}
-        return encode_state(TREE_KIND, {"tick": self.tick, "secret": self.secret.hex(), **hexadecimal})
+        return encode_state(TREE_KIND, {"time_step": self.time_step, "secret": self.secret.hex(), **hexadecimal})
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class BlockNoise:
-    """SECRET: noise of a block's prefixes, (ticks, keys), over `prefix_denominator`, and of the whole block."""
+    """SECRET: noise of a block's prefixes, (time_steps, keys), over `prefix_denominator`, and of the whole block."""
 
     prefixes: Any
     whole_block: Any
 
 
 @dataclass(frozen=True, slots=True)
-class TreeCounter(TickMechanism):
+class TreeCounter(TimeStepMechanism):
     """Running totals at every step: the exact total plus noise from one tree, combined by least squares.
 
     With a public horizon the tree has the shape that `find_best_shape` finds for prefixes. Without a horizon, blocks of
@@ -169,7 +169,7 @@ class TreeCounter(TickMechanism):
     computationally bounded observer, like all output of the operating system's generator.
     """
 
-    def _plan(self, query: TickQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+    def _plan(self, query: TimeStepQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan of running totals; its error is the root mean variance over the windows, or over the first
         steps.
         """
@@ -180,7 +180,7 @@ class TreeCounter(TickMechanism):
             errors = [mean_window_variance(epochs[0].tree, window) for window in query.windows]
             error = sqrt(sum(errors) / len(errors))
         else:
-            error = sqrt(law.mean_variance(query.ticks or FIRST_EPOCH * 2**4))
+            error = sqrt(law.mean_variance(query.time_steps or FIRST_EPOCH * 2**4))
         return Plan(query, loss, adjacency, "least-squares noise of a tree on counts so far", law, round_error(error))
 
     def begin(self, plan: Plan) -> TreeCounterState:
@@ -189,50 +189,50 @@ class TreeCounter(TickMechanism):
         return TreeCounterState(0, (0,) * keys, (0,) * keys, b"")
 
     def step(
-        self, table: ExactTable, tick: int, state: TreeCounterState, plan: Plan, randomness: Randomness
+        self, table: ExactTable, time_step: int, state: TreeCounterState, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], TreeCounterState]:
         """Return running totals, each plus the noise of its prefix, rounded."""
-        require_next(tick, state)
+        require_next(time_step, state)
         law = plan.law.require_type(TreeCounts)
-        block = law.block(tick)
-        position = tick - block.start - 1
+        block = law.block(time_step)
+        position = time_step - block.start - 1
         secret = randomness.random_bytes(32) if position == 0 else state.secret
         noise = (None if position == 0 else state.block_noise) or sample_block_noise(block, law.keys, secret)
         counts = add_noise(table, list(state.counts))
         noise_of_prefix = round_noise(noise.prefixes[position], state.carried_noise, block.tree, law.block_denominator)
         answers = add_noise(np.array(counts, dtype=object), noise_of_prefix)
         if position + 1 < block.tree.widths[0]:
-            return answers, TreeCounterState(tick, counts, state.carried_noise, secret, noise)
+            return answers, TreeCounterState(time_step, counts, state.carried_noise, secret, noise)
         # exact: the deepest tree of the law has the largest denominator, a multiple of all others
         multiple = law.block_denominator // block.tree.block_denominator
         carried = tuple(
             old + int(new) * multiple for old, new in zip(state.carried_noise, noise.whole_block, strict=True)
         )
-        return answers, TreeCounterState(tick, counts, carried, b"")
+        return answers, TreeCounterState(time_step, counts, carried, b"")
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> TreeCounterState:
         """Parse the serialised state; the block's noise is drawn again when it is needed."""
         facts = decode_state(TREE_KIND, state_bytes)
         counts, carried = (tuple(int(digits, 16) for digits in facts[name]) for name in ("counts", "carried"))
-        return TreeCounterState(int(facts["tick"]), counts, carried, bytes.fromhex(facts["secret"]))
+        return TreeCounterState(int(facts["time_step"]), counts, carried, bytes.fromhex(facts["secret"]))
 
 
-def epoch_shapes(query: TickQuery, family: Family) -> list[tuple[int, TreeShape]]:
+def epoch_shapes(query: TimeStepQuery, family: Family) -> list[tuple[int, TreeShape]]:
     """Return the number of blocks of each epoch and their shape, from public facts. Many keys make blocks shorter."""
     # 2**22 steps of a block times keys: the most whose noise is in memory at once
     longest = max(2**22 // query.keys, 1)
     if query.windows:
         return [(1, best_window_shape(query.windows, family))]
-    if query.ticks is not None:
-        return [_epoch_shape(query.ticks, longest, family)]
+    if query.time_steps is not None:
+        return [_epoch_shape(query.time_steps, longest, family)]
     # doubling epochs: a million steps; then the last epoch repeats
     return [_epoch_shape(FIRST_EPOCH * 2**number, longest, family) for number in range(14)]
 
 
-def _epoch_shape(ticks: int, longest: int, family: Family) -> tuple[int, TreeShape]:
-    """Return the number and the shape of blocks that cover `ticks` steps."""
-    shape = find_best_shape(1, min(ticks, longest), 1, family, total_is_public=False)
-    return -(-ticks // shape.widths[0]), shape
+def _epoch_shape(time_steps: int, longest: int, family: Family) -> tuple[int, TreeShape]:
+    """Return the number and the shape of blocks that cover `time_steps` steps."""
+    shape = find_best_shape(1, min(time_steps, longest), 1, family, total_is_public=False)
+    return -(-time_steps // shape.widths[0]), shape
 
 
 @lru_cache(maxsize=256)  # a pure function of public facts
@@ -244,7 +244,8 @@ def _build_tree(shape: TreeShape, full_loss_noise: Noise) -> PrefixTree:
 
 def sample_block_noise(block: Block, keys: int, secret: bytes) -> BlockNoise:
     """SECRET: draw the noise of all prefixes of a block, for each key, from the block's secret."""
-    stream, tree = Randomness.from_key(secret, f"{TREE_KIND} {block.start}"), block.tree
+    stream = Randomness.from_key(secret, f"{TREE_KIND} {block.start}")
+    tree = block.tree
     sizes = [tree.widths[0] // width for width in tree.widths]
     noises = [
         sample_noise(noise, size * keys, stream).reshape(size, keys)
@@ -278,7 +279,8 @@ def round_noise(
         tree: Tree of the block.
         block_denominator: A multiple of ``tree.block_denominator``.
     """
-    radices, multiple = prod(tree.radices), block_denominator // tree.block_denominator
+    radices = prod(tree.radices)
+    multiple = block_denominator // tree.block_denominator
     denominator = block_denominator * radices
     numerators = (old * radices + int(new) * multiple for old, new in zip(carried_noise, prefix_noises, strict=True))
     return [(2 * numerator + denominator) // (2 * denominator) for numerator in numerators]
@@ -288,8 +290,6 @@ BUFFER_KIND = "buffered counter"
 MEMORY_RATIO = 12
 """Ratio of the memories, in steps, of successive buffers: smaller means more buffers, and a closer approximation of
 the square root."""
-LONGEST_MEMORY = 32
-"""Horizons. Longest memory of a buffer. Of 1, 2, 4, ..., 64 it has the least error at 256 and 1,024 steps."""
 WORD_BITS = 64
 """Bits. Buffers and decays are multiples of ``2**-64``."""
 FRACTION_BITS = 192
@@ -315,18 +315,19 @@ class Buffers(NamedTuple):
 class BufferedCounterState:
     """SECRET: the step, and all buffers of each key, over ``2**WORD_BITS``."""
 
-    tick: int
+    time_step: int
     buffers: tuple[tuple[int, ...], ...]
 
     def to_bytes(self) -> bytes:
         """SECRET: return the state as bytes; numbers are in hexadecimal."""
         return encode_state(
-            BUFFER_KIND, {"tick": self.tick, "buffers": [[f"{number:x}" for number in row] for row in self.buffers]}
+            BUFFER_KIND,
+            {"time_step": self.time_step, "buffers": [[f"{number:x}" for number in row] for row in self.buffers]},
         )
 
 
 @dataclass(frozen=True, slots=True)
-class BufferedCounter(TickMechanism):
+class BufferedCounter(TimeStepMechanism):
     """Running totals with Gaussian noise, by nearly the square-root factorization of prefix sums with equal columns.
 
     The square root of the prefix-sum matrix weights a count of k steps before by ``binomial(2 k, k) / 4**k``, which is
@@ -351,8 +352,8 @@ class BufferedCounter(TickMechanism):
     error below 1, which decays too. So the value k steps later increases by at most ``bound_k = sum(weight_j * h_j *
     decay_j**k) + slack`` units, where slack is 1 for the last rounding plus almost nothing for the earlier ones; by g
     for k = 0; and not at all before. For this s and any later counts, the squares sum to at most ``g**2 +
-    sum(bound_k**2)`` over all k until the horizon, or until step `MOST_TICKS` of an endless stream, the last one that
-    is released. `squared_sensitivity` bounds it from above in integers: S is the largest sum of any s. Given all
+    sum(bound_k**2)`` over all k until the horizon, or until step `MOST_TIME_STEPS` of an endless stream, the last one
+    that is released. `squared_sensitivity` bounds it from above in integers: S is the largest sum of any s. Given all
     earlier releases, a value is discrete Gaussian with variance parameter v around its exact value: it loses rho
     ``shift**2 / (2 v)``, and these sum to at most ``S / (2 v)`` (Bun and Steinke 2016, Lemma 2.3, with the sum bounded
     on every path). The increases of several tuples add up, so k of them have squares of at most ``k**2 * S`` (triangle
@@ -360,20 +361,20 @@ class BufferedCounter(TickMechanism):
     + |q|**2``. That is ``adjacency.squared_l2_sensitivity`` times S.
     """
 
-    def _plan(self, query: TickQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+    def _plan(self, query: TimeStepQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan of buffered totals; its error is that of the totals until the horizon, or of the first ones.
         Raises `UnsupportedQuery` for a pure loss.
         """
         require_positive_loss(loss)
         if loss.is_pure:
             raise UnsupportedQuery("epsilon", "a buffered counter has Gaussian noise; give a loss in rho")
-        buffers = choose_buffers(query.ticks)
-        runs = weigh_steps(buffers, query.ticks)
+        buffers = choose_buffers(query.time_steps)
+        runs = weigh_steps(buffers, query.time_steps)
         squares = adjacency.squared_l2_sensitivity * squared_sensitivity(buffers, runs)
         noise = require_drawable(Noise(Family.GAUSSIAN, squares / (2 * loss.rho)), loss)
         decays = tuple(Fraction(decay, 2**WORD_BITS) for decay in buffers.decays)
-        law = BufferedPrefixes(query.keys, query.ticks or MOST_TICKS, runs, decays, buffers.weights, noise)
-        error = round_error(sqrt(law.mean_variance(query.ticks or FIRST_EPOCH * 2**4)))
+        law = BufferedPrefixes(query.keys, query.time_steps or MOST_TIME_STEPS, runs, decays, buffers.weights, noise)
+        error = round_error(sqrt(law.mean_variance(query.time_steps or FIRST_EPOCH * 2**4)))
         return Plan(query, loss, adjacency, f"Gaussian noise through {len(decays)} buffers", law, error)
 
     def begin(self, plan: Plan) -> BufferedCounterState:
@@ -382,25 +383,26 @@ class BufferedCounter(TickMechanism):
         return BufferedCounterState(0, ((0,) * len(law.decays),) * law.keys)
 
     def step(
-        self, table: ExactTable, tick: int, state: BufferedCounterState, plan: Plan, randomness: Randomness
+        self, table: ExactTable, time_step: int, state: BufferedCounterState, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], BufferedCounterState]:
         """Return weighted counts, each plus one draw. Raises `UnsupportedQuery` after the horizon."""
-        require_next(tick, state)
+        require_next(time_step, state)
         law = plan.law.require_type(BufferedPrefixes)
-        if tick > law.ticks:
+        if time_step > law.time_steps:
             raise UnsupportedQuery(
-                "tick", f"this stream was planned for {law.ticks} steps, which are released; begin a new stream"
+                "time_step",
+                f"this stream was planned for {law.time_steps} steps, which are released; begin a new stream",
             )
         buffers = Buffers(tuple(int(decay * 2**WORD_BITS) for decay in law.decays), law.weights)
-        exact, new_buffers = update_buffers(table.tolist(), law.run_of_step(tick), state.buffers, buffers)
+        exact, new_buffers = update_buffers(table.tolist(), law.run_of_step(time_step), state.buffers, buffers)
         noise = sample_noise(law.noise, law.keys, randomness)
-        return add_noise(np.array(exact, dtype=object), noise.tolist()), BufferedCounterState(tick, new_buffers)
+        return add_noise(np.array(exact, dtype=object), noise.tolist()), BufferedCounterState(time_step, new_buffers)
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> BufferedCounterState:
         """Return the state of bytes that `to_bytes` wrote. Raises `ValueError` for other bytes."""
         facts = decode_state(BUFFER_KIND, state_bytes)
         return BufferedCounterState(
-            int(facts["tick"]), tuple(tuple(int(digits, 16) for digits in row) for row in facts["buffers"])
+            int(facts["time_step"]), tuple(tuple(int(digits, 16) for digits in row) for row in facts["buffers"])
         )
 
 
@@ -408,7 +410,8 @@ def update_buffers(
     counts: list[int], run: WeightedSteps, state: tuple[tuple[int, ...], ...], buffers: Buffers
 ) -> tuple[list[int], tuple[tuple[int, ...], ...]]:
     """SECRET: return the exact values of a step, on the lattice, and the buffers after it, for each key."""
-    values, after = [], []
+    values = []
+    after = []
     inputs = run.inputs or (run.weight,) * len(buffers.decays)
     for count, row in zip(counts, state, strict=True):
         decayed = [decay * number >> WORD_BITS for decay, number in zip(buffers.decays, row, strict=True)]
@@ -424,14 +427,15 @@ def update_buffers(
 
 
 @lru_cache(maxsize=256)  # a pure function of public facts
-def choose_buffers(ticks: int | None) -> Buffers:
+def choose_buffers(time_steps: int | None) -> Buffers:
     """Return exponentials whose sum approximates the square-root weights, as integers that are equal on every machine.
 
     With ``x = u / (1 - u)`` the nodes of the rule are the memories x of `list_memories`, ``u = x / (1 + x)``, and the
     weights ``log(MEMORY_RATIO) / pi * sqrt(u * (1 - u))``, where the root equals ``sqrt(x) / (1 + x)``.
     """
-    decays, weights = [], []
-    for memory in list_memories(ticks):
+    decays = []
+    weights = []
+    for memory in list_memories(time_steps):
         decays.append(int(memory / (1 + memory) * 2**WORD_BITS))
         root = Fraction(isqrt(int(memory * 4**WORD_BITS)), 2**WORD_BITS)
         # log(12) / pi in units of 10**-19; 12 is MEMORY_RATIO
@@ -439,13 +443,14 @@ def choose_buffers(ticks: int | None) -> Buffers:
     return Buffers(tuple(decays), tuple(weights))
 
 
-def list_memories(ticks: int | None) -> list[Fraction]:
+def list_memories(time_steps: int | None) -> list[Fraction]:
     """Return the memories of the buffers, in steps, from long to short, for a horizon or for endless streams.
 
     >>> [float(memory) for memory in list_memories(1)]
     [32.0, 2.6666666666666665, 0.2222222222222222]
     """
-    memories = [Fraction(ENDLESS_MEMORY if ticks is None else LONGEST_MEMORY * ticks)]
+    # The longest memory is 32 horizons: of 1, 2, 4, ..., 64 it has the least error at 256 and 1,024 steps.
+    memories = [Fraction(ENDLESS_MEMORY if time_steps is None else 32 * time_steps)]
     # Fraction(1, 8) steps: shortest memory of a buffer
     while memories[-1] / MEMORY_RATIO >= Fraction(1, 8):
         memories.append(memories[-1] / MEMORY_RATIO)
@@ -453,39 +458,41 @@ def list_memories(ticks: int | None) -> list[Fraction]:
 
 
 @lru_cache(maxsize=256)  # a pure function of public facts
-def weigh_steps(buffers: Buffers, ticks: int | None) -> tuple[WeightedSteps, ...]:
+def weigh_steps(buffers: Buffers, time_steps: int | None) -> tuple[WeightedSteps, ...]:
     """Return weights of the counts of all steps: one over the length of the column, rounded down, by exact arithmetic.
 
     Consecutive steps share the weight of the first of them, whose column is the longest.
     """
-    if ticks is None:
+    if time_steps is None:
         return tuple(_weigh_endless_steps(buffers))
-    runs, remaining = list[WeightedSteps](), ticks
+    runs = list[WeightedSteps]()
+    remaining = time_steps
     while remaining:
         # 16: steps with equal weights are a sixteenth of the steps that remain: their error is 0.2 % above that of
         # weights for each step
-        steps, unit = max(remaining // 16, 1), WeightedSteps(1, 2**LATTICE_BITS)
+        steps = max(remaining // 16, 1)
+        unit = WeightedSteps(1, 2**LATTICE_BITS)
         runs.append(WeightedSteps(steps, isqrt(16**LATTICE_BITS // _squared_length(buffers, unit, remaining))))
         remaining -= steps
     return tuple(runs)
 
 
 def _weigh_endless_steps(buffers: Buffers) -> Iterator[WeightedSteps]:
-    """Yield runs of time steps of doubling length, up to `MOST_TICKS` steps. All steps of a run have one weight.
+    """Yield runs of time steps of doubling length, up to `MOST_TIME_STEPS` steps. All steps of a run have one weight.
 
     A buffer whose memory is longer than twice the number of steps so far gets a smaller input: divided by the fourth
     root of ``memory / (2 * steps)``. The factor 2 and the exponent 1/4 minimise the worst-case error among the factors
     1, 2, 4, ..., 32 and the exponents 1/4, 3/8 and 1/2.
     """
     step = 1
-    while step <= MOST_TICKS:
+    while step <= MOST_TIME_STEPS:
         inputs = []
         for memory in list_memories(None):
             share = min(Fraction(2 * step) / memory, Fraction(1))
             inputs.append(isqrt(isqrt(int(share * 16**LATTICE_BITS))))
-        squares = _squared_length(buffers, WeightedSteps(1, 2**LATTICE_BITS, tuple(inputs)), MOST_TICKS)
+        squares = _squared_length(buffers, WeightedSteps(1, 2**LATTICE_BITS, tuple(inputs)), MOST_TIME_STEPS)
         weight = isqrt(16**LATTICE_BITS // squares)
-        steps = min(step, MOST_TICKS - step + 1)
+        steps = min(step, MOST_TIME_STEPS - step + 1)
         yield WeightedSteps(steps, weight, tuple(weight * added >> LATTICE_BITS for added in inputs))
         step += steps
 
@@ -506,7 +513,8 @@ def _squared_length(buffers: Buffers, run: WeightedSteps, values: int) -> int:
 
     ``bound_k`` is a sum of geometric series, with `slack` as one that does not decay; so is its square.
     """
-    one, inputs = 1 << WORD_BITS, run.inputs or (run.weight,) * len(buffers.decays)
+    one = 1 << WORD_BITS
+    inputs = run.inputs or (run.weight,) * len(buffers.decays)
     series = [
         (decay, weight * Fraction(added, 1 << LATTICE_BITS))
         for decay, weight, added in zip(buffers.decays, buffers.weights, inputs, strict=True)
@@ -523,7 +531,8 @@ def _squared_length(buffers: Buffers, run: WeightedSteps, values: int) -> int:
 
 def _bound_geometric_series(ratio: Fraction, length: int) -> Fraction:
     """Return a number that is at least ``ratio + ratio**2 + ... + ratio**length``: the last power is rounded down."""
-    power, base = 1 << FRACTION_BITS, int(ratio * (1 << FRACTION_BITS))
+    power = 1 << FRACTION_BITS
+    base = int(ratio * (1 << FRACTION_BITS))
     for bit in bin(length)[2:]:
         power = power * power >> FRACTION_BITS
         if bit == "1":

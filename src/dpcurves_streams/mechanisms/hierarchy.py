@@ -24,7 +24,7 @@ from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves_streams.queries import Forest
 
 from ..laws import HierarchyCounts, NodeEstimates, PrunedCounts
-from ..queries import HierarchyQuery, PrunedQuery, TickQuery
+from ..queries import HierarchyQuery, PrunedQuery, TimeStepQuery
 from .sequential import decode_state, encode_state, require_next
 
 # Mechanisms whose noise and decisions are independent between steps have the step number as their only state.
@@ -32,37 +32,37 @@ KIND = "memoryless noise"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class TickState:
+class TimeStepState:
     """State that holds the number of the last step only."""
 
-    tick: int
+    time_step: int
 
     def to_bytes(self) -> bytes:
         """Return the step number as bytes."""
-        return encode_state(KIND, {"tick": self.tick})
+        return encode_state(KIND, {"time_step": self.time_step})
 
 
-class TickMechanism(QueryMechanism):
+class TimeStepMechanism(QueryMechanism):
     """Base of mechanisms for queries of a stream."""
 
     __slots__ = ()
 
-    query_types: ClassVar[tuple[type[TickQuery], ...]] = (TickQuery,)
-    display_name = "what answers tick by tick"
+    query_types: ClassVar[tuple[type[TimeStepQuery], ...]] = (TimeStepQuery,)
+    display_name = "what answers step by step"
 
 
-class Memoryless(TickMechanism):
+class Memoryless(TimeStepMechanism):
     """Base of mechanisms with independent noise at each step; their state is the number of the last step."""
 
     __slots__ = ()
 
-    def begin(self, plan: Plan) -> TickState:
+    def begin(self, plan: Plan) -> TimeStepState:
         """Return the state before the first step: step 0."""
-        return TickState(0)
+        return TimeStepState(0)
 
-    def restore_state(self, state_bytes: bytes, plan: Plan) -> TickState:
-        """Return the state of bytes that `TickState.to_bytes` wrote. Raises `ValueError` for other bytes."""
-        return TickState(int(decode_state(KIND, state_bytes)["tick"]))
+    def restore_state(self, state_bytes: bytes, plan: Plan) -> TimeStepState:
+        """Return the state of bytes that `TimeStepState.to_bytes` wrote. Raises `ValueError` for other bytes."""
+        return TimeStepState(int(decode_state(KIND, state_bytes)["time_step"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,21 +76,21 @@ class Perturber(Memoryless):
     Counts that depend on earlier releases change nothing: given these, each step adds its own shift to the sum.
     """
 
-    def _plan(self, query: TickQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+    def _plan(self, query: TimeStepQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan of one noisy count per state and step; its error is the standard deviation of a count."""
         noise = calibrate_noise(query, loss, adjacency)
         law = IntervalSums(1, query.keys, (Tier(range(query.keys), noise),), missing=None)
-        name = f"{noise.family.value} noise on every tick"
+        name = f"{noise.family.value} noise on every time step"
         return Plan(query, loss, adjacency, name, law, round_error(sqrt(noise.variance)))
 
     def step(
-        self, table: ExactTable, tick: int, state: TickState, plan: Plan, randomness: Randomness
-    ) -> tuple[tuple[int, ...], TickState]:
+        self, table: ExactTable, time_step: int, state: TimeStepState, plan: Plan, randomness: Randomness
+    ) -> tuple[tuple[int, ...], TimeStepState]:
         """Return the exact count of each state plus one independent draw, and the state of the next step."""
-        require_next(tick, state)
+        require_next(time_step, state)
         law = plan.law.require_type(IntervalSums)
         noise = sample_noise(law.levels[0].noise, law.cells, randomness)
-        return add_noise(table, noise.tolist()), TickState(tick)
+        return add_noise(table, noise.tolist()), TimeStepState(time_step)
 
 
 def add_noise(table: ExactTable, noise: list[int]) -> tuple[int, ...]:
@@ -138,18 +138,20 @@ class Hierarchy(Memoryless):
         noises = tuple(None if share == 0 else Noise(whole.family, whole.parameter / share) for share in shares)
         law = HierarchyCounts(query.forest.parents, noises)
         error = mean_deviation(query.forest, shares, whole.family) * whole.variance**0.5
-        return Plan(query, loss, adjacency, "noise on every tick of aggregations and states", law, round_error(error))
+        return Plan(
+            query, loss, adjacency, "noise on every time step of aggregations and states", law, round_error(error)
+        )
 
     def step(
-        self, table: ExactTable, tick: int, state: TickState, plan: Plan, randomness: Randomness
-    ) -> tuple[tuple[int, ...], TickState]:
+        self, table: ExactTable, time_step: int, state: TimeStepState, plan: Plan, randomness: Randomness
+    ) -> tuple[tuple[int, ...], TimeStepState]:
         """Return exact counts of all counted nodes, each plus one draw."""
-        require_next(tick, state)
+        require_next(time_step, state)
         law = plan.law.require_type(HierarchyCounts)
         query: HierarchyQuery = self.require_query(plan)
         counts = query.forest.count_nodes(table.tolist())
         exact = [count for count, noise in zip(counts, law.noises, strict=True) if noise is not None]
-        return add_noise(np.array(exact, dtype=object), _sample_node_noise(law, randomness)), TickState(tick)
+        return add_noise(np.array(exact, dtype=object), _sample_node_noise(law, randomness)), TimeStepState(time_step)
 
 
 def _sample_node_noise(law: HierarchyCounts, randomness: Randomness) -> list[int]:
@@ -194,7 +196,8 @@ def mean_deviation(forest: Forest, budget_fractions: tuple[Fraction, ...], famil
 
 def _node_budget_fractions(forest: Forest, level_steps: list[int]) -> tuple[Fraction, ...]:
     """Return the fraction of each node from the steps of the aggregations of each depth; states have the rest."""
-    depths, groups = forest.depths, len(forest.names)
+    depths = forest.depths
+    groups = len(forest.names)
     aggregation_fractions = [Fraction(level_steps[depth], FRACTION_STEPS) for depth in depths[:groups]]
     state_fractions = [1 - Fraction(sum(level_steps[:depth]), FRACTION_STEPS) for depth in depths[groups:]]
     return (*aggregation_fractions, *state_fractions)
@@ -235,16 +238,19 @@ class PrunedHierarchy(Memoryless):
         division_rule(query, loss, adjacency)
         noise = calibrate_noise(query, loss * (1 - query.budget_fraction), adjacency)
         law = PrunedCounts(query.forest.parents, len(query.forest.names), noise)
-        return Plan(query, loss, adjacency, "PrivTree at every tick, and noise", law, round_error(noise.variance**0.5))
+        return Plan(
+            query, loss, adjacency, "PrivTree at every time step, and noise", law, round_error(noise.variance**0.5)
+        )
 
     def step(
-        self, table: ExactTable, tick: int, state: TickState, plan: Plan, randomness: Randomness
-    ) -> tuple[tuple[int, ...], TickState]:
+        self, table: ExactTable, time_step: int, state: TimeStepState, plan: Plan, randomness: Randomness
+    ) -> tuple[tuple[int, ...], TimeStepState]:
         """Return the decisions, then the counts of undivided nodes, each plus one draw."""
-        require_next(tick, state)
+        require_next(time_step, state)
         query: PrunedQuery = self.require_query(plan)
         law = plan.law.require_type(PrunedCounts)
-        rule, counts = division_rule(query, plan.loss, plan.adjacency), query.forest.count_nodes(table.tolist())
+        rule = division_rule(query, plan.loss, plan.adjacency)
+        counts = query.forest.count_nodes(table.tolist())
         # 2**60: tuples at which counts are clipped before the decision to divide; clipping does not raise the
         # sensitivity
         clipped = np.array([min(count, 2**60) for count in counts[: law.groups]], dtype=np.int64)
@@ -254,7 +260,7 @@ class PrunedHierarchy(Memoryless):
         exact = np.array(counts, dtype=object)[frontier]
         noisy = iter(add_noise(exact, sample_noise(law.noise, len(exact), randomness).tolist()))
         values = (next(noisy) if is_counted else 0 for is_counted in frontier)
-        return (*divided.astype(int).tolist(), *values), TickState(tick)
+        return (*divided.astype(int).tolist(), *values), TimeStepState(time_step)
 
 
 def division_rule(query: PrunedQuery, loss: PrivacyLoss, adjacency: Adjacency) -> DivisionRule:

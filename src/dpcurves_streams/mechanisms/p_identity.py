@@ -18,8 +18,8 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
 
 from ..laws import PIdentityPrefixes
-from ..queries import TickQuery
-from .hierarchy import TickMechanism, add_noise
+from ..queries import TimeStepQuery
+from .hierarchy import TimeStepMechanism, add_noise
 from .sequential import decode_state, encode_state, require_next
 
 KIND = "p-identity counter"
@@ -30,13 +30,13 @@ class PIdentityCounterState:
     """SECRET: running totals, and the secret of all noise.
 
     Attributes:
-        tick: Last step that was released.
+        time_step: Last step that was released.
         counts: Exact running total of each key.
         secret: Seed of the noise, which is drawn again after a restart; empty before the first step.
         noise: Noise of all prefixes, (steps, keys), over a power of two: a cache that is not serialised.
     """
 
-    tick: int
+    time_step: int
     counts: tuple[int, ...]
     secret: bytes
     noise: Any = field(default=None, compare=False)
@@ -44,11 +44,11 @@ class PIdentityCounterState:
     def to_bytes(self) -> bytes:
         """SECRET: return the state as bytes, without the cached noise; numbers are in hexadecimal."""
         counts = [f"{number:x}" for number in self.counts]
-        return encode_state(KIND, {"tick": self.tick, "secret": self.secret.hex(), "counts": counts})
+        return encode_state(KIND, {"time_step": self.time_step, "secret": self.secret.hex(), "counts": counts})
 
 
 @dataclass(frozen=True, slots=True)
-class PIdentityCounter(TickMechanism):
+class PIdentityCounter(TimeStepMechanism):
     """Running totals until a public horizon: the exact total plus noise of a p-Identity strategy, by least squares.
 
     At epsilon 1 the mean squared error of a total is 28, 54 and 92 for 64, 256 and 1,024 steps, where the best tree has
@@ -72,15 +72,15 @@ class PIdentityCounter(TickMechanism):
     all output of the operating system's generator.
     """
 
-    def _plan(self, query: TickQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+    def _plan(self, query: TimeStepQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan of running totals; its error is the root mean variance over the steps. Raises
         `UnsupportedQuery` for a loss that is not pure, and for a horizon without a stored strategy.
         """
         if not loss.is_pure:
             raise UnsupportedQuery("rho", "weighted rows have Laplace noise; give a loss in epsilon")
-        strategy = None if query.ticks is None else find_p_identity_strategy(query.ticks)
+        strategy = None if query.time_steps is None else find_p_identity_strategy(query.time_steps)
         if strategy is None:
-            raise UnsupportedQuery("ticks", "no strategy is stored for this number of steps; use TreeCounter")
+            raise UnsupportedQuery("time_steps", "no strategy is stored for this number of steps; use TreeCounter")
         law = PIdentityPrefixes(query.keys, strategy.cells, strategy.digest, calibrate_noise(query, loss, adjacency))
         error = round_error(sqrt(law.mean_variance(strategy.cells)))
         return Plan(query, loss, adjacency, f"cells and {len(strategy.weights)} weighted sums of them", law, error)
@@ -90,29 +90,33 @@ class PIdentityCounter(TickMechanism):
         return PIdentityCounterState(0, (0,) * plan.law.require_type(PIdentityPrefixes).keys, b"")
 
     def step(
-        self, table: ExactTable, tick: int, state: PIdentityCounterState, plan: Plan, randomness: Randomness
+        self, table: ExactTable, time_step: int, state: PIdentityCounterState, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], PIdentityCounterState]:
         """Return running totals, each plus the noise of its prefix, rounded. Raises `UnsupportedQuery` after the
         horizon.
         """
-        require_next(tick, state)
+        require_next(time_step, state)
         law = plan.law.require_type(PIdentityPrefixes)
-        if tick > law.ticks:
+        if time_step > law.time_steps:
             raise UnsupportedQuery(
-                "tick", f"this stream was planned for {law.ticks} steps, which are released; begin a new stream"
+                "time_step",
+                f"this stream was planned for {law.time_steps} steps, which are released; begin a new stream",
             )
         secret = state.secret or randomness.random_bytes(32)
         noise = sample_prefix_noise(law.strategy, law.noise, law.keys, secret) if state.noise is None else state.noise
         counts = add_noise(table, list(state.counts))
-        half, bits = 1 << law.strategy.prefix_bits - 1, law.strategy.prefix_bits
-        rounded = [int(number) + half >> bits for number in noise[tick - 1]]  # halves up
-        return add_noise(np.array(counts, dtype=object), rounded), PIdentityCounterState(tick, counts, secret, noise)
+        half = 1 << law.strategy.prefix_bits - 1
+        bits = law.strategy.prefix_bits
+        rounded = [int(number) + half >> bits for number in noise[time_step - 1]]  # halves up
+        return add_noise(np.array(counts, dtype=object), rounded), PIdentityCounterState(
+            time_step, counts, secret, noise
+        )
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> PIdentityCounterState:
         """Parse the serialised state; the noise is drawn again when it is needed."""
         facts = decode_state(KIND, state_bytes)
         counts = tuple(int(digits, 16) for digits in facts["counts"])
-        return PIdentityCounterState(int(facts["tick"]), counts, bytes.fromhex(facts["secret"]))
+        return PIdentityCounterState(int(facts["time_step"]), counts, bytes.fromhex(facts["secret"]))
 
 
 def sample_prefix_noise(strategy: PIdentityStrategy, whole: Noise, keys: int, secret: bytes) -> Any:

@@ -21,7 +21,7 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
 
 from ..laws import GroupedCounts
-from ..queries import GroupedTickQuery
+from ..queries import GroupedTimeStepQuery
 from .hierarchy import add_noise
 from .sequential import decode_state, encode_state, require_next
 
@@ -47,7 +47,7 @@ NUMBERS, SUMS, PLAIN = range(3)
 def decide_groups(
     values: IntArray, thresholds: IntArray, test_noise: IntArray, columns: IntArray, trees: IntArray
 ) -> IntArray:
-    """Decide for each step and key whether its value joins the open group (1) or not (0), (ticks, keys).
+    """Decide for each step and key whether its value joins the open group (1) or not (0), (time_steps, keys).
 
     A value after a closed group begins a new group, without a test, with a new threshold. Any other value is tested
     once: it joins if the group's deviation with it, plus independent noise, is below the threshold; else it closes the
@@ -58,17 +58,21 @@ def decide_groups(
     sum_below are the number and the sum of the values up to the mean. Fenwick trees look these up in logarithmic time.
 
     Args:
-        values: Counts from 0, below the size of the trees, (ticks, keys).
-        thresholds: Noisy thresholds, on the lattice, for groups that begin at a step, (ticks, keys).
-        test_noise: Noise of the tests, on the lattice, (ticks, keys).
+        values: Counts from 0, below the size of the trees, (time_steps, keys).
+        thresholds: Noisy thresholds, on the lattice, for groups that begin at a step, (time_steps, keys).
+        test_noise: Noise of the tests, on the lattice, (time_steps, keys).
         columns: State, (keys, COLUMNS); changed in place.
         trees: Trees, (keys, 3, size), where size is a power of two; changed in place.
     """
-    joined, size = np.zeros(values.shape, np.int64), trees.shape[2]
-    for tick in range(values.shape[0]):
+    joined = np.zeros(values.shape, np.int64)
+    size = trees.shape[2]
+    for time_step in range(values.shape[0]):
         for key in range(values.shape[1]):
-            row, tree = columns[key], trees[key]
-            pending, last, value = row[TASK], row[LAST], values[tick, key]
+            row = columns[key]
+            tree = trees[key]
+            pending = row[TASK]
+            last = row[LAST]
+            value = values[time_step, key]
             if pending >= BEGIN:
                 index = row[TOP] + 1
                 tree[:, :index] = 0
@@ -88,9 +92,10 @@ def decide_groups(
                     index += index & -index
             row[LAST] = value
             if row[OPEN] == 0:
-                row[TASK], row[OPEN], row[THRESHOLD] = BEGIN, 1, thresholds[tick, key]
+                row[TASK], row[OPEN], row[THRESHOLD] = BEGIN, 1, thresholds[time_step, key]
                 continue
-            length, total = row[LENGTH] + 1, row[SUM] + value
+            length = row[LENGTH] + 1
+            total = row[SUM] + value
             mean = total // length
             below, sum_below = (1, value) if value <= mean else (0, 0)
             index = min(mean + 1, size)
@@ -99,15 +104,16 @@ def decide_groups(
                 sum_below += tree[SUMS, index - 1]
                 index -= index & -index
             deviation = 2 * PARTS_OF_TUPLE * (total * below - length * sum_below) // length
-            joins = length <= LONGEST_GROUP and deviation + test_noise[tick, key] < row[THRESHOLD]
-            row[TASK], row[OPEN], joined[tick, key] = JOIN if joins else CLOSE, joins, joins
+            joins = length <= LONGEST_GROUP and deviation + test_noise[time_step, key] < row[THRESHOLD]
+            row[TASK], row[OPEN], joined[time_step, key] = JOIN if joins else CLOSE, joins, joins
     return joined
 
 
 def apply_pending(columns: IntArray) -> IntArray:
     """Return the state after the pending update of the last values; the trees are not changed."""
     updated = columns.copy()
-    begins, joins = columns[:, TASK] >= BEGIN, (columns[:, TASK] == JOIN) | (columns[:, TASK] == BEGIN)
+    begins = columns[:, TASK] >= BEGIN
+    joins = (columns[:, TASK] == JOIN) | (columns[:, TASK] == BEGIN)
     for column in (LENGTH, SUM, TOP):
         updated[begins, column] = 0
     updated[joins, LENGTH] += 1
@@ -137,10 +143,10 @@ DEVIATION_CHANGE = 2
 class SharedTrees:
     """SECRET: trees over the values of open groups, shared by a state and its successor: see `GroupingState`."""
 
-    __slots__ = ("tick", "trees")
+    __slots__ = ("time_step", "trees")
 
-    def __init__(self, tick: int, trees: IntArray) -> None:
-        self.tick, self.trees = tick, trees
+    def __init__(self, time_step: int, trees: IntArray) -> None:
+        self.time_step, self.trees = time_step, trees
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -151,12 +157,12 @@ class GroupingState:
     from the same state, as long as no step was taken from its successor.
 
     Attributes:
-        tick: Last step that was released.
+        time_step: Last step that was released.
         columns: State of `decide_groups`, (keys, COLUMNS).
         shared_trees: Trees after this step, or before its value was inserted.
     """
 
-    tick: int
+    time_step: int
     columns: IntArray
     shared_trees: SharedTrees
 
@@ -164,7 +170,7 @@ class GroupingState:
         """Serialise the columns of each key, and rows (key, value, number) of the groups after this step."""
         facts = {"columns": apply_pending(self.columns), "rows": self._value_rows()}
         encoded = {name: b64encode(array.astype("<i8").tobytes()).decode() for name, array in facts.items()}
-        return encode_state(KIND, {"tick": self.tick, **encoded})
+        return encode_state(KIND, {"time_step": self.time_step, **encoded})
 
     def _value_rows(self) -> IntArray:
         """SECRET: return the values of the open groups after this step as rows (key, value, number)."""
@@ -172,7 +178,7 @@ class GroupingState:
         task, last, top = (self.columns[:, column] for column in (TASK, LAST, TOP))
         reach = int(max(top.max(), last.max())) + 1
         plain = self.shared_trees.trees[:, PLAIN, :reach].copy()
-        if self.shared_trees.tick < self.tick:
+        if self.shared_trees.time_step < self.time_step:
             plain[task >= BEGIN] = 0
             joins = np.flatnonzero((task == JOIN) | (task == BEGIN))
             plain[joins, last[joins]] += 1
@@ -181,7 +187,7 @@ class GroupingState:
 
     def require_not_superseded(self) -> None:
         """Refuse a state from whose successor a step was taken. Raises `ValueError`."""
-        if self.shared_trees.tick not in (self.tick, self.tick - 1):
+        if self.shared_trees.time_step not in (self.time_step, self.time_step - 1):
             raise InvalidArgument("state", "two steps were taken after this state; restore the state from its bytes")
 
     def __eq__(self, other: object) -> bool:
@@ -217,11 +223,11 @@ class Pegasus(QueryMechanism):
     level, and each level has an equal part of the loss for a separate release.
     """
 
-    query_types = (GroupedTickQuery,)
-    display_name = "groups of ticks"
+    query_types = (GroupedTimeStepQuery,)
+    display_name = "groups of time steps"
     refusal_template = "{called} are not what {kind} asks"
 
-    def _plan(self, query: GroupedTickQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+    def _plan(self, query: GroupedTimeStepQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan of noisy counts and group decisions. Raises `UnsupportedQuery` if the noise of grouping would
         exceed its largest scale.
         """
@@ -242,7 +248,9 @@ class Pegasus(QueryMechanism):
             )
         threshold = round(PARTS_OF_TUPLE * query.deviation / tuple_epsilon)
         law = GroupedCounts(query.nodes, noise, threshold_noise, test_noise, threshold)
-        return Plan(query, loss, adjacency, "noise on every tick, and groups", law, round_error(sqrt(noise.variance)))
+        return Plan(
+            query, loss, adjacency, "noise on every time step, and groups", law, round_error(sqrt(noise.variance))
+        )
 
     def begin(self, plan: Plan) -> GroupingState:
         """Return the state before the first step: no open groups."""
@@ -254,24 +262,26 @@ class Pegasus(QueryMechanism):
         )
 
     def step(
-        self, table: ExactTable, tick: int, state: GroupingState, plan: Plan, randomness: Randomness
+        self, table: ExactTable, time_step: int, state: GroupingState, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], GroupingState]:
         """Return counts, each plus one draw, then the decisions."""
-        require_next(tick, state)
-        law, table = plan.law.require_type(GroupedCounts), _count_nodes(table, self.require_query(plan))
+        require_next(time_step, state)
+        law = plan.law.require_type(GroupedCounts)
+        table = _count_nodes(table, self.require_query(plan))
         counts = add_noise(table, sample_noise(law.noise, law.keys, randomness).tolist())
         values = np.minimum(table, LARGEST_GROUPED_COUNT).astype(np.int64)
         state.require_not_superseded()
-        shared, largest = state.shared_trees, int(values.max())
+        shared = state.shared_trees
+        largest = int(values.max())
         if largest >= shared.trees.shape[2]:
             shared.trees = build_fenwick_trees(shared.trees[:, PLAIN], _tree_size(largest))
-        columns = apply_pending(state.columns) if shared.tick == state.tick else state.columns.copy()
+        columns = apply_pending(state.columns) if shared.time_step == state.time_step else state.columns.copy()
         threshold_noise, test_noise = (
             sample_noise(noise, law.keys, randomness)[None] for noise in (law.threshold_noise, law.test_noise)
         )
         joined = decide_groups(values[None], law.threshold + threshold_noise, test_noise, columns, shared.trees)
-        shared.tick = state.tick
-        return (*counts, *joined[0].tolist()), GroupingState(tick, columns, shared)
+        shared.time_step = state.time_step
+        return (*counts, *joined[0].tolist()), GroupingState(time_step, columns, shared)
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> GroupingState:
         """Return the state of bytes that `to_bytes` wrote, with its trees rebuilt. Raises `ValueError` for other
@@ -284,13 +294,13 @@ class Pegasus(QueryMechanism):
         )
         plain = np.zeros((len(columns), int(rows[:, 1].max(initial=0)) + 1), np.int64)
         plain[rows[:, 0], rows[:, 1]] = rows[:, 2]
-        tick = int(facts["tick"])
+        time_step = int(facts["time_step"])
         return GroupingState(
-            tick, columns, SharedTrees(tick, build_fenwick_trees(plain, _tree_size(plain.shape[1] - 1)))
+            time_step, columns, SharedTrees(time_step, build_fenwick_trees(plain, _tree_size(plain.shape[1] - 1)))
         )
 
 
-def _count_nodes(table: ExactTable, query: GroupedTickQuery) -> ExactTable:
+def _count_nodes(table: ExactTable, query: GroupedTimeStepQuery) -> ExactTable:
     """SECRET: return counts of aggregations, if the query has any, and of states."""
     if query.forest is None:
         return table

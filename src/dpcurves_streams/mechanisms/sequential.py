@@ -23,11 +23,11 @@ class State(Protocol):
     release of its step.
 
     Attributes:
-        tick: Last step that was released; 0 before the first.
+        time_step: Last step that was released; 0 before the first.
     """
 
     @property
-    def tick(self) -> int:
+    def time_step(self) -> int:
         """The last step that was released; 0 before the first."""
         ...
 
@@ -61,13 +61,13 @@ class Sequential(Protocol[Kept]):
         ...
 
     def step(
-        self, table: ExactTable, tick: int, state: Kept, plan: Plan, randomness: Randomness
+        self, table: ExactTable, time_step: int, state: Kept, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], Kept]:
         """Return noisy integers in the order of ``plan.law``, and the state after this step: commit both, or neither.
 
         Args:
             table: SECRET: exact count of each cell of the query in the window that this step closes.
-            tick: Number of the step, one above the state's.
+            time_step: Number of the step, one above the state's.
             state: SECRET: state returned by the step before, or by `begin`.
             plan: Plan of the release.
             randomness: Source of all noise.
@@ -86,12 +86,12 @@ class Sequential(Protocol[Kept]):
         ...
 
 
-def require_next(tick: int, state: State) -> None:
+def require_next(time_step: int, state: State) -> None:
     """Refuse a state of another step, which would skip a step or release one twice."""
-    if tick != state.tick + 1:
+    if time_step != state.time_step + 1:
         raise InvalidArgument(
             "state",
-            f"step {tick} needs the state of step {tick - 1}, got the state of step {state.tick};"
+            f"step {time_step} needs the state of step {time_step - 1}, got the state of step {state.time_step};"
             " pass the state that the previous step returned",
         )
 

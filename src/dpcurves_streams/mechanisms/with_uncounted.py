@@ -13,7 +13,7 @@ from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, Uni
 from dpcurves.queries import Query
 
 from ..laws import CountsAndUncountedTotals
-from ..queries import TUPLE_REASONS, TickQuery, UncountedReason, uncounted_query
+from ..queries import TUPLE_REASONS, TimeStepQuery, UncountedReason, uncounted_query
 from .counters import TreeCounter
 from .sequential import Sequential, State, decode_state, encode_state, require_next
 
@@ -38,16 +38,16 @@ class CombinedState:
     users_beyond_cap: Any
 
     @property
-    def tick(self) -> int:
+    def time_step(self) -> int:
         """Last step that was released; all parts step together."""
-        tick: int = self.counts.tick
-        return tick
+        time_step: int = self.counts.time_step
+        return time_step
 
     def to_bytes(self) -> bytes:
         """SECRET: return the states of all parts as bytes."""
         states = {"counts": self.counts, "uncounted": self.uncounted, "beyond": self.users_beyond_cap}
         texts = {name: None if state is None else state.to_bytes().decode() for name, state in states.items()}
-        return encode_state(KIND, {"tick": self.tick, **texts})
+        return encode_state(KIND, {"time_step": self.time_step, **texts})
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class WithUncountedTotals:
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return the plan of a release. Raises `UnsupportedQuery`; touches no data."""
-        if not isinstance(adjacency, AddRemove) or not isinstance(query, TickQuery):
+        if not isinstance(adjacency, AddRemove) or not isinstance(query, TimeStepQuery):
             raise UnsupportedQuery(
                 "adjacency",
                 "streams need add-remove adjacency and a query by time steps;"
@@ -103,7 +103,7 @@ class WithUncountedTotals:
             )
         fraction = Fraction(0) if adjacency.unit == EACH_RECORD else BEYOND_FRACTION
         counts = self.mechanism.plan(query, loss * (1 - fraction), adjacency)
-        uncounted = TOTALS.plan(uncounted_query(TUPLE_REASONS, query.ticks), loss * (1 - fraction), adjacency)
+        uncounted = TOTALS.plan(uncounted_query(TUPLE_REASONS, query.time_steps), loss * (1 - fraction), adjacency)
         # plan the number of users beyond the cap: each user counts once in a step, however many tuples it sends
         beyond = (
             None
@@ -122,25 +122,27 @@ class WithUncountedTotals:
         return CombinedState(self.mechanism.begin(plans.counts), TOTALS.begin(plans.uncounted), beyond)
 
     def step(
-        self, table: ExactTable, tick: int, state: CombinedState, plan: Plan, randomness: Randomness
+        self, table: ExactTable, time_step: int, state: CombinedState, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], CombinedState]:
         """Return noisy counts, then noisy totals of reasons, then the noisy total of users beyond the cap."""
-        require_next(tick, state)
-        plans, reasons = split_plan(plan), len(TUPLE_REASONS)
+        require_next(time_step, state)
+        plans = split_plan(plan)
+        reasons = len(TUPLE_REASONS)
         keys = len(table) - reasons - (plans.users_beyond_cap is not None)
-        counts, counts_state = self.mechanism.step(table[:keys], tick, state.counts, plans.counts, randomness)
+        counts, counts_state = self.mechanism.step(table[:keys], time_step, state.counts, plans.counts, randomness)
         reason_counts = table[keys : keys + reasons]
-        totals, totals_state = TOTALS.step(reason_counts, tick, state.uncounted, plans.uncounted, randomness)
+        totals, totals_state = TOTALS.step(reason_counts, time_step, state.uncounted, plans.uncounted, randomness)
         if plans.users_beyond_cap is None:
             return (*counts, *totals), CombinedState(counts_state, totals_state, None)
         user_totals, users_state = TOTALS.step(
-            table[keys + reasons :], tick, state.users_beyond_cap, plans.users_beyond_cap, randomness
+            table[keys + reasons :], time_step, state.users_beyond_cap, plans.users_beyond_cap, randomness
         )
         return (*counts, *totals, *user_totals), CombinedState(counts_state, totals_state, users_state)
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> CombinedState:
         """Return the states of all parts from bytes that `to_bytes` wrote. Raises `ValueError` for other bytes."""
-        facts, plans = decode_state(KIND, state_bytes), split_plan(plan)
+        facts = decode_state(KIND, state_bytes)
+        plans = split_plan(plan)
         beyond = (
             None
             if plans.users_beyond_cap is None
@@ -154,7 +156,8 @@ def split_plan(plan: Plan) -> CombinedPlans:
     """Return the plans of the counts, of the reasons, and of the users beyond the cap."""
     law = plan.law.require_type(CountsAndUncountedTotals)
     query: Any = plan.query
-    loss, reasons = plan.loss * (1 - law.beyond_fraction), uncounted_query(TUPLE_REASONS, query.ticks)
+    loss = plan.loss * (1 - law.beyond_fraction)
+    reasons = uncounted_query(TUPLE_REASONS, query.time_steps)
     beyond = None
     if law.users_beyond_cap is not None:
         beyond = replace(
@@ -165,6 +168,6 @@ def split_plan(plan: Plan) -> CombinedPlans:
     )
 
 
-def _beyond_cap_query(query: TickQuery) -> TickQuery:
+def _beyond_cap_query(query: TimeStepQuery) -> TimeStepQuery:
     """Return the query for the running total of users beyond the cap."""
-    return uncounted_query((UncountedReason.BEYOND_CAP,), query.ticks)
+    return uncounted_query((UncountedReason.BEYOND_CAP,), query.time_steps)

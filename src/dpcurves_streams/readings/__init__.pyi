@@ -7,7 +7,7 @@ from .counts import (
     CountsReader,
     PrunedStates,
     Smoothing,
-    TickReading,
+    TimeStepReading,
     UnsmoothedCounts,
     UnsmoothedWindow,
 )
@@ -33,7 +33,7 @@ __all__ = [
     "PrunedStates",
     "Smoother",
     "Smoothing",
-    "TickReading",
+    "TimeStepReading",
     "TotalReading",
     "Totals",
     "TotalsReader",

@@ -46,18 +46,22 @@ class MonotoneTotals:
         tuning: Sizes of the slack.
     """
 
-    __slots__ = ("_children", "_roots", "_shown", "_tick", "_tuning")
+    __slots__ = ("_children", "_roots", "_shown", "_time_step", "_tuning")
 
     def __init__(self, parents: Sequence[int], tuning: Tuning = TUNING) -> None:
         self._children = _list_children(parents)
         self._roots = np.flatnonzero(np.array(parents) < 0)
-        self._tuning, self._shown, self._tick = tuning, np.zeros(len(parents)), 0
+        self._tuning = tuning
+        self._shown = np.zeros(len(parents))
+        self._time_step = 0
 
     def estimate_next(self, totals: FloatArray, deviations: FloatArray) -> FloatArray:
         """Return the totals after the next step, (nodes,), from unbiased totals and their noise standard deviations."""
-        self._tick += 1
-        shown, rise = self._shown, np.zeros(len(self._shown))
-        noisy, deviation = totals[self._roots], deviations[self._roots]
+        self._time_step += 1
+        shown = self._shown
+        rise = np.zeros(len(self._shown))
+        noisy = totals[self._roots]
+        deviation = deviations[self._roots]
         followed = np.rint(noisy - self._slack(noisy, deviation))
         rise[self._roots] = np.maximum(followed - shown[self._roots], 0.0)
         for node, children in self._children:
@@ -70,7 +74,7 @@ class MonotoneTotals:
         tuning = self._tuning
         lower_bounds = np.maximum(totals - tuning.largest_slack * deviations, 0.0)
         # noise standard deviations per step
-        pace = lower_bounds / (self._tick * np.maximum(deviations, tuning.negligible))
+        pace = lower_bounds / (self._time_step * np.maximum(deviations, tuning.negligible))
         with np.errstate(divide="ignore"):
             factor = np.minimum(tuning.slack_at_one / np.sqrt(pace), tuning.largest_slack)
         slack: FloatArray = factor * np.maximum(deviations - tuning.negligible, 0.0)
@@ -102,7 +106,8 @@ def allocate_integers(total: float, targets: FloatArray, upper_bounds: FloatArra
     """
     upper = np.full(len(targets), float(total)) if upper_bounds is None else np.minimum(upper_bounds, float(total))
     # at `low` all shares are at their bound, at `high` all are 0
-    low, high = float((targets - upper).min()), float(targets.max())
+    low = float((targets - upper).min())
+    high = float(targets.max())
     for _ in range(64):  # bisection to the last bit
         middle = (low + high) / 2
         if np.clip(targets - middle, 0.0, upper).sum() > total:

@@ -19,7 +19,7 @@ from dpcurves.laws import Family, IntervalSums
 from dpcurves_streams.queries import Forest
 
 from ..laws import HierarchyCounts, NodeEstimates, PrunedCounts
-from ..queries import HierarchyQuery, PrunedQuery, TickQuery
+from ..queries import HierarchyQuery, PrunedQuery, TimeStepQuery
 from .question import (
     LEVEL,
     STATED,
@@ -50,9 +50,9 @@ RISK_WEIGHT = 1 - 1 / MEMORY_STEPS
 
 
 @compile_loop
-def smooth_counts(values: FloatArray, variances: FloatArray, ticks_before: int, state: FloatArray) -> FloatArray:
-    """Smooth each column of `values`, (ticks, keys); return the selected smoother of each step, not below 0, in this
-    shape.
+def smooth_counts(values: FloatArray, variances: FloatArray, time_steps_before: int, state: FloatArray) -> FloatArray:
+    """Smooth each column of `values`, (time_steps, keys); return the selected smoother of each step, not below 0, in
+    this shape.
 
     A smoother with rate a updates ``e <- e + a * (y - e)``; a is at least 1 / t, so its first values are means. Its
     squared error ``(e - c)**2`` has the unbiased estimate ``(e - y)**2 - variance + 2 * a * variance``, because y is c
@@ -66,15 +66,21 @@ def smooth_counts(values: FloatArray, variances: FloatArray, ticks_before: int, 
     Args:
         values: Noisy counts.
         variances: Noise variances, (keys,).
-        ticks_before: Number of steps that were smoothed before.
+        time_steps_before: Number of steps that were smoothed before.
         state: Values of the smoothers, their risks and their sums of squares, (keys, 3, rates); changed in place.
     """
-    shown, scores, rates = np.empty(values.shape), np.empty(RATES.shape), RATES.copy()
+    shown = np.empty(values.shape)
+    scores = np.empty(RATES.shape)
+    rates = RATES.copy()
     for key in range(values.shape[1]):
-        variance, levels, risks, squares = variances[key], state[key, 0], state[key, 1], state[key, 2]
-        for tick in range(values.shape[0]):
-            value, floor = values[tick, key], 1.0 / (ticks_before + tick + 1)
-            if tick == 0 or 2 * floor > SLOWEST:
+        variance = variances[key]
+        levels = state[key, 0]
+        risks = state[key, 1]
+        squares = state[key, 2]
+        for time_step in range(values.shape[0]):
+            value = values[time_step, key]
+            floor = 1.0 / (time_steps_before + time_step + 1)
+            if time_step == 0 or 2 * floor > SLOWEST:
                 for rate in range(RATES.shape[0]):
                     rates[rate] = floor if 0.0 < RATES[rate] < floor else RATES[rate]
             for rate in range(RATES.shape[0]):  # branch-free, so that the loop vectorises
@@ -84,17 +90,19 @@ def smooth_counts(values: FloatArray, variances: FloatArray, ticks_before: int, 
                 risk = RISK_WEIGHT * risks[rate] + ((new_level - value) ** 2 + (2 * rates[rate] - 1) * variance)
                 levels[rate], risks[rate], squares[rate] = new_level, risk, square
                 scores[rate] = risk + np.sqrt(4 * variance * square)
-            leader, least_score = 0, scores[0]
+            leader = 0
+            least_score = scores[0]
             for rate in range(1, RATES.shape[0]):
                 if scores[rate] < least_score:
-                    leader, least_score = rate, scores[rate]
-            shown[tick, key] = max(levels[leader], 0.0)
+                    leader = rate
+                    least_score = scores[rate]
+            shown[time_step, key] = max(levels[leader], 0.0)
     return shown
 
 
 @compile_loop
 def smooth_windows(
-    values: FloatArray, variances: FloatArray, ticks_before: int, state: FloatArray, ring: FloatArray
+    values: FloatArray, variances: FloatArray, time_steps_before: int, state: FloatArray, ring: FloatArray
 ) -> FloatArray:
     """Smooth sums over sliding windows as `smooth_counts` does; return the selected smoother's sum.
 
@@ -104,23 +112,27 @@ def smooth_windows(
     many sums as a window has steps, so standard errors are multiplied by the width.
 
     Args:
-        values: Noisy counts, (ticks, keys).
+        values: Noisy counts, (time_steps, keys).
         variances: Noise variances, (keys,).
-        ticks_before: Number of steps that were smoothed before.
+        time_steps_before: Number of steps that were smoothed before.
         state: Values of the smoothers, risks, sums of squares, window sums, smoothed ones and their sums, (keys, 6,
             rates); changed in place.
         ring: Values that leave the window, (window, keys, rates); changed in place.
     """
-    shown, window = np.empty(values.shape), ring.shape[0]
-    for tick in range(values.shape[0]):
-        position, length = (ticks_before + tick) % window, min(ticks_before + tick + 1, window)
+    shown = np.empty(values.shape)
+    window = ring.shape[0]
+    for time_step in range(values.shape[0]):
+        position = (time_steps_before + time_step) % window
+        length = min(time_steps_before + time_step + 1, window)
         for key in range(values.shape[1]):
-            variance, key_state = variances[key], state[key]
-            leader, least_score = 0, np.inf
+            variance = variances[key]
+            key_state = state[key]
+            leader = 0
+            least_score = np.inf
             for rate in range(RATES.shape[0]):
                 old_sum = key_state[3, rate]
-                key_state[0, rate] += RATES[rate] * (values[tick, key] - key_state[0, rate])
-                if ticks_before + tick < window:
+                key_state[0, rate] += RATES[rate] * (values[time_step, key] - key_state[0, rate])
+                if time_steps_before + time_step < window:
                     key_state[4, rate] += RATES[rate] * (1 - key_state[4, rate])
                     key_state[5, rate] += key_state[4, rate]
                 key_state[2, rate] = RISK_WEIGHT * RISK_WEIGHT * key_state[2, rate] + old_sum * old_sum
@@ -133,7 +145,7 @@ def smooth_windows(
                 score = key_state[1, rate] + window * np.sqrt(4 * variance * key_state[2, rate])
                 if score < least_score:
                     leader, least_score = rate, score
-            shown[tick, key] = max(key_state[3, leader], 0.0)
+            shown[time_step, key] = max(key_state[3, leader], 0.0)
     return shown
 
 
@@ -225,7 +237,7 @@ class AdaptiveSmoother:
         return np.asarray(shown)
 
     def estimate_all(self, counts: FloatArray) -> FloatArray:
-        """Return the estimates of several steps, (ticks, keys), as successive calls of `estimate_next` would."""
+        """Return the estimates of several steps, (time_steps, keys), as successive calls of `estimate_next` would."""
         shown = smooth_counts(counts, self._variances, self.passed, self._state)
         self.passed += len(counts)
         return shown
@@ -256,7 +268,7 @@ class AdaptiveWindowSmoother(AdaptiveSmoother):
         self._ring = np.zeros((width, keys, len(RATES)))
 
     def estimate_all(self, counts: FloatArray) -> FloatArray:
-        """Return the estimated window sums of several steps, (ticks, keys), as successive calls of `estimate_next`
+        """Return the estimated window sums of several steps, (time_steps, keys), as successive calls of `estimate_next`
         would.
         """
         shown = smooth_windows(counts, self._variances, self.passed, self._state, self._ring)
@@ -281,11 +293,11 @@ class Smoothing(Enum):
         )
 
 
-class TickReading:
+class TimeStepReading:
     """Reading of one time step.
 
     Attributes:
-        tick: Number of the step, from 1.
+        time_step: Number of the step, from 1.
         counts: Estimates of the counts, (keys,).
         windows: Estimates of the sums over each window, by its width, (keys,).
         events: Whether each event has happened, by its name, (keys,).
@@ -296,11 +308,11 @@ class TickReading:
 
     QUANTITY: ClassVar[str] = "tuples in a step"
 
-    __slots__ = ("_written", "counts", "events", "noisy", "noisy_windows", "tick", "windows")
+    __slots__ = ("_written", "counts", "events", "noisy", "noisy_windows", "time_step", "windows")
 
     def __init__(
         self,
-        tick: int,
+        time_step: int,
         counts: FloatArray,
         windows: dict[int, FloatArray],
         events: dict[str, BoolArray],
@@ -308,7 +320,10 @@ class TickReading:
         noisy: NoisyValues | None,
         noisy_windows: dict[int, NoisyValues],
     ) -> None:
-        self.tick, self.counts, self.windows, self.events = tick, counts, windows, events
+        self.time_step = time_step
+        self.counts = counts
+        self.windows = windows
+        self.events = events
         self.noisy, self.noisy_windows = noisy, noisy_windows
         self._written: dict[str, dict[str, FloatArray]] | None = None
 
@@ -378,22 +393,22 @@ class Counts(StreamQuestion):
 
     Attributes:
         axes: The states: one or several columns of categories, or a grid.
-        ticks: Public number of steps; None: without end.
+        time_steps: Public number of steps; None: without end.
         windows: Widths, in steps, of sliding sums.
         events: Events to detect: `Jump`, `Low` or `Event`.
         smoothing: How counts are estimated from noisy counts.
     """
 
     axes: tuple[Axis | Categories, ...]
-    ticks: int | None = None
+    time_steps: int | None = None
     windows: tuple[int, ...] = ()
     events: tuple[Jump | Low | Event, ...] = ()
     smoothing: Smoothing = Smoothing.AUTO
 
     @property
-    def query(self) -> TickQuery:
+    def query(self) -> TimeStepQuery:
         """Query of the counts of all states at each step; all windows and events are read from its release."""
-        return TickQuery(self.axes, self.ticks, self.windows)
+        return TimeStepQuery(self.axes, self.time_steps, self.windows)
 
     @property
     def keys(self) -> int:
@@ -402,7 +417,8 @@ class Counts(StreamQuestion):
 
     def reader(self, plan: Plan) -> CountsReader:
         """Return the reader of the plan's releases, starting at the first step."""
-        noise, keys = plan.law.require_type(IntervalSums).levels[-1].noise, self.keys
+        noise = plan.law.require_type(IntervalSums).levels[-1].noise
+        keys = self.keys
         sums = {width: self.smoothing.window_estimator(noise.variance, width, keys) for width in self.window_widths}
         known = CountNoise(noise.family, sqrt(noise.variance))
         return CountsReader(self, keys, self.smoothing.count_estimator(noise.variance, keys), sums, known)
@@ -431,7 +447,7 @@ class CountsReader:
         noise: Law of the noise of the first `keys` values; None if it is unknown, and then there are no intervals.
     """
 
-    __slots__ = ("_counts", "_keys", "_known", "_last", "_noisy_sums", "_question", "_sums", "tick")
+    __slots__ = ("_counts", "_keys", "_known", "_last", "_noisy_sums", "_question", "_sums", "time_step")
 
     def __init__(
         self,
@@ -441,25 +457,29 @@ class CountsReader:
         sums: Mapping[int, SequentialEstimator],
         noise: CountNoise | None,
     ) -> None:
-        self._question, self._counts, self._sums, self._keys, self._known = question, counts, sums, keys, noise
+        self._question = question
+        self._counts = counts
+        self._sums = sums
+        self._keys = keys
+        self._known = noise
         self._noisy_sums = (
             {} if noise is None else {width: NoisySums(*noise, width, keys) for width in question.windows}
         )
         reach = max((event.width for event in question.events if not isinstance(event, Low)), default=1)
         self._last = np.zeros((reach, keys))
-        self.tick = 0
+        self.time_step = 0
 
-    def read_next(self, values: Sequence[float]) -> TickReading:
+    def read_next(self, values: Sequence[float]) -> TimeStepReading:
         """Return the reading after the integers of the next step."""
         counts = self._counts.estimate_next(values)
         sums = {width: reader.estimate_next(values) for width, reader in self._sums.items()}
         self._last = np.concatenate((self._last[1:], counts[None]))
-        self.tick += 1
+        self.time_step += 1
         windows = self._nest_windows(counts, sums)
         noisy, noisy_sums = self._noisy_values(values)
         # for each event whether it has happened, (keys,), by its name
-        return TickReading(
-            self.tick,
+        return TimeStepReading(
+            self.time_step,
             counts,
             windows,
             {event.name: self._detect_event(event, sums) for event in self._question.events},
@@ -469,10 +489,12 @@ class CountsReader:
 
     def _nest_windows(self, counts: FloatArray, sums: dict[int, FloatArray]) -> dict[int, FloatArray]:
         """Make sums over windows monotone in the width; windows that contain the same steps so far are equal."""
-        nested, ticks, shorter = dict[int, FloatArray](), 1, counts
+        nested = dict[int, FloatArray]()
+        time_steps = 1
+        shorter = counts
         for width in sorted(set(self._question.windows)):
-            shorter = shorter if min(width, self.tick) == ticks else np.maximum(sums[width], shorter)
-            nested[width], ticks = shorter, min(width, self.tick)
+            shorter = shorter if min(width, self.time_step) == time_steps else np.maximum(sums[width], shorter)
+            nested[width], time_steps = shorter, min(width, self.time_step)
         return {width: nested[width] for width in self._question.windows}
 
     def _noisy_values(self, values: Sequence[float]) -> tuple[NoisyValues | None, dict[int, NoisyValues]]:
@@ -488,7 +510,7 @@ class CountsReader:
 
     def _detect_event(self, event: Jump | Low | Event, sums: dict[int, FloatArray]) -> BoolArray:
         """Return for each key whether an event has happened, (keys,); False before enough steps have passed."""
-        if self.tick < event.width:
+        if self.time_step < event.width:
             return np.zeros(self._last.shape[1], dtype=np.bool_)
         return (
             event.detect_from_sum(sums[event.width])
@@ -504,7 +526,7 @@ class AggregatedCounts(StreamQuestion):
     Attributes:
         column: Column of states.
         forest: The states and their aggregations.
-        ticks: Public number of steps; None: without end.
+        time_steps: Public number of steps; None: without end.
         windows: Widths, in steps, of sliding sums.
         events: Events to detect: `Jump`, `Low` or `Event`.
         smoothing: How counts are estimated from noisy counts.
@@ -512,7 +534,7 @@ class AggregatedCounts(StreamQuestion):
 
     column: str
     forest: Forest
-    ticks: int | None = None
+    time_steps: int | None = None
     windows: tuple[int, ...] = ()
     events: tuple[Jump | Low | Event, ...] = ()
     smoothing: Smoothing = Smoothing.AUTO
@@ -522,7 +544,7 @@ class AggregatedCounts(StreamQuestion):
         """Query of the counts of all states and aggregations at each step; windows and events are read from its
         release.
         """
-        return HierarchyQuery.from_forest(self.column, self.forest, self.ticks)
+        return HierarchyQuery.from_forest(self.column, self.forest, self.time_steps)
 
     def reader(self, plan: Plan) -> AggregatedReader:
         """Return the reader of the plan's releases, starting at the first step."""
@@ -541,13 +563,14 @@ class AggregatedReader:
         law = plan.law.require_type(HierarchyCounts)
         noises = [np.inf if noise is None else noise.variance for noise in law.noises]
         self._estimates = NodeEstimates(law.parents, np.array(noises))
-        variances, keys = self._estimates.variances, len(noises)
+        variances = self._estimates.variances
+        keys = len(noises)
         sums = {width: question.smoothing.window_estimator(variances, width, keys) for width in question.window_widths}
         family = next(noise.family for noise in law.noises if noise is not None)
         known = CountNoise(family, np.sqrt(variances))
         self._reader = CountsReader(question, keys, question.smoothing.count_estimator(variances, keys), sums, known)
 
-    def read_next(self, values: Sequence[int]) -> TickReading:
+    def read_next(self, values: Sequence[int]) -> TimeStepReading:
         """Return the estimates after the integers of the next step, for all nodes, in the order of `state_labels`."""
         return self._reader.read_next(self._estimates.estimate_nodes(np.array(values, dtype=np.float64)).tolist())
 
@@ -565,7 +588,7 @@ class PrunedStates(StreamQuestion):
         column: Column of states.
         forest: The states and their aggregations.
         least: An aggregation with at most about this many tuples is counted as a whole, not divided.
-        ticks: Public number of steps; None: without end.
+        time_steps: Public number of steps; None: without end.
         windows: Widths, in steps, of sliding sums.
         events: Events to detect: `Jump`, `Low` or `Event`.
         budget_fraction: Fraction of the loss for the decisions to divide.
@@ -574,7 +597,7 @@ class PrunedStates(StreamQuestion):
     column: str
     forest: Forest
     least: int
-    ticks: int | None = None
+    time_steps: int | None = None
     windows: tuple[int, ...] = ()
     events: tuple[Jump | Low | Event, ...] = ()
     budget_fraction: Fraction = Fraction(1, 5)
@@ -584,12 +607,13 @@ class PrunedStates(StreamQuestion):
         """Query of a pruned hierarchy at each step; windows and events are read from its release."""
         axis = Categories(self.column, self.forest.states)
         return PrunedQuery(
-            (axis,), self.ticks, forest=self.forest, least=self.least, budget_fraction=self.budget_fraction
+            (axis,), self.time_steps, forest=self.forest, least=self.least, budget_fraction=self.budget_fraction
         )
 
     def reader(self, plan: Plan) -> CountsReader:
         """Return the reader of the plan's releases, starting at the first step."""
-        law, keys = plan.law.require_type(PrunedCounts), len(self.state_labels)
+        law = plan.law.require_type(PrunedCounts)
+        keys = len(self.state_labels)
         sums: dict[int, SequentialEstimator] = {
             width: _PrunedWindowEstimator(law, width) for width in self.window_widths
         }
@@ -602,7 +626,8 @@ class _PrunedCountEstimator:
     __slots__ = ("_auto", "_law")
 
     def __init__(self, law: PrunedCounts) -> None:
-        self._law, self._auto = law, AdaptiveSmoother(law.noise.variance, len(law.parents))
+        self._law = law
+        self._auto = AdaptiveSmoother(law.noise.variance, len(law.parents))
 
     def estimate_next(self, counts: Sequence[float]) -> FloatArray:
         """Return the smoothed counts of all nodes, (nodes,), after the values of the next step."""
@@ -616,7 +641,8 @@ class _PrunedWindowEstimator:
     __slots__ = ("_law", "_window")
 
     def __init__(self, law: PrunedCounts, width: int) -> None:
-        self._law, self._window = law, UnsmoothedWindow(width, len(law.parents))
+        self._law = law
+        self._window = UnsmoothedWindow(width, len(law.parents))
 
     def estimate_next(self, counts: Sequence[float]) -> FloatArray:
         """Return the unsmoothed window sums of all nodes, (nodes,), after the values of the next step."""

@@ -29,7 +29,7 @@ from dpcurves.laws import Family
 from dpcurves.summaries.two_classes import project_to_simplex
 
 from ..queries import TUPLE_REASONS, UncountedReason
-from .counts import TickReading
+from .counts import TimeStepReading
 from .question import NoisyValues
 from .uncounted import UncountedReading, UncountedWindow
 
@@ -68,12 +68,12 @@ class WindowDrift:
     """Distances of a window from the reference.
 
     Attributes:
-        tick: Step that closes the window.
+        time_step: Step that closes the window.
         statistics: By statistic (psi, ks, wasserstein, auc; of categories psi, chi_squared, tv; and the changes of the
             shares of uncounted tuples): value, threshold and p-value under no drift.
     """
 
-    tick: int
+    time_step: int
     statistics: Mapping[str, DriftStatistic]
 
     @property
@@ -125,9 +125,9 @@ class DriftWatch:
         TypeError: `uncounted` is no reading of uncounted tuples.
 
     >>> from dpcurves.laws import Family
-    >>> def counted(tick, counts):
+    >>> def counted(time_step, counts):
     ...     noisy = NoisyValues(Family.LAPLACE, np.array(counts), 2.0)
-    ...     return TickReading(tick, noisy.values, {}, {}, noisy=noisy, noisy_windows={})
+    ...     return TimeStepReading(time_step, noisy.values, {}, {}, noisy=noisy, noisy_windows={})
     >>> watch = DriftWatch(Grid(0, 4, cells=4), counted(1, [500.0, 400, 300, 200]), windows_per_year=52)
     >>> watch.compare_window(counted(2, [255.0, 198, 148, 101])).alarms
     ()
@@ -138,7 +138,7 @@ class DriftWatch:
     def __init__(
         self,
         grid: Grid | Categories,
-        reference: TickReading,
+        reference: TimeStepReading,
         *,
         windows_per_year: int,
         false_alarm_rate: float = 0.05,
@@ -151,7 +151,8 @@ class DriftWatch:
         is_numeric = not isinstance(grid, Categories)
         self._statistics: Mapping[str, Statistic] = STATISTIC_FUNCTIONS if is_numeric else CATEGORY_STATISTICS
         self._places = None if isinstance(grid, Categories) else middles_of(require_clipped("grid", grid))
-        self._slots, self._width = grid.slots, require_integer("width", width)
+        self._slots = grid.slots
+        self._width = require_integer("width", width)
         self._level, self._draws = alarm_level_and_draws(grid, windows_per_year, false_alarm_rate, tuning)
         noisy, total = self._noisy_window(reference, require_integer("reference_width", reference_width))
         noise = _sample_noise(noisy, reference_width, self._draws, numbered_generator(FIRST_GENERATOR))
@@ -159,7 +160,7 @@ class DriftWatch:
         self._thresholds: dict[int, Thresholds] = {}
         self._uncounted_before = None if uncounted is None else _find_uncounted_window(uncounted, reference_width)
 
-    def compare_window(self, reading: TickReading, uncounted: UncountedReading | None = None) -> WindowDrift:
+    def compare_window(self, reading: TimeStepReading, uncounted: UncountedReading | None = None) -> WindowDrift:
         """Return the drift of the window that ends with this reading.
 
         Args:
@@ -182,7 +183,7 @@ class DriftWatch:
             statistics |= self._compare_uncounted(
                 self._uncounted_before, _find_uncounted_window(uncounted, self._width)
             )
-        return WindowDrift(reading.tick, MappingProxyType(statistics))
+        return WindowDrift(reading.time_step, MappingProxyType(statistics))
 
     def _simulate_thresholds(self, noisy: NoisyValues, size: float) -> Thresholds:
         """Return the threshold of each statistic and its simulated null values, for windows of this size."""
@@ -206,7 +207,8 @@ class DriftWatch:
         of running totals, so their noises may be correlated: the standard deviations of both shares are added, not
         their variances.
         """
-        generator, statistics = numbered_generator(FIRST_GENERATOR + 3), {}
+        generator = numbered_generator(FIRST_GENERATOR + 3)
+        statistics = {}
         sizes = [_count_used_tuples(side) for side in (before, window)]
         # noise of the numbers of used tuples, which is that of all counts and reasons
         drawn_sizes = [
@@ -230,9 +232,9 @@ class DriftWatch:
             statistics[UNCOUNTED[reason]] = DriftStatistic(value, threshold, monte_carlo_p_value(value, null_values))
         return statistics
 
-    def _noisy_window(self, reading: TickReading, width: int) -> tuple[NoisyValues, float]:
+    def _noisy_window(self, reading: TimeStepReading, width: int) -> tuple[NoisyValues, float]:
         """Return the noisy counts of a window and their estimated total."""
-        require_type("reading", reading, TickReading, "a reading of counts")
+        require_type("reading", reading, TimeStepReading, "a reading of counts")
         noisy = reading.noisy if width == 1 else reading.noisy_windows.get(width)
         if noisy is None:
             known = sorted(reading.noisy_windows)

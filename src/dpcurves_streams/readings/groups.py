@@ -19,7 +19,7 @@ from dpcurves.data import Axis, Categories
 from dpcurves.queries import CountUse
 
 from ..laws import GroupedCounts, PrefixLaw
-from ..queries import Forest, GroupedTickQuery, TickQuery, require_states
+from ..queries import Forest, GroupedTimeStepQuery, TimeStepQuery, require_states
 from .constrained import MonotoneTotals, fit_window
 from .counts import CountNoise, CountsReader
 from .question import LEVEL, STATED, Event, Interval, Jump, Low, NoisyValues, StreamQuestion, as_row
@@ -39,19 +39,22 @@ class OpenGroups:
     __slots__ = ("_halves", "_heaps", "_kept")
 
     def __init__(self, keys: int) -> None:
-        self._kept, self._halves = np.zeros((keys, MEDIAN)), np.zeros(keys, dtype=np.int64)
+        self._kept = np.zeros((keys, MEDIAN))
+        self._halves = np.zeros(keys, dtype=np.int64)
         self._heaps = np.zeros((keys, 2, 64))  # initial capacity of the heaps
 
     def add_values(self, values: FloatArray, joined: IntArray) -> FloatArray:
-        """Add each value to its group; return the groups' summaries after it, (ticks, keys, 4): `LENGTH` to `MEDIAN`.
+        """Add each value to its group; return the groups' summaries after it, (time_steps, keys, 4): `LENGTH` to
+        `MEDIAN`.
 
         Args:
-            values: Noisy counts, (ticks, keys).
-            joined: 1 if the value joins the open group, (ticks, keys).
+            values: Noisy counts, (time_steps, keys).
+            joined: 1 if the value joins the open group, (time_steps, keys).
         """
         summaries = np.empty((*values.shape, 4))
         update_moments(values, joined, self._kept, summaries)
-        capacity, longest = self._heaps.shape[2], int(summaries[..., LENGTH].max(initial=0.0))
+        capacity = self._heaps.shape[2]
+        longest = int(summaries[..., LENGTH].max(initial=0.0))
         if longest > capacity:
             added = max(capacity, longest - capacity)
             self._heaps = np.concatenate((self._heaps, np.zeros((len(self._heaps), 2, added))), axis=2)
@@ -62,16 +65,17 @@ class OpenGroups:
 @compile_loop
 def update_moments(values: FloatArray, joined: IntArray, moments: FloatArray, summaries: FloatArray) -> None:
     """Fill in lengths, means and sums of squares, one value after the other (Welford 1962)."""
-    for tick in range(values.shape[0]):
+    for time_step in range(values.shape[0]):
         for key in range(values.shape[1]):
-            if joined[tick, key] == 0:
+            if joined[time_step, key] == 0:
                 moments[key] = 0.0
-            group, value = moments[key], values[tick, key]
+            group = moments[key]
+            value = values[time_step, key]
             difference = value - group[MEAN]
             group[LENGTH] += 1
             group[MEAN] += difference / group[LENGTH]
             group[SQUARES] += difference * (value - group[MEAN])
-            summaries[tick, key, :MEDIAN] = group
+            summaries[time_step, key, :MEDIAN] = group
 
 
 @compile_loop
@@ -81,21 +85,27 @@ def update_medians(values: FloatArray, halves: IntArray, heaps: FloatArray, summ
     A max-heap holds the lower half and a min-heap the upper half, so adding a value costs time logarithmic in the
     group's length.
     """
-    for tick in range(values.shape[0]):
+    for time_step in range(values.shape[0]):
         for key in range(values.shape[1]):
-            length, below = int(summaries[tick, key, LENGTH]), halves[key] if summaries[tick, key, LENGTH] > 1 else 0
-            side = 0 if below == 0 or values[tick, key] <= -heaps[key, 0, 0] else 1
-            moving = -values[tick, key] if side == 0 else values[tick, key]
+            length = int(summaries[time_step, key, LENGTH])
+            below = halves[key] if summaries[time_step, key, LENGTH] > 1 else 0
+            side = 0 if below == 0 or values[time_step, key] <= -heaps[key, 0, 0] else 1
+            moving = -values[time_step, key] if side == 0 else values[time_step, key]
             for _ in range(2):
-                heap, position = heaps[key, side], below if side == 0 else length - 1 - below
-                size, below = position + 1, below + 1 - side
+                heap = heaps[key, side]
+                position = below if side == 0 else length - 1 - below
+                size = position + 1
+                below = below + 1 - side
                 while position > 0 and heap[(position - 1) // 2] > moving:
                     heap[position] = heap[(position - 1) // 2]
                     position = (position - 1) // 2
                 heap[position] = moving
                 if 2 * below - length in (0, 1):
                     break
-                moving, last, below = -heap[0], heap[size - 1], below - 1 + side  # move the top to the other heap
+                # move the top to the other heap
+                moving = -heap[0]
+                last = heap[size - 1]
+                below = below - 1 + side
                 position = 0
                 while 2 * position + 1 < size - 1:
                     child = 2 * position + 1
@@ -108,7 +118,7 @@ def update_medians(values: FloatArray, halves: IntArray, heaps: FloatArray, summ
                 side = 1 - side
             halves[key] = below
             even = length % 2 == 0
-            summaries[tick, key, MEDIAN] = (heaps[key, 1, 0] - heaps[key, 0, 0]) / 2 if even else -heaps[key, 0, 0]
+            summaries[time_step, key, MEDIAN] = (heaps[key, 1, 0] - heaps[key, 0, 0]) / 2 if even else -heaps[key, 0, 0]
 
 
 class Smoother(Enum):
@@ -125,7 +135,7 @@ class Groups(StreamQuestion):
 
     Attributes:
         axes: The states: one or several columns of categories, or a grid.
-        ticks: Public number of steps; None: without end.
+        time_steps: Public number of steps; None: without end.
         windows: Widths, in steps, of sliding sums.
         events: Events to detect: `Jump`, `Low` or `Event`.
         smoother: How counts are estimated within a group.
@@ -138,7 +148,7 @@ class Groups(StreamQuestion):
     """
 
     axes: tuple[Axis | Categories, ...]
-    ticks: int | None = None
+    time_steps: int | None = None
     windows: tuple[int, ...] = ()
     events: tuple[Jump | Low | Event, ...] = ()
     smoother: Smoother = Smoother.MEDIAN
@@ -147,11 +157,11 @@ class Groups(StreamQuestion):
     forest: Forest | None = None
 
     @property
-    def query(self) -> GroupedTickQuery:
+    def query(self) -> GroupedTimeStepQuery:
         """Query of grouped counts at each step; windows and events are read from its release."""
-        return GroupedTickQuery(
+        return GroupedTimeStepQuery(
             self.axes,
-            self.ticks,
+            self.time_steps,
             self.windows,
             budget_fraction=self.budget_fraction,
             deviation=self.deviation,
@@ -177,7 +187,9 @@ class GroupEstimator:
     __slots__ = ("_groups", "_noise", "_smoother")
 
     def __init__(self, law: GroupedCounts, smoother: Smoother) -> None:
-        self._groups, self._noise, self._smoother = _GroupSummaries(law.keys), law.noise.variance, smoother
+        self._groups = _GroupSummaries(law.keys)
+        self._noise = law.noise.variance
+        self._smoother = smoother
 
     def estimate_next(self, counts: Sequence[float]) -> FloatArray:
         """Return the estimates, (keys,), after the counts and decisions of the next step."""
@@ -201,7 +213,8 @@ class GroupWindowEstimator:
     def __init__(self, law: GroupedCounts, width: int) -> None:
         if width < 1:
             raise InvalidArgument("width", f"must be at least 1 step, as in 12, got {width}")
-        self._groups, self._width = _GroupSummaries(law.keys), width
+        self._groups = _GroupSummaries(law.keys)
+        self._width = width
         self._closed: list[deque[tuple[int, float]]] = [deque() for _ in range(law.keys)]
         self._last = np.zeros((law.keys, 4))
 
@@ -218,8 +231,10 @@ class GroupWindowEstimator:
         """Return the estimated sum of a key over the window: medians of its groups times their lengths, newest
         first.
         """
-        length, median = int(self._last[key, 0]), float(self._last[key, 3])
-        total, remaining = median * min(length, self._width), self._width - length
+        length = int(self._last[key, 0])
+        median = float(self._last[key, 3])
+        total = median * min(length, self._width)
+        remaining = self._width - length
         closed = self._closed[key]
         for group_index, (length, median) in enumerate(closed):
             if remaining <= 0:
@@ -237,7 +252,8 @@ class _GroupSummaries:
     __slots__ = ("_groups", "keys")
 
     def __init__(self, keys: int) -> None:
-        self.keys, self._groups = keys, OpenGroups(keys)
+        self.keys = keys
+        self._groups = OpenGroups(keys)
 
     def update_groups(self, counts: Sequence[float]) -> tuple[FloatArray, FloatArray, IntArray]:
         """Return the noisy counts, (keys,), the summaries of their groups, (keys, 4), and what joined, (keys,)."""
@@ -268,7 +284,7 @@ class TotalReading:
     """Reading of one time step.
 
     Attributes:
-        tick: Number of the step, from 1.
+        time_step: Number of the step, from 1.
         totals: Tuples so far, (keys,): integers that never decrease and add up along aggregations.
         windows: Sums over each window, by its width, (keys,): integers that add up and do not exceed the total or the
             sum over a longer window.
@@ -278,7 +294,7 @@ class TotalReading:
 
     QUANTITY: ClassVar[str] = "tuples so far"
 
-    tick: int
+    time_step: int
     totals: FloatArray
     windows: dict[int, FloatArray]
     noisy: NoisyValues
@@ -344,7 +360,7 @@ class Totals(StreamQuestion):
 
     Attributes:
         axes: The states: one or several columns of categories, or a grid.
-        ticks: Public number of steps; None: without end.
+        time_steps: Public number of steps; None: without end.
         windows: Widths, in steps, of sliding sums. If there are any, the noise is optimised for them, not for the
             totals.
         forest: Aggregations of the states of the only axis, whose totals are sums over states, listed before the
@@ -352,7 +368,7 @@ class Totals(StreamQuestion):
     """
 
     axes: tuple[Axis | Categories, ...]
-    ticks: int | None = None
+    time_steps: int | None = None
     windows: tuple[int, ...] = ()
     forest: Forest | None = None
 
@@ -367,9 +383,9 @@ class Totals(StreamQuestion):
         return ()
 
     @property
-    def query(self) -> TickQuery:
+    def query(self) -> TimeStepQuery:
         """Query of running totals at each step; windows are read from its release."""
-        return TickQuery(self.axes, self.ticks, self.windows, CountUse.PREFIXES)
+        return TimeStepQuery(self.axes, self.time_steps, self.windows, CountUse.PREFIXES)
 
     def reader(self, plan: Plan) -> TotalsReader:
         """Return the reader of the plan's releases, starting at the first step."""
@@ -379,50 +395,52 @@ class Totals(StreamQuestion):
 class TotalsReader:
     """Reads released totals, step by step. It holds public numbers only."""
 
-    __slots__ = ("_estimator", "_law", "_members", "_parents", "_ring", "_shown", "_sizes", "_windows", "tick")
+    __slots__ = ("_estimator", "_law", "_members", "_parents", "_ring", "_shown", "_sizes", "_windows", "time_step")
 
     def __init__(self, question: Totals, plan: Plan) -> None:
         self._law = plan.law.require_type(PrefixLaw)  # type: ignore[type-abstract]
-        self._estimator, self._windows = self._law.estimator(), question.windows
+        self._estimator = self._law.estimator()
+        self._windows = question.windows
         groups = () if question.forest is None else question.forest.members
         self._members = [list(states) for states in groups]
         self._parents = [-1] * self._law.keys if question.forest is None else question.forest.parents
         self._shown = MonotoneTotals(self._parents)
         self._sizes = np.sqrt([*map(len, groups), *(1 for _ in range(self._law.keys))])
         self._ring = np.zeros((max(question.windows, default=0) + 1, len(self._sizes)))
-        self.tick = 0
+        self.time_step = 0
 
     def read_next(self, values: Sequence[int]) -> TotalReading:
         """Return the reading after the integers of the next step."""
-        self.tick += 1
+        self.time_step += 1
         length = len(self._ring)
         states = self._estimator.estimate_next(np.array(values, dtype=np.float64))
         sums = [states[members].sum() for members in self._members]
-        self._ring[self.tick % length] = np.concatenate((sums, states))
-        noisy = self._noisy_values(self._ring[self.tick % length].copy(), None)
+        self._ring[self.time_step % length] = np.concatenate((sums, states))
+        noisy = self._noisy_values(self._ring[self.time_step % length].copy(), None)
         totals = self._shown.estimate_next(noisy.values, np.asarray(noisy.deviations))
         noisy_windows = {
             width: self._noisy_values(noisy.values - self._totals_before(width), width) for width in self._windows
         }
-        return TotalReading(self.tick, totals, self._fit_windows(totals, noisy_windows), noisy, noisy_windows)
+        return TotalReading(self.time_step, totals, self._fit_windows(totals, noisy_windows), noisy, noisy_windows)
 
     def _fit_windows(self, totals: FloatArray, noisy: dict[int, NoisyValues]) -> dict[int, FloatArray]:
         """Fit sums over windows, widest first, each within the next wider window. A window of all steps is the
         total."""
-        fitted, upper_bounds = dict[int, FloatArray](), totals
+        fitted = dict[int, FloatArray]()
+        upper_bounds = totals
         for width in sorted(set(noisy), reverse=True):
             upper_bounds = (
-                totals if width >= self.tick else fit_window(self._parents, noisy[width].values, upper_bounds)
+                totals if width >= self.time_step else fit_window(self._parents, noisy[width].values, upper_bounds)
             )
             fitted[width] = upper_bounds
         return {width: fitted[width] for width in noisy}
 
     def _totals_before(self, width: int) -> FloatArray:
         """Return the totals `width` steps ago; before the first step they are exactly zero."""
-        totals: FloatArray = self._ring[(self.tick - width) % len(self._ring)]
-        return totals if self.tick > width else np.zeros_like(totals)
+        totals: FloatArray = self._ring[(self.time_step - width) % len(self._ring)]
+        return totals if self.time_step > width else np.zeros_like(totals)
 
     def _noisy_values(self, values: FloatArray, width: int | None) -> NoisyValues:
         """Return values with noise deviations; an aggregation's deviation grows as the root of its number of states."""
-        deviations: FloatArray = sqrt(self._law.variance(self.tick, width)) * self._sizes
+        deviations: FloatArray = sqrt(self._law.variance(self.time_step, width)) * self._sizes
         return NoisyValues(self._law.family, values, deviations)

@@ -26,7 +26,7 @@ from dpcurves.data import Axis, Categories, Outside
 from dpcurves.display import RECORDS
 from dpcurves.laws import Family
 
-from ..queries import TickQuery
+from ..queries import TimeStepQuery
 
 # Intervals of unbiased numbers for these records, which account for noise only.
 LEVEL = 0.95
@@ -69,7 +69,8 @@ class NoisyValues:
         if self.family is Family.LAPLACE:
             radius = np.maximum(radius, _laplace_reach(deviations, level))
         counts = np.maximum(self.values, 0.0)  # impossible noisy counts must not narrow the interval
-        low, high = np.ceil(np.maximum(counts - radius, 0.0)), np.floor(counts + radius)
+        low = np.ceil(np.maximum(counts - radius, 0.0))
+        high = np.floor(counts + radius)
         return np.minimum(low, estimates), np.maximum(high, estimates)
 
 
@@ -109,7 +110,9 @@ class NoisySums:
 
     def __init__(self, family: Family, deviations: FloatArray | float, width: int, keys: int) -> None:
         self._family, self._deviations = family, deviations
-        self._ring, self._sums, self._passed = np.zeros((width, keys)), np.zeros(keys), 0
+        self._ring = np.zeros((width, keys))
+        self._sums = np.zeros(keys)
+        self._passed = 0
 
     def update_sums(self, values: FloatArray) -> NoisyValues:
         """Add the numbers of the next step, (keys,), and return the sums over the window with the deviation of their
@@ -119,8 +122,8 @@ class NoisySums:
         self._sums = self._sums + values - self._ring[position]
         self._ring[position] = values
         self._passed += 1
-        ticks = min(self._passed, len(self._ring))
-        return NoisyValues(self._family, self._sums, np.asarray(self._deviations) * sqrt(ticks))
+        time_steps = min(self._passed, len(self._ring))
+        return NoisyValues(self._family, self._sums, np.asarray(self._deviations) * sqrt(time_steps))
 
 
 class SequentialEstimator(Protocol):
@@ -135,7 +138,7 @@ class SequentialEstimator(Protocol):
         ...
 
 
-class TickNumbers(Protocol):
+class TimeStepNumbers(Protocol):
     """Interface of the reading of one time step.
 
     Attributes:
@@ -145,7 +148,7 @@ class TickNumbers(Protocol):
     QUANTITY: ClassVar[str]
 
     @property
-    def tick(self) -> int:
+    def time_step(self) -> int:
         """Number of the step, from 1."""
         ...
 
@@ -182,10 +185,10 @@ class TickNumbers(Protocol):
         ...
 
 
-class TickReader(Protocol):
+class TimeStepReader(Protocol):
     """Interface of the reader of a question, which takes the integers of one step after the other."""
 
-    def read_next(self, values: Sequence[int], /) -> TickNumbers:
+    def read_next(self, values: Sequence[int], /) -> TimeStepNumbers:
         """Return the reading after the integers of the next step."""
         ...
 
@@ -321,7 +324,7 @@ class StreamQuestion:
     if TYPE_CHECKING:
 
         @property
-        def ticks(self) -> int | None:
+        def time_steps(self) -> int | None:
             """Public number of steps; None: without end."""
             ...
 
@@ -336,11 +339,11 @@ class StreamQuestion:
             ...
 
         @property
-        def query(self) -> TickQuery:
+        def query(self) -> TimeStepQuery:
             """Query on the stream, which is paid for once."""
             ...
 
-        def reader(self, plan: Plan) -> TickReader:
+        def reader(self, plan: Plan) -> TimeStepReader:
             """Return the reader of the plan's releases, starting at the first step."""
             ...
 
@@ -362,7 +365,8 @@ class StreamQuestion:
     @property
     def state_labels(self) -> tuple[dict[str, Any], ...]:
         """Labels of the counts, aggregations first: the name of an aggregation, or the values of a state's fields."""
-        axes, forest = self.query.axes, getattr(self, "forest", None)
+        axes = self.query.axes
+        forest = getattr(self, "forest", None)
         indices = np.unravel_index(np.arange(self.query.keys), [axis.slots for axis in axes])
         columns = [[_state_label(axis, slot) for slot in slots] for axis, slots in zip(axes, indices, strict=True)]
         names = [str(axis.column) for axis in axes]

@@ -32,7 +32,7 @@ class Tuning:
     """Share of the used tuples from users beyond the cap, above which a note is made; larger, because a cap is meant to
     leave tuples out.
     """
-    recent_ticks: int = 16
+    recent_time_steps: int = 16
     """Steps that are tested together. Step 1 is left out of later spans: a file has all tuples without a readable
     timestamp there.
     """
@@ -107,7 +107,7 @@ class UncountedReading:
     """Running totals of uncounted tuples after a time step.
 
     Attributes:
-        tick: Number of the step, from 1.
+        time_step: Number of the step, from 1.
         reasons: Reasons; with a cap, the last one counts users per step.
         totals: Totals so far, (reasons,): integers that never decrease.
         noisy: Unbiased totals with the standard deviations of their noise.
@@ -117,7 +117,7 @@ class UncountedReading:
         windows: Unbiased numbers of the last steps, by their number: 1, and the windows of the question.
     """
 
-    tick: int
+    time_step: int
     reasons: tuple[UncountedReason, ...]
     totals: FloatArray
     noisy: NoisyValues
@@ -147,7 +147,7 @@ class UncountedReading:
         ]  # fmt: skip
 
 
-class TickSpan(NamedTuple):
+class TimeStepSpan(NamedTuple):
     """Unbiased numbers of a span of steps.
 
     Attributes:
@@ -173,99 +173,104 @@ class UncountedReader:
 
     __slots__ = (
         "_counted", "_facts", "_law", "_past", "_query", "_reasons", "_shown", "_tuning", "_variances_known", "_widths",
-        "tick",
+        "time_step",
     )  # fmt: skip
 
     def __init__(self, plan: Plan, facts: NoteFacts, windows: Sequence[int] = (), tuning: Tuning = TUNING) -> None:
-        self._law, self._facts, self._tuning = plan.law.require_type(CountsAndUncountedTotals), facts, tuning
+        self._law = plan.law.require_type(CountsAndUncountedTotals)
+        self._facts = facts
+        self._tuning = tuning
         query: Any = plan.query
         self._query = query
         self._reasons = released_reasons(self._law.users_beyond_cap is not None)
         self._widths = sorted({1, *windows})
-        longest_span = max(self._tuning.recent_ticks, self._widths[-1])
+        longest_span = max(self._tuning.recent_time_steps, self._widths[-1])
         self._counted = RunningTotalEstimator(self._law.counts, query.keys, longest_span)
         self._shown = MonotoneTotals([-1] * len(self._reasons))
         self._past: deque[tuple[float, FloatArray]] = deque(maxlen=longest_span + 1)
         self._variances_known: dict[int | None, FloatArray] = {}  # cache for the current step
-        self.tick = 0
+        self.time_step = 0
 
     def read_next(self, counts: Sequence[int], uncounted: Sequence[int]) -> UncountedReading:
         """Return the reading after the integers of the next step: its counts, then its uncounted totals."""
-        self.tick += 1
+        self.time_step += 1
         self._variances_known = {}
         totals = np.array(uncounted, dtype=np.float64)
-        so_far = TickSpan(self._counted.estimate_next(counts), totals, None)
+        so_far = TimeStepSpan(self._counted.estimate_next(counts), totals, None)
         self._past.append((so_far.counted_tuples, totals))
         deviations = np.sqrt(self._cached_variances(None))
         noisy = NoisyValues(self._law.uncounted.family, totals, deviations)
         recent = self._recent_span()
         notes = self._note_excesses(
-            recent, self._test_level(self.tick), "" if recent is None else f" of the last {recent.width} steps"
+            recent, self._test_level(self.time_step), "" if recent is None else f" of the last {recent.width} steps"
         )
         last = self._notes_at_marks(so_far)
         return UncountedReading(
-            self.tick, self._reasons, self._shown.estimate_next(totals, deviations), noisy, so_far.counted_tuples,
+            self.time_step, self._reasons, self._shown.estimate_next(totals, deviations), noisy, so_far.counted_tuples,
             {**notes, **last}, last or self._note_excesses(so_far, self._test_level(1), " so far"),
             UncountedWindows({width: self._defer_window(width) for width in self._widths}),
         )  # fmt: skip
 
     def _defer_window(self, width: int) -> Callable[[], UncountedWindow]:
         """Return a function of the numbers of the last `width` steps, or of all steps so far if there were fewer."""
-        is_whole, tick = width >= self.tick, self.tick
+        is_whole = width >= self.time_step
+        time_step = self.time_step
         counted_before, totals_before = (0.0, 0.0) if is_whole else self._past[-1 - width]
         counted, totals = self._past[-1]
         counted_variance = self._counted.defer_variance(None if is_whole else width)
 
         def estimate_window() -> UncountedWindow:
             """Return the numbers with the standard deviations of their noise."""
-            deviations = np.sqrt(self._compute_variances(None if is_whole else width, tick))
+            deviations = np.sqrt(self._compute_variances(None if is_whole else width, time_step))
             noisy = NoisyValues(self._law.uncounted.family, totals - totals_before, deviations)
             return UncountedWindow(counted - counted_before, sqrt(counted_variance()), noisy)
 
         return estimate_window
 
-    def _notes_at_marks(self, so_far: TickSpan) -> dict[UncountedReason, str]:
+    def _notes_at_marks(self, so_far: TimeStepSpan) -> dict[UncountedReason, str]:
         """Return notes on all steps so far: after the last step or, without end, after 1, 2, 4, 8, ... steps."""
-        ticks, tick = self._query.ticks, self.tick
-        is_mark = tick == ticks if ticks is not None else tick & (tick - 1) == 0
-        test_number = 1 if ticks is not None else tick.bit_length()
+        time_steps = self._query.time_steps
+        time_step = self.time_step
+        is_mark = time_step == time_steps if time_steps is not None else time_step & (time_step - 1) == 0
+        test_number = 1 if time_steps is not None else time_step.bit_length()
         return self._note_excesses(so_far, self._test_level(test_number), " so far") if is_mark else {}
 
     def _test_level(self, test_number: int) -> float:
         """Return the false-alarm probability of one reason in test number 1, 2, ...; their sum is bounded."""
         return self._tuning.false_alarm / len(self._reasons) / test_number**2 * (6 / pi**2)
 
-    def _recent_span(self) -> TickSpan | None:
-        """Return the numbers of the newest steps, at most `recent_ticks`; None before the second step."""
-        width = min(len(self._past) - 1, self._tuning.recent_ticks)
+    def _recent_span(self) -> TimeStepSpan | None:
+        """Return the numbers of the newest steps, at most `recent_time_steps`; None before the second step."""
+        width = min(len(self._past) - 1, self._tuning.recent_time_steps)
         if width < 1:
             return None
         (first, before), (last, after) = self._past[-1 - width], self._past[-1]
-        return TickSpan(last - first, after - before, width)
+        return TimeStepSpan(last - first, after - before, width)
 
     def _cached_variances(self, width: int | None) -> FloatArray:
         """Return the noise variance of each reason's total over the last `width` steps (None: all), (reasons,);
         cached.
         """
         if width not in self._variances_known:
-            self._variances_known[width] = self._compute_variances(width, self.tick)
+            self._variances_known[width] = self._compute_variances(width, self.time_step)
         return self._variances_known[width]
 
-    def _compute_variances(self, width: int | None, tick: int) -> FloatArray:
-        """Compute the noise variance of each reason's total over the `width` steps up to step `tick` (None: all),
+    def _compute_variances(self, width: int | None, time_step: int) -> FloatArray:
+        """Compute the noise variance of each reason's total over the `width` steps up to step `time_step` (None: all),
         (reasons,)."""
         laws = [self._law.uncounted] * len(TUPLE_REASONS) + (
             [] if self._law.users_beyond_cap is None else [self._law.users_beyond_cap]
         )
-        variances = {id(law): law.variance(tick, width) for law in laws}
+        variances = {id(law): law.variance(time_step, width) for law in laws}
         return np.array([variances[id(law)] for law in laws])
 
-    def _note_excesses(self, span: TickSpan | None, level: float, when: str) -> dict[UncountedReason, str]:
+    def _note_excesses(self, span: TimeStepSpan | None, level: float, when: str) -> dict[UncountedReason, str]:
         """Return notes of the reasons whose share exceeds the least share significantly at this level."""
         if span is None:
             return {}
         critical_z = max(-NormalDist().inv_cdf(level), -log(2 * level) / sqrt(2) if self._is_laplace else 0.0)
-        reason_count, notes = len(TUPLE_REASONS), {}
+        reason_count = len(TUPLE_REASONS)
+        notes = {}
         used = span.counted_tuples + float(span.uncounted_tuples[:reason_count].sum())
         for index, reason in enumerate(self._reasons):
             # a user beyond the cap has at least this many tuples

@@ -141,9 +141,11 @@ def grid_slot_sql(grid: Grid, value: str, slot: str) -> str | None:
         return None
     first_cell = int(grid.outside is Outside.APART)
     last = grid.cells - 1
-    lower, edge = double_literal(grid.lower), double_literal(grid.edge(np.array([last])).item())
+    lower = double_literal(grid.lower)
+    edge = double_literal(grid.edge(np.array([last])).item())
     inner = _inner_slot_sql(grid, formula, value, slot)
-    below_sql, above_sql = f"WHEN {value} < {lower} THEN 0::{slot} ", ""
+    below_sql = f"WHEN {value} < {lower} THEN 0::{slot} "
+    above_sql = ""
     if first_cell:
         lowest, highest = map(double_literal, grid.closed_endpoints)
         below_sql = f"WHEN {value} < {lowest} THEN 0::{slot} WHEN {value} < {lower} THEN 1::{slot} "
@@ -388,7 +390,8 @@ def missing_reason_sql(bound: Sequence[engines.BoundAxis], columns: int) -> str:
     cases = [f"WHEN NOT ({' OR '.join(is_missing)}) THEN NULL"]
     cases += [f"WHEN fault = '{chr(letter)}'::BLOB THEN {reason.value}" for letter, reason in faults.items()]
     for index, bound_axis in enumerate(bound):
-        axis, is_derived = bound_axis.axis, bound_axis.place >= columns
+        axis = bound_axis.axis
+        is_derived = bound_axis.place >= columns
         if isinstance(axis, OrderedAxis):  # whose derived value does not tell empty fields from times out of order
             cases.append(f"WHEN {is_missing[index]} THEN {MissingReason.ORDER.value}")
             continue
@@ -411,7 +414,8 @@ def names_sql(read: str, column: Column, *, each_record: bool) -> str:
     too long.
     """
     units = "count(*)" if each_record else "count(DISTINCT unit) + CAST(count(*) > count(unit) AS BIGINT)"
-    value, longest = "n0 + 0" if column.value_type in FLOATS else "t0", LONGEST_SHOWN * LONGEST_CATEGORY
+    value = "n0 + 0" if column.value_type in FLOATS else "t0"
+    longest = LONGEST_SHOWN * LONGEST_CATEGORY
     return (
         f"SELECT {value} AS value, {units} FROM ({read}) WHERE {_has_value(column.kind, 0)} AND "
         f"strlen(t0) <= {longest} GROUP BY value"
@@ -475,7 +479,8 @@ def _edges_slot_sql(grid: Grid, number: str, slot: str) -> str:
         if first == last:
             return f"{first}::{slot}"
         middle = (first + last + 1) // 2
-        above, below = search(middle, last), search(first, middle - 1)
+        above = search(middle, last)
+        below = search(first, middle - 1)
         return f"CASE WHEN {number} >= '{edges[middle]!r}'::DOUBLE THEN {above} ELSE {below} END"
 
     cell = search(0, grid.cells - 1)
@@ -510,7 +515,8 @@ def read_rows_sql(rows: str, bound: Sequence[engines.BoundAxis], extra: str) -> 
 def _cell_index_sql(bound: Sequence[engines.BoundAxis], slots: Sequence[str]) -> str:
     """Return SQL for the cell number of a row from its slots, the last axis fastest."""
     sizes = [bound_axis.axis.slots for bound_axis in bound]
-    integer_type, cell = slot_type(sizes), slots[0]
+    integer_type = slot_type(sizes)
+    cell = slots[0]
     for index, size in enumerate(sizes[1:], start=1):
         factor = size if prod(sizes[:index]) > 1 else 1  # the index is 0 so far, and `size` may not fit
         cell = f"({cell}) * {factor}::{integer_type} + {slots[index]}"
@@ -571,7 +577,9 @@ class DuckEngine:
     moment: int | None = None
 
     def __init__(self, source: Source, unit: Unit, key: bytes) -> None:
-        self._source, self._unit, self._key = source, unit, key
+        self._source = source
+        self._unit = unit
+        self._key = key
         self._engine = DuckConnection()
         self._wanted: set[int] = set()
         self._kept: set[int] = set()
@@ -592,10 +600,13 @@ class DuckEngine:
         """Return an engine of the same table and connection in which only rows that pass the condition `where` have
         values; the others are missing if `keeps_failing_rows`, else left out.
         """
-        position, conjuncts = self._derived.add_condition(where), self._derived.add_conjuncts(where)
+        position = self._derived.add_condition(where)
+        conjuncts = self._derived.add_conjuncts(where)
         engine = copy(self)  # shares the connection and the derived columns, not the used rows
         engine._filter = RowFilter(position, conjuncts, keeps_failing_rows)
-        engine._wanted, engine._kept, engine._used = set(), set(), f"{USED}_{position}"
+        engine._wanted = set()
+        engine._kept = set()
+        engine._used = f"{USED}_{position}"
         return engine
 
     def prepare(self, bound: Sequence[engines.BoundAxis]) -> None:
@@ -683,13 +694,17 @@ class DuckEngine:
 
     def in_subsets(self, bound: Sequence[engines.BoundAxis], subsets: int) -> Iterator[Sequence[FloatArray]]:
         """SENSITIVE: yield batches of used rows as `numbers` does, followed by the subset of each row's unit."""
-        engine, source = self._engine.connection, self._source
+        engine = self._engine.connection
+        source = self._source
         positions = sorted({bound_axis.place for bound_axis in bound})
         if self._unit == EACH_RECORD:
-            unit, unit_position, rows = None, -1, self._scan(positions, whole=True)
+            unit = None
+            unit_position = -1
+            rows = self._scan(positions, whole=True)
         else:
             unit_position = find_column(self._unit.column, source.columns)
-            unit, rows = source.columns[unit_position], self._used_rows(bound, unit_position)
+            unit = source.columns[unit_position]
+            rows = self._used_rows(bound, unit_position)
         subset_query = subsets_sql(rows, self._unit, unit, unit_position, positions, subsets)
         engine.execute(f"CREATE OR REPLACE TEMP TABLE {PARTED} AS {subset_query}", hmac_pads(subset_key(self._key)))
         yield from _read_numbers(engine, PARTED, [*bound, engines.BoundAxis(SUBSET, SUBSET_COLUMN, 0)])
@@ -698,13 +713,15 @@ class DuckEngine:
     def places(self, bound: Sequence[engines.BoundAxis]) -> IntArray:
         """SENSITIVE: return the cell of each used row; one past the last cell if it is missing on any axis."""
         slots = _slots_sql(bound)
-        cells, rows = _slot_cells(bound, slots), self._used_rows(bound)
+        cells = _slot_cells(bound, slots)
+        rows = self._used_rows(bound)
         batches = [cells.places(columns) for columns in _read_batches(self._engine.connection, rows, bound, slots)]
         return np.concatenate([np.empty(0, dtype=np.int64), *batches])
 
     def units(self) -> int:
         """SENSITIVE: return the exact number of units, or of rows if each record is a unit."""
-        engine, source = self._engine.connection, self._source
+        engine = self._engine.connection
+        source = self._source
         if self._unit == EACH_RECORD:
             position = next(
                 (position for position in range(len(source.columns)) if position not in source.unreadable_columns), 0
@@ -728,7 +745,8 @@ class DuckEngine:
         """SENSITIVE: return exact counts of units, (size classes, slots): by number of rows in doubling classes,
         and by the cell of one row, the unit's first in the secret ranking.
         """
-        engine, source = self._engine.connection, self._source
+        engine = self._engine.connection
+        source = self._source
         unit = find_column(self._unit.column, source.columns)
         rows, passes = self._scan_with_condition(sorted({bound.place, unit}))
         size = f"count(*) FILTER (WHERE {passes})" if passes else "count(*)"
@@ -775,7 +793,8 @@ class DuckEngine:
 
     def _store_used_rows(self, positions: Sequence[int]) -> None:
         """Store the used rows in a temporary table. Stored again with further columns, they are the same rows."""
-        engine, source = self._engine.connection, self._source
+        engine = self._engine.connection
+        source = self._source
         create = f"CREATE OR REPLACE TEMP TABLE {self._used} AS"
         if self._unit == EACH_RECORD:
             engine.execute(f"{create} FROM {self._scan(positions)}")
@@ -794,7 +813,8 @@ class DuckEngine:
     def _scan(self, positions: Sequence[int], *, whole: bool = False, keeps_failing_rows: bool | None = None) -> str:
         """Return a FROM clause of all rows if each record is a unit: rows that fail the filter have no values, or are
         left out; None: as the filter says."""
-        row_filter, extra = self._filter, ", whole" if whole else ""
+        row_filter = self._filter
+        extra = ", whole" if whole else ""
         if row_filter is None:
             return self._derived.scan(self._engine.connection, positions, whole=whole)
         keeps = row_filter.keeps_failing_rows if keeps_failing_rows is None else keeps_failing_rows

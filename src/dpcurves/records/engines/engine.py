@@ -22,6 +22,7 @@ from ...data import (
     Category,
     DurationAxis,
     Grid,
+    LatticeAxis,
     ListedCategories,
     OpenEndedAxis,
     OrderedAxis,
@@ -203,7 +204,8 @@ class SlotCells:
 
     def places(self, columns: Sequence[FloatArray]) -> IntArray:
         """Return the cell of each row, the last axis fastest. A row missing on any axis is one past the last cell."""
-        cell, missing = np.zeros(len(columns[0]), dtype=np.int64), np.zeros(len(columns[0]), dtype=bool)
+        cell = np.zeros(len(columns[0]), dtype=np.int64)
+        missing = np.zeros(len(columns[0]), dtype=bool)
         for values, axis, is_slot in zip(columns, self.axes, self.slot_flags, strict=True):
             slots = axis.grid.cell_of(values) if isinstance(axis, Axis) and not is_slot else values
             is_missing = ~(slots < axis.slots)  # also for NaN
@@ -236,12 +238,15 @@ class CellSums:
                 f"{last.column!r} is summed, so it must be declared on a grid, as in Axis(column, Grid(...))",
                 str(last.column),
             )
-        self._cells, self._grid, self._amounts = cells, last.grid, amounts
+        self._cells = cells
+        self._grid = last.grid
+        self._amounts = amounts
         self._high, self._low = np.zeros((2, cells.size + 1), dtype=np.int64)
 
     def add(self, columns: Sequence[FloatArray]) -> None:
         """SENSITIVE: add the amount of each row of a batch to its cell."""
-        cell, amount = self._cells.places(columns), self._amounts(self._grid, columns[-1])
+        cell = self._cells.places(columns)
+        amount = self._amounts(self._grid, columns[-1])
         # In two parts: one sum could exceed 64 bits, the parts would need 2**32 rows for that.
         np.add.at(self._high, cell, amount >> LOW_BITS)
         np.add.at(self._low, cell, amount & (2**LOW_BITS - 1))
@@ -364,7 +369,8 @@ def find_formula(grid: Grid) -> Formula | None:
     """
     if grid.spacing is not Spacing.LINEAR or grid.cells > MOST_CHECKED:
         return None
-    edges, cells = grid.edges[:-1], np.arange(grid.cells - 1)
+    edges = grid.edges[:-1]
+    cells = np.arange(grid.cells - 1)
     return fit_formula(grid, edges[:-1], np.nextafter(edges[1:], -np.inf), cells)
 
 
@@ -404,7 +410,8 @@ def fit_formula(grid: Grid, first: FloatArray, last: FloatArray, cells: NDArray[
     scale = grid.cells / (grid.upper - grid.lower)
     if not isfinite(scale):
         return None
-    first, last = (first - grid.lower) * scale, (last - grid.lower) * scale
+    first = (first - grid.lower) * scale
+    last = (last - grid.lower) * scale
     if are_floors_within(first, cells, cells) and are_floors_within(last, cells, cells):
         return Formula(scale, 0.0, needs_correction=False)
     shift = float(np.max(cells - first, initial=0.0)) + 4 * float(np.spacing(float(grid.cells)))
@@ -420,7 +427,8 @@ def are_floors_within(numbers: NDArray[np.float64], lower: NDArray[np.int64], up
 
 def category_keys(bound: BoundAxis) -> list[list[Key]]:
     """Return the keys that find each category. The rest category of selected categories has none."""
-    axis, declared = bound.axis, bound.column.value_type
+    axis = bound.axis
+    declared = bound.column.value_type
     if not isinstance(axis, Categories):
         raise WrongArgumentType("axes", "this count needs categories; declare the column as Categories(column, values)")
     names: Sequence[Sequence[Category]] = bound.members or [[value] for value in axis.values]
@@ -458,6 +466,7 @@ KNOWN_AXES: Mapping[type[Axis | Categories], frozenset[str]] = MappingProxyType(
     DurationAxis: frozenset({"column", "grid", "where"}),
     OrderedAxis: frozenset({"column", "grid", "where", "earlier", "later", "allows_equal"}),
     OpenEndedAxis: frozenset({"column", "grid", "where", "earlier", "later", "allows_equal", "missing_above"}),
+    LatticeAxis: frozenset({"column", "grid", "where", "steps", "bounds"}),
     Categories: frozenset({"column", "values", "arguments", "is_implied", "where"}),
     UnlistedCategories: frozenset({"column", "values", "arguments", "is_implied", "where", "universe"}),
     SelectedCategories: frozenset({"column", "values", "arguments", "is_implied", "where", "digits"}),

@@ -82,7 +82,8 @@ class CircuitBuilder:
 
     def _renumber_wires(self, outputs: Sequence[CircuitOutput], needed: set[int]) -> Circuit:
         """Return the circuit of the needed gates only, with consecutive wire numbers and gates for constant outputs."""
-        new_numbers, gates = {wire: wire for wire in range(self._first)}, []
+        new_numbers = {wire: wire for wire in range(self._first)}
+        gates = []
         if needed & {ZERO, ONE}:
             new_numbers[ZERO] = self._first
             gates.append(Gate(GateKind.ZERO, 0, 0))
@@ -201,7 +202,8 @@ class SymbolicInteger:
         right = self._coerce_operand(other)
         size = bit_width(min(self.low, right.low), max(self.high, right.high))
         signed = min(self.low, right.low) < 0
-        first, second = list(self._extend_wires(size)), list(right._extend_wires(size))
+        first = list(self._extend_wires(size))
+        second = list(right._extend_wires(size))
         if signed:  # flipping the top bits turns signed order into unsigned order
             first[-1], second[-1] = self.builder.negation(first[-1]), self.builder.negation(second[-1])
         carry = ONE
@@ -237,7 +239,9 @@ class SymbolicInteger:
     def __xor__(self, other: SymbolicInteger | int) -> SymbolicInteger:
         return self._apply_bitwise(other, self.builder.xor)
 
-    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+    __rand__ = __and__
+    __ror__ = __or__
+    __rxor__ = __xor__
 
     def __invert__(self) -> SymbolicInteger:
         """Complement of all bits: for a single bit b, 1 - b."""
@@ -301,8 +305,11 @@ class SymbolicInteger:
     def _add_or_subtract(self, right: SymbolicInteger, subtract: int) -> SymbolicInteger:
         """Return the sum, or the difference if `subtract` is the wire ONE, by a ripple-carry adder: one AND per bit."""
         bounds = (-right.high, -right.low) if subtract == ONE else (right.low, right.high)
-        low, high = self.low + bounds[0], self.high + bounds[1]
-        size, carry, wires = bit_width(low, high), subtract, []
+        low = self.low + bounds[0]
+        high = self.high + bounds[1]
+        size = bit_width(low, high)
+        carry = subtract
+        wires = []
         operand_wires = [self.builder.xor(wire, subtract) for wire in right._extend_wires(size)]
         for a, b in zip(self._extend_wires(size), operand_wires, strict=True):
             wires.append(self.builder.xor(self.builder.xor(a, b), carry))
@@ -311,7 +318,8 @@ class SymbolicInteger:
 
     def _negate_where(self, condition: int, low: int, high: int) -> SymbolicInteger:
         """Return the number, negated where the condition is 1; one AND per bit except the highest."""
-        carry, wires = condition, []
+        carry = condition
+        wires = []
         for wire in self._extend_wires(bit_width(low, high)):
             flipped = self.builder.xor(wire, condition)
             wires.append(self.builder.xor(flipped, carry))
@@ -325,7 +333,8 @@ class SymbolicInteger:
             for own_bound in (self.low, self.high)
             for factor_bound in (factor.low, factor.high)
         ]
-        low, high = min(0, *products), max(0, *products)
+        low = min(0, *products)
+        high = max(0, *products)
         if (self.low, self.high) == (factor.low, factor.high) == (-1, 1):
             # Each number has two bits: odd and negative.
             odd = self.builder.conjunction(self.wires[0], factor.wires[0])
@@ -353,7 +362,8 @@ class SymbolicInteger:
         """Return the unsigned number whose bits are `gate` of both operands' bits. Raises `ValueError` if an operand
         may be negative.
         """
-        first, second = self._as_unsigned, self._coerce_operand(other)._as_unsigned
+        first = self._as_unsigned
+        second = self._coerce_operand(other)._as_unsigned
         size = max(len(first.wires), len(second.wires))
         wire_pairs = zip(first._extend_wires(size), second._extend_wires(size), strict=True)
         return SymbolicInteger(self.builder, tuple(gate(a, b) for a, b in wire_pairs), 0, (1 << size) - 1)
@@ -383,10 +393,12 @@ def mux(condition: SymbolicInteger, one: SymbolicInteger | int, other: SymbolicI
         raise InvalidArgument(
             "condition", f"must be 0 or 1, such as a < b, got a number from {condition.low} to {condition.high}"
         )
-    first, second = condition._coerce_operand(one), condition._coerce_operand(other)
+    first = condition._coerce_operand(one)
+    second = condition._coerce_operand(other)
     if not condition.wires:
         return second
-    low, high = min(first.low, second.low), max(first.high, second.high)
+    low = min(first.low, second.low)
+    high = max(first.high, second.high)
     wire_pairs = zip(first._extend_wires(bit_width(low, high)), second._extend_wires(bit_width(low, high)), strict=True)
     wires = tuple(condition.builder.multiplex(condition.wires[0], a, b) for a, b in wire_pairs)
     return SymbolicInteger(condition.builder, wires, low, high)
@@ -399,7 +411,8 @@ def sign(number: SymbolicInteger) -> SymbolicInteger:
     >>> trace_circuit(lambda x, y: sign(x - y), 32, 32).and_count
     63
     """
-    signed, wires = number.low < 0, number.wires
+    signed = number.low < 0
+    wires = number.wires
     if signed and number.low > -(1 << len(wires) - 1):
         wires = wires[:-1]  # the sign bit is never the only set bit
     negated = [number.builder.negation(wire) for wire in wires]
@@ -484,7 +497,8 @@ def to_bristol(circuit: Circuit) -> str:
 
     The ranges of numbers are lost.
     """
-    first, ends = sum(circuit.inputs), circuit.output_wires
+    first = sum(circuit.inputs)
+    ends = circuit.output_wires
     wires = first + len(circuit.gates) + len(ends)
     lines = [_format_gate(gate, first + position) for position, gate in enumerate(circuit.gates)]
     lines += [f"1 1 {wire} {position} EQW" for position, wire in enumerate(ends, first + len(circuit.gates))]
@@ -541,7 +555,9 @@ def _parse_bristol(lines: Sequence[Sequence[str]]) -> Circuit:
 
 def _parse_gate(wiring: CircuitBuilder, wires: dict[int, int], words: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Yield the wires that a gate writes, each with its wire in the builder."""
-    reads, writes, kind = int(words[0]), int(words[1]), words[-1]
+    reads = int(words[0])
+    writes = int(words[1])
+    kind = words[-1]
     wire_numbers = tuple(map(int, words[2:-1]))
     if len(wire_numbers) != reads + writes or (kind != "MAND" and (reads, writes) != (_READS[kind], 1)):
         raise InvalidArgument(

@@ -85,7 +85,8 @@ class Circuit:
     def __post_init__(self) -> None:
         if sum(self.inputs) < 1 or min(self.inputs) < 0:
             raise InvalidArgument("inputs", "must have at least one bit, and no negative width, as in (8, 8)")
-        last_use, input_count = [-1] * (sum(self.inputs) + len(self.gates)), sum(self.inputs)
+        last_use = [-1] * (sum(self.inputs) + len(self.gates))
+        input_count = sum(self.inputs)
         for index, gate in enumerate(self.gates):
             if gate.kind != GateKind.ZERO and not (
                 0 <= gate.left < input_count + index and 0 <= gate.right < input_count + index
@@ -136,7 +137,8 @@ def _evaluate_gate(machine: Machine[Wire], gate: Gate, wires: Sequence[Wire | No
     """
     if gate.kind == GateKind.ZERO:
         return machine.zeros(like)
-    left, right = _require_wire(wires[gate.left]), _require_wire(wires[gate.right])
+    left = _require_wire(wires[gate.left])
+    right = _require_wire(wires[gate.right])
     if gate.kind == GateKind.XOR:
         return machine.xor(left, right)
     return machine.conjunction(left, right) if gate.kind == GateKind.AND else machine.negation(left)
@@ -222,7 +224,8 @@ def evaluate_circuit(circuit: Circuit, *values: ArrayLike) -> tuple[NDArray[Any]
 
 def decode_outputs(circuit: Circuit, wires: Sequence[Bools]) -> tuple[NDArray[Any], ...]:
     """Return the integers of all outputs, from their wires."""
-    integers, start = [], 0
+    integers = []
+    start = 0
     for number in circuit.outputs:
         integers.append(join_bits(wires[start : start + len(number.wires)], number))
         start += len(number.wires)
@@ -321,7 +324,8 @@ class CarrySaveAdder(Generic[Words]):
         pile: Any = np.concatenate(self._columns[weight])
         third = len(pile) // 3
         a, b, c = (pile[third_index * third : (third_index + 1) * third] for third_index in range(3))
-        first, second = self.machine.xor(a, c), self.machine.xor(b, c)
+        first = self.machine.xor(a, c)
+        second = self.machine.xor(b, c)
         self._columns[weight] = [pile[3 * third :], self.machine.xor(first, b)]
         self._add_to_column(weight + 1, self.machine.xor(self.machine.conjunction(first, second), c))
 

@@ -115,7 +115,8 @@ def require_elements(words: Words, argument: str) -> Words:
 
 def subtract_elements(first: Words, second: Words) -> Words:
     """Return ``first - second`` modulo the field's modulus, of elements ``(..., 2)``."""
-    low, high = first[..., 0] - second[..., 0], first[..., 1] - second[..., 1]
+    low = first[..., 0] - second[..., 0]
+    high = first[..., 1] - second[..., 1]
     borrow = (first[..., 0] < second[..., 0]).astype(np.uint64)
     is_negative = (first[..., 1] < second[..., 1]) | ((first[..., 1] == second[..., 1]) & (borrow == 1))
     high -= borrow

@@ -329,7 +329,8 @@ class Prio3Histogram:
         self, party: int, blinds: Sequence[bytes], nonces: Sequence[bytes], cells: field.Words
     ) -> list[bytes]:
         """Return a server's parts of the joint randomness seeds: hashes of its shares."""
-        tag, rows = self._tag(JOINT_PART), zip(blinds, nonces, field.encode_rows(cells), strict=True)
+        tag = self._tag(JOINT_PART)
+        rows = zip(blinds, nonces, field.encode_rows(cells), strict=True)
         return [
             field.expand_xof(tag, blind, bytes([party]) + nonce + row, field.XOF_SEED_SIZE)
             for blind, nonce, row in rows

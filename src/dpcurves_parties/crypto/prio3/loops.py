@@ -17,7 +17,9 @@ _SQUARE = from_integers([2**256])[0]  # the square of Montgomery's radix, by whi
 _ONE = from_integers([2**128])[0]  # 1 in Montgomery form
 _SQUARE_0, _SQUARE_1 = _SQUARE  # its words, as numba takes scalars only as constants
 _ONE_0, _ONE_1 = _ONE
-_NO, _YES = np.uint64(0), np.uint64(1)  # words 0 and 1
+# words 0 and 1
+_NO = np.uint64(0)
+_YES = np.uint64(1)
 
 
 @intrinsic
@@ -59,7 +61,8 @@ def _add(a: Any, b: Any) -> Any:
 @njit(cache=True)
 def _subtract(a: Any, b: Any) -> Any:
     """Return the difference of two field elements, each a pair of a low and a high word."""
-    low, high = a[0] - b[0], a[1] - b[1]
+    low = a[0] - b[0]
+    high = a[1] - b[1]
     borrow = _YES if a[0] < b[0] else _NO
     is_negative = a[1] < b[1] or (a[1] == b[1] and borrow == _YES)
     high -= borrow
@@ -141,7 +144,8 @@ def _invert(number: Any) -> Any:
 @njit(cache=True)
 def _invert_differences(point: Any, nodes: Words) -> Any:
     """Return the inverses of ``point - node`` for all nodes, in Montgomery form, by one inversion."""
-    prefix_products, inverses = np.empty((len(nodes) + 1, 2), np.uint64), np.empty((len(nodes), 2), np.uint64)
+    prefix_products = np.empty((len(nodes) + 1, 2), np.uint64)
+    inverses = np.empty((len(nodes), 2), np.uint64)
     _store(prefix_products, 0, (_ONE_0, _ONE_1))
     for index in range(len(nodes)):
         _store(
@@ -161,7 +165,9 @@ def _evaluate_gadget(sums: Words, nodes: Words, inverses: Words, calls: Any) -> 
     The values times the nodes add up to 0 because of the polynomial's degree; this determines the last value, which
     proofs omit.
     """
-    weighted_sum, value, call_sum = (_NO, _NO), (_NO, _NO), (_NO, _NO)
+    weighted_sum = (_NO, _NO)
+    value = (_NO, _NO)
+    call_sum = (_NO, _NO)
     for index in range(len(nodes)):
         node = _load(nodes, index)
         if index < len(nodes) - 1:
@@ -181,7 +187,9 @@ def _write_wires(shares: tuple[Words, Words], joint: Words, weights: Words, half
     random starts, at the node of call c the cells of chunk c.
     """
     cells, starts = shares
-    chunk, total, cell_sum = len(starts) // 2, (_NO, _NO), (_NO, _NO)
+    chunk = len(starts) // 2
+    total = (_NO, _NO)
+    cell_sum = (_NO, _NO)
     for call in range(len(joint)):
         total = _add(total, _load(weights, call + 1))
     half_total = _multiply(total, half)
@@ -193,11 +201,15 @@ def _write_wires(shares: tuple[Words, Words], joint: Words, weights: Words, half
             _subtract(_multiply(_load(starts, 2 * position + 1), _load(weights, 0)), half_total),
         )
     for call in range(len(joint)):
-        weight, ratio = _load(weights, call + 1), _to_montgomery(_load(joint, call))
+        weight = _load(weights, call + 1)
+        ratio = _to_montgomery(_load(joint, call))
         power = weight
         for position in range(min(chunk, len(cells) - call * chunk)):
-            cell, first, second = _load(cells, call * chunk + position), 2 * position + 1, 2 * position + 2
-            power, cell_sum = _multiply(power, ratio), _add(cell_sum, cell)
+            cell = _load(cells, call * chunk + position)
+            first = 2 * position + 1
+            second = 2 * position + 2
+            power = _multiply(power, ratio)
+            cell_sum = _add(cell_sum, cell)
             _store(message, first, _add(_load(message, first), _multiply(cell, power)))
             _store(message, second, _add(_load(message, second), _multiply(cell, weight)))
     return cell_sum
@@ -213,14 +225,21 @@ def query_reports(inputs: QueryInputs, nodes: Words, parts: Words, messages: Wor
         parts: ``(3, 2)``: inverses of 2, of `points` and of ``2 * points``, in Montgomery form.
         messages: Output, ``(reports, 2 * chunk + 2, 2)``: the number that must be 0, the wires, the gadget polynomial.
     """
-    calls, points = inputs.joint_rand.shape[1], nodes.shape[0] // 2
-    zero, plain_one, montgomery_one = (_NO, _NO), (_YES, _NO), (_ONE_0, _ONE_1)
-    weights, half = np.empty((calls + 1, 2), np.uint64), _multiply(_load(parts, 0), plain_one)
+    calls = inputs.joint_rand.shape[1]
+    points = nodes.shape[0] // 2
+    zero = (_NO, _NO)
+    plain_one = (_YES, _NO)
+    montgomery_one = (_ONE_0, _ONE_1)
+    weights = np.empty((calls + 1, 2), np.uint64)
+    half = _multiply(_load(parts, 0), plain_one)
     for report in range(inputs.cells.shape[0]):
-        point, query = _to_montgomery(_load(inputs.query_rand[report], 2)), inputs.query_rand[report]
-        power, step = point, 1
+        point = _to_montgomery(_load(inputs.query_rand[report], 2))
+        query = inputs.query_rand[report]
+        power = point
+        step = 1
         while step < points:
-            power, step = _multiply(power, power), 2 * step
+            power = _multiply(power, power)
+            step = 2 * step
         double = _subtract(_multiply(power, power), montgomery_one)
         if double == zero:  # the point is a node: both servers refuse it; one in over 2**100 reports
             messages[report] = 0
@@ -273,23 +292,30 @@ def prove_reports(
         gadget_values: Output, ``(reports, 2 * points - 1, 2)``.
     """
     first, call_sums = odd
-    chunk, points = wire_seeds.shape[1] // 2, first.shape[0]
-    zero, montgomery_one = (_NO, _NO), (_ONE_0, _ONE_1)
+    chunk = wire_seeds.shape[1] // 2
+    points = first.shape[0]
+    zero = (_NO, _NO)
+    montgomery_one = (_ONE_0, _ONE_1)
     for report in range(cells.shape[0]):
-        call, cell_position = cells[report] // chunk, cells[report] % chunk
+        call = cells[report] // chunk
+        cell_position = cells[report] % chunk
         ratio = _to_montgomery(_load(joint_rand[report], call))
         power = montgomery_one
         for step in range(chunk):  # the same number of steps for each cell, so that the time shows no cell
             power = _multiply(power, ratio) if step <= cell_position else power
         products, left_sum = zero, zero
         for position in range(chunk):
-            a, b = _load(wire_seeds[report], 2 * position), _load(wire_seeds[report], 2 * position + 1)
-            products, left_sum = _add(products, _multiply(_to_montgomery(a), b)), _add(left_sum, a)
-        a, b = _load(wire_seeds[report], 2 * cell_position), _load(wire_seeds[report], 2 * cell_position + 1)
+            a = _load(wire_seeds[report], 2 * position)
+            b = _load(wire_seeds[report], 2 * position + 1)
+            products = _add(products, _multiply(_to_montgomery(a), b))
+            left_sum = _add(left_sum, a)
+        a = _load(wire_seeds[report], 2 * cell_position)
+        b = _load(wire_seeds[report], 2 * cell_position + 1)
         gadget_values[report] = 0
         _store(gadget_values[report], 0, products)
         for number in range(points - 1):
-            start, others = _load(first, number), _load(call_sums, number)
+            start = _load(first, number)
+            others = _load(call_sums, number)
             call_value = _load(first, (number - call - 1) % points)
             inner = _add(_subtract(_to_montgomery(_multiply(b, start)), others), call_value)
             value = _multiply(_subtract(_multiply(products, start), _multiply(left_sum, others)), start)

@@ -45,7 +45,8 @@ def _evaluate_wires(
     """SECRET: return one server's shares of all wires' values at the point, from the cells, the wires' starts and the
     Lagrange weights of the nodes at it.
     """
-    chunk, half_total = len(starts) // 2, sum(weights[1:]) * INVERSE_OF_TWO
+    chunk = len(starts) // 2
+    half_total = sum(weights[1:]) * INVERSE_OF_TWO
     wires = [start * weights[0] for start in starts]
     for call, (ratio, weight) in enumerate(zip(joint, weights[1:], strict=True)):
         power = weight
@@ -73,16 +74,20 @@ def prove_reports(
 ) -> None:
     """Write the gadget polynomials of reports, as `loops.prove_reports`."""
     first, call_sums = odd
-    points, chunk = len(first), wire_seeds.shape[1] // 2
+    points = len(first)
+    chunk = wire_seeds.shape[1] // 2
     for report, cell in enumerate(cells.tolist()):
         call, cell_position = divmod(cell, chunk)
         power = pow(to_integers(joint_rand[report])[call], cell_position + 1, MODULUS)
         wires = to_integers(wire_seeds[report])
-        products, left_sum = _inner_product(wires[::2], wires[1::2]), sum(wires[::2])
+        products = _inner_product(wires[::2], wires[1::2])
+        left_sum = sum(wires[::2])
         node_values = [0] * (2 * points - 1)
         node_values[0] = products
         for number in range(points - 1):
-            start, others, call_value = first[number], call_sums[number], first[(number - call - 1) % points]
+            start = first[number]
+            others = call_sums[number]
+            call_value = first[(number - call - 1) % points]
             inner = wires[2 * cell_position + 1] * start - others + call_value
             node_values[2 * number + 1] = (
                 (products * start - left_sum * others) * start

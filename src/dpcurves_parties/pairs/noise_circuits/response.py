@@ -60,10 +60,12 @@ def add_numbers(one: Wires, other: Wires) -> tuple[Wire, ...]:
         ValueError: a number has no bits.
     """
     long, short = (one, other) if len(one) >= len(other) else (other, one)
-    carry, bits = long[0] & short[0], [long[0] ^ short[0]]
+    carry = long[0] & short[0]
+    bits = [long[0] ^ short[0]]
     for position in range(1, len(long)):
         if position < len(short):
-            left, right = long[position], short[position]
+            left = long[position]
+            right = short[position]
             bits.append(left ^ right ^ carry)
             carry = carry ^ ((left ^ carry) & (right ^ carry))
         else:
@@ -85,9 +87,11 @@ def add_modulo(number: Wires, other: Wires) -> tuple[Wire, ...]:
 
 def add_constant(number: Wires, constant: int) -> tuple[Wire, ...]:
     """Return the number plus a public constant, modulo ``2**width``; at most one AND for each bit except the last."""
-    bits, carry = [], None
+    bits = []
+    carry = None
     for position, wire in enumerate(number):
-        is_set, is_last = constant >> position & 1, position == len(number) - 1
+        is_set = constant >> position & 1
+        is_last = position == len(number) - 1
         if carry is None:
             bits.append(~wire if is_set else wire)
             carry = wire if is_set else None

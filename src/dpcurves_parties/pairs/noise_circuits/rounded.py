@@ -167,7 +167,8 @@ class FiniteLaplace:
         """Return the `width` bits of the noise, from the bits of all random integers, concatenated."""
         source = iter(draws)
         digits = [compare_below(take_wires(source, sampler.width), sampler.numerator) for sampler in self.samplers]
-        sign, lower_bits = digits[-1], tuple(digits[-1] ^ digit for digit in digits[:-1])
+        sign = digits[-1]
+        lower_bits = tuple(digits[-1] ^ digit for digit in digits[:-1])
         noise_bits = lower_bits + (sign,) * (self.width - self.digits)
         if self.is_full_circle:
             return noise_bits
@@ -232,7 +233,8 @@ def _bound_decay(exponent: Fraction) -> tuple[Fraction, Fraction]:
 def _find_sampler(rate: Fraction, tolerance: Fraction) -> BernoulliSampler:
     """Return the narrowest sampler whose odds are exp(-rate) within a factor of exp(tolerance) either way, verified."""
     target = _bound_decay(rate)[0] / (1 + _bound_decay(rate)[0])
-    lower, upper = _bound_decay(rate + tolerance)[1], _bound_decay(max(rate - tolerance, Fraction(0)))[0]
+    lower = _bound_decay(rate + tolerance)[1]
+    upper = _bound_decay(max(rate - tolerance, Fraction(0)))[0]
     candidates = (BernoulliSampler(width, round(target * 2**width)) for width in count(2))
     return next(
         sampler
@@ -282,7 +284,8 @@ class LaplaceResponse(Response):
     @property
     def answers(self) -> range:
         """All integers modulo ``2**noise.width``, represented around the middle of the values."""
-        half, middle = 2 ** (self.noise.width - 1), self.steps // 2
+        half = 2 ** (self.noise.width - 1)
+        middle = self.steps // 2
         return range(middle - half, middle + half)
 
     @property
@@ -377,7 +380,8 @@ class TernaryResponse(Response):
     @cached_property
     def numerators(self) -> _Numerators:
         """Numerators of the probabilities, over ``2**width``."""
-        decay, denominator = bound_exp_neg_above(self.epsilon), 1 << self.random_width
+        decay = bound_exp_neg_above(self.epsilon)
+        denominator = 1 << self.random_width
         max_kept = int(denominator / (1 + 2 * decay))
         # evenly spaced probabilities of a kept tie, among which the one with the least variance is chosen
         tie_probabilities = 64

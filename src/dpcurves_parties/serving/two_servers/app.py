@@ -123,7 +123,8 @@ class AggregatorRouter(TaskRouter[AnyService]):
         """Store a batch of an owner's reports, and answer with the numbers of new and of known ones; at a path with the
         DAP draft's task id, store an upload instead.
         """
-        if len(task) == dap.TASK_ID_LETTERS:
+        task_id_length = 43  # characters: 32 bytes in base64url without padding (DAP draft)
+        if len(task) == task_id_length:
             return await self._accept_upload(task, request)
         service = self.find_service(task)
         owner = await _authenticate_owner(service, request)
@@ -199,7 +200,7 @@ class AggregatorRouter(TaskRouter[AnyService]):
         return Response(
             service.hpke_keys.encode_config_list(),
             media_type=dap.CONFIGS,
-            headers={"Cache-Control": f"max-age={dap.CONFIGURATION_SECONDS}"},
+            headers={"Cache-Control": "max-age=86400"},  # seconds: clients fetch the keys at most once a day
         )
 
     async def enrol(self, task: str, request: Request) -> Response:

@@ -220,7 +220,8 @@ class Closing:
     def _announce_decision(self, status: TaskStatus) -> None:
         """Send the decision to server 1; then again, with listings of the parts in which its reports differ."""
         bits = report_set.choose_prefix_bits(status.reports)
-        summary, listings = self.store.hash_parts(self.task, bits), dict[int, bytes]()
+        summary = self.store.hash_parts(self.task, bits)
+        listings = dict[int, bytes]()
         for _ in range(2):
             announcement = report_set.ClosingMessage(
                 status.report_set, status.commitments or NOBODY, summary, listings
@@ -463,13 +464,12 @@ class SharedTaskService(ABC, Generic[Of]):
     _lock: Lock = field(default_factory=Lock, init=False)
 
     def __post_init__(self) -> None:
-        resources, self.peer = self.resources, self.resources.make_channel(self.task)
-        self.party, self.identity, self.store, self.ledger = (
-            resources.party,
-            resources.identity,
-            resources.store,
-            resources.ledger,
-        )
+        resources = self.resources
+        self.peer = self.resources.make_channel(self.task)
+        self.party = resources.party
+        self.identity = resources.identity
+        self.store = resources.store
+        self.ledger = resources.ledger
         self.hpke_keys = HpkeKeys.from_private_keys([self.identity.hpke_key])
         self.ledger.create(self.task.account)
         self.store.create_task(self.task.hash)
@@ -760,7 +760,9 @@ class SharedTaskService(ABC, Generic[Of]):
         Raises:
             ProtocolError: a share was damaged; after the last page: they are not the accepted reports.
         """
-        name, count, public = report_set.ReportSetHash(self.task.hash, status.reports), 0, self.encoding.public_size
+        name = report_set.ReportSetHash(self.task.hash, status.reports)
+        count = 0
+        public = self.encoding.public_size
         for page in self.store.iterate_shares(self.task.hash, SHARES_PER_PAGE):
             # A damaged seed would make an honest report fail its check, which would reveal its share: see
             # `CheckedCounting`.

@@ -20,10 +20,16 @@ from . import report_set
 VERSION = b"dap-18"
 """Version prefix of all labels."""
 MEDIA = "application/ppm-dap;message="
-CONFIGS, UPLOAD, ERRORS = f"{MEDIA}hpke-config-list", f"{MEDIA}upload-req", f"{MEDIA}upload-errors"
-COLLECT, COLLECTED = f"{MEDIA}collection-job-req", f"{MEDIA}collection-job-resp"
-SHARE, SHARE_TOLD = f"{MEDIA}aggregate-share-req", f"{MEDIA}aggregate-share"
-JOB, JOB_TOLD, PROBLEM = f"{MEDIA}aggregation-job-init-req", f"{MEDIA}aggregation-job-resp", "application/problem+json"
+CONFIGS = f"{MEDIA}hpke-config-list"
+UPLOAD = f"{MEDIA}upload-req"
+ERRORS = f"{MEDIA}upload-errors"
+COLLECT = f"{MEDIA}collection-job-req"
+COLLECTED = f"{MEDIA}collection-job-resp"
+SHARE = f"{MEDIA}aggregate-share-req"
+SHARE_TOLD = f"{MEDIA}aggregate-share"
+JOB = f"{MEDIA}aggregation-job-init-req"
+JOB_TOLD = f"{MEDIA}aggregation-job-resp"
+PROBLEM = "application/problem+json"
 URN = "urn:ietf:params:ppm:dap:error:"
 KEM, KDF, AEAD = 0x20, 1, 1
 """HPKE suite: X25519 with HKDF-SHA256, HKDF-SHA256, AES-128-GCM."""
@@ -74,12 +80,6 @@ class BatchMismatch(ProtocolError):
         super().__init__("reports", report_set.OTHER, 409)
 
 
-TASK_ID_LETTERS = 43
-"""Length of a task's id in a path, in characters."""
-CONFIGURATION_SECONDS = 86_400
-"""Seconds for which a client may cache the HPKE configurations."""
-
-
 def decode_task_id(path: str) -> str:
     """Return the hash of the task in a path, in hexadecimal digits; empty if the id is invalid.
 
@@ -127,7 +127,8 @@ class Reader:
     """Reader of a message. All methods raise `ValueError` if the message is too short."""
 
     def __init__(self, message: bytes) -> None:
-        self._message, self._place = message, 0
+        self._message = message
+        self._place = 0
 
     @property
     def is_done(self) -> bool:
@@ -139,7 +140,8 @@ class Reader:
         end = self._place + size
         if end > len(self._message):
             raise ValueError("cut off")
-        content, self._place = self._message[self._place : end], end
+        content = self._message[self._place : end]
+        self._place = end
         return content
 
     def read_integer(self, size: int) -> int:
@@ -158,7 +160,8 @@ Read = TypeVar("Read")
 
 def decode_all(message: bytes, decode_one: Callable[[Reader], Read]) -> list[Read]:
     """Decode a message that is a sequence of structures. Raises `ValueError`: a structure is truncated."""
-    reader, structures = Reader(message), list[Read]()
+    reader = Reader(message)
+    structures = list[Read]()
     while not reader.is_done:
         structures.append(decode_one(reader))
     return structures
@@ -257,7 +260,8 @@ class Report(NamedTuple):
     @classmethod
     def from_reader(cls, reader: Reader) -> Report:
         """Read a report for both servers. Raises `ValueError` if it is truncated."""
-        metadata, public = ReportMetadata.from_reader(reader), reader.read_vector(4)
+        metadata = ReportMetadata.from_reader(reader)
+        public = reader.read_vector(4)
         return cls(metadata, public, (HpkeCiphertext.from_reader(reader), HpkeCiphertext.from_reader(reader)))
 
     def to_bytes(self) -> bytes:
@@ -323,7 +327,8 @@ def encode_ping_pong_message(kind: int, content: bytes) -> bytes:
 def parse_ping_pong_message(message: bytes, kind: int) -> bytes:
     """Return the content of a message of this type. Raises `ValueError`: it has another type."""
     reader = Reader(message)
-    message_type, content = reader.read_integer(1), reader.read_vector(4)
+    message_type = reader.read_integer(1)
+    content = reader.read_vector(4)
     if message_type != kind or not reader.is_done:
         raise ValueError("another kind of message")
     return content
@@ -382,7 +387,8 @@ class VerifyResp(NamedTuple):
     @classmethod
     def from_reader(cls, reader: Reader) -> VerifyResp:
         """Read the helper's answer about one report. Raises `ValueError` if it is truncated or of another type."""
-        report_id, kind = reader.read_bytes(report_set.ID_SIZE), reader.read_integer(1)
+        report_id = reader.read_bytes(report_set.ID_SIZE)
+        kind = reader.read_integer(1)
         if kind not in (CONTINUE, REJECT):
             raise ValueError("another kind of answer")
         return cls(report_id, reader.read_vector(4) if kind == CONTINUE else ReportError(reader.read_integer(1)))
@@ -436,11 +442,14 @@ class CollectionJobRequest:
         """Parse a message. Raises `ProtocolError`: it is invalid, or an unsupported job."""
         reader = Reader(message)
         try:
-            mode, query, parameter = reader.read_integer(1), reader.read_vector(2), reader.read_vector(4)
+            mode = reader.read_integer(1)
+            query = reader.read_vector(2)
+            parameter = reader.read_vector(4)
             extensions = decode_all(reader.read_vector(2), Extension.from_reader)
             fits = reader.is_done and (mode, query, parameter) == (LEADER_SELECTED, b"", b"")
         except ValueError:
-            fits, extensions = False, []
+            fits = False
+            extensions = []
         if not fits:
             raise InvalidMessage("collection job of this task")
         if [extension.extension_type for extension in extensions] != [ANALYST_EXTENSION]:
@@ -480,7 +489,9 @@ def parse_aggregate_share_request(message: bytes, task: str, reports: int, check
     tail = encode_aggregate_share_request(
         CollectionJobRequest(b"", 0, b"", HpkeCiphertext(0, b"", b"")), task, reports, checksum
     )
-    job, suffix, facts = message[: -len(tail)], message[-len(tail) :], 8 + len(checksum)
+    job = message[: -len(tail)]
+    suffix = message[-len(tail) :]
+    facts = 8 + len(checksum)
     if suffix[:-facts] != tail[:-facts]:
         raise InvalidMessage("request for an aggregate share of this task")
     if suffix != tail:

@@ -147,7 +147,8 @@ class Contribution:
             ProtocolError: a server refuses or is unreachable. Reports that are sent again do not count twice.
         """
         servers = [Channel.from_certificate(server.url, server.certificate, timeout) for server in self.task.servers]
-        outcome, path = UploadOutcome(0, 0), f"/tasks/{self.task.hash}/reports"
+        outcome = UploadOutcome(0, 0)
+        path = f"/tasks/{self.task.hash}/reports"
         senders = [
             partial(_post_batch, path, ticket.derive_bearer_token(party), server)
             for party, server in enumerate(servers)

@@ -105,7 +105,8 @@ def encode_batch(task: str, party: int, batch: Batch) -> bytes:
     """Return a batch of sealed reports of equal size for one server as bytes: a header, then id and sealed share of
     each.
     """
-    size, count = len(batch.reports[0].encrypted_share), len(batch.reports)
+    size = len(batch.reports[0].encrypted_share)
+    count = len(batch.reports)
     facts = party, batch.earlier_policy.value, size, count, bytes.fromhex(task), batch.contribution
     return _HEADER.pack(MAGIC, BATCH_FORMAT, *facts) + b"".join(
         report.id + report.encrypted_share for report in batch.reports
@@ -289,7 +290,10 @@ def intersect_reports(
     Raises:
         UnlistedParts: a part differs whose listing is unknown.
     """
-    unlisted, dropped_ids, count, name = list[int](), list[bytes](), 0, ReportSetHash(task, expected)
+    unlisted = list[int]()
+    dropped_ids = list[bytes]()
+    count = 0
+    name = ReportSetHash(task, expected)
     for number, part_reports in split_by_prefix(read_sorted_reports(), theirs.prefix_bits):
         if hash_part(task, part_reports) == theirs.hash_of_part(number):
             common_reports = part_reports
@@ -325,7 +329,9 @@ def encode_listings(listed: Mapping[int, bytes]) -> bytes:
 
 def parse_listings(message: bytes) -> dict[int, bytes]:
     """Parse what `encode_listings` wrote. Raises `ProtocolError`: it is invalid, or repeats a part or a report."""
-    listings, position, head = dict[int, bytes](), 0, struct.Struct(">II")
+    listings = dict[int, bytes]()
+    position = 0
+    head = struct.Struct(">II")
     while position < len(message):
         if position + head.size > len(message):
             raise ProtocolError("peer", CUT)

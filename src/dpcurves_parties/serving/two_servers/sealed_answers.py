@@ -57,7 +57,8 @@ class AnswerKey:
     @classmethod
     def from_fields(cls, question: QuestionMessage, stored: Mapping[str, Any]) -> Self:
         """Parse the key in a message or letter. Raises `ProtocolError`: it is missing."""
-        key, nonce = stored.get("key"), stored.get("word")
+        key = stored.get("key")
+        nonce = stored.get("word")
         if not isinstance(key, str) or not isinstance(nonce, str) or len(nonce) != 2 * NONCE_SIZE:
             raise ProtocolError(
                 "question",

@@ -214,7 +214,8 @@ _SELECT_CONTRIBUTIONS = select(CONTRIBUTIONS.c.owner, CONTRIBUTIONS.c.contributi
 _SELECT_KNOWN_REPORTS = select(REPORTS.c.id, REPORTS.c.owner).where(
     REPORTS.c.task == _TASK_PARAMETER, REPORTS.c.id.in_(sql.bindparam("ids", expanding=True))
 )
-_INSERT_REPORTS, _INSERT_CONTRIBUTIONS = insert(REPORTS), insert(CONTRIBUTIONS)
+_INSERT_REPORTS = insert(REPORTS)
+_INSERT_CONTRIBUTIONS = insert(CONTRIBUTIONS)
 _ADD_TO_COUNT = (
     update(TASKS).where(TASKS.c.task == _TASK_PARAMETER).values(reports=TASKS.c.reports + sql.bindparam("more"))
 )
@@ -518,8 +519,10 @@ def _insert_uploads(connection: Connection, task: str, uploads: Sequence[Upload]
     bound = connection.execute(_SELECT_CONTRIBUTIONS, {"of": task, "owners": list(owners)})
     uses_before = {owner: _TicketUse(contribution, reports) for owner, contribution, reports in bound}
     stored_rows = connection.execute(_SELECT_KNOWN_REPORTS, {"of": task, "ids": list(ids)})
-    owner_by_id, uses_after = {one: owner for one, owner in stored_rows}, dict(uses_before)
-    outcomes, rows = list[int | Exception](), list[dict[str, object]]()
+    owner_by_id = {one: owner for one, owner in stored_rows}
+    uses_after = dict(uses_before)
+    outcomes = list[int | Exception]()
+    rows = list[dict[str, object]]()
     for _, max_reports, offer in uploads:
         earlier_use = uses_after.get(offer.owner, _TicketUse(offer.contribution, 0))
         gives_way = earlier_use.contribution != offer.contribution
@@ -594,7 +597,8 @@ def _iterate_digests(
     connection: Connection, task: str, first: bytes = b"", page_size: int = DIGESTS_PER_PAGE
 ) -> Iterator[tuple[bytes, bytes]]:
     """Iterate over the ids and digests of all reports from the `first` id, in rising order, in pages."""
-    columns, from_first = (REPORTS.c.id, REPORTS.c.digest), REPORTS.c.id >= first
+    columns = (REPORTS.c.id, REPORTS.c.digest)
+    from_first = REPORTS.c.id >= first
     while True:
         page = select(*columns).where(REPORTS.c.task == task, from_first).order_by(REPORTS.c.id).limit(page_size)
         rows = connection.execute(page).all()

@@ -118,7 +118,9 @@ class QuestionMessage:
             ProtocolError: the answer does not match the question. The error contains nothing of the answer.
         """
         stored = self.parse_reply(message, who)
-        numbers, name, reports = stored.get("numbers"), stored.get("set"), stored.get("reports")
+        numbers = stored.get("numbers")
+        name = stored.get("set")
+        reports = stored.get("reports")
         is_valid = (
             isinstance(numbers, list)
             and len(numbers) == self.answer_size

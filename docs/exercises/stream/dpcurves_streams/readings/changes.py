@@ -1,4 +1,4 @@
-"""Changes of counts from one window to the next, at every tick."""
+"""Changes of counts from one window to the next, at every time step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dpcurves.conversation import Plan
 from dpcurves.data import Axis, Categories
 from dpcurves.laws import Family, IntervalSums
 
-from ..queries import TickQuery
+from ..queries import TimeStepQuery
 from .question import (
     LEVEL,
     STATED,
@@ -32,19 +32,20 @@ from .question import (
 
 @dataclass(frozen=True, slots=True)
 class ChangeReading:
-    """The changes of one tick. Counts before the first tick are 0, without noise.
+    """The changes of one time step. Counts before the first time step are 0, without noise.
 
     Attributes:
-        tick: Its number, from 1 on.
-        counts: Unbiased estimates of the counts of this tick minus those of the tick before, (keys,).
-        windows: Unbiased estimates of the sums over the last ticks minus those over as many before, by width, (keys,).
+        time_step: Its number, from 1 on.
+        counts: Unbiased estimates of the counts of this time step minus those of the time step before, (keys,).
+        windows: Unbiased estimates of the sums over the last time steps minus those over as many before, by width,
+            (keys,).
         deviations: Standard deviations of the noise, by width; 1: of `counts`.
         family: The family of the distribution of the draws whose sum is the noise.
     """
 
     QUANTITY: ClassVar[str] = "change from the step before"
 
-    tick: int
+    time_step: int
     counts: FloatArray
     windows: Mapping[int, FloatArray]
     deviations: Mapping[int, float]
@@ -63,7 +64,7 @@ class ChangeReading:
     def interval(self, level: float) -> Interval:
         """Return confidence intervals of the changes, for these records: lower and upper bounds, (keys,) each.
 
-        Each interval has this level by itself, at this tick.
+        Each interval has this level by itself, at this time step.
 
         Raises:
             ValueError: the level is not between 0 and 1.
@@ -75,7 +76,7 @@ class ChangeReading:
         if width not in self.windows:
             raise InvalidArgument(
                 "width",
-                f"windows of {describe_value(sorted(self.windows))} ticks were asked for, got {describe_value(width)}",
+                f"windows of {describe_value(sorted(self.windows))} steps were asked for, got {describe_value(width)}",
             )
         return self._interval(self.windows[width], width, level)
 
@@ -100,16 +101,16 @@ class ChangeReading:
 
 @dataclass(frozen=True, slots=True)
 class Changes(StreamQuestion):
-    """Changes of the count of each state from one tick to the next, and from one window to the next.
+    """Changes of the count of each state from one time step to the next, and from one window to the next.
 
     Attributes:
         axes: The states: a column of categories, or several columns, or a grid.
-        ticks: The number of ticks, which is public; None: without end.
-        windows: Widths, in ticks, of windows that are compared with the windows before them.
+        time_steps: The number of time_steps, which is public; None: without end.
+        windows: Widths, in time steps, of windows that are compared with the windows before them.
     """
 
     axes: tuple[Axis | Categories, ...]
-    ticks: int | None = None
+    time_steps: int | None = None
     windows: tuple[int, ...] = ()
 
     @property
@@ -118,35 +119,35 @@ class Changes(StreamQuestion):
         return ()
 
     @property
-    def query(self) -> TickQuery:
+    def query(self) -> TimeStepQuery:
         """The query on the stream, which is paid for once."""
-        return TickQuery(self.axes, self.ticks, self.windows)
+        return TimeStepQuery(self.axes, self.time_steps, self.windows)
 
     def reader(self, plan: Plan) -> ChangesReader:
-        """Return the reader of the releases of the plan, from the first tick on."""
+        """Return the reader of the releases of the plan, from the first time step on."""
         return ChangesReader(self, plan)
 
 
 class ChangesReader:
-    """Reads changes from released counts, tick by tick. It holds public numbers alone."""
+    """Reads changes from released counts, step by step. It holds public numbers alone."""
 
-    __slots__ = ("_noise", "_totals", "_windows", "tick")
+    __slots__ = ("_noise", "_totals", "_windows", "time_step")
 
     def __init__(self, question: Changes, plan: Plan) -> None:
         self._noise, self._windows = plan.law.require_type(IntervalSums).levels[-1].noise, question.windows
-        # Totals of the last ticks: the change over a width needs three of them, `width` ticks apart.
+        # Totals of the last time steps: the change over a width needs three of them, `width` time steps apart.
         self._totals = np.zeros((2 * max(question.windows, default=1) + 1, question.query.keys))
-        self.tick = 0
+        self.time_step = 0
 
     def read_next(self, values: Sequence[int]) -> ChangeReading:
-        """Return the changes after the integers of the next tick."""
-        self.tick += 1
+        """Return the changes after the integers of the next time step."""
+        self.time_step += 1
         total = self._totals[-1] + np.array(values, dtype=np.float64)
         self._totals = np.concatenate((self._totals[1:], total[None]))
-        noisy_ticks = {width: min(self.tick, 2 * width) for width in (1, *self._windows)}
-        deviations = {width: sqrt(self._noise.variance * ticks) for width, ticks in noisy_ticks.items()}
+        noisy_time_steps = {width: min(self.time_step, 2 * width) for width in (1, *self._windows)}
+        deviations = {width: sqrt(self._noise.variance * time_steps) for width, time_steps in noisy_time_steps.items()}
         windows = {width: self._change(width) for width in self._windows}
-        return ChangeReading(self.tick, self._change(1), windows, deviations, self._noise.family)
+        return ChangeReading(self.time_step, self._change(1), windows, deviations, self._noise.family)
 
     def _change(self, width: int) -> FloatArray:
         last, before, first = (self._totals[-1 - periods * width] for periods in range(3))

@@ -1,0 +1,63 @@
+"""Numbers that people type into forms: with a point or a comma before the decimals, and no thousands separator.
+
+Browsers of many languages show and type a decimal comma, so a comma is read as one wherever it cannot separate
+thousands. A text that may mean two numbers is refused with both.
+"""
+
+from __future__ import annotations
+
+import re
+
+from dpcurves.arguments import InvalidArgument
+
+DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+(?:e[-+]?\d+)?", re.IGNORECASE)
+"""A number with a single comma: a decimal comma, unless three digits follow one to three others."""
+ONE_THOUSAND = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")
+"""A number whose comma may stand before decimals or between thousands."""
+GROUPED = re.compile(r"[-+]?\d{1,3}(?:(?:,\d{3})+\.\d+|(?:\.\d{3})+,\d+|(?:,\d{3}){2,}|(?:\.\d{3}){2,})")
+"""A number that has separators between its thousands without doubt."""
+LIST_SEPARATOR = ";"
+"""Separator of a list whose numbers have decimal commas."""
+
+
+def read_number(field: str, text: str) -> str:
+    """Return the text of a number with a point before its decimals; another text as it is.
+
+    Arguments:
+        field: The field of the form, which an error names.
+        text: The typed text.
+
+    Raises:
+        ValueError: The number has separators between thousands, or its comma may be one.
+
+    >>> read_number("amount", "0,5"), read_number("amount", "0.5"), read_number("amount", "about 3")
+    ('0.5', '0.5', 'about 3')
+    >>> read_number("amount", "1,250")
+    Traceback (most recent call last):
+    ...
+    dpcurves.arguments.InvalidArgument: amount: type 1.250 or 1250: a comma may mean decimals or thousands
+    """
+    typed = text.strip()
+    if ONE_THOUSAND.fullmatch(typed):
+        both = f"{typed.replace(',', '.')} or {typed.replace(',', '')}"
+        raise InvalidArgument(field, f"type {both}: a comma may mean decimals or thousands")
+    if GROUPED.fullmatch(typed):
+        decimal = "" if len(set(re.findall(r"[.,]", typed))) == 1 else re.findall(r"[.,]", typed)[-1]
+        whole, _, decimals = typed.partition(decimal) if decimal else (typed, "", "")
+        number = re.sub(r"[.,]", "", whole) + (f".{decimals}" if decimals else "")
+        raise InvalidArgument(field, f"type {number}, with no separator between thousands")
+    return typed.replace(",", ".") if DECIMAL_COMMA.fullmatch(typed) else text
+
+
+def read_number_list(field: str, text: str) -> str:
+    """Return a list of numbers with commas between them; semicolons separate numbers with decimal commas.
+
+    Raises:
+        ValueError: A number between semicolons has separators between thousands, or its comma may be one.
+
+    >>> read_number_list("quantiles", "0,25; 0,5"), read_number_list("quantiles", "0.25,0.5")
+    ('0.25,0.5', '0.25,0.5')
+    """
+    if LIST_SEPARATOR not in text:
+        return text
+    return ",".join(read_number(field, item).strip() for item in text.split(LIST_SEPARATOR) if item.strip())

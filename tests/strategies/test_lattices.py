@@ -1,0 +1,176 @@
+"""Numbers that nearly all lie on a public lattice are found and counted at its points; others are counted beside."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+from by_hand import answer, both, find_lattice_cells
+from sklearn.metrics import roc_auc_score
+
+from dpcurves.conversation import RankingWorkload, Release, RocThresholds, Step
+from dpcurves.curves import ROC, RocQuestion
+from dpcurves.data import UNIT_INTERVAL, Axis, Categories, Grid, LatticeAxis, Outside, Values
+from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne
+from dpcurves.queries import CountQuery, CountUse
+from dpcurves.records import open_records, tabulate
+from dpcurves.session import plan_question
+from dpcurves.strategies.lattices import TUNING, choose_pilot_fraction, choose_steps, find_points, find_step
+from dpcurves.strategies.ranks import COUNT_FRACTION
+from dpcurves.trust import Central
+
+DRAW = np.random.default_rng(6)
+PEOPLE = 4_000
+LABELS = (DRAW.random(PEOPLE) < 0.4).astype(int)
+SPREAD = 1 / (1 + np.exp(-(DRAW.normal(0, 1, PEOPLE) + LABELS)))
+TENTHS = SPREAD.round(1)
+QUESTION = RocQuestion("y", "s")
+ONE = PrivacyLoss.pure(1)
+WORKLOAD = RankingWorkload(Categories("y", (0, 1)), Axis("s", UNIT_INTERVAL), RocThresholds.QUANTILES)
+
+
+def ask(scores: np.ndarray, adjacency: Adjacency, seed: int, loss: PrivacyLoss = ONE) -> ROC:
+    return answer(QUESTION, {"y": LABELS, "s": scores}, loss, adjacency, seed)
+
+
+@pytest.mark.parametrize("grid", [UNIT_INTERVAL, Grid(0, 120, cells=120), Grid(-3.7, 8.1, cells=999)], ids=str)
+@pytest.mark.parametrize("most_points", [2, 11, 64, 500])
+def test_steps_are_nested_and_have_few_points_inside_the_grid(grid: Grid, most_points: int) -> None:
+    steps = choose_steps(grid, most_points)
+    assert len(steps) <= TUNING.most_steps
+    for coarse, fine in pairwise(steps):
+        assert set(find_points(grid, coarse).tolist()) < set(find_points(grid, fine).tolist())
+    for step in steps:
+        points = find_points(grid, step)
+        assert TUNING.fewest_points <= len(points) <= most_points
+        axis = LatticeAxis.from_steps(Axis("x", grid), (step,))
+        assert not find_lattice_cells(axis, points).any()
+
+
+def test_a_grid_that_is_coarse_or_too_large_for_doubles_has_no_lattice() -> None:
+    assert choose_steps(Grid(0, 1, cells=4), 64) == ()
+    assert choose_steps(Grid(0, 1e300, cells=64), 64) == ()
+    assert choose_steps(Grid(0, 1e-200, cells=64), 64) == ()
+
+
+@pytest.mark.parametrize("bounds", [(0.0, 1.0), (0.1, 0.6)])
+def test_a_record_moves_the_counts_of_a_lattice_by_its_sensitivity(bounds: tuple[float, float]) -> None:
+    domain = (np.nan, -np.inf, -0.0, 0.1, 0.25, 0.3, 0.1 + 0.2, 1.0, 1.5)
+    grid = Grid(*bounds, cells=8, outside=Outside.APART)
+    query = CountQuery((LatticeAxis.from_steps(Axis("x", grid), (0.5, 0.1, 0.05)),), CountUse.CELLS)
+
+    def count(values: tuple[float, ...]) -> np.ndarray:
+        records = open_records({"x": np.array(values, dtype=float)}, unit=EACH_RECORD, key=bytes(32))
+        try:
+            return tabulate(records, query)
+        finally:
+            records.close()
+
+    single = {value: count((value,)) for value in domain}
+    for first, second in product(domain, repeat=2):
+        assert count((first, second)).tolist() == (single[first] + single[second]).tolist()
+        assert np.abs(single[first] - single[second]).sum() in {0, 2}  # a replaced record
+    assert all(table.sum() == 1 and table.min() == 0 for table in single.values())  # an added record
+
+
+@pytest.mark.parametrize("adjacency", both(PEOPLE))
+@pytest.mark.parametrize("loss", [ONE, PrivacyLoss.zcdp("0.5")], ids=str)
+@pytest.mark.parametrize("counts", [(10**6, 0, 0, 0), (0, 0, 0, 10**6), (0, 0, 0, 0), (-(10**6),) * 4], ids=str)
+def test_rounds_add_up_to_the_whole_loss_for_all_answers(
+    adjacency: Adjacency, loss: PrivacyLoss, counts: tuple[int, ...]
+) -> None:
+    spent, steps = Fraction(0), Central().plan(WORKLOAD, loss, adjacency)
+    step: Step = next(steps)
+    lattices = 0
+    while True:
+        spent += step.budget_fraction
+        plan = Central().plan_query(step.query, loss * step.budget_fraction, adjacency)
+        values = [0] * plan.law.size
+        if isinstance(step.query.axes[0], LatticeAxis):
+            lattices += 1
+            values[: len(counts)] = counts[: len(values)]
+        elif step.budget_fraction == COUNT_FRACTION:  # the number of records, if it is private
+            values[:] = [PEOPLE] * len(values)
+        try:
+            step = steps.send(Release(plan, tuple(values), None, seeded=True))
+        except StopIteration:
+            break
+    assert lattices == 2 if counts[0] > 0 else lattices >= 1
+    assert spent == 1
+
+
+@pytest.mark.parametrize("adjacency", both(PEOPLE))
+def test_tenths_are_counted_at_each_tenth_and_leave_little_open(adjacency: Adjacency) -> None:
+    curve = ask(TENTHS, adjacency, 1)
+    assert isinstance(curve.grid, Values)
+    assert curve.grid.values.tolist() == [number / 10 for number in range(11)]
+    low, high = curve.auc_interval(0.9)
+    assert low <= roc_auc_score(LABELS, TENTHS) <= high
+    spread = ask(SPREAD, adjacency, 1)
+    assert spread.grid.values is None
+    assert spread.table.points is None
+    assert ROC.from_json(curve.to_json()).auc_interval(0.9) == (low, high)
+    declared = replace(curve, table=replace(curve.table, points=None))
+    narrow = declared.auc_interval(0.9)
+    assert low < narrow[0] < narrow[1] < high
+
+
+@pytest.mark.parametrize("adjacency", both(PEOPLE))
+@pytest.mark.parametrize("direction", [1, -1], ids=["won", "lost"])
+def test_scores_beside_the_lattice_may_win_or_lose_all_their_pairs(adjacency: Adjacency, direction: int) -> None:
+    level, releases, held = 0.9, 20, [0, 0]
+    beside = np.random.default_rng(2).random(PEOPLE) < 0.06
+    moved = np.where(beside, np.clip(TENTHS + 0.01 * direction * (2 * LABELS - 1), 0, 1), TENTHS)
+    exact = roc_auc_score(LABELS, moved)
+    for seed in range(releases):
+        low, high = ask(moved, adjacency, seed).auc_interval(level)
+        held[0] += low <= exact
+        held[1] += exact <= high
+    # each end is missed with a probability of at most .1: 7 misses of 20 have a probability of .0024
+    assert min(held) >= releases - 6
+
+
+def test_numbers_that_are_no_multiples_are_bounded_with_the_stated_probability() -> None:
+    wrong, releases, beside = 0, 60, 40
+    scores = np.where(np.arange(PEOPLE) < beside, 0.123, TENTHS)
+    for seed in range(releases):
+        untied = ask(scores, ReplaceOne(EACH_RECORD, PEOPLE), seed).table.untied
+        assert untied is not None
+        assert untied(1e-9) > untied(0.01) > untied(0.2)
+        wrong += untied(0.2) < beside
+    # 23 of 60 at a probability of .2 each: .0009
+    assert wrong <= 22
+
+
+def test_few_records_declared_values_and_models_are_not_searched() -> None:
+    for question, units in (
+        (QUESTION, 300),
+        (RocQuestion("y", "s", Values([0, 0.5, 1])), PEOPLE),
+        (RocQuestion("y", "s", Grid(0, 1, cells=4)), PEOPLE),
+    ):
+        plans = plan_question(question, ONE, ReplaceOne(EACH_RECORD, units))
+        assert not any(isinstance(axis, LatticeAxis) for plan in plans for axis in plan.query.axes)
+
+
+def test_the_pilot_query_costs_less_the_more_records_there_are() -> None:
+    fractions = [choose_pilot_fraction(ratio) for ratio in (400.0, 4_000.0, 40_000.0)]
+    assert fractions == sorted(fractions, reverse=True)
+    assert max(fractions) == Fraction(1, 40)
+
+
+@pytest.mark.parametrize(("on", "step"), [(1_000, 0.1), (850, 0.1), (700, 0.0), (0, 0.0)])
+def test_a_lattice_is_used_if_at_most_a_fifth_of_the_records_is_beside_it(on: int, step: float) -> None:
+    assert find_step((0.5, 0.1, 0.05), np.array([0.0, on, 0.0, 1_000.0 - on]), 1_000) == step
+
+
+def test_missing_records_are_not_taken_for_multiples() -> None:
+    assert find_step((0.5,), np.array([10.0, 0.0]), 1_000) == 0.0
+
+
+@pytest.mark.parametrize("adjacency", both(PEOPLE))
+def test_a_plan_without_data_is_that_of_scores_on_no_lattice(adjacency: Adjacency) -> None:
+    plans = plan_question(QUESTION, ONE, adjacency)
+    assert sum(isinstance(plan.query.axes[0], LatticeAxis) for plan in plans) == isinstance(adjacency, ReplaceOne)
