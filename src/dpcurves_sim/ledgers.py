@@ -187,18 +187,25 @@ class LedgerScenario:
             self._ask(ledger, request, noise)
 
     def _ask(self, ledger: Ledger, request: str, noise: Callable[[int], bytes]) -> None:
-        """Charge a request, find or draw its answer, store it, and show it: as `Session` does."""
+        """Charge a request, find or draw its answer, store it, and show it: as `Session` does. Answers are looked for
+        only to a charge that an earlier attempt may have made."""
         try:
-            grant = self._retry(
-                lambda: ledger.charge("flights", PRICE, purpose="a count", request=request, binding=BINDING, units=None)
-            )
+            grant, balance, is_new = self._retry(
+                lambda: ledger.charge_with_balance(
+                    "flights", PRICE, purpose="a count", request=request, binding=BINDING, units=None,
+                    is_generated=False,
+                )
+            )  # fmt: skip
         except BudgetExceeded:
             if self._audit.charges.get(request):
                 raise Violation(f"{request!r} was refused after it was paid") from None
             return
         self._audit.acknowledge_charge(request, 300_000_000)
         self._world.step(f"granted {request}", KILL, POWER)
-        stored = self._retry(lambda: ledger.find_answer(grant, 0, 0))
+        spent = balance.spent.billionths
+        if spent > 1_000_000_000 or spent < 300_000_000 * is_new:
+            raise Violation(f"the balance after a charge of {request!r} is {spent}")
+        stored = None if is_new else self._retry(lambda: ledger.find_answer(grant, 0, 0))
         if stored is None:
             drawn = noise(8).hex()
             stored = self._retry(lambda: ledger.store_answer(grant, 0, 0, drawn))

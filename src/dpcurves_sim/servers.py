@@ -7,7 +7,7 @@ import json
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import lru_cache, partial
 from pathlib import Path
 from ssl import PEM_cert_to_DER_cert
@@ -22,7 +22,7 @@ from dpcurves.privacy import PrivacyLoss
 from dpcurves_parties.serving import group_commit, task_app
 from dpcurves_parties.serving.identity import Identity
 from dpcurves_parties.serving.task_document import Role, Ticket, create_task, hash_token
-from dpcurves_parties.serving.two_servers import app, collection
+from dpcurves_parties.serving.two_servers import app, collection, dap
 from dpcurves_parties.serving.two_servers.app import Aggregator
 from dpcurves_parties.serving.two_servers.owner import Contribution
 from dpcurves_parties.serving.two_servers.task_types import parse_closed_status
@@ -37,7 +37,7 @@ from .audit import LedgerAudit
 from .disk import SimulatedDisk
 from .event_loop import SimulatedFuture
 from .ledgers import put_empty_ledger
-from .network import SLOW, Channels, SimulatedChannel, SimulatedNetwork
+from .network import SLOW, Channels, Request, SimulatedChannel, SimulatedNetwork
 from .strangers import Stranger
 from .world import KILL, POWER, SimulatedLock, Violation, World, replace_attributes
 
@@ -252,7 +252,7 @@ class ServersScenario:
             tickets = (*self._pair.owners, self._pair.coordinator, self._pair.analyst)
             tokens = [ticket.derive_bearer_token(1 - party) for ticket in tickets]
             stranger = Stranger(
-                world, self._network, f"server-{party}", task=self._pair.task.hash, paths=PATHS, tokens=tokens
+                world, self._network, f"server-{party}", task=self._pair.task.hash, paths=lambda: PATHS, tokens=tokens
             )
             world.start("stranger", "stranger", stranger.run)
 
@@ -304,19 +304,34 @@ class ServersScenario:
         if pair.task.report_kind is ReportKind.HISTOGRAM:
             self._upload(owner)
             return
+        is_careless = self._is_varied and world.draw(f"mistakes {owner}") < 0.4
         for party in (0, 1):
             batch = pair.batches[owner][party]
             token = ticket.derive_bearer_token(party)
+            if is_careless:
+                self._make_mistakes(owner, party, token)
             if self._repeat(party, "reports", batch, token) is None:
                 return
             self._accepted[party].add(owner)
             world.note(f"is accepted by server {party}")
+
+    def _make_mistakes(self, owner: int, party: int, token: str) -> None:
+        """Send batches that are cut off, changed, or for the other server, and an enrolment that is not valid."""
+        batch, path = self._pair.batches[owner][party], f"/tasks/{self._pair.task.hash}/reports"
+        changed = batch[:-1] + bytes([batch[-1] ^ 1])
+        for mistake in (batch[:20], b"\0" + batch[1:], self._pair.batches[owner][1 - party], batch[:-1], changed):
+            self._expect_refusal(party, path, mistake, token)
+        invitation = self._pair.owners[owner].derive_bearer_token(party)
+        enrolment = json.dumps({"token": "x"}).encode()
+        self._expect_refusal(party, f"/tasks/{self._pair.task.hash}/enrol", enrolment, invitation)
 
     def _upload(self, owner: int) -> None:
         """Send an owner's reports to the leader as in the DAP draft, until both servers have stored them or the task
         is closed."""
         world = self._world
         line = self._connect(0)
+        with suppress(OSError):
+            self._network.exchange("server-0", Request("GET", "/hpke_config", b"", {}), PATIENCE)
         while True:
             try:
                 self._pair.uploads[owner].send_over(line)
@@ -354,6 +369,10 @@ class ServersScenario:
         """Ask the closed task twice, with a client each; the answers must be equal."""
         world, pair = self._world, self._pair
         world.wait_until(lambda: self._is_closed, 0.5)
+        if self._is_varied and world.draw("collection") < 0.4:
+            path = f"/tasks/{dap.encode_task_id(pair.task.hash)}/collection_jobs"
+            token = pair.analyst.derive_bearer_token(0)
+            self._expect_refusal(0, path, world.random_bytes("job")(60), token, dap.COLLECT)
         for _ in (1, 2):
             client = Analyst(pair.task, pair.analyst, 0, PATIENCE)
             while True:
@@ -413,6 +432,16 @@ class ServersScenario:
                 if error.status < 500 and "clos" in error.rule and "again" not in error.rule:
                     return None
             self._world.sleep(1.0)  # seconds until the owner tries again
+
+    def _expect_refusal(self, party: int, path: str, message: bytes, token: str, content_type: str = "") -> None:
+        """Send an invalid message once. Raises `Violation` if it is accepted."""
+        options = {"content_type": content_type} if content_type else {}
+        try:
+            self._connect(party).post(path, message, token, **options)
+        except ProtocolError as error:
+            self._world.note(f"refused: {error.rule[:60]}")
+        else:
+            raise Violation(f"an invalid message to {path.rsplit('/', 1)[-1]} was accepted")
 
     # Invariants
 

@@ -37,6 +37,7 @@ from dpcurves_sites.remote import (
     fetch_status,
     fingerprint_question,
 )
+from dpcurves_sites.round_request import RoundRequest
 from dpcurves_sites.secure_sum import HASH_SIZE, MASKED, OPENED, STAGES, Signer, SumRound, parse_message
 from dpcurves_sites.site import Site
 from dpcurves_sites.task import FederationTask, Member, create_federation_task, read_key
@@ -64,6 +65,8 @@ PATHS = ("consents", "asks", "waiting", "rounds/" + "0" * 64 + "/refused", "roun
 """Paths that the coordinator's application has below a task."""
 MOST_ATTEMPTS = 40
 """Largest number of requests of one question; without an answer by then, the schedule fails."""
+CARELESS = "careless"
+"""Id of requests without a valid signature."""
 LIES = ("drops a message", "reorders and repeats", "alters a message", "replays an old message", "shows another list")
 """What a lying coordinator does to the messages of a stage."""
 FRAUDS = ("alters its message", "sends another message", "repeats an old message")
@@ -110,7 +113,7 @@ def open_table(number: int) -> Any:
 class SitesScenario:
     """Sites with ledgers, a coordinator, and an analyst who asks under new request ids until there is an answer."""
 
-    INDEPENDENT = ("stranger", "crowd")
+    INDEPENDENT = ("stranger", "crowd", "careless")
 
     def __init__(self, world: World, disk: SimulatedDisk) -> None:
         self._world = world
@@ -121,6 +124,8 @@ class SitesScenario:
         self._federation = make_federation(self._model)
         self._is_lying = world.draw("lies") < 0.3
         self._has_list = world.draw("list") < 0.3
+        self._has_broken_list = world.draw("broken list") < 0.5
+        self._checks_disk = world.draw("disk check") < 0.3
         self._cheat = int(world.draw("cheat") * self._model.sites) if world.draw("cheats") < 0.2 else None
         self._board: MessageBoard | None = None
         self._vectors: dict[tuple[int, str], bytes] = {}
@@ -167,8 +172,11 @@ class SitesScenario:
         world.start("analyst", "analyst", self._run_analyst)
         if world.draw("stranger") < 0.3:
             tickets = (self._federation.tickets[0].derive_bearer_token(1),)
-            stranger = Stranger(world, self._network, HUB, task=self._federation.task.hash, paths=PATHS, tokens=tickets)
+            task = self._federation.task.hash
+            stranger = Stranger(world, self._network, HUB, task=task, paths=self._list_paths, tokens=tickets)
             world.start("stranger", "stranger", stranger.run)
+        if world.draw("careless") < 0.4:
+            world.start("careless", "careless", self._run_careless_analyst)
         if world.draw("crowd") < 0.1:
             world.start("crowd", "stranger", self._run_crowd)
 
@@ -221,6 +229,9 @@ class SitesScenario:
                     federation.task.terms, Signer(number, federation.keys[number]), number, ledger, "records",
                     randomness=noise,
                 )  # fmt: skip
+                trouble = holder.find_write_trouble() if self._checks_disk else ""
+                if trouble:
+                    world.note(f"cannot write: {trouble[-60:]}")
                 agent = SiteAgent(
                     federation.task, holder, federation.keys[number], federation.tickets[number], timeout=60.0,
                     tell=self._hear, approve=self._choose_approval(number),
@@ -235,6 +246,10 @@ class SitesScenario:
         if number or not self._has_list:
             return lambda request: True
         file = self._disk.make_folder("site-0") / "approved.json"
+        if self._has_broken_list:
+            self._has_broken_list = False  # the officer corrects the list before the next start
+            file.write_text('{"question": ')
+            return ApprovedList(file)
         fingerprint = {"fingerprint": fingerprint_question(QUESTION), "epsilon": "1"}
         file.write_text(json.dumps([fingerprint, {"question": question_to_json(UNASKED), "rho": "2"}]))
         return ApprovedList(file)
@@ -276,6 +291,27 @@ class SitesScenario:
             analyst.ask(QUESTION, PRICE, request)
         except ProtocolError as error:
             self._world.note(f"no answer: {error.rule[:60]}")
+
+    def _run_careless_analyst(self) -> None:
+        """Send requests that are signed with another key, changed or cut off, with the ticket of an analyst. The
+        coordinator may pass them on; sites must refuse them (see `_check_site`)."""
+        world, federation = self._world, self._federation
+        token = federation.analyst_ticket.derive_bearer_token(0)
+        request = RoundRequest(QUESTION, PRICE, CARELESS, ())
+        signed, foreign = (
+            request.to_signed_bytes(federation.task, key) for key in (federation.analyst_key, federation.keys[0])
+        )
+        for body in (foreign, bytes([signed[0] ^ 1]) + signed[1:], signed[:-5], signed[:40]):
+            world.sleep(world.draw("pause") * 3)
+            headers = {"Authorization": f"Bearer {token}"}
+            ask = Request("POST", f"/tasks/{federation.task.hash}/asks", body, headers)
+            with suppress(OSError):
+                self._network.exchange(HUB, ask, PATIENCE)
+
+    def _list_paths(self) -> tuple[str, ...]:
+        """Return the paths below the task, also those of a round under way, whose name an insider may tell."""
+        rounds = list(self._board._rounds)[-1:] if self._board is not None else []
+        return (*PATHS, *(f"rounds/{name}/{last}" for name in rounds for last in ("refused", "1/all")))
 
     def _run_crowd(self) -> None:
         """Wait with one ticket many times at once, and ask with one analyst's ticket too often: both are bounded."""
@@ -364,6 +400,8 @@ class SitesScenario:
         ((grants, amount),) = read(path, "SELECT count(*), coalesce(sum(amount), 0) FROM dpcurves_grants")
         spent = read(path, "SELECT spent, cap FROM dpcurves_accounts")
         opened = read(path, "SELECT round, header, message FROM dpcurves_sum_steps WHERE stage = ?", OPENED)
+        if read(path, "SELECT 1 FROM dpcurves_grants WHERE request LIKE ?", f"%/{CARELESS}/%"):
+            raise Violation(f"site {number} has charged a request without a valid signature")
         if len(vectors) > grants:
             raise Violation(f"site {number} has counted {len(vectors)} rounds, and {grants} are paid")
         if any(used != amount or used > cap for used, cap in spent):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .network import Request, SimulatedNetwork
@@ -25,13 +25,13 @@ class Stranger:
         network: The network.
         server: The name of the attacked server.
         task: The hash of its task.
-        paths: Paths below the task that the application has.
+        paths: Function that returns the paths below the task that the application has.
         tokens: Bearer tokens that give no right at this server.
     """
 
     def __init__(
-        self, world: World, network: SimulatedNetwork, server: str, *, task: str, paths: Sequence[str],
-        tokens: Sequence[str],
+        self, world: World, network: SimulatedNetwork, server: str, *, task: str,
+        paths: Callable[[], Sequence[str]], tokens: Sequence[str],
     ) -> None:  # fmt: skip
         self._world = world
         self._network = network
@@ -50,7 +50,7 @@ class Stranger:
             if request.method == "GET" and request.path in (path.format(task=self._task) for path in PUBLIC):
                 continue
             if status is not None and status < 400:
-                raise Violation(f"a stranger's request to {request.path} was answered")
+                raise Violation(f"the request of a stranger was answered: {request.label}")
             world.step("tries something else", KILL)
 
     def _send(self, request: Request) -> int | None:
@@ -64,7 +64,7 @@ class Stranger:
         """Return a request that this world's seed decides."""
         world = self._world
         form = world.choose("path", (*PATHS, *PUBLIC))
-        path = form.format(task=self._task, other=self._task[::-1], path=world.choose("below", self._paths))
+        path = form.format(task=self._task, other=self._task[::-1], path=world.choose("below", self._paths()))
         method = world.choose("method", ("POST", "POST", "POST", "GET", "PUT"))
         size = world.choose("size", (0, 1, 64, 5000))
         body: Any = world.random_bytes("body")(size)

@@ -17,16 +17,18 @@ from typing import Any, NamedTuple
 from sqlalchemy import delete
 
 from dpcurves import drafts
-from dpcurves.arguments import InvalidArgument
+from dpcurves.arguments import InvalidArgument, ProtocolError
 from dpcurves.conversation import ALL
 from dpcurves.ledger import Grant, Ledger, QuestionBudget, chain, head_copy, sqlite
 from dpcurves.ledger import ledger as ledger_module
+from dpcurves.ledger.ledger import Charged
 from dpcurves.ledger.stream_state import store_time_steps
 from dpcurves_parties.serving.noise_key import NoiseKey
+from dpcurves_parties.serving.task_document import Role
 from dpcurves_parties.serving.two_servers import app, collection, store
 from dpcurves_sim.runner import Outcome, run_schedule
 from dpcurves_sim.world import Schedule, replace_attributes
-from dpcurves_sites import site
+from dpcurves_sites import relay, site
 from dpcurves_sites.relay import MessageBoard
 from dpcurves_sites.secure_sum import MASKED
 from dpcurves_streams.feed.reading import JsonLinesFile
@@ -52,8 +54,8 @@ def wait_for_no_disk(uri: str, path: Path) -> Any:
 CONNECT = sqlite._connect
 
 
-def grant_before_commit(self: Ledger, dataset: str, loss: Any, *, request: str, **_: Any) -> Grant:
-    return Grant(request, loss, dataset, 1)
+def charge_before_commit(self: Ledger, dataset: str, loss: Any, *, request: str, **_: Any) -> Charged:
+    return Charged(Grant(request, loss, dataset, 1), self.balance(dataset), is_new=True)
 
 
 def return_own_answer(self: Ledger, grant: Grant, turn: int, part: int, answer: str) -> str:
@@ -166,6 +168,18 @@ def drop_name_alone(self: MessageBoard, name: str) -> None:
     self._rounds.pop(name)
 
 
+def admit_strangers(task: Any, request: Any, role: Any) -> int:
+    try:
+        return AUTHENTICATE_BEARER(task, request, role)
+    except ProtocolError:
+        if role is not Role.OWNER:
+            raise
+        return 0
+
+
+AUTHENTICATE_BEARER = relay.authenticate_bearer
+
+
 def do_nothing(*_: Any, **__: Any) -> None:
     return None
 
@@ -209,7 +223,9 @@ BUGS = (
     PlantedBug("a commit does not wait for the disk", "ledger", [(sqlite, "_connect", wait_for_no_disk)]),
     PlantedBug("a draft gets its name before it is flushed", "ledger", [(chain, "_sync", do_nothing)]),
     PlantedBug("a key is written in place", "ledger", [(sqlite, "write_key", write_key_in_place)]),
-    PlantedBug("a charge is acknowledged before it is committed", "ledger", [(Ledger, "charge", grant_before_commit)]),
+    PlantedBug("a charge is acknowledged before it is committed", "ledger", [
+        (Ledger, "charge_with_balance", charge_before_commit),
+    ]),
     PlantedBug("a failed commit passes for a success", "ledger", [
         (chain.Database, "_run_transaction", take_failed_commit_for_success),
     ]),
@@ -237,6 +253,9 @@ BUGS = (
     PlantedBug("a site counts without a charge", "sites", [(site.Site, "_charge_round", charge_nothing)]),
     PlantedBug("the coordinator keeps files of dropped rounds", "sites", [
         (MessageBoard, "_drop_round", drop_name_alone),
+    ]),
+    PlantedBug("the coordinator takes unknown tokens for its first member", "sites", [
+        (relay, "authenticate_bearer", admit_strangers),
     ]),
     PlantedBug("a server does not freeze while the other decides", "servers", [
         (store.Store, "freeze", freeze_nothing),
