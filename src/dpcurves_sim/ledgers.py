@@ -191,7 +191,7 @@ class LedgerScenario:
         only to a charge that an earlier attempt may have made."""
         try:
             grant, balance, is_new = self._retry(
-                lambda: ledger.charge_with_balance(
+                lambda: ledger.charge_and_read_balance(
                     "flights", PRICE, purpose="a count", request=request, binding=BINDING, units=None,
                     is_generated=False,
                 )

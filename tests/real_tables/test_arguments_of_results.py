@@ -103,13 +103,15 @@ def test_common_arguments_are_checked_by_their_annotation() -> None:
         return level, raw, draws
 
     assert read(None) == (None, False, 5)
-    assert read(0.5, raw=np.bool_(True), draws=np.int64(7)) == (0.5, True, 7)
-    for wrong, line in (
+    numbers: dict[str, Any] = {"raw": np.bool_(True), "draws": np.int64(7)}
+    assert read(0.5, **numbers) == (0.5, True, 7)
+    refusals: tuple[tuple[dict[str, Any], str], ...] = (
         ({"level": 2}, r"^level: a number between 0 and 1"), ({"raw": 1}, r"^raw: True or False is needed, got 1$"),
         ({"raw": np.array(True)}, "^raw: True or False"), ({"draws": 10**7}, r"^draws: .* 1 to 1,000,000"),
         ({"draws": None}, "^draws: a whole number"),
-    ):  # fmt: skip
+    )  # fmt: skip
+    for wrong, line in refusals:
         with pytest.raises(ValueError, match=line):
-            read(**wrong)  # type: ignore[arg-type]
+            read(**wrong)
     with warnings.catch_warnings(action="ignore"), pytest.raises(ValueError, match="^population: True or False"):
         results()["CdfQuestion"].band(0.9, population=[True])

@@ -24,6 +24,7 @@ from dpcurves.ledger import ledger as ledger_module
 from dpcurves.ledger.ledger import Charged
 from dpcurves.ledger.stream_state import store_time_steps
 from dpcurves_parties.serving.noise_key import NoiseKey
+from dpcurves_parties.serving.task_app import authenticate_bearer
 from dpcurves_parties.serving.task_document import Role
 from dpcurves_parties.serving.two_servers import app, collection, store
 from dpcurves_sim.runner import Outcome, run_schedule
@@ -170,14 +171,11 @@ def drop_name_alone(self: MessageBoard, name: str) -> None:
 
 def admit_strangers(task: Any, request: Any, role: Any) -> int:
     try:
-        return AUTHENTICATE_BEARER(task, request, role)
+        return authenticate_bearer(task, request, role)
     except ProtocolError:
         if role is not Role.OWNER:
             raise
         return 0
-
-
-AUTHENTICATE_BEARER = relay.authenticate_bearer
 
 
 def do_nothing(*_: Any, **__: Any) -> None:
@@ -224,7 +222,7 @@ BUGS = (
     PlantedBug("a draft gets its name before it is flushed", "ledger", [(chain, "_sync", do_nothing)]),
     PlantedBug("a key is written in place", "ledger", [(sqlite, "write_key", write_key_in_place)]),
     PlantedBug("a charge is acknowledged before it is committed", "ledger", [
-        (Ledger, "charge_with_balance", charge_before_commit),
+        (Ledger, "charge_and_read_balance", charge_before_commit),
     ]),
     PlantedBug("a failed commit passes for a success", "ledger", [
         (chain.Database, "_run_transaction", take_failed_commit_for_success),

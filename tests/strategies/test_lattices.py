@@ -88,7 +88,9 @@ def test_rounds_add_up_to_the_whole_loss_for_all_answers(
     while True:
         spent += step.budget_fraction
         plan = Central().plan_query(step.query, loss * step.budget_fraction, adjacency)
-        values = [0] * plan.law.size
+        size = plan.law.size
+        assert size is not None
+        values = [0] * size
         if isinstance(step.query.axes[0], LatticeAxis):
             lattices += 1
             values[: len(counts)] = counts[: len(values)]
