@@ -242,11 +242,15 @@ def test_where_records_are_few_a_look_takes_the_place_of_cuts() -> None:
 
 def test_thresholds_follow_a_look_where_scores_lean_to_one_side() -> None:
     leaning = SCORES**2  # the middle one is 0.25
-    roc = answer(RocQuestion("y", "s"), {"y": LABELS, "s": leaning}, PrivacyLoss.pure(1), both(1500)[1], seed=1)
-    assert roc.grid.cells == 16
-    assert roc.grid.edges[8] < 0.4
-    parts = np.diff(np.searchsorted(np.sort(leaning), roc.grid.edges)) / len(leaning)
-    assert parts.max() < 0.13  # where even cells have 0.15
+    middles = []
+    largest_parts = []
+    for seed in range(1, 9):
+        roc = answer(RocQuestion("y", "s"), {"y": LABELS, "s": leaning}, PrivacyLoss.pure(1), both(1500)[1], seed=seed)
+        assert roc.grid.cells == 16
+        middles.append(roc.grid.edges[8])
+        largest_parts.append(np.diff(np.searchsorted(np.sort(leaning), roc.grid.edges)).max() / len(leaning))
+    assert np.mean(middles) < 0.44  # even cells have 0.5
+    assert np.mean(largest_parts) < 0.13, largest_parts  # where even cells have 0.25
 
 
 def test_scores_in_a_small_part_of_the_grid_are_cut() -> None:
