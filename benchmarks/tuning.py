@@ -132,6 +132,18 @@ def measure_declared_area(seed: int) -> Numbers:
     return {"error": abs(curve.auc - truth), "width": width(curve.auc_interval(0.95, population=True))}
 
 
+def measure_stepped_area(seed: int) -> Numbers:
+    """Return error and interval of the area under a ROC curve of scores that are tenths, on the default grid."""
+    labels, scores = draw_classes(seed)
+    scores = np.round(scores, 1)
+    curve = answer(dp.RocQuestion("label", "score"), seed, label=labels, score=scores)
+    positive = scores[labels == 1]
+    negative = np.sort(scores[labels == 0])
+    won = np.searchsorted(negative, positive, "left") + np.searchsorted(negative, positive, "right")
+    truth = float(np.mean(won / (2 * len(negative))))
+    return {"error": abs(curve.auc - truth), "width": width(curve.auc_interval(0.95))}
+
+
 def measure_many_cells(seed: int) -> Numbers:
     """Return the half widths of intervals of 1,024 counts, as a forecast finds them."""
     histogram = answer(dp.HistogramQuestion("value", dp.Grid(0, 100, cells=1024)), seed, value=draw_records(seed))
@@ -485,6 +497,7 @@ CASES: Mapping[str, Case] = {
     "quantiles": measure_quantiles,
     "area": measure_area,
     "declared area": measure_declared_area,
+    "stepped area": measure_stepped_area,
     "many cells": measure_many_cells,
     "calibration": measure_calibration,
     "mean": measure_mean,
@@ -539,7 +552,7 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     "dpcurves.estimation.two_classes": ("area", "calibration"),
     "dpcurves.forecasts.many_cells": ("many cells",),
     "dpcurves.histograms.block_estimators": ("plane",),
-    "dpcurves.inference.areas": ("area",),
+    "dpcurves.inference.areas": ("area", "stepped area"),
     "dpcurves.inference.bands": ("curve", "area"),
     "dpcurves.inference.groups": ("tests",),
     "dpcurves.inference.moments": ("variance",),
@@ -553,6 +566,7 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     "dpcurves.strategies.contribution_bounds": ("contribution bound",),
     "dpcurves.strategies.prefixes": ("curve", "curve, rho", "quantiles"),
     "dpcurves.strategies.range_search": ("range", "range of steps"),
+    "dpcurves.strategies.lattices": ("stepped area",),
     "dpcurves.strategies.ranks": ("area", "declared area"),
     "dpcurves_audit.search": ("audit",),
     "dpcurves_judging.model_pairs": ("models",),

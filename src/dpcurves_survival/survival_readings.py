@@ -82,14 +82,10 @@ class Estimate:
     @cached_property
     def _is_unknown(self) -> bool:
         """Whether noise alone may explain the number: its interval for these records spans all possible values, or a
-        term of the difference is unknown, or the estimate is NaN though its range is bounded. A time without bound may
-        be NaN because it is not reached, and its lower endpoint is known then."""
+        term of the difference is unknown."""
         is_part_unknown = any(term._is_unknown for term in self.terms)
-        is_not_estimated = isnan(self.point) and isfinite(self.maximum)
-        return (
-            is_part_unknown
-            or is_not_estimated
-            or bool(is_uninformative(*self.find_endpoints(KNOWN_LEVEL, False), self.minimum, self.maximum))
+        return is_part_unknown or bool(
+            is_uninformative(*self.find_endpoints(KNOWN_LEVEL, False), self.minimum, self.maximum)
         )
 
     @check_common_arguments
@@ -100,7 +96,7 @@ class Estimate:
         Noise and, for the population, sampling errors (see `dpcurves_survival.inference.HazardSamplingErrors`) are
         simulated; events and censored records of a cell may have any order, anywhere inside it. The population needs
         independent units of one record each, and censoring that is independent of event times. Where too few records
-        are at risk, or `value` is not known, the interval contains all possible values.
+        are at risk, the interval contains all possible values.
         """
         low, high = self.find_endpoints(require_probability("level", level), population)
         if self._is_unknown:
@@ -277,18 +273,18 @@ def estimate_hazard_ratio(
         )
 
     def find_endpoints(level: float, population: bool) -> tuple[float, float]:
-        """Return the interval of the ratio; (0, infinity) if noise alone may explain all events, or the estimate is not
-        a number."""
+        """Return the interval of the ratio; (0, infinity) if noise alone may explain all events."""
         for group_ in groups if population else ():
             require_independent(group_.privacy)
-        if isnan(point) or lacks_events():
+        if not known.any() or lacks_events():
             return 0.0, inf
         lower, upper = score_groups().interval(level, population=population)
         return exp(lower), exp(upper)
 
     value = exp(score_groups().log_ratio) if known.any() else 0.0
-    point = value if 0 < value < inf else nan
-    return Estimate(name, point, find_endpoints, groups[0].privacy, RATIO, 0.0, inf)
+    return Estimate(
+        name, value if 0 < value < inf else float("nan"), find_endpoints, groups[0].privacy, RATIO, 0.0, inf
+    )
 
 
 def _take_draws(curves: inference.Curves, draws: int) -> inference.Curves:

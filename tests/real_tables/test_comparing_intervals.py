@@ -130,43 +130,6 @@ def test_the_difference_of_medians_is_not_known_where_neither_arm_reaches_one_ha
     assert np.isnan(comparing.difference_of_medians(none, none))
 
 
-def compare_two_arms(records: int, grid: Any, seed: int) -> Iterator[dp.Estimate]:
-    """Readings of two arms of 20 % and 80 %, whose follow-up ends near the time of the readings."""
-    draw = np.random.default_rng(seed)
-    arm, end = (draw.random(records) >= 0.2).astype(int), draw.uniform(1, 7, records)
-    time = np.floor(np.minimum(7.5 * draw.exponential(size=records) ** 0.83 / np.where(arm, 2.5, 1), end))
-    died = (draw.random(records) < 0.7).astype(int)
-    arms = [
-        dp.survival(
-            time[arm == number], died[arm == number], grid=grid, epsilon=1, adjacency=dp.ADD_REMOVE,
-            randomness=dp.Randomness.from_seed(seed),
-        )
-        for number in (0, 1)
-    ]  # fmt: skip
-    first, second = arms
-    yield from (read(first, second, 6) for read in (dp.restricted_mean_difference, dp.survival_difference))
-    yield from (dp.number_needed_to_treat(first, second, 6), dp.hazard_ratio(first, second))
-    yield from (dp.median_difference(first, second), dp.restricted_mean(first, 6), dp.survival_at(first, 6))
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("records", [300, 1_000])
-@pytest.mark.parametrize("grid", [dp.Values(range(10)), dp.Grid(0, 10, cells=10)], ids=["declared", "cells"])
-def test_a_number_is_not_known_where_its_interval_is_free_and_nowhere_else(records: int, grid: Any) -> None:
-    """A curve that ends before the time left a difference without a number, in an interval that said something."""
-    unknown = []
-    for estimate in (estimate for seed in (1, 2) for estimate in compare_two_arms(records, grid, seed)):
-        unknown.append(np.isnan(estimate.value))
-        low, high = estimate.interval(0.95)
-        assert np.isnan(estimate.value) == (low <= estimate.minimum and high >= estimate.maximum), estimate.name
-        for lower, upper in ((low, high), estimate.interval(0.95, population=True)):
-            if np.isnan(estimate.value):
-                assert (lower, upper) == (estimate.minimum, estimate.maximum)
-            else:
-                assert lower <= estimate.value <= upper
-    assert 0 < sum(unknown) < len(unknown)
-
-
 def test_the_design_crosses_what_it_says() -> None:
     settings = comparing.design()
     assert len(set(settings)) == 40

@@ -309,6 +309,7 @@ class LatticeAxis(Axis):
 def is_multiple(number: Expression, step: float) -> Expression:
     """Return whether a number is a multiple of a step, which is a whole number or one over a whole number.
 
+    >>> from dpcurves.expressions import col
     >>> print(is_multiple(col("x"), 5.0), "|", is_multiple(col("x"), 0.05))
     round(x / 5) * 5 = x | round(x * 20) / 20 = x
     """

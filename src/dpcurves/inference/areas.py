@@ -161,13 +161,13 @@ def _add_untied_pairs(pair_bounds: Pairs, class_counts: RankedClassCounts, error
 
 
 def bound_untied_pairs(cells: FloatArray, untied: float) -> float:
-    """Return the largest number of pairs of both classes, within cells, that have one of `untied` records.
+    """Return an upper bound of the pairs of both classes, within cells, that have one of `untied` records.
 
     A record has a pair with each record of the other class in its cell, so it is largest if these records lie in cells
     with many records of the other class. Pairs of two of these records count once or twice.
 
     >>> bound_untied_pairs(np.array([[10.0, 5.0], [20.0, 5.0]]), 12.0)
-    210.0
+    220.0
     >>> bound_untied_pairs(np.array([[10.0, 5.0], [20.0, 5.0]]), 100.0)
     225.0
     """
