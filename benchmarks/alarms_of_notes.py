@@ -375,6 +375,7 @@ SITES: Mapping[str, str | tuple[str, ...]] = {
     "dpcurves.curves.cdf:CDF.smooth": FACT,
     "dpcurves.curves.class_table:notes_on_classes": ("class of scores without records",),
     "dpcurves.curves.class_table:notes_on_crowding": ("crowded scores",),
+    "dpcurves.curves.class_table:notes_on_found_values": NUMBER,
     "dpcurves.curves.column_drift:Drift._plot_at_level": FACT,
     "dpcurves.curves.column_drift:Drift.privacy": FACT,
     "dpcurves.curves.consistency:ConsistentTotals.privacy": ("tables that contradict",),

@@ -300,7 +300,7 @@ def test_the_key_that_ranks_rows_is_not_that_of_the_data_set(admin: Any, postgre
 def test_each_turn_scans_the_table_once_and_a_distribution_function_three_times_at_most(
     admin: Any, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whether two turns do or a third one is asked for depends on noise, so those that were asked are counted."""
+    """Noise decides if a further turn is asked for, so those that were asked are counted; no step fits these scores."""
     from dpcurves_engines.postgres_link import SnapshotConnection
 
     admin.execute("CREATE TABLE scored AS SELECT random() AS s, i % 2 AS y FROM generate_series(1, 2000) AS numbers(i)")
@@ -319,7 +319,7 @@ def test_each_turn_scans_the_table_once_and_a_distribution_function_three_times_
     monkeypatch.setattr(dp.Session, "_run", turned)
     loss, grid = dp.PrivacyLoss.pure(1), Grid(0, 1, cells=2**16)
     questions: tuple[tuple[dp.Question[Any], int], ...] = (
-        (dp.CdfQuestion("s", grid), 3), (dp.RocQuestion("y", "s"), 3), (dp.CalibrationQuestion("y", "s"), 4),
+        (dp.CdfQuestion("s", grid), 3), (dp.RocQuestion("y", "s"), 4), (dp.CalibrationQuestion("y", "s"), 4),
     )  # fmt: skip
     for question, most in questions:
         table = dp.postgres(postgres_url, table="scored")
