@@ -162,7 +162,7 @@ def test_crowded_grids_and_few_records_are_noted() -> None:
     with pytest.warns(dp.CurveWarning, match="nearly all records lie in . of 100 cells"):
         dp.cdf(incomes, grid=dp.Grid(0, 5e6, cells=100), **ONE)
     with pytest.warns(dp.CurveWarning, match="too few records for this loss"):
-        dp.cdf(AGES[:80], grid=dp.Grid(0, 100, cells=64), epsilon=0.5, adjacency=dp.ADD_REMOVE, randomness=SEEDED)
+        dp.cdf(AGES[:60], grid=dp.Grid(0, 100, cells=64), epsilon=0.5, adjacency=dp.ADD_REMOVE, randomness=SEEDED)
 
 
 SEEDED = dp.Randomness.from_seed(3)
