@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import os
 import sys
 import time
 from pathlib import Path
@@ -10,6 +12,7 @@ import pytest
 from at_once import at_once
 from numpy.typing import NDArray
 
+from dpcurves import arrays
 from dpcurves.arrays import compile_loop
 from dpcurves.smoothing import isotonic_projection as interior_point
 
@@ -82,6 +85,35 @@ def test_where_nothing_may_be_written_loops_are_compiled_all_the_same(monkeypatc
 
     twice.__module__ = "dpcurves.anywhere"
     assert compile_loop(twice)(3.0) == 6
+
+
+@pytest.mark.parametrize("damage", ["full", "gone", "cut off", "another file"])
+def test_a_cache_that_can_not_be_used_stops_no_loop(
+    damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    replace = os.replace
+
+    def replace_in_vain(source: str, target: str) -> None:
+        if damage == "gone":
+            os.unlink(source)
+        if damage in ("full", "gone"):
+            raise OSError(errno.ENOSPC if damage == "full" else errno.ENOENT, "replace", source, target)
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", replace_in_vain)
+
+    def three_times(number: float) -> float:
+        return 3 * number
+
+    three_times.__module__ = "dpcurves.anywhere"
+    assert compile_loop(three_times)(2.0) == 6
+    files = [each for each in tmp_path.rglob("*") if each.is_file()]
+    assert bool(files) == (damage in ("cut off", "another file"))
+    for file in files:
+        file.write_bytes(file.read_bytes()[:-5] if damage == "cut off" else b"something else")
+    arrays._compile_with_numba.cache_clear()
+    assert compile_loop(three_times)(2.0) == 6
 
 
 def test_loops_of_scripts_are_not_kept_for_they_may_have_several_names(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache, wraps
 from importlib.util import find_spec
 from typing import Any, ParamSpec, TypeVar
@@ -60,21 +61,40 @@ def _compile_with_numba(loop: Callable[..., Any]) -> Callable[..., Any]:
         compiled: Callable[..., Any] = njit(error_model="numpy", nogil=True, cache=is_cached)(loop)
     except RuntimeError:  # no cache folder is writable, neither beside the package nor in the home folder
         return njit(error_model="numpy", nogil=True)(loop)
-    _randomize_cache_names(compiled)
+    _make_cache_robust(compiled)
     return compiled
 
 
-def _randomize_cache_names(compiled: Any) -> None:
-    """Give each file of the numba cache a random name instead of numba's serial number.
+def _make_cache_robust(compiled: Any) -> None:
+    """Give each file of the numba cache a random name instead of numba's serial number, and let a loop run if its cache
+    cannot be read or written.
 
     numba writes the index of the cache before the files. Two processes that compile a loop for different array types at
     the same time would choose the same number, and one would overwrite the other's file; a later reader would then load
     the loop for the wrong types and fail. Random names also avoid reading code of an older version of a loop.
+
+    A disk that is full, a file that was cut off, or a file system on which two processes may not rename a file at the
+    same time would otherwise end the call.
     """
-    cache_file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    kept = getattr(compiled, "_cache", None)
+    cache_file = getattr(kept, "_cache_file", None)
     pattern = getattr(cache_file, "_data_name_pattern", None)
     if cache_file is not None and isinstance(pattern, str):
         cache_file._data_name = lambda number: pattern.format(number=secrets.randbits(63))
+    for method in ("load_overload", "save_overload"):
+        if hasattr(kept, method):
+            setattr(kept, method, _return_none_on_error(getattr(kept, method)))
+
+
+def _return_none_on_error(method: Callable[P, R]) -> Callable[P, R | None]:
+    """Return the method of a cache, which returns None instead of raising: nothing is in the cache."""
+
+    def call_or_none(*arguments: P.args, **keywords: P.kwargs) -> R | None:
+        with suppress(Exception):
+            return method(*arguments, **keywords)
+        return None
+
+    return call_or_none
 
 
 def multiples_of(step: float, numbers: NDArray[Any]) -> FloatArray:
