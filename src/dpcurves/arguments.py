@@ -411,33 +411,20 @@ def require_truth_value(name: str, value: object) -> bool:
     return bool(value)
 
 
-def require_draws(name: str, value: Any) -> int:
-    """Return a number of simulated draws.
+def require_count(name: str, value: Any) -> int:
+    """Return an integer from 1 to a million: more draws would fill the memory.
 
     Raises:
         TypeError: `value` is not an integer.
-        ValueError: `value` is below 1 or above a million, which would fill the memory.
+        ValueError: `value` lies outside.
     """
-    most_draws = 1_000_000
-    draws = require_integer(name, value)
-    if not 1 <= draws <= most_draws:
+    largest_count = 1_000_000
+    count = require_integer(name, value)
+    if not 1 <= count <= largest_count:
         raise InvalidArgument(
-            name, f"a number of draws from 1 to {most_draws:,} is needed, got {describe_value(value)}"
+            name, f"a whole number from 1 to {largest_count:,} is needed, got {describe_value(value)}"
         )
-    return draws
-
-
-def require_positive_integer(name: str, value: Any) -> int:
-    """Return an integer of at least 1.
-
-    Raises:
-        TypeError: `value` is not an integer.
-        ValueError: `value` is below 1.
-    """
-    integer = require_integer(name, value)
-    if integer < 1:
-        raise InvalidArgument(name, f"a whole number of at least 1 is needed, got {describe_value(value)}")
-    return integer
+    return count
 
 
 def require_path(name: str, value: Any) -> None:
@@ -455,15 +442,6 @@ def require_path(name: str, value: Any) -> None:
         raise InvalidArgument(name, "the path of a file is needed, as in 'result.csv'")
 
 
-def require_text(name: str, value: object) -> None:
-    """Raise unless `value` is a text.
-
-    Raises:
-        TypeError: `value` has another type.
-    """
-    require_type(name, value, str, "a text")
-
-
 def require_axes(name: str, value: object) -> None:
     """Raise unless `value` is axes of matplotlib, which is not imported here.
 
@@ -474,15 +452,6 @@ def require_axes(name: str, value: object) -> None:
         raise WrongArgumentType(
             name, f"axes of matplotlib are needed, as plt.subplots() returns them, got {describe_value(value)}"
         )
-
-
-def require_mapping(name: str, value: object) -> None:
-    """Raise unless `value` is a mapping.
-
-    Raises:
-        TypeError: `value` has another type.
-    """
-    require_type(name, value, Mapping, "a mapping, as in {'old': 'new'},")
 
 
 def require_links(name: str, value: Any) -> None:
@@ -497,8 +466,14 @@ def require_links(name: str, value: Any) -> None:
             raise WrongArgumentType(name, f"{expected} is needed, got a list with {describe_value(pair)}")
 
 
+def check_type(kind: type[Any], expected: str) -> Callable[[str, Any], object]:
+    """Return a check that an argument has a type, from `require_type`."""
+    return lambda name, value: require_type(name, value, kind, expected)
+
+
+require_text = check_type(str, "a text")
 CHECKS: Mapping[tuple[str, str], Callable[[str, Any], object]] = MappingProxyType({
-    ("level", "float"): require_probability, ("draws", "int"): require_draws, ("most", "int"): require_positive_integer,
+    ("level", "float"): require_probability, ("draws", "int"): require_count, ("most", "int"): require_count,
     ("path", "str | Path"): require_path, ("folder", "str | Path"): require_path, ("ax", "Axes"): require_axes,
     ("picture", "Axes"): require_axes, ("picture", "str"): require_text, ("title", "str"): require_text,
     ("text", "str"): require_text, ("name", "str"): require_text, ("style", "str"): require_text,
@@ -506,10 +481,14 @@ CHECKS: Mapping[tuple[str, str], Callable[[str, Any], object]] = MappingProxyTyp
     ("links", "Sequence[tuple[str, str]]"): require_links,
 })  # fmt: skip
 """Checks of arguments that many methods have, by name and annotation without None."""
+TYPE_CHECKS: Mapping[str, Callable[[str, Any], object]] = MappingProxyType({
+    "bool": require_truth_value, "Mapping": check_type(Mapping, "a mapping, as in {'old': 'new'},"),
+})  # fmt: skip
+"""Checks of all arguments of a type, by annotation without None and without what is in brackets."""
 
 
 def check_common_arguments(function: Function) -> Function:
-    """Return the function with the checks of `CHECKS`, of truth values and of mappings, before it runs.
+    """Return the function with the checks of `CHECKS` and `TYPE_CHECKS` before it runs.
 
     None is allowed where the annotation has it.
 
@@ -526,8 +505,7 @@ def check_common_arguments(function: Function) -> Function:
     for position, name in enumerate(names):
         annotation = str(function.__annotations__.get(name, ""))
         bare = annotation.removesuffix(" | None")
-        by_type = {"bool": require_truth_value, "Mapping": require_mapping}
-        check = by_type.get(bare.partition("[")[0]) or CHECKS.get((name, bare))
+        check = TYPE_CHECKS.get(bare.partition("[")[0]) or CHECKS.get((name, bare))
         if check is not None:
             checks.append((position if position < code.co_argcount else len(names), name, bare != annotation, check))
     if not checks:
