@@ -425,9 +425,9 @@ class CDF(IntervalResult):
     def _notes_on_noise(self) -> tuple[str, ...]:
         """Return a note if the band is wider than 1/2 at every inner edge, or at most of them.
 
-        The band is simulated only if the noise may be that large, by as few draws as tell. Widths within a tenth of 1/2
-        get no note. The band is the one before it is extended to the estimate, which takes as long again. Blank values
-        without a grant get no note.
+        The band is simulated only if the noise may be that large, with as few draws as decide. A band wider than 1/2 by
+        less than an eighth may get no note. The band is the one before it is extended to the estimate, which takes as
+        long again. Blank values without a grant get no note.
         """
         if not self.privacy.grant or not self._may_be_unknown():
             return ()
