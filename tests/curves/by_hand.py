@@ -132,16 +132,15 @@ def _cells(axis: Axis | Categories, values: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def find_lattice_cells(axis: LatticeAxis, values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the cell of each number by decimals: the first step of which a multiple prints as the number does."""
+    """Return the cell of each number by decimals: 0 if a multiple of the step prints as the number does, else 1."""
     lower, upper = axis.bounds
-    found = np.full(len(values), len(axis.steps))
+    found = np.ones(len(values), dtype=np.int64)
     for place, value in enumerate(values.tolist()):
         if np.isnan(value):
             found[place] = axis.slots
         elif lower <= value <= upper:
-            quotients = (Decimal(repr(value)) / Decimal(repr(step)) for step in axis.steps)
-            fits = [quotient == quotient.to_integral_value() for quotient in quotients]
-            found[place] = fits.index(True) if any(fits) else len(axis.steps)
+            quotient = Decimal(repr(value)) / Decimal(repr(axis.step))
+            found[place] = quotient != quotient.to_integral_value()
     return found
 
 

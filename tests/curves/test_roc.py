@@ -224,11 +224,11 @@ def test_scores_are_halved_as_often_as_records_over_noise_allow() -> None:
 
 
 def shares_of(question: RocQuestion, adjacency: AddRemove | ReplaceOne) -> list[float]:
-    """What part of the loss each turn gets, where answers are blank."""
+    """Return the part of the loss that each round gets, where answers are blank."""
     return [float(plan.loss.epsilon or 0) for plan in plan_question(question, PrivacyLoss.pure(1), adjacency)]
 
 
-def test_where_records_are_few_a_look_takes_the_place_of_cuts() -> None:
+def test_where_records_are_few_a_pilot_query_takes_the_place_of_cuts() -> None:
     question = RocQuestion("y", "s")
     (counts,) = plan_question(question, PrivacyLoss.pure(1), both(100)[1])
     assert counts.query.cells == 4 + 2
@@ -237,10 +237,10 @@ def test_where_records_are_few_a_look_takes_the_place_of_cuts() -> None:
     assert shares_of(question, both(3200)[1]) == [0.025, 0.025, 0.95]
     assert shares_of(question, both(4000)[1]) == [0.02, 0.2, 0.78]
     assert shares_of(question, both(100)[0]) == [0.01, 0.1, 0.89]
-    assert shares_of(RocQuestion("y", "s", Grid(0, 1, cells=9)), both(200)[1]) == [1]  # all cells, and no look
+    assert shares_of(RocQuestion("y", "s", Grid(0, 1, cells=9)), both(200)[1]) == [1]  # all cells, and no pilot query
 
 
-def test_thresholds_follow_a_look_where_scores_lean_to_one_side() -> None:
+def test_thresholds_follow_a_pilot_query_where_scores_lean_to_one_side() -> None:
     leaning = SCORES**2  # the middle one is 0.25
     middles = []
     largest_parts = []

@@ -297,10 +297,10 @@ def test_the_key_that_ranks_rows_is_not_that_of_the_data_set(admin: Any, postgre
     records.close()
 
 
-def test_each_turn_scans_the_table_once_and_a_distribution_function_three_times_at_most(
+def test_each_round_scans_the_table_once_and_a_distribution_function_three_times_at_most(
     admin: Any, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Noise decides if a further turn is asked for, so those that were asked are counted; no step fits these scores."""
+    """Noise decides if a further round is asked for, so those that were are counted. Scores lie on no lattice."""
     from dpcurves_engines.postgres_link import SnapshotConnection
 
     admin.execute("CREATE TABLE scored AS SELECT random() AS s, i % 2 AS y FROM generate_series(1, 2000) AS numbers(i)")

@@ -68,8 +68,8 @@ class TableCounts:
         uses_all_rounds: Whether cells are halved by the intervals of all counts in `evidence`, not of the pilot queries
             alone.
         step: The number of which all values seem to be multiples, from the pilot queries; 0 if none is clear.
-        points: Counts of the records on the points of a lattice that are the cells of `grid`, and of the records beside
-            them, whose order inside a cell is unknown. None: the cells were not chosen from a lattice.
+        lattice_counts: Counts of the records on the points of a lattice that are the cells of `grid`, and of the
+            others, whose order inside a cell is unknown. None: the cells were not chosen from a lattice.
     """
 
     releases: tuple[Release, ...]
@@ -78,7 +78,7 @@ class TableCounts:
     pilot_queries: int = 0
     uses_all_rounds: bool = False
     step: float = 0.0
-    points: Evidence | None = None
+    lattice_counts: Evidence | None = None
 
     @classmethod
     def from_last_release(cls, releases: Sequence[Release], grid: Grid | None = None) -> TableCounts:

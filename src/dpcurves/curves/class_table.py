@@ -62,14 +62,14 @@ class ClassTable(SimulationCache):
         evidence: Counts of two rows: negatives, positives.
         grid: The cells of the scores.
         privacy: The privacy statement, which every picture shows.
-        points: Counts of the scores that equal a value of the grid, and of other scores, if the values were found and
-            not declared. None: other scores do not matter, or cells are no values.
+        lattice_counts: Counts of the scores that equal a value of the grid, and of other scores, if the values were
+            found and not declared. None: no other scores are read as these, or cells are no values.
     """
 
     evidence: Evidence
     grid: Grid
     privacy: PrivacyStatement
-    points: Evidence | None = None
+    lattice_counts: Evidence | None = None
 
     @cached_property
     def counts(self) -> ClassCounts:
@@ -87,10 +87,10 @@ class ClassTable(SimulationCache):
         return tied
 
     @property
-    def untied(self) -> Callable[[float], float] | None:
+    def bound_untied(self) -> Callable[[float], float] | None:
         """An upper bound of the scores that equal no value of the grid, as a function of the probability of an error;
         None if values were declared, or if there are none."""
-        return None if self.points is None else partial(bound_last_cell, self.points)
+        return None if self.lattice_counts is None else partial(bound_last_cell, self.lattice_counts)
 
     @cached_property
     def thresholds(self) -> FloatArray:
@@ -179,16 +179,16 @@ class ClassTable(SimulationCache):
 
     def question_to_json(self) -> dict[str, Any]:
         """Return the cells of the grid as JSON values, which `from_evidence` reads."""
-        points = {} if self.points is None else {"points": self.points.to_json()}
-        return {"edges": self.grid.edges.tolist(), **cells_to_json(self.grid), **points}
+        lattice = {} if self.lattice_counts is None else {"lattice": self.lattice_counts.to_json()}
+        return {"edges": self.grid.edges.tolist(), **cells_to_json(self.grid), **lattice}
 
     @classmethod
     def from_evidence(cls, evidence: Mapping[str, Any], privacy: PrivacyStatement) -> ClassTable:
         """Return the table from the evidence of a stored curve in JSON."""
         question = evidence["question"]
         grid = grid_from_edges(question)
-        points = Evidence.from_json(question["points"]) if "points" in question else None
-        return cls(Evidence.from_json(evidence["releases"][0]).as_cell_counts(2), grid, privacy, points)
+        lattice = Evidence.from_json(question["lattice"]) if "lattice" in question else None
+        return cls(Evidence.from_json(evidence["releases"][0]).as_cell_counts(2), grid, privacy, lattice)
 
 
 class ClassTableResult(IntervalResult):
@@ -351,9 +351,9 @@ class AreaUnderCurve(MetricEstimator):
         if pairs < two_classes.LEAST_MASS:
             return 0.0, 0.0
         undecided = float((negative * may_be_ordered) @ positive)
-        if table.untied is not None and table.tied_cells is not None:
+        if table.bound_untied is not None and table.tied_cells is not None:
             tied = np.where(table.tied_cells, table.counts.likely_counts, 0.0)
-            undecided += bound_untied_pairs(tied, table.untied(UNTIED_ERROR))
+            undecided += bound_untied_pairs(tied, table.bound_untied(UNTIED_ERROR))
         return undecided / 2 / pairs, undecided / 2 / pairs
 
 
@@ -486,7 +486,7 @@ def _simulate_areas(table: ClassTable, noise: FloatArray) -> RankedClassCounts:
     and simulated noise of the counts, (draws, 2, cells)."""
     estimate = table.counts.likely_counts
     shares = estimate / np.maximum(estimate.sum(axis=1, keepdims=True), two_classes.LEAST_MASS)
-    return RankedClassCounts(table.counts.unbiased_counts, shares, [noise], table.tied_cells, table.untied)
+    return RankedClassCounts(table.counts.unbiased_counts, shares, [noise], table.tied_cells, table.bound_untied)
 
 
 def bound_last_cell(evidence: Evidence, probability: float) -> float:
@@ -612,9 +612,9 @@ def notes_on_crowding(table: ClassTable) -> tuple[str, ...]:
 def notes_on_found_values(table: ClassTable) -> tuple[str, ...]:
     """Return a note if the values of the grid were found and not declared: what happens to other scores, if
     there may be any."""
-    if table.untied is None or table.grid.values is None:
+    if table.bound_untied is None or table.grid.values is None:
         return ()
-    values, untied = table.grid.values, round(table.untied(UNTIED_ERROR))
+    values, untied = table.grid.values, round(table.bound_untied(UNTIED_ERROR))
     if untied == 0:
         return ()
     step = display.format_number(float(values[1] - values[0]))

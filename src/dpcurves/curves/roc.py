@@ -250,7 +250,7 @@ class ROC(ClassTableResult):
             return 0.0, 1.0
         draws = public_generator(generator)
         counted = _simulate_areas(self.evidence, shares_from_rates(self.fpr, self.tpr), draws, self.table.tied_cells)
-        counted = counted._replace(untied=self.table.untied)
+        counted = counted._replace(bound_untied=self.table.bound_untied)
         if self.finer_counts is not None:
             parts = self.finer_counts.finer_cells_per_cell
             tied = self.table.tied_cells
@@ -355,8 +355,8 @@ class RocQuestion(TableQuestion):
     public and records times epsilon are below 128, four equal cells are counted, without a pilot query.
 
     From 400 records times epsilon (800 under replace-one), a pilot query for a fortieth of the loss or less shows if
-    nearly all scores are multiples of a step, such as tenths. Then a tenth of the loss counts scores that are not, and
-    the curve has a cell for each multiple, to whose nearest one other scores belong.
+    nearly all scores are multiples of a step, 0.05 of scores in [0, 1]. Then a tenth of the loss counts scores that are
+    not, and if they are few, the curve has a cell for each multiple; other scores belong to the nearest one.
 
     Between cuts, if there are enough records (`choose_finer_cells`), another round counts both classes on finer cells,
     from which intervals of the area are computed.
@@ -420,7 +420,7 @@ class RocQuestion(TableQuestion):
         grid = counts.grid or self.grid
         notes = notes_on_classes(last, self._classes)
         privacy = build_privacy_statement(counts.releases, self.model).with_notes(*notes)
-        table = ClassTable(counts.counts, grid, privacy, counts.points)
+        table = ClassTable(counts.counts, grid, privacy, counts.lattice_counts)
         finer = counts.releases[-2].plan.query.axes[-1] if len(counts.evidence) > 1 else None
         within = FinerCounts.from_grids(counts.evidence[0], finer.grid, grid) if isinstance(finer, Axis) else None
         curve = ROC.from_counts(table, f"ROC curve of {self.score} for {self.label}", str(self.pos_label), within)

@@ -270,8 +270,8 @@ class OpenEndedAxis(OrderedAxis):
 
 @dataclass(frozen=True, slots=True)
 class LatticeAxis(Axis):
-    """The coarsest public lattice that holds a number: cell i for the first of `steps` of which the number is a
-    multiple, and the last cell for other numbers, and for numbers outside the bounds.
+    """Whether a number lies on a public lattice, the multiples of a step: cell 0 for multiples within the bounds, cell
+    1 for all other numbers.
 
     A multiple of a step below 1 is the double nearest to a whole number over a whole number, so 0.3 is a multiple of
     0.1, and 0.1 + 0.2 is not. The test is arithmetic of doubles, which all engines compute alike.
@@ -279,31 +279,25 @@ class LatticeAxis(Axis):
     Formal guarantees: the cell is a function of the record alone, so sensitivities are those of an `Axis`.
 
     Attributes:
-        steps: Steps in decreasing order; each is a whole number, or one over a whole number.
+        step: A whole number, or one over a whole number.
         bounds: The smallest and the largest number that may count as a multiple; if they cross, no number does.
     """
 
-    steps: tuple[float, ...] = field(kw_only=True)
+    step: float = field(kw_only=True)
     bounds: tuple[float, float] = field(kw_only=True)
 
     @classmethod
-    def from_steps(cls, axis: Axis, steps: Sequence[float]) -> LatticeAxis:
-        """Return the lattices of these steps within the grid of an axis."""
-        cells = len(steps) + 1
-        return cls(
-            axis.column, Grid(0, cells, cells=cells), where=axis.where, steps=tuple(steps), bounds=axis.grid.endpoints
-        )
+    def from_axis(cls, axis: Axis, step: float) -> LatticeAxis:
+        """Return the lattice of this step within the grid of an axis."""
+        return cls(axis.column, Grid(0, 2, cells=2), where=axis.where, step=step, bounds=axis.grid.endpoints)
 
     def build_expression(self, number: Expression) -> Expression:
         """Return the index of the cell of a number, as an expression; missing where the number is missing."""
         lower, upper = self.bounds
-        off = float(len(self.steps))
         if lower > upper:
-            return when(number.is_null(), None, off)
-        index: Expression | float = off
-        for position, step in reversed([*enumerate(self.steps)]):
-            index = when(is_multiple(number, step), float(position), index)
-        return when(number.is_null(), None, when((number < lower) | (number > upper), off, index))
+            return when(number.is_null(), None, 1.0)
+        is_on = (number >= lower) & (number <= upper) & is_multiple(number, self.step)
+        return when(number.is_null(), None, when(is_on, 0.0, 1.0))
 
 
 def is_multiple(number: Expression, step: float) -> Expression:

@@ -63,15 +63,15 @@ class RankedClassCounts(NamedTuple):
         shares: Estimated share of each class in each cell, (2, cells), non-negative, as in the displayed curve.
         noise: Simulated noise of the counts, in chunks of (draws, 2, cells).
         is_tied: Mask of the cells in which all scores are equal, (cells,). None: no cell is known to be tied.
-        untied: Upper bound, in records, of the scores in tied cells that do not equal the score of their cell, as a
-            function of the probability of an error. None: no scores are such.
+        bound_untied: Upper bound, in records, of the scores in tied cells that do not equal the score of their cell, as
+            a function of the probability of an error. None: no scores are such.
     """
 
     counts: FloatArray
     shares: FloatArray
     noise: Sequence[FloatArray]
     is_tied: BoolArray | None = None
-    untied: Callable[[float], float] | None = None
+    bound_untied: Callable[[float], float] | None = None
 
     @property
     def class_sizes(self) -> FloatArray:
@@ -135,7 +135,7 @@ def area_interval(
     if class_counts.may_lack_a_class(level):
         return 0.0, 1.0
     pair_bounds = Pairs.from_counts(class_counts.counts[0], class_counts.counts[1], class_counts.is_tied)
-    if class_counts.untied is not None:
+    if class_counts.bound_untied is not None:
         untied_error = (1 - level) * TUNING.untied_share
         pair_bounds, level = _add_untied_pairs(pair_bounds, class_counts, untied_error), level + untied_error
     noise_effects = simulate_pair_noise(class_counts.likely_counts, class_counts.noise, class_counts.is_tied)
@@ -153,10 +153,10 @@ def area_interval(
 
 def _add_untied_pairs(pair_bounds: Pairs, class_counts: RankedClassCounts, error_probability: float) -> Pairs:
     """Return the bounds with half of the pairs in tied cells of scores that may differ from the score of their cell."""
-    if class_counts.untied is None or class_counts.is_tied is None:
+    if class_counts.bound_untied is None or class_counts.is_tied is None:
         return pair_bounds
     cells = np.where(class_counts.is_tied, class_counts.likely_counts, 0.0)
-    pairs = bound_untied_pairs(cells, class_counts.untied(error_probability)) / 2
+    pairs = bound_untied_pairs(cells, class_counts.bound_untied(error_probability)) / 2
     return pair_bounds._replace(concordant=pair_bounds.concordant + pairs, discordant=pair_bounds.discordant + pairs)
 
 

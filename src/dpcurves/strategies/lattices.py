@@ -1,8 +1,11 @@
-"""Search for a public lattice on which nearly all numbers lie: tenths, halves, whole numbers, fives and the like.
+"""Search for a public lattice on which nearly all numbers lie, such as the multiples of 0.05, 1 or 5.
 
 The order of numbers inside a cell is not counted. Numbers on a lattice with a cell for each of its points are tied
-there, so nothing about them is unknown. A pilot query shows whether nearly all numbers lie on one lattice; only then a
-second count says how many do not.
+there, so nothing about them is unknown. A pilot query shows whether nearly all numbers lie on the lattice; only then a
+second count says how many do not, and the lattice is used if these are few.
+
+The lattice is the finest one with few enough points, for a value that is most common, such as zero, lies on coarse ones
+too: numbers off the lattice are read as its nearest points, and would be read as that value.
 """
 
 from __future__ import annotations
@@ -10,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import islice
 from math import ceil, floor, log10
 from typing import NamedTuple
 
@@ -35,15 +37,15 @@ class Tuning:
     """Fractions of the loss. Least and largest fraction of the pilot query: what other numbers lose by the search."""
     count_fraction: Fraction = Fraction(1, 10)
     """Fraction of the loss that counts the numbers off a lattice that was found."""
-    off_share: float = 0.2
-    """Share of the records off a lattice up to which it is used."""
+    pilot_off_share: float = 0.2
+    """Share of the records that the pilot query may find off the lattice: four standard deviations of its noise."""
+    off_share: float = 0.05
+    """Share of the records that the second count may find off a lattice that is used: they are rounded to it."""
     on_share: float = 2 / 3
-    """Share of the records that must lie on a lattice: above that of counts that are all equal, as of a plan without
+    """Share of the records that must lie on the lattice: above that of counts that are all equal, as of a plan without
     data."""
     fewest_points: int = 3
-    """Points. Lattices with fewer points inside the grid are not tried."""
-    most_steps: int = 3
-    """Lattices. Largest number of lattices in a search: the finest ones with few enough points."""
+    """Points. A lattice with fewer points inside the grid is not tried."""
     cells_per_point: int = 2
     """Cells of the grid per point of a lattice, from which the lattice is tried: a coarser grid stays as declared."""
 
@@ -82,30 +84,35 @@ NOT_SEARCHED = LatticeSearch((), Fraction(0), None)
 """The result without a search."""
 
 
-def search_lattice(
-    axis: Axis, steps: tuple[float, ...], records: float, ratio: float
-) -> Generator[Step, Release, LatticeSearch]:
-    """Ask on which lattice the numbers of an axis lie, and if nearly all lie on one, how many do not.
+def search_lattice(axis: Axis, step: float, records: float, ratio: float) -> Generator[Step, Release, LatticeSearch]:
+    """Ask whether nearly all numbers of an axis lie on a lattice, and if so, how many do not.
 
     Formal guarantees: a record lies in one cell of each query, or is missing. The second query is a function of the
     first answer; both fractions are public, so both rounds lose their fractions by adaptive composition.
 
     Args:
         axis: The numbers on their grid.
-        steps: Steps of the lattices, as from `choose_steps`.
+        step: Step of the lattice, as from `choose_step`.
         records: The public or counted number of records.
         ratio: The signal-to-noise ratio of all records at the whole loss.
     """
+    lattice = LatticeAxis.from_axis(axis, step)
     fraction = choose_pilot_fraction(ratio)
-    pilot = yield Step(CountQuery((LatticeAxis.from_steps(axis, steps),), CountUse.CELLS), fraction)
-    step = find_step(steps, Evidence.from_release(pilot).unbiased_cells[0], records)
-    if not step:
+    pilot = yield Step(CountQuery((lattice,), CountUse.CELLS), fraction)
+    if not _lie_on_lattice(pilot, records, TUNING.pilot_off_share):
         return LatticeSearch((pilot,), fraction, None)
-    # prefixes make it another query than a pilot query of this step alone, with new noise
-    query = CountQuery((LatticeAxis.from_steps(axis, (step,)),), CountUse.PREFIXES)
-    release = yield Step(query, TUNING.count_fraction)
-    lattice = FoundLattice(find_points(axis.grid, step), release)
-    return LatticeSearch((pilot, release), fraction + TUNING.count_fraction, lattice)
+    # prefixes make it another query than the pilot query, with new noise
+    release = yield Step(CountQuery((lattice,), CountUse.PREFIXES), TUNING.count_fraction)
+    is_used = _lie_on_lattice(release, records, TUNING.off_share)
+    found = FoundLattice(find_points(axis.grid, step), release) if is_used else None
+    return LatticeSearch((pilot, release), fraction + TUNING.count_fraction, found)
+
+
+def _lie_on_lattice(release: Release, records: float, off_share: float) -> bool:
+    """Return whether nearly all numbers lie on a lattice by these counts. Numbers on it must be many themselves:
+    missing records must not be taken for them."""
+    on, off = Evidence.from_release(release).unbiased_cells[0]
+    return bool(off <= off_share * records and on > TUNING.on_share * records)
 
 
 def choose_pilot_fraction(ratio: float) -> Fraction:
@@ -118,43 +125,21 @@ def choose_pilot_fraction(ratio: float) -> Fraction:
     return max(least, min(largest, Fraction(round(1000 * TUNING.pilot_ratio / max(ratio, 1.0)), 1000)))
 
 
-def find_step(steps: tuple[float, ...], counts: FloatArray, records: float) -> float:
-    """Return the largest step of which nearly all numbers seem to be multiples; 0 for none.
-
-    Args:
-        steps: The steps in decreasing order.
-        counts: Noisy counts by the first step that fits, then of numbers that no step fits.
-        records: The number of records.
-
-    >>> find_step((0.5, 0.1, 0.05), np.array([250.0, 720.0, 3.0, -8.0]), 1000)
-    0.1
-    >>> find_step((0.5, 0.1, 0.05), np.array([2.0, -3.0, 9.0, 980.0]), 1000)
-    0.0
-    """
-    off = counts.sum() - np.cumsum(counts)[:-1]
-    fits = off <= TUNING.off_share * records
-    # numbers on the lattice are many by their own counts too, so that missing records are not taken for them
-    fits &= np.cumsum(counts)[:-1] > TUNING.on_share * records
-    return float(steps[int(fits.argmax())]) if fits.any() else 0.0
-
-
-def choose_steps(grid: Grid, most_points: int) -> tuple[float, ...]:
-    """Return the steps, 1 or 5 times a power of ten, of the finest lattices that have few points inside a grid.
-
-    Every step is a multiple of the next one. The result is a function of public facts alone.
+def choose_step(grid: Grid, most_points: int) -> float:
+    """Return the step, 1 or 5 times a power of ten, of the finest lattice that has few points inside a grid; 0 if none
+    has. The result is a function of public facts alone.
 
     >>> from dpcurves.data import UNIT_INTERVAL
-    >>> choose_steps(UNIT_INTERVAL, 64), choose_steps(Grid(0, 120, cells=120), 40)
-    ((0.5, 0.1, 0.05), (50.0, 10.0, 5.0))
+    >>> choose_step(UNIT_INTERVAL, 64), choose_step(Grid(0, 120, cells=120), 40), choose_step(UNIT_INTERVAL, 2)
+    (0.05, 5.0, 0.0)
     """
     lower, upper = grid.endpoints
     most = min(most_points, grid.cells // TUNING.cells_per_point)
     power = floor(log10(upper - lower))
-    if most < TUNING.fewest_points or not -15 <= power <= 15:  # beyond, multiples are no exact doubles
-        return ()
+    if not -15 <= power <= 15:  # beyond, multiples are no exact doubles
+        return 0.0
     steps = (float(f"{digit}e{exponent}") for exponent in range(power, power - 4, -1) for digit in (5, 1))
-    fitting = [step for step in steps if TUNING.fewest_points <= _count_points(grid, step) <= most]
-    return tuple(islice(fitting, max(len(fitting) - TUNING.most_steps, 0), None))
+    return min((step for step in steps if TUNING.fewest_points <= _count_points(grid, step) <= most), default=0.0)
 
 
 def _count_points(grid: Grid, step: float) -> int:

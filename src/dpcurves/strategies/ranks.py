@@ -199,15 +199,15 @@ def choose_most_values(records: float, setting: Setting) -> int:
 def _search_lattice(
     workload: RankingWorkload, records: float, setting: Setting
 ) -> Generator[Step, Release, lattices.LatticeSearch]:
-    """Search for a lattice of scores; nothing is asked if scores are declared values or of a model, or if records are
+    """Look for scores on a lattice; nothing is asked if scores are declared values or of a model, or if records are
     few.
     """
     score, signal = workload.score, signal_to_noise(records, setting)
     is_searched = workload.thresholds is RocThresholds.QUANTILES and signal >= lattices.TUNING.least_ratio
     if not is_searched or score.grid.values is not None or not isinstance(score.column, str):
         return lattices.NOT_SEARCHED
-    steps = lattices.choose_steps(score.grid, choose_most_values(records, setting))
-    return (yield from lattices.search_lattice(score, steps, records, signal)) if steps else lattices.NOT_SEARCHED
+    step = lattices.choose_step(score.grid, choose_most_values(records, setting))
+    return (yield from lattices.search_lattice(score, step, records, signal)) if step else lattices.NOT_SEARCHED
 
 
 def _count_points(
@@ -216,7 +216,7 @@ def _count_points(
     """Count both classes at each point of a lattice, as if its points were declared values."""
     values = Values(lattice.points.tolist(), outside=workload.score.grid.outside)
     counts = yield from _count_classes(workload, Axis(workload.score.column, values), earlier, budget_fraction)
-    return replace(counts, points=Evidence.from_release(lattice.release))
+    return replace(counts, lattice_counts=Evidence.from_release(lattice.release))
 
 
 def require_cuttable(score: Axis) -> None:
