@@ -270,8 +270,7 @@ class OpenEndedAxis(OrderedAxis):
 
 @dataclass(frozen=True, slots=True)
 class LatticeAxis(Axis):
-    """Whether a number lies on a public lattice, the multiples of a step: cell 0 for multiples within the bounds, cell
-    1 for all other numbers.
+    """Cells of multiples of a public step, and of other numbers: cell 0 for multiples within the bounds, else cell 1.
 
     A multiple of a step below 1 is the double nearest to a whole number over a whole number, so 0.3 is a multiple of
     0.1, and 0.1 + 0.2 is not. The test is arithmetic of doubles, which all engines compute alike.
