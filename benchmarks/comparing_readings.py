@@ -56,7 +56,7 @@ from by_hand import answer, both
 from reading_names import name_reading
 
 import dpcurves as dp
-from dpcurves.curves import CdfQuestion, Comparison, RocQuestion, ScoresQuestion
+from dpcurves.curves import CdfQuestion, Comparison, Metric, RocQuestion, ScoresQuestion
 from dpcurves.data import Categories, Grid
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_survival import SurvivalQuestion
@@ -555,16 +555,33 @@ def groups(release: Release) -> Iterator[Reading]:
     private, exact = release.answer(question, sample), noiseless(question, sample)
     whole = noiseless_of_scores(setting._replace(records=0), question)
     for number in ("auc", "average-precision", "ks", "brier"):
-        truths = tuple(found[0].value(number) - found[1].value(number) for found in (exact, whole))
+        truths = tuple(metric_of(found[0], number) - metric_of(found[1], number) for found in (exact, whole))
         ends = pair_of(private, number)
         value = private[0].value(number) - private[1].value(number)
         yield from release.interval(f"two groups: {number} difference", value, ends, truths)
-    rates, one, two = (dp.group_rates(found) for found in (private, exact, whole))
+    rates = dp.group_rates(private)
     for rate in ("flagged", "recall", "precision"):
-        values = [found.values_of(rate) for found in (rates, one, two)]
-        ends = gap_of(rates, rate)
-        gaps = [float(value[0] - value[1]) for value in values]
-        yield from release.interval(f"two groups: gap of {rate}", gaps[0], ends, (gaps[1], gaps[2]))
+        first, second = rates.values_of(rate)
+        truths = tuple(rate_of(found[0], rate) - rate_of(found[1], rate) for found in (exact, whole))
+        yield from release.interval(f"two groups: gap of {rate}", first - second, gap_of(rates, rate), truths)
+
+
+@lru_cache(maxsize=256)  # those of a population are the same for all its releases
+def metric_of(scores: Any, number: str) -> float:
+    """A metric of exact counts: its estimate alone, without the interval that decides what is known."""
+    (metric,) = (metric for metric in Metric if metric.key == number)
+    return float(metric.value.compute(scores.table, scores.table.counts.likely_counts))
+
+
+@lru_cache(maxsize=256)
+def rate_of(scores: Any, rate: str) -> float:
+    """A rate of exact counts at a threshold of one half, without the interval that decides what is known."""
+    (_, false_positives), (false_negatives, true_positives) = matrix = scores.confusion(0.5).matrix
+    flagged = false_positives + true_positives
+    return float({
+        "flagged": flagged / matrix.sum(), "recall": true_positives / (true_positives + false_negatives),
+        "precision": true_positives / flagged,
+    }[rate])  # fmt: skip
 
 
 def pair_of(found: Any, number: str) -> Callable[..., tuple[float, float]]:
@@ -600,7 +617,7 @@ def models(release: Release) -> Iterator[Reading]:
     private, exact = release.answer(question, sample), noiseless(question, sample)
     whole = noiseless_of_scores(whole_setting, question)
     for number in ("auc difference", "average precision difference", "brier score difference"):
-        truths = exact.value(number), whole.value(number)
+        truths = number_of(exact, number), number_of(whole, number)
         yield from release.interval(f"two models: {number}", private.value(number), name_of(private, number), truths)
     questions = [ScoresQuestion("y", score, grid) for score in ("s", "z")]
     apart = [release.answer(question, sample, 4 + place) for place, question in enumerate(questions)]
@@ -612,8 +629,9 @@ def models(release: Release) -> Iterator[Reading]:
     def ends(level: float, *, population: bool) -> tuple[float, float]:
         return dp.metric_difference(*apart, "auc", level, population=population)[1:3]
 
-    value, *truths = (one.value("auc") - two.value("auc") for one, two in (apart, *exacts))
-    yield from release.interval("two models, two releases: auc difference", value, ends, tuple(truths))
+    value = apart[0].value("auc") - apart[1].value("auc")
+    truths = tuple(metric_of(one, "auc") - metric_of(two, "auc") for one, two in exacts)
+    yield from release.interval("two models, two releases: auc difference", value, ends, truths)
     roc = RocQuestion("y", "s", grid if setting.values == DECLARED else Grid(0, 1, cells=128))
     rows = sample["arm"] == 0
     one = release.answer(roc, {"y": sample["y"][rows], "s": sample["s"][rows]}, 6)
@@ -626,6 +644,11 @@ def models(release: Release) -> Iterator[Reading]:
         ends_ = center + (np.asarray(found.interval) - center) * half
         numbers = (np.asarray(number) for number in (center, *ends_, truth))
         yield Reading("private beside public: auc difference", "population", *numbers)
+
+
+def number_of(found: Any, number: str) -> float:
+    """A number of exact counts: its estimate alone, without the interval that decides what is known."""
+    return float(found._estimate_value(found._find_statistic(number)))
 
 
 NORMAL_RATIO = 1.6448536 / 1.9599640  # of half widths at levels 0.9 and 0.95
@@ -645,7 +668,7 @@ def uplift(release: Release) -> Iterator[Reading]:
     private, exact = release.answer(question, sample), noiseless(question, sample)
     whole = noiseless_of_scores(setting._replace(records=0), question)
     for number in ("uplift area", "qini area", "effect of treatment"):
-        truths = exact.value(number), whole.value(number)
+        truths = number_of(exact, number), number_of(whole, number)
         yield from release.interval(f"uplift: {number}", private.value(number), name_of(private, number), truths)
 
 
