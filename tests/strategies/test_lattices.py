@@ -8,17 +8,26 @@ from itertools import product
 
 import numpy as np
 import pytest
-from by_hand import answer, both, find_lattice_cells
+from by_hand import answer, both, find_lattice_cells, table_of
 from sklearn.metrics import roc_auc_score
 
 from dpcurves.conversation import RankingWorkload, Release, RocThresholds, Step
 from dpcurves.curves import ROC, RocQuestion
 from dpcurves.data import UNIT_INTERVAL, Axis, Categories, Grid, LatticeAxis, Outside, Values
+from dpcurves.mechanisms import AUTO
+from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountQuery, CountUse
 from dpcurves.records import open_records, tabulate
 from dpcurves.session import plan_question
-from dpcurves.strategies.lattices import TUNING, choose_pilot_fraction, choose_step, find_points
+from dpcurves.strategies.lattices import (
+    TUNING,
+    LatticeSearch,
+    choose_pilot_fraction,
+    choose_step,
+    find_points,
+    search_lattice,
+)
 from dpcurves.strategies.ranks import COUNT_FRACTION
 from dpcurves.trust import Central
 
@@ -47,7 +56,8 @@ def test_the_finest_step_has_few_points_inside_the_grid(grid: Grid, most_points:
     ]
     assert step == min(fitting, default=0.0)
     if step:
-        assert not find_lattice_cells(LatticeAxis.from_axis(Axis("x", grid), step), find_points(grid, step)).any()
+        axis = LatticeAxis.from_axis(Axis("x", grid), step)
+        assert find_lattice_cells(axis, find_points(grid, step)).max() < 2
 
 
 def test_a_grid_that_is_coarse_or_too_large_for_doubles_has_no_lattice() -> None:
@@ -76,7 +86,7 @@ def test_a_record_moves_the_counts_of_a_lattice_by_its_sensitivity(bounds: tuple
 
 @pytest.mark.parametrize("adjacency", both(PEOPLE))
 @pytest.mark.parametrize("loss", [ONE, PrivacyLoss.zcdp("0.5")], ids=str)
-@pytest.mark.parametrize("counts", [(10**6, 0), (0, 10**6), (0, 0), (-(10**6), -(10**6))], ids=str)
+@pytest.mark.parametrize("counts", [(0, 10**6, 0), (10**6, 0, 0), (0, 0, 10**6), (0, 0, 0), (-(10**6),) * 3], ids=str)
 def test_rounds_add_up_to_the_whole_loss_for_all_answers(
     adjacency: Adjacency, loss: PrivacyLoss, counts: tuple[int, ...]
 ) -> None:
@@ -98,7 +108,7 @@ def test_rounds_add_up_to_the_whole_loss_for_all_answers(
             step = steps.send(Release(plan, tuple(values), None, seeded=True))
         except StopIteration:
             break
-    assert lattices == 2 if counts[0] > 0 else lattices >= 1
+    assert lattices == 2 if counts[1] > 0 else lattices >= 1
     assert spent == 1
 
 
@@ -187,8 +197,34 @@ def test_a_lattice_is_used_if_few_scores_are_off_it(adjacency: Adjacency, off: f
 
 
 def test_missing_scores_are_not_taken_for_points_of_a_lattice() -> None:
-    scores = np.where(np.arange(PEOPLE) % 4 > 0, np.nan, TENTHS)
+    scores = np.where(np.arange(PEOPLE) % 16 > 0, np.nan, TENTHS)
     assert ask(scores, both(PEOPLE)[1], 1, PrivacyLoss.pure(8)).table.lattice_counts is None
+
+
+@pytest.mark.parametrize("adjacency", both(PEOPLE))
+@pytest.mark.parametrize("zeros", [0.0, 0.85, 0.97, 0.995, 1.0], ids=str)
+def test_zeros_beside_other_scores_cost_the_pilot_query_alone(adjacency: Adjacency, zeros: float) -> None:
+    """The second count has a tenth of the loss, which is spent only where other scores than zero lie on a lattice."""
+    scores = np.where(np.arange(PEOPLE) < zeros * PEOPLE, 0.0, SPREAD)
+    for seed in range(8):
+        search = search_by_hand(scores, adjacency, seed)
+        assert len(search.releases) == 1
+        assert search.budget_fraction == choose_pilot_fraction(4.0 * PEOPLE)
+    assert len(search_by_hand(TENTHS, adjacency, 0).releases) == 2
+
+
+def search_by_hand(scores: np.ndarray, adjacency: Adjacency, seed: int) -> LatticeSearch:
+    """Search the multiples of 0.05 with a loss of 4."""
+    randomness = Randomness.from_seed(seed)
+    steps = search_lattice(Axis("s", UNIT_INTERVAL), 0.05, PEOPLE, 4.0 * PEOPLE)
+    step = next(steps)
+    while True:
+        plan = AUTO.plan(step.query, PrivacyLoss.pure(4) * step.budget_fraction, adjacency)
+        counts = AUTO.run(table_of({"s": scores}, step.query), plan, randomness)
+        try:
+            step = steps.send(Release(plan, counts, None, seeded=True))
+        except StopIteration as end:
+            return end.value
 
 
 @pytest.mark.parametrize("adjacency", both(PEOPLE))

@@ -4,8 +4,9 @@ The order of numbers inside a cell is not counted. Numbers on a lattice with a c
 there, so nothing about them is unknown. A pilot query shows whether nearly all numbers lie on the lattice; only then a
 second count says how many do not, and the lattice is used if these are few.
 
-The lattice is the finest one with few enough points, for a value that is most common, such as zero, lies on coarse ones
-too: numbers off the lattice are read as its nearest points, and would be read as that value.
+The lattice is the finest one with few enough points, for a value that is most common lies on coarse ones too: numbers
+off the lattice are read as its nearest points, and would be read as that value. Zero lies on every lattice, so that
+zeros tell nothing of other numbers, and are counted apart.
 """
 
 from __future__ import annotations
@@ -38,12 +39,13 @@ class Tuning:
     count_fraction: Fraction = Fraction(1, 10)
     """Fraction of the loss that counts the numbers off a lattice that was found."""
     pilot_off_share: float = 0.2
-    """Share of the records that the pilot query may find off the lattice: four standard deviations of its noise."""
+    """Share of the numbers that are not zero which the pilot query may find off the lattice: four standard deviations
+    of its noise if no record is zero. Counts that are all equal, as of a plan without data, have one half."""
     off_share: float = 0.05
-    """Share of the records that the second count may find off a lattice that is used: they are rounded to it."""
-    on_share: float = 2 / 3
-    """Share of the records that must lie on the lattice: above that of counts that are all equal, as of a plan without
-    data."""
+    """Share of the numbers that are not zero which the second count may find off a lattice that is used."""
+    on_share: float = 0.2
+    """Share of the records that must lie on other points than zero: four standard deviations of the noise of the pilot
+    query. Fewer are not searched: the pilot query cannot tell their lattice."""
     fewest_points: int = 3
     """Points. A lattice with fewer points inside the grid is not tried."""
     cells_per_point: int = 2
@@ -109,10 +111,9 @@ def search_lattice(axis: Axis, step: float, records: float, ratio: float) -> Gen
 
 
 def _lie_on_lattice(release: Release, records: float, off_share: float) -> bool:
-    """Return whether nearly all numbers lie on a lattice by these counts. Numbers on it must be many themselves:
-    missing records must not be taken for them."""
-    on, off = Evidence.from_release(release).unbiased_cells[0]
-    return bool(off <= off_share * records and on > TUNING.on_share * records)
+    """Return whether nearly all numbers other than zero lie on a lattice by these counts, and are many."""
+    _, on, off = Evidence.from_release(release).unbiased_cells[0]
+    return bool(on > TUNING.on_share * records and off <= off_share * (on + max(off, 0.0)))
 
 
 def choose_pilot_fraction(ratio: float) -> Fraction:
