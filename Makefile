@@ -102,7 +102,7 @@ site-check: docs
 	$(BIN)/pytest -s -rs -m reproduction tests/server/test_try_browser.py tests/server/test_try_command.py
 
 # What people see, each figure beside its mark: words, links, media, labels, searches, clicks and seconds of `dpcurves try`.
-# With QUICK=--quick no browser is opened.
+# With QUICK=--quick no browser is opened, with QUICK='--only labels' one measure runs.
 marks: docs
 	$(BIN)/python docs/marks.py $(QUICK)
 

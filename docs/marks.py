@@ -1,7 +1,8 @@
 """Print what people see, as figures beside their marks: words, links, media, labels, searches, and `dpcurves try`.
 
-`make marks` builds the site and runs all. With ``--quick`` nothing is opened in a browser. Figures of pages are counted
-here; the others are those of the tests that hold them, which run now. The exit code is 1 if a mark is missed.
+`make marks` builds the site and runs all. With ``--quick`` nothing is opened in a browser, with ``--only WORDS`` only
+the measures run whose name contains the words. Figures of pages are counted here; the others are those of the tests
+that hold them, which run now, with their seconds. The exit code is 1 if a mark is missed.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import argparse
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from functools import cache
 from html.parser import HTMLParser
@@ -18,15 +20,22 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import words
+import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 MOST_README_WORDS = 900
 FEWEST_README_SCREENSHOTS = 2
+GUIDE_PAGES = 10
+MOST_GUIDE_WORDS = 20_000
+PAGES = "README, guide and links"
+"""Measure of the rows that are counted here."""
+PARALLEL = ("-n", "4", "--dist", "load")
+"""Options of tests that need minutes of several cores: a picture for each name, style and kind, and pages of code."""
 TESTS = {
     "numbers that differ: 12 results in 6 media": ("tests/released/test_tables_of_media.py",),
     "pictures whose description lacks a number": ("tests/display/test_picture_description.py",),
-    "labels that are cut, equal or overprinted": ("tests/display/test_labels.py",),
-    "blocks that fail or show another output": ("tests/test_docs.py", "-k", "blocks_of_a_page"),
+    "labels that are cut, equal or overprinted": ("tests/display/test_labels.py", *PARALLEL),
+    "blocks that fail or show another output": ("tests/test_docs.py", "-k", "blocks_of_a_page", *PARALLEL),
 }
 """Tests, by what they count."""
 BROWSER_TESTS = {
@@ -98,14 +107,27 @@ def find_broken_links(site: Path) -> tuple[int, list[str]]:
     return count, broken
 
 
+def list_guide_pages() -> list[str]:
+    """Return the files of the pages that the site's navigation has under Guide."""
+    settings = yaml.load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), yaml.BaseLoader)
+    (guide,) = (section["Guide"] for section in settings["nav"] if "Guide" in section)
+    return [place for page in guide for place in page.values()]
+
+
 def count_pages() -> Iterator[Row]:
     """Yield the measures of the README, of the guide and of the built site."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     length, shots = words.words(readme), readme.count("docs/images/shots/")
     yield Row("words of the README", f"{length:,}", f"at most {MOST_README_WORDS}", length <= MOST_README_WORDS)
     yield Row("screenshots in the README", str(shots), "2 or more", shots >= FEWEST_README_SCREENSHOTS)
-    guide = sum(number for place, number in words.counted(words.PAGES).items() if not words.group(place))
-    yield Row("words of the guide", f"{guide:,}", f"at most {words.MOST:,}", guide <= words.MOST)
+    counted = words.counted(words.PAGES)
+    places = list_guide_pages()
+    guide = sum(counted.get(place, 0) for place in places)
+    is_built = all(place in counted for place in places)
+    yield Row("pages of the guide", str(len(places)), f"at most {GUIDE_PAGES}", is_built and len(places) <= GUIDE_PAGES)
+    yield Row("words of the guide", f"{guide:,}", f"at most {MOST_GUIDE_WORDS:,}", 0 < guide <= MOST_GUIDE_WORDS)
+    prose = sum(number for place, number in counted.items() if not words.group(place))
+    yield Row("words of all pages but reference", f"{prose:,}", f"at most {words.MOST:,}", 0 < prose <= words.MOST)
     count, broken = find_broken_links(ROOT / "site")
     for line in broken:
         print(line)
@@ -113,12 +135,14 @@ def count_pages() -> Iterator[Row]:
 
 
 def run_tests(measure: str, arguments: tuple[str, ...]) -> Iterator[Row]:
-    """Yield the number of tests that failed, and for tables that were tried their clicks and seconds."""
+    """Yield the number of tests that failed with their seconds, and clicks and seconds of tables that were tried."""
     command = [sys.executable, "-m", "pytest", "-s", "-m", "reproduction or not reproduction", *arguments]
+    started = time.monotonic()
     printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
     outcomes = {word: int(number) for number, word in OUTCOMES.findall(printed.splitlines()[-1] if printed else "")}
     passed, failed = outcomes.get("passed", 0), outcomes.get("failed", 0) + outcomes.get("error", 0)
-    yield Row(measure, f"{failed} of {passed + failed}", "0", passed > 0 and failed == 0)
+    figure = f"{failed} of {passed + failed}, {time.monotonic() - started:.0f} s"
+    yield Row(measure, figure, "0", passed > 0 and failed == 0)
     for table, clicks, seconds in TRIED.findall(printed):
         is_met = int(seconds) <= MOST_SECONDS
         yield Row(f"  {table}", f"{clicks} clicks, {seconds} s", f"8 clicks, {MOST_SECONDS} s", is_met)
@@ -128,11 +152,16 @@ def main(arguments: list[str] | None = None) -> int:
     """Print all measures; return 1 if one misses its mark."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="open no browser")
+    parser.add_argument("--only", metavar="WORDS", default="", help="only measures whose name contains the words")
     options = parser.parse_args(arguments)
     tests = TESTS if options.quick else {**TESTS, **BROWSER_TESTS}
+    measures = {PAGES: count_pages(), **{measure: run_tests(measure, test) for measure, test in tests.items()}}
+    chosen = [rows for measure, rows in measures.items() if options.only in measure]
+    if not chosen:
+        parser.error(f"--only: no measure has these words; there are: {'; '.join(measures)}")
     print(f"{'measure':<52}{'today':>20}{'mark':>20}")
     is_met = True
-    for rows in (count_pages(), *(run_tests(*item) for item in tests.items())):
+    for rows in chosen:
         for row in rows:
             is_met &= row.is_met
             print(f"{row.measure:<52}{row.figure:>20}{row.mark:>20}{'' if row.is_met else '  MISSED'}", flush=True)

@@ -149,6 +149,17 @@ def test_broken_links_of_a_site_are_counted_beside_the_other_marks(tmp_path: Pat
     assert marks.find_broken_links(tmp_path) == (4, ["index.html: a/#here"])
 
 
+def test_marks_count_the_guide_of_the_navigation_and_run_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    places = marks.list_guide_pages()
+    assert len(places) == marks.GUIDE_PAGES == len(set(places))
+    assert all((ROOT / "docs" / place).is_file() for place in places)
+    assert sum(words.words((ROOT / "docs" / place).read_text("utf-8")) for place in places) <= marks.MOST_GUIDE_WORDS
+    with pytest.raises(SystemExit) as ending:
+        marks.main(["--quick", "--only", "searches"])
+    assert ending.value.code == 2
+    assert "no measure has these words; there are: README" in capsys.readouterr().err
+
+
 def test_no_page_names_a_download_host() -> None:
     fetched = re.compile(r"https?://\S+\.(whl|tgz|tar\.gz|deb)|index-url")
     assert [name(page) for page in pages() if fetched.search(page.read_text(encoding="utf-8"))] == []

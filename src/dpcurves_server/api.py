@@ -473,6 +473,6 @@ ENDINGS: dict[str, tuple[str, Callable[[Answer], str]]] = {
     "csv": ("text/csv; charset=utf-8", lambda answer: answer.csv),
     "html": (
         "text/html; charset=utf-8",
-        lambda answer: render_page(answer.load_curve(), answer.asked_question.purpose, answer.svg),
+        lambda answer: render_page(answer.load_curve(), answer.svg),
     ),
 }

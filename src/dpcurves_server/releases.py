@@ -18,7 +18,7 @@ from dpcurves.ledger import Event
 from dpcurves.ledger.account import LONGEST_ACCOUNT_NAME
 from dpcurves.models import predictor_from_json
 from dpcurves.publication import assign_file_names, describe_results_privacy
-from dpcurves.translation import ENGLISH, name_language, use_language
+from dpcurves.translation import name_language, use_language
 from dpcurves_parties.serving.messages import ProtocolError
 
 from .projects import find_project_for
@@ -45,14 +45,14 @@ def render_csv(curve: Any) -> str:
     return str(curve.to_csv_text(level=LEVEL, population=False))
 
 
-def name_page(curve: Any, question: str) -> str:
-    """Return the title of a page: the question in words, or in other languages than English the title of the curve."""
-    return question if name_language() == ENGLISH else str(curve._translate_title())
+def name_page(curve: Any) -> str:
+    """Return the title of a page in the reader's language: that of the curve."""
+    return str(curve._translate_title())
 
 
-def render_page(curve: Any, question: str, svg: str) -> str:
+def render_page(curve: Any, svg: str) -> str:
     """Return an HTML page of a curve around its picture, in the reader's language."""
-    head = f'<meta charset="utf-8"><title>{escape(name_page(curve, question))}</title>'
+    head = f'<meta charset="utf-8"><title>{escape(name_page(curve))}</title>'
     return f'<!doctype html>\n<html lang="{name_language()}">{head}\n{curve.render_html(svg)}\n</html>\n'
 
 

@@ -177,13 +177,13 @@ def _draw_file(facts: Facts) -> Drawing:
             axes = plot_results_together(dict(zip(labels, curves, strict=True)), LEVEL, population=False)
         if facts["form"] == "svg":
             return Drawing(to_standalone_svg(svg_text(axes)))
-        return Drawing("", file=b64encode(_write_file(curves[0], names[0], axes, facts["form"])).decode())
+        return Drawing("", file=b64encode(_write_file(curves[0], axes, facts["form"])).decode())
 
 
-def _write_file(curve: Any, name: str, axes: Axes, form: str) -> bytes:
+def _write_file(curve: Any, axes: Axes, form: str) -> bytes:
     """Return a page, a workbook or a picture of a curve in the format of a suffix, in the reader's language."""
     if form == "html":
-        return render_page(curve, name, svg_text(axes)).encode()
+        return render_page(curve, svg_text(axes)).encode()
     if form == "xlsx":
         return bytes(curve.to_workbook(axes, LEVEL))
     buffer = BytesIO()

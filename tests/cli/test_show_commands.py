@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -44,6 +45,9 @@ def test_several_of_one_kind_stand_on_one_picture_and_in_one_table(run: Run, ask
     rows = (asked / "both.csv").read_text().splitlines()
     assert [sum(row.startswith(f"{name},") for row in rows) for name in ("jan-1", "later", "result")] == [17, 17, 1]
     assert (asked / "both.html").read_text().count("<figure") == 2
+    run("show", asked / "later.json", "--html", asked / "one.html")
+    for page in ("one.html", "both.html"):  # the title of the result, not the words of its question or its file
+        assert re.search("<title>[A-Z][a-z]+ of delay</title>", (asked / page).read_text())
     for names in (("later",), ("later", "Jan 1")):
         run("show", *(asked / f"{name}.json" for name in names), "--plot", asked / "dark.svg", "--style", "dark")
         assert "#14171a" in (asked / "dark.svg").read_text()

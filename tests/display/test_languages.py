@@ -31,6 +31,9 @@ from dpcurves.publication import describe_results_privacy, methods_paragraph
 from dpcurves.review import SHEET
 from dpcurves.translation import CATALOGUES, ENGLISH, FIELD, LANGUAGES, Reader, translate, use_language
 from dpcurves_audit.report import NO_ANSWER, Finding, PairResult, Report, ScoreHistogram
+from dpcurves_parties.pairs import mechanisms as pair_mechanisms
+from dpcurves_parties.shares.function_shares import NAMED, Owners
+from dpcurves_sites.trust import SecureSum
 
 OTHERS = [language for language in LANGUAGES if language != ENGLISH]
 KEPT = Path(__file__).parents[1] / "released" / "0.1.0" / "curves.jsonl"
@@ -377,6 +380,30 @@ def test_files_and_results_are_the_same_in_all_languages(curves: Mapping[str, An
     for language in OTHERS:
         with use_language(language):
             assert (curve.to_json(), curve.to_csv_text(), curve.notes, repr(curve)) == english
+
+
+TRUST_MODELS = (
+    "one curator",
+    "each person at home",
+    NAMED,
+    *(f"{NAMED}, owners {owners.value}" for owners in Owners),
+    *(str(SecureSum(10, colluding)) for colluding in (0, 3)),
+    *(str(SecureSum(10, 3, max_dropouts=1, sites_per_unit=sites)) for sites in (1, 2)),
+    pair_mechanisms.SERVERS,
+)
+
+
+@pytest.mark.parametrize("language", OTHERS)
+@pytest.mark.parametrize("trust", TRUST_MODELS)
+def test_the_statement_of_each_trust_model_is_in_the_language(
+    curves: Mapping[str, Any], language: str, trust: str
+) -> None:
+    curve = replace(curves["bars"], privacy=replace(curves["bars"].privacy, trust=trust))
+    with use_language(language):
+        statements = describe_results_privacy({"a": curve}), translate(display.footer(curve.privacy))
+    for statement in statements:
+        assert trust not in statement
+        assert not re.search(r"\b(Trust|trust|curator|servers|collude|owners|unchecked|noise of|pairs)\b", statement)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

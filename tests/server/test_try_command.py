@@ -107,6 +107,9 @@ def test_files_and_the_published_folder_are_in_the_chosen_language(opened: Opene
     assert (folder / "PRIVACY.txt").read_text().startswith("Schutz der Privatsphäre bei diesen Ergebnissen")
     for page in ((folder / "index.html").read_text(), opened.get(f"{release}/export.html?language=de").text):
         assert "<title>Verteilungsfunktion von age" in page or "<title>Verteilung von age" in page
+    assert "<title>Distribution of age" in opened.get(f"{release}/export.html").text
+    opened.post(release, {"folder": "age"})
+    assert "<h1>Distribution of age" in (opened.table.path.parent / "age" / "index.html").read_text()
     for path in (f"{release}/export.html?language=tlh", f"{release}/notebook.ipynb?language=../de"):
         refused = opened.get(path)
         assert refused.status == 400

@@ -94,7 +94,7 @@ def deliver(part: Part, question: object, curve: Any, view: View[Any], output: O
     return written + write_files(part, output, {
         "csv": lambda: _select_result(view, curve).to_csv_text(**covering, raw=output.csv_raw).encode(),
         "xlsx": lambda: _select_result(view, curve).to_workbook(view.draw(curve), **covering),
-        "html": lambda: _render_result(question, curve, view, suppress).encode(),
+        "html": lambda: _render_result(curve, view, suppress).encode(),
     })  # fmt: skip
 
 
@@ -135,22 +135,20 @@ def _select_result(view: View[Any], curve: Any) -> Any:
     return reading if hasattr(reading, "to_csv_text") else curve
 
 
-def _render_result(question: object, curve: Any, view: View[Any], suppress: float | None) -> str:
+def _render_result(curve: Any, view: View[Any], suppress: float | None) -> str:
     """Return the page of one result: as the view arranges it, if what the view computes is of the same class."""
     selected = _select_result(view, curve)
     shown = selected if type(selected) is type(curve) else curve
-    return render_page({str(question): (shown, view.draw(curve))}, suppress)
+    return render_page([(shown, view.draw(curve))], suppress)
 
 
-def render_page(results: Mapping[str, tuple[Any, Axes]], suppress: float | None = None) -> str:
-    """Return a self-contained page of results and their plots, with the name of the first result as title."""
+def render_page(results: Sequence[tuple[Any, Axes]], suppress: float | None = None) -> str:
+    """Return a self-contained page of results and their plots, under the title of the first result."""
     from ..display import INTRODUCTION, render_report, svg_text
-    from ..translation import ENGLISH, name_language, translate
+    from ..translation import translate
 
-    summaries = [curve.render_html(svg_text(picture), suppress=suppress) for curve, picture in results.values()]
-    name, (first, _) = next(iter(results.items()))
-    title = name if name_language() == ENGLISH else first._translate_title()
-    return render_report(title, translate(INTRODUCTION), summaries, ())
+    summaries = [curve.render_html(svg_text(picture), suppress=suppress) for curve, picture in results]
+    return render_report(results[0][0]._translate_title(), translate(INTRODUCTION), summaries, ())
 
 
 def _print_result(question: object, curve: Any, view: View[Any], output: Output) -> None:

@@ -361,7 +361,7 @@ def _show_several(results: Mapping[str, ReleasedResult], view: SavedResultView, 
             "csv": lambda: csv_text(columns, raw=output.csv_raw).encode(),
             "xlsx": lambda: _build_workbook_of_several(results, columns, cast("Axes", axes), settings),
             "html": lambda: render_page(
-                {name: (result, view.draw(result)) for name, result in results.items()}, view.settings.suppress
+                [(result, view.draw(result)) for result in results.values()], view.settings.suppress
             ).encode(),
         })  # fmt: skip
     return written

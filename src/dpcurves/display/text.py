@@ -73,7 +73,7 @@ def footer(privacy: PrivacyStatement) -> str:
     if privacy.trust == OPEN:
         return "counted openly, from public records"
     protected = format_label(privacy.protected_unit, 120)
-    trust = format_label(describe_trust(privacy), 120)
+    trust = format_label(describe_trust(privacy), 160)
     facts = f"{privacy.loss}, {privacy.adjacency}; protects {protected}; trust: {trust}"
     remarks = [MADE_UP] if is_made_up() else [SEEDED] if privacy.seeded else []
     if privacy.model:

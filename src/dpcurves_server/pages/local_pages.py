@@ -480,7 +480,7 @@ def publish_answer(visit: Visit) -> Response:
             raise InvalidArgument("folder", "type a name without / and without a dot at its start")
         with DRAWING, use_language(language):
             curve = answer.load_curve()
-            publish(curve, folder, title=name_page(curve, answer.asked_question.purpose))
+            publish(curve, folder, title=name_page(curve))
     except ArgumentError as error:
         return _render_answer(visit, wrong=error.rule, folder=name, published_language=language)
     except OSError as error:

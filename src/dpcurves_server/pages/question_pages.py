@@ -571,7 +571,7 @@ def _download_answer(answer: Answer, ending: str, language: str) -> Response:
     """Return an answer as a file in the format of the ending. Raises `ProtocolError` for other endings."""
     name = f"release-{answer.id[:12]}"
     if ending == "html":
-        page = render_page(answer.load_curve(), answer.asked_question.purpose, answer.svg)
+        page = render_page(answer.load_curve(), answer.svg)
         return download(page, "text/html", f"{name}.html")
     if ending == "txt":
         return download(render_statement(answer.load_curve(), language), "text/plain", f"{name}.txt")
