@@ -740,7 +740,8 @@ def row_of(readings: list[Reading], setting: Any) -> Row:
         wide, error = float(np.median(width)), 2 * float(np.quantile(largest, LEVEL))
     known = off[np.isfinite(off)]
     bias = float(np.median(known)) / (wide / 2) if len(known) and 0 < wide < np.inf else nan
-    return Row(first.name, first.whom, setting, held, len(readings), wide / error if error > 0 else np.inf, bias)
+    exact = 1.0 if wide == 0 else np.inf  # where nothing erred: a width of zero is the ideal one
+    return Row(first.name, first.whom, setting, held, len(readings), wide / error if error > 0 else exact, bias)
 
 
 def share_of_exact(readings: list[Reading]) -> float:

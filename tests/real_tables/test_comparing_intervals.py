@@ -149,6 +149,13 @@ def test_a_row_fails_by_two_standard_errors(held: int, ratio: float, verdict: st
     assert Row("any", "records", comparing.design()[0], held, 100, ratio, 0.0).verdict == verdict
 
 
+@pytest.mark.parametrize(("half", "ratio"), [(0.0, 1.0), (0.5, float("inf"))])
+def test_an_interval_of_width_zero_is_not_wide_where_nothing_errs(half: float, ratio: float) -> None:
+    """Medians of declared values are found exactly in most releases."""
+    reading = comparing.Reading("any", "records", *map(np.asarray, (3.0, 3.0 - half, 3.0 + half, 3.0)))
+    assert comparing.row_of([reading] * 5, comparing.design()[0]).ratio == ratio
+
+
 def test_settings_of_one_kind_of_values_are_wide_together() -> None:
     """No share of 40 is above 0.95 by two standard errors; of 160 declared and tied ones each kind has its verdict."""
     rows = [
