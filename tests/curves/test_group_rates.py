@@ -15,8 +15,8 @@ from sklearn import metrics
 
 import dpcurves as dp
 from dpcurves.cli.app import build
-from dpcurves.curves import class_table
 from dpcurves.curves.result import result_from_json
+from dpcurves.inference.moments import share_intervals
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_judging import CurvesByGroup, GroupRates
 
@@ -105,13 +105,12 @@ def test_all_rates_of_a_threshold_share_one_simulation_for_each_level(monkeypatc
     """Each group searches the endpoints of its rates once: to decide what is known, and at the level of the pairs."""
     found = asked(900, 2, PrivacyLoss.pure(2))
     searched = []
-    search = class_table.share_intervals
 
     def count_search(*arguments: Any) -> Any:
         searched.append(arguments[-1])
-        return search(*arguments)
+        return share_intervals(*arguments)
 
-    monkeypatch.setattr(class_table, "share_intervals", count_search)
+    monkeypatch.setattr("dpcurves.curves.class_table.share_intervals", count_search)
     first = found.gaps("recall", 0.9)
     assert len(searched) == 2 * len(GROUPS)
     assert found.gaps("precision", 0.9).keys() == first.keys()

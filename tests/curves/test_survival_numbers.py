@@ -259,11 +259,11 @@ def test_the_axis_of_a_cumulative_hazard_ends_where_its_visible_band_does(record
     time, end = draw.exponential(30, records), draw.uniform(20, 60, records)
     table = {"t": np.minimum(time, end), "e": (time <= end).astype(int)}
     question = dp.SurvivalQuestion("t", "e", dp.Grid(0, 60, cells=12))
-    losses = {"budget": dp.PrivacyLoss.pure(epsilon), "adjacency": dp.REPLACE_ONE}
-    with dp.Session(table, **losses, randomness=dp.Randomness.from_key(b"k" * 32, "hazard")) as session:
-        axes = CumulativeHazard(session.ask(question, dp.PrivacyLoss.pure(epsilon))).plot()
-    bands = [path.vertices for band in axes.collections for path in band.get_paths()]
+    loss, randomness = dp.PrivacyLoss.pure(epsilon), dp.Randomness.from_key(b"k" * 32, "hazard")
+    with dp.Session(table, budget=loss, adjacency=dp.REPLACE_ONE, randomness=randomness) as session:
+        axes = CumulativeHazard(session.ask(question, loss)).plot()
+    bands = [np.asarray(path.vertices) for band in axes.collections for path in band.get_paths()]
     last = max(band[:, 0].max() for band in bands)
-    heights = [line.get_ydata() for line in axes.lines] + [band[band[:, 0] < last, 1] for band in bands]
+    heights = [np.asarray(line.get_ydata()) for line in axes.lines] + [band[band[:, 0] < last, 1] for band in bands]
     assert len(bands) == 2
     assert axes.get_ylim()[1] <= 1.1 * max(float(np.nanmax(each)) for each in heights)
