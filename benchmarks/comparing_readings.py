@@ -16,6 +16,7 @@ held for these records and for the population, its standard error, and its media
 error at its level. Tests are judged by how often they accept two groups that are alike, at a level of one minus that of
 the intervals, and by how often they accept those of the setting, beside the exact test of the records. A row fails if
 its share lies below 0.86 or, where the width exceeds 1.3 times the error, above 0.95, by more than two standard errors.
+Of 40 releases none is above 0.95 by so much: the settings of each kind of values are judged together, too.
 Where values lie anywhere inside cells, events and censored records may come in any order, so widths exceed that.
 
 `notes` prints how often each note of a result appears on ordinary data of its question, and on data that must have it;
@@ -739,7 +740,8 @@ def row_of(readings: list[Reading], setting: Any) -> Row:
         wide, error = float(np.median(width)), 2 * float(np.quantile(largest, LEVEL))
     known = off[np.isfinite(off)]
     bias = float(np.median(known)) / (wide / 2) if len(known) and 0 < wide < np.inf else nan
-    return Row(first.name, first.whom, setting, held, len(readings), wide / error if error > 0 else np.inf, bias)
+    exact = 1.0 if wide == 0 else np.inf  # where nothing erred: a width of zero is the ideal one
+    return Row(first.name, first.whom, setting, held, len(readings), wide / error if error > 0 else exact, bias)
 
 
 def share_of_exact(readings: list[Reading]) -> float:
@@ -773,13 +775,24 @@ def pool(rows: list[Row]) -> list[Row]:
     for row in rows:
         for key in (f"{row.setting.records:,}", ALL):
             groups[row.name, row.whom, key].append(row)
-    return [
-        Row(
-            name, whom, key, sum(row.held for row in group), sum(row.drawn for row in group),
-            float(np.median([row.ratio for row in group])), float(np.nanmedian([row.bias for row in group])),
-        )
-        for (name, whom, key), group in groups.items()
-    ]  # fmt: skip
+    return [sum_up(group, key) for (_, _, key), group in groups.items()]
+
+
+def sum_up(group: list[Row], setting: Any) -> Row:
+    """One row of all releases of several settings of a reading."""
+    return Row(
+        group[0].name, group[0].whom, setting, sum(row.held for row in group), sum(row.drawn for row in group),
+        float(np.median([row.ratio for row in group])), float(np.nanmedian([row.bias for row in group])),
+    )  # fmt: skip
+
+
+def list_wide_values(rows: list[Row]) -> str:
+    """The kinds of values whose settings together are wide, for one reading.
+
+    No share of 40 releases is above 0.95 by more than two standard errors, so no setting is wide alone.
+    """
+    of_values = {kind: [row for row in rows if row.setting.values == kind] for kind in (DECLARED, TIED, SMOOTH)}
+    return ", ".join(kind for kind, group in of_values.items() if group and sum_up(group, kind).verdict == "wide")
 
 
 ALL = "all"
@@ -803,13 +816,18 @@ def print_tables(rows: list[Row], console: Console) -> None:
     pooled = pool(rows)
     columns = [f"{records:,}" for records in RECORDS] + [ALL]
     table = Table(
-        "reading", "for", *columns, "settings that fail", title="Held, width over error, by number of records"
+        "reading",
+        "for",
+        *columns,
+        "settings that are low",
+        "wide",
+        title="Held, width over error, by number of records",
     )
     for name, whom in dict.fromkeys((row.name, row.whom) for row in rows):
         cells = {row.setting: show(row) for row in pooled if (row.name, row.whom) == (name, whom)}
-        failed = [row for row in rows if (row.name, row.whom) == (name, whom)]
-        words = f"{sum(row.verdict in ('low', 'wide') for row in failed)} of {len(failed)}"
-        table.add_row(name, whom, *(cells.get(column, "") for column in columns), words)
+        of_reading = [row for row in rows if (row.name, row.whom) == (name, whom)]
+        words = f"{sum(row.verdict == 'low' for row in of_reading)} of {len(of_reading)}", list_wide_values(of_reading)
+        table.add_row(name, whom, *(cells.get(column, "") for column in columns), *words)
     console.print(table)
 
 
@@ -844,10 +862,9 @@ def to_page(stored: Mapping[str, Any], before: str) -> str:
         f"of each of 40 settings, commit {', '.join(commits)}. Effects are 0.4 and 2.5, arms 20/80 and 50/50, "
         "follow-up ends inside the grid and at its end, values are declared, tied and smooth. Each cell: share that "
         "held / width over error; of tests the share that does not reject at 0.1 / that of the exact test. The last "
-        "columns "
-        "count settings that fail: low is a share below 0.86, wide one above 0.95 where the width exceeds 1.3 times "
-        "the error, both by more than two standard errors. Where values are not declared, the order of events inside "
-        "cells is open: that is wide.",
+        "columns count settings that are low, and name the values whose settings together are wide: shares below 0.86, "
+        "and above 0.95 where the width exceeds 1.3 times the error, by more than two standard errors. Where values "
+        "are not declared, the order of events inside cells is open: that is wide.",
         "", f"| reading | for | {' | '.join(columns)} | low | wide |", "|---|---|" + "---|" * (len(columns) + 2),
     ]  # fmt: skip
     for name, whom in dict.fromkeys((row.name, row.whom) for row in rows):
@@ -855,8 +872,8 @@ def to_page(stored: Mapping[str, Any], before: str) -> str:
         cells = {
             row.setting: f"{row.share:.2f} / {row.ratio:.2f}" for row in pooled if (row.name, row.whom) == (name, whom)
         }
-        counts = [str(sum(row.verdict == verdict for row in of_reading)) for verdict in ("low", "wide")]
-        shown = [name_reading(name), whom, *(cells.get(column, "") for column in columns), *counts]
+        failed = str(sum(row.verdict == "low" for row in of_reading)), list_wide_values(of_reading)
+        shown = [name_reading(name), whom, *(cells.get(column, "") for column in columns), *failed]
         lines.append(f"| {' | '.join(shown)} |")
     lines += [
         "", "How often each note appears on ordinary data of its question, 300 to 30,000 records at epsilon 1, and on "

@@ -149,6 +149,28 @@ def test_a_row_fails_by_two_standard_errors(held: int, ratio: float, verdict: st
     assert Row("any", "records", comparing.design()[0], held, 100, ratio, 0.0).verdict == verdict
 
 
+@pytest.mark.parametrize(("half", "ratio"), [(0.0, 1.0), (0.5, float("inf"))])
+def test_an_interval_of_width_zero_is_not_wide_where_nothing_errs(half: float, ratio: float) -> None:
+    """Medians of declared values are found exactly in most releases."""
+    reading = comparing.Reading("any", "records", *map(np.asarray, (3.0, 3.0 - half, 3.0 + half, 3.0)))
+    assert comparing.row_of([reading] * 5, comparing.design()[0]).ratio == ratio
+
+
+def test_settings_of_one_kind_of_values_are_wide_together() -> None:
+    """No share of 40 is above 0.95 by two standard errors; of 160 declared and tied ones each kind has its verdict."""
+    rows = [
+        Row("any", "records", setting, 40 if setting.values == comparing.TIED else 36, 40, 2.0, 0.0)
+        for setting in comparing.design()
+    ]
+    assert {row.verdict for row in rows} == {"pass"}
+    assert comparing.list_wide_values(rows) == comparing.TIED
+    assert comparing.list_wide_values([row._replace(ratio=1.2) for row in rows]) == ""
+    tests_of_alike = [row._replace(whom=comparing.ALIKE) for row in rows]
+    assert comparing.list_wide_values(tests_of_alike) == ""
+    page = comparing.to_page({"rows": [{**row._asdict(), "commit": "abc"} for row in rows], "notes": []}, "# Page")
+    assert "| any | records | 0.94 / 2.00 | 0.94 / 2.00 | 0.94 / 2.00 | 0.94 / 2.00 | 0 | tied |" in page
+
+
 def test_a_test_that_has_no_p_value_does_not_reject() -> None:
     """A log-rank test of 300 records with a small arm says in a fifth of the releases that nothing is known."""
     for p_value, holds in ((float("nan"), True), (0.2, True), (0.05, False)):
