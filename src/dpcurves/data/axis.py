@@ -270,8 +270,9 @@ class OpenEndedAxis(OrderedAxis):
 
 @dataclass(frozen=True, slots=True)
 class LatticeAxis(Axis):
-    """Whether a number lies on a public lattice, the multiples of a step: cell 0 for zero, which lies on every lattice,
-    cell 1 for other multiples, and cell 2 for all other numbers, and for those beyond the bounds.
+    """Cells of zero (0), of other multiples of a public step (1), and of other numbers or those beyond the bounds (2).
+
+    Zero lies on every lattice, so records with zero show none.
 
     A multiple of a step below 1 is the double nearest to a whole number over a whole number, so 0.3 is a multiple of
     0.1, and 0.1 + 0.2 is not. The test is arithmetic of doubles, which all engines compute alike.
