@@ -43,6 +43,7 @@ def test_a_plan_names_price_error_and_mechanism_of_every_turn(run: Run, kind: st
         "cdf": 2,
         "quantiles": 3,
         "roc": 4,
+        "scores": 2,
         "calibration": 3,
         "hosmer-lemeshow": 3,
         "binned-residuals": 4,
