@@ -83,6 +83,10 @@ def _pairs(
         ends = plot.intervals(level, population=whom == "population")
         true = zip(ends, (_quantiles(one), _quantiles(other)), strict=True)
         yield f"pairs, {whom}", all(_within(own, each) for own, both_ends in true for each in both_ends)
+        apart = first.quantile_difference(plot.second, P[1], level, population=whom == "population")
+        true_apart = [left[1] - right[1] for left, right in zip(_quantiles(one), _quantiles(other), strict=True)]
+        held = all(_within(np.array([apart[1:3]]), np.array([each])) for each in true_apart)
+        yield f"difference of quantiles, {whom}", held
         inner = [np.quantile(each, BETWEEN, method="inverted_cdf") for each in (one, other)]
         places = [
             np.clip(each, curve.x[0], curve.x[-1]) for each, curve in zip(inner, (first, plot.second), strict=True)
