@@ -76,6 +76,11 @@ class Tuning:
     """Fraction of the time for which another round is begun."""
     candidates: int = 2
     """Best pairs of earlier rounds that are looked at again before pairs that no round has looked at."""
+    one_sided: float = 0.2
+    """Fraction of the error probability of a round for the event that one data set alone has shown. Such events are
+    too rare for the samples that choose an event, and clear on the fresh ones, which are more."""
+    fewest_hits: int = 3
+    """Hits of an event from which it is looked at."""
     hopeless: int = 50
     """Calls after which a search ends if all of them failed."""
 
@@ -113,6 +118,12 @@ class Event:
             return f"{self.score.name} is at most {self.high:.6g}"
         return f"{self.score.name} is at least {self.low:.6g}"
 
+    def is_same_set(self, other: Event) -> bool:
+        """Return True if another event is the same set of outcomes, likelier on the same data set."""
+        return (self.score.name, self.low, self.high, self.reverse) == (
+            other.score.name, other.low, other.high, other.reverse
+        )  # fmt: skip
+
     def mark_hits(self, sample: Sample) -> NDArray[np.bool_]:
         """Return a mask of the outcomes in the event, (outcomes,)."""
         values = self.score.compute(sample)
@@ -143,16 +154,28 @@ def choose_events(
     scores: Iterable[Score], left: Sample, right: Sample, claim: Claim, max_events: int = 1, *, tuning: Tuning = TUNING
 ) -> list[Event]:
     """Return the events with the largest estimated loss on these samples, at most one of each score and direction."""
-    events: list[Event] = []
-    for score in scores:
-        sorted_score = SortedScore.from_samples(score, left, right, tuning)
-        if sorted_score is not None:
-            events += [
-                event
-                for event in (sorted_score.find_best_event(claim, reverse=reverse) for reverse in (False, True))
-                if event is not None
-            ]
-    return sorted(events, key=lambda event: (-round(event.estimated_loss, 2), event.score.is_learned))[:max_events]
+    return rank_events(sort_scores(scores, left, right, tuning), claim)[:max_events]
+
+
+def sort_scores(scores: Iterable[Score], left: Sample, right: Sample, tuning: Tuning) -> list[SortedScore]:
+    """Return the sorted values of the scores that any outcome has."""
+    sorted_scores = (SortedScore.from_samples(score, left, right, tuning) for score in scores)
+    return [sorted_score for sorted_score in sorted_scores if sorted_score is not None]
+
+
+def rank_events(sorted_scores: Iterable[SortedScore], claim: Claim) -> list[Event]:
+    """Return the best event of each score and direction, those with the largest estimated loss first."""
+    best = (score.find_best_event(claim, reverse=reverse) for score in sorted_scores for reverse in (False, True))
+    events = [event for event in best if event is not None]
+    return sorted(events, key=lambda event: (-round(event.estimated_loss, 2), event.score.is_learned))
+
+
+def choose_one_sided_event(sorted_scores: Iterable[SortedScore], claim: Claim) -> Event | None:
+    """Return the most frequent event that one data set alone has shown; None if there is none, or rho is claimed."""
+    if claim.rho is not None:
+        return None
+    candidates = [score.find_one_sided_event(claim, reverse) for score in sorted_scores for reverse in (False, True)]
+    return max((one for one in candidates if one is not None), default=None, key=lambda event: event.estimated_loss)
 
 
 @dataclass(frozen=True)
@@ -200,16 +223,39 @@ class SortedScore:
             return None
         if claim.rho is not None:
             return self._find_best_partition(reverse)
+        hits, other_hits = self._count_hits(a, b)
+        estimates = _estimate_log_ratios(
+            hits, other_hits, n, m, claim.delta, caution=self.tuning.caution, fewest=self.tuning.fewest_hits
+        )
+        best = int(np.argmax(estimates))
+        return self._make_event(best, reverse, float(estimates[best]))
+
+    def find_one_sided_event(self, claim: Claim, reverse: bool) -> Event | None:
+        """Return the most frequent event in one direction that the other data set has not shown, or None. The estimated
+        loss takes the probability of the other data set for that of one hit.
+        """
+        a, b = self.sorted_samples[::-1] if reverse else self.sorted_samples
+        n, m = self.sample_sizes[::-1] if reverse else self.sample_sizes
+        hits, other_hits = self._count_hits(a, b)
+        hits = np.where(other_hits == 0, hits, 0)
+        best = int(np.argmax(hits))
+        if hits[best] < self.tuning.fewest_hits or hits[best] / n <= claim.delta:
+            return None
+        return self._make_event(best, reverse, float(np.log((hits[best] / n - claim.delta) * (m + 1))))
+
+    def _count_hits(self, a: Floats, b: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the hits of two samples: at or above each cut, at or below it, and at the cut."""
         below, other_below = (np.searchsorted(x, self.cuts, side="left") for x in (a, b))
         up_to, other_up_to = (np.searchsorted(x, self.cuts, side="right") for x in (a, b))
         hits = np.concatenate([len(a) - below, up_to, up_to - below])
-        other_hits = np.concatenate([len(b) - other_below, other_up_to, other_up_to - other_below])
-        estimates = _estimate_log_ratios(hits, other_hits, n, m, claim.delta, caution=self.tuning.caution)
-        best = int(np.argmax(estimates))
-        kind, cut = divmod(best, len(self.cuts))
+        return hits, np.concatenate([len(b) - other_below, other_up_to, other_up_to - other_below])
+
+    def _make_event(self, number: int, reverse: bool, estimated_loss: float) -> Event:
+        """Return the event of a number in the order of `_count_hits`."""
+        kind, cut = divmod(number, len(self.cuts))
         threshold = float(self.cuts[cut])
         low, high = ((threshold, inf), (-inf, threshold), (threshold, threshold))[kind]
-        return Event(self.score, low, high, reverse, (), float(estimates[best]))
+        return Event(self.score, low, high, reverse, (), estimated_loss)
 
     def _find_best_partition(self, reverse: bool) -> Event:
         """Return the partition into cells of about equal frequency with the largest estimated loss."""
@@ -240,12 +286,12 @@ def find_quantiles(values: Floats, shares: Floats) -> Floats:
 
 
 def _estimate_log_ratios(
-    hits: NDArray[np.int64], other_hits: NDArray[np.int64], n: int, m: int, delta: float, *, caution: float
+    hits: NDArray[np.int64], other_hits: NDArray[np.int64], n: int, m: int, delta: float, *, caution: float, fewest: int
 ) -> Floats:
     """Return ``log((hits / n - delta) / q)`` minus `caution` standard errors, with ``q = (other_hits + 1) / (m + 1)``.
 
-    `n` and `m` are the numbers of samples of the two data sets. Minus infinity where `hits` is below 3, or its
-    frequency at most `delta`.
+    `n` and `m` are the numbers of samples of the two data sets. Minus infinity where `hits` is below `fewest`,
+    or its frequency at most `delta`.
     """
     p = hits / n
     q = (other_hits + 1) / (m + 1)
@@ -255,7 +301,7 @@ def _estimate_log_ratios(
             (1 - p) / np.maximum(hits, 1) * (p / np.maximum(excess, 1e-300)) ** 2 + (1 - q) / (other_hits + 1)
         )
         estimate = np.log(np.maximum(excess, 0)) - np.log(q) - caution * error
-    return np.where((hits >= 3) & (excess > 0), estimate, -inf)
+    return np.where((hits >= fewest) & (excess > 0), estimate, -inf)
 
 
 def read_processor_clock() -> float:
@@ -374,8 +420,10 @@ class Search:
         draws = 2 * len(examined) * (1.5 if self.confirm_twice else 1.0)
         samples = int(max(4, min(tuning.confirmed * target, (deadline - self.clock()) * self.calls_per_second / draws)))
         best: Report | None = None
-        for index, event, samples_seen in examined:
-            report = self._confirm_event(self.family.pairs[index], event, samples, error / len(examined), samples_seen)
+        for index, events, samples_seen in examined:
+            report = self._confirm_events(
+                self.family.pairs[index], events, samples, error / len(examined), samples_seen
+            )
             best = report if best is None or report.lower_bound > best.lower_bound else best
         return best if best is not None else self._make_report(error)
 
@@ -396,7 +444,7 @@ class Search:
             left = self._draw_sample(pair.left, samples)
             right = self._draw_sample(pair.right, samples)
             samples_by_pair[index] = left, right
-            events = self._find_events(left, right)
+            events, _ = self._find_events(left, right)
             estimates[index] = events[0].estimated_loss if events else -np.inf
             self._record_pair(index, samples, events)
         unscreened = [index for index in self.ranking if index not in samples_by_pair]
@@ -406,11 +454,12 @@ class Search:
 
     def _examine_pairs(
         self, samples_by_pair: dict[int, tuple[Sample, Sample]], target: int, calls: float, deadline: float
-    ) -> list[tuple[int, Event, tuple[Sample, Sample]]]:
-        """Return events of the best pairs on more samples, the best ones first, each of another pair."""
+    ) -> list[tuple[int, list[Event], tuple[Sample, Sample]]]:
+        """Return events of the best pairs on more samples, the best pairs first. A pair has its best event, and the
+        most frequent one that one data set alone has shown."""
         best_pairs = [index for index in self.ranking if index in samples_by_pair][: self.tuning.examined_pairs]
         samples = int(min(self.tuning.examined * target, calls / (2 * len(best_pairs))))
-        examined: list[tuple[int, Event, tuple[Sample, Sample]]] = []
+        examined: list[tuple[int, list[Event], tuple[Sample, Sample]]] = []
         for index in best_pairs:
             if examined and self.clock() > deadline:
                 break
@@ -418,20 +467,29 @@ class Search:
             if samples:
                 left = left + self._draw_sample(pair.left, samples)
                 right = right + self._draw_sample(pair.right, samples)
-            events = self._find_events(left, right, learn=self.learn)
+            events, one_sided = self._find_events(left, right, learn=self.learn)
             self._record_pair(index, len(left), events)
             if events:
-                examined.append((index, events[0], (left, right)))
-        examined.sort(key=lambda item: -item[1].estimated_loss)
+                further = [] if one_sided is None or one_sided.is_same_set(events[0]) else [one_sided]
+                examined.append((index, [events[0], *further], (left, right)))
+        examined.sort(key=lambda item: -item[1][0].estimated_loss)
         return examined[: self.finalists]
 
-    def _confirm_event(
-        self, pair: NeighbourPair, event: Event, samples: int, error: float, chosen_on: tuple[Sample, Sample]
-    ) -> Report:
-        """Return the bound of the event on fresh samples with Poisson sizes, and its histogram."""
-        as_ratio = event.count_hits(*chosen_on).is_ratio_sharper(samples, error)
+    def _confirm_events(
+        self, pair: NeighbourPair, events: Sequence[Event], samples: int, error: float,
+        chosen_on: tuple[Sample, Sample],
+    ) -> Report:  # fmt: skip
+        """Return the larger bound of the best and the one-sided event, and its histogram, on the same fresh samples
+        with Poisson sizes. The events share the error probability.
+        """
         left, right = (self._draw_sample(data, sample_poisson(samples)) for data in (pair.left, pair.right))
-        lower = event.bound_loss(left, right, self.claim, error, as_ratio=as_ratio)
+        shares = (1 - self.tuning.one_sided, self.tuning.one_sided) if len(events) > 1 else (1.0,)
+        bounds: list[tuple[float, Event, float, bool]] = []
+        for event, share in zip(events, shares, strict=True):
+            as_ratio = event.count_hits(*chosen_on).is_ratio_sharper(samples, error * share)
+            bound = event.bound_loss(left, right, self.claim, error * share, as_ratio=as_ratio)
+            bounds.append((bound, event, error * share, as_ratio))
+        lower, event, error, as_ratio = max(bounds, key=lambda found: found[0])
         second_lower = None
         if self.confirm_twice and lower > self.claim.amount:
             further = [self._draw_sample(data, sample_poisson(samples)) for data in (pair.left, pair.right)]
@@ -445,14 +503,16 @@ class Search:
             detectable_deficit=self.claim.find_detectable_deficit(samples, error),
         )  # fmt: skip
 
-    def _find_events(self, left: Sample, right: Sample, *, learn: bool = False) -> list[Event]:
-        """Return events by scores that are fitted to two fifths of the samples, and chosen on the rest."""
+    def _find_events(self, left: Sample, right: Sample, *, learn: bool = False) -> tuple[list[Event], Event | None]:
+        """Return the best event, and the most frequent one that one data set alone has shown, by scores that are fitted
+        to two fifths of the samples, chosen on the rest.
+        """
         left_size = max(1, 2 * len(left) // 5)
         right_size = max(1, 2 * len(right) // 5)
         scores = fit_scores(left.slice_outcomes(0, left_size), right.slice_outcomes(0, right_size), learn=learn)
-        return choose_events(
-            scores, left.slice_outcomes(left_size), right.slice_outcomes(right_size), self.claim, tuning=self.tuning
-        )
+        rest = left.slice_outcomes(left_size), right.slice_outcomes(right_size)
+        sorted_scores = sort_scores(scores, *rest, self.tuning)
+        return rank_events(sorted_scores, self.claim)[:1], choose_one_sided_event(sorted_scores, self.claim)
 
     # Draws and their results.
 

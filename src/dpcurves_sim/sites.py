@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from functools import lru_cache, partial
+from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -294,7 +295,7 @@ class SitesScenario:
 
     def _run_careless_analyst(self) -> None:
         """Send requests that are signed with another key, changed or cut off, with the ticket of an analyst. The
-        coordinator may pass them on; sites must refuse them (see `_check_site`)."""
+        coordinator must refuse them. A lying one passes them on; sites must refuse them then (see `_check_site`)."""
         world, federation = self._world, self._federation
         token = federation.analyst_ticket.derive_bearer_token(0)
         request = RoundRequest(QUESTION, PRICE, CARELESS, ())
@@ -305,8 +306,18 @@ class SitesScenario:
             world.sleep(world.draw("pause") * 3)
             headers = {"Authorization": f"Bearer {token}"}
             ask = Request("POST", f"/tasks/{federation.task.hash}/asks", body, headers)
+            status = 0
             with suppress(OSError):
-                self._network.exchange(HUB, ask, PATIENCE)
+                status = self._network.exchange(HUB, ask, PATIENCE)[0]
+            if status == 200:
+                raise Violation("the coordinator accepts a request that no analyst has signed")
+            if self._board is not None and world.draw("lying coordinator") < 0.5:
+                self._board._open_round(0, sha256(body).hexdigest(), body, CARELESS, 0)
+
+    def _sign_impossible_request(self, number: int) -> bytes:
+        """Return an analyst's signed request for a round that its question has not: sites refuse it."""
+        request = RoundRequest(QUESTION, PRICE, f"{CARELESS} {number}", ((0,),) * 9)
+        return request.to_signed_bytes(self._federation.task, self._federation.analyst_key)
 
     def _list_paths(self) -> tuple[str, ...]:
         """Return the paths below the task, also those of a round under way, whose name an insider may tell."""
@@ -335,7 +346,7 @@ class SitesScenario:
             )  # fmt: skip
         asking = federation.analyst_ticket.derive_bearer_token(0)
         for ask in range(3):
-            send("asks", world.random_bytes(f"ask {ask}")(100), asking)
+            send("asks", self._sign_impossible_request(ask), asking)
         send("asks", bytes(100), token)
         send("rounds/" + "0" * 64 + "/1", b"x", token)
         send("rounds/" + "0" * 64 + "/9", b"x", token)

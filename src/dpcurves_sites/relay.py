@@ -42,7 +42,7 @@ from dpcurves_parties.serving.task_app import (
 from dpcurves_parties.serving.task_document import Role
 
 from .round_request import RoundRequest
-from .secure_sum import KEYS, MASKED, OPENED, SIGNATURE_SIZE, SIGNED, STAGES
+from .secure_sum import KEYS, MASKED, OPENED, SIGNED, STAGES
 from .task import FederationTask
 from .transport import pack_parts, unpack_parts
 
@@ -181,13 +181,22 @@ class MessageBoard:
         return json.dumps(facts).encode()
 
     def start_round(self, analyst: int, signed_request: bytes) -> bytes:
-        """Open a round, unless it is open already, and return its name."""
+        """Open a round, unless it is open already, and return its name.
+
+        Raises:
+            ProtocolError: The request has no valid signature of an analyst, or the analyst asks too much.
+        """
         name = sha256(signed_request).hexdigest()
         with self._changed:
             if name in self._rounds and not self._rounds[name].refusal:
                 return name.encode()
         self._rate.count_requests(analyst)
-        vector_length = self._plan_for(analyst, signed_request)
+        request, vector_length = self._plan_for(analyst, signed_request)
+        self._open_round(analyst, name, signed_request, request, vector_length)
+        return name.encode()
+
+    def _open_round(self, analyst: int, name: str, signed_request: bytes, request: str, vector_length: int) -> None:
+        """Open a round with this request id in place of any earlier one of its name, and drop old rounds."""
         with self._changed:
             if name in self._rounds:
                 self._drop_round(name)
@@ -195,16 +204,15 @@ class MessageBoard:
             if len(of_one) >= MOST_ROUNDS_OF_ONE:
                 self._drop_round(of_one[0])
             self._rounds[name] = OpenRound(
-                name, StoredMessage.write(self._scratch.path, signed_request),
-                _parse_request_id(signed_request), analyst, vector_length,
-            )  # fmt: skip
+                name, StoredMessage.write(self._scratch.path, signed_request), request, analyst, vector_length
+            )
             self._drop_old_rounds(name)
             self.notify()
-        return name.encode()
 
-    def _plan_for(self, analyst: int, signed_request: bytes) -> int:
-        """Return the integers per vector of an analyst's round. Planning is work that nobody has paid for, so an
-        analyst has one request at a time planned, and a quarter of the time. Raises `ProtocolError` with status 429.
+    def _plan_for(self, analyst: int, signed_request: bytes) -> tuple[str, int]:
+        """Return the request id of an analyst's round, and the integers per vector. Planning is work that nobody has
+        paid for, so an analyst has one request at a time planned, and a quarter of the time. Raises `ProtocolError`
+        with status 429 for more, and with 403 or 400 for a request that no analyst has signed.
         """
         with self._changed:
             wait = self._next_plans.get(analyst, 0.0) - monotonic()
@@ -216,9 +224,11 @@ class MessageBoard:
         try:
             with self._planning:  # one at a time, of all analysts
                 start = thread_time()
-                vector_length = _plan_vector_length(signed_request, self.task)
-                seconds = thread_time() - start
-                return vector_length
+                try:
+                    request = RoundRequest.from_signed_bytes(signed_request, self.task)
+                    return request.request, _plan_vector_length(request, self.task)
+                finally:
+                    seconds = thread_time() - start
         finally:
             with self._changed:
                 # 3: an analyst's questions are planned for a quarter of the time at most; 0.1: seconds that are free
@@ -382,21 +392,13 @@ class MessageBoard:
             raise ProtocolError("round", open_round.refusal, 410)
 
 
-def _plan_vector_length(signed_request: bytes, task: FederationTask) -> int:
+def _plan_vector_length(request: RoundRequest, task: FederationTask) -> int:
     """Return the integers per vector of a round; 0 for a request that sites will refuse."""
     try:
-        plan, _ = RoundRequest.from_signed_bytes(signed_request, task).plan_round(task)
+        plan, _ = request.plan_round(task)
         return plan.law.size or 0
     except (ArgumentError, ValueError, TypeError, KeyError, LookupError, RecursionError, OverflowError):
         return 0
-
-
-def _parse_request_id(signed_request: bytes) -> str:
-    """Return the request id of a message, or "". It is untrusted; sites verify it."""
-    try:
-        return str(json.loads(signed_request[SIGNATURE_SIZE:])["request"])
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return ""
 
 
 def _cut_receipt(message: bytes) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -72,10 +73,10 @@ class Board:
         await self.app(scope, receive, send)
         return Answer(sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:]))
 
-    def request(self, number: int = 0, cells: int = CELLS) -> bytes:
-        key = read_key(self.folder / "tickets" / "analyst-1.key")
-        question = CdfQuestion("age", Grid(0, 100, cells=cells))
-        return RoundRequest(question, PrivacyLoss.pure(1), f"r{number}", ()).to_signed_bytes(self.task, key)
+    def request(self, number: int = 0, analyst: int = 1, answers: tuple[tuple[int, ...], ...] = ()) -> bytes:
+        key = read_key(self.folder / "tickets" / f"analyst-{analyst}.key")
+        question = CdfQuestion("age", Grid(0, 100, cells=CELLS))
+        return RoundRequest(question, PrivacyLoss.pure(1), f"r{number}", answers).to_signed_bytes(self.task, key)
 
 
 @pytest.fixture
@@ -118,6 +119,37 @@ def test_a_message_that_is_no_request_is_refused_in_one_line(board: Board, text:
     assert parse_refusal(text, "none") == "none"
 
 
+@pytest.mark.parametrize(
+    ("change", "status", "line"),
+    [
+        (lambda signed: bytes([signed[0] ^ 1]) + signed[1:], 403, "the signature is invalid; ask again with"),
+        (lambda signed: signed[:64] + signed[64:].replace(b"age", b"pay"), 403, "the signature is invalid; ask again"),
+        (lambda signed: signed[:64] + signed[64:].replace(b'analyst": "', b'analyst": "00'), 403, "the author is not"),
+        (lambda signed: signed[:-5], 400, "the message is not a valid request; use the same version"),
+        (lambda signed: signed[:40], 400, "the message is not a valid request; use the same version"),
+        (lambda signed: b"", 400, "the message is not a valid request; use the same version"),
+    ],
+)
+def test_a_request_without_an_analysts_signature_is_refused_at_once(
+    board: Board, monkeypatch: pytest.MonkeyPatch, change: Callable[[bytes], bytes], status: int, line: str
+) -> None:
+    """It is neither planned nor stored, and counts among the requests that an analyst may post a minute."""
+    monkeypatch.setattr(board.board._rate, "per_minute", 2)
+    monkeypatch.setattr(relay, "_plan_vector_length", lambda *_: pytest.fail("planned"))
+
+    async def ask() -> None:
+        for number in range(2):
+            answer = await board.post("analyst-1", "asks", change(board.request(number)))
+            assert answer.status_code == status
+            assert line in answer.text
+            assert "\n" not in answer.text.strip()
+        assert (await board.post("analyst-1", "asks", change(board.request()))).status_code == 429
+        assert board.board._rounds == {}
+        assert list(board.board._scratch.path.iterdir()) == []
+
+    asyncio.run(ask())
+
+
 def test_sizes_of_messages_follow_from_the_plan(board: Board) -> None:
     async def ask() -> None:
         name = (await board.post("analyst-1", "asks", board.request())).text
@@ -128,7 +160,7 @@ def test_sizes_of_messages_follow_from_the_plan(board: Board) -> None:
         ):  # fmt: skip
             answer = await board.post(f"owner-{1 + (status == 200)}", f"rounds/{name}/{stage}", bytes(size))
             assert answer.status_code == status, (stage, size)
-        odd = (await board.post("analyst-1", "asks", bytes(2**21))).text
+        odd = (await board.post("analyst-1", "asks", board.request(answers=((0,),) * 9))).text  # no such round
         assert (await board.post("owner-1", f"rounds/{odd}/{MASKED}", bytes(2**20))).status_code == 413
 
     asyncio.run(ask())
@@ -144,10 +176,12 @@ def test_messages_lie_on_disk_and_old_rounds_go_by_number_and_size(
         for number in range(5):
             await board.post("analyst-1", "asks", board.request(number))
         assert len(list(folder.iterdir())) == len(board.board._rounds) == 3
-        assert (await board.post("analyst-2", "asks", bytes(2**20))).status_code == 200  # hers push out nobody else's
+        # 2**20 bytes or more: a number and its comma are 3
+        long = [board.request(number, 2, ((0,) * (2**20 // 3),)) for number in range(2)]
+        assert (await board.post("analyst-2", "asks", long[0])).status_code == 200  # hers push out nobody else's
         assert len(board.board._rounds) == 4
         monkeypatch.setattr(relay, "MOST_BYTES", 2**20 + 2**19)
-        assert (await board.post("analyst-2", "asks", b"1" + bytes(2**20))).status_code == 200
+        assert (await board.post("analyst-2", "asks", long[1])).status_code == 200
         assert sum(file.stat().st_size for file in folder.iterdir()) <= relay.MOST_BYTES
         assert sum(open_round.stored_bytes for open_round in board.board._rounds.values()) <= relay.MOST_BYTES
 
@@ -179,7 +213,7 @@ def test_long_plans_of_one_analyst_keep_no_site_and_nobody_else_waiting_for_long
         assert (await first).status_code == 200
         assert {(await other).status_code for other in others} == {429}
         assert (await board.post("analyst-1", "asks", board.request(50))).status_code == 429
-        assert (await board.post("analyst-2", "asks", b"another one's")).status_code == 200
+        assert (await board.post("analyst-2", "asks", board.request(analyst=2))).status_code == 200
 
     asyncio.run(ask())
 
@@ -191,6 +225,6 @@ def test_an_analyst_starts_so_many_rounds_a_minute(board: Board, monkeypatch: py
         statuses = [(await board.post("analyst-1", "asks", board.request(number))).status_code for number in range(3)]
         assert statuses == [200, 200, 429]
         assert (await board.post("analyst-1", "asks", board.request(0))).status_code == 200  # known: no new round
-        assert (await board.post("analyst-2", "asks", b"another one's")).status_code == 200
+        assert (await board.post("analyst-2", "asks", board.request(analyst=2))).status_code == 200
 
     asyncio.run(ask())
