@@ -24,11 +24,21 @@ from .bounds import SMALLEST_UNIT
 from .question import grid_from_json, grid_to_json
 
 ASK = "ask"
+"""Field of the question's command name."""
 VALUES = "values:"
-AUTO, BOUNDS, GRID, UNBOUNDED = "auto", "bounds", "grid", "auto-range-"
-"""Value of an automatic grid, unit or bounds; names of fields; and the prefix of questions without a grid."""
+"""Prefix of a grid that lists its values, in a text."""
+AUTO = "auto"
+"""Value of a grid, bounds or a unit that is found privately."""
+BOUNDS = "bounds"
+"""Field of both bounds together."""
+GRID = "grid"
+"""Field of the grid."""
+UNBOUNDED = "auto-range-"
+"""Prefix of the command names of questions without a grid."""
 ENDS = ("lower", "upper")
+"""Fields of the bounds one by one."""
 UNITS = ("unit", "unit_predicted", "unit_residual")
+"""Fields of units from which a search for bounds starts."""
 METHODS = {"adaptive-partition": AdaptivePartition, "quantile-partition": QuantilePartition, "bisection": Bisection}
 METHOD_WORDS: dict[type[Any], str] = {kind: word for word, kind in METHODS.items()}
 
@@ -77,16 +87,12 @@ def question_from_json(stored: Mapping[str, Any]) -> Any:
     >>> print(question_from_json({"ask": "cdf", "column": "age", "grid": "0:90:90"}))
     distribution function of age
     """
-    if (
-        not isinstance(stored, Mapping)
-        or not isinstance(stored.get(ASK), str)
-        or stored[ASK] not in list_question_classes()
-    ):
-        command = stored.get(ASK) if isinstance(stored, Mapping) else stored
+    command = stored.get(ASK) if isinstance(stored, Mapping) else stored
+    if not isinstance(stored, Mapping) or not isinstance(command, str) or command not in list_question_classes():
         raise InvalidArgument(
             ASK, f"must be one of {', '.join(sorted(list_question_classes()))}, got {describe_value(command)}"
         )
-    word = stored[ASK]
+    word = command
     values = {name: value for name, value in stored.items() if name != ASK}
 
     # A grid or bounds that are found privately have a question of their own.
