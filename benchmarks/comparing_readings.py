@@ -20,7 +20,7 @@ Where values lie anywhere inside cells, events and censored records may come in 
 
 `notes` prints how often each note of a result appears on ordinary data of its question, and on data that must have it;
 see `alarms_of_notes.py`. `--quick` draws five releases of each setting: at most 20 minutes of one core, so ten of two
-idle ones. `--json` stores each family when it is measured. The stored table stands in `comparing_readings.json`, each
+idle ones. `--json` stores each setting when it is measured. The stored table stands in `comparing_readings.json`, each
 row with its commit.
 """
 
@@ -35,7 +35,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import lru_cache
-from itertools import product
+from itertools import chain, islice, product
 from math import log, nan, sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -56,7 +56,7 @@ from by_hand import answer, both
 from reading_names import name_reading
 
 import dpcurves as dp
-from dpcurves.curves import CdfQuestion, Comparison, RocQuestion, ScoresQuestion
+from dpcurves.curves import CdfQuestion, Comparison, Metric, RocQuestion, ScoresQuestion
 from dpcurves.data import Categories, Grid
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_survival import SurvivalQuestion
@@ -460,7 +460,7 @@ P = (0.25, 0.5, 0.75)
 
 
 def distributions(release: Release) -> Iterator[Reading]:
-    """Quantiles of two groups at once, the chance that a value of one is larger, two tests, and drift."""
+    """Quantiles of two groups, their differences, the chance that a value of one is larger, two tests, and drift."""
     setting = release.setting
     people = people_with_values(setting, setting.effect)
     sample = release.sample(people)
@@ -471,10 +471,14 @@ def distributions(release: Release) -> Iterator[Reading]:
     truths = tuple(chance_of_larger(*pair) for pair in pairs)
     yield from release.interval("two columns: chance that one is larger", larger.value, larger.interval, truths)
     plot = arms[0].quantile_quantile(arms[1], P)
-    quantiles = tuple(np.stack([np.quantile(one, P, method="inverted_cdf") for one in pair]) for pair in pairs)
+    quantiles = tuple(np.stack([quantile_of(one, P) for one in pair]) for pair in pairs)
     yield from release.interval(
         "two columns: quantiles, at once", np.stack([plot.x, plot.y]), plot.intervals, quantiles
     )
+    for p, name in zip(P, ("lower quartiles", "medians", "upper quartiles"), strict=True):
+        apart = arms[0].quantile_difference(arms[1], p, LEVEL)
+        truths = tuple(float(np.subtract(*(quantile_of(one, p) for one in pair))) for pair in pairs)
+        yield from release.interval(f"two columns: difference of {name}", apart.value, apart_of(arms, p), truths)
     alike = release.sample_alike(people_with_values(setting, 1.0))
     null = release.answer(question, alike, 1)
     for whom, found, columns in ((ALIKE, null, alike), (DIFFERENT, arms, sample)):
@@ -488,6 +492,16 @@ def distributions(release: Release) -> Iterator[Reading]:
         for statistic in ("psi", "ks", "wasserstein", "auc"):
             alarm = shifts["now", statistic].alarm
             yield test(f"drift: {statistic}", whom, 0.0 if alarm else 1.0, exact)
+
+
+def quantile_of(values: FloatArray, p: ArrayLike) -> FloatArray:
+    """The least value at or below which a share `p` of the values lies."""
+    return np.asarray(np.quantile(values, p, method="inverted_cdf"))
+
+
+def apart_of(arms: Any, p: float) -> Callable[..., tuple[float, float]]:
+    """The interval of the quantile of the first group minus that of the second."""
+    return lambda level, *, population: arms[0].quantile_difference(arms[1], p, level, population=population)[1:3]
 
 
 def groups_of(columns: Mapping[str, FloatArray], name: str = "x") -> tuple[FloatArray, FloatArray]:
@@ -541,16 +555,33 @@ def groups(release: Release) -> Iterator[Reading]:
     private, exact = release.answer(question, sample), noiseless(question, sample)
     whole = noiseless_of_scores(setting._replace(records=0), question)
     for number in ("auc", "average-precision", "ks", "brier"):
-        truths = tuple(found[0].value(number) - found[1].value(number) for found in (exact, whole))
+        truths = tuple(metric_of(found[0], number) - metric_of(found[1], number) for found in (exact, whole))
         ends = pair_of(private, number)
         value = private[0].value(number) - private[1].value(number)
         yield from release.interval(f"two groups: {number} difference", value, ends, truths)
-    rates, one, two = (dp.group_rates(found) for found in (private, exact, whole))
+    rates = dp.group_rates(private)
     for rate in ("flagged", "recall", "precision"):
-        values = [found.values_of(rate) for found in (rates, one, two)]
-        ends = gap_of(rates, rate)
-        gaps = [float(value[0] - value[1]) for value in values]
-        yield from release.interval(f"two groups: gap of {rate}", gaps[0], ends, (gaps[1], gaps[2]))
+        first, second = rates.values_of(rate)
+        truths = tuple(rate_of(found[0], rate) - rate_of(found[1], rate) for found in (exact, whole))
+        yield from release.interval(f"two groups: gap of {rate}", first - second, gap_of(rates, rate), truths)
+
+
+@lru_cache(maxsize=256)  # those of a population are the same for all its releases
+def metric_of(scores: Any, number: str) -> float:
+    """A metric of exact counts: its estimate alone, without the interval that decides what is known."""
+    (metric,) = (metric for metric in Metric if metric.key == number)
+    return float(metric.value.compute(scores.table, scores.table.counts.likely_counts))
+
+
+@lru_cache(maxsize=256)
+def rate_of(scores: Any, rate: str) -> float:
+    """A rate of exact counts at a threshold of one half, without the interval that decides what is known."""
+    (_, false_positives), (false_negatives, true_positives) = matrix = scores.confusion(0.5).matrix
+    flagged = false_positives + true_positives
+    return float({
+        "flagged": flagged / matrix.sum(), "recall": true_positives / (true_positives + false_negatives),
+        "precision": true_positives / flagged,
+    }[rate])  # fmt: skip
 
 
 def pair_of(found: Any, number: str) -> Callable[..., tuple[float, float]]:
@@ -586,7 +617,7 @@ def models(release: Release) -> Iterator[Reading]:
     private, exact = release.answer(question, sample), noiseless(question, sample)
     whole = noiseless_of_scores(whole_setting, question)
     for number in ("auc difference", "average precision difference", "brier score difference"):
-        truths = exact.value(number), whole.value(number)
+        truths = number_of(exact, number), number_of(whole, number)
         yield from release.interval(f"two models: {number}", private.value(number), name_of(private, number), truths)
     questions = [ScoresQuestion("y", score, grid) for score in ("s", "z")]
     apart = [release.answer(question, sample, 4 + place) for place, question in enumerate(questions)]
@@ -598,8 +629,9 @@ def models(release: Release) -> Iterator[Reading]:
     def ends(level: float, *, population: bool) -> tuple[float, float]:
         return dp.metric_difference(*apart, "auc", level, population=population)[1:3]
 
-    value, *truths = (one.value("auc") - two.value("auc") for one, two in (apart, *exacts))
-    yield from release.interval("two models, two releases: auc difference", value, ends, tuple(truths))
+    value = apart[0].value("auc") - apart[1].value("auc")
+    truths = tuple(metric_of(one, "auc") - metric_of(two, "auc") for one, two in exacts)
+    yield from release.interval("two models, two releases: auc difference", value, ends, truths)
     roc = RocQuestion("y", "s", grid if setting.values == DECLARED else Grid(0, 1, cells=128))
     rows = sample["arm"] == 0
     one = release.answer(roc, {"y": sample["y"][rows], "s": sample["s"][rows]}, 6)
@@ -612,6 +644,11 @@ def models(release: Release) -> Iterator[Reading]:
         ends_ = center + (np.asarray(found.interval) - center) * half
         numbers = (np.asarray(number) for number in (center, *ends_, truth))
         yield Reading("private beside public: auc difference", "population", *numbers)
+
+
+def number_of(found: Any, number: str) -> float:
+    """A number of exact counts: its estimate alone, without the interval that decides what is known."""
+    return float(found._estimate_value(found._find_statistic(number)))
 
 
 NORMAL_RATIO = 1.6448536 / 1.9599640  # of half widths at levels 0.9 and 0.95
@@ -631,7 +668,7 @@ def uplift(release: Release) -> Iterator[Reading]:
     private, exact = release.answer(question, sample), noiseless(question, sample)
     whole = noiseless_of_scores(setting._replace(records=0), question)
     for number in ("uplift area", "qini area", "effect of treatment"):
-        truths = exact.value(number), whole.value(number)
+        truths = number_of(exact, number), number_of(whole, number)
         yield from release.interval(f"uplift: {number}", private.value(number), name_of(private, number), truths)
 
 
@@ -717,21 +754,17 @@ def read_release(families: tuple[str, ...], release: Release) -> list[Reading]:
 
 def measure(
     families: tuple[str, ...], settings: tuple[Setting, ...], releases: int, workers: int, first: int = 0
-) -> list[Row]:
-    """A row for each reading and setting."""
-    jobs = [Release(setting, first + seed) for setting in settings for seed in range(releases)]
-    rows = list[Row]()
+) -> Iterator[list[Row]]:
+    """The rows of each setting, one for each reading, as soon as they are measured."""
     with ProcessPoolExecutor(workers, initializer=threadpool_limits, initargs=(1, "blas")) as pool:
-        console = Console(stderr=True)
+        jobs = [Release(setting, first + seed) for setting in settings for seed in range(releases)]
         answers = [pool.submit(read_release, families, job) for job in jobs]
-        found = [one.result() for one in track(answers, "releases", console=console)]
-    for setting in settings:
-        of_setting = defaultdict[tuple[str, str], list[Reading]](list)
-        for job, readings in zip(jobs, found, strict=True):
-            for reading in readings if job.setting == setting else ():
+        found = (answer.result() for answer in track(answers, "releases", console=Console(stderr=True)))
+        for setting in settings:
+            of_setting = defaultdict[tuple[str, str], list[Reading]](list)
+            for reading in chain.from_iterable(islice(found, releases)):
                 of_setting[reading.name, reading.whom].append(reading)
-        rows += [row_of(readings, setting) for readings in of_setting.values()]
-    return rows
+            yield [row_of(readings, setting) for readings in of_setting.values()]
 
 
 def pool(rows: list[Row]) -> list[Row]:
@@ -854,9 +887,9 @@ def measure_all(asked: argparse.Namespace, settings: tuple[Setting, ...]) -> Non
     releases, noted = (QUICK_RELEASES, QUICK_NOTED) if asked.quick else (asked.releases, NOTED)
     rows, console = list[Row](), Console(width=200)
     for family in families:
-        of_family = measure((family,), settings, releases, asked.workers, asked.first)
-        rows += of_family
-        store(asked.json, rows=of_family)
+        for of_setting in measure((family,), settings, releases, asked.workers, asked.first):
+            rows += of_setting
+            store(asked.json, rows=of_setting)
     if rows:
         print_tables(rows, console)
     alarms = measure_notes(noted, asked.workers) if not asked.family or NOTES in asked.family else []

@@ -251,7 +251,9 @@ def _survival_errors(asked: Asked) -> Errors:
     curve = asked.answer(dp.SurvivalQuestion("time", "event", dp.Grid(0, SPAN, cells=SPAN)))
     noise = np.random.default_rng(asked.seed).laplace(scale=asked.scale(2, 2), size=2)  # half of the loss each
     hazard = max(event[time < SPAN].sum() + noise[0], 0.5) / max(np.minimum(time, SPAN).sum() + SPAN * noise[1], 1.0)
-    ways = {OURS: curve.y, LINE: np.linspace(1, 0, SPAN + 1), "exponential": np.exp(-hazard * np.arange(SPAN + 1))}
+    last_known = np.flatnonzero(np.isfinite(curve.y))[-1]  # beyond it nobody may be at risk, and its value is held
+    ours = curve.y[np.minimum(np.arange(SPAN + 1), last_known)]
+    ways = {OURS: ours, LINE: np.linspace(1, 0, SPAN + 1), "exponential": np.exp(-hazard * np.arange(SPAN + 1))}
     truth = kaplan_meier(time, event)
     return {name: float(np.sqrt(np.mean((each - truth) ** 2))) for name, each in ways.items()}
 

@@ -45,7 +45,7 @@ def _release(name: str, size: int, job: Job) -> FloatArray:
         sys.path.append(str(PAPER))
     import methods
 
-    grid, (low, high) = job.sample.grid, methods.INTERVAL_COLUMNS
+    grid, (low, high) = job.sample.grid, methods.ENDS
     stretch = (high - low) / (grid.upper - grid.lower)
     values, edges = (low + stretch * (places - grid.lower) for places in (job.sample.values, grid.edges))
     budget, randomness = methods.Budget(EPSILON, DELTA), Randomness.from_seed(job.seed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations
 from math import erf, nan, sqrt
 from typing import TYPE_CHECKING, Any, Self
@@ -36,6 +36,7 @@ def adjust_level(groups: int, level: float) -> float:
     return float(level ** (1 / max(groups, 1)))
 
 
+@lru_cache(maxsize=256)  # a pure function of public numbers
 def adjust_level_for_pairs(groups: int, level: float) -> float:
     """Return the level of the interval of one difference at which the intervals of all pairs of groups hold.
 

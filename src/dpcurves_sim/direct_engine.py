@@ -56,8 +56,10 @@ class DirectEngine:
 
     def connect(self) -> DirectConnection:
         """Return a connection for one transaction. Raises `sqlalchemy.exc.DBAPIError`."""
-        with convert_errors("connect"):
+        try:
             return DirectConnection(self._disk, self._connect(), self.begin_statement)
+        except sqlite3.Error as error:
+            raise convert_error("connect", error) from error
 
     def dispose(self) -> None:
         """Do nothing: no connection stays open."""
@@ -88,16 +90,24 @@ class DirectConnection:
         self.exec_driver_sql(self._begin_statement)
         try:
             yield
-            with convert_errors("commit"):
-                disk.commit(connection, sqlite3.Connection.commit)
+            self._commit()
         except BaseException:
             disk.rollback(connection, sqlite3.Connection.rollback)
             raise
 
+    def _commit(self) -> None:
+        """Commit the transaction. Raises `sqlalchemy.exc.DBAPIError`."""
+        try:
+            self._disk.commit(self._connection, sqlite3.Connection.commit)
+        except sqlite3.Error as error:
+            raise convert_error("commit", error) from error
+
     def exec_driver_sql(self, statement: str) -> None:
         """Execute a statement of SQLite."""
-        with convert_errors(statement):
+        try:
             self._connection.execute(statement)
+        except sqlite3.Error as error:
+            raise convert_error(statement, error) from error
 
     def execute(
         self, statement: Any, parameters: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None
@@ -107,27 +117,21 @@ class DirectConnection:
         Raises:
             DBAPIError: SQLite refuses the statement.
         """
-        rows = [parameters] if isinstance(parameters, Mapping) else list(parameters or [{}])
-        compiled, constants = compile_statement(statement, tuple(rows[0]), len(rows) > 1)
-        text = compiled.string
-        order = compiled.positiontup
-        processors = compiled._bind_processors
-        values = [compiled.construct_params(row, escape_names=False, **constants) for row in rows]
-        if compiled.post_compile_params or compiled.literal_execute_params:  # lists of any length
-            expanded = compiled._process_parameters_for_postcompile(values[0])
-            text = expanded.statement
-            order = expanded.positiontup
-            processors = {**processors, **expanded.processors}
-            values[0] = {**values[0], **expanded.additional_parameters}
-        records = [
-            [processors[name](row[name]) if name in processors else row[name] for name in order] for row in values
-        ]
-        with convert_errors(text):
-            cursor = self._connection.execute(text, records[0]) if len(records) == 1 else self._connection.executemany(
-                text, records
-            )  # fmt: skip
-            names = tuple(column[0] for column in cursor.description or ())
+        rows = (parameters,) if isinstance(parameters, Mapping) else parameters or ({},)
+        form = compile_statement(statement, tuple(rows[0]), len(rows) > 1)
+        if form.has_lists:
+            text, records = form.expand_lists(rows[0])
+        else:
+            text, records = form.text, [form.list_values(row) for row in rows]
+        try:
+            if len(records) == 1:
+                cursor = self._connection.execute(text, records[0])
+            else:
+                cursor = self._connection.executemany(text, records)
+            names = tuple([column[0] for column in cursor.description or ()])
             return _DirectResult(_describe_columns(names), iter(cursor.fetchall()), cursor.rowcount)
+        except sqlite3.Error as error:
+            raise convert_error(text, error) from error
 
     def _run_ddl_visitor(self, visitor: Any, metadata: sql.MetaData, **_: Any) -> None:
         """Create missing tables: `MetaData.create_all` calls this."""
@@ -145,19 +149,75 @@ class _DirectResult(IteratorResult[Any]):
 
 _describe_columns = lru_cache(SimpleResultMetaData)
 """Metadata of rows by the names of their columns, made once for all schedules."""
-_compiled: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
+
+
+class CompiledForm:
+    """A compiled statement, with the values of its constants.
+
+    Arguments:
+        compiled: The statement, compiled by SQLAlchemy.
+        constants: Arguments of `construct_params` that state the constants.
+
+    Attributes:
+        text: The statement in SQL.
+        has_lists: Whether it compares with lists, whose lengths the text depends on.
+    """
+
+    def __init__(self, compiled: Any, constants: Mapping[str, Any]) -> None:
+        self._compiled, self._constants = compiled, constants
+        self._processors = compiled._bind_processors
+        self._order = compiled.positiontup or ()
+        self._defaults: dict[str, Any] | None = None
+        self.text: str = compiled.string
+        self.has_lists = bool(compiled.post_compile_params or compiled.literal_execute_params)
+
+    def list_values(self, row: Mapping[str, Any]) -> Sequence[Any]:
+        """Return the values of all parameters in the order of the text. Constants are looked up for the first row."""
+        if self._defaults is None:
+            self._defaults = self._construct(row)
+        defaults = self._defaults
+        values = [row[name] if name in row else defaults[name] for name in self._order]
+        if self._processors:
+            return self._process(self._order, values, self._processors)
+        return values
+
+    def expand_lists(self, row: Mapping[str, Any]) -> tuple[str, list[Sequence[Any]]]:
+        """Return the text for the lengths of the lists in a row, and the values of its parameters."""
+        values = self._construct(row)
+        expanded = self._compiled._process_parameters_for_postcompile(values)
+        values = {**values, **expanded.additional_parameters}
+        processors = {**self._processors, **expanded.processors}
+        ordered = [values[name] for name in expanded.positiontup]
+        return expanded.statement, [self._process(expanded.positiontup, ordered, processors)]
+
+    def _construct(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of parameters and constants by name."""
+        result: dict[str, Any] = self._compiled.construct_params(row, escape_names=False, **self._constants)
+        return result
+
+    @staticmethod
+    def _process(names: Sequence[str], values: Sequence[Any], processors: Mapping[str, Any]) -> Sequence[Any]:
+        """Return the values as SQLite stores them."""
+        return [
+            processors[name](value) if name in processors else value for name, value in zip(names, values, strict=True)
+        ]
+
+
+_compiled: WeakKeyDictionary[Any, dict[Any, CompiledForm]] = WeakKeyDictionary()
 """Compiled statements by their object: most are made once for a process."""
 
 
-def compile_statement(statement: Any, names: tuple[str, ...], is_repeated: bool) -> tuple[Any, dict[str, Any]]:
-    """Return a compiled statement, and arguments of `construct_params` that state its constants.
+def compile_statement(statement: Any, names: tuple[str, ...], is_repeated: bool) -> CompiledForm:
+    """Return a compiled statement with its constants.
 
     Arguments:
         statement: The statement.
         names: Names of its parameters.
         is_repeated: Whether it is executed for several mappings at once.
     """
-    forms = _compiled.setdefault(statement, {})
+    forms = _compiled.get(statement)
+    if forms is None:
+        forms = _compiled[statement] = {}
     if (names, is_repeated) not in forms:
         shared = sqlite._shared_dialect()
         compiled, extracted, *further, _ = statement._compile_w_cache(
@@ -169,9 +229,8 @@ def compile_statement(statement: Any, names: tuple[str, ...], is_repeated: bool)
         constants = {"extracted_parameters": extracted}
         if further:  # SQLAlchemy 2.1 also collects the values of constants
             constants["_collected_params"] = further[0]
-        forms[names, is_repeated] = compiled, constants
-    result: tuple[Any, dict[str, Any]] = forms[names, is_repeated]
-    return result
+        forms[names, is_repeated] = CompiledForm(compiled, constants)
+    return forms[names, is_repeated]
 
 
 @lru_cache
@@ -185,10 +244,6 @@ def _list_creations(metadata: sql.MetaData) -> tuple[str, ...]:
     return tuple(str(construct.compile(dialect=dialect)) for construct in constructs)
 
 
-@contextmanager
-def convert_errors(statement: str) -> Iterator[None]:
-    """Raise errors of `sqlite3` as SQLAlchemy does. Raises `sqlalchemy.exc.DBAPIError`."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise DBAPIError.instance(statement, None, error, sqlite3.Error) from error
+def convert_error(statement: str, error: sqlite3.Error) -> BaseException:
+    """Return the error of SQLAlchemy for an error of `sqlite3`."""
+    return DBAPIError.instance(statement, None, error, sqlite3.Error)

@@ -145,6 +145,16 @@ def _fill_bands(picture: canvas.Picture, edges: FloatArray, max_height: float = 
         )
 
 
+def _find_band_limit(picture: canvas.Picture, heights: FloatArray) -> float:
+    """Return the height at which bands of a curve without an upper limit are cut: at most four times its own.
+
+    The last edge does not count: its step has no width, and its upper limit is often infinite.
+    """
+    highest = max(float(np.nanmax(np.append(heights, 0.0))), 1e-3)
+    limits = [highest, *(float(np.nanmax(np.append(shade.endpoints[1][:-1], 0.0))) for shade in picture.shades)]
+    return min(4 * highest, max(limits))
+
+
 def draw_steps(
     x: ArrayLike,
     y: ArrayLike,
@@ -171,7 +181,7 @@ def draw_steps(
     picture = canvas.Picture(canvas.LANDSCAPE, privacy, **on)
     edges = np.asarray(x, float)
     heights = np.asarray(y, float)
-    _fill_bands(picture, edges, 1.0 if share else 4 * max(float(np.nanmax(np.append(heights, 0.0))), 1e-3))
+    _fill_bands(picture, edges, 1.0 if share else _find_band_limit(picture, heights))
     picture.draw_steps(edges, heights, width=1.4)
     picture.ax.autoscale(axis="y")  # an earlier curve on these axes may be higher
     picture.ax.set(ylim=canvas.SHARE_LIMITS if share and not picture.shades else (0.0, None), xmargin=0.01)

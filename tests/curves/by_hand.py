@@ -132,15 +132,16 @@ def _cells(axis: Axis | Categories, values: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def find_lattice_cells(axis: LatticeAxis, values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the cell of each number by decimals: 0 if a multiple of the step prints as the number does, else 1."""
+    """Return the cell of each number by decimals: 0 for zero, 1 for other multiples that print as the number does, 2
+    for all other numbers."""
     lower, upper = axis.bounds
-    found = np.ones(len(values), dtype=np.int64)
+    found = np.full(len(values), 2, dtype=np.int64)
     for place, value in enumerate(values.tolist()):
         if np.isnan(value):
             found[place] = axis.slots
         elif lower <= value <= upper:
             quotient = Decimal(repr(value)) / Decimal(repr(axis.step))
-            found[place] = quotient != quotient.to_integral_value()
+            found[place] = 2 if quotient != quotient.to_integral_value() else value != 0
     return found
 
 

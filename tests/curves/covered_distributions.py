@@ -78,15 +78,18 @@ def _pairs(
     population, grid = POPULATIONS[DATA[DATA.index(case.data) - 1]]
     sample = np.random.default_rng([seed, case.units, 2]).choice(population, case.units)
     loss, adjacency = PrivacyLoss.pure(case.epsilon), both(case.units)[case.adjacency]
-    plot = first.quantile_quantile(answer(CdfQuestion("x", grid), {"x": sample}, loss, adjacency, ~seed), P)
+    second = answer(CdfQuestion("x", grid), {"x": sample}, loss, adjacency, ~seed)
+    plot = first.quantile_quantile(second, P)
     for whom, one, other in (("records", drawn[0], sample), ("population", drawn[1], population)):
         ends = plot.intervals(level, population=whom == "population")
         true = zip(ends, (_quantiles(one), _quantiles(other)), strict=True)
         yield f"pairs, {whom}", all(_within(own, each) for own, both_ends in true for each in both_ends)
+        apart = first.quantile_difference(second, P[1], level, population=whom == "population")
+        true_apart = [left[1] - right[1] for left, right in zip(_quantiles(one), _quantiles(other), strict=True)]
+        held = all(_within(np.array([apart[1:3]]), np.array([each])) for each in true_apart)
+        yield f"difference of quantiles, {whom}", held
         inner = [np.quantile(each, BETWEEN, method="inverted_cdf") for each in (one, other)]
-        places = [
-            np.clip(each, curve.x[0], curve.x[-1]) for each, curve in zip(inner, (first, plot.second), strict=True)
-        ]
+        places = [np.clip(each, curve.x[0], curve.x[-1]) for each, curve in zip(inner, (first, second), strict=True)]
         yield f"region, {whom}", _in_steps(plot.region(level, population=whom == "population"), *places)
 
 

@@ -62,7 +62,7 @@ READ = both("auc", "average-precision", "ks", "ece")
 """Scores: the worst order within cells, the worst curve in a band, or the worst signs of errors."""
 AREAS = "area", "fine area", "rare area", "coarse area", "region", "coarse region"
 """Areas and regions: all orders within cells."""
-AT_EDGES = "one quantile", "searched", "pairs", "region"
+AT_EDGES = "one quantile", "searched", "pairs", "difference of quantiles", "region"
 """Quantiles: their intervals end at edges of cells."""
 
 

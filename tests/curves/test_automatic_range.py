@@ -332,3 +332,21 @@ def test_times_may_be_durations_and_scores_dates_without_a_grid() -> None:
         with pytest.raises(ValueError, match="give days or seconds as numbers"):
             session.ask(dp.AutoRangeSurvivalQuestion("day", "event"), dp.PrivacyLoss.pure(2))
         assert session.remaining.epsilon == 3
+
+
+@pytest.mark.parametrize("law", [law for law in LAWS if law != "pareto"])
+def test_a_plot_shows_the_range_of_nearly_all_records_and_not_of_empty_cells(law: str) -> None:
+    """The noise of empty cells up to 1e300 adds up to more than 0.1 % of 4,000 records at epsilon 0.5.
+
+    The widest plot of eight releases of each law had 2.5 times the range of 98 % of the records; without a limit to
+    the tails, 43 times for lognormal values.
+    """
+    values = LAWS[law](np.random.default_rng(5), 4_000)
+    low, high = np.quantile(values, [0.01, 0.99])
+    for seed in range(3):
+        randomness = dp.Randomness.from_key(b"public key of this test, 32 bytes", str(seed))
+        with pytest.warns(dp.CurveWarning):
+            curve = dp.cdf(values, label="value", epsilon=0.5, adjacency=dp.ADD_REMOVE, randomness=randomness)
+        start, end = curve.plot().get_xlim()
+        assert np.mean((values >= start) & (values <= end)) > 0.95
+        assert end - start < 4 * (high - low)

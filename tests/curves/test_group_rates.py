@@ -16,6 +16,7 @@ from sklearn import metrics
 import dpcurves as dp
 from dpcurves.cli.app import build
 from dpcurves.curves.result import result_from_json
+from dpcurves.inference.moments import share_intervals
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_judging import CurvesByGroup, GroupRates
 
@@ -98,6 +99,25 @@ def test_groups_that_are_small_or_empty_are_not_known_and_the_others_are() -> No
     assert alone.largest_gap("auc", 0.9)[1:3] == (0.0, 1.0)
     assert len(found.plot_gaps().get_yticks()) == 2
     assert found.plot().get_title() == "Rates by g; a score of 0.5 or more is called positive"
+
+
+def test_all_rates_of_a_threshold_share_one_simulation_for_each_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each group searches the endpoints of its rates once: to decide what is known, and at the level of the pairs."""
+    found = asked(900, 2, PrivacyLoss.pure(2))
+    searched = []
+
+    def count_search(*arguments: Any) -> Any:
+        searched.append(arguments[-1])
+        return share_intervals(*arguments)
+
+    monkeypatch.setattr("dpcurves.curves.class_table.share_intervals", count_search)
+    first = found.gaps("recall", 0.9)
+    assert len(searched) == 2 * len(GROUPS)
+    assert found.gaps("precision", 0.9).keys() == first.keys()
+    assert found.gaps("recall", 0.9) == first
+    assert len(searched) == 2 * len(GROUPS)
+    found.gaps("recall", 0.9, population=True)
+    assert len(searched) == 3 * len(GROUPS)
 
 
 def test_a_group_of_one_release_errs_as_it_does_alone() -> None:

@@ -76,3 +76,63 @@ def test_what_are_no_curves_or_shares_is_refused() -> None:
         with pytest.raises(ValueError, match="^p: "):
             curve.quantile_quantile(curve, wrong)  # type: ignore[arg-type]
     assert len(curve.quantile_quantile(curve, [0.5]).region(0.9)[1]) >= 1
+
+
+@pytest.mark.parametrize("share", SHARES)
+def test_at_a_huge_epsilon_differences_are_those_of_numpy_and_intervals_span_two_cells(share: float) -> None:
+    draw = np.random.default_rng(4)
+    first, second = draw.beta(2, 5, 2000), 2 * draw.beta(2, 5, 2000)
+    curves = one(first, HUGE, 1), one(second, HUGE, 2, OTHER)
+    exact = float(np.quantile(first, share) - np.quantile(second, share))
+    for left, right, sign in ((*curves, 1), (*curves[::-1], -1)):
+        apart = left.quantile_difference(right, share, 0.9)
+        assert apart.value == left.quantile(share) - right.quantile(share)
+        assert apart.lower <= sign * exact <= apart.upper
+        assert apart.upper - apart.lower == pytest.approx(1 / 64 + 2 / 100)
+
+
+def test_differences_of_declared_tied_values_are_exact_at_a_huge_epsilon() -> None:
+    """Quantiles of 0, 0, 0, 3 less those of 1, 1, 2, 2 are -1, -1, -2 and 1."""
+    first, second = (one(np.repeat(v, 50), HUGE, 1, dp.Values(range(4))) for v in ([0, 0, 0, 3], [1, 1, 2, 2]))
+    for share, exact in ((0.2, -1.0), (0.4, -1.0), (0.7, -2.0), (0.9, 1.0)):
+        assert first.quantile_difference(second, share, 0.99)[:3] == (exact, exact, exact)
+
+
+def test_random_errors_of_a_difference_add_up_in_squares() -> None:
+    """Declared values have no discretization error, so the interval is that of Zou and Donner (2008)."""
+    draw = np.random.default_rng(5)
+    values = dp.Values(range(40))
+    loss = PrivacyLoss.pure("0.05")
+    first, second = (one(draw.integers(0, 40, 600), loss, seed, values) for seed in (1, 2))
+    ends = [curve.quantile_interval(0.5, 0.9) for curve in (first, second)]
+    medians = [float(curve.quantile(0.5)) for curve in (first, second)]
+    below = np.hypot(medians[0] - ends[0][0], ends[1][1] - medians[1])
+    above = np.hypot(ends[0][1] - medians[0], medians[1] - ends[1][0])
+    assert min(below, above) > 1
+    assert first.quantile_difference(second, 0.5, 0.9)[:3] == pytest.approx(
+        (medians[0] - medians[1], medians[0] - medians[1] - below, medians[0] - medians[1] + above)
+    )
+
+
+def test_a_difference_is_not_known_if_a_quantile_may_lie_on_both_sides_of_its_grid() -> None:
+    known, unknown = one(np.full(900, 0.5), HUGE, 1), one(np.full(5, 0.5), PrivacyLoss.pure("0.001"), 2)
+    for first, second in ((known, unknown), (unknown, known)):
+        value, lower, upper = first.quantile_difference(second, 0.5, 0.9)[:3]
+        assert np.isnan(value)
+        assert (lower, upper) == (-np.inf, np.inf)
+
+
+def test_one_end_is_infinite_if_half_of_the_records_are_clipped_into_an_end_cell() -> None:
+    inside, above = one(np.full(900, 0.5), HUGE, 1), one(np.full(900, 7.0), HUGE, 2)
+    assert inside.quantile_difference(above, 0.5, 0.9).lower == -np.inf
+    assert inside.quantile_difference(above, 0.5, 0.9).upper < 0
+    assert above.quantile_difference(inside, 0.5, 0.9).upper == np.inf
+
+
+def test_a_difference_refuses_what_is_no_curve_share_or_level() -> None:
+    curve = one(np.full(50, 0.5), PrivacyLoss.pure(1), 1)
+    with pytest.raises(TypeError, match="^other: a distribution function"):
+        curve.quantile_difference([1.0], 0.5, 0.9)  # type: ignore[arg-type]
+    for share, level, name in ((1.5, 0.9, "p"), (0.5, 1.0, "level")):
+        with pytest.raises(ValueError, match=f"^{name}: "):
+            curve.quantile_difference(curve, share, level)

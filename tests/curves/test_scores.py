@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from by_hand import answer, both
@@ -204,8 +206,12 @@ def test_of_units_with_several_records_nothing_is_said_of_the_population() -> No
 
 def test_a_record_is_in_one_cell_so_categories_and_classes_cost_what_a_grid_costs() -> None:
     for adjacency in (AddRemove(EACH_RECORD), ReplaceOne(EACH_RECORD, 2000)):
-        (alone,), (split,) = (dp.plan_question(question, PrivacyLoss.pure(1), adjacency) for question in (QUESTION, BY))
-        assert alone.loss == split.loss == PrivacyLoss.pure(1)
+        (pilot, alone), (split,) = (
+            dp.plan_question(question, PrivacyLoss.pure(1), adjacency) for question in (QUESTION, BY)
+        )
+        assert pilot.loss.epsilon == Fraction(1, 40)  # the search for scores on edges
+        assert alone.loss.epsilon == Fraction(39, 40)
+        assert split.loss == PrivacyLoss.pure(1)
         assert split.error < 1.2 * alone.error
 
 

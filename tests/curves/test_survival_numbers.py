@@ -18,6 +18,7 @@ from test_survival import GRID, HUGE, columns
 
 import dpcurves as dp
 from dpcurves.privacy import AddRemove, PrivacyLoss, Unit
+from dpcurves_survival import CumulativeHazard
 from dpcurves_survival import kaplan_meier as leaving
 from dpcurves_survival.hazard_ratios import ScoredRiskTables, Tuning
 
@@ -249,3 +250,20 @@ def test_the_search_for_a_hazard_ratio_computes_no_ratio_twice() -> None:
     root = ScoredRiskTables._find_root(tables, falling)  # type: ignore[arg-type]
     assert root == pytest.approx(0.3, abs=1e-9)
     assert len(set(asked)) == len(asked)
+
+
+@pytest.mark.parametrize(("records", "epsilon"), [(600, 1.0), (4_000, 0.3), (60, 0.5)])
+def test_the_axis_of_a_cumulative_hazard_ends_where_its_visible_band_does(records: int, epsilon: float) -> None:
+    """At the last edge, whose step has no width, the limit is infinite where all may have had the event."""
+    draw = np.random.default_rng(9)
+    time, end = draw.exponential(30, records), draw.uniform(20, 60, records)
+    table = {"t": np.minimum(time, end), "e": (time <= end).astype(int)}
+    question = dp.SurvivalQuestion("t", "e", dp.Grid(0, 60, cells=12))
+    loss, randomness = dp.PrivacyLoss.pure(epsilon), dp.Randomness.from_key(b"k" * 32, "hazard")
+    with dp.Session(table, budget=loss, adjacency=dp.REPLACE_ONE, randomness=randomness) as session:
+        axes = CumulativeHazard(session.ask(question, loss)).plot()
+    bands = [np.asarray(path.vertices) for band in axes.collections for path in band.get_paths()]
+    last = max(band[:, 0].max() for band in bands)
+    heights = [np.asarray(line.get_ydata()) for line in axes.lines] + [band[band[:, 0] < last, 1] for band in bands]
+    assert len(bands) == 2
+    assert axes.get_ylim()[1] <= 1.1 * max(float(np.nanmax(each)) for each in heights)

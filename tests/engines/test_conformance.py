@@ -82,7 +82,7 @@ def test_multiples_of_a_step_are_counted_alike(load: Load, grid: Grid, step: flo
     values = np.concatenate([near, np.nextafter(near[:900], np.inf), whole * 0.1])
     axis = LatticeAxis.from_axis(Axis("x", grid), step)
     expected = np.bincount(find_lattice_cells(axis, values), minlength=axis.slots + 1)
-    assert expected[0] > 0
+    assert expected[:3].min() > 0
     with opened(load, x=values) as records:
         assert records.counts((axis,)).tolist() == expected.tolist()
 

@@ -7,8 +7,10 @@ moved hazard ratios, and differences of incidences of unequal arms were nearly 0
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +156,30 @@ def test_a_test_that_has_no_p_value_does_not_reject() -> None:
         assert comparing.Reading("a test", comparing.ALIKE, *numbers).holds is holds
 
 
+def test_each_setting_is_stored_when_it_is_measured_and_replaces_its_former_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Releases of a setting are pooled with no other setting, and rows of other settings and readings stay."""
+    settings = comparing.design()[:2]
+    stored = [Row("truth", "records", setting, 0, 7, 1.0, 0.0) for setting in comparing.design()[1:3]]
+    monkeypatch.setattr(comparing, "FAMILIES", {"any": read_seed})
+    monkeypatch.setattr(comparing, "ProcessPoolExecutor", ThreadPoolExecutor)  # new processes see no patched names
+    file = tmp_path / "rows.json"
+    comparing.store(file, stored)
+    for rows in comparing.measure(("any",), settings, 3, 1, first=10):
+        comparing.store(file, rows)
+        assert [json.loads(file.read_text())["rows"][-1]["setting"]] == [list(row.setting) for row in rows]
+    found = {Setting(*row["setting"]): (row["held"], row["drawn"]) for row in json.loads(file.read_text())["rows"]}
+    # Seeds 10 and 12 are even, and the effect is the same in both settings.
+    assert found == {settings[0]: (2, 3), settings[1]: (2, 3), comparing.design()[2]: (0, 7)}
+
+
+def read_seed(release: Release) -> Iterator[comparing.Reading]:
+    """An interval that holds for even seeds."""
+    numbers = 0.0, -1.0, 1.0 - 2 * (release.seed % 2), 0.0
+    yield comparing.Reading("truth", "records", *map(np.asarray, numbers))
+
+
 def test_each_function_that_writes_a_note_has_a_row() -> None:
     sites = alarms_of_notes.SITES
     assert alarms_of_notes.note_sites() == set(sites)
@@ -194,7 +220,7 @@ def test_each_check_looks_for_words_that_its_note_has() -> None:
 def test_no_reading_holds_too_rarely(family: str) -> None:
     """All settings of up to 3,000 records together: a false alarm has the chance 3e-5 for each of about 70 rows."""
     settings = tuple(one for one in comparing.design() if one.records <= 3_000)
-    rows = comparing.measure((family,), settings, 4, 2)
+    rows = [row for of_setting in comparing.measure((family,), settings, 4, 2) for row in of_setting]
     too_few = [
         (row.name, row.whom, row.share)
         for row in comparing.pool(rows)

@@ -5,21 +5,33 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
-from by_hand import answer, both, find_lattice_cells
+from by_hand import answer, both, find_lattice_cells, table_of
 from sklearn.metrics import roc_auc_score
 
-from dpcurves.conversation import RankingWorkload, Release, RocThresholds, Step
-from dpcurves.curves import ROC, RocQuestion
-from dpcurves.data import UNIT_INTERVAL, Axis, Categories, Grid, LatticeAxis, Outside, Values
+from dpcurves import partial_auc
+from dpcurves.conversation import PrefixWorkload, RankingWorkload, Release, RocThresholds, Setting, Step, Workload
+from dpcurves.curves import ROC, RocQuestion, Scores, ScoresQuestion
+from dpcurves.data import HUNDREDTHS, UNIT_INTERVAL, Axis, Categories, Grid, LatticeAxis, Outside, Values
+from dpcurves.mechanisms import AUTO
+from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountQuery, CountUse
 from dpcurves.records import open_records, tabulate
 from dpcurves.session import plan_question
-from dpcurves.strategies.lattices import TUNING, choose_pilot_fraction, choose_step, find_points
-from dpcurves.strategies.ranks import COUNT_FRACTION
+from dpcurves.strategies.lattices import (
+    TUNING,
+    LatticeSearch,
+    choose_pilot_fraction,
+    choose_step,
+    find_edge_step,
+    find_points,
+    search_lattice,
+)
+from dpcurves.strategies.ranks import COUNT_FRACTION, signal_to_noise
 from dpcurves.trust import Central
 
 DRAW = np.random.default_rng(6)
@@ -47,7 +59,8 @@ def test_the_finest_step_has_few_points_inside_the_grid(grid: Grid, most_points:
     ]
     assert step == min(fitting, default=0.0)
     if step:
-        assert not find_lattice_cells(LatticeAxis.from_axis(Axis("x", grid), step), find_points(grid, step)).any()
+        axis = LatticeAxis.from_axis(Axis("x", grid), step)
+        assert find_lattice_cells(axis, find_points(grid, step)).max() < 2
 
 
 def test_a_grid_that_is_coarse_or_too_large_for_doubles_has_no_lattice() -> None:
@@ -76,7 +89,7 @@ def test_a_record_moves_the_counts_of_a_lattice_by_its_sensitivity(bounds: tuple
 
 @pytest.mark.parametrize("adjacency", both(PEOPLE))
 @pytest.mark.parametrize("loss", [ONE, PrivacyLoss.zcdp("0.5")], ids=str)
-@pytest.mark.parametrize("counts", [(10**6, 0), (0, 10**6), (0, 0), (-(10**6), -(10**6))], ids=str)
+@pytest.mark.parametrize("counts", [(0, 10**6, 0), (10**6, 0, 0), (0, 0, 10**6), (0, 0, 0), (-(10**6),) * 3], ids=str)
 def test_rounds_add_up_to_the_whole_loss_for_all_answers(
     adjacency: Adjacency, loss: PrivacyLoss, counts: tuple[int, ...]
 ) -> None:
@@ -98,7 +111,7 @@ def test_rounds_add_up_to_the_whole_loss_for_all_answers(
             step = steps.send(Release(plan, tuple(values), None, seeded=True))
         except StopIteration:
             break
-    assert lattices == 2 if counts[0] > 0 else lattices >= 1
+    assert lattices == 2 if counts[1] > 0 else lattices >= 1
     assert spent == 1
 
 
@@ -187,11 +200,157 @@ def test_a_lattice_is_used_if_few_scores_are_off_it(adjacency: Adjacency, off: f
 
 
 def test_missing_scores_are_not_taken_for_points_of_a_lattice() -> None:
-    scores = np.where(np.arange(PEOPLE) % 4 > 0, np.nan, TENTHS)
+    scores = np.where(np.arange(PEOPLE) % 16 > 0, np.nan, TENTHS)
     assert ask(scores, both(PEOPLE)[1], 1, PrivacyLoss.pure(8)).table.lattice_counts is None
+
+
+@pytest.mark.parametrize("adjacency", both(PEOPLE))
+@pytest.mark.parametrize("zeros", [0.0, 0.85, 0.97, 0.995, 1.0], ids=str)
+def test_zeros_beside_other_scores_cost_the_pilot_query_alone(adjacency: Adjacency, zeros: float) -> None:
+    """The second count has a tenth of the loss, which is spent only where other scores than zero lie on a lattice."""
+    scores = np.where(np.arange(PEOPLE) < zeros * PEOPLE, 0.0, SPREAD)
+    for seed in range(8):
+        search = search_by_hand(scores, adjacency, seed)
+        assert len(search.releases) == 1
+        assert search.budget_fraction == choose_pilot_fraction(4.0 * PEOPLE)
+    assert len(search_by_hand(TENTHS, adjacency, 0).releases) == 2
+
+
+def search_by_hand(scores: np.ndarray, adjacency: Adjacency, seed: int) -> LatticeSearch:
+    """Search the multiples of 0.05 with a loss of 4."""
+    randomness = Randomness.from_seed(seed)
+    steps = search_lattice(Axis("s", UNIT_INTERVAL), 0.05, PEOPLE, 4.0 * PEOPLE)
+    step = next(steps)
+    while True:
+        plan = AUTO.plan(step.query, PrivacyLoss.pure(4) * step.budget_fraction, adjacency)
+        counts = AUTO.run(table_of({"s": scores}, step.query), plan, randomness)
+        try:
+            step = steps.send(Release(plan, counts, None, seeded=True))
+        except StopIteration as end:
+            search: LatticeSearch = end.value
+            return search
 
 
 @pytest.mark.parametrize("adjacency", both(PEOPLE))
 def test_a_plan_without_data_is_that_of_scores_on_no_lattice(adjacency: Adjacency) -> None:
     plans = plan_question(QUESTION, ONE, adjacency)
     assert sum(isinstance(plan.query.axes[0], LatticeAxis) for plan in plans) == isinstance(adjacency, ReplaceOne)
+
+
+@pytest.mark.parametrize(
+    ("grid", "step"),
+    [
+        (Grid(0, 128, cells=128), 1.0),
+        (Grid(-30, 50, cells=16), 5.0),
+        (Grid(0, 1, cells=100), 0.01),
+        (Grid(0, 1, cells=5), 0.2),
+        (Grid(0.5, 100.5, cells=100), 0.0),
+        (Grid(0, 1, cells=64), 0.0),
+        (Grid(0, 500_000, cells=1_024), 0.0),
+        (Grid(0, 2, cells=2), 0.0),
+        (Grid(0, 1e-200, cells=10), 0.0),
+        (Grid(0, 1e300, cells=10), 0.0),
+        (Values(range(10)), 0.0),
+    ],
+    ids=str,
+)
+def test_edges_are_multiples_of_one_two_or_five_times_a_power_of_ten(grid: Grid, step: float) -> None:
+    assert find_edge_step(grid) == step
+    if step:
+        assert find_lattice_cells(LatticeAxis.from_axis(Axis("x", grid), step), grid.edges).max() < 2
+
+
+@pytest.mark.parametrize("adjacency", both(PEOPLE))
+@pytest.mark.parametrize("workload", [PrefixWorkload((WORKLOAD.classes, Axis("s", HUNDREDTHS)), searches_lattice=True)])
+@pytest.mark.parametrize("counts", [(0, 10**6, 0), (10**6, 0, 0), (0, 0, 10**6), (0, 0, 0), (-(10**6),) * 3], ids=str)
+@pytest.mark.parametrize("loss", [ONE, PrivacyLoss.zcdp("0.5")], ids=str)
+def test_a_search_on_edges_and_the_counts_after_it_add_up_to_the_loss(
+    workload: PrefixWorkload, adjacency: Adjacency, loss: PrivacyLoss, counts: tuple[int, ...]
+) -> None:
+    pilot_fraction, *later = collect_fractions(workload, loss, adjacency, counts)
+    assert pilot_fraction + sum(later) == 1
+    assert pilot_fraction == choose_pilot_fraction(ratio_of(loss, adjacency))
+    assert (later[0] == TUNING.count_fraction) == (counts[1] > 0)
+
+
+def ratio_of(loss: PrivacyLoss, adjacency: Adjacency) -> float:
+    """The signal-to-noise ratio of all records, or the least one if their number is private."""
+    records = adjacency.public_record_count
+    return TUNING.least_ratio if records is None else signal_to_noise(records, Setting(loss, adjacency))
+
+
+def collect_fractions(
+    workload: Workload[Any], loss: PrivacyLoss, adjacency: Adjacency, counts: tuple[int, ...]
+) -> list[Fraction]:
+    """The budget fractions of all rounds if lattices have these counts and all other counts are zero."""
+    steps = Central().plan(workload, loss, adjacency)
+    step, fractions = next(steps), []
+    while True:
+        fractions.append(step.budget_fraction)
+        plan = Central().plan_query(step.query, loss * step.budget_fraction, adjacency)
+        assert plan.law.size is not None
+        values = [0] * plan.law.size
+        if isinstance(step.query.axes[0], LatticeAxis):
+            values[: len(counts)] = counts[: len(values)]
+        try:
+            step = steps.send(Release(plan, tuple(values), None, seeded=True))
+        except StopIteration:
+            return fractions
+
+
+@pytest.mark.parametrize("adjacency", both(PEOPLE))
+@pytest.mark.parametrize("decimals", [1, 2])
+def test_rounded_scores_are_tied_in_cells_that_begin_with_them(adjacency: Adjacency, decimals: int) -> None:
+    scores = SPREAD.round(decimals)
+    exact, held = roc_auc_score(LABELS, scores), 0
+    for seed in range(10):
+        table = answer(ScoresQuestion("y", "s"), {"y": LABELS, "s": scores}, ONE, adjacency, seed)
+        assert table.table.tied_cells is not None
+        low, high = table.interval("auc", 0.9)
+        open_low, open_high = without_lattice(table).interval("auc", 0.9)
+        assert high - low < (0.3 if decimals == 1 else 1.0) * (open_high - open_low)
+        held += low <= exact <= high
+        assert table.roc().auc_interval(0.9) == pytest.approx((low, high), abs=1e-3)
+    assert held >= 7  # 6 of 10 at a probability of .9: .002
+    again = Scores.from_json(table.to_json())
+    assert again.interval("auc", 0.9) == (low, high)
+    # the last cell has two points, .99 and 1, and the slots beside the grid have none
+    assert np.flatnonzero(~table.table.tied_cells).tolist() == [0, 100, 101]
+
+
+def without_lattice(scores: Scores) -> Scores:
+    """The scores as if no lattice had been found."""
+    return replace(scores, table=replace(scores.table, lattice_counts=None))
+
+
+@pytest.mark.parametrize("adjacency", both(PEOPLE))
+@pytest.mark.parametrize("direction", [1, -1], ids=["won", "lost"])
+def test_intervals_hold_scores_beside_the_edges_that_win_or_lose_all_pairs(
+    adjacency: Adjacency, direction: int
+) -> None:
+    beside = np.random.default_rng(2).random(PEOPLE) < 0.03
+    moved = np.where(beside, np.clip(TENTHS + 0.004 + 0.003 * direction * (2 * LABELS - 1), 0, 1), TENTHS)
+    exact, held, releases = roc_auc_score(LABELS, moved), [0, 0], 12
+    for seed in range(releases):
+        scores = answer(ScoresQuestion("y", "s"), {"y": LABELS, "s": moved}, PrivacyLoss.pure(4), adjacency, seed)
+        assert scores.table.lattice_counts is not None
+        low, high = scores.interval("auc", 0.9)
+        held[0] += low <= exact
+        held[1] += exact <= high
+    # each end is missed with a probability of at most .1: 6 misses of 12 have a probability of .0005
+    assert min(held) >= releases - 5
+
+
+@pytest.mark.parametrize("adjacency", both(PEOPLE))
+@pytest.mark.parametrize("zeros", [0.0, 0.85, 0.97, 0.995], ids=str)
+def test_continuous_scores_beside_zeros_stay_open(adjacency: Adjacency, zeros: float) -> None:
+    values = np.where(np.arange(PEOPLE) < zeros * PEOPLE, 0.0, SPREAD)
+    scores = answer(ScoresQuestion("y", "s"), {"y": LABELS, "s": values}, PrivacyLoss.pure(8), adjacency, 1)
+    assert scores.table.lattice_counts is None
+    assert scores.table.tied_cells is None
+
+
+def test_partial_areas_leave_cells_of_a_lattice_that_was_found_open() -> None:
+    scores = answer(ScoresQuestion("y", "s"), {"y": LABELS, "s": TENTHS}, ONE, both(PEOPLE)[0], 1)
+    found, without = (partial_auc(each, 0.3).interval(0.9) for each in (scores, without_lattice(scores)))
+    assert found == without

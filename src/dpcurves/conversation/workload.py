@@ -68,8 +68,9 @@ class TableCounts:
         uses_all_rounds: Whether cells are halved by the intervals of all counts in `evidence`, not of the pilot queries
             alone.
         step: The number of which all values seem to be multiples, from the pilot queries; 0 if none is clear.
-        lattice_counts: Counts of the records on the points of a lattice that are the cells of `grid`, and of the
-            others, whose order inside a cell is unknown. None: the cells were not chosen from a lattice.
+        lattice_counts: Counts of the records on the points of a lattice, and of the others, whose order inside a cell
+            is unknown. The points are the values of `grid`, or else the edges of the requested cells. None: no lattice
+            was found.
     """
 
     releases: tuple[Release, ...]
@@ -204,6 +205,7 @@ class PrefixWorkload(Workload[TableCounts]):
             cells.
         has_separate_zero: Whether zero gets a cell for itself there, if the grid has enough cells and records are not
             known to be few.
+        searches_lattice: Whether a strategy of several rounds may look if nearly all values are edges of the last axis.
     """
 
     axes: Axes
@@ -212,6 +214,7 @@ class PrefixWorkload(Workload[TableCounts]):
     quantile_levels: tuple[float, ...] = ()
     has_separate_round_numbers: bool = False
     has_separate_zero: bool = False
+    searches_lattice: bool = False
 
 
 @dataclass(frozen=True, slots=True)

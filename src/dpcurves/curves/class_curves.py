@@ -382,11 +382,16 @@ class Confusion(ClassTableResult):
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
     ) -> FloatArray:
         """Return confidence limits of the rates, (rates, 2), without the check whether a rate is known."""
-        limits = self.table.share_intervals(
-            lambda cells: _split_rate_counts(_count_outcomes(cells, self._threshold_index)),
-            level,
-            population=population,
-            generator=generator,
+        level = require_probability("level", level)
+        limits = self.table._compute_once(
+            ("rates", self._threshold_index, level, population),
+            generator,
+            lambda: self.table.share_intervals(
+                lambda cells: _split_rate_counts(_count_outcomes(cells, self._threshold_index)),
+                level,
+                population=population,
+                generator=generator,
+            ),
         )
         return _insert_f1(limits.T).T
 

@@ -62,8 +62,8 @@ class ClassTable(SimulationCache):
         evidence: Counts of two rows: negatives, positives.
         grid: The cells of the scores.
         privacy: The privacy statement, which every picture shows.
-        lattice_counts: Counts of the scores that equal a value of the grid, and of other scores, if the values were
-            found and not declared. None: no other scores are read as these, or cells are no values.
+        lattice_counts: Counts of the scores on a lattice, and of other scores, if it was found and not declared. Its
+            points are the values of the grid, or else its edges. None: no lattice was found.
     """
 
     evidence: Evidence
@@ -78,9 +78,13 @@ class ClassTable(SimulationCache):
 
     @property
     def tied_cells(self) -> BoolArray | None:
-        """Mask of the cells with one declared value, (slots,); None without declared values."""
+        """Mask of the cells with one declared value, or with one point of a lattice that was found, (slots,); None
+        without either."""
         if self.grid.values is None:
-            return None
+            if self.lattice_counts is None:
+                return None
+            points = np.bincount(self.grid.cell_of(self.grid.edges), minlength=self.grid.slots)
+            return np.asarray(points == 1)
         tied = np.ones(self.grid.slots, dtype=np.bool_)
         if self.grid.outside is Outside.APART:
             tied[[0, -1]] = False
@@ -88,8 +92,8 @@ class ClassTable(SimulationCache):
 
     @property
     def bound_untied(self) -> Callable[[float], float] | None:
-        """An upper bound of the scores that equal no value of the grid, as a function of the probability of an error;
-        None if values were declared, or if there are none."""
+        """An upper bound of the scores that are no point of the lattice, as a function of the probability of an error;
+        None if none was found."""
         return None if self.lattice_counts is None else partial(bound_last_cell, self.lattice_counts)
 
     @cached_property

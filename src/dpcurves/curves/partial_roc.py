@@ -99,9 +99,13 @@ class BoundedFprEstimator(MetricEstimator):
 
 
 def _is_open(table: ClassTable) -> FloatArray:
-    """Return for each cell, from the highest score down, 1 if the order of its scores is not known, else 0:
-    (slots,)."""
-    return np.ones(table.grid.slots) if table.tied_cells is None else (~table.tied_cells[::-1]).astype(np.float64)
+    """Return for each cell, from the highest score down, 1 if the order of its scores is not known, else 0: (slots,).
+
+    A few scores may lie beside a lattice that was found, so that their order is not known in any cell.
+    """
+    if table.tied_cells is None or table.lattice_counts is not None:
+        return np.ones(table.grid.slots)
+    return (~table.tied_cells[::-1]).astype(np.float64)
 
 
 class PartialArea(BoundedFprEstimator):

@@ -202,17 +202,32 @@ class PrefixShares:
 
     @cached_property
     def plotted_edges(self) -> slice:
-        """The edges that plots show: all; if noisy counts chose the cells, those around 99.8 % of the records.
+        """The edges that plots show: all; if noisy counts chose the cells, those around 99.8 % of the records, without
+        far tails.
 
-        In that case the grid extends to the largest doubles.
+        In that case the grid extends to the largest doubles, and noise of its empty cells may amount to 0.1 % of the
+        records. So a plot extends beyond the 2 % and the 98 % quantile by at most the distance between them.
         """
         if not self.pilot_queries:
             return slice(None)
         shown = 0.998  # share of the records that a plot shows if the range was found privately
-        first = int(np.searchsorted(self.shares, (1 - shown) / 2, side="right")) - 1
+        central = 0.96  # share of the records whose range limits the length of the tails
+        fewest_cells = 8  # cells that this range has at least: in fewer, nearly all records have one value
+        first, last = self._edges_around(shown)
+        low, high = self._edges_around(central)
+        if high - low >= fewest_cells:
+            start, end = self.grid.edge(np.array([low, high])).tolist()
+            edges = self.grid.edges
+            first = max(first, int(np.searchsorted(edges, start - (end - start))))
+            last = min(last, int(np.searchsorted(edges, end + (end - start), side="right")) - 1)
+        return slice(first, last + 1)
+
+    def _edges_around(self, share: float) -> tuple[int, int]:
+        """Return the indices of the nearest edges around the central `share` of the records."""
+        first = int(np.searchsorted(self.shares, (1 - share) / 2, side="right")) - 1
         first = min(max(first, 0), self.grid.cells - 1)
-        last = int(np.searchsorted(self.shares, (1 + shown) / 2))
-        return slice(first, min(max(last, first + 1), self.grid.cells) + 1)
+        last = int(np.searchsorted(self.shares, (1 + share) / 2))
+        return first, min(max(last, first + 1), self.grid.cells)
 
     @cached_property
     def boundaries(self) -> FloatArray:

@@ -270,8 +270,9 @@ class OpenEndedAxis(OrderedAxis):
 
 @dataclass(frozen=True, slots=True)
 class LatticeAxis(Axis):
-    """Whether a number lies on a public lattice, the multiples of a step: cell 0 for multiples within the bounds, cell
-    1 for all other numbers.
+    """Cells of zero (0), of other multiples of a public step (1), and of other numbers or those beyond the bounds (2).
+
+    Zero lies on every lattice, so records with zero show none.
 
     A multiple of a step below 1 is the double nearest to a whole number over a whole number, so 0.3 is a multiple of
     0.1, and 0.1 + 0.2 is not. The test is arithmetic of doubles, which all engines compute alike.
@@ -289,15 +290,15 @@ class LatticeAxis(Axis):
     @classmethod
     def from_axis(cls, axis: Axis, step: float) -> LatticeAxis:
         """Return the lattice of this step within the grid of an axis."""
-        return cls(axis.column, Grid(0, 2, cells=2), where=axis.where, step=step, bounds=axis.grid.endpoints)
+        return cls(axis.column, Grid(0, 3, cells=3), where=axis.where, step=step, bounds=axis.grid.endpoints)
 
     def build_expression(self, number: Expression) -> Expression:
         """Return the index of the cell of a number, as an expression; missing where the number is missing."""
         lower, upper = self.bounds
         if lower > upper:
-            return when(number.is_null(), None, 1.0)
+            return when(number.is_null(), None, 2.0)
         is_on = (number >= lower) & (number <= upper) & is_multiple(number, self.step)
-        return when(number.is_null(), None, when(is_on, 0.0, 1.0))
+        return when(number.is_null(), None, when(is_on, when(number == 0.0, 0.0, 1.0), 2.0))
 
 
 def is_multiple(number: Expression, step: float) -> Expression:

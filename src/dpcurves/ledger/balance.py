@@ -7,9 +7,10 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
-from sqlalchemy import ColumnElement, RowMapping, Select, Table, func, select, update
+from sqlalchemy import ColumnElement, RowMapping, Select, Table, Update, bindparam, func, select, update
 
 from ..arguments import InvalidArgument
 from ..privacy import Neighbours, Unit
@@ -86,24 +87,38 @@ class Spending(ABC):
             "Self", replace(balance, spent=accounts.Amount(price.currency, self.spent.billionths + price.billionths))
         )
 
-    @property
-    def payments_query(self) -> Select[Any]:
-        """Return the query for the sum of all payments from this limit."""
-        conditions = [self.PAID_IN.c[name] == value for name, value in zip(_COLUMNS, self.owner, strict=False) if value]
-        return select(func.coalesce(func.sum(self.PAID_IN.c.amount), 0)).where(*conditions)
+    def sum_payments(self, chain: Chain) -> int:
+        """Return the sum of all payments from this limit, in billionths."""
+        values = {name: value for name, value in zip(_COLUMNS, self.owner, strict=False) if value}
+        return int(chain.connection.execute(_select_sum(self.PAID_IN, tuple(values)), values).scalar_one())
+
+
+@lru_cache(maxsize=8)
+def _select_sum(table: Table, names: tuple[str, ...]) -> Select[Any]:
+    """Return the statement for the sum of the amounts of the rows whose columns equal parameters of their names."""
+    conditions = [table.c[name] == bindparam(name) for name in names]
+    return select(func.coalesce(func.sum(table.c.amount), 0)).where(*conditions)
 
 
 def write_spent(chain: Chain, balance: Spending) -> None:
     """Overwrite the spent amount in the last row of the balance's owner, with a new seal."""
-    table = balance.TABLE
     spent = balance.spent.billionths
-    last_entry = (
-        select(table.c.entry).where(*_match_owner(table, balance.owner)).order_by(table.c.entry.desc()).limit(1)
-    )
+    owner = {f"owner_{name}": value for name, value in zip(_COLUMNS, balance.owner, strict=False)}
     chain.connection.execute(
-        update(table).where(table.c.entry == last_entry.scalar_subquery()),
-        {"spent": spent, "seal": chain.seal_spent(balance.owner, spent)},
+        _update_last(balance.TABLE, len(owner)),
+        {**owner, "spent": spent, "seal": chain.seal_spent(balance.owner, spent)},
     )
+
+
+@lru_cache(maxsize=4)
+def _update_last(table: Table, number: int) -> Update:
+    """Return the statement that changes the last row of an owner with this number of names.
+
+    SQLAlchemy would take a parameter with the name of a column for a new value, so owners have other names.
+    """
+    conditions = [table.c[name] == bindparam(f"owner_{name}") for name in _COLUMNS[:number]]
+    last_entry = select(table.c.entry).where(*conditions).order_by(table.c.entry.desc()).limit(1)
+    return update(table).where(table.c.entry == last_entry.scalar_subquery())
 
 
 def _match_owner(table: Table, owner: Owner) -> list[ColumnElement[bool]]:

@@ -115,7 +115,7 @@ class Key:
     (Key(...), False)
     """
 
-    __slots__ = ("_secret",)
+    __slots__ = ("_secret", "identity")
 
     def __init__(self, secret: bytes) -> None:
         if len(secret) < KEY_BYTES:
@@ -124,6 +124,8 @@ class Key:
                 f"at least {KEY_BYTES} bytes are needed, as secrets.token_bytes({KEY_BYTES}) gives, got {len(secret)}",
             )
         self._secret = bytes(secret)
+        self.identity = self.seal("key")
+        """Public identifier of this key. It reveals nothing else about the key."""
 
     @classmethod
     def generate(cls) -> Key:
@@ -142,11 +144,6 @@ class Key:
         except ValueError:
             rule = f"at least {2 * KEY_BYTES} hexadecimal digits are needed in {location}"
         raise InvalidArgument("key", rule)
-
-    @property
-    def identity(self) -> str:
-        """Return the public identifier of this key. It reveals nothing else about the key."""
-        return self.seal("key")
 
     def seal(self, *facts: Fact) -> str:
         """Return a message authentication code of the facts, their order and their types."""
@@ -602,6 +599,7 @@ def _dispose_without_closing(engine: weakref.ref[sql.Engine]) -> None:
 
 _READ_BOOK = sql.select(BOOK)
 _LOCK_BOOK = _READ_BOOK.with_for_update()
+_READ_VERSION = sql.select(BOOK.c.version)
 _WRITE_BOOK = sql.update(BOOK).where(BOOK.c.id == 1)
 """Statements of every transaction, made once: making one takes as long as running it."""
 
@@ -681,7 +679,7 @@ def require_version(connection: sql.Connection) -> None:
     Raises:
         ValueError: names both versions.
     """
-    version = connection.execute(sql.select(BOOK.c.version)).scalars().first()
+    version = connection.execute(_READ_VERSION).scalars().first()
     if version not in (None, SCHEMA_VERSION):
         raise InvalidArgument(
             "ledger",
@@ -736,6 +734,18 @@ def _select_by_columns(table: sql.Table, names: tuple[str, ...]) -> sql.Select[A
     return sql.select(table).where(*(table.c[name] == sql.bindparam(name) for name in names)).limit(1)
 
 
+@lru_cache(maxsize=16)
+def _insert_into(table: sql.Table) -> sql.Insert:
+    """Return the statement that inserts rows into a table."""
+    return sql.insert(table)
+
+
+@lru_cache(maxsize=16)
+def _content_columns(table: sql.Table) -> tuple[str, ...]:
+    """Return the names of the columns that the seal of an entry covers."""
+    return tuple(column.name for column in table.columns if column.name not in SEALED_APART)
+
+
 class Chain:
     """Chain of one ledger inside one transaction. Appending requires that the transaction has locked the book."""
 
@@ -762,7 +772,7 @@ class Chain:
             mac = self._key.seal(*self._sealed_facts(table, entry))
             self.book = replace(self.book, entries=self.book.entries + 1, head=mac)
             entries.append({**entry, "mac": mac})
-        self.connection.execute(sql.insert(table), entries)
+        self.connection.execute(_insert_into(table), entries)
         self.book.write(self.connection, self._key)
 
     def is_sealed(self, table: sql.Table, entry: sql.RowMapping) -> bool:
@@ -823,5 +833,5 @@ class Chain:
 
     def _sealed_facts(self, table: sql.Table, entry: Mapping[str, Fact] | sql.RowMapping) -> tuple[Fact, ...]:
         """Return the facts that the seal of an entry covers: table, ledger, seal of the previous entry, and content."""
-        content = (entry[column.name] for column in table.columns if column.name not in SEALED_APART)
+        content = (entry[name] for name in _content_columns(table))
         return (table.name, self.book.name, entry["previous"], *content)

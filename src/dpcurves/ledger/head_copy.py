@@ -117,8 +117,13 @@ class HeadCopy:
         return folder / f"{sha256(f'head of {book.name}'.encode()).hexdigest()[:32]}.head"
 
 
+_SELECT_SEAL = sql.union_all(
+    *(sql.select(table.c.mac).where(table.c.entry == sql.bindparam("entry")) for table in ENTRIES)
+)
+"""Statement for the seal of an entry of any table."""
+
+
 def _read_seal(chain: Chain, entry: int) -> str | None:
     """Return the seal of an entry of any table; None if no entry has this number."""
-    queries = [sql.select(table.c.mac).where(table.c.entry == entry) for table in ENTRIES]
-    seal = chain.connection.execute(sql.union_all(*queries)).scalars().first()
+    seal = chain.connection.execute(_SELECT_SEAL, {"entry": entry}).scalars().first()
     return None if seal is None else str(seal)

@@ -402,7 +402,8 @@ def _connect(uri: str, path: Path, first_statement: str = "") -> sqlite3.Connect
     )
     connection.file = file
     try:
-        connection.execute(first_statement)
+        if first_statement:
+            connection.execute(first_statement)
         # In WAL mode only FULL makes a commit wait for the disk; with NORMAL a power failure loses the last charges.
         connection.execute("PRAGMA synchronous = FULL")
     except sqlite3.Error:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import RowMapping, func, insert, select, update
+from sqlalchemy import RowMapping, bindparam, func, insert, select, update
 
 from ..arguments import InvalidArgument
 from .account import Grant, require_name, require_text
@@ -146,10 +146,21 @@ def _require_consecutive(time_steps: Mapping[int, str]) -> int:
     return first
 
 
+_SELECT_GRANT_AND_STATE = (
+    select(GRANTS, STATES.c.sealed)
+    .outerjoin(STATES, STATES.c.grant == GRANTS.c.entry)
+    .where(GRANTS.c.entry == bindparam("grant"))
+)
+"""Statement for a grant and its state: making a statement takes as long as running it."""
+_COUNT_ANSWERS = select(func.max(ANSWERS.c.round), func.count()).where(
+    ANSWERS.c.grant == bindparam("grant"), ANSWERS.c.part == bindparam("part")
+)
+"""Statement for the last round of a part, and its number of answers."""
+
+
 def _find_grant_row(chain: Chain, grant: Grant) -> RowMapping:
     """Return the row of the grant joined with its state, in one statement."""
-    grant_and_state = select(GRANTS, STATES.c.sealed).outerjoin(STATES, STATES.c.grant == GRANTS.c.entry)
-    row = chain.read_first(GRANTS, grant_and_state.where(GRANTS.c.entry == grant.id))
+    row = chain.read_first(GRANTS, _SELECT_GRANT_AND_STATE, {"grant": grant.id})
     if row is None or grant_of(row) != grant:
         raise InvalidArgument(
             "grant",
@@ -188,9 +199,8 @@ def _write_state(chain: Chain, grant: Grant, stored: _SealedState, *, is_new: bo
 
 def _count_answers(chain: Chain, grant: Grant) -> tuple[int | None, int]:
     """Return the last answered time step and the number of answers."""
-    conditions = (ANSWERS.c.grant == grant.id, ANSWERS.c.part == TIME_STEP_PART)
-    query = select(func.max(ANSWERS.c.round), func.count()).where(*conditions)
-    last, count = chain.connection.execute(query).one()
+    values = {"grant": grant.id, "part": TIME_STEP_PART}
+    last, count = chain.connection.execute(_COUNT_ANSWERS, values).one()
     return last, count
 
 

@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from fractions import Fraction
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, RowMapping, Table, func, select
+from sqlalchemy import Connection, Integer, RowMapping, Select, Table, bindparam, func, select
 
 from ..arguments import InvalidArgument
 from ..privacy import PrivacyLoss, format_loss, format_remaining
@@ -424,7 +425,7 @@ def require_paid(chain: Chain, spending: Spending) -> None:
     Raises:
         ValueError: names the owner.
     """
-    _require_equal_sums(spending, chain.connection.execute(spending.payments_query).scalar_one())
+    _require_equal_sums(spending, spending.sum_payments(chain))
 
 
 def require_unbroken(chain: Chain, after: Head) -> None:
@@ -532,11 +533,23 @@ def _read_table(chain: Chain, table: Table, after: int) -> Iterator[_Entry]:
     """Yield the entries of one table with numbers above `after`, in order, a few rows per query. Raises
     `InvalidArgument` for a row without a number.
     """
-    first = select(table).order_by(table.c.entry).limit(_ROWS_AT_ONCE)
-    query = first.where(table.c.entry > after) if after else first
-    while rows := chain.connection.execute(query).mappings().all():
+    first, later = _select_in_order(table)
+    query = later if after else first
+    while True:
+        values = {"after": after, "most": _ROWS_AT_ONCE} if query is later else {"most": _ROWS_AT_ONCE}
+        rows = chain.connection.execute(query, values).mappings().all()
         for row in rows:
             if not isinstance(row["entry"], int):
                 raise make_tampering_error(f"a row of {table.name} has lost its number: it was changed without the key")
             yield _Entry(table, row)
-        query = first.where(table.c.entry > rows[-1]["entry"])
+        if len(rows) < _ROWS_AT_ONCE:
+            return
+        after = rows[-1]["entry"]
+        query = later
+
+
+@lru_cache(maxsize=len(ENTRIES))
+def _select_in_order(table: Table) -> tuple[Select[Any], Select[Any]]:
+    """Return the statements for the first `most` rows of a table, and for those with numbers above `after`."""
+    first = select(table).order_by(table.c.entry).limit(bindparam("most", type_=Integer))
+    return first, first.where(table.c.entry > bindparam("after"))

@@ -166,11 +166,17 @@ def parse_names(release: Release) -> tuple[str, ...]:
 
 
 def describe_found_categories(release: Release, unlisted: UnlistedCategories, names: tuple[str, ...]) -> str:
-    """Return a note that states how many categories were selected and what happens to the records of all others."""
-    return (
+    """Return a note that states how many categories were selected, what happens to the records of all others, and that
+    a name of a universe may have no records.
+    """
+    note = (
         f"groups of {unlisted.column} were found with {release.plan.loss}: {len(names)} are released, and all groups "
         f"of few units are together in {unlisted.to_selected_categories(names).values[-1]!r}"
     )
+    if unlisted.universe is None:
+        return note
+    # `FALSE_NAMES` on average, hence in at most one release of ten
+    return f"{note}; noise adds a name without records to about one release in ten"
 
 
 @dataclass(frozen=True, slots=True)

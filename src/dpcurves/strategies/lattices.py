@@ -4,14 +4,15 @@ The order of numbers inside a cell is not counted. Numbers on a lattice with a c
 there, so nothing about them is unknown. A pilot query shows whether nearly all numbers lie on the lattice; only then a
 second count says how many do not, and the lattice is used if these are few.
 
-The lattice is the finest one with few enough points, for a value that is most common, such as zero, lies on coarse ones
-too: numbers off the lattice are read as its nearest points, and would be read as that value.
+The lattice is the finest one with few enough points, for a value that is most common lies on coarse ones too: numbers
+off the lattice are read as its nearest points, and would be read as that value. Zero lies on every lattice, so that
+zeros tell nothing of other numbers, and are counted apart.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, floor, log10
 from typing import NamedTuple
@@ -19,8 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import FloatArray
-from ..conversation import Evidence, Release, Step
-from ..data import Axis, Grid, LatticeAxis
+from ..conversation import ALL, Evidence, Release, Setting, Step, Strategy, TableCounts
+from ..data import Axis, Grid, LatticeAxis, Spacing
 from ..queries import CountQuery, CountUse
 
 
@@ -38,12 +39,13 @@ class Tuning:
     count_fraction: Fraction = Fraction(1, 10)
     """Fraction of the loss that counts the numbers off a lattice that was found."""
     pilot_off_share: float = 0.2
-    """Share of the records that the pilot query may find off the lattice: four standard deviations of its noise."""
+    """Share of the numbers that are not zero which the pilot query may find off the lattice: four standard deviations
+    of its noise if no record is zero. Counts that are all equal, as of a plan without data, have one half."""
     off_share: float = 0.05
-    """Share of the records that the second count may find off a lattice that is used: they are rounded to it."""
-    on_share: float = 2 / 3
-    """Share of the records that must lie on the lattice: above that of counts that are all equal, as of a plan without
-    data."""
+    """Share of the numbers that are not zero which the second count may find off a lattice that is used."""
+    on_share: float = 0.2
+    """Share of the records that must lie on other points than zero: four standard deviations of the noise of the pilot
+    query. Fewer are not searched: the pilot query cannot tell their lattice."""
     fewest_points: int = 3
     """Points. A lattice with fewer points inside the grid is not tried."""
     cells_per_point: int = 2
@@ -84,7 +86,9 @@ NOT_SEARCHED = LatticeSearch((), Fraction(0), None)
 """The result without a search."""
 
 
-def search_lattice(axis: Axis, step: float, records: float, ratio: float) -> Generator[Step, Release, LatticeSearch]:
+def search_lattice(
+    axis: Axis, step: float, records: float | None, ratio: float
+) -> Generator[Step, Release, LatticeSearch]:
     """Ask whether nearly all numbers of an axis lie on a lattice, and if so, how many do not.
 
     Formal guarantees: a record lies in one cell of each query, or is missing. The second query is a function of the
@@ -93,26 +97,83 @@ def search_lattice(axis: Axis, step: float, records: float, ratio: float) -> Gen
     Args:
         axis: The numbers on their grid.
         step: Step of the lattice, as from `choose_step`.
-        records: The public or counted number of records.
-        ratio: The signal-to-noise ratio of all records at the whole loss.
+        records: The public or counted number of records; None: these queries count them.
+        ratio: The signal-to-noise ratio of all records at the whole loss; without their number, that of one record.
     """
     lattice = LatticeAxis.from_axis(axis, step)
-    fraction = choose_pilot_fraction(ratio)
+    fraction = choose_pilot_fraction(TUNING.least_ratio if records is None else ratio)
+    fewest_records = TUNING.least_ratio / ratio if records is None else records
     pilot = yield Step(CountQuery((lattice,), CountUse.CELLS), fraction)
-    if not _lie_on_lattice(pilot, records, TUNING.pilot_off_share):
+    if not _lie_on_lattice(pilot, fewest_records, TUNING.pilot_off_share):
         return LatticeSearch((pilot,), fraction, None)
     # prefixes make it another query than the pilot query, with new noise
     release = yield Step(CountQuery((lattice,), CountUse.PREFIXES), TUNING.count_fraction)
-    is_used = _lie_on_lattice(release, records, TUNING.off_share)
+    is_used = _lie_on_lattice(release, fewest_records, TUNING.off_share)
     found = FoundLattice(find_points(axis.grid, step), release) if is_used else None
     return LatticeSearch((pilot, release), fraction + TUNING.count_fraction, found)
 
 
-def _lie_on_lattice(release: Release, records: float, off_share: float) -> bool:
-    """Return whether nearly all numbers lie on a lattice by these counts. Numbers on it must be many themselves:
-    missing records must not be taken for them."""
-    on, off = Evidence.from_release(release).unbiased_cells[0]
-    return bool(off <= off_share * records and on > TUNING.on_share * records)
+def _lie_on_lattice(release: Release, fewest_records: float, off_share: float) -> bool:
+    """Return whether nearly all numbers other than zero lie on a lattice by these counts, and are many of all records,
+    of which there are at least `fewest_records`."""
+    zeros, on, off = Evidence.from_release(release).unbiased_cells[0]
+    records = max(fewest_records, zeros + on + off)
+    return bool(on > TUNING.on_share * records and off <= off_share * (on + max(off, 0.0)))
+
+
+def spend_remainder(strategy: Strategy[TableCounts], search: LatticeSearch) -> Generator[Step, Release, TableCounts]:
+    """Yield the steps of a strategy with what a search left of the loss; return its counts with those of the search.
+
+    Formal guarantees: for all answers the steps of the strategy add up to the whole loss that it was made for, so those
+    of both add up to the whole loss.
+    """
+    remaining = ALL - search.budget_fraction
+    try:
+        step = next(strategy)
+        while True:
+            step = strategy.send((yield Step(step.query, step.budget_fraction * remaining)))
+    except StopIteration as end:
+        counts: TableCounts = end.value
+        lattice_counts = None if search.lattice is None else Evidence.from_release(search.lattice.release)
+        return replace(counts, releases=(*search.releases, *counts.releases), lattice_counts=lattice_counts)
+
+
+def search_edges(axis: Axis, setting: Setting, ratio: float) -> Generator[Step, Release, LatticeSearch]:
+    """Ask whether nearly all numbers of an axis are edges of its grid, if edges are multiples of a step that numbers
+    are often rounded to, and records are not known to be few.
+
+    Args:
+        axis: The numbers on their grid.
+        setting: The loss and the adjacency.
+        ratio: The signal-to-noise ratio of one record at the whole loss.
+    """
+    records = setting.adjacency.public_record_count
+    step = find_edge_step(axis.grid)
+    if not step or not isinstance(axis.column, str) or setting.loss.rho == 0:
+        return NOT_SEARCHED
+    if records is None:
+        return (yield from search_lattice(axis, step, None, ratio))
+    is_searched = records * ratio >= TUNING.least_ratio
+    return (yield from search_lattice(axis, step, records, records * ratio)) if is_searched else NOT_SEARCHED
+
+
+def find_edge_step(grid: Grid) -> float:
+    """Return the step, 1, 2 or 5 times a power of ten, of which the edges of a grid are the multiples; 0 if they are
+    not. The result is a function of public facts alone.
+
+    >>> [find_edge_step(Grid(*ends, cells=cells)) for *ends, cells in ((0, 128, 128), (0, 1, 100), (0, 1, 64))]
+    [1.0, 0.01, 0.0]
+    """
+    lower, upper = grid.endpoints
+    width = (upper - lower) / grid.cells
+    most_cells = 2**16  # all edges are compared
+    if grid.spacing is not Spacing.LINEAR or not TUNING.fewest_points <= grid.cells <= most_cells:
+        return 0.0
+    power = floor(log10(width) + 1e-9)
+    step = float(f"{round(width / 10.0**power)}e{power}") if -15 <= power <= 15 else 0.0
+    if step not in {float(f"{digit}e{power}") for digit in (1, 2, 5)}:
+        return 0.0
+    return step if np.array_equal(find_points(grid, step), grid.edges) else 0.0
 
 
 def choose_pilot_fraction(ratio: float) -> Fraction:

@@ -32,6 +32,8 @@ from ..estimation.empirical_bayes import run_upward_pass
 from ..inference import Bracket, PathQuantile
 from ..laws import LEAST_VARIANCE, Family, IntervalSums, Noise, Tier, round_error
 from ..queries import CountQuery, CountUse, Hint, PartitionQuery, Places, PrefixQuery
+from . import lattices
+from .ranks import signal_to_noise
 
 # Adaptive refinement: each round's public partition is a function of earlier releases. Nothing here is secret or
 # random.
@@ -960,6 +962,21 @@ def count_once(workload: PrefixWorkload, setting: Setting) -> Strategy[TableCoun
 
 
 def count_adaptively(workload: PrefixWorkload, setting: Setting) -> Strategy[TableCounts]:
+    """Count as `_count_cells` does, after a search whether values are the edges of cells if the workload asks for that:
+    then cells are counted as declared values are.
+
+    Formal guarantees: as for `lattices.search_lattice` and `lattices.spend_remainder`.
+    """
+    axis = workload.axes[-1]
+    if not workload.searches_lattice or not isinstance(axis, Axis):
+        return (yield from _count_cells(workload, setting, are_values=False))
+    search = yield from lattices.search_edges(axis, setting, signal_to_noise(1.0, setting))
+    rest = replace(setting, loss=setting.loss * (ALL - search.budget_fraction))
+    strategy = _count_cells(workload, rest, are_values=search.lattice is not None)
+    return (yield from lattices.spend_remainder(strategy, search))
+
+
+def _count_cells(workload: PrefixWorkload, setting: Setting, *, are_values: bool) -> Strategy[TableCounts]:
     """Count as `_count_in_rounds` does, on cells that separate zero or round numbers if the workload asks for that.
 
     If records are known to be few, zero stays with its neighbours: their coarse intervals would not find its cell.
@@ -971,19 +988,23 @@ def count_adaptively(workload: PrefixWorkload, setting: Setting) -> Strategy[Tab
     base_noise = setting.count_noise()
     has_separate_zero = workload.has_separate_zero and choose_first_thirds(total, base_noise) > 1
     if not (isinstance(axis, Axis) and (workload.has_separate_round_numbers or has_separate_zero)):
-        return (yield from _count_in_rounds(workload, setting))
+        return (yield from _count_in_rounds(workload, setting, are_values=are_values))
     grid = (split_at_round_numbers if workload.has_separate_round_numbers else split_at_zero)(axis.grid)
     axes = (*other_axes, replace(axis, grid=grid))
-    counts = yield from _count_in_rounds(replace(workload, axes=axes), setting)
+    counts = yield from _count_in_rounds(replace(workload, axes=axes), setting, are_values=are_values)
     return replace(counts, grid=grid)
 
 
-def _count_in_rounds(workload: PrefixWorkload, setting: Setting) -> Strategy[TableCounts]:
+def _count_in_rounds(workload: PrefixWorkload, setting: Setting, *, are_values: bool) -> Strategy[TableCounts]:
     """Count with the named method; without one, in several rounds if that is more accurate, else in one."""
     axis = workload.axes[0] if len(workload.axes) == 1 else None
     if workload.method is None and isinstance(axis, Axis) and is_worth_searching_quantiles(axis, workload, setting):
         return (yield from search_quantiles(axis, workload.quantile_levels, setting))
-    if workload.method is None and isinstance(axis, Axis) and is_worth_refining(axis, workload.hint, setting):
+    if (
+        workload.method is None
+        and isinstance(axis, Axis)
+        and is_worth_refining(axis, workload.hint, setting, are_values=are_values)
+    ):
         return (yield from refine_in_rounds(axis, setting))
     return (yield from count_once(workload, setting))
 
@@ -1054,20 +1075,22 @@ def search_quantiles(axis: Axis, shares: tuple[float, ...], setting: Setting) ->
         remaining -= SEARCH_ROUND_FRACTION
 
 
-def is_worth_refining(axis: Axis, hint: Hint | None, setting: Setting) -> bool:
+def is_worth_refining(axis: Axis, hint: Hint | None, setting: Setting, *, are_values: bool = False) -> bool:
     """Return whether three rounds are used. A function of public facts alone.
 
     They are not used with a hint that records have atoms. Otherwise they are used with the hint that records are
     peaked, or if there are many cells, few records for them as far as that is public, and enough noise for a round to
-    be worth its price; for declared values only if they are too many to count each. A hint that records are spread has
-    no effect: the first round shows it, and a wrong hint would increase errors many times.
+    be worth its price; for declared values, or if cells hold a value each (`are_values`), only if they are too many to
+    count each. A hint that records are spread has no effect: the first round shows it, and a wrong hint would increase
+    errors many times.
     """
     if setting.loss.rho == 0 or axis.slots > MOST_STORED_EDGES:
         return False
     if hint in (Hint.PEAKED, Hint.ATOMS):
         return hint is Hint.PEAKED
     facts = axis.slots, setting.adjacency.public_record_count, setting.count_noise()
-    if axis.grid.values is not None and are_worth_counting(*facts):
+    are_values = are_values or axis.grid.values is not None
+    if are_values and are_worth_counting(*facts):
         return False
     return has_many_cells(axis, *facts[1:]) and not is_dense(*facts) and not is_nearly_exact(*facts)
 
