@@ -147,11 +147,8 @@ def choose_events(
     for score in scores:
         sorted_score = SortedScore.from_samples(score, left, right, tuning)
         if sorted_score is not None:
-            events += [
-                event
-                for event in (sorted_score.find_best_event(claim, reverse=reverse) for reverse in (False, True))
-                if event is not None
-            ]
+            best_events = [sorted_score.find_best_event(claim, reverse=reverse) for reverse in (False, True)]
+            events += [event for event in best_events if event is not None]
     return sorted(events, key=lambda event: (-round(event.estimated_loss, 2), event.score.is_learned))[:max_events]
 
 
@@ -191,11 +188,9 @@ class SortedScore:
 
     def find_best_event(self, claim: Claim, *, reverse: bool) -> Event | None:
         """Return the event with the largest estimated loss in one direction."""
-        (a, b), (n, m) = (
-            (self.sorted_samples, self.sample_sizes)
-            if not reverse
-            else (self.sorted_samples[::-1], self.sample_sizes[::-1])
-        )
+        (a, b), (n, m) = self.sorted_samples, self.sample_sizes
+        if reverse:
+            a, b, n, m = b, a, m, n
         if not len(a):
             return None
         if claim.rho is not None:
@@ -220,11 +215,9 @@ class SortedScore:
                 np.append(np.diff(np.searchsorted(x, thresholds), prepend=0, append=len(x)), size - len(x))
                 for x, size in zip(self.sorted_samples, self.sample_sizes, strict=True)
             )
-            estimate = (
-                estimate_rho(right_counts, left_counts, self.tuning.caution)
-                if reverse
-                else estimate_rho(left_counts, right_counts, self.tuning.caution)
-            )
+            if reverse:
+                left_counts, right_counts = right_counts, left_counts
+            estimate = estimate_rho(left_counts, right_counts, self.tuning.caution)
             events.append(Event(self.score, -inf, inf, reverse, tuple(thresholds.tolist()), estimate))
         return max(events, key=lambda event: event.estimated_loss)
 
