@@ -68,7 +68,7 @@ def draw_forecast(
         width = scale_line_width(1.6)
         ax.plot(positions[rows], heights[rows], dash, color=color, linewidth=width, label="expected curve")
     else:
-        # Intervals are narrower than bands, so they need more ink.
+        # Bars of intervals are narrower than bands, so they are drawn more opaque.
         opacity = BAND_OPACITY * 1.6
         ax.vlines(positions, low, high, color=color, alpha=opacity, linewidth=scale_line_width(4), label=words)
         ax.plot(positions, heights, "o", color=color, markersize=4, label="expected numbers")
