@@ -514,9 +514,9 @@ def _describe_neighbours(privacy: PrivacyStatement) -> str:
 def _describe_model(losses: Sequence[PrivacyStatement]) -> dict[str, str]:
     """Return deployment model, its details and its actors by the trust models of the results."""
     trusts = dict.fromkeys(privacy.trust for privacy in losses)
-    matches = dict.fromkeys(
-        TRUST_MODELS[words] for trust in trusts for words in TRUST_MODELS if trust.startswith(words)
-    )
+    matches: dict[tuple[str, str], None] = {}
+    for trust in trusts:
+        matches |= {model: None for words, model in TRUST_MODELS.items() if trust.startswith(words)}
     names = {name for name, _ in matches}
     facts = {"model_name_details": "\n".join(f"- {escape_for_markdown(trust)}" for trust in trusts)}
     if names and all(any(trust.startswith(words) for words in TRUST_MODELS) for trust in trusts):
@@ -532,11 +532,11 @@ def _describe_accounting(
     if not losses:
         return {}
     total = None if any(privacy.seeded for privacy in losses) else add_losses(losses)
-    addition = (
-        f"Together the releases lose at most {total} by basic composition; results of one release are counted once."
-        if total is not None
-        else "The losses of the results are not added up here."
-    )
+    addition = "The losses of the results are not added up here."
+    if total is not None:
+        addition = (
+            f"Together the releases lose at most {total} by basic composition; results of one release are counted once."
+        )
     own_mechanisms = [
         f"- {name}: {escape_for_markdown(display.describe_mechanism(privacy.mechanism))}."
         for name, privacy in statements.items()
@@ -675,8 +675,12 @@ def _quote(text: str) -> str:
     escaped = []
     for character in json.dumps(text, ensure_ascii=False)[1:-1]:
         code = ord(character)
-        escape = f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-        escaped.append(escape if is_hidden(character) else character)
+        if not is_hidden(character):
+            escaped.append(character)
+        elif code < 0x100:
+            escaped.append(f"\\x{code:02x}")
+        else:
+            escaped.append(f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
     return f'"{"".join(escaped)}"'
 
 

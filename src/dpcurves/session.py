@@ -246,21 +246,17 @@ def ask_with_partition_selection(
     )
     notes = (describe_found_categories(selection, unlisted, names),) if selection.allotment is not None else ()
     counts = zip(parse_names(selection), selection.values[1::2], strict=True)
-    least_units = (
-        {name: bound_units_below(selection.plan, name, noisy) for name, noisy in counts}
-        if selection.allotment is not None
-        else {}
-    )
+    least_units = {}
+    if selection.allotment is not None:
+        least_units = {name: bound_units_below(selection.plan, name, noisy) for name, noisy in counts}
 
     def reply_with_notes(step: Step, allotment: Allotment) -> Release:
         """Return the release of a step with notes on selected and uncounted categories and the plan of the
         selection."""
         release = reply(step, allotment)
-        uncounted = (
-            describe_uncounted_categories(release, unlisted, least_units)
-            if least_units and release.allotment is not None
-            else None
-        )
+        uncounted = None
+        if least_units and release.allotment is not None:
+            uncounted = describe_uncounted_categories(release, unlisted, least_units)
         uncounted_notes = () if uncounted is None else (uncounted,)
         return replace(
             release,

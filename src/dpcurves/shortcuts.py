@@ -201,7 +201,8 @@ class ColumnOfTable(dict[str, Any]):
 
     def __init__(self, table: Any, column: str, where: str | Expression | None) -> None:
         super().__init__({column: None})
-        self.table, self.where = table, where
+        self.table = table
+        self.where = where
 
 
 def _select_column(args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -158,6 +158,8 @@ class Study:
             ) from None
         if not isinstance(stored, dict):
             raise InvalidArgument("study", 'an object is needed, as in {"question": [...]}')
+
+        # All fields are checked before a question is built: an error names the field as the file has it.
         require_known_fields(stored, KNOWN)
         entries = stored.get("question")
         if (
@@ -170,6 +172,7 @@ class Study:
             number = stored.get(name)
             if number is not None and (isinstance(number, bool) or not isinstance(number, int | float | str)):
                 raise InvalidArgument(name, f"a number is needed, as in 0.5, got {describe_value(number)}")
+
         words = {name: _require_text(name, stored[name]) for name in ("title", "text", "source") if name in stored}
         loss = parse_loss(stored.get("epsilon"), stored.get("rho"))
         labels = _require_words("labels", stored.get("labels", {}))

@@ -385,7 +385,11 @@ def audit_everything(settings: EverythingOptions) -> None:
         for number, target in enumerate(selected, start=1):
             report = stored.load_or_audit(target, level, effort, quick=settings.quick)
             reports.append((target, report))
-            verdict = "FLAGGED" if report.is_flagged else "NO ANSWER" if report.is_silent else "not flagged"
+            verdict = "not flagged"
+            if report.is_flagged:
+                verdict = "FLAGGED"
+            elif report.is_silent:
+                verdict = "NO ANSWER"
             print_to_console(
                 console,
                 f"{target.kind:<10}{target.name:<48}{verdict:<13}{report.parameter} at least "
@@ -426,7 +430,8 @@ class StoredReports:
     """
 
     def __init__(self, file: Path | None, reports: dict[str, Report]) -> None:
-        self.file, self.reports = file, reports
+        self.file = file
+        self.reports = reports
 
     @classmethod
     def from_file(cls, name: str | None) -> StoredReports:
@@ -469,12 +474,12 @@ def _select_targets(settings: EverythingOptions) -> list[AuditTarget]:
     from .targets import list_targets
 
     words = [""] if settings.only is None else settings.only.split(",")
-    return [
-        target
-        for target in list_targets()
-        if (_is_in_quick_audit(target) or not settings.quick)
-        and any(word in target.name or word == target.kind for word in words)
-    ]
+    selected = []
+    for target in list_targets():
+        matches = any(word in target.name or word == target.kind for word in words)
+        if matches and (not settings.quick or _is_in_quick_audit(target)):
+            selected.append(target)
+    return selected
 
 
 SAMPLES = MappingProxyType({"noise": 100_000, "mechanism": 5_000, "transcript": 2_000, "json": 200, "ledger": 100})
@@ -535,10 +540,10 @@ def _is_in_quick_audit(target: AuditTarget) -> bool:
         return has_epsilon == is_add_remove or target.name.startswith("pairs")
     if target.kind == "json":
         return target.name in QUICK_PUBLIC_FUNCTIONS
+    if not has_epsilon:
+        return False
     question = target.name.partition(":")[0]
-    return has_epsilon and (
-        question.startswith(("pairs", "two servers")) or (is_add_remove and question in QUICK_QUESTIONS)
-    )
+    return question.startswith(("pairs", "two servers")) or (is_add_remove and question in QUICK_QUESTIONS)
 
 
 COMMANDS: MappingProxyType[str, options.Command] = MappingProxyType({

@@ -255,12 +255,10 @@ def _list_surveys() -> Iterator[tuple[str, Any, NeighbouringDatasets]]:
     curve = dp.CdfQuestion("x", cells)
     shares = dp.HistogramQuestion("x", cells)
     values = [(0.05, 0.95), (0.95, 0.05), (0.3, 0.35), (0.5, None), (float("nan"), 1.0), (0.45, 0.55)]
-    datasets = [
-        ((value, name), (other_value, name))
-        for value, other_value in values
-        # public coins tell two values apart for half of the names
-        for name in ("anna", "bert", "cleo", "dora", "emil", "fred")
-    ]
+    names = "anna", "bert", "cleo", "dora", "emil", "fred"  # public coins tell two values apart for half of the names
+    datasets = []
+    for value, other_value in values:
+        datasets += [((value, name), (other_value, name)) for name in names]
     family = families.pairs(datasets, adjacency=REPLACE_ONE, name="values of a person")
     yield "report for a curve", Task(curve, ONE, 1000), family
     yield "report with public coins", Task(curve, ONE, 1000, coins=Coins.PUBLIC), family

@@ -29,7 +29,8 @@ class Failure:
     __slots__ = ("kind", "message")
 
     def __init__(self, kind: str, message: str) -> None:
-        self.kind, self.message = kind, message
+        self.kind = kind
+        self.message = message
 
     @classmethod
     def from_exception(cls, error: BaseException) -> Failure:
@@ -133,11 +134,8 @@ def _describe_structure(outcome: object, into: list[float], depth: int) -> str:
     if depth == 0:
         return "..."
     if isinstance(outcome, Mapping):
-        return (
-            "{"
-            + ",".join(f"{key}:{_describe_structure(outcome[key], into, depth - 1)}" for key in _sort_keys(outcome))
-            + "}"
-        )
+        entries = [f"{key}:{_describe_structure(outcome[key], into, depth - 1)}" for key in _sort_keys(outcome)]
+        return f"{{{','.join(entries)}}}"
     if isinstance(outcome, Sequence | np.ndarray | frozenset | set):
         items = _sort_keys(outcome) if isinstance(outcome, frozenset | set) else list(outcome)
         descriptions = [_describe_structure(item, into, depth - 1) for item in items]
@@ -246,11 +244,9 @@ def fit_scores(left: Sample, right: Sample, *, learn: bool = False) -> Iterator[
 def _select_columns(sample: Sample, columns: NDArray[np.int64]) -> Floats:
     """Return the numbers of a sample in `columns`, (outcomes, columns); NaN where an outcome has fewer numbers."""
     width = int(columns.max()) + 1 if len(columns) else 0
-    return (
-        _pad_columns(sample.numbers, width)[:, columns]
-        if width > sample.numbers.shape[1]
-        else sample.numbers[:, columns]
-    )
+    if width > sample.numbers.shape[1]:
+        return _pad_columns(sample.numbers, width)[:, columns]
+    return sample.numbers[:, columns]
 
 
 def _compute_steps(sample: Sample, columns: NDArray[np.int64]) -> Floats:

@@ -33,7 +33,8 @@ class AuditQuestion:
     def __init__(
         self, question: Callable[[Any], Any], family: Callable[..., NeighbouringDatasets] = families.values
     ) -> None:
-        self.question, self.family = question, family
+        self.question = question
+        self.family = family
 
 
 def _find_bounds(grid: Any) -> tuple[float, float]:
@@ -82,9 +83,10 @@ def find_column_types(rows: Sequence[Record]) -> list[Any]:
 
 def make_table(columns: Sequence[str], kinds: Sequence[Any], rows: Sequence[Record]) -> Mapping[str, Any]:
     """Return records as columns by name: `kinds` are the NumPy types of the columns."""
-    return {
-        name: np.array([record[index] for record in rows], dtype=kinds[index]) for index, name in enumerate(columns)
-    }
+    table = {}
+    for index, name in enumerate(columns):
+        table[name] = np.array([record[index] for record in rows], dtype=kinds[index])
+    return table
 
 
 def make_records_factory(columns: str, *records: Record) -> Callable[..., NeighbouringDatasets]:

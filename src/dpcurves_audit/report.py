@@ -248,11 +248,10 @@ class Report:
         arguments["pair_results"] = tuple(PairResult(**item) for item in stored.get("pair_results", ()))
         arguments["findings"] = tuple(Finding(**item) for item in stored.get("findings", ()))
         histogram = stored.get("histogram")
-        arguments["histogram"] = (
-            None
-            if histogram is None
-            else ScoreHistogram(**{name: tuple(map(_parse_json_value, row)) for name, row in histogram.items()})
-        )
+        arguments["histogram"] = None
+        if histogram is not None:
+            rows = {name: tuple(map(_parse_json_value, row)) for name, row in histogram.items()}
+            arguments["histogram"] = ScoreHistogram(**rows)
         for name in ("hits", "samples", "kinds"):
             arguments[name] = tuple(stored.get(name, ()))
         return cls(**arguments)

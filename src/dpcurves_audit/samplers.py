@@ -107,7 +107,8 @@ class CallableSampler:
                 "a function that takes data is needed, as in lambda data: release(data), got "
                 f"{describe_value(release)}",
             )
-        self._release, self._patience = release, timeout
+        self._release = release
+        self._patience = timeout
         self.name = getattr(release, "__name__", type(release).__name__)
 
     def draw(self, data: Any, number: int) -> list[Any]:
@@ -268,7 +269,8 @@ class CommandSampler:
             raise InvalidArgument("command", "the command must contain {data}, as in './release.sh {data} {out}'")
         self.name = template
         self._writes = any("{out}" in word for word in self._words)
-        self._processes, self._patience = processes, timeout
+        self._processes = processes
+        self._patience = timeout
 
     def draw(self, data: Any, number: int) -> list[Any]:
         """Return the outcomes of `number` runs of the command on the data as a CSV file."""
@@ -287,6 +289,8 @@ class CommandSampler:
         it cannot be started.
         """
         words = [word.replace("{data}", str(source)).replace("{out}", str(target)) for word in self._words]
+
+        # A session of its own lets a timeout end the command together with the processes that it started.
         try:
             process = subprocess.Popen(
                 words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
@@ -301,12 +305,15 @@ class CommandSampler:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
             return Failure("hangs", f"for more than {self._patience:g} seconds")
+
+        # Paths of one run are no part of its outcome, so they are masked in messages.
         messages = _decode_output(errors, str(source), str(target))
-        printed = _decode_output(output, str(source), str(target))
-        written = target.read_bytes() if self._writes and target.exists() else None if self._writes else output
+        written: bytes | None = output
         if self._writes:
-            messages += printed
+            messages += _decode_output(output, str(source), str(target))
+            written = target.read_bytes() if target.exists() else None
         target.unlink(missing_ok=True)
+
         if process.returncode:
             return Failure(f"ends with status {process.returncode}", messages)
         if written is None:

@@ -214,11 +214,9 @@ class SortedScore:
 
     def find_best_event(self, claim: Claim, *, reverse: bool) -> Event | None:
         """Return the event with the largest estimated loss in one direction."""
-        (a, b), (n, m) = (
-            (self.sorted_samples, self.sample_sizes)
-            if not reverse
-            else (self.sorted_samples[::-1], self.sample_sizes[::-1])
-        )
+        (a, b), (n, m) = self.sorted_samples, self.sample_sizes
+        if reverse:
+            a, b, n, m = b, a, m, n
         if not len(a):
             return None
         if claim.rho is not None:
@@ -266,11 +264,9 @@ class SortedScore:
                 np.append(np.diff(np.searchsorted(x, thresholds), prepend=0, append=len(x)), size - len(x))
                 for x, size in zip(self.sorted_samples, self.sample_sizes, strict=True)
             )
-            estimate = (
-                estimate_rho(right_counts, left_counts, self.tuning.caution)
-                if reverse
-                else estimate_rho(left_counts, right_counts, self.tuning.caution)
-            )
+            if reverse:
+                left_counts, right_counts = right_counts, left_counts
+            estimate = estimate_rho(left_counts, right_counts, self.tuning.caution)
             events.append(Event(self.score, -inf, inf, reverse, tuple(thresholds.tolist()), estimate))
         return max(events, key=lambda event: event.estimated_loss)
 

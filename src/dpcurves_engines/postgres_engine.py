@@ -121,9 +121,11 @@ class _StreamedColumn(NamedTuple):
                 _bytes_sql(column.text.format(name), f"{name} <> 'NaN'"),
             )
         if column.kind is ColumnKind.NUMBERS:
-            arrow_type = (
-                DataType.bool() if oid == BOOLEAN else DataType.int64() if oid in INTEGER_TYPES else DataType.float64()
-            )
+            arrow_type = DataType.float64()
+            if oid == BOOLEAN:
+                arrow_type = DataType.bool()
+            elif oid in INTEGER_TYPES:
+                arrow_type = DataType.int64()
             streamed = replace(
                 column_from_arrow_type(column.name, arrow_type),
                 declared_value_type=column.declared_value_type,
@@ -715,7 +717,8 @@ class TableState:
     """
 
     def __init__(self, link: SnapshotConnection, table: Table, key: bytes) -> None:
-        self._link, self._table = link, table
+        self._link = link
+        self._table = table
         self._key = hmac.digest(key, b"state of a table of PostgreSQL", "sha256")
         self._number: int | None = None
         self._is_known = False

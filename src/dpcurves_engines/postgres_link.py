@@ -287,9 +287,10 @@ def require_no_parameter_log(link: SnapshotConnection) -> None:
     settings = {name: link.fetch_rows(_SETTING, (name,))[0][0] for name in _ASKED}
     logging_settings = [name for name, values in LOGGING.items() if settings[name] in values]
     logging_settings += [name for name in TIMED if settings[name] not in (None, "", "-1")]
-    logging_settings += [SAMPLED] * (float(settings[SAMPLED] or 0) > 0) + [AFTER_ERRORS] * (
-        settings[AFTER_ERRORS] not in (None, "0")
-    )
+    if float(settings[SAMPLED] or 0) > 0:
+        logging_settings.append(SAMPLED)
+    if settings[AFTER_ERRORS] not in (None, "0"):
+        logging_settings.append(AFTER_ERRORS)
     if settings["log_parameter_max_length"] == "0":
         logging_settings = [name for name in logging_settings if name not in _BY_LENGTH]
     for name in logging_settings:

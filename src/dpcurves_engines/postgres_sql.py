@@ -186,7 +186,9 @@ def find_table(link: SnapshotConnection, name: str) -> Table:
     if kind not in KINDS:
         raise InvalidArgument("table", f"{name!r} is neither a table nor a view; name a table or a view")
     if not may_read:
-        raise InvalidArgument("table", f"the role may not read {name!r}: GRANT SELECT ON it TO the role")
+        raise InvalidArgument(
+            "table", f"the role may not read {name!r}: let its owner GRANT SELECT on the table to this role"
+        )
     link.begin_snapshot()
     typed_columns = [TypedColumn(*row) for row in link.fetch_rows(_COLUMNS, (oid,))]
     quoted_names = tuple(_quote_identifier(column.name) for column in typed_columns)
@@ -303,11 +305,9 @@ def _lookup_sql(slots: Sequence[int], keys: str, value: str) -> str:
 def grid_slot_sql(grid: Grid, value: str, statement: Statement) -> str:
     """Return SQL of the slot of a double: by lookup among few thresholds, or by a corrected formula."""
     buckets = find_buckets(grid) if grid.slots > MOST_AS_PARAMETER else None
-    return (
-        threshold_count_sql(find_thresholds(grid), value, statement)
-        if buckets is None
-        else formula_slot_sql(grid, buckets, value)
-    )
+    if buckets is None:
+        return threshold_count_sql(find_thresholds(grid), value, statement)
+    return formula_slot_sql(grid, buckets, value)
 
 
 def formula_slot_sql(grid: Grid, buckets: Buckets, value: str) -> str:

@@ -34,8 +34,11 @@ def tabulate_units(counted: Iterable[tuple[int | None, int, int]], slots: int, d
     """
     table = np.zeros((doublings + 2) * slots + 1, dtype=np.int64)
     for slot, rows, units in counted:
-        missing = slot is None or slot >= slots
-        table[-1 if missing else min((rows - 1).bit_length(), doublings + 1) * slots + (slot or 0)] += units
+        if slot is None or slot >= slots:
+            table[-1] += units
+        else:
+            size_class = min((rows - 1).bit_length(), doublings + 1)
+            table[size_class * slots + slot] += units
     return table
 
 

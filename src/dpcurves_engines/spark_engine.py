@@ -131,7 +131,8 @@ class CachedRows:
     """
 
     def __init__(self, used: Callable[[Sequence[int]], Any], session: Any, *, costly: bool) -> None:
-        self._used, self._session = used, session
+        self._used = used
+        self._session = session
         self._seen: set[int] | None = set() if not costly else None
         self._places: set[int] = set()
         self._kept: Any = None

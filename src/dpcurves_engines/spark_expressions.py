@@ -142,7 +142,7 @@ class SparkDerivedColumns(DerivedSchema):
         return make_column(text, SQL_TYPES[kind].lower())
 
     def read_column(self, name: str, kind: ValueType) -> str:
-        """Return the SQL of a value of the frame, NULL if it is missing."""
+        """Return the Spark SQL of a column of the data frame, read as this type; NULL where the value is missing."""
         position = find_column(name, self.columns)
         column = self.columns[position]
         value = f"c{position}"

@@ -156,9 +156,8 @@ class SqlQuestion:
             return question
         if self.quantile_levels and "grid" in question_json:  # computed from one distribution function per group
             curve_type = "weighted-cdf" if WEIGHT in question_json else "cdf"
-            question_json = {name: value for name, value in question_json.items() if name != "probabilities"} | {
-                "ask": curve_type
-            }
+            question_json = {name: value for name, value in question_json.items() if name != "probabilities"}
+            question_json["ask"] = curve_type
             question = question_from_json(question_json)
         if BY not in _field_names(type(question)):
             _refuse(self._explain_ungrouped())
@@ -202,6 +201,8 @@ class SqlQuestion:
                 raise InvalidArgument(
                     "categories", f"values of {column!r} are listed in WHERE already; declare them in one place"
                 )
+
+        # A condition such as region IN ('north', 'south') also declares the categories of a group.
         declared = {**self.where, **categories}
         keys: list[Categories] = []
         for column in self.groups:
@@ -214,7 +215,9 @@ class SqlQuestion:
                     f"GROUP BY {column}: declare its values, as in WHERE {column} IN ('a', 'b'), or beside the"
                     " statement; or give a loss with a delta, which finds those of many units"
                 )
-        return tuple(keys) if len(keys) > 1 else keys[0] if keys else None
+        if len(keys) > 1:
+            return tuple(keys)
+        return keys[0] if keys else None
 
 
 def _field_names(kind: type[Any]) -> set[str]:
@@ -242,6 +245,8 @@ CLAUSES_AFTER_WHERE = frozenset({
     "FOR", "SEMICOLON", "TABLE_SAMPLE",
 })  # fmt: skip
 """Names of the tokens that end a condition."""
+PARENTHESIS_DEPTHS = MappingProxyType({"L_PAREN": 1, "R_PAREN": -1})
+"""What a token adds to the depth of nested parentheses."""
 
 
 def _set_expressions_aside(text: str, tokens: Sequence[Any]) -> tuple[str, Node | None]:
@@ -261,7 +266,9 @@ def _set_expressions_aside(text: str, tokens: Sequence[Any]) -> tuple[str, Node 
     while position < len(tokens):
         token = tokens[position]
         kind = token.token_type.name
-        depth += (kind == "L_PAREN") - (kind == "R_PAREN")
+        depth += PARENTHESIS_DEPTHS.get(kind, 0)
+
+        # Arguments of a function are expressions of the closed language, not of DuckDB.
         if kind == "L_PAREN" and depth == 1 and position and tokens[position - 1].text.lower() in FUNCTIONS:
             function = FUNCTIONS[tokens[position - 1].text.lower()]
             cuts += _find_expressions(text, tokens, position + 1, len(function.columns))
@@ -269,7 +276,7 @@ def _set_expressions_aside(text: str, tokens: Sequence[Any]) -> tuple[str, Node 
             last = position + 1
             inner = 0
             while last < len(tokens) and not (inner == 0 and tokens[last].token_type.name in CLAUSES_AFTER_WHERE):
-                inner += (tokens[last].token_type.name == "L_PAREN") - (tokens[last].token_type.name == "R_PAREN")
+                inner += PARENTHESIS_DEPTHS.get(tokens[last].token_type.name, 0)
                 last += 1
             if last == position + 1:
                 _refuse("WHERE: a condition is needed, as in WHERE age >= 65")
@@ -278,6 +285,8 @@ def _set_expressions_aside(text: str, tokens: Sequence[Any]) -> tuple[str, Node 
             cuts.append((token.start, tokens[last - 1].end + 1, " "))
             break
         position += 1
+
+    # The last cut comes first, so that positions of the others stay valid.
     for start, stop, replacement in sorted(cuts, reverse=True):
         text = text[:start] + replacement + text[stop:]
     return text, condition
@@ -482,6 +491,8 @@ class _StatementReader:
         if function is None:
             _refuse(f"{_shorten(name)}: there is no such function; use one of {', '.join(FUNCTIONS)}")
         self._write_down(name, "(")
+
+        # Columns come first, then values by position, then arguments by name.
         columns = list[str]()
         values = list[Any]()
         options = dict[str, Any]()
@@ -493,11 +504,10 @@ class _StatementReader:
                 self._write_down(field, "=>")
                 if field in {BY, *function.columns, *function.fixed_fields, *options}:
                     _refuse(f"{name}: {field} cannot be given by its name, or is given twice; give it once")
-                options[field] = (
-                    self._read_column(argument.expression, f"{name}: weight => ")
-                    if field == WEIGHT
-                    else self._read_value(argument.expression)
-                )
+                if field == WEIGHT:
+                    options[field] = self._read_column(argument.expression, f"{name}: weight => ")
+                else:
+                    options[field] = self._read_value(argument.expression)
             elif options:
                 _refuse(f"{name}: arguments with names must stand after those without")
             else:
@@ -505,6 +515,7 @@ class _StatementReader:
         self._write_down(")")
         if len(columns) < len(function.columns):
             _refuse(f"{function.describe_call(name)}: the column is missing; name it first, in the brackets")
+
         column_fields = {**dict(zip(function.columns, columns, strict=True)), **function.fixed_fields}
         question_json = {
             "ask": function.question_type,

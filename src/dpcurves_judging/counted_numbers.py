@@ -65,12 +65,12 @@ def find_slot_shapes(question: Any) -> tuple[tuple[int, ...], ...]:
 
     `question.grids` gives, table by table, the number of last axes that are grids.
     """
-    shapes = question.shapes()
-    grids = question.grids()
-    return tuple(
-        (*shape[: len(shape) - grid_axes], *(cells + 2 for cells in shape[len(shape) - grid_axes :]))
-        for shape, grid_axes in zip(shapes, grids, strict=True)
-    )
+    slot_shapes = []
+    for shape, grid_axes in zip(question.shapes(), question.grids(), strict=True):
+        first_grid_axis = len(shape) - grid_axes
+        grid_slots = [cells + 2 for cells in shape[first_grid_axis:]]  # with the values below and above the grid
+        slot_shapes.append((*shape[:first_grid_axis], *grid_slots))
+    return tuple(slot_shapes)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -296,9 +296,10 @@ class ModelComparisonQuestion(TableQuestion):
         require_few_counts(design.shapes(), "grid")
         grid = separate_outside(coarsen_grid(self.grid, design.cells))
         classes = parse_class_labels(self.label, self.pos_label, self.neg_label)
-        tables = [
-            CellWorkload((classes, *(Axis(self.scores[index], grid) for index in group))) for group in design.members()
-        ]
+        tables = []
+        for group in design.members():
+            score_axes = [Axis(self.scores[index], grid) for index in group]
+            tables.append(CellWorkload((classes, *score_axes)))
         models: ModelComparison = yield from ask_tables(ModelComparison, design, tables)
         if grid.cells >= self.grid.cells:
             return models

@@ -187,6 +187,8 @@ class ModelPairQuestion(TableQuestion):
         object.__setattr__(self, "neg_label", negative if self.neg_label is not None else None)
         if str(self.first) == str(self.second):
             raise InvalidArgument("second", "must differ from first: name the scores of the second model")
+
+        # A frozen dataclass stores the numbers in one type, so that equal questions have equal fingerprints.
         if self.cells is not None:
             object.__setattr__(self, "cells", require_integer("cells", self.cells))
             if self.cells < 2:
@@ -199,6 +201,7 @@ class ModelPairQuestion(TableQuestion):
                     "must be 1 (joint counts of both scores), 2 (counts of each model), or left out, got "
                     f"{self.releases}",
                 )
+
         thresholds = require_sequence("thresholds", self.thresholds, "threshold probabilities, as in (0.2,)")
         object.__setattr__(self, "thresholds", tuple(require_number("thresholds", grid) for grid in thresholds))
         if not all(0 < grid < 1 for grid in self.thresholds):
@@ -249,27 +252,30 @@ class ModelPairQuestion(TableQuestion):
             for column, grid in zip((self.first, self.second), design._coarsen_grids(), strict=True)
         ]
         classes = parse_class_labels(self.label, self.pos_label, self.neg_label)
+
+        # Joint counts show how the scores are related; two releases have less noise for each model alone.
+        tables = [[axis] for axis in scores] if design.releases == 2 else [scores]
         answers = list[TableCounts]()
-        for axes in [[axis] for axis in scores] if design.releases == 2 else [scores]:
+        for axes in tables:
             budget_fraction = ALL / (design.releases or 1)
-            answers.append(
-                (yield from ask_workload(CellWorkload(prepend_category_axes(self.by, classes, *axes)), budget_fraction))
-            )
-        privacy = build_privacy_statement([release for axis in answers for release in axis.releases], self.model)
-        if any(
-            axis.cells < grid.cells
-            for axis, grid in zip(design._coarsen_grids(), (self.grid, self.grid_of_second), strict=True)
-        ):
+            workload = CellWorkload(prepend_category_axes(self.by, classes, *axes))
+            answers.append((yield from ask_workload(workload, budget_fraction)))
+
+        privacy = build_privacy_statement([release for answer in answers for release in answer.releases], self.model)
+        first_grid, second_grid = design._coarsen_grids()
+        if first_grid.cells < self.grid.cells or second_grid.cells < self.grid_of_second.cells:
             privacy = privacy.with_notes(
                 f"scores are rounded to {design.cells} cells, and intervals are of such scores"
             )
         privacy = privacy.with_notes(*_describe_thresholds(design))
-        rows: Any = [axis.counts for axis in answers]
+
+        # Each category has its own rows in each table.
+        rows: Any = [answer.counts for answer in answers]
         if self.by is not None:
             sizes = (prod(shape[:-1]) for shape in find_slot_shapes(design))
-            rows = [split_rows(axis, size) for axis, size in zip(rows, sizes, strict=True)]
+            rows = [split_rows(counts, size) for counts, size in zip(rows, sizes, strict=True)]
         evidence_by_category = [tuple(rows)] if self.by is None else zip(*rows, strict=True)
-        return collect_by_category(self.by, (ModelPair(design, axis, privacy) for axis in evidence_by_category))
+        return collect_by_category(self.by, (ModelPair(design, evidence, privacy) for evidence in evidence_by_category))
 
     def _coarsen_grids(self) -> tuple[Grid, Grid]:
         """Return the cells of both scores after merging."""
@@ -415,23 +421,21 @@ def metric_difference(
         value = scores.value(metric)
         discretization_error = find_discretization_error(scores.table, metric)
         estimate = IntervalEstimate(value, *scores.interval(metric, level), *discretization_error)
-        population_estimate = (
-            IntervalEstimate(value, *scores.interval(metric, level, population=True), *discretization_error)
-            if population
-            else estimate
-        )
-        sides.append(
-            (
-                estimate,
-                sqrt(max(population_estimate.error_below**2 - estimate.error_below**2, 0.0)),
-                sqrt(max(population_estimate.error_above**2 - estimate.error_above**2, 0.0)),
-            )
-        )
+        population_estimate = estimate
+        if population:
+            ends = scores.interval(metric, level, population=True)
+            population_estimate = IntervalEstimate(value, *ends, *discretization_error)
+
+        # What the interval for the population is wider by, in squares, is the sampling error.
+        sampling_below = sqrt(max(population_estimate.error_below**2 - estimate.error_below**2, 0.0))
+        sampling_above = sqrt(max(population_estimate.error_above**2 - estimate.error_above**2, 0.0))
+        sides.append((estimate, sampling_below, sampling_above))
+
+    # Noise of two releases is independent; both samples may be the same records, so sampling errors add up at worst.
     (one, one_down, one_up), (other, other_down, other_up) = sides
     value = one.value - other.value
     below = one.gap_below + other.gap_above
     above = one.gap_above + other.gap_below
     lower = value - below - hypot(one.error_below, other.error_above, one_down + other_up)
-    return IntervalEstimate(
-        value, lower, value + above + hypot(one.error_above, other.error_below, one_up + other_down), below, above
-    )
+    upper = value + above + hypot(one.error_above, other.error_below, one_up + other_down)
+    return IntervalEstimate(value, lower, upper, below, above)

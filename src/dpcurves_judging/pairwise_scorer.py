@@ -321,11 +321,9 @@ class PairwiseScorerQuestion(TableQuestion):
         )
         # digits of the coefficients of held-out scores: rounded, so that the query does not depend on the machine
         coefficient_digits = 12
-        weights = (
-            [float(f"{weight / divisor:.{coefficient_digits}g}") for weight in fitted.weights]
-            if standard
-            else fitted.weights
-        )
+        weights = fitted.weights.tolist()
+        if standard:
+            weights = [float(f"{weight / divisor:.{coefficient_digits}g}") for weight in fitted.weights]
         terms = tuple(
             Term(float(weight), (_scale_feature(feature),))
             for feature, weight in zip(self.features, weights, strict=True)
@@ -342,10 +340,11 @@ class PairwiseScorerQuestion(TableQuestion):
             (Axis(self._make_product(index), Grid(-1, 1, cells=1)), mean_weight * fraction_per_product)
             for index in range(features)
         ]
-        return allocations + [
-            (Axis(self._make_product(*pair), Grid(-1 + (len({*pair}) < 2), 1, cells=1)), fraction_per_product)
-            for pair in pairs
-        ]
+        for first, second in pairs:
+            lower = 0 if first == second else -1  # a square is not negative
+            product_axis = Axis(self._make_product(first, second), Grid(lower, 1, cells=1))
+            allocations.append((product_axis, fraction_per_product))
+        return allocations
 
     def _make_product(self, *indices: int) -> Scorecard:
         """Return the scorecard that computes one scaled feature, or the product of two, between -1 and 1; two equal

@@ -282,15 +282,12 @@ class GroupRates(ScoresByCategory):
 
     def _measure_rates(self, level: float, *, population: bool) -> list[dict[str, IntervalEstimate]]:
         """Return the rates of each group by name, each with an interval at `level`."""
-        return [
-            {
-                number: _make_measured(value, *ends)
-                for (number, value), ends in zip(
-                    confusion.rates.items(), confusion.intervals(level, population=population).tolist(), strict=True
-                )
-            }
-            for confusion in self._confusions
-        ]
+        rates_by_group = []
+        for confusion in self._confusions:
+            intervals = confusion.intervals(level, population=population).tolist()
+            rates = zip(confusion.rates.items(), intervals, strict=True)
+            rates_by_group.append({name: _make_measured(value, *ends) for (name, value), ends in rates})
+        return rates_by_group
 
     def _measure_reading(self, scores: Scores, reading: Metric, level: float, *, population: bool) -> IntervalEstimate:
         """Return the estimate of a metric of one group with its interval; NaN if the interval is the whole range."""

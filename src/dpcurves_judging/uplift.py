@@ -105,9 +105,8 @@ class Uplift(CountedNumbers):
             raise InvalidArgument("curve", f"must be one of {', '.join(CURVES)}, got {describe_value(curve)}")
         require_independent(self.privacy, population)
         likely = self._likely_tables[0]
-        noise = compute(_cumulate_from_top(self._tables[0].simulate_counts(population))) - compute(
-            _cumulate_from_top(likely)
-        )
+        simulated = compute(_cumulate_from_top(self._tables[0].simulate_counts(population)))
+        noise = simulated - compute(_cumulate_from_top(likely))
         error = simultaneous_errors([noise], level)
         estimate = compute(_cumulate_from_top(self._unbiased_tables[0]))
         displayed = compute(_cumulate_from_top(likely))
@@ -261,9 +260,8 @@ def _compute_effect(totals: FloatArray) -> FloatArray:
     """Return the rate of good outcomes of the treated minus the rate of the untreated, from totals (..., treatment,
     outcome); NaN if an arm has too few records."""
     untreated, treated = np.moveaxis(totals, -2, 0)
-    return divide_counts(treated[..., 1], treated.sum(axis=-1)) - divide_counts(
-        untreated[..., 1], untreated.sum(axis=-1)
-    )
+    treated_rate = divide_counts(treated[..., 1], treated.sum(axis=-1))
+    return treated_rate - divide_counts(untreated[..., 1], untreated.sum(axis=-1))
 
 
 def _compute_area(table: FloatArray, *, qini: bool) -> FloatArray:

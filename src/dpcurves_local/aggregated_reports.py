@@ -264,9 +264,8 @@ def _simulate_sampling_errors(law: AggregatedReports, draws: int, generator: np.
     for finer, level in zip([None, *law.reported_levels[:0:-1]], law.reported_levels[::-1], strict=True):
         shares = law.sum_over_answers(level, law.cell_shares)
         fraction = level.reports / people
-        level_errors = np.sqrt(shares * level.reports * (1 - fraction)) * generator.standard_normal(
-            (draws, len(shares))
-        )
+        deviations = np.sqrt(shares * level.reports * (1 - fraction))
+        level_errors = deviations * generator.standard_normal((draws, len(shares)))
         if law.whole:
             level_errors -= shares * level_errors.sum(axis=-1, keepdims=True)
         if finer is not None and errors is not None:
@@ -381,11 +380,9 @@ class AggregatedReports(NoisySums):
             )
         bounds = np.cumsum([self.rows * len(level.starts) for level in self.levels])
         *tallies_by_level, missing_tallies = np.split(np.asarray(values, dtype=np.float64), bounds, axis=-1)
-        missing = (
-            np.split(missing_tallies, missing_tallies.shape[-1], axis=-1)
-            if self.whole
-            else [missing_tallies] * len(tallies_by_level)
-        )
+        missing = [missing_tallies] * len(tallies_by_level)
+        if self.whole:
+            missing = np.split(missing_tallies, missing_tallies.shape[-1], axis=-1)
         reported = [index for index, level in enumerate(self.levels) if level.reports]
         return self.debias_levels(
             [tallies_by_level[index] for index in reported], [missing[index] for index in reported]
@@ -396,13 +393,11 @@ class AggregatedReports(NoisySums):
         values.
         """
         scales = [self.people / level.reports / float(level.gain) for level in self.reported_levels]
-        counts, missing_counts = (
-            [
-                (tally - level.expected_false_support) * scale
-                for level, tally, scale in zip(self.reported_levels, level_tallies, scales, strict=True)
-            ]
-            for level_tallies in (tallies, missing)
-        )
+        counts = []
+        missing_counts = []
+        for index, (level, scale) in enumerate(zip(self.reported_levels, scales, strict=True)):
+            counts.append((tallies[index] - level.expected_false_support) * scale)
+            missing_counts.append((missing[index] - level.expected_false_support) * scale)
         return self.combine_levels(counts, missing_counts)
 
     def combine_levels(self, counts: Sequence[FloatArray], missing: Sequence[FloatArray]) -> FloatArray:
@@ -412,9 +407,8 @@ class AggregatedReports(NoisySums):
         if not self.whole:
             return np.concatenate(list(counts), axis=-1)
         precisions = self._precisions
-        combined = sum(precision * count for precision, count in zip(precisions, missing, strict=True)) / sum(
-            precisions
-        )
+        weighted_sum = sum(precision * count for precision, count in zip(precisions, missing, strict=True))
+        combined = weighted_sum / sum(precisions)
         return np.concatenate([*counts, np.asarray(combined)], axis=-1)
 
     def reconstruct(self, values: FloatArray, total: int | None) -> tuple[FloatArray, FloatArray]:
@@ -518,11 +512,8 @@ class AggregatedReports(NoisySums):
     def _find_count_variance(self, level: LevelReports, share: float) -> float:
         """Return the variance of a debiased count of all people, from a sample with replacement, or from everyone."""
         sampled = 0.0 if self.about_all else share
-        return (
-            self.people**2
-            / level.reports
-            * (float(level.find_debiased_variance(share, sum_is_known=self.whole)) + sampled)
-        )
+        report_variance = float(level.find_debiased_variance(share, sum_is_known=self.whole)) + sampled
+        return self.people**2 / level.reports * report_variance
 
     @property
     def _known_total(self) -> int | None:

@@ -60,7 +60,8 @@ class Collection:
         self.task = task
         self.refused = 0
         self.repeated = 0
-        self.met, self.any_drawn = 0, False
+        self.met = 0
+        self.any_drawn = False
         self._tables = ReportAggregator(task.plan)
         self._seen = HashedNameSet(task.people) if loops_are_compiled() else SortedNameSet()
 

@@ -275,7 +275,8 @@ class StochasticRounding:
         cells, chances = self.find_probabilities(fine)
         words = np.frombuffer(randomness.random_bytes(4 * len(fine)), dtype="<u4").astype(np.int64)
         missing = fine == self.axis.grid.cells * self._fine_cells_per_cell
-        return np.where(missing, self.axis.grid.cells, cells + (words < chances))
+        rounds_up = words < chances
+        return np.where(missing, self.axis.grid.cells, np.where(rounds_up, cells + 1, cells))
 
 
 TABLE = "CREATE TABLE IF NOT EXISTS kept (task TEXT, person TEXT, report BLOB NOT NULL, PRIMARY KEY (task, person))"

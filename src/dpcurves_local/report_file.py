@@ -234,6 +234,8 @@ class ReportFormat:
                 damaged = damaged + 1
                 position = self._find_header(view, position + 1)
                 continue
+
+            # Devices that report one by one write parts of one record: these are parsed together.
             singles = self._count_single_parts(view, position)
             if singles:
                 singles_rows = np.frombuffer(
@@ -243,6 +245,8 @@ class ReportFormat:
                 damaged = 0
                 position = position + len(singles_rows)
                 continue
+
+            # A part may be larger than what is parsed at once, or cut off.
             position += length
             available = min(announced, (len(view) - position) // self.record_size, MOST_AT_ONCE)
             yield self._verify_checksums(self._view_records(view, position, available), damaged)

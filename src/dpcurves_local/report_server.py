@@ -390,30 +390,34 @@ class ReportReceiver:
             if name is not None:
                 readable &= (records.names == np.frombuffer(name, dtype=np.uint8)).all(axis=1)
             reported_earlier = self.task.mark_repeats(records.names)
-            for batches, mask in (
-                (accepted, readable & ~reported_earlier),
-                (repeated_reports, readable & reported_earlier),
-            ):
-                batches.append((records.names[mask], records.messages[mask]))
+            is_accepted = readable & ~reported_earlier
+            is_repeated = readable & reported_earlier
+            accepted.append((records.names[is_accepted], records.messages[is_accepted]))
+            repeated_reports.append((records.names[is_repeated], records.messages[is_repeated]))
             invalid_count += records.damaged_count + len(readable) - len(accepted[-1][0])
-        accepted_count, met = (
-            sum(len(names) for names, _ in batches_of) for batches_of in (accepted, repeated_reports)
-        )
+        accepted_count = sum(len(names) for names, _ in accepted)
+        repeated_count = sum(len(names) for names, _ in repeated_reports)
         self._count_refused(invalid_count, 0)
-        self._quota.count_reports(sender, accepted_count + met)
-        if met:
+        self._quota.count_reports(sender, accepted_count + repeated_count)
+
+        # Reports of people of the first round are stored, because their loss counts though they are left out.
+        if repeated_count:
             self._store_reports(repeated_reports)
+
         if not accepted_count:
-            rule = (
-                f"{invalid_count} are damaged, cut off, or of another task; none was stored; send those of this task"
-                if invalid_count
-                else "must be at least one in a message; send a file that dpcurves local randomize wrote"
-            )
-            if met:
+            rule = "must be at least one in a message; send a file that dpcurves local randomize wrote"
+            if repeated_count:
                 rule = (
-                    f"{met} are of people who reported in the first round, and each person reports once; leave them out"
+                    f"{repeated_count} are of people who reported in the first round, and each person reports once; "
+                    "leave them out"
+                )
+            elif invalid_count:
+                rule = (
+                    f"{invalid_count} are damaged, cut off, or of another task; none was stored; send those of this "
+                    "task"
                 )
             raise ProtocolError("reports", rule)
+
         new_count = self._store_reports(accepted)
         self._count_refused(0, accepted_count - new_count)
         return json.dumps({"new": new_count, "known": accepted_count - new_count, "refused": invalid_count}).encode()

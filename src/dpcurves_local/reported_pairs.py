@@ -123,9 +123,8 @@ class PairForm:
         inner = self.doubly_centred_kernel
         other_sums = (self.kernel @ counts)[:, None] - self.kernel  # a column for the answer of each person
         centred = other_sums - other_sums.mean(axis=0)
-        linear = counts @ (
-            debiased.common_variance * (centred**2).sum(axis=0) + debiased.extra_true_variance * np.diag(centred) ** 2
-        )
+        common_part = debiased.common_variance * (centred**2).sum(axis=0)
+        linear = counts @ (common_part + debiased.extra_true_variance * np.diag(centred) ** 2)
         noise_variances = debiased.common_variance + debiased.extra_true_variance * counts / debiased.people
         all_pairs = debiased.people**2 * float(noise_variances @ inner**2 @ noise_variances)
         rows = (inner**2).sum(axis=1)

@@ -141,6 +141,8 @@ class SecondRound(Task):
                 "task",
                 "is damaged: it does not name the task of its first round; ask its author for a new copy",
             )
+
+        # People of the first round are looked up by bisection, so their pseudonyms must be sorted and distinct.
         if self.names is not None and (
             len(self.names) % PSEUDONYM_SIZE or (self._sorted_names[1:] <= self._sorted_names[:-1]).any()
         ):
@@ -148,12 +150,10 @@ class SecondRound(Task):
                 "task",
                 "is damaged: its list of people of the first round cannot be read; ask its author for a new copy",
             )
+
         first_task = None if self.earlier is None else Task.from_json(self.earlier)
-        if first_task is not None and (first_task.hash, first_task.loss, first_task.question) != (
-            self.first_task_hash,
-            self.loss,
-            self.question,
-        ):
+        named = self.first_task_hash, self.loss, self.question
+        if first_task is not None and (first_task.hash, first_task.loss, first_task.question) != named:
             raise InvalidArgument(
                 "task",
                 "is damaged: its copy of the first round is not the one that it names; ask its author for a new copy",
@@ -307,6 +307,8 @@ class SecondRound(Task):
             raise InvalidArgument(
                 "task", "is not a second round of the local model; name the file that dpcurves local publish wrote"
             ) from None
+
+        # The text comes from a server, so each statement in it is checked against the others.
         require_known_fields(stored, _FIELDS)
         if task != Task(task.question, task.loss, task.people):
             raise InvalidArgument(
@@ -545,11 +547,9 @@ def simulate_edge_errors(curve: CDF, population: bool) -> FloatArray:
     shares = estimate_shares(curve)[law.bounds[edges_used]]
     people = max(float(curve.count), 1.0)
     errors = scale * (noise - shares * noise[:, -1:]) / people
-    return (
-        np.asarray(errors + _simulate_sampling_errors(curve, shares, round(people), draws))
-        if population
-        else np.asarray(errors)
-    )
+    if population:
+        errors = errors + _simulate_sampling_errors(curve, shares, round(people), draws)
+    return np.asarray(errors)
 
 
 def _simulate_sampling_errors(curve: CDF, shares: FloatArray, people: int, draws: int) -> FloatArray:

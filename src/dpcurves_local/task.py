@@ -286,11 +286,9 @@ class Task(Document):
     @cached_property
     def _stochastic_rounding(self) -> StochasticRounding | None:
         """The law of randomised rounding of the values; None if the task rounds them deterministically."""
-        return (
-            StochasticRounding.from_question(self.question, self.plan.query.axes)
-            if self.rounding is Rounding.RANDOMIZED
-            else None
-        )
+        if self.rounding is not Rounding.RANDOMIZED:
+            return None
+        return StochasticRounding.from_question(self.question, self.plan.query.axes)
 
     def compute_curve(self, reply: Callable[[Step, Allotment], Release], *, repeated_people: int | None = None) -> Any:
         """Return the curve of the task's question, estimated from the aggregated reports.
@@ -306,11 +304,9 @@ class Task(Document):
 
     def _draw_answers(self, slots: IntArray, source: Randomness) -> IntArray:
         """SECRET: return the slots to report for the slots of values: rounded at random, or unchanged."""
-        return (
-            slots
-            if self._stochastic_rounding is None
-            else self._stochastic_rounding.round_cells(slots, source.expand())
-        )
+        if self._stochastic_rounding is None:
+            return slots
+        return self._stochastic_rounding.round_cells(slots, source.expand())
 
     def randomize_slots(self, names: Octets, slots: IntArray, source: Randomness) -> Octets:
         """SECRET: return the randomised message of each person, ``(people, octets)``. `names` are pseudonyms,
@@ -324,11 +320,9 @@ class Task(Document):
     def expand_messages(self, records: ReportBatch) -> Octets:
         """Return the complete messages of a batch of reports, with the level and index that follow from public
         coins."""
-        return (
-            records.messages
-            if self._public_coins is None
-            else self._public_coins.expand_messages(records.names, records.messages)
-        )
+        if self._public_coins is None:
+            return records.messages
+        return self._public_coins.expand_messages(records.names, records.messages)
 
     def mark_repeats(self, names: Octets) -> BoolArray:
         """Return a mask of the pseudonyms that reported in an earlier round: all False, because a single

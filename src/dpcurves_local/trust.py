@@ -93,19 +93,17 @@ def plan_reports(query: Query, loss: PrivacyLoss, adjacency: Adjacency, coins: C
         raise UnsupportedQuery(
             "grid", f"must have at most {MOST_CELLS} cells, got {prod(query.shape)}; take a coarser grid"
         )
+
+    # All choices are made from public facts, so each device makes the same ones.
     law = _choose_law(query.rows, query.cells, counts.use, loss, adjacency.units, coins)
     randomiser_names = ", ".join(dict.fromkeys(level.randomiser for level in law.levels))
     levels = f"{len(law.levels)} levels" if len(law.levels) > 1 else "one level"
-    levels += ", all by each person" if law.about_all else ""
-    levels += ", by public coins" if coins is Coins.PUBLIC else ""
-    return Plan(
-        query,
-        loss,
-        adjacency,
-        f"{randomiser_names} responses about {levels}",
-        law,
-        sqrt(_predict_error(law, counts.use)),
-    )
+    if law.about_all:
+        levels += ", all by each person"
+    if coins is Coins.PUBLIC:
+        levels += ", by public coins"
+    mechanism = f"{randomiser_names} responses about {levels}"
+    return Plan(query, loss, adjacency, mechanism, law, sqrt(_predict_error(law, counts.use)))
 
 
 def convert_to_epsilon(loss: PrivacyLoss) -> Fraction:
@@ -136,12 +134,11 @@ def _choose_law(  # noqa: PLR0917
     """Return the levels, their numbers of people and randomisers with the least predicted error, from public facts."""
     trees = sorted({_compute_widths(cells, levels) for levels in range(1, _LEVELS[use] + 1)}, key=len)
     table = _LevelTable(rows, cells, people, convert_to_epsilon(loss), _WAYS[coins])
-    split = [
-        _build_tree(table, widths, tilt)
-        for widths in trees
-        for tilt in (_LEVEL_RATIOS[use] if len(widths) > 1 else _LEVEL_RATIOS[use][:1])
-        if len(widths) <= people
-    ]
+    split = []
+    for widths in trees:
+        if len(widths) <= people:
+            ratios = _LEVEL_RATIOS[use] if len(widths) > 1 else _LEVEL_RATIOS[use][:1]
+            split += [_build_tree(table, widths, ratio) for ratio in ratios]
     together = [
         build_all_levels_tree(rows, cells, widths, loss, people)
         for widths in trees

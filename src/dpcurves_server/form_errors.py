@@ -62,12 +62,10 @@ def _find_field(form: Form, error: ArgumentError, values: FieldValues) -> str:
     name = argument.partition(".")[0]
     if name in PLAN_FIELDS:
         return PLAN_FIELDS[name]
-    typed = [
-        name
-        for field in form.fields
-        for name in (field.name, f"{field.name}{EXPRESSION}")
-        if error.value is not None and _names_column(values, name, error.value)
-    ]
+    typed = []
+    if error.value is not None:
+        names_of_inputs = [name for field in form.fields for name in (field.name, f"{field.name}{EXPRESSION}")]
+        typed = [name for name in names_of_inputs if _names_column(values, name, error.value)]
     expressions = [field for field in typed if field.endswith(EXPRESSION)]
     if expressions:
         return expressions[0]
@@ -77,8 +75,10 @@ def _find_field(form: Form, error: ArgumentError, values: FieldValues) -> str:
         return argument
     if name in RANGE_PARTS:
         ranges = [field for field in form.fields if field.name in RANGES and field.metavar in RANGE_METAVARS]
-        is_part = ranges and name in RANGE_METAVARS[ranges[0].metavar]
-        return (f"{ranges[0].name}.{name}" if is_part else ranges[0].name) if ranges else ""
+        field_name = ranges[0].name if ranges else ""
+        if ranges and name in RANGE_METAVARS[ranges[0].metavar]:
+            field_name = f"{field_name}.{name}"  # a part of the range, such as its lower bound
+        return field_name
     alias = {"categories": "by", "level": "coefficient", "classes": "label", "causes": "event"}.get(name, "")
     return alias if alias in names else ""
 

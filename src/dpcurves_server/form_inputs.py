@@ -267,11 +267,11 @@ def _is_main(form: Form, form_input: Input, columns: Sequence[Declared]) -> bool
 
 def _has_main_range(form: Form, field: Field) -> bool:
     """Return True if a range belongs to a column of numbers or times, and not to a score in [0, 1]."""
-    return (
-        field.is_required
-        or (field.name == "grid" and _find_column_field(form, field) in ("column", "time"))
-        or (field.name == "grid" and form.command == "interval-censored")
-    )
+    if field.is_required:
+        return True
+    if field.name != "grid":
+        return False
+    return form.command == "interval-censored" or _find_column_field(form, field) in ("column", "time")
 
 
 _ANY_CLASSES = Categories("", ("a", "b"))
@@ -473,11 +473,11 @@ def _declared_range(column: Declared) -> tuple[str, str]:
 
 def _value_options(columns: Sequence[Declared]) -> tuple[Option, ...]:
     """Return the declared values of label columns as options, grouped by column; 0 and 1 of a column of numbers."""
-    return tuple(
-        Option(str(value), str(value), str(column.column))
-        for column in columns
-        for value in (column.values if isinstance(column, Categories) else USUAL_LABELS)
-    )
+    options = []
+    for column in columns:
+        values = column.values if isinstance(column, Categories) else USUAL_LABELS
+        options += [Option(str(value), str(value), str(column.column)) for value in values]
+    return tuple(options)
 
 
 def _coefficient_options(columns: Sequence[Declared]) -> list[Option]:

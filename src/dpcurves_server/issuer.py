@@ -97,7 +97,8 @@ class Issuer:
     """
 
     def __init__(self, url: str, client: ClientCredentials) -> None:
-        self.url, self._client = url, client
+        self.url = url
+        self._client = client
         split_url = _require_secure_url("oidc", url)
         if split_url.query or split_url.fragment:
             raise InvalidArgument("oidc", f"give the issuer's URL without query and fragment, got {url[:100]!r}")

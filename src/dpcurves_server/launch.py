@@ -67,7 +67,11 @@ def create_app(
 
 async def _handle_refusal(request: Request, error: Exception) -> Response:
     """Return the error as JSON with its status; a fault of the server is logged for the operator."""
-    status = error.status if isinstance(error, ProtocolError) else 409 if isinstance(error, BudgetExceeded) else 400
+    status = 400
+    if isinstance(error, ProtocolError):
+        status = error.status
+    elif isinstance(error, BudgetExceeded):
+        status = 409
     if isinstance(error, ServerFault):
         log_operator_message(error.where)
     return JSONResponse({"error": _replace_surrogates(str(error))}, status)
@@ -115,8 +119,9 @@ def choose_roles(number: int) -> tuple[WorkerRole, ...]:
     >>> [role.value for role in choose_roles(2)]
     ['charges', 'counts-short', 'counts']
     """
-    short = [WorkerRole.COUNTS_SHORT] * (number > 1)
-    return (WorkerRole.CHARGES, *short, *[WorkerRole.COUNTS] * (number - len(short)))
+    if number < 2:
+        return (WorkerRole.CHARGES, *[WorkerRole.COUNTS] * number)
+    return (WorkerRole.CHARGES, WorkerRole.COUNTS_SHORT, *[WorkerRole.COUNTS] * (number - 1))
 
 
 class Workers:

@@ -84,7 +84,8 @@ class LocalGuard:
     """
 
     def __init__(self, app: Any, access: LocalAccess) -> None:
-        self._app, self._access = app, access
+        self._app = app
+        self._access = access
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         """Answer one request, or refuse it."""

@@ -413,11 +413,15 @@ def find_expression_type(declared: Declared) -> ValueType:
     if not isinstance(declared, Categories):
         untyped_or_date = ValueType.FIELD if has_csv_dates(declared) else ValueType.DATE
         return untyped_or_date if has_dates(declared) else ValueType.NUMBER
-    types = {
-        ValueType.TEXT if isinstance(value, str) else ValueType.TRUTH if isinstance(value, bool) else ValueType.NUMBER
-        for value in declared.values
-    }
+    types = {_find_value_type(value) for value in declared.values}
     return types.pop() if len(types) == 1 else ValueType.FIELD
+
+
+def _find_value_type(category: Category) -> ValueType:
+    """Return the type of a declared category in expressions."""
+    if isinstance(category, str):
+        return ValueType.TEXT
+    return ValueType.TRUTH if isinstance(category, bool) else ValueType.NUMBER
 
 
 def has_numbers(declared: Declared) -> bool:

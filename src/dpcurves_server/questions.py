@@ -158,12 +158,10 @@ class QuestionPlan:
     @property
     def is_affordable(self) -> bool:
         """Return True if the remaining budget covers the price. A request that was charged before is always covered."""
+        if self.earlier_question is not None or self.is_paid:
+            return True
         price = self.dataset.account.currency.price(self.loss)
-        return (
-            self.earlier_question is not None
-            or self.is_paid
-            or (self.remaining is not None and price.billionths <= self.remaining.remaining.billionths)
-        )
+        return self.remaining is not None and price.billionths <= self.remaining.remaining.billionths
 
 
 class Questions:

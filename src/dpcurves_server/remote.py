@@ -57,7 +57,8 @@ class Remote:
         self._channel = Channel(
             url, make_ca_context(ca), identity_source=authority, renewal_advice="it needs a new one"
         )
-        self._token, self._patience = token, timeout
+        self._token = token
+        self._patience = timeout
         try:
             self._project = project if project is not None else self._find_only_project()
             self._dataset = self._get("datasets", self._get("projects", self._project)["dataset"])

@@ -136,7 +136,8 @@ class SyntheticTables:
     """
 
     def __init__(self, archive: Archive, datasets: Datasets) -> None:
-        self._archive, self._datasets = archive, datasets
+        self._archive = archive
+        self._datasets = datasets
 
     def propose_table(
         self, who: Visitor, dataset: Dataset, table: bytes, statement: str, *, despite_equal_rows: bool = False

@@ -62,7 +62,8 @@ class Worker:
         self._archive = Archive(url)
         self._worker = worker
         self._does = role
-        self._datasets, self._queue = Datasets(self._archive), Queue(self._archive)
+        self._datasets = Datasets(self._archive)
+        self._queue = Queue(self._archive)
         self._projects = Projects(self._archive)
         self._sessions: dict[tuple[str, int], Session] = {}
         self._left: set[str] = set()

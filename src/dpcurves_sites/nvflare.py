@@ -53,7 +53,8 @@ class TransportController(Controller):  # type: ignore[misc]
 
     def __init__(self, task: str, patience: float = 300.0) -> None:
         super().__init__()
-        self._task, self._patience = task, patience
+        self._task = task
+        self._patience = patience
 
     def start_controller(self, fl_ctx: FLContext) -> None:
         """Do nothing: `control_flow` needs no preparation."""

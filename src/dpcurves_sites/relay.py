@@ -104,9 +104,10 @@ class OpenRound:
     @property
     def stored_bytes(self) -> int:
         """Bytes on disk of all messages of the round, for the limits of the coordinator."""
-        return self.signed_request.size + sum(
-            message.size for stage in self.messages.values() for message in stage.values()
-        )
+        total = self.signed_request.size
+        for messages in self.messages.values():
+            total += sum(message.size for message in messages.values())
+        return total
 
     def delete(self) -> None:
         """Delete the stored files of the analyst's request and of all messages of the round."""
@@ -150,7 +151,8 @@ class MessageBoard:
     """
 
     def __init__(self, task: FederationTask, timeout: float) -> None:
-        self.task, self._patience = task, timeout
+        self.task = task
+        self._patience = timeout
         self._rounds: dict[str, OpenRound] = {}
         self._consents: dict[int, bytes] = {}
         self._left_out: dict[str, tuple[str, frozenset[int]]] = {}
@@ -333,11 +335,12 @@ class MessageBoard:
             now = monotonic()
             all_arrived = messages.keys() >= self._all_sites - self._find_excluded(open_round)
             is_late = now - open_round.stage_starts.setdefault(stage, now) >= self._patience
-            quorum_waited = (
-                stage >= SIGNED
-                and stage in open_round.quorum_times
-                and now - open_round.quorum_times[stage] >= GRACE_SECONDS
-            )
+
+            # Once enough sites have signed, the others have a short time of grace: a slow site must not hold up all.
+            quorum_waited = False
+            if stage >= SIGNED and stage in open_round.quorum_times:
+                quorum_waited = now - open_round.quorum_times[stage] >= GRACE_SECONDS
+
             if not all_arrived and not quorum_waited and is_late and len(messages) < self._count_required(stage):
                 missing_site = next(
                     member.name for number, member in enumerate(self.task.members) if number not in messages
@@ -348,6 +351,7 @@ class MessageBoard:
                 self._require_open(open_round)
             if not all_arrived and not quorum_waited and not is_late:
                 return None
+
             open_round.closed_stages[stage] = tuple(sorted(messages))
             if stage == SIGNED:
                 self._exclude_sites(

@@ -179,7 +179,8 @@ class SiteAgent:
         self._task = task
         self._site = site
         self._key = key
-        self._approve, self._tell = approve, tell
+        self._approve = approve
+        self._tell = tell
         self._decided: dict[tuple[str, PrivacyLoss, str], bool] = {}
         self._line = _CoordinatorConnection(task, ticket, round_timeout=timeout)
 
@@ -324,7 +325,8 @@ class _CoordinatorConnection:
         )
         self._path = f"/tasks/{task.hash}"
         self._token = ticket.derive_bearer_token(0)
-        self._down_timeout, self._round_timeout = timeout, round_timeout
+        self._down_timeout = timeout
+        self._round_timeout = round_timeout
 
     def use_transport(self, transport: Transport) -> None:
         """Close the current transport and send later messages through another one."""

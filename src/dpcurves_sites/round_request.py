@@ -117,4 +117,5 @@ class _StopAtRound(Exception):
 
     def __init__(self, plan: Plan, allotment: Allotment) -> None:
         super().__init__()
-        self.plan, self.allotment = plan, allotment
+        self.plan = plan
+        self.allotment = allotment

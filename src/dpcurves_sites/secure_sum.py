@@ -515,6 +515,8 @@ def mask_vector(sum_round: SumRound, signer: Signer, state: bytes, shares: Itera
             f"must have {sum_round.vector_length} integers, one for each number of the plan; count with the plan of "
             "this round",
         )
+
+    # All sites must have received the same keys, or the coordinator could stand between two of them.
     messages = _parse_stage(sum_round, SHARES, shares)
     _require_present(sum_round, SHARES, messages, old_state.public_keys)
     _require_own_message(SHARES, signer, messages)
@@ -526,6 +528,8 @@ def mask_vector(sum_round: SumRound, signer: Signer, state: bytes, shares: Itera
             )
         if site != signer.site and signer.site in sum_round.roster.find_holders(site):
             held_shares[site] = _open_sealed_share(sum_round, signer.site, old_state, message)
+
+    # Masks of pairs cancel in the sum; the mask of this site alone is removed later from shares of its seed.
     masked = np.array(vector, dtype=np.uint64)
     neighbours = [
         site for site in messages if site != signer.site and site in sum_round.roster.find_holders(signer.site)
@@ -536,6 +540,7 @@ def mask_vector(sum_round: SumRound, signer: Signer, state: bytes, shares: Itera
     ]
     _add_masks(masked, [(_derive_own_key(sum_round, old_state.seed, signer.site), 1), *pair_masks])
     octets = masked.astype("<u8", copy=False).tobytes()
+
     new_state = replace(
         old_state,
         held_shares={**held_shares, signer.site: old_state.own_shares},

@@ -46,11 +46,15 @@ class SocketTransport:
     __slots__ = ("_answer", "_batch", "_changed", "_number", "_patience", "_place", "_server", "_waiting")
 
     def __init__(self, socket_path: Path, timeout: float = SITE_SECONDS / 2) -> None:
-        self._place, self._patience = socket_path, timeout
+        self._place = socket_path
+        self._patience = timeout
         self._number = secrets.randbits(62)  # differs from an earlier process's numbers
         self._waiting = list[bytes]()
-        self._batch, self._answer = b"", b""
+        self._batch = b""
+        self._answer = b""
         self._changed = Condition()
+
+        # The socket must never be open to others, not even between its creation and a change of its mode.
         with suppress(FileNotFoundError):
             socket_path.unlink()
         self._server = socket.socket(socket.AF_UNIX)
@@ -77,6 +81,8 @@ class SocketTransport:
         self._waiting += [path.encode(), body]
         if UNANSWERED.search(path):
             return b""
+
+        # One request is under way at a time: its number tells its answer from a late one.
         with self._changed:
             self._number += 1
             self._batch = pack_parts([str(self._number).encode(), token.encode(), *self._waiting])
@@ -87,6 +93,7 @@ class SocketTransport:
                 self._changed.wait()
             _, status, unsent_count, body_received = unpack_parts(self._answer)
             self._batch = b""
+
         if unsent_count != b"0" and path.endswith(NEXT):
             return b""  # a late message of a round that is over
         if status != b"200":

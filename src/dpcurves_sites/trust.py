@@ -275,11 +275,9 @@ class SecureSum:
         absence = f" and {self.max_dropouts} be left out" if self.max_dropouts else ""
         several = "" if self.sites_per_unit == 1 else f", units at up to {self.sites_per_unit} sites"
         colluding = self.collusion_threshold - self.max_dropouts
-        noise = (
-            "the noise of a curator"
-            if self.variance_factor == 1
-            else f"noise {self.variance_factor} of a curator's variance"
-        )
+        noise = "the noise of a curator"
+        if self.variance_factor != 1:
+            noise = f"noise {self.variance_factor} of a curator's variance"
         return f"secure sum of {self.sites} sites, {colluding} of which may collude{absence}{several}, {noise}"
 
     def run(self, plan: Plan, holders: Sequence[SiteHolder], allotment: Allotment, randomness: Randomness) -> Release:

@@ -130,7 +130,7 @@ class StepOptions:
         """Return the options as keyword arguments. Raises `Misuse` if the start or the length of a step is missing."""
         for name in ("start", "every"):
             if getattr(self, name) is None:
-                raise Misuse(name, f"declare it with --{name}, because nothing is taken from the tuples")
+                raise Misuse(name, f"declare it with --{name}: time steps are public and must not depend on the tuples")
         return {"start": self.start, "end": self.end, "every": self.every, "grace": self.grace}
 
 

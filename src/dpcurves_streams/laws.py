@@ -181,12 +181,16 @@ class NodeEstimates:
         self._parents = np.array(parents, dtype=np.int64)
         variances = np.maximum(variances, LEAST_VARIANCE)
         self._counted = np.isfinite(variances)
+
+        # Nodes are handled level by level, so that each level is one array operation.
         depth = np.zeros(len(self._parents), dtype=np.int64)
         for node, parent in enumerate(self._parents.tolist()):
             depth[node] = 0 if parent < 0 else depth[parent] + 1
         self._depths = [np.flatnonzero(depth == level) for level in range(int(depth.max()) + 1)]
         self._inner = np.zeros(len(parents), dtype=np.bool_)
         self._inner[self._parents[self._parents >= 0]] = True
+
+        # Upwards: the weight of a node's own count beside the sum of its children.
         from_below = variances.copy()
         child_sums = np.zeros(len(parents))
         self._own = np.ones(len(parents))
@@ -198,6 +202,8 @@ class NodeEstimates:
             from_below[counted] = self._own[counted] * variances[counted]
             children = nodes[self._parents[nodes] >= 0]
             np.add.at(child_sums, self._parents[children], from_below[children])
+
+        # Downwards: each child takes its part of what its parent differs from the sum of the children.
         self._shared = np.zeros(len(parents))
         self.variances = from_below.copy()
         for nodes in self._depths[1:]:
@@ -306,11 +312,8 @@ class CountsAndUncountedTotals(TimeStepLaw):
         """Number of values of a step: counts, totals by reason, and the total of users beyond the cap if there is
         one.
         """
-        return (
-            self.size_of_counts
-            + self.uncounted.size
-            + (0 if self.users_beyond_cap is None else self.users_beyond_cap.size)
-        )
+        size_beyond_cap = 0 if self.users_beyond_cap is None else self.users_beyond_cap.size
+        return self.size_of_counts + self.uncounted.size + size_beyond_cap
 
     @property
     def size_of_counts(self) -> int:
@@ -912,9 +915,8 @@ class TreeCounts(PrefixLaw):
             prefix_variances = tree.prefix_variances[: time_steps - position]
             width = tree.widths[0]
             if whole == 0:
-                return (
-                    total + float(prefix_variances.sum()) + carried * len(prefix_variances)
-                ) / time_steps + ROUNDING_VARIANCE
+                total_variance = total + float(prefix_variances.sum()) + carried * len(prefix_variances)
+                return total_variance / time_steps + ROUNDING_VARIANCE
             before = carried * whole + tree.node_variances[0] * whole * (whole - 1) / 2
             total += whole * float(prefix_variances.sum()) + width * before
             position = position + whole * width

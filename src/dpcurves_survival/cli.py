@@ -81,14 +81,12 @@ class GroupedSurvivalView(ResultView):
             return []
         groups = ViewTable.from_table(describe_log_rank_test(curves, self.settings), table, max(len(curves), 2))
         shown = curves.items() if len(curves) <= 6 else ()  # more curves would fill several screens
-        return [
-            groups,
-            *(
-                view_table._replace(headline=f"{curves.format_category(name)}: {view_table.headline}".rstrip(": "))
-                for name, curve in shown
-                for view_table in ResultView.tables(self, curve)
-            ),
-        ]
+        tables = [groups]
+        for name, curve in shown:
+            for view_table in ResultView.tables(self, curve):
+                headline = f"{curves.format_category(name)}: {view_table.headline}".rstrip(": ")
+                tables.append(view_table._replace(headline=headline))
+        return tables
 
 
 def _describe_median(curve: Survival, level: float) -> str:
@@ -350,12 +348,12 @@ class GroupedView(ResultView):
 
     def tables(self, curves: Any) -> list[ViewTable]:
         """Return the tables of all categories, with the category in each headline."""
-        found = [
-            (curves.format_category(name), table)
-            for name, curve in curves.items()
-            for table in ResultView.tables(self, curve)
-        ]
-        return [table._replace(headline=f"{name}: {table.headline}") for name, table in found]
+        tables = []
+        for name, curve in curves.items():
+            category = curves.format_category(name)
+            for table in ResultView.tables(self, curve):
+                tables.append(table._replace(headline=f"{category}: {table.headline}"))
+        return tables
 
 
 class IncidenceView(ResultView):
@@ -370,12 +368,14 @@ class GroupedIncidenceView(IncidenceView):
 
     def tables(self, groups: Any) -> list[ViewTable]:
         """Return the table of each category, with the category in its headline."""
-        lines = describe_gray_tests(groups, self.settings)
-        return [
-            table._replace(headline=f"{lines if index == 0 else ''}{groups.format_category(name)}: {table.headline}")
-            for index, (name, risks) in enumerate(groups.items())
-            for table in ResultView.tables(self, risks)
-        ]
+        lines = describe_gray_tests(groups, self.settings)  # once, above the first category
+        tables = []
+        for name, risks in groups.items():
+            category = f"{lines}{groups.format_category(name)}"
+            lines = ""
+            for table in ResultView.tables(self, risks):
+                tables.append(table._replace(headline=f"{category}: {table.headline}"))
+        return tables
 
 
 def describe_gray_tests(groups: ByCategory[CompetingRisks], settings: IntervalSettings) -> str:

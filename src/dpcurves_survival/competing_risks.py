@@ -187,10 +187,10 @@ class CompetingRisks(IntervalResult):
         level = require_probability("level", level)
         draws = READ.sample_group(self, 0, population=population)
         bounds_of_table = self._risk_table.bound_curves(draws.known_cells, self._cell_bounds)
-        ends = [
-            tuple(curves.incidence.reshape(*curves.incidence.shape[:-2], -1) for curves in both)
-            for both in (bounds_of_table, draws[2:])
-        ]
+        ends = []
+        for both_orders in (bounds_of_table, draws[2:]):
+            flat = [curves.incidence.reshape(*curves.incidence.shape[:-2], -1) for curves in both_orders]
+            ends.append(tuple(flat))
         lower, upper = (bounds.reshape(self.incidence.shape) for bounds in band_over_orders(ends[0], ends[1], level))  # type: ignore[arg-type]
         lower = np.fmin(np.maximum.accumulate(lower, axis=1).clip(0, 1), self.incidence)
         upper = np.minimum.accumulate(upper[:, ::-1], axis=1)[:, ::-1].clip(0, 1)
@@ -361,11 +361,9 @@ class CompetingRisks(IntervalResult):
         total variance, which includes noise.
         """
         noise = self._sample_noise(public_generator(None))
-        hazards = (
-            self._shrunken_hazards.weight @ self._shrunken_hazards.hazard
-            if self._shrunken_hazards is not None
-            else np.zeros(len(self._known_cells))
-        )
+        hazards = np.zeros(len(self._known_cells))
+        if self._shrunken_hazards is not None:
+            hazards = self._shrunken_hazards.weight @ self._shrunken_hazards.hazard
         least_events = 1e-9  # events of a cell: lower limit, so that a share of them has a divisor
         expected = np.maximum(hazards * np.maximum(self._risk_table.records, 0.0), least_events)
         whole = np.maximum(self._risk_table.events.sum(axis=-1), 0.0) + least_events
@@ -448,10 +446,9 @@ class CompetingRisks(IntervalResult):
         scopes = interval_scopes(self.privacy, population=population).values()
         bands = {of_population: self._interval_limits(level, population=of_population) for of_population in scopes}
         for row, share in enumerate(self._known_curves["incidence"][:, end].tolist()):
-            limits = {
-                of_population: [float(np.ravel(ends)[row * edges + end]) for ends in band]
-                for of_population, band in bands.items()
-            }
+            limits = {}
+            for of_population, band in bands.items():
+                limits[of_population] = [float(np.ravel(ends)[row * edges + end]) for ends in band]
             columns |= {f"cause_{row}": share, **name_ends(f"cause_{row}", limits)}
         return columns
 
@@ -469,11 +466,9 @@ class CompetingRisks(IntervalResult):
         """Return for each cause a pair of texts: a description, and the share with an event at the last edge of
         follow-up."""
         end = int(np.flatnonzero(np.isfinite(self.incidence[0]))[-1])
-        words = (
-            f"before {self.x[end]:g}"
-            if self.grid.values is None or end == 0
-            else f"up to {self._cell_bounds[end - 1, 1]:g}"
-        )
+        words = f"before {self.x[end]:g}"
+        if self.grid.values is not None and end > 0:
+            words = f"up to {self._cell_bounds[end - 1, 1]:g}"
         shares = zip(self.causes, self._known_curves["incidence"][:, end], strict=True)
         return [(f"share with event {cause} {words}", format_number(float(share))) for cause, share in shares]
 

@@ -87,9 +87,11 @@ def _quadratic_forms(excess: FloatArray, covariance: FloatArray, contrasts: Floa
 def _group_curves(curves: Any) -> list[Survival]:
     """Return the curves as a list. Raises unless they are two or more survival curves on one grid, of independent
     units."""
-    groups = (
-        list(curves.values()) if isinstance(curves, Mapping) else list(curves) if isinstance(curves, Sequence) else []
-    )
+    groups: list[Any] = []
+    if isinstance(curves, Mapping):
+        groups = list(curves.values())
+    elif isinstance(curves, Sequence):
+        groups = list(curves)
     if len(groups) < 2:
         raise InvalidArgument("curves", "two or more survival curves are needed, as dp.survival gives them with by=")
     for curve in groups:
@@ -193,12 +195,10 @@ def multivariate_log_rank_test(
     if not used.any():
         return LogRankTest(nan, nan)
     notes = _bias_notes(groups, tables, noises, used)
-    events, at_risk = (
-        np.stack([getattr(table.at_risk, name)[used] for table in tables]) for name in ("events", "records")
-    )
-    event_noise, at_risk_noise = (
-        np.stack([getattr(noise.at_risk, name)[:, used] for noise in noises], axis=1) for name in ("events", "records")
-    )
+    events = np.stack([table.at_risk.events[used] for table in tables])
+    at_risk = np.stack([table.at_risk.records[used] for table in tables])
+    event_noise = np.stack([noise.at_risk.events[:, used] for noise in noises], axis=1)
+    at_risk_noise = np.stack([noise.at_risk.records[:, used] for noise in noises], axis=1)
     pooled = inference.AtRisk(events.sum(axis=0), at_risk.sum(axis=0))
     weights: FloatArray | float = 1.0
     if rho or gamma:
@@ -303,9 +303,8 @@ def median_difference(first: Survival, second: Survival) -> Estimate:
         """Return the interval of the difference: the outer quantiles over draws of the earliest minus the latest
         median, and of the latest minus the earliest."""
         samples = [ONE_CAUSE.sample_group(curve, place, population=population) for place, curve in enumerate(groups)]
-        earliest, latest = (
-            [find_median(getattr(sample, name)) for sample in samples] for name in ("lowest_curves", "highest_curves")
-        )
+        earliest = [find_median(sample.lowest_curves) for sample in samples]
+        latest = [find_median(sample.highest_curves) for sample in samples]
         draws = min(map(len, (*earliest, *latest)))
         with np.errstate(invalid="ignore"):  # inf - inf: neither median is reached, so the difference may be anything
             low = earliest[0][:draws] - latest[1][:draws]

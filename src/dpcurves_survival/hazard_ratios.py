@@ -182,9 +182,9 @@ class ScoredRiskTables:
         """Return the comparison of released tables of one cause, with their simulated noise."""
         cells = tables[0].records.shape[-1]
         draws = min(max(tuning.draws, tuning.numbers // cells), *(len(noise.records) for noise in noises))
-        events, records, fewest = (np.stack(pair) for pair in zip(*(
-            (table.events[0], table.records, table.fewest_records) for table in tables
-        ), strict=True))  # fmt: skip
+        events = np.stack([table.events[0] for table in tables])
+        records = np.stack([table.records for table in tables])
+        fewest = np.stack([table.fewest_records for table in tables])
         noise_of_events = np.stack([noise.events[:draws, 0] for noise in noises])
         noise_of_records = np.stack([noise.records[:draws] for noise in noises])
         normal = generator.standard_normal((draws, cells + 2))
@@ -334,9 +334,8 @@ class ScoredRiskTables:
 
         def excess_score(log_ratio: float) -> float:
             """Return the weighted released score minus the median of its simulated noise, at this ratio."""
-            return self._score_total(log_ratio, self.block_weights) - float(
-                np.median(self.simulate_errors(log_ratio).simulate_score_noise(self.block_weights))
-            )
+            score_noise = self.simulate_errors(log_ratio).simulate_score_noise(self.block_weights)
+            return self._score_total(log_ratio, self.block_weights) - float(np.median(score_noise))
 
         return self._find_root(excess_score)
 

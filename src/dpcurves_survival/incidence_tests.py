@@ -201,8 +201,8 @@ class _Comparison:
         draws = min(len(noise.records) for noise in noises)
 
         def stack_groups(parts: Sequence[inference.RiskTable]) -> tuple[GroupCounts, FloatArray]:
-            """Return the counts of all groups, each (..., groups, cells), and by how many records too many may be at
-            risk in each cell, (..., groups, cells)."""
+            """Return the counts of all groups, and how many records of each cell are at risk only if its events precede
+            its censoring, each (..., groups, cells)."""
             events = np.stack([part.events[..., row, :] for part in parts], axis=-2)
             whole = np.stack([part.events.sum(axis=-2) for part in parts], axis=-2)
             records = np.stack([part.records for part in parts], axis=-2)
@@ -297,12 +297,16 @@ def gray_test(
     groups[0]._cause_index(cause)
     rho = require_power("rho", rho)
     random = public_generator(generator)
+
+    # Cells count where two or more groups are still followed.
     comparison = _Comparison.from_groups(groups, cause, random)
     known = comparison.known & (comparison.known.sum(axis=0) > 1)
     events = np.where(known, comparison.released.events, 0.0).sum()
     event_noise = np.where(known, comparison.noise.events, 0.0).sum(axis=(-2, -1))
     if not known.any() or may_be_zero(events, event_noise):
         return GrayTest(nan, nan)
+
+    # The covariance of the scores is that of sampling plus that of the noise, which is simulated.
     risk = SubdistributionRisk.from_counts(comparison.released, known, rho)
     score = risk.score()
     covariance = risk.covariance()
@@ -310,10 +314,14 @@ def gray_test(
     whole = covariance + np.cov(noisy_scores, rowvar=False)
     sampling = random.multivariate_normal(np.zeros(len(groups)), covariance, size=len(noisy_scores), method="svd")
     precision = np.linalg.inv(whole[:-1, :-1] + tuning.least_variance * np.eye(len(groups) - 1))
+
+    # If all groups have one incidence, a score is noise and sampling alone.
     null_scores = noisy_scores - score + sampling
     statistic, simulated = (
         np.einsum("...i,ij,...j->...", scores[..., :-1], precision, scores[..., :-1]) for scores in (score, null_scores)
     )
+
+    # Declared values have no inside, so wide cells cannot bias the test.
     deviations = 0.0 if groups[0].grid.values is not None else comparison.estimate_bias(whole, rho, tuning)
     fact = (
         f"the test may be {deviations:.1f} standard deviations off because cells are wide, if times are written more "
@@ -327,7 +335,11 @@ def gray_test(
 
 def _parse_groups(risks: Any) -> list[CompetingRisks]:
     """Return the groups. Raises `InvalidArgument` unless there are two or more with the same causes and cells."""
-    groups = list(risks.values()) if isinstance(risks, Mapping) else list(risks) if isinstance(risks, Sequence) else []
+    groups: list[Any] = []
+    if isinstance(risks, Mapping):
+        groups = list(risks.values())
+    elif isinstance(risks, Sequence):
+        groups = list(risks)
     if len(groups) < 2:
         raise InvalidArgument("risks", "two or more groups are needed, as dp.CompetingRisksQuestion gives with by=")
     for group in groups:

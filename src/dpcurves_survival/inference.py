@@ -204,11 +204,10 @@ class HazardSamplingErrors(NamedTuple):
         has_event = generator.random(events.shape) < events
         at_risk = np.maximum(remained, TUNING.least_at_risk)
         waited = sample_waiting_times(has_event, generator) / at_risk[:, None]
-        of_all = (
-            waited[:, 0]
-            if len(hazards) == 1
-            else sample_waiting_times(np.asarray(has_event.any(axis=1)), generator) / at_risk
-        )
+        if len(hazards) == 1:
+            of_all = waited[:, 0]
+        else:
+            of_all = sample_waiting_times(np.asarray(has_event.any(axis=1)), generator) / at_risk
         return cls(moved, waited, of_all)
 
 
@@ -625,12 +624,8 @@ class RiskTable(NamedTuple):
 
         Hazards may be negative by noise, so that they are unbiased.
         """
-        share = (
-            self.events
-            / np.maximum(self.fewest_records if censored_first else self.records, TUNING.least_risk_of_tables)[
-                ..., None, :
-            ]
-        )
+        records = self.fewest_records if censored_first else self.records
+        share = self.events / np.maximum(records, TUNING.least_risk_of_tables)[..., None, :]
         share = np.where(known, share.clip(-1, 1), 0.0)
         survival = _prepend_value(1.0, np.cumprod(1 - share.sum(axis=-2).clip(-1, 1), axis=-1))
         come = _prepend_value(0.0, np.cumsum(survival[..., None, :-1] * share, axis=-1))

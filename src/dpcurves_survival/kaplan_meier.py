@@ -206,11 +206,9 @@ class Survival(IntervalResult):
         released = self._event_table
         noises = self._simulated_noise
         # Declared values have a fixed order of ties.
-        wide = (
-            ()
-            if self.grid.values is not None
-            else notes_on_wide_cells(released.select_subset(known), noises.select_subset((..., known)))
-        )
+        wide: tuple[str, ...] = ()
+        if self.grid.values is None:
+            wide = notes_on_wide_cells(released.select_subset(known), noises.select_subset((..., known)))
         lower, upper = inference.survival_band(*self._simulate_tie_orders(population=False), PLOT_LEVEL)
         return replace(self, privacy=self.privacy.with_notes(*wide, *notes_on_width(upper - lower, EVERYWHERE)))
 
@@ -236,22 +234,20 @@ class Survival(IntervalResult):
 
         For simulation only, not for statements.
         """
-        share = (
-            inference.estimate_survival(self._event_table.at_risk, self._followed_cells)
-            if self._shrunken_hazards is None
-            else self._shrunken_hazards.survival
-        )
+        if self._shrunken_hazards is not None:
+            share = self._shrunken_hazards.survival
+        else:
+            share = inference.estimate_survival(self._event_table.at_risk, self._followed_cells)
         return np.append(1.0, share)
 
     @cached_property
     def cumulative_hazard(self) -> FloatArray:
         """The Nelson-Aalen estimate before each edge, of the shape of `x`; NaN past `follow_up_end`."""
         followed = self._followed_cells
-        hazard = (
-            inference.estimate_cumulative_hazard(self._event_table.at_risk, followed)
-            if self._shrunken_hazards is None
-            else self._shrunken_hazards.cumulative_hazard
-        )
+        if self._shrunken_hazards is not None:
+            hazard = self._shrunken_hazards.cumulative_hazard
+        else:
+            hazard = inference.estimate_cumulative_hazard(self._event_table.at_risk, followed)
         return np.append(0.0, inference.mask_unfollowed(hazard, followed))
 
     @property
@@ -358,11 +354,9 @@ class Survival(IntervalResult):
             )
         # At declared values times are tied, and events precede censoring, as in the textbook.
         is_tied = self.grid.values is not None
-        early = (
-            (late, noises.at_risk)
-            if is_tied
-            else (self._event_table.at_risk_censored_first, noises.at_risk_censored_first)
-        )
+        early = late, noises.at_risk
+        if not is_tied:
+            early = self._event_table.at_risk_censored_first, noises.at_risk_censored_first
         floor, late_errors = inference.simulate_log_errors(late, noises.at_risk, known, sampling)
         _, early_errors = inference.simulate_log_errors(*early, known, sampling, before_next_event=True)
         shares = [inference.estimate_survival(table, known) for table in (late, early[0])]
@@ -665,38 +659,35 @@ def log_rank_test(
         )
     rho = require_power("rho", rho)
     gamma = require_power("gamma", gamma)
+
+    # Each stratum compares two curves on cells where both groups are known to be followed.
     strata = list[inference.Stratum]()
     notes = dict[str, None]()
     random = public_generator(generator)
     for first_curve, second_curve in zip(firsts, seconds, strict=True):
         if not np.array_equal(first_curve.x, second_curve.x):
             raise InvalidArgument("second", "a curve on the same grid is needed: ask for both curves on one grid")
-        groups = [curve._event_table for curve in (first_curve, second_curve)]
-        noises = [curve._sample_noise(random) for curve in (first_curve, second_curve)]
+        groups = [first_curve._event_table, second_curve._event_table]
+        noises = [first_curve._sample_noise(random), second_curve._sample_noise(random)]
         draws = min(len(noise.censored) for noise in noises)
         noises = [noise.select_subset(slice(draws)) for noise in noises]
-        known = np.logical_and(
-            *(
-                inference.find_known_cells(group.at_risk, noise.at_risk)
-                for group, noise in zip(groups, noises, strict=True)
-            )
-        )
+        first_known = inference.find_known_cells(groups[0].at_risk, noises[0].at_risk)
+        known = first_known & inference.find_known_cells(groups[1].at_risk, noises[1].at_risk)
         if known.any() and first_curve.grid.values is None:
-            inner = np.logical_and(
-                *(
-                    inference.find_inner_cells(group.at_risk, group.censored, noise.at_risk, noise.censored)
-                    for group, noise in zip(groups, noises, strict=True)
-                )
-            )
-            within: Any = ..., known & inner
+            inner = known
+            for group, noise in zip(groups, noises, strict=True):
+                inner = inner & inference.find_inner_cells(group.at_risk, group.censored, noise.at_risk, noise.censored)
+            within: Any = ..., inner
             stratum_notes = notes_on_log_rank_bias(
                 [group.select_subset(within) for group in groups], [noise.select_subset(within) for noise in noises]
             )
             notes |= dict.fromkeys(stratum_notes)
-        pairs = [(both[0].at_risk, both[1].at_risk) for both in (groups, noises)]
-        strata.append(
-            inference.Stratum(pairs[0], pairs[1], known, has_entries=first_curve.RELEASES > Survival.RELEASES)
-        )
+        released_tables = groups[0].at_risk, groups[1].at_risk
+        noise_tables = noises[0].at_risk, noises[1].at_risk
+        has_entries = first_curve.RELEASES > Survival.RELEASES
+        strata.append(inference.Stratum(released_tables, noise_tables, known, has_entries=has_entries))
+
+    # Statistics of strata are added draw by draw, so all need the same number of draws.
     draws = min(len(stratum.noises[0].events) for stratum in strata)
     first_draws = [
         (stratum.noises[0].select_subset(slice(draws)), stratum.noises[1].select_subset(slice(draws)))

@@ -241,13 +241,10 @@ class SurvivalModel(IntervalResult):
             `population` for the population."""
             drawn = self._cell_counts.simulate_counts(population)
             intervals = []
-            orders = [
-                [
-                    compute_concordance_index(counts, in_random_order=in_random_order)
-                    for counts in (self._cell_counts.counts, self._plausible_counts, drawn)
-                ]
-                for in_random_order in self._tie_orders
-            ]
+            tables = self._cell_counts.counts, self._plausible_counts, drawn
+            orders = []
+            for in_random_order in self._tie_orders:
+                orders.append([compute_concordance_index(counts, in_random_order=in_random_order) for counts in tables])
             known_draws = orders[0][2][np.isfinite(orders[0][2])]
             deviation = float(known_draws.std()) if len(known_draws) else 0.0
             apart = float(np.ptp([released for released, _, _ in orders]))
@@ -450,14 +447,11 @@ class SurvivalModel(IntervalResult):
         """Return pairs of description and text: area, Brier score, and the end of follow-up if it is before the
         horizon."""
         end = self._follow_up_end
-        ended = (
-            []
-            if self._is_followed
-            else [("follow-up", "not known" if end is None else f"known up to {format_number(end)}")]
-        )
-        return [
-            (estimate.name, format_number(estimate.value)) for estimate in (self.auc, self.brier, self.concordance)
-        ] + ended
+        estimates = self.auc, self.brier, self.concordance
+        rows = [(estimate.name, format_number(estimate.value)) for estimate in estimates]
+        if not self._is_followed:
+            rows.append(("follow-up", "not known" if end is None else f"known up to {format_number(end)}"))
+        return rows
 
     @property
     def _follow_up_end(self) -> float | None:

@@ -83,10 +83,10 @@ class Estimate:
     def _is_unknown(self) -> bool:
         """Whether noise alone may explain the number: its interval for these records spans all possible values, or a
         term of the difference is unknown."""
-        is_part_unknown = any(term._is_unknown for term in self.terms)
-        return is_part_unknown or bool(
-            is_uninformative(*self.find_endpoints(KNOWN_LEVEL, False), self.minimum, self.maximum)
-        )
+        if any(term._is_unknown for term in self.terms):
+            return True
+        lower, upper = self.find_endpoints(KNOWN_LEVEL, False)
+        return bool(is_uninformative(lower, upper, self.minimum, self.maximum))
 
     @check_common_arguments
     def interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
@@ -675,7 +675,8 @@ class SurvivalNumbers(CompositeResult):
         named = getattr(curves, "format_category", str)
         members = curves if isinstance(curves, Mapping) else {"all": curves}
         self.curves = {named(key): curve for key, curve in members.items()}
-        self.until, self.since = until, since
+        self.until = until
+        self.since = since
         self.times = require_sequence("times", times, "a list of times, as in [12, 24],")
         for curve in self.curves.values():
             require_type("curves", curve, CauseSpecificEstimates if self._has_competing_risks else Survival, A_CURVE)

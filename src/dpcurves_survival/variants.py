@@ -866,10 +866,10 @@ class IntervalCensoredSurvival(IntervalResult):
     def key_columns(self, level: float, *, population: bool = True) -> dict[str, Any]:
         """Return the share without an event at the end of follow-up, with the band there."""
         end = int(np.flatnonzero(np.isfinite(self.y))[-1])
-        limits = {
-            of_population: [float(ends[end]) for ends in self._interval_limits(level, population=of_population)]
-            for of_population in interval_scopes(self.privacy, population=population).values()
-        }
+        limits = {}
+        for of_population in interval_scopes(self.privacy, population=population).values():
+            band = self._interval_limits(level, population=of_population)
+            limits[of_population] = [float(ends[end]) for ends in band]
         return {"share": float(self._mask_unknown("y", self.y)[end]), **name_ends("share", limits)}
 
     KEY_WORDS = display.describe_columns(

@@ -352,11 +352,9 @@ def build_question(kind: str | Callable[..., Any], *groups: options.QuestionOpti
     from .. import curves
 
     make_question = getattr(curves, kind) if isinstance(kind, str) else kind
-    defaults = (
-        {question_field.name: question_field.default for question_field in fields(make_question)}
-        if is_dataclass(make_question)
-        else {}
-    )
+    defaults: dict[str, Any] = {}
+    if is_dataclass(make_question):
+        defaults = {question_field.name: question_field.default for question_field in fields(make_question)}
     question_fields: dict[str, Any] = {}
     for group in groups:
         question_fields |= group.question_fields(defaults)

@@ -406,8 +406,9 @@ class BoundsView(PlainView):
             for bounds in all_bounds
         ]
         columns = {
-            attribute: [getattr(bounds, attribute) for bounds in all_bounds]
-            for attribute in ("lower", "upper", "alpha")
+            "lower": [bounds.lower for bounds in all_bounds],
+            "upper": [bounds.upper for bounds in all_bounds],
+            "alpha": [bounds.alpha for bounds in all_bounds],
         }
         return [ViewTable("\n".join([*lines, ALPHA]), columns)]
 
@@ -585,11 +586,9 @@ class SummariesView(ResultView):
         first = summaries[0]
         statistic = summaries[0].statistic
         index = list(first.statistics).index(statistic)
-        columns: dict[str, ArrayLike]
-        columns = {
-            words: format_numbers([summary.statistics[name] for summary in summaries])
-            for name, words in first.names.items()
-        }
+        columns: dict[str, ArrayLike] = {}
+        for name, title in first.names.items():
+            columns[title] = format_numbers([summary.statistics[name] for summary in summaries])
         for name, population in self.select_scopes(first.privacy).items():
             intervals = [
                 summary.intervals(self.settings.level, population=population)[index].tolist() for summary in summaries

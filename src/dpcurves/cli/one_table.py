@@ -192,12 +192,9 @@ def _list_commands() -> Iterator[Command]:
     ]
     for command in COMMANDS:
         yield command
-        yield from (
-            field_command
-            for field in field_questions
-            if field.after == command.__name__
-            for field_command in field.commands
-        )
+        for field in field_questions:
+            if field.after == command.__name__:
+                yield from field.commands
 
 
 QUESTIONS: Mapping[str, Command] = MappingProxyType({command.__name__: command for command in _list_commands()})

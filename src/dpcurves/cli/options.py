@@ -252,7 +252,8 @@ class Argument:
     """
 
     def __init__(self, *, help: str, metavar: str) -> None:
-        self.help, self.metavar = help, metavar
+        self.help = help
+        self.metavar = metavar
 
     def to_parameter(self, name: str, hint: Any, settings: Mapping[str, Any]) -> click.Parameter:
         """Return the click argument for a parameter. A list takes all remaining words."""
@@ -374,11 +375,10 @@ def with_options(
     excluded = dict.fromkeys(excluded_names)
     all_parameters: list[Parameter] = []
     for name, group in groups.items():
-        all_parameters += (
-            parameters_of(group, metavar_defaults)
-            if is_dataclass(group)
-            else [command_parameters[name].replace(annotation=group)]
-        )
+        if is_dataclass(group):
+            all_parameters += parameters_of(group, metavar_defaults)
+        else:
+            all_parameters.append(command_parameters[name].replace(annotation=group))
     parameters = [parameter for parameter in all_parameters if parameter.name not in excluded_names]
 
     @wraps(command)
@@ -409,11 +409,9 @@ def parameters_of(group: Group, metavar_defaults: Mapping[str, str] = NOTHING) -
             continue
         if "declared" in option_field.metadata:
             hint = Annotated[hint, option_field.metadata["declared"]]
-        default = (
-            _find_default(option_field.name, hint, metavar_defaults)
-            if option_field.default is MISSING
-            else option_field.default
-        )
+        default = option_field.default
+        if default is MISSING:
+            default = _find_default(option_field.name, hint, metavar_defaults)
         yield Parameter(option_field.name, Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 
 
@@ -734,7 +732,9 @@ class SplitOptions(QuestionOptions):
         from ..curves.question import parse_grouping
 
         with translate_argument_errors("by", "by"):
-            return parse_grouping(keys) if len(keys) > 1 else keys[0] if keys else None
+            if len(keys) > 1:
+                return parse_grouping(keys)
+            return keys[0] if keys else None
 
     def _parse_key(self, text: str) -> Categories:
         """Return the column of ``NAME=A,B,C``, or of ``NAME`` with unlisted categories."""
@@ -1042,7 +1042,7 @@ def is_range_automatic(cells: CellOptions) -> bool:
 
 
 def _fields_without_grid(cells: CellOptions) -> dict[str, Any]:
-    """Return the field of an absent grid. Refuses options that need a grid."""
+    """Return the fields of a question without a grid. Raises `Misuse` if an option is given that needs a grid."""
     edge_subset = getattr(cells, "some", EdgeSubsetOptions())
     grid_options = {
         "outside": cells.outside,

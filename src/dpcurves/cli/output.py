@@ -361,11 +361,13 @@ def interleave_groups(curves: Any, tables: Sequence[ViewTable]) -> ViewTable:
 
     from ..display import join_columns
 
-    first, *others = ({name: np.asarray(column) for name, column in table.columns.items()} for table in tables)
-    columns = {
-        name: np.stack([column, *(other[name] for other in others)], axis=1).reshape(-1, *column.shape[1:])
-        for name, column in first.items()
-    }
+    first = {name: np.asarray(column) for name, column in tables[0].columns.items()}
+
+    # Rows of all curves alternate: the first row of each curve, then the second of each.
+    columns = {}
+    for name, column in first.items():
+        columns_of_curves = [np.asarray(table.columns[name]) for table in tables]
+        columns[name] = np.stack(columns_of_curves, axis=1).reshape(-1, *column.shape[1:])
     row_name = next(iter(columns))
     labels = [(column, texts * len(first[row_name])) for column, texts in curves.label_columns()]
     rest = {name: column for name, column in columns.items() if name != row_name}

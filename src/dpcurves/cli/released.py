@@ -340,11 +340,9 @@ def _show_several(results: Mapping[str, ReleasedResult], view: SavedResultView, 
     settings = view.settings._asdict()
     written = list[str]()
     with use_style(output.style, None):
-        axes = (
-            plot_results_together(results, **view.settings.plot_arguments)
-            if {"plot", "xlsx"} & set(output.files)
-            else None
-        )
+        axes = None
+        if {"plot", "xlsx"} & set(output.files):
+            axes = plot_results_together(results, **view.settings.plot_arguments)
     columns = stack_columns(results, **settings) if {"csv", "xlsx"} & set(output.files) else {}
     with run_all_parts() as part:
         for name, result in results.items():

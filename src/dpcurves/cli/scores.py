@@ -155,14 +155,11 @@ class GroupedScoresView:
             caption = f"{self.view.curve_name}, with bands of all groups that hold together at {level:g}"
             return [self.view.make_curve_table(simultaneous, caption)]
         metrics = interleave_groups(curves, [self.view.make_metric_table(scores) for scores in curves.values()])
-        return [
-            metrics,
-            *(
-                table._replace(headline=f"{curves.format_category(name)}: {table.headline}")
-                for name, scores in curves.items()
-                for table in self.view.list_curve_tables(scores)
-            ),
-        ]
+        tables = [metrics]
+        for name, scores in curves.items():
+            for table in self.view.list_curve_tables(scores):
+                tables.append(table._replace(headline=f"{curves.format_category(name)}: {table.headline}"))
+        return tables
 
     def draw(self, curves: ScoresByCategory) -> Axes:
         """Return the axes of a plot of the selected metric of each category."""

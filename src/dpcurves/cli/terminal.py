@@ -99,7 +99,8 @@ class ChargedFailure(Exception):
 
     def __init__(self, cause: BaseException, request: str) -> None:
         super().__init__(request)
-        self.cause, self.request = cause, request
+        self.cause = cause
+        self.request = request
 
 
 class UncertainChargeFailure(ChargedFailure):

@@ -85,15 +85,13 @@ def _to_plain(fact: Any) -> Any:
 
 def _dataclass_to_plain(fact: Any) -> dict[str, Any]:
     """Return the class name and the fields of a dataclass, without display fields and empty defaults."""
-    named = {
-        field.name: _to_plain(value) if isinstance(value, Enum) else _shorten_numbers(value)
-        for field in fields(fact)
-        for value in (getattr(fact, field.name),)
-        if (field.repr or field.metadata.get("told"))
-        and field.name not in DISPLAY_FIELDS
-        and not _is_empty_default(field, fact)
-    }
-    return {KIND: type(fact).__name__, **named}
+    plain: dict[str, Any] = {KIND: type(fact).__name__}
+    for fact_field in fields(fact):
+        is_display = fact_field.name in DISPLAY_FIELDS or not (fact_field.repr or fact_field.metadata.get("told"))
+        if not is_display and not _is_empty_default(fact_field, fact):
+            value = getattr(fact, fact_field.name)
+            plain[fact_field.name] = _to_plain(value) if isinstance(value, Enum) else _shorten_numbers(value)
+    return plain
 
 
 def _shorten_numbers(value: Any) -> Any:

@@ -344,9 +344,9 @@ def _propose_tail_bounds(
         [pilot.extrapolate_tail(value, side) for value in records_beyond.tolist()], -LARGEST_BOUND, LARGEST_BOUND
     )
     bounds = np.array([_move_bound(pilot, bound, value, side) for value in tail_points.tolist()])
-    shifts = np.maximum(side * (tail_points - bounds[:, None]), 0.0) * (
-        np.abs(tail_points - middle) + np.abs(bounds[:, None] - middle)
-    ) ** (power - 1)
+    distances = np.maximum(side * (tail_points - bounds[:, None]), 0.0)
+    lengths = np.abs(tail_points - middle) + np.abs(bounds[:, None] - middle)
+    shifts = distances * lengths ** (power - 1)
     weights = np.diff(records_beyond, prepend=0.0)
     return bounds, np.asarray((shifts * weights).sum(axis=1))
 

@@ -186,11 +186,11 @@ def note_on_range(curve: CDF, label: str = "") -> str:
     each side if that was refined. Other decades were refined because their noise was large.
     """
     step = curve.prefixes.step
-    multiples = (
-        f"; values appear to be multiples of {format_number(step)}, and quantiles are rounded to such multiples"
-        if step
-        else ""
-    )
+    multiples = ""
+    if step:
+        multiples = (
+            f"; values appear to be multiples of {format_number(step)}, and quantiles are rounded to such multiples"
+        )
     grid = curve.prefixes.grid
     first = curve.prefixes.earlier_evidence[0].interval_sums.levels[0]
     bounds = first.bounds(grid.slots)
@@ -259,8 +259,10 @@ def add_empty_range_note(counts: TableCounts) -> tuple[Release, ...]:
 def note_on_pilot_queries(setting: Setting, further_rounds: int = 1) -> str:
     """Return a note on the cost of all rounds together, and how much of it the pilot queries take."""
     pilot_loss = setting.loss * PILOT_FRACTION
+    last_rounds = "the last round counts on it"
+    if further_rounds > 1:
+        last_rounds = f"the last {further_rounds} rounds sum on it"
     return (
         f"no grid is given: {setting.loss} pays for {3 + further_rounds} rounds (noisy releases) together; three pilot "
-        f"queries find a grid, with {pilot_loss} together, and "
-        + ("the last round counts on it" if further_rounds == 1 else f"the last {further_rounds} rounds sum on it")
+        f"queries find a grid, with {pilot_loss} together, and {last_rounds}"
     )

@@ -270,7 +270,8 @@ class BarChart(IntervalResult):
         reasons = ["missing", *([] if self.has_other else ["not listed"])]
         if self.privacy.where and self.evidence.total is not None:
             reasons.append("failing the filter")
-        return ", ".join(reasons[:-1]) + " or " * (len(reasons) > 1) + reasons[-1]
+        *others, last = reasons
+        return f"{', '.join(others)} or {last}" if others else last
 
     def _describe_missing(self, level: float) -> str:
         """Return the number of `missing` records with its interval as text."""

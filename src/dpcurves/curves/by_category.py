@@ -454,7 +454,12 @@ def merge_notes(notes: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
 def _format_merged_note(text: str, names: Sequence[str], shares: Sequence[int], total: int) -> str:
     """Return one note with its range of percentages, after the names of its curves unless all `total` curves have
     it."""
-    share_range = "" if not shares else f"{min(shares)}% to {max(shares)}%" if len(set(shares)) > 1 else f"{shares[0]}%"
+    if not shares:
+        share_range = ""
+    elif len(set(shares)) > 1:
+        share_range = f"{min(shares)}% to {max(shares)}%"
+    else:
+        share_range = f"{shares[0]}%"
     most_named = 6  # categories that a merged note lists
     rest = f" and {len(names) - most_named} more" if len(names) > most_named else ""
     prefix = "" if len(names) == total else f"{', '.join(names[:most_named])}{rest}: "
@@ -514,9 +519,8 @@ def sum_curves(curves: Sequence[Curve], *notes: str) -> Curve:
         raise InvalidArgument(
             "columns", "curves with different cells or noise do not add up: sum curves of one question"
         )
-    evidences = [
-        Evidence.sum_disjoint(evidences) for evidences in zip(*(curve.rounds for curve in curves), strict=True)
-    ]
+    rounds_of_curves = [curve.rounds for curve in curves]
+    evidences = [Evidence.sum_disjoint(one_round) for one_round in zip(*rounds_of_curves, strict=True)]
     stored = json.loads(first.to_json())
     stored["evidence"]["releases"] = [evidence.to_json() for evidence in evidences]
     stored["notes"] = list(notes)  # notes on single categories are recomputed from the sums
@@ -561,11 +565,10 @@ def build_by_category(by: By, evidence: Evidence, make: Callable[[Evidence], Any
 
 def collect_by_category(by: By, curves: Iterable[Any], result_class: type[ByCategory[Any]] = ByCategory) -> Any:
     """Return the curves by category, in their declared order; without `by` the only curve."""
-    return (
-        result_class(list_columns(by), dict(zip(combine_categories(parse_grouping(by)), curves, strict=True)))
-        if by
-        else next(iter(curves))
-    )
+    if not by:
+        return next(iter(curves))
+    categories = combine_categories(parse_grouping(by))
+    return result_class(list_columns(by), dict(zip(categories, curves, strict=True)))
 
 
 def format_axis_label(column: str, measured_in: str) -> str:
@@ -617,4 +620,6 @@ def parse_hint(hint: object) -> Hint | None:
 
 def describe_hint(hint: Hint | None) -> str:
     """Return the description of a hint for the ledger; empty for None."""
-    return "" if hint is None else f", said to be {hint.value}" if hint is not Hint.ATOMS else ", said to have atoms"
+    if hint is None:
+        return ""
+    return ", said to have atoms" if hint is Hint.ATOMS else f", said to be {hint.value}"

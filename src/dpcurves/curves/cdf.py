@@ -452,9 +452,8 @@ class CDF(IntervalResult):
         errors = next(self.prefixes.simulate_share_errors(None, draws))
         scale, _ = estimate_scales(iter([errors]))
         half_width = np.full(self.prefixes.grid.cells + 1, np.inf)
-        half_width[self.prefixes.measured_edges] = scale * np.quantile(
-            largest_studentised(errors, scale), SUMMARY_LEVEL
-        )
+        critical_value = np.quantile(largest_studentised(errors, scale), SUMMARY_LEVEL)
+        half_width[self.prefixes.measured_edges] = scale * critical_value
         curve = self.prefixes.unbiased_shares
         narrow, wide = (
             hull_widths(curve - factor * half_width, curve + factor * half_width)[1:-1]
@@ -1009,5 +1008,7 @@ class CdfQuestion(TableQuestion):
         return build_by_category(self.by, counts.counts, build_cdf)
 
     def __str__(self) -> str:
-        method = " at some edges" if self.edges is not None else "" if self.method is None else f" {self.method}"
+        method = "" if self.method is None else f" {self.method}"
+        if self.edges is not None:
+            method = " at some edges"
         return describe_question(f"distribution function{method}", self.column, self.by) + describe_hint(self.hint)

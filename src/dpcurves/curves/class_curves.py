@@ -452,11 +452,12 @@ def _count_outcomes(cells: FloatArray, point: int) -> FloatArray:
 
 def _split_rate_counts(outcomes: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the numerator of each rate, and the remainder of its denominator: (..., 4) to (..., rates)."""
-    part, rest = (
-        np.stack([outcomes[..., list(indices)].sum(axis=-1) for indices in groups], axis=-1)
-        for groups in zip(*RATES.values(), strict=True)
-    )
-    return part, rest
+    parts = []
+    remainders = []
+    for numerator, remainder in RATES.values():
+        parts.append(outcomes[..., list(numerator)].sum(axis=-1))
+        remainders.append(outcomes[..., list(remainder)].sum(axis=-1))
+    return np.stack(parts, axis=-1), np.stack(remainders, axis=-1)
 
 
 def _insert_f1(shares: FloatArray) -> FloatArray:

@@ -210,12 +210,13 @@ class Drift(CompositeResult):
     def _describe_alarms(self) -> str:
         """Return a sentence that names the windows with an alarm."""
         named = 6  # windows that a sentence names
-        windows = [
-            f"{display.format_label(window)} ({', '.join(STATISTIC_TITLES[name] for name in statistics)})"
-            if len(self.windows) == 1
-            else f"{display.format_label(window)} ({len(statistics)} of {self._count_statistics(window)} statistics)"
-            for window, statistics in list(self.alarms.items())[:named]
-        ]
+        windows = []
+        for window, statistics in list(self.alarms.items())[:named]:
+            if len(self.windows) == 1:
+                detail = ", ".join(STATISTIC_TITLES[name] for name in statistics)
+            else:
+                detail = f"{len(statistics)} of {self._count_statistics(window)} statistics"
+            windows.append(f"{display.format_label(window)} ({detail})")
         rest = f" and {len(self.alarms) - named} more" if len(self.alarms) > named else ""
         return f"alarm in {', '.join(windows)}{rest}" if windows else "no alarm"
 
@@ -227,17 +228,12 @@ class Drift(CompositeResult):
         """Draw each statistic divided by its threshold, window by window, or in rows if there is one window; return
         the axes."""
         names = {statistic: STATISTIC_TITLES[statistic] for _, statistic in self.statistics}
-        values = np.array(
-            [
-                [
-                    self.statistics[window, statistic].value / max(self.statistics[window, statistic].threshold, 1e-12)
-                    if (window, statistic) in self.statistics
-                    else np.nan
-                    for window in self.windows
-                ]
-                for statistic in names
-            ]
-        )
+        values = np.full((len(names), len(self.windows)), np.nan)
+        for row, statistic in enumerate(names):
+            for column, window in enumerate(self.windows):
+                drift = self.statistics.get((window, statistic))
+                if drift is not None:
+                    values[row, column] = drift.value / max(drift.threshold, 1e-12)
         label = f"value over its threshold ({self.false_alarm_rate:.3g} false alarms of each)"
         return display.draw_alarms(
             list(self.windows), list(names.values()), values, self.privacy.with_notes(self._describe_alarms()),

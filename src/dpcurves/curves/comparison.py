@@ -102,11 +102,9 @@ def energy_distance(a: Distributed, b: Distributed) -> float:
 
 def _to_distribution(curve_or_sample: Distributed) -> Distribution:
     """Return the distribution function of a released curve, or of a sample."""
-    return (
-        Distribution.from_curve(*curve_or_sample.line)
-        if isinstance(curve_or_sample, CDF)
-        else Distribution.from_sample(curve_or_sample)
-    )
+    if isinstance(curve_or_sample, CDF):
+        return Distribution.from_curve(*curve_or_sample.line)
+    return Distribution.from_sample(curve_or_sample)
 
 
 @dataclass(frozen=True, slots=True)

@@ -208,13 +208,14 @@ class _Table(NamedTuple):
         the ancestor."""
         determining = [(tree.find_determining_column(column, self.columns), column) for column in columns]
         sources = [(self.columns.index(cast("str", source)), source, column) for source, column in determining]
-        return [
-            tuple(
+        rows = []
+        for key in self.keys:
+            categories = [
                 str(key[index]) if source == column else tree.find_ancestor(cast("str", source), column, key[index])
                 for index, source, column in sources
-            )
-            for key in self.keys
-        ]
+            ]
+            rows.append(tuple(categories))
+        return rows
 
 
 def name_totals(categories: Sequence[str | None]) -> list[str]:
@@ -404,11 +405,10 @@ class ConsistentTotals(CompositeResult):
         tables = sorted(self._tables.values(), key=lambda table: -len(table.columns))
         columns = dict.fromkeys(column for table in tables for column in table.columns)
         wider = [level for level in self.hierarchy.levels if level in columns]
-        categories = {
-            column: [table.format_category(column, key, self.hierarchy) for _, table, key in rows]
-            for column in dict.fromkeys((*wider, *columns))
-        }
-        labels = [(column, name_totals(names)) for column, names in categories.items()]
+        labels = []
+        for column in dict.fromkeys((*wider, *columns)):
+            categories = [table.format_category(column, key, self.hierarchy) for _, table, key in rows]
+            labels.append((column, name_totals(categories)))
         joined = display.join_columns(
             labels, {"released": self.released_values, "consistent": self.values}, reserved=["table"]
         )
@@ -645,7 +645,8 @@ class _Bars(NamedTuple):
     def draw(self, ax: Any) -> Any:
         """Draw the counts of the cells as bars with intervals, without those for values outside of the grid; return
         the axes."""
-        first = self.number * self.member.grid.slots + (self.member.grid.outside is Outside.APART)
+        cells_below = 1 if self.member.grid.outside is Outside.APART else 0  # the cell of values below the grid
+        first = self.number * self.member.grid.slots + cells_below
         rows = slice(first, first + self.member.grid.cells)
         shades = [shade.select_rows(rows) for shade in self.shades]
         return display.draw_bars(
@@ -720,9 +721,9 @@ def _fit_least_squares(tables: Sequence[_Table], statistic: str, tree: CategoryH
     residual = np.concatenate([estimate.value for estimate in totals]) - _sum_by_group(value, groups)
     noises = np.concatenate([estimate.noise for estimate in totals], axis=1) - _sum_by_group(noise, groups)
     parts = value + residual @ gain, noise + noises @ gain, rounding
-    sums: list[tuple[FloatArray, ...]] = [
-        tuple(_sum_by_group(estimate, [group]) for estimate in parts) for group in groups
-    ]
+    sums: list[tuple[FloatArray, ...]] = []
+    for group in groups:
+        sums.append(tuple(_sum_by_group(estimate, [group]) for estimate in parts))
     values, errors, roundings = zip(*sums[:parts_index], parts, *sums[parts_index:], strict=True)
     noise_statistics = np.einsum("ij,ij->i", noises @ scale, noises)
     return _LeastSquaresFit(
@@ -925,9 +926,9 @@ def _compute_gain(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the matrix from differences of totals to changes of parts, (totals, parts), and the inverse covariance
     of the differences, (totals, totals)."""
-    weighted = np.concatenate(
-        [(np.arange(int(group.max()) + 1)[:, None] == group) * variance for group in groups]
-    )  # B V
+    # With the 0/1 matrix B of sums and the diagonal V of variances: the product B V, and then B V B' + W.
+    memberships = [np.arange(int(group.max()) + 1)[:, None] == group for group in groups]
+    weighted = np.concatenate([membership * variance for membership in memberships])
     scatter = _sum_by_group(weighted, groups) + np.diag(total_variance)
     inverse = np.asarray(np.linalg.pinv(scatter, rcond=TUNING.tolerance, hermitian=True), dtype=np.float64)
     return inverse @ weighted, inverse

@@ -499,13 +499,10 @@ class _PairCounts(SimulatedCounts):
             radius = max(upper_quantile(sign * (draws - centre), (1 + level) / 2) for sign in (-1, 1))
             return estimate - max(radius, 0.0), estimate + max(radius, 0.0)
 
-        tied_share = (
-            0.0
-            if self.is_declared
-            else resolution(
-                likely_pairs, _count_all_pairs(float(self.likely_counts.sum())), self._count_pairs_untied_in_both
-            )
-        )
+        tied_share = 0.0
+        if not self.is_declared:
+            all_pairs = _count_all_pairs(float(self.likely_counts.sum()))
+            tied_share = resolution(likely_pairs, all_pairs, self._count_pairs_untied_in_both)
         return UStatistic(
             value=estimate,
             resolution=tied_share,

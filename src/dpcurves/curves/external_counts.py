@@ -164,9 +164,16 @@ def _parse_noise(law: str, scale: Exact | None) -> tuple[Noise, str]:
         raise InvalidArgument(
             "scale", "a number above 0 and at most 2**50 is needed, and for laplace or gaussian at least 1"
         )
-    parameter_name = "scale" if family is Family.LAPLACE else "standard deviation"
-    rounding = Fraction(0) if discrete else Fraction(1, 16) / size if family is Family.LAPLACE else Fraction(1, 12)
-    parameter = (size if family is Family.LAPLACE else size**2) + rounding
+    if family is Family.LAPLACE:
+        parameter_name = "scale"
+        parameter = size
+        rounding = Fraction(1, 16) / size
+    else:
+        parameter_name = "standard deviation"
+        parameter = size**2
+        rounding = Fraction(1, 12)  # variance of rounding to whole numbers
+    if not discrete:
+        parameter += rounding
     return Noise(family, parameter), f"counts with {law} noise of {parameter_name} {float(size):g}"
 
 

@@ -156,6 +156,8 @@ def note_on_outside(count: OutsideCount, note_thresholds: NoteThresholds = DEFAU
     below, above = count.shares(note_thresholds)
     if not below + above:
         return ()
+
+    # The note names the side, because only one end of the grid may be wrong.
     lower = format_number(count.grid.lower)
     upper = format_number(count.grid.upper)
     is_clipped = count.grid.cells == 1
@@ -167,6 +169,8 @@ def note_on_outside(count: OutsideCount, note_thresholds: NoteThresholds = DEFAU
         where = f"below {lower}, {first}"
     elif not below:
         where = f"above {upper}, {last}"
+
+    # A wrong sign shows as values below; times above the grid may be meant to be cut.
     advice = "check the unit and the sign" if below else "check the unit"
     if is_clipped:
         advice = f"{advice}, or give wider bounds (--bounds)"
@@ -177,6 +181,8 @@ def note_on_outside(count: OutsideCount, note_thresholds: NoteThresholds = DEFAU
         advice = f"{advice}, or name a grid that holds them{hint} (--grid)"
     value = f"a value of {count.column!r}" if count.unit == "records" else f"values of {count.column!r}"
     verb = "have" if count.unit == "records" else "has"
+
+    # Clipped values stay in a sum, at the bound; values outside of a grid of cells do not.
     fact = f"about {below + above:.0%} of the {count.unit} {verb} {value} {where}, by the released counts"
     return (add_advice(f"{fact}: they count as the bound" if is_clipped else fact, advice),)
 

@@ -359,11 +359,9 @@ class PrefixShares:
         """Return blocks of simulated noise of the counts below the measured edges, (draws, measured); without a
         generator, always the same."""
         law, total = self.evidence.sums, self.evidence.total
-        return (
-            _simulate_public_noise(law, total is not None)
-            if generator is None
-            else _simulate_noise(law, total, require_generator(generator))
-        )
+        if generator is None:
+            return _simulate_public_noise(law, total is not None)
+        return _simulate_noise(law, total, require_generator(generator))
 
     def sampling_model(self, generator: np.random.Generator | None) -> Sample:
         """Return the model of sampling at the measured edges: shares, number of records, and generator."""

@@ -177,13 +177,9 @@ def build_privacy_statement(
 
 def describe_published_texts(plans: Sequence[Plan]) -> tuple[str, ...]:
     """Return notes on texts in filters and expressions that look like names of people: these texts are public."""
-    texts = dict.fromkeys(
-        text
-        for plan in plans
-        for axis in plan.query.input_axes
-        for text in (axis.where, axis.column)
-        if isinstance(text, str) and "'" in text
-    )
+    axes = [axis for plan in plans for axis in plan.query.input_axes]
+    sources = [source for axis in axes for source in (axis.where, axis.column)]
+    texts = dict.fromkeys(source for source in sources if isinstance(source, str) and "'" in source)
     notes: tuple[str, ...] = ()
     for text in texts:
         with suppress(InvalidArgument, MissingPackage):  # the name of a column may have a quote

@@ -10,7 +10,7 @@ from enum import Enum
 from fractions import Fraction
 from functools import cache
 from importlib import import_module
-from types import MappingProxyType, UnionType
+from types import MappingProxyType, ModuleType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from ..arguments import InvalidArgument, describe_value, parse_choice, require_bounds_pair, require_known_fields
@@ -24,11 +24,21 @@ from .bounds import SMALLEST_UNIT
 from .question import grid_from_json, grid_to_json
 
 ASK = "ask"
+"""Field of the question's command name."""
 VALUES = "values:"
-AUTO, BOUNDS, GRID, UNBOUNDED = "auto", "bounds", "grid", "auto-range-"
-"""Value of an automatic grid, unit or bounds; names of fields; and the prefix of questions without a grid."""
+"""Prefix of a grid that lists its values, in a text."""
+AUTO = "auto"
+"""Value of a grid, bounds or a unit that is found privately."""
+BOUNDS = "bounds"
+"""Field of both bounds together."""
+GRID = "grid"
+"""Field of the grid."""
+UNBOUNDED = "auto-range-"
+"""Prefix of the command names of questions without a grid."""
 ENDS = ("lower", "upper")
+"""Fields of the bounds one by one."""
 UNITS = ("unit", "unit_predicted", "unit_residual")
+"""Fields of units from which a search for bounds starts."""
 METHODS = {"adaptive-partition": AdaptivePartition, "quantile-partition": QuantilePartition, "bisection": Bisection}
 METHOD_WORDS: dict[type[Any], str] = {kind: word for word, kind in METHODS.items()}
 
@@ -40,17 +50,15 @@ def list_question_classes() -> Mapping[str, type[Any]]:
     >>> sorted(list_question_classes())[:4]
     ['auto-range-cdf', 'auto-range-histogram', 'auto-range-mean', 'auto-range-quantiles']
     """
-    modules = import_module(__package__), *find_packages()
-    module_by_class = {
-        name: module
-        for module in modules
-        for name in module.__all__
-        if name.endswith("Question") and name != "Question"
-    }
-    return {
-        re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name.removesuffix("Question")).lower(): getattr(module_by_class[name], name)
-        for name in sorted(module_by_class)
-    }
+    module_by_class: dict[str, ModuleType] = {}
+    for module in (import_module(__package__), *find_packages()):
+        module_by_class |= {name: module for name in module.__all__ if name.endswith("Question") and name != "Question"}
+
+    classes = {}
+    for name in sorted(module_by_class):
+        kind = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name.removesuffix("Question")).lower()
+        classes[kind] = getattr(module_by_class[name], name)
+    return classes
 
 
 def question_to_json(question: Any) -> dict[str, Any]:
@@ -79,17 +87,15 @@ def question_from_json(stored: Mapping[str, Any]) -> Any:
     >>> print(question_from_json({"ask": "cdf", "column": "age", "grid": "0:90:90"}))
     distribution function of age
     """
-    if (
-        not isinstance(stored, Mapping)
-        or not isinstance(stored.get(ASK), str)
-        or stored[ASK] not in list_question_classes()
-    ):
-        command = stored.get(ASK) if isinstance(stored, Mapping) else stored
+    command = stored.get(ASK) if isinstance(stored, Mapping) else stored
+    if not isinstance(stored, Mapping) or not isinstance(command, str) or command not in list_question_classes():
         raise InvalidArgument(
             ASK, f"must be one of {', '.join(sorted(list_question_classes()))}, got {describe_value(command)}"
         )
-    word = stored[ASK]
+    word = command
     values = {name: value for name, value in stored.items() if name != ASK}
+
+    # A grid or bounds that are found privately have a question of their own.
     if values.get(GRID) == AUTO:
         if f"{UNBOUNDED}{word}" not in list_question_classes():
             raise InvalidArgument(
@@ -105,6 +111,8 @@ def question_from_json(stored: Mapping[str, Any]) -> Any:
                 ENDS[0], f"give {' and '.join(ENDS)} as numbers, or both as {AUTO!r}, or leave both out"
             )
         word = f"{UNBOUNDED}{word}"
+
+    # Only after this choice are the fields known, and so whether they include both ends of the bounds.
     if BOUNDS in values and {*ENDS} <= {field.name for field in fields(list_question_classes()[word])}:
         values |= dict(zip(ENDS, _parse_bounds(values.pop(BOUNDS)), strict=True))
     values |= {name: SMALLEST_UNIT for name in UNITS if values.get(name) == AUTO}
@@ -210,12 +218,9 @@ def _parse_grid(name: str, value: Any) -> Grid:
 
 def _parse_categories(name: str, value: Any) -> Categories | tuple[Categories, ...]:
     """Return the column of categories that an object describes, or a tuple of them for a list."""
-    several = isinstance(value, list)
-    return (
-        tuple(_parse_category_column(name, entry) for entry in value)
-        if several
-        else _parse_category_column(name, value)
-    )
+    if isinstance(value, list):
+        return tuple(_parse_category_column(name, entry) for entry in value)
+    return _parse_category_column(name, value)
 
 
 def _parse_category_column(name: str, value: Any) -> Categories:

@@ -146,13 +146,11 @@ def find_spare_records(setting: conversation.Setting, budget_fraction: Fraction,
     largest = min(int(records) // TUNING.spared_records, MOST_STATED_RECORDS)
     epsilon = float(loss.epsilon) if loss.epsilon is not None else sqrt(2 * float(loss.rho))
     epsilon_per_record = epsilon / setting.adjacency.unit.records
+    if epsilon_per_record <= 0:
+        return 0
     # 6, in records times epsilon, is three times the noise scale of a bound; proportionally fewer are spared below 40
     # records times epsilon: few records would lose half of them otherwise
-    return (
-        int(min(6 / epsilon_per_record, largest, largest * records * epsilon_per_record / 40))
-        if epsilon_per_record > 0
-        else 0
-    )
+    return int(min(6 / epsilon_per_record, largest, largest * records * epsilon_per_record / 40))
 
 
 HARDLY_ANY = "nobody knows how many of them the bounds cover"
@@ -423,11 +421,9 @@ class ResidualPlotQuestion(TableQuestion):
         outside_thresholds = infinite_note_thresholds(self.predicted, self.residual)
         privacy = build_privacy_statement(releases, self.model.value, outside_thresholds)
         evidence = tuple(map(conversation.Evidence.from_release, releases))
-        missed_records = (
-            nan
-            if width.is_capped or height.is_capped
-            else bound_missed_records(first, across.spare) + bound_missed_records(second, upwards.spare)
-        )
+        missed_records = nan
+        if not width.is_capped and not height.is_capped:
+            missed_records = bound_missed_records(first, across.spare) + bound_missed_records(second, upwards.spare)
         coverage = float(parse_positive_fraction("coverage", self.coverage))
         return ResidualPlot.from_counts(estimated, axes, privacy, evidence, coverage=coverage, alpha=missed_records)
 

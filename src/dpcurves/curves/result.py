@@ -212,11 +212,12 @@ def name_ends(name: str, limits: Mapping[bool, Sequence[Any]]) -> dict[str, Any]
     >>> name_ends("median", {False: (3, 5), True: (2, 6)})
     {'median_lower': 3, 'median_upper': 5, 'median_lower_population': 2, 'median_upper_population': 6}
     """
-    return {
-        f"{name}_{word}{'_population' * of_population}": end
-        for of_population, ends in limits.items()
-        for word, end in zip(("lower", "upper"), ends, strict=True)
-    }
+    columns = {}
+    for of_population, (lower, upper) in limits.items():
+        scope = "_population" if of_population else ""
+        columns[f"{name}_lower{scope}"] = lower
+        columns[f"{name}_upper{scope}"] = upper
+    return columns
 
 
 class IntervalLimits(Protocol):
@@ -279,12 +280,16 @@ def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
         columns = tuple(str(getattr(axis, "column", axis)) for axis in query.axes)
         if columns not in best_releases or noise.variance <= best_releases[columns][0]:
             best_releases[columns] = noise.variance, release
+    if not best_releases:
+        return ()
+
+    # One note is enough: it is about the columns with the largest share.
     shares = [
         (find_missing_share(Evidence.from_release(candidate)), candidate) for _, candidate in best_releases.values()
     ]
-    if not shares:
-        return ()
     share, release = max(shares, key=lambda share_and_release: share_and_release[0])
+
+    # Records that fail a filter are counted as missing if the number of records is public, so many are no surprise.
     has_filtered_rows = bool(release.plan.query.where) and isinstance(release.plan.adjacency, ReplaceOne)
     if share < (TUNING.nearly_all if has_filtered_rows else TUNING.noted_share):
         return ()
@@ -417,26 +422,29 @@ def _notes_on_split_cells(
     counts = np.diff(below)
     wide = np.diff(np.append(0, np.cumsum(~is_single))[known]) > 0
     total = float(below[-1] - below[0])
+
+    # Crowding is judged on the cells that span a range: a cell of a single value is full on heaped data anywhere.
     ends = np.append(edges[known[:-1]][wide], edges[known[-1]])
     wide_below = np.append(0.0, np.cumsum(counts[wide]))
     crowded = (0.0, 0.0)
     if wide_below[-1] > 0 and total > 0:
         shares = find_crowded_end_cells(ends, wide_below, noise)
         crowded = shares[0] * wide_below[-1] / total, shares[1] * wide_below[-1] / total
+
     notes = []
     for side, crowding in enumerate(crowded):
         is_single_value = bool(is_single[-side])
         is_counted_alone = known[-2] == grid.cells - 1 if side else known[1] == 1
         outermost = float(counts[-side])
         is_clear = total > 0 and outermost > TUNING.end_z * noise[side]
-        share = crowding if not is_single_value else outermost / total if is_clear else 0.0
+        share = crowding
+        if is_single_value:
+            share = outermost / total if is_clear else 0.0
         if not is_counted_alone or share < TUNING.noted_share:
             continue
-        inner, outer = (
-            (format_number(edges[-2]), format_number(edges[-1]))
-            if side
-            else (format_number(edges[1]), format_number(edges[0]))
-        )
+        inner_edge, outer_edge = (edges[-2], edges[-1]) if side else (edges[1], edges[0])
+        inner = format_number(inner_edge)
+        outer = format_number(outer_edge)
         beyond = "above" if side else "below"
         if is_single_value:
             notes.append(add_advice(f"{share:.0%} of the records lie {beyond} {inner}", NARROW))
@@ -871,12 +879,11 @@ class ReleasedResult(Result, ABC):
         """Return the table of these columns, with the words and intervals of this class."""
         words = {name: words for name, words in self._column_words().items() if name in columns}
         names = self._row_words()
-        columns = {
-            name: np.array([names.get(str(text), text) for text in column.tolist()], dtype=object)
-            if names and name in words and name in display.NAMES_OF_NUMBERS
-            else column
-            for name, column in columns.items()
-        }
+        columns = dict(columns)
+        for name in display.NAMES_OF_NUMBERS:
+            if names and name in words:
+                named_rows = [names.get(str(text), text) for text in columns[name].tolist()]
+                columns[name] = np.array(named_rows, dtype=object)
         ends = self._describe_ends([name for name in columns if name not in words], words, level)
         mixed_label = next((name for name in display.NAMES_OF_NUMBERS if name in columns and name in words), "")
         return display.build_table(columns, words, ends=ends, mixed_label=mixed_label)

@@ -120,7 +120,7 @@ class FinerCounts:
         """Return these counts and the counts of the curve together, as sums over nested intervals."""
         coarse = evidence.interval_sums
         fine = self.evidence.interval_sums
-        last = len(evidence.values) - (coarse.missing is not None)
+        last = len(evidence.values) if coarse.missing is None else len(evidence.values) - 1
         finer = self.evidence.values[: 2 * fine.cells]
         return Evidence(
             coarse.append_finer(fine, self.starts),

@@ -42,6 +42,8 @@ def note_on_straight_interval(prefixes: PrefixShares) -> tuple[str, ...]:
     records = np.diff(counts)
     if len(records) == 0:
         return ()
+
+    # The interval must hold most records also after the noise of its count.
     fullest = int(records.argmax())
     first = int(edges[fullest])
     last = int(edges[fullest + 1])
@@ -49,11 +51,14 @@ def note_on_straight_interval(prefixes: PrefixShares) -> tuple[str, ...]:
     is_large = records[fullest] - TUNING.z * deviation > TUNING.least_share * prefixes.total
     if not 2 <= last - first <= TUNING.largest_width * grid.cells or not is_large:
         return ()
+
+    # Earlier rounds may have counted inside it; then the curve is not merely drawn straight.
     cells = np.diff(prefixes.shares)[first:last]
     if cells.max() >= TUNING.largest_cell_share * cells.sum() or _is_counted_inside(
         prefixes, first, last, float(records[fullest])
     ):
         return ()
+
     low, high = (format_number(grid.edges[edge]) for edge in (first, last))
     share = min(records[fullest] / prefixes.total, 1.0)
     fact = (

@@ -257,6 +257,8 @@ class Summary(IntervalResult):
         level = require_probability("level", level)
         draw = public_generator(generator)
         require_independent(self.privacy, population)
+
+        # The order of these draws is part of the result: the noise first, then the sampling of the population.
         moments = _simulate_moments(self.evidence, draw, draws)
         released = moments.released_moments
         student = draw.standard_t(max(float(released.records) - 1, 1.0), draws) if population else None
@@ -266,6 +268,8 @@ class Summary(IntervalResult):
         counts = moments.count_ends(level, total, normal)
         if len(self.evidence) == 1:
             return np.array([counts])
+
+        # Moments are of values scaled to -1 to 1; the intervals return to the scale of the column.
         middle = (self.lower + self.upper) / 2
         half_range = (self.upper - self.lower) / 2
         step = half_range / (2 * HALF_RANGE_STEPS)
@@ -274,11 +278,14 @@ class Summary(IntervalResult):
         sums = _scale_interval(moments.sum_ends(level, student, middle / half_range, total), half_range, 0, rounding)
         sums = _clip_interval(sums, *_find_sum_limits(self.lower, self.upper, public_total))
         mean = _clip_interval(mean, self.lower, self.upper)
+
+        # If the bounds were found privately, values beyond them count as well.
         if self.tails is not None:
             lowest_count = moments.count_ends(level, total, None)[0] if moments.has_records(level) else 0.0
             below, above = self.tails.largest_excess((1 + level) / 2, draw, draws, population=population)
             sums = sums[0] - below, sums[1] + above
             mean = (mean[0] - below / lowest_count, mean[1] + above / lowest_count) if lowest_count > 0 else (-inf, inf)
+
         ends = [counts, sums, mean]
         if released.sum_of_squares is not None:
             has_cell_counts = population and len(self.evidence) == len(ALL_FOUR)
@@ -390,13 +397,11 @@ class Summary(IntervalResult):
             scope: self.intervals(SUMMARY_LEVEL, population=is_population)
             for scope, is_population in self.scopes.items()
         }
-        return [
-            (
-                self.names[name],
-                format_with_intervals(value, {scope: intervals[index] for scope, intervals in ends.items()}, suppress),
-            )
-            for index, (name, value) in enumerate(self.statistics.items())
-        ]
+        rows = []
+        for index, (name, value) in enumerate(self.statistics.items()):
+            intervals_by_scope = {scope: intervals[index] for scope, intervals in ends.items()}
+            rows.append((self.names[name], format_with_intervals(value, intervals_by_scope, suppress)))
+        return rows
 
 
 def format_with_intervals(value: float, ends: Mapping[str, Any], suppress: float | None = None) -> str:
@@ -455,15 +460,11 @@ class Tails:
         limits = []
         for side, tail in ((-1, self.lower_tail), (1, self.upper_tail)):
             indices = [edges.index(point) for point in tail.points]
-            below = [np.cumsum(cells, axis=-1)[..., indices] for cells in (counts, noise)]
-            counts_beyond, error = (
-                below
-                if side < 0
-                else [
-                    cells.sum(axis=-1, keepdims=True) - cumulative
-                    for cells, cumulative in zip((counts, noise), below, strict=True)
-                ]
-            )
+            counts_beyond = np.cumsum(counts, axis=-1)[..., indices]
+            error = np.cumsum(noise, axis=-1)[..., indices]
+            if side > 0:
+                counts_beyond = counts.sum(axis=-1, keepdims=True) - counts_beyond
+                error = noise.sum(axis=-1, keepdims=True) - error
             tail_counts = TailCounts(tail.distances, tail.bound, counts_beyond, error)
             limits.append(tail_counts.bound_excess(level, draw, population=population))
         return limits[0], limits[1]
@@ -515,12 +516,10 @@ class SummaryByCategory(ByCategory[Summary]):
     def _title(self) -> str:
         """Return the title: statistic, column and columns of the categories."""
         first = next(iter(self.values()), None)
-        title = (
-            ""
-            if first is None
-            else f"{first.LABEL_PREFIX}{first.names[first.statistic]} of {first.label} by {self.column}"
-        )
-        return (title[:1].upper() + title[1:]) or super()._title()
+        if first is None:
+            return super()._title()
+        title = f"{first.LABEL_PREFIX}{first.names[first.statistic]} of {first.label} by {self.column}"
+        return title[:1].upper() + title[1:]
 
     def report_tables(
         self, *, level: float = 0.95, population: bool = True, suppress: float | None = None

@@ -458,12 +458,11 @@ class _MeasuredCells:
         """
         bias_draws = 128  # draws of noise that estimate its bias
         noise = self._simulate_noise(bias_draws)
-        # draws that are read at once
-        moved = [
-            statistic(self.likely_counts + sign * part)
-            for sign in (1, -1)
-            for part in np.split(noise, bias_draws // 64)
-        ]
+        # Each draw is also used with the other sign, which removes the odd terms; blocks of 64 draws bound the memory.
+        moved = []
+        for sign in (1, -1):
+            for block in np.split(noise, bias_draws // 64):
+                moved.append(statistic(self.likely_counts + sign * block))
         return float(np.concatenate(moved).mean()) - about
 
     def estimate_mean(self, kernel: Kernel, minimum: float = -inf, maximum: float = inf) -> UStatistic:

@@ -253,11 +253,11 @@ class VerifyQuestion(TableQuestion):
     def _find_coefficient_index(self) -> int:
         """Return the index of the tested coefficient among all coefficients but the intercept. Raises `InvalidArgument`
         if no coefficient has this name."""
-        coefficients = [
-            (column.column, level)
-            for column in self.columns
-            for level in ((None,) if isinstance(column, NumericColumn) else column.values[1:])
-        ]
+        coefficients: list[tuple[str, Any]] = []
+        for column in self.columns:
+            # The first category is the reference level, which has no coefficient.
+            levels = (None,) if isinstance(column, NumericColumn) else column.values[1:]
+            coefficients.extend((column.column, level) for level in levels)
         requested = (self.coefficient, self.level)
         if requested not in coefficients:
             raise InvalidArgument(

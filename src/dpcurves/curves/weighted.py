@@ -278,12 +278,8 @@ class WeightedShares(PrefixShares):
         from sums of weights and of squared weights."""
         scatter = np.add.reduceat(self._scatter_by_slot, bounds[:-1]) / np.diff(bounds)
         equivalent_records = np.maximum(likely, 0.0) / scatter
-        return (
-            simulate_sampling_errors(
-                equivalent_records, max(round(float(equivalent_records.sum())), 1), draws, generator
-            )
-            * scatter
-        )
+        total = max(round(float(equivalent_records.sum())), 1)
+        return simulate_sampling_errors(equivalent_records, total, draws, generator) * scatter
 
     def sampling_model(self, generator: np.random.Generator | None) -> Sample:
         """Return the model of sampling at the measured edges, with the local variance of the weights."""

@@ -360,9 +360,13 @@ class Categories:
     def _build_summary(self) -> ObjectSummary:
         """Return the categories in words: their column, their number, the first of them, and the filter."""
         listed = 12  # categories that the summary names
-        names = ", ".join(map(str, self.values[:listed])) + ", ..." * (len(self.values) > listed)
+        names = ", ".join(map(str, self.values[:listed]))
+        if len(self.values) > listed:
+            names += ", ..."
         rows = [("column", self.column), ("number", f"{len(self.values):,}"), ("categories", names)]
-        return ObjectSummary("Public categories", [*rows, *([("filter", self.where)] if self.where else [])])
+        if self.where:
+            rows.append(("filter", self.where))
+        return ObjectSummary("Public categories", rows)
 
     def _repr_html_(self) -> str:
         """Return the summary of the categories, for notebooks."""

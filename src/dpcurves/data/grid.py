@@ -496,7 +496,8 @@ class Grid:
         """
         values = np.clip(np.asarray(values, dtype=np.float64), self.lower, self.upper)
         cell = self._inner_cell_of(values)
-        return cell + (values - self.edge(cell) > self.edge(cell + 1) - values)
+        is_closer_to_upper = values - self.edge(cell) > self.edge(cell + 1) - values
+        return np.where(is_closer_to_upper, cell + 1, cell)
 
     def offset_of(self, values: NDArray[np.float64], half: int) -> NDArray[np.int64]:
         """Return the distance of each value from the middle of its cell, in steps of the cell's width / ``2 * half``.

@@ -175,4 +175,5 @@ def _expand_letters(alphabet: str) -> str:
         raise InvalidArgument("alphabet", "at least one letter is needed, as in a-z")
     if any("\ud800" <= letter <= "\udfff" for letter in letters):
         raise InvalidArgument("alphabet", "letters of Unicode without lone surrogates are needed, as in a-z")
-    return "".join(sorted(letters - {"-"})) + "-" * ("-" in letters)
+    ordered = "".join(sorted(letters - {"-"}))
+    return f"{ordered}-" if "-" in letters else ordered  # last, where a hyphen cannot mean a range

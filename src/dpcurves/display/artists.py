@@ -138,11 +138,9 @@ def _fit_tick_count(ax: Axes, ticks: ticker.MaxNLocator) -> int:
     if ax.get_aspect() != "auto":
         inches = min(inches, ax.get_position().height * float(ax.figure.bbox.height) / ax.figure.dpi)
     digit_width = 0.085  # inches: width of a digit of a tick label
-    return (
-        MOST_AXIS_TICKS
-        if len(visible) * letters * digit_width <= inches
-        else max(2, int(inches / (letters * digit_width)) - 1)
-    )
+    if len(visible) * letters * digit_width <= inches:
+        return MOST_AXIS_TICKS
+    return max(2, int(inches / (letters * digit_width)) - 1)
 
 
 LETTER_SIZE = 7.0
@@ -245,7 +243,8 @@ class Footnote(Annotation):
     def list_statements(self) -> list[str]:
         """Return all claims and notes, one a line, with the names of their curves unless all curves share them."""
         claims = list(self.claims) if len(self.claims) == 1 else _prefix_names(self.claims)
-        notes = _prefix_names({text: names * (len(names) < self.curves) for text, names in self.notes.items()})
+        names_by_note = {text: [] if len(names) == self.curves else names for text, names in self.notes.items()}
+        notes = _prefix_names(names_by_note)
         return [paragraph for text in (*claims, *notes) for paragraph in text.splitlines()]
 
     def _break_lines(self, paragraph: str, measure: Callable[[str], float]) -> list[str]:

@@ -393,7 +393,8 @@ class Picture:
         self.privacy = privacy
         self.shades = shades
         self.name = name
-        self.before, self.style = count_curves(self.ax), next_style(self.ax)
+        self.before = count_curves(self.ax)
+        self.style = next_style(self.ax)
 
     @property
     def is_first(self) -> bool:

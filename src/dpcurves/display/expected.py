@@ -56,22 +56,30 @@ def draw_forecast(
     from .artists import format_axes
 
     color, dash = style_of(ax, 0)
-    at, heights, low, high = (np.asarray(values, dtype=float) for values in (x, y, lower, upper))
-    if has_geometric_edges(at):
+    positions, heights, low, high = (np.asarray(values, dtype=float) for values in (x, y, lower, upper))
+    if has_geometric_edges(positions):
         ax.set_xscale("log")
+
     if is_curve:
-        seen = select_visible_points(at, heights)
-        dense = BAND_OPACITY * (DARK_OPACITY_RATIO if is_dark(ax) else 1.0)
-        ax.fill_between(at[seen], low[seen], high[seen], color=color, alpha=dense, linewidth=0, label=words)
-        ax.plot(at[seen], heights[seen], dash, color=color, linewidth=scale_line_width(1.6), label="expected curve")
+        # A line through thousands of points makes files large, and looks like a line through the visible ones.
+        rows = select_visible_points(positions, heights)
+        opacity = BAND_OPACITY * DARK_OPACITY_RATIO if is_dark(ax) else BAND_OPACITY
+        ax.fill_between(positions[rows], low[rows], high[rows], color=color, alpha=opacity, linewidth=0, label=words)
+        width = scale_line_width(1.6)
+        ax.plot(positions[rows], heights[rows], dash, color=color, linewidth=width, label="expected curve")
     else:
-        ax.vlines(at, low, high, color=color, alpha=BAND_OPACITY * 1.6, linewidth=scale_line_width(4), label=words)
-        ax.plot(at, heights, "o", color=color, markersize=4, label="expected numbers")
+        # Bars of intervals are narrower than bands, so they are drawn more opaque.
+        opacity = BAND_OPACITY * 1.6
+        ax.vlines(positions, low, high, color=color, alpha=opacity, linewidth=scale_line_width(4), label=words)
+        ax.plot(positions, heights, "o", color=color, markersize=4, label="expected numbers")
+
     ax.set_xlabel(format_for(ax, labels[0]), parse_math=False)
     ax.set_ylabel(labels[1], parse_math=False)
     format_axes(ax)
     add_legend(ax, "best")
     ax.set_title(format_for(ax, title), fontsize=scale_font_size(10), parse_math=False)
+
+    # The footnote stands where other pictures have their privacy statement.
     ax.annotate(
         NOTHING_SPENT, (0, 0), (0, -4), xycoords=(ax.transAxes, ax.xaxis.label), textcoords="offset points",
         verticalalignment="top", fontsize=scale_font_size(7), annotation_clip=False,

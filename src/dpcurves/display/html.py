@@ -203,10 +203,10 @@ def render_report(
 def render_table_summary(title: str, columns: Mapping[str, Sequence[str]], notes: Sequence[str] = ()) -> str:
     """Return a summary for notebooks as an HTML fragment: a title, a table of texts by heading, and notes."""
     heads = "".join(f'<th scope="col">{isolate_in_html(name)}</th>' for name in columns)
-    rows = "".join(
-        f"<tr>{''.join(f'<td>{_format_cell(text)}</td>' for text in cells)}</tr>"
-        for cells in zip(*columns.values(), strict=True)
-    )
+    rows = ""
+    for texts in zip(*columns.values(), strict=True):
+        cells = "".join(f"<td>{_format_cell(text)}</td>" for text in texts)
+        rows += f"<tr>{cells}</tr>"
     paragraphs = "".join(f"<p>{isolate_in_html(note)}</p>" for note in notes)
     return (
         f'{STYLE}\n<figure class="dpcurves" aria-label="{escape(title)}">'

@@ -226,9 +226,8 @@ class FittedLayout(ConstrainedLayoutEngine):
             last, whole = self._whole_texts.get(text, ("", ""))
             if text.get_text() != last:
                 whole = text.get_text()
-            most_lines = self._tuning.label_lines + whole.count(
-                "\n"
-            )  # cutting would join lines that were written apart
+            # Cutting would join lines that were written apart.
+            most_lines = self._tuning.label_lines + whole.count("\n")
             lines = fit_text(text, whole, room - margin, most_lines, renderer)
             changed |= lines != text.get_text()
             text.set_text(lines)
@@ -289,12 +288,16 @@ class FittedLayout(ConstrainedLayoutEngine):
         """
         if request.has_line_labels is False or (ax.get_legend() is None and not request.line_labels):
             return False
+
+        # Names at the lines and names in the legend exclude each other.
         ends = self._find_line_ends(ax, request, fig)
         if bool(ends) == bool(request.line_labels):
             request.has_line_labels = bool(ends)
             return False
         request.has_line_labels = bool(ends)
         request.remove_line_labels()
+
+        # A name has the colour of its line only where all lines are dark enough to be read as text.
         write = partial(_write_line_label, ax, size=request.size)
         ground = to_rgb(ax.get_facecolor())
         colors = [to_rgb(line.get_color()) for line, _ in ends]
@@ -308,6 +311,8 @@ class FittedLayout(ConstrainedLayoutEngine):
             up = self._tuning.label_height * request.size
             request.line_labels.append(write(title, highest, color=request.label_color, up=up))
             request.line_labels[-1].set_gid(LABEL_TITLE)
+
+        # The legend keeps entries that no line label has replaced, such as bands.
         if all(any(handle is line for line, _ in ends) for handle in ax.get_legend_handles_labels()[0]):
             legend = ax.get_legend()
             if legend is not None:
@@ -516,10 +521,10 @@ def _create_legend(ax: Axes, request: LegendRequest, columns: int, letters: int)
         order = sorted(range(len(labels)), key=lambda entry: not isinstance(handles[entry], Line2D))
         handles = [handles[entry] for entry in order]
         labels = [labels[entry] for entry in order]
-    words = [
-        "\n".join(part for line in label.splitlines() for part in break_label(line, letters))
-        for label in shorten_entries(labels, request.longest_entry)
-    ]
+    words = []
+    for label in shorten_entries(labels, request.longest_entry):
+        parts = [part for line in label.splitlines() for part in break_label(line, letters)]
+        words.append("\n".join(parts))
     where: dict[str, Any] = {"loc": request.place, **request.inside_style}
     if request.is_above:
         where = {
@@ -592,16 +597,15 @@ def _wrap_measured(text: str, room: float, measure: Callable[[str], float]) -> l
 def covers_data(ax: Axes, box: Bbox) -> bool:
     """Return whether a box, in pixels, covers a part of a line, an area, a point or a text of a plot."""
     texts = (text for text in ax.texts if not isinstance(text, Footnote) and text.get_text())
-    return (
-        bool(ax.images)
-        or any(_covers_line(line, box) for line in ax.lines)
-        or any(
-            patch.get_transform().transform_path(patch.get_path()).intersects_bbox(box, filled=bool(patch.get_fill()))
-            for patch in ax.patches
-        )
-        or any(_covers_collection(collection, box) for collection in ax.collections)
-        or any(text.get_window_extent().overlaps(box) for text in texts)
-    )
+    if ax.images or any(_covers_line(line, box) for line in ax.lines):
+        return True
+    for patch in ax.patches:
+        outline = patch.get_transform().transform_path(patch.get_path())
+        if outline.intersects_bbox(box, filled=bool(patch.get_fill())):
+            return True
+    if any(_covers_collection(collection, box) for collection in ax.collections):
+        return True
+    return any(text.get_window_extent().overlaps(box) for text in texts)
 
 
 def _covers_line(line: Line2D, box: Bbox) -> bool:
@@ -609,9 +613,9 @@ def _covers_line(line: Line2D, box: Bbox) -> bool:
     path = line.get_transform().transform_path(line.get_path())
     has_line, has_marker = (style not in ("", " ", "None", None) for style in (line.get_linestyle(), line.get_marker()))
     radius = line.get_markersize() / 2 * _pixels_per_point(line)
-    return (has_line and path.intersects_bbox(box, filled=False)) or (
-        has_marker and _contains_any(box.padded(radius), path.vertices)
-    )
+    if has_line and path.intersects_bbox(box, filled=False):
+        return True
+    return has_marker and _contains_any(box.padded(radius), path.vertices)
 
 
 def _covers_collection(collection: Collection, box: Bbox) -> bool:

@@ -159,11 +159,18 @@ class SheetPage:
 
     def translate(self) -> SheetPage:
         """Return the page with its texts in the reader's language; tables are translated as they are written."""
-        rows, statement = (
-            [(name if name == "statement" else translate(name), translate(text)) for name, text in facts]
-            for facts in (self.rows, self.statement)
+        return replace(
+            self,
+            title=translate(self.title),
+            rows=_translate_facts(self.rows),
+            statement=_translate_facts(self.statement),
+            name=translate(self.name),
         )
-        return replace(self, title=translate(self.title), rows=rows, statement=statement, name=translate(self.name))
+
+
+def _translate_facts(facts: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the facts of a sheet in the reader's language, except the name of the privacy statement, a key."""
+    return [(name if name == "statement" else translate(name), translate(text)) for name, text in facts]
 
 
 def build_workbook(pages: Sequence[SheetPage], sheets: Mapping[str, ResultTable]) -> bytes:

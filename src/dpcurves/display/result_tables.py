@@ -232,15 +232,14 @@ class ResultTable:
             f'<th scope="col"{_class_attribute(side)}>{isolate_in_html(title)}</th>'
             for title, side in zip(texts, sides, strict=True)
         )
-        rows = "\n".join(
-            "<tr>"
-            + "".join(
+        html_rows = []
+        for row in zip(*texts.values(), strict=True):
+            cells = [
                 f"<td{_class_attribute(side)}>{isolate_in_html(text)}</td>"
-                for text, side in zip(cells, sides, strict=True)
-            )
-            + "</tr>"
-            for cells in zip(*texts.values(), strict=True)
-        )
+                for text, side in zip(row, sides, strict=True)
+            ]
+            html_rows.append(f"<tr>{''.join(cells)}</tr>")
+        rows = "\n".join(html_rows)
         caption = f"<caption>{isolate_in_html(translate(self.title))}</caption>" if self.title else ""
         note = f"<p>{escape(translate(self.describe_left_out()))}</p>" if self.rows < self.total_rows else ""
         region = escape(translate(self.title or "Numbers"))

@@ -75,7 +75,11 @@ def footer(privacy: PrivacyStatement) -> str:
     protected = format_label(privacy.protected_unit, 120)
     trust = format_label(describe_trust(privacy), 160)
     facts = f"{privacy.loss}, {privacy.adjacency}; protects {protected}; trust: {trust}"
-    remarks = [MADE_UP] if is_made_up() else [SEEDED] if privacy.seeded else []
+    remarks = []
+    if is_made_up():
+        remarks.append(MADE_UP)
+    elif privacy.seeded:
+        remarks.append(SEEDED)
     if privacy.model:
         remarks.append(f"Model: {format_label(privacy.model, 240)}")
     if privacy.where:
@@ -290,9 +294,9 @@ def curve_table(columns: Mapping[str, ArrayLike], *, most: int = MOST_ROWS, rows
         table.add_column(Text(heading), justify="right", overflow="fold")  # labels and numbers are never truncated
     for row in zip(*texts.values(), strict=True):
         table.add_row(*map(Text, row))
-    return Group(
-        table, *[Text(f"{len(indices)} of {rows:,} rows are shown; --csv FILE writes all")] * (rows > len(indices))
-    )
+    if len(indices) == rows:
+        return Group(table)
+    return Group(table, Text(f"{len(indices)} of {rows:,} rows are shown; --csv FILE writes all"))
 
 
 NAMES_OF_NUMBERS = frozenset({"number", "statistic", "reading", "rate"})

@@ -250,10 +250,12 @@ def _one_sided_moments(splits: NoisySplits, variance: FloatArray, log_probabilit
         with_leftover.append(
             (log_likelihood, extreme + side * mean, extreme**2 + 2 * extreme * side * mean + second_moment)
         )
-    return [
-        _mix_moments(*(np.stack(moments) for moments in zip(*sides, strict=True)))
-        for sides in (without_leftover, with_leftover)
-    ]
+
+    mixtures = []
+    for sides in (without_leftover, with_leftover):
+        log_likelihoods, means, second_moments = (np.stack(moments) for moments in zip(*sides, strict=True))
+        mixtures.append(_mix_moments(log_likelihoods, means, second_moments))
+    return mixtures
 
 
 def _half_normal_moments(
@@ -726,9 +728,9 @@ def run_upward_pass(
         precision = own_precision + halves.precision
         weight = np.divide(halves.precision, precision, out=np.zeros_like(precision), where=precision > 0)
         result.value[parent] += weight * (halves.value - result.value[parent])
-        result.fourth_cumulant[parent] = (1 - weight) ** 4 * result.fourth_cumulant[
-            parent
-        ] + weight**4 * halves.fourth_cumulant
+        # The fourth cumulant of a weighted sum of independent errors has the fourth powers of the weights.
+        own_cumulant = (1 - weight) ** 4 * result.fourth_cumulant[parent]
+        result.fourth_cumulant[parent] = own_cumulant + weight**4 * halves.fourth_cumulant
         result.precision[parent] = precision
     return result
 
@@ -821,11 +823,10 @@ def _compute_noisy_splits(
     """Return the noisy splits of nodes with known counts. If neither half was measured, the variance is infinite."""
     parent, left, right, _ = halving
     count = downward.counts[parent]
-    share = (
-        _predict_left_shares(layout, downward.counts, halving)
-        if shrinks_to_slope
-        else layout.width[left] / layout.width[parent]
-    )
+    if shrinks_to_slope:
+        share = _predict_left_shares(layout, downward.counts, halving)
+    else:
+        share = layout.width[left] / layout.width[parent]
     left_precision, right_precision = (
         np.where(layout.width[half] > 0, upward.precision[half], 0) for half in (left, right)
     )

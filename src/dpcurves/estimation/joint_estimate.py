@@ -327,18 +327,18 @@ def combine_rounds(
     """
     if rounds[-1].sums.is_convolved:
         return ConvolvedEstimate(rounds[:-1], rounds[-1])
-    return (
-        JointEstimate(rounds, build_nested_layout(rounds if uses_all_rounds else rounds[:pilot_queries]), edges)
-        if pilot_queries
-        else JointEstimate(rounds)
-    )
+    if not pilot_queries:
+        return JointEstimate(rounds)
+    rounds_of_tree = rounds if uses_all_rounds else rounds[:pilot_queries]
+    return JointEstimate(rounds, build_nested_layout(rounds_of_tree), edges)
 
 
 def build_nested_layout(rounds: Sequence[Evidence]) -> Layout:
     """Return the binary tree that contains all intervals of these counts; any two are nested or disjoint."""
-    tilings = [
-        level.bounds(evidence.interval_sums.cells) for evidence in rounds for level in evidence.interval_sums.levels
-    ]
+    tilings: list[NDArray[np.int64]] = []
+    for evidence in rounds:
+        sums = evidence.interval_sums
+        tilings.extend(level.bounds(sums.cells) for level in sums.levels)
     intervals = np.unique(np.concatenate([np.stack([bounds[:-1], -bounds[1:]], axis=1) for bounds in tilings]), axis=0)
     enclosing: list[int] = []
     depths = np.empty(len(intervals), dtype=np.int64)

@@ -131,7 +131,8 @@ class _TypeChecker:
     """Finds the type of each node, from the leaves up; fields without a type take the type that is expected."""
 
     def __init__(self, schema: Mapping[str, ValueType], argument: str) -> None:
-        self.schema, self.argument = schema, argument
+        self.schema = schema
+        self.argument = argument
 
     def check(self, node: Node, expected: ValueType | None) -> Checked:
         """Return the typed node of a syntax node, cast to `expected` unless that is None. Raises `InvalidArgument` if

@@ -156,7 +156,8 @@ class _Evaluation:
     """Evaluates each node once."""
 
     def __init__(self, columns: Mapping[str, Array], rows: int) -> None:
-        self.columns, self.rows = columns, rows
+        self.columns = columns
+        self.rows = rows
         self.values: dict[int, tuple[Checked, Array]] = {}
 
     def evaluate(self, checked: Checked) -> Array:

@@ -154,7 +154,8 @@ class _Parser:
     """Recursive descent by precedence: OR, AND, NOT, comparisons, sums, products, signs."""
 
     def __init__(self, text: str, argument: str) -> None:
-        self.text, self.argument = text, argument
+        self.text = text
+        self.argument = argument
         self.words = split_words(text)
         self.position = 0
         self.depth = 0

@@ -212,8 +212,13 @@ def require_bounded(node: Node, argument: str) -> None:
     longest_literal = 200  # bytes of UTF-8 of a text in an expression
     longest_name = 2000  # bytes of UTF-8 of the name of a column: 500 characters of four bytes
     for part in walk_nodes(node):
-        value = part.value if isinstance(part, Literal) else part.name if isinstance(part, ColumnName) else None
-        longest = longest_name if isinstance(part, ColumnName) else longest_literal
+        value: object = None
+        longest = longest_literal
+        if isinstance(part, Literal):
+            value = part.value
+        elif isinstance(part, ColumnName):
+            value = part.name
+            longest = longest_name
         if isinstance(value, float) and not isfinite(value):
             raise InvalidArgument(argument, "numbers must be finite doubles, as in 1.5e3")
         if isinstance(value, str) and (len(value.encode("utf-8", "replace")) > longest or "\0" in value):

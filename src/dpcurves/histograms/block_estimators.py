@@ -234,12 +234,8 @@ def choose_parts(counts: FloatArray, epsilon: float, axes: int) -> IntArray:
     [1, 2, 4, 11]
     """
     threshold = math.log(len(counts)) / (epsilon * float(ADAPTIVE.coarse_fraction))
-    parts = (
-        np.where(counts > threshold, counts, 0.0)
-        * epsilon
-        * float(1 - ADAPTIVE.coarse_fraction)
-        / ADAPTIVE.scales_per_part
-    )
+    clear_counts = np.where(counts > threshold, counts, 0.0)
+    parts = clear_counts * epsilon * float(1 - ADAPTIVE.coarse_fraction) / ADAPTIVE.scales_per_part
     return np.maximum(1, np.ceil(parts ** (1 / axes) - 1e-9)).astype(np.int64)
 
 

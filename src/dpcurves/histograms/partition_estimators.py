@@ -147,13 +147,9 @@ class DawaEstimator:
         order = tables.order_by_proximity(extent.shape)
         query = IntervalPartitionQuery(axes, tuple(extent.inside[order].tolist()))
         is_line = extent.cells == max(extent.shape)
-        fraction = (
-            self.partition_fraction
-            if self.partition_fraction is not None
-            else Fraction(1, 4)
-            if is_line
-            else Fraction(2, 5)
-        )
+        fraction = self.partition_fraction
+        if fraction is None:
+            fraction = Fraction(1, 4) if is_line else Fraction(2, 5)
         partition = yield Step(query, budget_fraction * fraction)
         labels = np.empty(extent.cells, dtype=np.int64)
         labels[order] = np.cumsum(np.asarray(partition.values) == 1)
@@ -268,10 +264,7 @@ class MwemEstimator:
         for round_number in range(rounds):
             # records, so that expected counts fit 64 bits
             expected = tuple(round(min(float(estimate[box_slices(box)].sum()), 1e18)) for box in boxes)
-            shifted = tuple(
-                tuple((low + shift, high + shift) for (low, high), shift in zip(box, shifts, strict=True))
-                for box in boxes
-            )
+            shifted = tuple(_shift_box(box, shifts) for box in boxes)
             selection = yield Step(WorstBoxQuery(axes, shifted, expected), remaining / rounds / 2)
             box = boxes.pop(selection.values[0])
             labels = np.ones(extent.shape, dtype=np.int64)
@@ -309,6 +302,11 @@ def list_candidate_boxes(shape: tuple[int, ...]) -> list[Box]:
 def box_slices(box: Box) -> tuple[slice, ...]:
     """Return the slices that select the cells of a box."""
     return tuple(slice(low, high) for low, high in box)
+
+
+def _shift_box(box: Box, shifts: Sequence[int]) -> Box:
+    """Return a box whose bounds on each axis are moved by the shift of that axis."""
+    return tuple((low + shift, high + shift) for (low, high), shift in zip(box, shifts, strict=True))
 
 
 def fit_box_counts(estimate: FloatArray, box_counts: Sequence[BoxCount]) -> FloatArray:

@@ -192,9 +192,8 @@ def expected_width(class_counts: RankedClassCounts, level: float) -> float:
         upper_quantile(area * noise_effects.total - concordant, (1 + level) / 2)
         for concordant in (noise_effects.concordant, noise_effects.total - noise_effects.discordant)
     ]
-    return (sum(noise) + max(float(pair_bounds.concordant + pair_bounds.discordant - pair_bounds.total), 0.0)) / max(
-        float(pair_bounds.total), 1.0
-    )
+    surplus = max(float(pair_bounds.concordant + pair_bounds.discordant - pair_bounds.total), 0.0)
+    return (sum(noise) + surplus) / max(float(pair_bounds.total), 1.0)
 
 
 def _area_ends(

@@ -298,18 +298,15 @@ class ReleasedMoments(NamedTuple):
     def minus_noise(self) -> Moments:
         """Draws of sums that are compatible with the release: released values minus simulated noise."""
         released, noise = self
-        sum_of_squares = (
-            None
-            if released.sum_of_squares is None or noise.sum_of_squares is None
-            else released.sum_of_squares - noise.sum_of_squares
-        )
+        sum_of_squares = None
+        if released.sum_of_squares is not None and noise.sum_of_squares is not None:
+            sum_of_squares = released.sum_of_squares - noise.sum_of_squares
         return Moments(released.records - noise.records, released.sum_of_values - noise.sum_of_values, sum_of_squares)
 
     def has_records(self, level: float) -> bool:
         """Return whether the count exceeds the noise of an empty table at this level; only then is a mean known."""
-        return float(self.released_moments.records) > max(
-            2.0, upper_quantile(np.abs(self.noise.records), (1 + level) / 2)
-        )
+        noise_limit = upper_quantile(np.abs(self.noise.records), (1 + level) / 2)
+        return float(self.released_moments.records) > max(2.0, noise_limit)
 
     def known_count(self, total: int | None) -> float:
         """Return the number of records; NaN if its interval of level `KNOWN_PROBABILITY` holds every possible

@@ -229,10 +229,9 @@ def _count_exceeding_draws(  # noqa: PLR0917
             draws_above[row, undecided] += np.count_nonzero(error > excess[row, undecided] + rounding, axis=0)
             draws_below[row, undecided] += np.count_nonzero(error < excess[row, undecided] - rounding, axis=0)
     decided = np.ones(excess.shape[1], dtype=np.bool_) if undecided is None else ~undecided
-    draws_above[:, decided], draws_below[:, decided] = (
-        draws * (excess[:, decided] < 0),
-        draws * (excess[:, decided] > 0),
-    )
+    # Without simulated errors, all draws lie on the side of the known excess.
+    draws_above[:, decided] = np.where(excess[:, decided] < 0, draws, 0)
+    draws_below[:, decided] = np.where(excess[:, decided] > 0, draws, 0)
     return draws_above, draws_below, draws
 
 

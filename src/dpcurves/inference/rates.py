@@ -77,9 +77,8 @@ class ClassCounts:
         noise = simulate_cell_noise(self.law, self.total, choose_draws(self.law.cells), require_generator(generator))
         if not population:
             return noise
-        return noise + simulate_sampling_errors(
-            self.likely_counts, max(round(float(self.likely_counts.sum())), 1), len(noise), generator
-        )
+        records = max(round(float(self.likely_counts.sum())), 1)
+        return noise + simulate_sampling_errors(self.likely_counts, records, len(noise), generator)
 
     @cached_property
     def _noise(self) -> FloatArray:

@@ -89,7 +89,9 @@ class TailCounts(NamedTuple):
         (draws, points)."""
         cells = -np.diff(self.counts, append=0.0)
         normal = generator.standard_normal(self.noise.shape)
-        sampled = normal * np.sqrt(np.maximum(cells, 0.0)) + (normal**2 - 1) / 6 * (cells > 1)
+        # Cornish-Fisher term for the skewness of a Poisson count; without meaning for counts of at most 1.
+        skewness = np.where(cells > 1, (normal**2 - 1) / 6, 0.0)
+        sampled = normal * np.sqrt(np.maximum(cells, 0.0)) + skewness
         scatter = np.cumsum(sampled[:, ::-1], axis=1)[:, ::-1]
         return np.asarray(np.maximum(self.counts - self.noise + scatter, 0.0))
 

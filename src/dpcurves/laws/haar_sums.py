@@ -264,7 +264,8 @@ class HaarTensorSums(CountLaw):
         """Number of released values: the cells of the table, the count outside it if there is one, and the missing
         count.
         """
-        return self.cells + (self.outside_noise is not None) + 1
+        outside_counts = 0 if self.outside_noise is None else 1
+        return self.cells + outside_counts + 1
 
     @property
     def blocks(self) -> list[tuple[slice, ...]]:

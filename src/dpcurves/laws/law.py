@@ -588,7 +588,8 @@ class NoisySums(CountLaw):
     @property
     def size(self) -> int:
         """Number of released values: the values of each part in each row, and the missing count if it was released."""
-        return self.rows * sum(part.length for part in self.parts) + (self.missing is not None)
+        missing_counts = 0 if self.missing is None else 1
+        return self.rows * sum(part.length for part in self.parts) + missing_counts
 
     @property
     def measured_edges(self) -> BoolArray:

@@ -76,9 +76,8 @@ class PIdentityStrategy:
     def noises(self, whole: Noise) -> tuple[list[Noise], list[Noise]]:
         """Return the noise of each cell and of each row, given the noise of a lone count with the whole loss."""
         scaled = whole.parameter * 2**WEIGHT_BITS
-        cells, rows = (
-            [Noise(Family.LAPLACE, scaled / units) for units in group] for group in (self.cell_units, self.row_units)
-        )
+        cells = [Noise(Family.LAPLACE, scaled / units) for units in self.cell_units]
+        rows = [Noise(Family.LAPLACE, scaled / units) for units in self.row_units]
         return cells, rows
 
     def prefix_noise(self, cell_noise: Integers, row_noise: Integers) -> Integers:

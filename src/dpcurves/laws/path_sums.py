@@ -55,7 +55,8 @@ class PathSums(CountLaw):
     @property
     def size(self) -> int:
         """Number of released values: one per prefix, and the missing count if it was released."""
-        return len(self.prefix_lengths) + (self.missing is not None)
+        missing_counts = 0 if self.missing is None else 1
+        return len(self.prefix_lengths) + missing_counts
 
     def sum_over_parties(self, parties: int | Fraction) -> PathSums:
         """Return the law with the sum of `parties` noises on each block."""

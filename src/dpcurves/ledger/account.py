@@ -222,9 +222,13 @@ class QuestionBudget:
                 "budget_fraction",
                 f"a step needs fraction {fraction} of its question; {self.remaining} is left: plan smaller fractions",
             )
+
+        # Only a step that selects partitions spends the delta; all other steps are pure.
         loss = self.grant.loss * (self._round_fraction(fraction) if self.charged_by_round else fraction)
         if self.grant.loss.delta:
             loss = loss.with_delta(self.grant.loss.delta if getattr(item, "takes_delta", False) else Fraction(0))
+
+        # A repeated step costs nothing, because its answer is stored: it is only compared with its first payment.
         if item not in self._paid:
             if loss.delta and any(earlier.loss.delta for earlier in self._paid.values()):
                 raise InvalidArgument(

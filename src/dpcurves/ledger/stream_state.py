@@ -67,6 +67,8 @@ def store_time_steps(chain: Chain, grant: Grant, time_steps: Mapping[int, str], 
     row = _find_grant_row(chain, grant)
     stored = _open_sealed_state(chain, grant, row)
     next_time_step = FIRST_TIME_STEP if stored is None else stored.stream_state.time_step + 1
+
+    # A repeated request gets the stored answers: a time step is answered once.
     if first < next_time_step:
         return _read_answers(chain, grant, range(first, min(next_time_step, first + len(time_steps))))
     if first > next_time_step:
@@ -75,10 +77,13 @@ def store_time_steps(chain: Chain, grant: Grant, time_steps: Mapping[int, str], 
             f"the next time step is {next_time_step}, got {first}; "
             "go on with the next one, because no time step may be left out",
         )
+
+    # The state must belong to the end of the chain, or it was replaced by an older copy.
     if stored is None:
         _require_no_answers(chain, grant, row)
     else:
         require_path_to_end(chain, stored.end)
+
     columns: dict[str, Fact] = {"grant": grant.id, "part": TIME_STEP_PART}
     chain.append_all(
         ANSWERS, [{**columns, "round": time_step, "answer": answer} for time_step, answer in time_steps.items()]

@@ -58,12 +58,7 @@ def add_noise_to_reasons(counts: IntArray, plan: Plan, randomness: Randomness) -
 
 def _has_countable_columns(query: Query) -> bool:
     """Return whether the table of a query counts records by columns, with missing records in its last cell."""
-    plain = all(isinstance(axis.column, str) and isinstance(axis, Axis | Categories) for axis in query.axes)
-    return (
-        query.is_dense
-        and query.tells_missing
-        and not query.is_signed
-        and plain
-        and bool(query.axes)
-        and query.input_axes == query.axes
-    )
+    if not query.is_dense or not query.tells_missing or query.is_signed:
+        return False
+    has_axes = bool(query.axes) and query.input_axes == query.axes
+    return has_axes and all(isinstance(axis.column, str) and isinstance(axis, Axis | Categories) for axis in query.axes)

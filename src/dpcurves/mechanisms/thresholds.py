@@ -306,7 +306,7 @@ class PrivTree(QueryMechanism):
         return Plan(query, loss, adjacency, name, PartitionDecisions(_example_partition(growth, adjacency)), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return decisions in the order of `SplitRule.find_leaves`."""
+        """Return for each divisible box whether it is divided, 1 or 0, in the order of `SplitRule.find_leaves`."""
         query: TreePartitionQuery = self.require_query(plan)
         growth = calibrate_privtree(query, plan.loss, plan.adjacency)
         below = cumulate_to_corners(table[:-1].astype(np.int64).reshape(query.shape))

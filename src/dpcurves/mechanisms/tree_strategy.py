@@ -113,11 +113,9 @@ class PerfectTrees:
         mean_fraction = (1 - 1 / self.widths) / 2
         mean_squared_fraction = mean_fraction * (2 - 1 / self.widths) / 3
         first = full_children * ((full_children - 1) / 2 + mean_squared_fraction) + cut * (full_children + cut**2 / 3)
-        squares = (
-            (full_children - 1) * (2 * full_children - 1) / 6
-            + (full_children - 1) * mean_fraction
-            + mean_squared_fraction
-        )
+        # Mean of the squared number of complete children before a child drawn at random, plus its own part.
+        squared_children = (full_children - 1) * (2 * full_children - 1) / 6
+        squares = squared_children + (full_children - 1) * mean_fraction + mean_squared_fraction
         second = full_children * squares + cut * (full_children**2 + full_children * cut + cut**2 / 3)
         return first / self.radices, second / self.radices
 

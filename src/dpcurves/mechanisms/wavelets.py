@@ -232,9 +232,8 @@ def _tensor_law(query: WaveletQuery, loss: PrivacyLoss, adjacency: Adjacency) ->
     axes = [AxisPrices.from_side(side, family) for side in query.sides]
     alone, moved = largest_prices(axes, family)
     unit, missing = calibrate_prices(alone, moved, loss, adjacency)
-    noises = tuple(
-        calibrate_to_price(prod(band_prices) * unit, loss) for band_prices in product(*(axis.bands for axis in axes))
-    )
+    prices_by_axis = [axis.bands for axis in axes]
+    noises = tuple(calibrate_to_price(prod(band_prices) * unit, loss) for band_prices in product(*prices_by_axis))
     if len(query.order) == prod(query.shape):
         return HaarTensorSums(query.sides, noises, None, calibrate_to_price(missing, loss))
     if isinstance(adjacency, ReplaceOne):

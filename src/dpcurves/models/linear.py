@@ -114,7 +114,10 @@ def _split_interaction(name: str) -> list[str]:
     factors = [""]
     depth = 0
     for letter in name:
-        depth += (letter in "([") - (letter in ")]")
+        if letter in "([":
+            depth += 1
+        elif letter in ")]":
+            depth -= 1
         if letter == ":" and depth == 0:
             factors.append("")
         else:
@@ -127,11 +130,9 @@ def _parse_factor(part: str, ranges: Ranges, categories: Levels) -> Power | Leve
     two."""
     matches: list[Power | Level] = [*_parse_powers(part, ranges), *_parse_levels(part, categories)]
     if len(matches) != 1:
-        ways = (
-            "two ways; rename the column or the category"
-            if matches
-            else "no way; declare ranges={'age': (0, 90)} or categories={'sex': ('f', 'm')} for its column"
-        )
+        ways = "two ways; rename the column or the category"
+        if not matches:
+            ways = "no way; declare ranges={'age': (0, 90)} or categories={'sex': ('f', 'm')} for its column"
         raise InvalidArgument("table", f"the coefficient {describe_value(part)} is understood in {ways}")
     return matches[0]
 
@@ -156,13 +157,13 @@ def _parse_levels(part: str, categories: Levels) -> list[Level]:
     bracketed = fullmatch(r"(.+)\[(?:T\.)?(.+)\]", part)
     forms = [(bracketed[1], bracketed[2])] if bracketed else []
     forms += [(part[:cut], part[cut:]) for cut in range(1, len(part))]
-    levels = {
-        Level(column, value)
-        for column_text, level_text in forms
-        for column in [sub(r"^(?:C|factor|as\.factor)\((.+?)(?:,.*)?\)$", r"\1", column_text).strip("` ")]
-        for value in categories.get(column, ())
-        if level_text == str(value) or (isinstance(value, bool) and level_text == str(value).upper())
-    }
+    levels: set[Level] = set()
+    for column_text, level_text in forms:
+        column = sub(r"^(?:C|factor|as\.factor)\((.+?)(?:,.*)?\)$", r"\1", column_text).strip("` ")
+        for value in categories.get(column, ()):
+            spellings = {str(value), str(value).upper()} if isinstance(value, bool) else {str(value)}  # R writes TRUE
+            if level_text in spellings:
+                levels.add(Level(column, value))
     return list(levels)
 
 
@@ -214,12 +215,15 @@ def parse_sklearn_model(model: Any, ranges: Ranges) -> Parts:
     """
     steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
     *before, last = steps
+
+    # Each step before the last, such as a scaler, changes what a coefficient multiplies.
     names = getattr(steps[0], "feature_names_in_", None)
     if names is None:
         raise InvalidArgument("model", "fit the model to a data frame: the names of its columns are needed")
     design = Design(tuple((Term(1.0, (Power(str(name)),)),) for name in names), {}, frozenset())
     for step in before:
         design = _apply_step(step, design)
+
     coefficients, intercept = _read_sklearn_coefficients(last)
     if len(coefficients) != len(design.features):
         raise InvalidArgument(
@@ -227,20 +231,16 @@ def parse_sklearn_model(model: Any, ranges: Ranges) -> Parts:
             f"the model has {len(coefficients)} coefficients for {len(design.features)} columns: fit it to the "
             "columns of its data frame",
         )
-    scaled = [
-        _scale_feature(feature, coefficient) for coefficient, feature in zip(coefficients, design.features, strict=True)
-    ]
-    added = [term for feature in scaled for term in feature if term.coefficient != 0]
+
+    # Constants of centred features belong to the intercept.
+    added: list[Term] = []
+    for coefficient, feature in zip(coefficients, design.features, strict=True):
+        added += [term for term in _scale_feature(feature, coefficient) if term.coefficient != 0]
     intercept += sum(term.coefficient for term in added if not term.factors)
     terms = tuple(term for term in added if term.factors)
     columns = _declare_columns(terms, ranges, design.categories)
-    return (
-        intercept,
-        columns,
-        terms,
-        _find_sklearn_link(last),
-        tuple(sorted(design.others & {column.column for column in columns})),
-    )
+    others = tuple(sorted(design.others & {column.column for column in columns}))
+    return intercept, columns, terms, _find_sklearn_link(last), others
 
 
 def _read_sklearn_coefficients(last: Any) -> tuple[list[float], float]:
@@ -377,13 +377,19 @@ def _apply_polynomial_features(step: Any, features: tuple[Feature, ...]) -> tupl
         product: Feature = (Term(1.0, ()),)
         for feature, power in zip(features, powers, strict=True):
             for _ in range(power):
-                product = tuple(
-                    Term(term.coefficient * factor.coefficient, (*term.factors, *factor.factors))
-                    for term in product
-                    for factor in feature
-                )
+                product = _multiply_features(product, feature)
         products.append(product)
     return tuple(products)
+
+
+def _multiply_features(first: Feature, second: Feature) -> Feature:
+    """Return the product of two sums of terms, multiplied out."""
+    product: list[Term] = []
+    for term in first:
+        for factor in second:
+            factors = (*term.factors, *factor.factors)
+            product.append(Term(term.coefficient * factor.coefficient, factors))
+    return tuple(product)
 
 
 def _apply_function_transformer(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
@@ -486,11 +492,9 @@ class Scorecard(Predictor):
         used = {factor.column for term in self.terms for factor in term.factors}
         if used != named.keys():
             odd = min(used ^ named.keys())
-            advice = (
-                "used in a term but not declared: add NumericColumn or Categories for it to columns"
-                if odd in used
-                else "declared but used in no term: leave it out of columns"
-            )
+            advice = "declared but used in no term: leave it out of columns"
+            if odd in used:
+                advice = "used in a term but not declared: add NumericColumn or Categories for it to columns"
             raise InvalidArgument("columns", f"column {odd!r} is {advice}", odd)
         for term in self.terms:
             for factor in term.factors:
@@ -639,11 +643,9 @@ def _require_matching_column(factor: Power | Level, column: NumericColumn | Cate
     """Raise `InvalidArgument` unless a factor fits the declaration of its column: a level a declared category, a
     power a range, a logarithm a range above -1."""
     if isinstance(factor, Level) != isinstance(column, Categories):
-        advice = (
-            "a range, and the term names a category of it: leave the category out, or declare Categories"
-            if isinstance(column, NumericColumn)
-            else "categories, and the term names none: name one, or declare a range"
-        )
+        advice = "categories, and the term names none: name one, or declare a range"
+        if isinstance(column, NumericColumn):
+            advice = "a range, and the term names a category of it: leave the category out, or declare Categories"
         raise InvalidArgument("terms", f"{factor.column!r} has {advice}")
     if isinstance(column, Categories) and isinstance(factor, Level) and factor.category not in column.values:
         raise InvalidArgument(

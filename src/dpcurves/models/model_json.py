@@ -101,6 +101,7 @@ def predictor_from_object(stored: Any) -> Predictor:
     Raises:
         ValueError: the objects are not a model.
     """
+    # Models of other packages are found by entry points, so that their documents need no import here.
     kinds = {kind.KIND: kind for kind in KINDS}
     word = stored.get("dpcurves") if isinstance(stored, Mapping) else None
     is_own = isinstance(word, str) and word in {*kinds, Residual.KIND}
@@ -111,6 +112,7 @@ def predictor_from_object(stored: Any) -> Predictor:
             f'an object is needed whose field "dpcurves" is one of {", ".join(kinds)}: write it with to_json of the '
             "model",
         )
+
     facts = {name: value for name, value in stored.items() if name not in {"dpcurves", "name"}}
     try:
         if word == Residual.KIND:

@@ -100,6 +100,8 @@ def parse_sklearn_trees(model: Any, columns: Sequence[str] | None) -> Parts:
         raise InvalidArgument(
             "model", "a single prediction for each record is needed: fit the model to two classes, or to one outcome"
         )
+
+    # Boosted trees add up to a log-odds or a value; members of a forest are averaged.
     named = tuple(map(str, names))
     if kind in BOOSTED:
         base, link = _initial_prediction(model)

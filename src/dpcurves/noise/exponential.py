@@ -214,9 +214,8 @@ class InversionTable:
         proven = self._by_prefix.take(prefixes, mode="wrap")
         undecided = np.flatnonzero(proven < 0)
         outcomes = proven.astype(np.int64)
-        words = prefixes[undecided].astype(np.uint64) << REST | randomness.sample_words(undecided.size) >> np.uint64(
-            PREFIX_BITS
-        )
+        low_bits = randomness.sample_words(undecided.size) >> np.uint64(PREFIX_BITS)
+        words = prefixes[undecided].astype(np.uint64) << REST | low_bits
         outcomes[undecided] = self.look_up(words, randomness)
         return outcomes
 
@@ -457,9 +456,8 @@ class PartitionLaw:
             words = randomness.sample_words(min(4096, end))  # words drawn at once
             end, count, used = _sample_backwards(self.sums, words, end, first, count)
             if end and used < len(words):
-                end -= 1 << refine_until_proven(
-                    LastIntervalLaw(self.last_interval_weights(end)), int(words[used]), WORD_BITS, randomness
-                )
+                last_interval = LastIntervalLaw(self.last_interval_weights(end))
+                end -= 1 << refine_until_proven(last_interval, int(words[used]), WORD_BITS, randomness)
                 first[count] = end
                 count += 1
         return first[:count][::-1].copy()
@@ -564,6 +562,8 @@ def _sample_backwards(
     for used in range(len(words)):
         if position == 0:
             return position, count, used
+
+        # The last interval has a length that is a power of two: the weight of each length, up to a common factor.
         number, power = 0, 0
         while power < len(penalties) and (1 << power) <= position:
             penalty = np.int64(penalties[power, position])
@@ -576,11 +576,15 @@ def _sample_backwards(
             exponents[number] = powers[0, low] + powers[1, middle] + powers[2, high] + mantissa_exponents[before]
             number = number + 1
             power = power + 1
+
+        # Weights are scaled by the largest: terms below 2**-900 of it are 0 within the stated error.
         top = exponents[:number].max()
         total = 0.0
         for k in range(number):
             terms[k] = terms[k] * 2.0 ** (exponents[k] - top) if exponents[k] > top - 900 else 0.0
             total += terms[k]
+
+        # A draw too near a border is left to exact arithmetic.
         draw = words[used] / 2.0**64 * total
         below = 0.0
         sampled_power = -1
@@ -593,6 +597,7 @@ def _sample_backwards(
             below = border
         if sampled_power < 0:
             return position, count, used
+
         position -= 1 << sampled_power
         first[count] = position
         count += 1

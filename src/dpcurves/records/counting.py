@@ -116,9 +116,9 @@ def _scaled_bounds(query: queries.SubsetQuery) -> tuple[float, float]:
     column_axes = [axis for axis in query.axes[1:] for _ in range(1 if isinstance(axis, Axis) else axis.slots - 1)]
     axis = column_axes[query.coefficient]
     outcome = query.outcome
-    scale = (_middle_and_half_width(axis)[1] if isinstance(axis, Axis) else 1.0) / (
-        _middle_and_half_width(outcome)[1] if isinstance(outcome, Axis) else 1.0
-    )
+    column_width = _middle_and_half_width(axis)[1] if isinstance(axis, Axis) else 1.0
+    outcome_width = _middle_and_half_width(outcome)[1] if isinstance(outcome, Axis) else 1.0
+    scale = column_width / outcome_width
     return query.above * scale, query.below * scale
 
 
@@ -580,9 +580,10 @@ class Records:
             """Read all records with their subsets and return the exact number of confirming subsets."""
             bound = self._resolve_members(query.axes)
             batches = list(self._engine.in_subsets(bound, query.subsets))
-            joined = [
-                np.concatenate([np.empty(0), *(batch[index] for batch in batches)]) for index in range(len(bound) + 1)
-            ]
+            joined = []
+            for index in range(len(bound) + 1):
+                columns = [batch[index] for batch in batches]
+                joined.append(np.concatenate([np.empty(0), *columns]))
             return count_confirming_subsets(query, joined[:-1], joined[-1])
 
         return self._hide_failure(fit_subsets)

@@ -95,6 +95,8 @@ def parse_header(file: CsvFile, header: bytes, longest: int) -> list[str]:
     """
     line = header.removesuffix(b"\n").removesuffix(b"\r")
     rule = f"the first line of {file.name} must be a header, the names of the columns in {file.codec.upper()}"
+
+    # Bytes are checked before they are decoded: the message of a decoder would show a part of the line.
     if b"\x00" in line:
         raise InvalidArgument("data", f"{rule}; this line contains zero bytes, as UTF-16 does: save the file in UTF-8")
     if b"\r" in line:
@@ -114,6 +116,7 @@ def parse_header(file: CsvFile, header: bytes, longest: int) -> list[str]:
             "data",
             f'{rule}; a quote (") in it is not closed: a name must not contain a line break or a single quote mark',
         )
+
     try:
         text = line.decode("utf-8-sig" if file.codec == "utf-8" else file.codec)
     except ValueError:

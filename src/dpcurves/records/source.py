@@ -206,7 +206,8 @@ class Stream:
     """
 
     def __init__(self, schema: Schema, read: Callable[[], Iterator[RecordBatch]]) -> None:
-        self._schema, self._read = schema, read
+        self._schema = schema
+        self._read = read
 
     def __repr__(self) -> str:
         return "Stream(hidden)"
@@ -463,11 +464,9 @@ def _delimiter_hint(columns: Sequence[Column]) -> str:
     if len(columns) != 1 or columns[0].kind is not ColumnKind.FIELDS:
         return ""
     delimiter = max(DELIMITERS, key=columns[0].name.count)
-    return (
-        f"; give {delimiter!r} as delimiter (--delimiter), if that separates its fields"
-        if delimiter in columns[0].name
-        else ""
-    )
+    if delimiter not in columns[0].name:
+        return ""
+    return f"; give {delimiter!r} as delimiter (--delimiter), if that separates its fields"
 
 
 # SENSITIVE. Error messages of an engine may quote a record, so they are never shown.
@@ -811,7 +810,9 @@ def _time_kind(data_type: DataType) -> str:
     """Return `DATE`, `MOMENT` or `DURATION` for an Arrow type; an empty text for other types."""
     if DataType.is_duration(data_type):
         return DURATION
-    return DATE if DataType.is_date(data_type) else MOMENT if DataType.is_timestamp(data_type) else ""
+    if DataType.is_date(data_type):
+        return DATE
+    return MOMENT if DataType.is_timestamp(data_type) else ""
 
 
 def _elapsed_sql(data_type: DataType) -> str | None:

@@ -596,9 +596,9 @@ class _Field(NamedTuple):
             return any(unit in self.logical_type for unit in ("MicroSeconds", "NanoSeconds", "TIMESTAMP_MICROS"))
         if self.duckdb_type == "VARCHAR":
             return self.logical_type in {"StringType()", "UTF8"}
-        return self.duckdb_type in {"DATE", "DECIMAL", '"NULL"'} or (
-            self.duckdb_type == "BLOB" and not self.logical_type
-        )
+        if self.duckdb_type == "BLOB":
+            return not self.logical_type
+        return self.duckdb_type in {"DATE", "DECIMAL", '"NULL"'}
 
     @property
     def kind(self) -> sources.ColumnKind:
@@ -609,11 +609,9 @@ class _Field(NamedTuple):
             return sources.ColumnKind.NUMBERS
         if self.duckdb_type in {"VARCHAR", "JSON", "UUID", "BLOB"}:
             return sources.ColumnKind.TEXT
-        return (
-            sources.ColumnKind.TIMES
-            if self.duckdb_type.startswith(("DATE", "TIME", "INTERVAL"))
-            else sources.ColumnKind.OTHER
-        )
+        if self.duckdb_type.startswith(("DATE", "TIME", "INTERVAL")):
+            return sources.ColumnKind.TIMES
+        return sources.ColumnKind.OTHER
 
 
 def _read_fields(connection: duckdb.DuckDBPyConnection, path: Path) -> list[_Field]:

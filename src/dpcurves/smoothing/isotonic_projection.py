@@ -349,9 +349,11 @@ def _newton_direction(
 def _refine_direction(
     programme: LinearProgramme, factors: Elimination, point: InteriorPoint, direction: InteriorPoint, enough: float
 ) -> None:
-    """Correct `direction`, in place, until the residual of the equations is at most `enough`: near bounds, slacks
-    are small differences of pressures."""
-    # iterative refinements of one direction; 1 is usual
+    """Correct `direction`, in place, by iterative refinement, until the largest residual is at most `enough`.
+
+    Near its bounds the programme is badly scaled, so a direction that was solved once has a large residual.
+    """
+    # refinements at most; 1 is usual
     for _ in range(3):
         residual = -programme.steps - programme.apply_constraints(point.value + direction.value)
         if float(np.abs(residual).max()) <= enough:

@@ -479,11 +479,13 @@ def _share_errors_by_value(
     related = 1 / (1 + exp(min(-log_evidence, TUNING.largest_log_odds)) * unrelated / (1 - unrelated))
     residual_error = (TUNING.residual_share * (1 - sizes.used_records / sizes.total_records)) ** 2
     models = (1 - related, residual_error), (related, residual_error + slope_error)
-    return [
-        (weight, np.sqrt(squared_error + value_error))
-        for squared_error in _squared_share_errors(sizes, growth)
-        for weight, value_error in models
-    ]
+
+    # Units may be alike or not, and sizes may be related to values or not: each pair of these is a model.
+    weighted_errors = []
+    for squared_error in _squared_share_errors(sizes, growth):
+        for weight, value_error in models:
+            weighted_errors.append((weight, np.sqrt(squared_error + value_error)))
+    return weighted_errors
 
 
 def _fit_slope(counts: FloatArray, units: FloatArray, log_sizes: FloatArray, noise: float) -> tuple[float, float]:
@@ -514,9 +516,8 @@ def _upper_noise_bound(noise: Noise, summed: int, probability: float) -> float:
     if summed == 1:
         return 1 + float(noise.parameter) * log(1 / probability)
     tilts = np.linspace(0.01, 0.99, 99)
-    return summed + float(noise.parameter) * float(
-        ((log(1 / probability) - summed * np.log(1 - tilts**2)) / tilts).min()
-    )
+    chernoff_bounds = (log(1 / probability) - summed * np.log(1 - tilts**2)) / tilts
+    return summed + float(noise.parameter) * float(chernoff_bounds.min())
 
 
 def _excluded_interval(counts: _UnitCounts, rows: int, largest_size: int) -> tuple[float, float]:

@@ -334,9 +334,9 @@ def choose_first_thirds(total: float | None, base_noise: Noise) -> int:
     """
     if total is None:
         return 3
-    return 1 + sum(
-        total >= ratio * sqrt(base_noise.variance) for ratio in FAMILY_TUNING[base_noise.family].pilot_ratios
-    )
+    deviation = sqrt(base_noise.variance)
+    reached_ratios = [ratio for ratio in FAMILY_TUNING[base_noise.family].pilot_ratios if total >= ratio * deviation]
+    return 1 + len(reached_ratios)
 
 
 def is_dense(cells: int, total: float | None, base_noise: Noise) -> bool:
@@ -385,8 +385,13 @@ def choose_budget_fractions(cells: int, total: float | None, base_noise: Noise) 
         return COARSE_ROUND_FRACTION, ATOM_ROUND_FRACTION, 1 - COARSE_ROUND_FRACTION - ATOM_ROUND_FRACTION
     # A first round needs less of the loss if the noise is Gaussian, if cells are known to hold many records, or both.
     is_fairly_dense = total is not None and total / cells > TUNING.fairly_dense * _split_variance(base_noise, 3)
-    reasons_for_less = (base_noise.family is Family.GAUSSIAN) + is_fairly_dense
-    first_fraction = (FIRST_ROUND_FRACTION, Fraction(1, 10), Fraction(1, 20))[reasons_for_less]
+    is_gaussian = base_noise.family is Family.GAUSSIAN
+    if is_gaussian and is_fairly_dense:
+        first_fraction = Fraction(1, 20)
+    elif is_gaussian or is_fairly_dense:
+        first_fraction = Fraction(1, 10)
+    else:
+        first_fraction = FIRST_ROUND_FRACTION
     return first_fraction, SECOND_ROUND_FRACTION, 1 - first_fraction - SECOND_ROUND_FRACTION
 
 
@@ -582,11 +587,11 @@ def refine_last_tilings(
     leaves, least_tilings = _select_leaves(
         splits, base_noise, FAMILY_TUNING[family].split_ratios, may_split, lower_counts
     )
-    gaussian_candidates = (
-        _starts_of_tilings(layout, _coarsen_geometrically(layout, leaves, tilings, coarsening))
-        for tilings in range(least_tilings, TUNING.most_tilings + 1)
-        for coarsening in TUNING.gaussian_coarsenings
-    )
+    gaussian_candidates: list[Tilings] = []
+    for number in range(least_tilings, TUNING.most_tilings + 1):
+        for coarsening in TUNING.gaussian_coarsenings:
+            tilings = _coarsen_geometrically(layout, leaves, number, coarsening)
+            gaussian_candidates.append(_starts_of_tilings(layout, tilings))
     return min(gaussian_candidates, key=lambda tilings: _gaussian_prefix_variance(layout, tilings))
 
 
@@ -609,10 +614,9 @@ def _choose_laplace_tilings(
             noise = Noise(base_noise.family, base_noise.parameter * number)
             distinct[key] = expect_widths(splits, tilings, noise.variance), tilings
     finest, *coarser = distinct.values()
-    largest_band, largest_widest = (
-        TUNING.max_band_width_ratio * min(limits)
-        for limits in zip(*(widths[1:] for widths, _ in distinct.values()), strict=True)
-    )
+    all_widths = [widths for widths, _ in distinct.values()]
+    largest_band = TUNING.max_band_width_ratio * min(widths.band for widths in all_widths)
+    largest_widest = TUNING.max_band_width_ratio * min(widths.widest_band for widths in all_widths)
     allowed = [pair for pair in coarser if pair[0].band <= largest_band and pair[0].widest_band <= largest_widest]
     chosen = min([finest, *allowed], key=lambda pair: pair[0].error)
     is_clear = chosen[0].error < (1 - TUNING.least_gain) * finest[0].error
@@ -820,11 +824,10 @@ def is_worth_pilot_query(tilings: Tilings, last_tilings: Tilings, splits: TreeEs
         splits: Estimates from earlier rounds.
         family: The family of the noise.
     """
-    return (
-        len(tilings[-1]) <= TUNING.largest_second_round
-        and splits.even_probability <= TUNING.even_probability
-        and len(last_tilings[-1]) <= FAMILY_TUNING[family].largest_last_round
-    )
+    if splits.even_probability > TUNING.even_probability:
+        return False
+    is_second_round_small = len(tilings[-1]) <= TUNING.largest_second_round
+    return is_second_round_small and len(last_tilings[-1]) <= FAMILY_TUNING[family].largest_last_round
 
 
 def is_widespread(tilings: Tilings, splits: TreeEstimate, base_noise: Noise) -> bool:
@@ -915,14 +918,15 @@ def search_brackets(workload: QuantileSearchWorkload, setting: Setting) -> Strat
     is_independent = setting.adjacency.unit.records == 1
     first_release = yield _prefix_step(axis, {axis.slots, Bracket(0, axis.slots).next_threshold() or axis.slots})
     evidence = Evidence.from_release(first_release)
-    while thresholds := {
-        threshold
-        for share in workload.quantile_levels
-        for threshold in PathQuantile.from_evidence(
-            evidence, share, error_probability, independent=is_independent
-        ).next_thresholds
-    }:
-        # counts of two rounds that read one tree
+    while True:
+        thresholds: set[int] = set()
+        for share in workload.quantile_levels:
+            quantile = PathQuantile.from_evidence(evidence, share, error_probability, independent=is_independent)
+            thresholds.update(quantile.next_thresholds)
+        if not thresholds:
+            break
+
+        # Both rounds read one noise tree, so their counts are joined as if one query had asked for all of them.
         new_evidence = Evidence.from_release((yield _prefix_step(axis, thresholds)))
         law = evidence.path_sums
         stored = len(evidence.path_sums.prefix_lengths)
@@ -1041,14 +1045,19 @@ def search_quantiles(axis: Axis, shares: tuple[float, ...], setting: Setting) ->
     remaining = ALL - SEARCH_ROUND_FRACTION
     total = setting.adjacency.public_record_count
     single_records = setting.adjacency.unit.records == 1
+
+    # The first partition is fixed: nothing is known of the records yet.
     pilot_noise = Noise(base_noise.family, base_noise.parameter / SEARCH_ROUND_FRACTION)
     first_tiling = tiling_at_depth(layout, choose_first_depth(layout, total, pilot_noise))
     releases = [(yield Step(PartitionQuery((axis,), first_tiling), SEARCH_ROUND_FRACTION))]
+
     while True:
         joint = JointEstimate.from_releases(releases)
         round_number = len(releases)
         splits = joint.tree_estimate
         total_variance = 0.0 if total is not None else 1 / least_squares_total(joint.measurements)[1]
+
+        # The last round takes all that remains, as soon as its intervals around the quantiles are few.
         last_noise = Noise(base_noise.family, base_noise.parameter / remaining)
         starts = refine_around_quantiles(
             splits, last_noise, shares, total_variance, TUNING.last_ratio, population=single_records
@@ -1058,10 +1067,11 @@ def search_quantiles(axis: Axis, shares: tuple[float, ...], setting: Setting) ->
             query = PartitionQuery((axis,), (starts,), round_number=round_number)
             releases.append((yield Step(query, remaining)))
             return _combine_rounds(tuple(releases))
+
+        # Another pilot query has as much noise as the first, so its intervals are longer.
         starts = refine_around_quantiles(splits, pilot_noise, shares, total_variance, TUNING.pilot_ratio)
-        releases.append(
-            (yield Step(PartitionQuery((axis,), (starts,), round_number=round_number), SEARCH_ROUND_FRACTION))
-        )
+        query = PartitionQuery((axis,), (starts,), round_number=round_number)
+        releases.append((yield Step(query, SEARCH_ROUND_FRACTION)))
         remaining -= SEARCH_ROUND_FRACTION
 
 

@@ -149,8 +149,8 @@ class Tuning:
     pilot_cells: tuple[int, int] = (32, 256)
     """Cells. Minimum and maximum number of cells of a later pilot query."""
     grid_cells: tuple[int, int] = (256, 4096)
-    """Minimum and maximum number of cells of the final grid; the target is half the signal-to-noise ratio of all
-    records.
+    """Cells. Minimum and maximum of the final grid; between them, half as many cells as all records are standard
+    deviations of the noise.
     """
     singleton_cells: int = 1024
     """Cells of the final grid from which numbers of two digits, popular for heaps, get separate cells."""
@@ -644,9 +644,9 @@ def search_and_count(workload: AutomaticRangeWorkload, setting: Setting) -> Stra
     # More cells than records over noise would show noise alone.
     cells = _clip_cell_count(TUNING.grid_cells, state.pilot_counts.records / (2 * noise))
     has_many_cells = cells >= TUNING.singleton_cells
-    singletons = (
-        SingletonRule.ROUNDER if has_heaps else SingletonRule.TWO_DIGITS if has_many_cells else SingletonRule.ZERO
-    )
+    singletons = SingletonRule.TWO_DIGITS if has_many_cells else SingletonRule.ZERO
+    if has_heaps:
+        singletons = SingletonRule.ROUNDER
 
     # Values that seem to be multiples of a step are looked at once more, before cells follow the step.
     (step, is_clear), atoms_searched = state.pilot_counts.find_step(), False

@@ -551,9 +551,9 @@ class SubsetSelection(BitVectorRandomiser):
         p_other_if_true = Fraction(size - 1, others)
         p_other_if_false = Fraction(size, others)
         pairs = max(others * (others - 1), 1)
-        p_two_others = p_true * Fraction((size - 1) * (size - 2), pairs) + (1 - p_true) * Fraction(
-            size * (size - 1), pairs
-        )
+        p_two_if_true = Fraction((size - 1) * (size - 2), pairs)
+        p_two_if_false = Fraction(size * (size - 1), pairs)
+        p_two_others = p_true * p_two_if_true + (1 - p_true) * p_two_if_false
         return Support(
             p_true, p_true * p_other_if_true + (1 - p_true) * p_other_if_false, p_true * p_other_if_true, p_two_others
         )

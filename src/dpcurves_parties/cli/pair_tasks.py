@@ -202,11 +202,9 @@ def _print_progress(task: PairTask, participant: Participant, progress: MeetingP
     """Print how many pairs are done, wait or are dropped, and the loss spent so far."""
     from dpcurves.privacy import format_loss
 
-    spent = (
-        participant.device.compute_spent_loss(task.loss.epsilon / task.pairing.pairs_per_person)
-        if task.loss.epsilon
-        else 0
-    )
+    spent: Fraction | int = 0
+    if task.loss.epsilon:
+        spent = participant.device.compute_spent_loss(task.loss.epsilon / task.pairing.pairs_per_person)
     spent_text = f"spent so far: epsilon {format_loss(spent)} of {format_loss(task.loss.epsilon or 0)}"
     if not progress.pairs_drawn:
         print_to_console(
@@ -418,13 +416,12 @@ def _create_plan_table(kernel: Kernel, people: int, loss: PrivacyLoss, pairs: Pa
     zetas = pairs.parse_zetas()
     for name in ("pairs each", "error", "noise of each pair", "ANDs a pair", "error of one noise on the sum"):
         table.add_column(name, justify="left" if name.startswith("noise") else "right")
-    plans_by_noise = {
-        noise: [
+    plans_by_noise = {}
+    for noise in NoisePlacement:
+        plans_by_noise[noise] = [
             plan(kernel, people=people, pairs_per_person=pair_count, loss=loss, noise=noise, zetas=zetas)
             for pair_count in pairs.parse_pair_counts()
         ]
-        for noise in NoisePlacement
-    }
     least = {noise: best(plans) for noise, plans in plans_by_noise.items()}
     for pair_count, *row_plans in zip(pairs.parse_pair_counts(), *plans_by_noise.values(), strict=True):
         errors = [

@@ -217,9 +217,9 @@ class _Walk:
         if low == high:
             yield from self._leaf_values(public, state, first, last)
             return
-        middle = first + sum(
-            not self._path(number) >> (self.domain.levels - stop - 1) & 1 for number in range(first, last)
-        )
+        shift = self.domain.levels - stop - 1
+        left_numbers = [number for number in range(first, last) if not self._path(number) >> shift & 1]
+        middle = first + len(left_numbers)
         yield from self.visit(public, state.copy(), stop, first, middle)
         yield from self.visit(public, state, stop, middle, last)
 
@@ -503,12 +503,11 @@ def find_path_nodes(thresholds: Sequence[int], bits: int) -> list[Node]:
     >>> find_path_nodes([4, 6], 3)
     [(0, 0), (1, 1)]
     """
-    nodes = {
-        (level, threshold >> bits - level)
-        for threshold in thresholds
-        if 0 < threshold < 1 << bits
-        for level in range(bits + 1 - (threshold & -threshold).bit_length())
-    }
+    nodes: set[tuple[int, int]] = set()
+    for threshold in thresholds:
+        if 0 < threshold < 1 << bits:
+            levels = bits + 1 - (threshold & -threshold).bit_length()  # down to the last set bit
+            nodes.update((level, threshold >> bits - level) for level in range(levels))
     return sorted(nodes)
 
 
@@ -624,11 +623,10 @@ class NodeWalk:
         if isinstance(self.engine, FastEngine) and self.engine.has_node_evaluation and ring.words == 1:
             total, marks = self.engine.evaluate_node(node, seeds, 1 - self.keys.seeds.party, public, self.mark_key)
             return np.array([total], np.uint64), marks
-        node_weights = (
-            _weights(self.engine, public, level - 1, seeds, control_mask(seeds))
-            if level
-            else _create_root(self.keys).weights
-        )
+        if level:
+            node_weights = _weights(self.engine, public, level - 1, seeds, control_mask(seeds))
+        else:
+            node_weights = _create_root(self.keys).weights
         _, proofs, weights = _expand_node(self.engine, public, node, seeds)
         blocks = np.zeros((_MARK_BLOCKS, len(seeds), 2), np.uint64)
         blocks[:4] = proofs.reshape(2, len(seeds), 2, 2).swapaxes(1, 2).reshape(4, len(seeds), 2)

@@ -68,8 +68,11 @@ class AesEmitter:
     """Emits code for `groups` registers of `lanes` blocks each, beginning at key number `first`."""
 
     def __init__(self, context: Any, builder: Any, lanes: int, words: int, groups: int) -> None:
-        self.context, self.builder = context, builder
-        self.lanes, self.words, self.groups = lanes, words, groups
+        self.context = context
+        self.builder = builder
+        self.lanes = lanes
+        self.words = words
+        self.groups = groups
         self.wide = ir.VectorType(_I64, 2 * lanes)  # of blocks
         self.narrow = ir.VectorType(_I64, lanes)  # of words
         self.numbers = self.narrow if words == 1 else ir.VectorType(ir.IntType(128), lanes)
@@ -613,11 +616,9 @@ def _mark_blocks(context: Any, builder: Any, kinds: Any, arguments: Any) -> None
     lanes, groups = (kind.literal_value for kind in kinds[4:])
     code = AesEmitter(context, builder, lanes, 1, groups)
     target, key = (data_pointer(context, builder, kinds[n], arguments[n]) for n in (1, 2))
-    blocks = [
-        block
-        for plane in code.data_pointers(kinds[0], arguments[0])
-        for block in code.load(plane, arguments[3], 2, code.wide)
-    ]
+    blocks = []
+    for plane in code.data_pointers(kinds[0], arguments[0]):
+        blocks.extend(code.load(plane, arguments[3], 2, code.wide))
     (expanded,) = code.expand_blocks(blocks, key)
     marks = []
     for group in range(groups):
@@ -764,11 +765,9 @@ def _garble(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
     offset = code.load(offsets, _I64(0), 2, code.wide)[0]
     inputs = [code.load(base, first, 2, code.wide) for base in labels]
     offset_multiple = code.sigma(offset, code.constant_vector(code.wide, 0))
-    zeros = [
-        code.sigma(label, tweak)
-        for half, side in enumerate(inputs)
-        for label, tweak in zip(side, code.tweaks(first, half), strict=True)
-    ]
+    zeros = []
+    for half, side in enumerate(inputs):
+        zeros += [code.sigma(label, tweak) for label, tweak in zip(side, code.tweaks(first, half), strict=True)]
     (hashes,) = code.expand_blocks([*zeros, *(build.xor(block, offset_multiple) for block in zeros)], schedule)
     size = len(inputs[0])
     rows = [hashes[start : start + size] for start in range(0, 4 * size, size)]
@@ -800,11 +799,9 @@ def _evaluate(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
     )
     left, right = (code.load(base, first, 2, code.wide) for base in labels)
     lower, upper = (code.load(base, first, 2, code.wide) for base in tables)
-    blocks = [
-        code.sigma(label, tweak)
-        for half, side in enumerate((left, right))
-        for label, tweak in zip(side, code.tweaks(first, half), strict=True)
-    ]
+    blocks = []
+    for half, side in enumerate((left, right)):
+        blocks += [code.sigma(label, tweak) for label, tweak in zip(side, code.tweaks(first, half), strict=True)]
     (hashes,) = code.expand_blocks(blocks, schedule)
     labels_out = [
         code.xor_all(

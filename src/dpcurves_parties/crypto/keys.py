@@ -185,10 +185,10 @@ class CorrectionWords(ABC):
         if len({chunk.domain for chunk in parts}) != 1:
             raise InvalidArgument("parts", "must be keys of the same domain; make all keys for the task's grid")
         arrays = [chunk._arrays() for chunk in parts]
-        joined: dict[str, Any] = {
-            name: np.concatenate([chunk[name] for chunk in arrays], axis=max(words.ndim - 2, 0))
-            for name, words in arrays[0].items()
-        }
+        joined: dict[str, Any] = {}
+        for name, words in arrays[0].items():
+            key_axis = max(words.ndim - 2, 0)
+            joined[name] = np.concatenate([chunk[name] for chunk in arrays], axis=key_axis)
         return replace(parts[0], **joined)
 
     def _arrays(self) -> dict[str, Words]:

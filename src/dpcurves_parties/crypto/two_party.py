@@ -423,11 +423,10 @@ class _GarblingSide:
         """
         if owner is InputOwner.EVALUATOR:
             return [next(labels) for _ in range(width)]
-        zeros = (
-            self.stream.next_labels(width, size)
-            if owner is InputOwner.GARBLER
-            else [next(labels) for _ in range(width)]
-        )
+        if owner is InputOwner.GARBLER:
+            zeros = list(self.stream.next_labels(width, size))
+        else:
+            zeros = [next(labels) for _ in range(width)]
         # The label of a known bit becomes the label of 0 by adding the offset if the bit is 1.
         return [zero ^ garbling.mask_offset(bit, self.machine.offset) for zero, bit in zip(zeros, bits, strict=True)]
 
@@ -521,9 +520,10 @@ class _EvaluatingSide:
             np.concatenate(transferred) if transferred else np.zeros(0, np.bool_)
         )
         labels = iter(transferred_labels.reshape(len(transferred), size, 2))
-        return [
-            wire for owner, width, _ in owned_bits for wire in self._input_labels(owner, width, labels, size)
-        ], message
+        wires = []
+        for owner, width, _ in owned_bits:
+            wires.extend(self._input_labels(owner, width, labels, size))
+        return wires, message
 
     def _input_labels(self, owner: InputOwner, width: int, labels: Iterator[Words], size: int) -> list[Words]:
         """SECRET: return the evaluator's labels of one input's wires, ``(size, 2)`` each: from the common stream if the
@@ -687,13 +687,12 @@ def evaluate_one(job: Job, values: PartyInputs, randomness: RandomByteSource) ->
     chosen = receiver.derive_keys(frames.session) ^ (-choices.astype(np.uint64)[:, None] & corrections)
     labels = iter(chosen[:, None])
     stream = LabelStream.from_seed(body[:SEED_SIZE])
-    wires = [
-        wire
-        for owner, width, _ in owned_bits
-        for wire in (
-            stream.next_labels(width, 1) if owner is InputOwner.GARBLER else [next(labels) for _ in range(width)]
-        )
-    ]
+    wires: list[Words] = []
+    for owner, width, _ in owned_bits:
+        if owner is InputOwner.GARBLER:
+            wires.extend(stream.next_labels(width, 1))
+        else:
+            wires.extend(next(labels) for _ in range(width))
     machine = garbling.Evaluator(garbling.PortableGates(), garbling.GateKeys(frames.salt))
     machine.load_tables(body[end:])
     shares = [garbling.permute_bits(wire) for wire in job.circuit.run(machine, wires)]

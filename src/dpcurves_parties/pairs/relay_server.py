@@ -86,7 +86,11 @@ class RelayServer:
         """
         relays = self.create_relays()
         context = make_server_context(self.identity.certificate_file, self.identity.private_key_file, ())
-        describe_states = lambda: [relay.describe_status() for relay in relays.values()]  # noqa: E731
+
+        def describe_states() -> list[bytes]:
+            """Return the public state of each task as JSON."""
+            return [relay.describe_status() for relay in relays.values()]
+
         serve(
             create_app(relays), ServerSettings(address, context, self.limits, self.monitoring, describe_states), ready
         )

@@ -137,9 +137,8 @@ def simulate_release(plan: Plan, people: SimulatedPeople, allotment: Allotment, 
         int.from_bytes(randomness.random_bytes(width + 7 >> 3), "little") % (1 << width)
         for width in noise.random_widths
     ]
-    noisy = (_sum_exactly(kernel.evaluate(first, second) - law.minimum) + noise.compute_noise(draws)) % (
-        1 << noise.width
-    )
+    exact_sum = _sum_exactly(kernel.evaluate(first, second) - law.minimum)
+    noisy = (exact_sum + noise.compute_noise(draws)) % (1 << noise.width)
     return release_sum(plan, pairs, noisy, allotment, seeded=randomness.is_seeded)
 
 

@@ -95,11 +95,9 @@ class PairStore:
         """Return the stored run of a job; its state is NOTHING if there is no run."""
         statement = select(PAIR_RUNS).where(PAIR_RUNS.c.job == job)
         row = self._database.read_snapshot(lambda connection: connection.execute(statement).first())
-        return (
-            StoredRun(RunState.NOTHING, NOTHING, b"")
-            if row is None
-            else StoredRun(RunState(row.state), row.run, row.share)
-        )
+        if row is None:
+            return StoredRun(RunState.NOTHING, NOTHING, b"")
+        return StoredRun(RunState(row.state), row.run, row.share)
 
     def store_run(self, job: bytes, run: bytes, share: bytes) -> None:
         """Store a share; replaces a share that was never confirmed. Raises `ProtocolError` if a run was confirmed."""

@@ -205,8 +205,8 @@ class PairTask(SharedTask):
         if self.trust is Trust.PEOPLE and (self.noise is not NoisePlacement.EACH or self.reports_per_owner != 1):
             raise InvalidArgument(
                 "trust",
-                "must be two-servers here; people need noise in each answer and a single person per ticket "
-                "(reports_per_owner=1)",
+                "must be two-servers for noise on the sum or for owners of several people; people who meet need "
+                "noise=each and reports_per_owner=1",
             )
         if not 1 <= self.reports_per_owner <= MOST_OWNERS:
             raise InvalidArgument(
@@ -243,11 +243,9 @@ class PairTask(SharedTask):
         arguments = self.query, self.loss, Neighbours.REPLACE_ONE.to_adjacency(EACH_RECORD, people)
         if self.noise is NoisePlacement.ON_SUM:
             return plan_sum(*arguments)
-        return (
-            plan_answers(*arguments, computed_by=SERVERS)
-            if self.trust is Trust.TWO_SERVERS
-            else plan_answers(*arguments)
-        )
+        if self.trust is Trust.TWO_SERVERS:
+            return plan_answers(*arguments, computed_by=SERVERS)
+        return plan_answers(*arguments)
 
     @cached_property
     def terms(self) -> PairTerms:

@@ -129,9 +129,8 @@ class Channel:
             "Content-Length": f"{len(body)}",
             **headers,
         }
-        head = f"{method} {path} HTTP/1.1\r\n" + "".join(
-            f"{name}: {value}\r\n" for name, value in header_fields.items()
-        )
+        header_lines = "".join(f"{name}: {value}\r\n" for name, value in header_fields.items())
+        head = f"{method} {path} HTTP/1.1\r\n{header_lines}"
         message = head.encode("latin-1") + b"\r\n"
         # 2**16: bytes of a body up to which it is sent together with the head, in one TLS record or a few
         if len(body) <= 2**16:

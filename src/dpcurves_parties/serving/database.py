@@ -55,7 +55,8 @@ class Transactions:
     """
 
     def __init__(self, database: Database, tables: MetaData, who: str = "") -> None:
-        self.database, self._who = database, who
+        self.database = database
+        self._who = who
         if not self.read_snapshot(partial(has_tables, tables=tables)):
             self.write(partial(make_tables, tables=tables))
 

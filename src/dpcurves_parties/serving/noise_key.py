@@ -40,10 +40,11 @@ class NoiseKey:
         if len(self._drawn) > 2**18:
             self._drawn.clear()  # evicted noises are derived again, with equal values
         facts = f"{law.cells} {law.levels} {law.noise.family.name} {law.noise.parameter}"
-        return [
-            sum(self._derive_block_noise(law, facts, block) for block in law.blocks_on_path(threshold))
-            for threshold in thresholds
-        ]
+        noises = []
+        for threshold in thresholds:
+            path = law.blocks_on_path(threshold)
+            noises.append(sum(self._derive_block_noise(law, facts, block) for block in path))
+        return noises
 
     def derive_sum_noise(self, law: NoisySums) -> list[int]:
         """SECRET: return one party's noise of each value, in the order of the law."""

@@ -397,7 +397,8 @@ class Listener:
 
     def __init__(self, sockets: Sequence[socket.socket], welcome: Callable[[socket.socket], None]) -> None:
         loop = asyncio.get_running_loop()
-        self._sockets, self._welcome = sockets, welcome
+        self._sockets = sockets
+        self._welcome = welcome
         self._taking = [loop.create_task(self._accept_connections(listening)) for listening in sockets]
 
     async def _accept_connections(self, listening: socket.socket) -> None:

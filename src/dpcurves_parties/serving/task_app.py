@@ -217,7 +217,8 @@ class TaskRouter(Generic[Service]):
     """
 
     def __init__(self, services: Mapping[str, Service], largest: int) -> None:
-        self._services, self._largest = services, largest
+        self._services = services
+        self._largest = largest
 
     async def show_status(self, task: str, _: Request) -> Response:
         """Answer with the public state of a task, as JSON."""

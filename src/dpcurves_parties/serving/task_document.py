@@ -280,13 +280,14 @@ class TaskDocument(Document):
     @cached_property
     def bearers(self) -> Mapping[Role, Mapping[str, int]]:
         """Numbers of the ticket holders, from 0 within each role, by role and by public hash of the token."""
-        hashes_by_role = {role: self.tokens.get(role, ()) for role in Role}
-        return {
-            role: names.positions
-            if isinstance(names, PackedHashes)
-            else {name: number for number, name in enumerate(names)}
-            for role, names in hashes_by_role.items()
-        }
+        numbers_by_role: dict[Role, Mapping[str, int]] = {}
+        for role in Role:
+            hashes = self.tokens.get(role, ())
+            if isinstance(hashes, PackedHashes):
+                numbers_by_role[role] = hashes.positions
+            else:
+                numbers_by_role[role] = {token_hash: number for number, token_hash in enumerate(hashes)}
+        return numbers_by_role
 
     @abstractmethod
     def to_fields(self) -> Mapping[str, Any]:
@@ -433,11 +434,11 @@ def create_task(
         raise InvalidArgument(
             "tickets", f"{str(tickets)!r} cannot be made ({error.strerror}); name another folder"
         ) from None
-    files = {
-        tickets / f"{role.value}-{number + 1}": Ticket(task.hash, role, token, proofs.get((role, number), ""))
-        for role in Role
-        for number, token in enumerate(tokens[role])
-    }
+    files = {}
+    for role in Role:
+        for number, token in enumerate(tokens[role]):
+            ticket = Ticket(task.hash, role, token, proofs.get((role, number), ""))
+            files[tickets / f"{role.value}-{number + 1}"] = ticket
     for file in files:
         require_new(file)
     write_public(document, task.to_json() + "\n")

@@ -72,6 +72,8 @@ class Processes(Workers):
         """
         sums = _TreeSum(add, len(items))
         lost = 0
+
+        # Each pass submits the jobs without a result: a killed process breaks its pool and loses all jobs in it.
         while missing_before := len(sums.missing):
             pool = self._ensure_pool(getattr(work, "__module__", __name__))
             try:
@@ -145,7 +147,8 @@ class _TreeSum:
     def __init__(self, add: Callable[[Any, Any], Any], size: int) -> None:
         self.missing = list(range(size))
         self.whole: Any = None
-        self._add, self._size = add, size
+        self._add = add
+        self._size = size
         self._parts: dict[tuple[int, int], Any] = {}
 
     def add_result(self, number: int, result: Any) -> None:

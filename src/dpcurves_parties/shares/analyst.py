@@ -309,14 +309,13 @@ class Analyst:
             AgreedReports(self._task.hash, first.report_set, first.reports, first.commitments).write_or_verify(
                 self._kept
             )
-        self._commitments, self.dropped = first.commitments, first.dropped_count
+        self._commitments = first.commitments
+        self.dropped = first.dropped_count
         plan = self._task.plan(thresholds, first.reports)
         answer_shares = [first.values, second.values]
-        return (
-            self._verify_values(plan, answer_shares, first.noise_hashes)
-            if self._task.is_proved(thresholds)
-            else combine_values(plan, answer_shares)
-        )
+        if self._task.is_proved(thresholds):
+            return self._verify_values(plan, answer_shares, first.noise_hashes)
+        return combine_values(plan, answer_shares)
 
     def _verify_values(
         self, plan: Plan, answer_shares: Sequence[tuple[int, ...]], bound: tuple[str, ...]

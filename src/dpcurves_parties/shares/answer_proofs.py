@@ -296,9 +296,8 @@ class ProvedEdges(ProvedValues):
     def bound_noise_difference(self, one: int, other: int) -> float:
         """Return a bound that the difference of the noises of two counts exceeds with probability at most
         `FALSE_BLAME_PROBABILITY`."""
-        noises = sum(
-            len(self.law.blocks_on_path(threshold)) for threshold in (one, other)
-        ) - 2 * self.law.count_shared_noises(one, other)
+        noises_of_both = len(self.law.blocks_on_path(one)) + len(self.law.blocks_on_path(other))
+        noises = noises_of_both - 2 * self.law.count_shared_noises(one, other)  # noise of both counts cancels
         return tail_bound((WeightedNoise(noises, 1.0, self.law.noise),), FALSE_BLAME_PROBABILITY)
 
 

@@ -172,7 +172,8 @@ class UploadLeader:
     """
 
     def __init__(self, service: SharedTaskService[Task], verifier: ReportVerifier) -> None:
-        self._service, self._verifying = service, verifier
+        self._service = service
+        self._verifying = verifier
         # 0.1: seconds for which uploads are gathered while several arrive together: a large job costs less per report
         # 2**22: bytes of an aggregation job at most, unless a single upload is larger; `LARGEST_BATCH` limits requests
         self._queue = GroupCommit(self._take_uploads, lambda upload: upload.size, 2**22, gather_seconds=0.1)
@@ -226,10 +227,10 @@ class UploadLeader:
         uploads = [upload.drop_invalid([next(are_shares) for _ in upload.valid_reports]) for upload in uploads]
         name = derive_contribution_id(self._service.task)
         offering = [upload for upload in uploads if upload.valid_reports]
-        offers = [
-            Offer(upload.owner, name, EarlierPolicy.STAYS, [stored for _, stored in upload.valid_reports])
-            for upload in offering
-        ]
+        offers = []
+        for upload in offering:
+            stored_reports = [stored for _, stored in upload.valid_reports]
+            offers.append(Offer(upload.owner, name, EarlierPolicy.STAYS, stored_reports))
         outcomes = zip(offering, map(_extract_error, self._service.store_offers(offers)), strict=True)
         refused = {id(upload): error for upload, error in outcomes if error is not None}
         accepted = [report for upload in offering if id(upload) not in refused for report in upload.valid_reports]
@@ -431,14 +432,12 @@ class LeaderUpload:
         1.
         """
         public = self._task.encoding.public_size
-        return b"".join(
-            self._encode_report(
-                dap.ReportMetadata(report_id, int(time() / dap.TIME_PRECISION)),
-                shares[0][:public],
-                [share[public:] for share in shares],
-            )
-            for report_id, shares in reports
-        )
+        encoded = []
+        for report_id, shares in reports:
+            metadata = dap.ReportMetadata(report_id, int(time() / dap.TIME_PRECISION))
+            input_shares = [share[public:] for share in shares]
+            encoded.append(self._encode_report(metadata, shares[0][:public], input_shares))
+        return b"".join(encoded)
 
     def _encode_report(self, metadata: dap.ReportMetadata, public: bytes, shares: Sequence[bytes]) -> bytes:
         """Return one report as the owner sends it: metadata, public share, and an input share sealed to each server."""

@@ -224,7 +224,7 @@ class Task(SharedTask):
         categories.
         """
         query = PrefixQuery(self.axes, prefix_lengths=())
-        extra = 2 * (self.grid.outside is Outside.APART)
+        extra = 2 if self.grid.outside is Outside.APART else 0  # both ends of the grid
         edges = 2 ** ((EVEN // query.rows - extra).bit_length() - 1)
         return evenly_spaced_edges(edges, self.grid.cells)
 

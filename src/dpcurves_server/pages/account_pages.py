@@ -249,9 +249,10 @@ def show_managed(visit: Visit, error: str = "", typed_statement: str = "") -> Re
     name = visit.path_params["dataset"]
     statement = services.datasets.statement(visitor, name)
     projects = [project for project in services.projects.all(visitor) if project.dataset == name]
-    allowances = [
-        (project, [share for share in statement.allowances if share.project == project.name]) for project in projects
-    ]
+    allowances = []
+    for project in projects:
+        allowances_of_project = [share for share in statement.allowances if share.project == project.name]
+        allowances.append((project, allowances_of_project))
     queue = [redact_question(visitor, question) for question in services.questions.queue(visitor, name)]
     dataset = services.datasets.get(visitor, name)
     message = {"said": {"kind": "bad", "words": error}} if error else {}

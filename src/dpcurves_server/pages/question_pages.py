@@ -123,17 +123,16 @@ def list_question_groups(forms: Mapping[str, Form]) -> list[dict[str, Any]]:
     listed = {command for group in GROUPS for command in group.questions}
     others = {command: ("table", form.title) for command, form in forms.items() if command not in listed}
     groups = [*GROUPS, QuestionGroup("Other questions", others)]
-    return [
-        {"title": group.title, "questions": questions}
-        for group in groups
-        if (
-            questions := [
-                {"form": forms[command], "icon": icon, "title": title}
-                for command, (icon, title) in group.questions.items()
-                if command in forms
-            ]
-        )
-    ]
+    context = []
+    for group in groups:
+        questions = [
+            {"form": forms[command], "icon": icon, "title": title}
+            for command, (icon, title) in group.questions.items()
+            if command in forms
+        ]
+        if questions:
+            context.append({"title": group.title, "questions": questions})
+    return context
 
 
 def show_question_types(visit: Visit) -> Response:
@@ -201,11 +200,9 @@ def show_sketch(visit: Visit) -> Response:
     facts = collect_sketch_inputs(question_plan)
     studio = visit.services.studio
     drawing = studio.find(facts, synthetic)
-    return (
-        _download_sketch(drawing)
-        if drawing
-        else PendingResponse(visit, studio.submit(facts, synthetic, visit.visitor.name), _download_sketch)
-    )
+    if drawing:
+        return _download_sketch(drawing)
+    return PendingResponse(visit, studio.submit(facts, synthetic, visit.visitor.name), _download_sketch)
 
 
 def _download_sketch(sketch: Drawing) -> Response:
@@ -300,14 +297,12 @@ def _form_context(
     visit: Visit, project: Project, form: Form, question_plan: QuestionPlan | None, error: FormError | None
 ) -> dict[str, Any]:
     """Return the template context of a form: project, dataset, remaining budget, plan and error."""
-    dataset = (
-        visit.services.datasets.get(visit.visitor, project.dataset) if question_plan is None else question_plan.dataset
-    )
-    remaining = (
-        visit.services.projects.remaining(visit.visitor, project.name)
-        if question_plan is None
-        else question_plan.remaining
-    )
+    if question_plan is None:
+        dataset = visit.services.datasets.get(visit.visitor, project.dataset)
+        remaining = visit.services.projects.remaining(visit.visitor, project.name)
+    else:
+        dataset = question_plan.dataset
+        remaining = question_plan.remaining
     return {
         "views": visit.services.datasets.views(visit.visitor, project.dataset),
         "project": project, "form": form, "help": HELP.get(form.command, form.help), "wrong": error,

@@ -50,7 +50,8 @@ class LiveWindows:
     __slots__ = ("_intake", "_tuples")
 
     def __init__(self, tuples: Iterable[TupleFields] | AsyncIterable[TupleFields], intake: StreamSpec) -> None:
-        self._tuples, self._intake = tuples, intake
+        self._tuples = tuples
+        self._intake = intake
 
     def check(self) -> None:
         """Refuse an invalid filter or expression. An iterable has no schema, and tuples without a field count as
@@ -263,7 +264,9 @@ def _read_lines(file: IO[Any]) -> Iterator[str]:
         is_cut = len(line) == LONGEST_LINE
         while is_cut and remainder and remainder[-1:] not in ("\n", b"\n"):
             remainder = raw.readline(LONGEST_LINE)
-        text = "" if is_cut else line if isinstance(line, str) else line.decode(errors="replace")
+        text = line if isinstance(line, str) else line.decode(errors="replace")
+        if is_cut:
+            text = ""
         if is_cut or text.strip():
             yield text
 
@@ -606,7 +609,8 @@ class _JsonLinesWindows:
     __slots__ = ("_intake", "_path")
 
     def __init__(self, path: str, intake: StreamSpec) -> None:
-        self._path, self._intake = path, intake
+        self._path = path
+        self._intake = intake
 
     def check(self) -> None:
         """Refuse an unreadable file, a stream without end, and an invalid expression. Lines have no schema."""

@@ -75,7 +75,8 @@ class RedisWindows:
     """Counts entries into windows that close at their watermark by the server's clock."""
 
     def __init__(self, entries: _GroupConsumer, intake: StreamSpec) -> None:
-        self._entries, self._intake = entries, intake
+        self._entries = entries
+        self._intake = intake
         self._unsettled: dict[int, list[bytes]] = {}
         self._dropped: list[bytes] = []
 

@@ -169,7 +169,8 @@ class UserTuples:
     __slots__ = ("counted", "tuples", "uncounted")
 
     def __init__(self) -> None:
-        self.counted, self.tuples = 0, 0
+        self.counted = 0
+        self.tuples = 0
         self.uncounted: list[int] = []
 
 
@@ -244,7 +245,9 @@ class OpenWindows:
         self._dropped.add(time_step)
         if time_step is DropReason.REPEATED:
             return None
-        step = key if time_step is DropReason.UNKNOWN else self._arrival_time_step(arrived) if is_dated else None
+        step = self._arrival_time_step(arrived) if is_dated else None
+        if time_step is DropReason.UNKNOWN:
+            step = key
         return None if step is None else self._count_in_slot(step, given, self._size + PLACE_OF[RELEASED[time_step]])
 
     def close_windows(self, last: int) -> list[Window]:

@@ -122,8 +122,7 @@ class PIdentityCounter(TimeStepMechanism):
 def sample_prefix_noise(strategy: PIdentityStrategy, whole: Noise, keys: int, secret: bytes) -> Any:
     """SECRET: draw the noise of all prefixes for each key, (steps, keys), over ``2**strategy.prefix_bits``."""
     stream = Randomness.from_key(secret, KIND)
-    cells, rows = (
-        np.array([sample_noise(noise, keys, stream) for noise in group]).astype(np.object_)
-        for group in strategy.noises(whole)
-    )
+    cell_noises, row_noises = strategy.noises(whole)
+    cells = np.array([sample_noise(noise, keys, stream) for noise in cell_noises]).astype(np.object_)
+    rows = np.array([sample_noise(noise, keys, stream) for noise in row_noises]).astype(np.object_)
     return strategy.prefix_noise(cells, rows)

@@ -146,7 +146,8 @@ class SharedTrees:
     __slots__ = ("time_step", "trees")
 
     def __init__(self, time_step: int, trees: IntArray) -> None:
-        self.time_step, self.trees = time_step, trees
+        self.time_step = time_step
+        self.trees = trees
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

@@ -324,7 +324,8 @@ class TimeStepReading:
         self.counts = counts
         self.windows = windows
         self.events = events
-        self.noisy, self.noisy_windows = noisy, noisy_windows
+        self.noisy = noisy
+        self.noisy_windows = noisy_windows
         self._written: dict[str, dict[str, FloatArray]] | None = None
 
     @property
@@ -512,11 +513,9 @@ class CountsReader:
         """Return for each key whether an event has happened, (keys,); False before enough steps have passed."""
         if self.time_step < event.width:
             return np.zeros(self._last.shape[1], dtype=np.bool_)
-        return (
-            event.detect_from_sum(sums[event.width])
-            if isinstance(event, Low)
-            else event.detect(self._last[-event.width :])
-        )
+        if isinstance(event, Low):
+            return event.detect_from_sum(sums[event.width])
+        return event.detect(self._last[-event.width :])
 
 
 @dataclass(frozen=True, slots=True)

@@ -287,9 +287,9 @@ def alarm_level_and_draws(
     """
     if require_integer("windows_per_year", windows_per_year) < 1:
         raise InvalidArgument("windows_per_year", "at least 1 window per year is needed; give a narrower window")
-    false_alarm = COLUMN_TUNING.simulated_alarm_ratio * float(
-        -np.expm1(log1p(-require_probability("false_alarm_rate", false_alarm_rate)) / windows_per_year)
-    )
+    rate_per_year = require_probability("false_alarm_rate", false_alarm_rate)
+    rate_per_window = float(-np.expm1(log1p(-rate_per_year) / windows_per_year))
+    false_alarm = COLUMN_TUNING.simulated_alarm_ratio * rate_per_window
     needed = max(tuning.least_draws, ceil(tuning.beyond / false_alarm))
     draws = min(needed, tuning.most_draws, tuning.most_values // grid.slots)
     safe_rank(draws, 1 - false_alarm)

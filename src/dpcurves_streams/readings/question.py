@@ -109,7 +109,8 @@ class NoisySums:
     __slots__ = ("_deviations", "_family", "_passed", "_ring", "_sums")
 
     def __init__(self, family: Family, deviations: FloatArray | float, width: int, keys: int) -> None:
-        self._family, self._deviations = family, deviations
+        self._family = family
+        self._deviations = deviations
         self._ring = np.zeros((width, keys))
         self._sums = np.zeros(keys)
         self._passed = 0

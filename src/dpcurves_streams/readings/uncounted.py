@@ -258,9 +258,9 @@ class UncountedReader:
     def _compute_variances(self, width: int | None, time_step: int) -> FloatArray:
         """Compute the noise variance of each reason's total over the `width` steps up to step `time_step` (None: all),
         (reasons,)."""
-        laws = [self._law.uncounted] * len(TUPLE_REASONS) + (
-            [] if self._law.users_beyond_cap is None else [self._law.users_beyond_cap]
-        )
+        laws = [self._law.uncounted] * len(TUPLE_REASONS)
+        if self._law.users_beyond_cap is not None:
+            laws.append(self._law.users_beyond_cap)
         variances = {id(law): law.variance(time_step, width) for law in laws}
         return np.array([variances[id(law)] for law in laws])
 

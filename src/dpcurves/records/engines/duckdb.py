@@ -121,7 +121,9 @@ def double_literal(value: float) -> str:
 def slot_type(shape: Sequence[int]) -> str:
     """Return the narrowest SQL type for the slots of a table. DuckDB counts a USMALLINT in an array."""
     slots = prod(shape)
-    return "USMALLINT" if slots <= 2**16 else "INTEGER" if slots < 2**31 else "BIGINT"
+    if slots <= 2**16:
+        return "USMALLINT"
+    return "INTEGER" if slots < 2**31 else "BIGINT"
 
 
 def grid_slot_sql(grid: Grid, value: str, slot: str) -> str | None:
@@ -169,11 +171,8 @@ def _inner_slot_sql(grid: Grid, formula: engines.Formula, value: str, slot: str)
     guess = f"floor({guess} + {double_literal(formula.shift)})"
     width = double_literal(grid.upper - grid.lower)
     # The same operations as in `Grid.edge`.
-    scaling = (
-        f"* {width} / {double_literal(grid.cells)}"
-        if grid.multiplies_first
-        else f"/ {double_literal(grid.cells)} * {width}"
-    )
+    cells = double_literal(grid.cells)
+    scaling = f"* {width} / {cells}" if grid.multiplies_first else f"/ {cells} * {width}"
     edge = f"{double_literal(grid.lower)} + {guess} {scaling}"
     return f"TRY_CAST({guess} AS {slot}) - CAST({value} < {edge} AS {slot})"
 

@@ -267,7 +267,8 @@ class CellAmounts:
     """
 
     def __init__(self, cells: SlotCells, query: WeightedQuery) -> None:
-        self._cells, self._query = cells, query
+        self._cells = cells
+        self._query = query
         self._found = np.zeros(prod(query.shape) + 1, dtype=object)
 
     def add(self, columns: Sequence[FloatArray]) -> None:

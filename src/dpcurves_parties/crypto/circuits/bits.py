@@ -94,10 +94,10 @@ class CircuitBuilder:
             if wire in needed:
                 new_numbers[wire] = self._first + len(gates)
                 gates.append(Gate(gate.kind, new_numbers[gate.left], new_numbers[gate.right]))
-        renumbered = (
-            CircuitOutput(tuple(new_numbers[wire] for wire in output.wires), output.low, output.high)
-            for output in outputs
-        )
+        renumbered = []
+        for output in outputs:
+            wires = tuple(new_numbers[wire] for wire in output.wires)
+            renumbered.append(CircuitOutput(wires, output.low, output.high))
         return Circuit(self.inputs, tuple(gates), tuple(renumbered))
 
     def _add_gate(self, kind: GateKind, left: int, right: int) -> int:
@@ -328,11 +328,7 @@ class SymbolicInteger:
 
     def _multiply_ternary(self, factor: SymbolicInteger) -> SymbolicInteger:
         """Return the product, if this number is -1, 0 or 1."""
-        products = [
-            own_bound * factor_bound
-            for own_bound in (self.low, self.high)
-            for factor_bound in (factor.low, factor.high)
-        ]
+        products = [self.low * factor.low, self.low * factor.high, self.high * factor.low, self.high * factor.high]
         low = min(0, *products)
         high = max(0, *products)
         if (self.low, self.high) == (factor.low, factor.high) == (-1, 1):
@@ -430,9 +426,9 @@ def total(numbers: Iterable[SymbolicInteger]) -> SymbolicInteger:
     if not summands:
         raise InvalidArgument("numbers", "must be at least one; pass the numbers as a list")
     while len(summands) > 1:
-        summands = [a + b for a, b in zip(summands[::2], summands[1::2], strict=False)] + summands[
-            len(summands) // 2 * 2 :
-        ]
+        sums_of_pairs = [a + b for a, b in zip(summands[::2], summands[1::2], strict=False)]
+        unpaired = summands[2 * len(sums_of_pairs) :]
+        summands = sums_of_pairs + unpaired
     return summands[0]
 
 
@@ -475,10 +471,12 @@ def trace_circuit(kernel: Callable[..., object], *shapes: Shape) -> Circuit:
             raise InvalidArgument("bits", rule)
     builder = CircuitBuilder(widths)
     numbers = iter([SymbolicInteger.from_input(builder, index) for index in range(len(widths))])
-    arguments = [
-        Record({name: next(numbers) for name in shape}) if isinstance(shape, Mapping) else next(numbers)
-        for shape in shapes
-    ]
+    arguments: list[SymbolicInteger | Record] = []
+    for shape in shapes:
+        if isinstance(shape, Mapping):
+            arguments.append(Record({name: next(numbers) for name in shape}))
+        else:
+            arguments.append(next(numbers))
     returned = kernel(*arguments)
     results = returned if isinstance(returned, tuple) else (returned,)
     if not all(isinstance(width, SymbolicInteger) for width in results):

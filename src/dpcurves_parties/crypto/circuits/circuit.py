@@ -216,9 +216,9 @@ def evaluate_circuit(circuit: Circuit, *values: ArrayLike) -> tuple[NDArray[Any]
     if len(values) != len(circuit.inputs):
         raise InvalidArgument("values", f"must be {len(circuit.inputs)} arrays, one for each input, got {len(values)}")
     arrays = np.broadcast_arrays(*(np.atleast_1d(np.asarray(array, dtype=np.uint64)) for array in values))
-    input_wires = [
-        wire for array, width in zip(arrays, circuit.inputs, strict=True) for wire in split_into_bits(array, width)
-    ]
+    input_wires = []
+    for array, width in zip(arrays, circuit.inputs, strict=True):
+        input_wires.extend(split_into_bits(array, width))
     return decode_outputs(circuit, circuit.run(CleartextMachine(), input_wires))
 
 

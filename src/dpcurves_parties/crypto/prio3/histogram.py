@@ -133,7 +133,8 @@ class Prio3Histogram:
 
     @classmethod
     def with_smallest_reports(cls, length: int, context: bytes) -> Prio3Histogram:
-        """Return the scheme with the smallest reports, including both messages."""
+        """Return the scheme whose chunk length makes a report smallest: its proof, and the preparation messages of both
+        servers."""
         schemes = (cls(length, chunk, context) for chunk in range(1, length + 1))
         return min(
             schemes,
@@ -165,11 +166,9 @@ class Prio3Histogram:
 
     def input_size(self, party: int) -> int:
         """Return the bytes of an input share."""
-        return (
-            2 * field.XOF_SEED_SIZE
-            if party
-            else field.ELEMENT_SIZE * (self.length + self.proof_length) + field.XOF_SEED_SIZE
-        )
+        if party:
+            return 2 * field.XOF_SEED_SIZE
+        return field.ELEMENT_SIZE * (self.length + self.proof_length) + field.XOF_SEED_SIZE
 
     def shard(self, cells: NDArray[np.int64], nonces: Sequence[bytes], randomness: Sequence[bytes]) -> OneHotShares:
         """Share cells between two servers.
@@ -381,10 +380,10 @@ def _montgomery_nodes(points: int) -> tuple[field.Words, field.Words]:
 def _odd_node_values(points: int, calls: int) -> tuple[list[int], list[int]]:
     """Return values at odd nodes: of the Lagrange polynomial of node 0, and of the sum over the nodes of calls."""
     first = [field.evaluate_first_lagrange(points, node) for node in field.roots_of_unity(2 * points)[1::2]]
-    call_sums = [
-        sum(first[(position - call) % points] for call in range(1, calls + 1)) % field.MODULUS
-        for position in range(points)
-    ]
+    call_sums = []
+    for position in range(points):
+        values_at_calls = [first[(position - call) % points] for call in range(1, calls + 1)]
+        call_sums.append(sum(values_at_calls) % field.MODULUS)
     return first, call_sums
 
 

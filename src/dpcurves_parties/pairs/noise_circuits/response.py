@@ -97,7 +97,9 @@ def add_constant(number: Wires, constant: int) -> tuple[Wire, ...]:
             carry = wire if is_set else None
         else:
             bits.append(~(wire ^ carry) if is_set else wire ^ carry)
-            carry = None if is_last else ~(~wire & ~carry) if is_set else wire & carry
+            carry = ~(~wire & ~carry) if is_set else wire & carry
+            if is_last:
+                carry = None
     return tuple(bits)
 
 

@@ -190,11 +190,9 @@ class FiniteLaplace:
             for sampler, is_set in zip(self.samplers, bits, strict=True)
         )
         unreplaced = prod(probabilities, start=Fraction(1)) if magnitude < 1 << self.digits else Fraction(0)
-        return (
-            unreplaced
-            if self.is_full_circle
-            else unreplaced + (Fraction(1, 1 << self.width) - unreplaced) / (1 << FALLBACK_BITS)
-        )
+        if self.is_full_circle:
+            return unreplaced
+        return unreplaced + (Fraction(1, 1 << self.width) - unreplaced) / (1 << FALLBACK_BITS)
 
     @cached_property
     def mean(self) -> float:

@@ -242,11 +242,9 @@ def _require_peer(service: AnyService, request: Request) -> None:
 async def _authenticate_owner(service: AnyService, request: Request) -> int:
     """Return the number of the owner whose bearer token a request has. Raises `ProtocolError`: it has none."""
     bearer_token = parse_bearer_token(request)
-    return (
-        await run_in_threadpool(service.find_owner, bearer_token)
-        if service.task.enrols
-        else service.find_owner(bearer_token)
-    )
+    if not service.task.enrols:
+        return service.find_owner(bearer_token)
+    return await run_in_threadpool(service.find_owner, bearer_token)  # reads the database of enrolled devices
 
 
 def make_problem_response(error: ProtocolError, task: str) -> Response:

@@ -243,11 +243,8 @@ class ReportShare(NamedTuple):
 
     def to_bytes(self) -> bytes:
         """Return the report for one server as bytes of the draft's `ReportShare`."""
-        return (
-            self.report_metadata.to_bytes()
-            + encode_vector(self.public_share, 4)
-            + self.encrypted_input_share.to_bytes()
-        )
+        public_share = encode_vector(self.public_share, 4)
+        return self.report_metadata.to_bytes() + public_share + self.encrypted_input_share.to_bytes()
 
 
 class Report(NamedTuple):
@@ -266,11 +263,9 @@ class Report(NamedTuple):
 
     def to_bytes(self) -> bytes:
         """Return the report for both servers as bytes of the draft's `Report`."""
-        return (
-            self.report_metadata.to_bytes()
-            + encode_vector(self.public_share, 4)
-            + b"".join(ciphertext.to_bytes() for ciphertext in self.encrypted_input_shares)
-        )
+        public_share = encode_vector(self.public_share, 4)
+        input_shares = b"".join(ciphertext.to_bytes() for ciphertext in self.encrypted_input_shares)
+        return self.report_metadata.to_bytes() + public_share + input_shares
 
     def to_report_share(self, party: int) -> ReportShare:
         """Return the part of the report for server 0 (leader) or server 1 (helper)."""

@@ -108,9 +108,8 @@ def encode_batch(task: str, party: int, batch: Batch) -> bytes:
     size = len(batch.reports[0].encrypted_share)
     count = len(batch.reports)
     facts = party, batch.earlier_policy.value, size, count, bytes.fromhex(task), batch.contribution
-    return _HEADER.pack(MAGIC, BATCH_FORMAT, *facts) + b"".join(
-        report.id + report.encrypted_share for report in batch.reports
-    )
+    header = _HEADER.pack(MAGIC, BATCH_FORMAT, *facts)
+    return header + b"".join(report.id + report.encrypted_share for report in batch.reports)
 
 
 def parse_batch(message: bytes, task: str, party: int, size: int) -> Batch:
@@ -294,6 +293,8 @@ def intersect_reports(
     dropped_ids = list[bytes]()
     count = 0
     name = ReportSetHash(task, expected)
+
+    # Parts with equal hashes are equal at both servers; of the others the peer must have listed its reports.
     for number, part_reports in split_by_prefix(read_sorted_reports(), theirs.prefix_bits):
         if hash_part(task, part_reports) == theirs.hash_of_part(number):
             common_reports = part_reports
@@ -311,12 +312,11 @@ def intersect_reports(
         raise UnlistedParts(unlisted)
     if count == expected:
         return ReportSet(name.hexdigest(), count, dropped_ids)
+
+    # The hash begins with the number of reports, so fewer reports need another pass.
     missing = frozenset(dropped_ids)
-    return ReportSet(
-        hash_report_set(task, count, (report for report in read_sorted_reports() if report[0] not in missing)),
-        count,
-        dropped_ids,
-    )
+    common = (report for report in read_sorted_reports() if report[0] not in missing)
+    return ReportSet(hash_report_set(task, count, common), count, dropped_ids)
 
 
 def encode_listings(listed: Mapping[int, bytes]) -> bytes:

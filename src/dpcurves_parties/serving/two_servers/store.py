@@ -226,11 +226,16 @@ class Store:
 
     def __init__(self, url: str, who: str = "") -> None:
         self._database = ServerDatabase(url, who, METADATA)
-        weight = lambda upload: len(upload.offer.reports)  # noqa: E731
-        self._uploads = GroupCommit(self._write_uploads, weight, MOST_REPORTS, self._database.close_connections)
+
+        def count_reports(upload: Upload) -> int:
+            """Return the weight of an upload in a group of writes."""
+            return len(upload.offer.reports)
+
+        self._uploads = GroupCommit(self._write_uploads, count_reports, MOST_REPORTS, self._database.close_connections)
         # 1_000: reports after which PostgreSQL's planner statistics are first updated; then after ten times as many,
         # and so on
-        self._added, self._analyzed_at = 0, 1_000
+        self._added = 0
+        self._analyzed_at = 1_000
 
     def create_task(self, task: str) -> None:
         """Create the row of a task, open and without reports, if there is none. A known task is only read, so that a
@@ -520,6 +525,8 @@ def _insert_uploads(connection: Connection, task: str, uploads: Sequence[Upload]
     uses_before = {owner: _TicketUse(contribution, reports) for owner, contribution, reports in bound}
     stored_rows = connection.execute(_SELECT_KNOWN_REPORTS, {"of": task, "ids": list(ids)})
     owner_by_id = {one: owner for one, owner in stored_rows}
+
+    # Uploads of one group are decided in their order, as if each had a transaction of its own.
     uses_after = dict(uses_before)
     outcomes = list[int | Exception]()
     rows = list[dict[str, object]]()
@@ -529,9 +536,11 @@ def _insert_uploads(connection: Connection, task: str, uploads: Sequence[Upload]
         if gives_way and offer.earlier_policy is EarlierPolicy.STAYS:
             outcomes.append(ProtocolError("ticket", OTHER_CONTRIBUTION, 409))
             continue
-        remaining_owners = (
-            {one: owner for one, owner in owner_by_id.items() if owner != offer.owner} if gives_way else owner_by_id
-        )
+
+        # A contribution that gives way is replaced whole, so its reports do not count towards the limit.
+        remaining_owners = owner_by_id
+        if gives_way:
+            remaining_owners = {one: owner for one, owner in owner_by_id.items() if owner != offer.owner}
         new_reports = {report.id: report for report in offer.reports if report.id not in remaining_owners}
         present_count = 0 if gives_way else earlier_use.reports
         if present_count + len(new_reports) > max_reports:
@@ -544,6 +553,7 @@ def _insert_uploads(connection: Connection, task: str, uploads: Sequence[Upload]
                 ProtocolError("ticket", OTHER_CONTRIBUTION, 409) if present_count == max_reports == 1 else limit_error
             )
             continue
+
         if gives_way:
             connection.execute(delete(REPORTS).where(REPORTS.c.task == task, REPORTS.c.owner == offer.owner))
             owner_by_id = remaining_owners
