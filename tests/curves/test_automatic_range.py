@@ -336,11 +336,7 @@ def test_times_may_be_durations_and_scores_dates_without_a_grid() -> None:
 
 @pytest.mark.parametrize("law", [law for law in LAWS if law != "pareto"])
 def test_a_plot_shows_the_range_of_nearly_all_records_and_not_of_empty_cells(law: str) -> None:
-<<<<<<< HEAD
     """The noise of empty cells up to 1e300 adds up to more than 0.1 % of 4,000 records at epsilon 0.5.
-=======
-    """Empty cells up to 1e300 have noise of more than 0.1 % of the records, for 4,000 records at epsilon 0.5.
->>>>>>> seen
 
     The widest plot of eight releases of each law had 2.5 times the range of 98 % of the records; without a limit to
     the tails, 43 times for lognormal values.
