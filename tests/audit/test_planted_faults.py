@@ -56,7 +56,8 @@ def test_a_release_that_keeps_its_promise_is_not_flagged(case: Case) -> None:
 
 
 def test_noise_without_its_tail_is_found_by_an_event_that_one_data_set_alone_shows() -> None:
-    """Of 1,500 counts one reaches the end of this noise: too few samples choose the event, and fresh ones are more.
+    """The noise reaches its end in one of 1,500 counts: too rare for the samples that choose the event, which are fewer
+    than the fresh ones.
 
     Six of ten audits found it, so six audits miss it with probability 0.004.
     """

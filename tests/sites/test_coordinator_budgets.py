@@ -133,7 +133,7 @@ def test_a_message_that_is_no_request_is_refused_in_one_line(board: Board, text:
 def test_a_request_without_an_analysts_signature_is_refused_at_once(
     board: Board, monkeypatch: pytest.MonkeyPatch, change: Callable[[bytes], bytes], status: int, line: str
 ) -> None:
-    """It is neither planned nor stored, and counts among the requests that an analyst may post a minute."""
+    """The request is neither planned nor stored, and counts among those that an analyst may post a minute."""
     monkeypatch.setattr(board.board._rate, "per_minute", 2)
     monkeypatch.setattr(relay, "_plan_vector_length", lambda *_: pytest.fail("planned"))
 
