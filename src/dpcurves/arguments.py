@@ -420,7 +420,7 @@ def require_count(name: str, value: Any) -> int:
     """
     largest_count = 1_000_000
     count = require_integer(name, value)
-    if not 1 <= count <= largest_count:
+    if isinstance(value, bool) or not 1 <= count <= largest_count:
         raise InvalidArgument(
             name, f"a whole number from 1 to {largest_count:,} is needed, got {describe_value(value)}"
         )
@@ -474,15 +474,13 @@ def check_type(kind: type[Any], expected: str) -> Callable[[str, Any], object]:
 require_text = check_type(str, "a text")
 CHECKS: Mapping[tuple[str, str], Callable[[str, Any], object]] = MappingProxyType({
     ("level", "float"): require_probability, ("draws", "int"): require_count, ("most", "int"): require_count,
-    ("path", "str | Path"): require_path, ("folder", "str | Path"): require_path, ("ax", "Axes"): require_axes,
-    ("picture", "Axes"): require_axes, ("picture", "str"): require_text, ("title", "str"): require_text,
-    ("text", "str"): require_text, ("name", "str"): require_text, ("style", "str"): require_text,
-    ("number", "str"): require_text, ("order", "str"): require_text,
+    ("ax", "Axes"): require_axes, ("picture", "Axes"): require_axes,
     ("links", "Sequence[tuple[str, str]]"): require_links,
 })  # fmt: skip
 """Checks of arguments that many methods have, by name and annotation without None."""
 TYPE_CHECKS: Mapping[str, Callable[[str, Any], object]] = MappingProxyType({
-    "bool": require_truth_value, "Mapping": check_type(Mapping, "a mapping, as in {'old': 'new'},"),
+    "bool": require_truth_value, "str": require_text, "str | Path": require_path,
+    "Mapping": check_type(Mapping, "a mapping, as in {'old': 'new'},"),
 })  # fmt: skip
 """Checks of all arguments of a type, by annotation without None and without what is in brackets."""
 
@@ -490,7 +488,7 @@ TYPE_CHECKS: Mapping[str, Callable[[str, Any], object]] = MappingProxyType({
 def check_common_arguments(function: Function) -> Function:
     """Return the function with the checks of `CHECKS` and `TYPE_CHECKS` before it runs.
 
-    None is allowed where the annotation has it.
+    None is allowed where the annotation has it. An argument `tuning` must have the class of its default.
 
     >>> @check_common_arguments
     ... def ends(level: float, *, population: bool = False) -> float: return level
@@ -506,6 +504,9 @@ def check_common_arguments(function: Function) -> Function:
         annotation = str(function.__annotations__.get(name, ""))
         bare = annotation.removesuffix(" | None")
         check = TYPE_CHECKS.get(bare.partition("[")[0]) or CHECKS.get((name, bare))
+        if name == "tuning":
+            kind = type((function.__kwdefaults__ or {})[name])
+            check = check_type(kind, f"a {kind.__name__} of {kind.__module__}")
         if check is not None:
             checks.append((position if position < code.co_argcount else len(names), name, bare != annotation, check))
     if not checks:

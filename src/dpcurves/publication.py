@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from . import display
-from .arguments import InvalidArgument, require_type
+from .arguments import InvalidArgument, check_common_arguments, require_sequence, require_type
 from .conversation import ELSEWHERE, OPEN, PrivacyStatement, select_reader_notes
 from .curves.result import ReleasedResult, result_from_json
 from .privacy import format_loss
@@ -45,6 +45,7 @@ CHANGED = MappingProxyType({"replace-one": "replaced", "add-remove": "removed or
 PICTURES = (".svg", ".pdf", ".png")
 
 
+@check_common_arguments
 def read_result(path: str | Path) -> ReleasedResult:
     """Read a released result of any kind from a file that `to_json` or ``--json`` wrote. Costs no privacy budget.
 
@@ -76,6 +77,7 @@ def read_result(path: str | Path) -> ReleasedResult:
     return result_from_json(text)
 
 
+@check_common_arguments
 def publish(
     results: ReleasedResult | Sequence[ReleasedResult] | Mapping[str, ReleasedResult],
     folder: str | Path,
@@ -175,7 +177,8 @@ def _name_results(
     elif isinstance(results, Mapping):
         named_results = dict(results)
     else:
-        named_results = dict(assign_file_names([(str(getattr(result, "KIND", "")), result) for result in results]))
+        listed = require_sequence("results", results, "a released result, or several of them,")
+        named_results = dict(assign_file_names([(str(getattr(result, "KIND", "")), result) for result in listed]))
     if not named_results:
         raise InvalidArgument("results", "at least one result is needed, as in {'ages': curve}")
     for name, result in named_results.items():

@@ -32,7 +32,7 @@ from .display.numerals import UNITS
 from .ledger import LARGEST_AMOUNT, Account, Allotment, Currency, Grant, Member, QuestionBudget
 from .mechanisms.partition_selection import bound_units_below, find_fewest_units
 from .noise.randomness import Randomness
-from .privacy import EACH_RECORD, Adjacency, AdjacencyWithoutBound, Neighbours, PrivacyLoss, Unit
+from .privacy import EACH_RECORD, AddRemove, Adjacency, AdjacencyWithoutBound, Neighbours, PrivacyLoss, ReplaceOne, Unit
 from .queries import Query
 from .strategies import (
     SELECTION_FRACTION,
@@ -106,7 +106,11 @@ def plan_question(
     True
     """
     loss = require_askable(question, loss).as_single_release()
+    expected = "an adjacency, as in dp.REPLACE_ONE.to_adjacency(dp.EACH_RECORD, units=1000),"
+    require_type("adjacency", adjacency, (AddRemove, ReplaceOne, AdjacencyWithoutBound), expected)
     model: Planner = trust if trust is not None else Central()
+    if not hasattr(model, "plan_query"):
+        raise WrongArgumentType("trust", f"a trust model or None is needed, got {describe_value(trust)}")
     budget = QuestionBudget.for_planning(loss, charged_by_round=getattr(model, "CHARGED_BY_TURN", False))
     plans: list[Plan] = []
 

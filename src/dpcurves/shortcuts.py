@@ -19,6 +19,7 @@ from .arguments import (
     Exact,
     InvalidArgument,
     WrongArgumentType,
+    check_common_arguments,
     describe_value,
     parse_positive_fraction,
     require_bounds_pair,
@@ -161,6 +162,7 @@ def add_privacy_arguments(function: Call) -> Call:
         ),
     )
     full_signature = signature(function).replace(parameters=ordered)
+    checked = check_common_arguments(function)
 
     @wraps(function)
     def call_function(*args: Any, **keywords: Any) -> Any:
@@ -172,7 +174,7 @@ def add_privacy_arguments(function: Call) -> Call:
         _require_arguments(function.__name__, full_signature, args, keywords)
         if keywords.get(COLUMN) is not None or keywords.get(WHERE) is not None:
             args, keywords = _select_column(args, keywords)
-        return function(*args, **{name: value for name, value in keywords.items() if name not in {COLUMN, WHERE}})
+        return checked(*args, **{name: value for name, value in keywords.items() if name not in {COLUMN, WHERE}})
 
     call_function.__signature__ = full_signature  # type: ignore[attr-defined]
     call_function.__annotations__ = {parameter.name: parameter.annotation for parameter in ordered} | {
@@ -385,7 +387,7 @@ def refuse_hint(hint: Hint | None) -> None:
 def make_summary_question(kind: str, label: str, bounds: Sequence[float] | Auto, **weights: Any) -> Question[Summary]:
     """Return the question of this `kind` (Summary, Mean, Sum or Variance) for values between bounds; ``"auto"``
     searches for the bounds privately, and `weights` make it weighted."""
-    if bounds == "auto":
+    if isinstance(bounds, str) and bounds == "auto":
         if weights:
             return curves.AutoRangeWeightedSummaryQuestion(label, **weights, statistic=kind.lower())
         return cast("Question[Summary]", getattr(curves, f"AutoRange{kind}Question")(label))
@@ -415,7 +417,7 @@ def resolve_unit(unit: float | Auto) -> float:
     """Return the unit; for ``"auto"`` the smallest one, 2**-30, which is small enough for any column."""
     from .curves.bounds import SMALLEST_UNIT
 
-    return SMALLEST_UNIT if unit == "auto" else unit
+    return SMALLEST_UNIT if isinstance(unit, str) and unit == "auto" else unit
 
 
 __all__ = [
@@ -661,7 +663,7 @@ def bar_chart(
     """
     loss = parse_loss(paid.get("epsilon"), paid.get("rho"))
     (label,) = table = make_table(label, values)
-    if [categories, delta, universe].count(None) != 2:
+    if [choice is None for choice in (categories, delta, universe)].count(True) != 2:
         raise InvalidArgument(
             "categories",
             'give the categories, as in ("a", "b"); or delta="1e-6" or a universe, which find those of many records',

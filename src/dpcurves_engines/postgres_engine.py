@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from arro3.core import Array, DataType
 
-from dpcurves.arguments import InvalidArgument, require_type
+from dpcurves.arguments import InvalidArgument, check_common_arguments, require_type
 from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.data.axis import Axis
 from dpcurves.data.grid import Grid
@@ -151,6 +151,7 @@ HERE = "here"
 """Transfer the rows and rank them in this process."""
 
 
+@check_common_arguments
 def postgres(url: str, *, table: str, ranking: str = THERE) -> PostgresTable:
     """Return a table or view of PostgreSQL that the server counts; pass it to `Session` instead of a file.
 

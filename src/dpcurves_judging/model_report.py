@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpcurves import display
-from dpcurves.arguments import InvalidArgument, require_type
+from dpcurves.arguments import InvalidArgument, check_common_arguments, require_type
 from dpcurves.curves.result import ReleasedResult
 from dpcurves.ledger import Statement
 from dpcurves.translation import keep_names, translate
@@ -19,6 +19,7 @@ TITLE = "Model card"
 """Title of a model card that was given none."""
 
 
+@check_common_arguments
 def model_card(results: Mapping[str, Any], statement: Statement | None = None, *, title: str = TITLE) -> str:
     """Return an HTML page with all results about a model, each with its plot, its numbers and its privacy loss.
 

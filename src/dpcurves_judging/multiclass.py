@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
@@ -56,7 +56,7 @@ class Multiclass(CountedNumbers):
             ValueError: `label` is not one of the classes.
         """
         values = self.question.label.values
-        if label not in values:
+        if not isinstance(label, Hashable) or label not in values:
             raise InvalidArgument("label", f"must be one of {', '.join(map(str, values))}")
         index = values.index(label)
         negative, positive = _split_against_rest(self._likely_tables[index], index)

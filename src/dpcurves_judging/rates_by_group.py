@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from dpcurves import display
-from dpcurves.arguments import InvalidArgument, parse_choice, require_probability, require_type
+from dpcurves.arguments import InvalidArgument, check_common_arguments, parse_choice, require_probability, require_type
 from dpcurves.arrays import FloatArray
 from dpcurves.curves.by_category import ByCategory
 from dpcurves.curves.class_curves import RATE_TITLES, RATES
@@ -360,6 +360,7 @@ class CurvesByGroup(ByCategory[IntervalResult]):
         return {**super()._question(), "at_once": True}
 
 
+@check_common_arguments
 def group_rates(scores: ScoresByCategory, threshold: float = 0.5) -> GroupRates:
     """Return the rates and metrics of each category of released scores, like ``fairlearn.metrics.MetricFrame``.
 
@@ -387,6 +388,7 @@ def group_rates(scores: ScoresByCategory, threshold: float = 0.5) -> GroupRates:
     return GroupRates(_require_by_category(scores).columns, dict(scores), threshold)
 
 
+@check_common_arguments
 def group_curves(scores: ScoresByCategory, reading: str = "roc") -> CurvesByGroup:
     """Return the curve of each category of released scores, with bands that hold for all categories simultaneously.
 

@@ -14,7 +14,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpcurves.arguments import InvalidArgument, require_integer, require_sequence, require_type
+from dpcurves.arguments import (
+    InvalidArgument,
+    check_common_arguments,
+    require_integer,
+    require_number,
+    require_sequence,
+    require_type,
+)
 from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.curves.question import parse_grouping
 from dpcurves.data import Categories, Grid, Outside
@@ -73,6 +80,7 @@ class ComparisonForecast(NamedTuple):
     half_width: float
 
 
+@check_common_arguments
 def forecast_comparison(
     question: SurvivalQuestion,
     loss: PrivacyLoss,
@@ -128,7 +136,7 @@ def forecast_comparison(
             raise InvalidArgument(name, f"must be at least 2, as in 8, got {number}")
     random = public_generator(generator)
     time, event = censor_times(PLACES["a hill"])(random, tuning.simulated_records)
-    end = float(question.grid.upper if until is None else until)
+    end = question.grid.upper if until is None else require_number("until", until)
     forecasts = []
     for number in tried:
         grid = Grid(question.grid.lower, question.grid.upper, cells=number)

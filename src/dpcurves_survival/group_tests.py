@@ -13,7 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpcurves.arguments import InvalidArgument, convert_to_double, require_power, require_sequence, require_type
+from dpcurves.arguments import (
+    InvalidArgument,
+    check_common_arguments,
+    convert_to_double,
+    require_power,
+    require_sequence,
+    require_type,
+)
 from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.curves.question import require_independent
 from dpcurves.curves.result import warn_about_notes
@@ -134,6 +141,7 @@ def _cells_until(curve: Survival, until: float | None) -> BoolArray:
     return np.asarray(ends <= last)
 
 
+@check_common_arguments
 def multivariate_log_rank_test(
     curves: Mapping[Any, Survival] | Sequence[Survival],
     *,

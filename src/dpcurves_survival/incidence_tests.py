@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpcurves.arguments import InvalidArgument, require_power, require_type
+from dpcurves.arguments import InvalidArgument, check_common_arguments, require_power, require_type
 from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.conversation.notes import add_advice
 from dpcurves.curves.question import require_independent
@@ -251,6 +251,7 @@ class _Comparison:
         return float(np.max(np.where(np.abs(shift) > least, np.abs(shift) / deviation, 0.0)))
 
 
+@check_common_arguments
 def gray_test(
     risks: Mapping[Any, CompetingRisks] | Sequence[CompetingRisks],
     cause: Category,

@@ -16,6 +16,7 @@ from dpcurves.arguments import (
     InvalidArgument,
     check_common_arguments,
     convert_to_double,
+    require_power,
     require_probability,
     require_sequence,
     require_type,
@@ -833,6 +834,7 @@ def survival_numbers(
     return SurvivalNumbers(curves, until=until, times=times, since=since)
 
 
+@check_common_arguments
 def survival_figure(
     curves: Survival | Mapping[Any, Survival],
     *,
@@ -864,6 +866,10 @@ def survival_figure(
     >>> len(dp.survival_figure({"early": early, "late": late}).lines) >= 2
     True
     """
+    powers = require_sequence("weights", weights, "two powers, as in (0, 1),")
+    if len(powers) != 2:
+        raise InvalidArgument("weights", f"two powers are needed, as in (0, 1), got {len(powers)} of them")
+    rho, gamma = (require_power("weights", power) for power in powers)
     column = getattr(curves, "column", "")
     curves_by_name = curves if isinstance(curves, Mapping) else {"all": curves}
     all_curves = list(curves_by_name.values())
@@ -880,8 +886,8 @@ def survival_figure(
         groups.append(FigureGroup(format_key(key), curve.y, curve.band(level, population=population), risk))
     test = ""
     if len(all_curves) == 2 and first_curve.privacy.rows_per_unit == 1:
-        outcome = log_rank_test(*all_curves, rho=weights[0], gamma=weights[1])
-        name = "Log-rank" if weights == (0, 0) else f"Fleming-Harrington ({weights[0]:g}, {weights[1]:g})"
+        outcome = log_rank_test(*all_curves, rho=rho, gamma=gamma)
+        name = "Log-rank" if rho == gamma == 0 else f"Fleming-Harrington ({rho:g}, {gamma:g})"
         chance_of_it = f"p {'< 0.001' if outcome.p_value < 0.001 else f'= {outcome.p_value:.2g}'} (noise included)"
         test = f"{name} test: {'not known' if isnan(outcome.p_value) else chance_of_it}"
     coverage = display.POPULATION if population else display.RECORDS

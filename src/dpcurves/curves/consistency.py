@@ -13,7 +13,15 @@ from typing import Any, NamedTuple, Self, Unpack, cast
 import numpy as np
 
 from .. import display
-from ..arguments import InvalidArgument, WrongArgumentType, describe_value, require_probability, require_sequence
+from ..arguments import (
+    InvalidArgument,
+    WrongArgumentType,
+    check_common_arguments,
+    describe_value,
+    require_probability,
+    require_sequence,
+    require_type,
+)
 from ..arrays import FloatArray, IntArray
 from ..conversation import PrivacyStatement
 from ..data import Grid, Outside
@@ -95,6 +103,7 @@ class CategoryHierarchy:
             raise InvalidArgument(
                 "levels", "give two or more different columns, the widest first, as in ('region', 'district')"
             )
+        require_type("nested", self.nested, (Mapping, Sequence), "a mapping or a list of labels")
         if bool(self.levels) != bool(self.nested):
             raise InvalidArgument("nested", "give levels and nested together, or neither")
 
@@ -472,6 +481,7 @@ class ConsistentTotals(CompositeResult):
         return [*parts, ("p-value of the differences under noise", f"{self.p_value:.2g}")]
 
 
+@check_common_arguments
 def make_consistent(
     results: Mapping[str, Table] | Sequence[Table],
     statistic: str = COUNT,

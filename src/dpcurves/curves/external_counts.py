@@ -12,7 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import Exact, InvalidArgument, describe_value, parse_positive_fraction, require_integer, require_type
+from ..arguments import (
+    Exact,
+    InvalidArgument,
+    check_common_arguments,
+    describe_value,
+    parse_positive_fraction,
+    require_integer,
+    require_type,
+)
 from ..arrays import FloatArray
 from ..conversation import ELSEWHERE, Evidence, PrivacyStatement
 from ..data import Grid, Outside
@@ -29,6 +37,7 @@ LAWS: Mapping[str, tuple[Family, bool]] = MappingProxyType({
 RISING = "at least two finite numbers, a finite distance apart, are needed, each above the one before, as in [0, 10]"
 
 
+@check_common_arguments
 def from_counts(
     edges: ArrayLike,
     noisy: ArrayLike,
@@ -130,7 +139,7 @@ def _parse_grid(edges: Any, outside: Outside) -> Grid:
     finite increasing numbers."""
     try:
         edge_values: FloatArray = np.asarray(edges, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidArgument("edges", RISING) from None
     positions = edge_values.tolist() if edge_values.ndim == 1 else []
     if len(positions) < 2 or not all(map(isfinite, (*positions, positions[-1] - positions[0]))):
@@ -182,7 +191,7 @@ def _parse_counts(noisy: Any, slots: int, *, whole_only: bool) -> tuple[int, ...
     `slots`, and a whole number if `whole_only`."""
     try:
         counts: FloatArray = np.asarray(noisy, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidArgument(
             "noisy", "a list of numbers is needed, one count for each cell, as in [12, 40, 7]"
         ) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias, cast
 
 from numpy.typing import NDArray
 
@@ -210,8 +210,8 @@ def _to_node(operand: object) -> Node:
     """Return the syntax node of an expression, or of a Python literal."""
     if isinstance(operand, Expression):
         return operand.node
-    if hasattr(operand, "item") and not isinstance(operand, str):
-        operand = operand.item()  # NumPy's scalars
+    if getattr(operand, "ndim", None) == 0:
+        operand = cast("Any", operand).item()  # NumPy's scalars
     if isinstance(operand, datetime):  # also those of pandas, and its NaT
         raise InvalidArgument("expression", "a date without a time is needed, as in date(2024, 1, 31)")
     if isinstance(operand, bool | str | date) or operand is None:

@@ -900,11 +900,12 @@ def _summarise_errors(name: str, results: FloatArray) -> ExpectedError:
 
 def _require_size(table: Mapping[str, Any]) -> int:
     """Return the number of records. Raises `InvalidArgument` unless all columns have one length of at least 1."""
-    if not table or not all(len(column) == len(next(iter(table.values()))) > 0 for column in table.values()):
+    sizes = {len(column) if hasattr(column, "__len__") else 0 for column in table.values()}
+    if len(sizes) != 1 or 0 in sizes:
         raise InvalidArgument(
             "like", "columns of equal length are needed, with at least one record, as in {'age': [41, 52]}"
         )
-    return len(next(iter(table.values())))
+    return sizes.pop()
 
 
 def _require_positive(records: int | None) -> int:

@@ -288,7 +288,7 @@ def kernel_on_cells(kernel: Function | MidpointKernel | CellKernel) -> Callable[
     """
     if isinstance(kernel, MidpointKernel | CellKernel):
         return kernel
-    if not callable(kernel):
+    if not callable(kernel) or isinstance(kernel, type):
         raise WrongArgumentType(
             "kernel", f"a function of two arrays is needed, as in lambda x, y: abs(x - y), got {type(kernel).__name__}"
         )
