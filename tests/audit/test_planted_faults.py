@@ -69,7 +69,8 @@ def test_noise_without_its_tail_is_found_by_an_event_that_one_data_set_alone_sho
         def release(data: Sequence[float], k: int) -> NDArray[np.float64]:
             p = 1 - np.exp(-1)
             noise = chance.geometric(p, (k, 1)) - chance.geometric(p, (k, 1))
-            return len(data) + np.clip(noise, -7, 7).astype(np.float64)  # records; 0.00067 of the noise is at each end
+            cut: NDArray[np.float64] = np.clip(noise, -7, 7).astype(np.float64)  # 0.00067 of the noise is at each end
+            return len(data) + cut
 
         report = dp.audit(
             release, family, batch=True, epsilon=1, seconds=60, samples=60_000, confidence=0.95, extra_checks=False
