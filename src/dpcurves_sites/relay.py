@@ -133,7 +133,11 @@ class StoredMessage:
     def write(cls, folder: Path, message: bytes) -> StoredMessage:
         """Write a message to a new file of a folder."""
         path = folder / secrets.token_hex(16)
-        path.write_bytes(message)
+        try:
+            path.write_bytes(message)
+        except OSError:
+            path.unlink(missing_ok=True)  # a part of the message may stand there, on a disk that is full
+            raise
         return cls(path, len(message), sha256(message).digest())
 
     def read(self, *, receipt: bool = False) -> bytes:
@@ -200,14 +204,13 @@ class MessageBoard:
     def _open_round(self, analyst: int, name: str, signed_request: bytes, request: str, vector_length: int) -> None:
         """Open a round with this request id in place of any earlier one of its name, and drop old rounds."""
         with self._changed:
+            stored = StoredMessage.write(self._scratch.path, signed_request)
             if name in self._rounds:
                 self._drop_round(name)
             of_one = [other.name for other in self._rounds.values() if other.analyst == analyst]
             if len(of_one) >= MOST_ROUNDS_OF_ONE:
                 self._drop_round(of_one[0])
-            self._rounds[name] = OpenRound(
-                name, StoredMessage.write(self._scratch.path, signed_request), request, analyst, vector_length
-            )
+            self._rounds[name] = OpenRound(name, stored, request, analyst, vector_length)
             self._drop_old_rounds(name)
             self.notify()
 

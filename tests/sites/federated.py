@@ -288,10 +288,10 @@ class Federated:
         self.wait(lambda: process.exitcode is not None, f"the death of site {number}")
         assert process.exitcode == -signal.SIGKILL
 
-    def analyst(self, number: int = 1, task: FederationTask | None = None) -> RemoteFederation:
+    def analyst(self, number: int = 1, task: FederationTask | None = None, timeout: float = LONG) -> RemoteFederation:
         tickets = self.folder / "tickets"
         ticket = Ticket.load(tickets / f"analyst-{number}", Role.ANALYST)
-        return RemoteFederation(task or self.task, ticket, read_key(tickets / f"analyst-{number}.key"), LONG)
+        return RemoteFederation(task or self.task, ticket, read_key(tickets / f"analyst-{number}.key"), timeout)
 
     def log(self, name: str) -> str:
         file = self.folder / f"{name}.log"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -125,6 +126,31 @@ def test_a_site_that_is_killed_comes_back_and_answers_as_if_nothing_had_been(fiv
         curve = coming.result(LONG)
     assert abs(curve.count.sum() - 1500) < 100
     five.wait(lambda: spent(five) == [each + 1 for each in before], "the charge of each site, once")
+
+
+@pytest.mark.parametrize(
+    ("process", "line"),
+    [("s2", "site 'airline 2': (?:ledger: cannot be used|output: standard output could not be written)"),
+     ("hub", "the disk of this server cannot be written")],
+    ids=["a site", "the coordinator"],
+)  # fmt: skip
+def test_a_disk_that_is_full_charges_nobody_and_ends_no_process(five: Federated, process: str, line: str) -> None:
+    """The limit is that of a quota. A coordinator that is full is asked again until the analyst's time is over."""
+    prlimit = getattr(resource, "prlimit", None) or pytest.skip("limits of other processes can not be set here")
+    before, number = spent(five), five.running[process].pid
+    _, most = prlimit(number, resource.RLIMIT_FSIZE)
+    prlimit(number, resource.RLIMIT_FSIZE, (64, most))  # bytes, fewer than any message has
+    try:
+        with five.analyst(timeout=3) as analyst, pytest.raises(ProtocolError, match=line):
+            analyst.ask(BINS, ONE, f"full {process}")
+    finally:
+        prlimit(number, resource.RLIMIT_FSIZE, (most, most))
+    assert spent(five) == before
+    with five.analyst() as analyst:
+        curve = in_the_end(lambda: analyst.ask(BINS, ONE, f"full {process}"))
+    assert abs(curve.count.sum() - 1500) < 100
+    assert spent(five) == [each + 1 for each in before]
+    assert five.running[process].exitcode is None
 
 
 LIES = [

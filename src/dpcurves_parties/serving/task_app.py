@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Mapping, Sequence
@@ -45,7 +46,7 @@ async def respond_from_future(coming: Awaitable[bytes]) -> Response:
         rule = _log_error(error)
         if isinstance(error, ProtocolError):
             raise
-        raise ProtocolError("server", rule, 500) from None
+        raise ProtocolError("server", rule, 503 if _is_of_disk(error) else 500) from None
 
 
 def run_logged(work: Callable[[], object]) -> None:
@@ -62,12 +63,24 @@ def _log_error(error: Exception) -> str:
         if error.status == 500:
             log_operator_message(error.where if isinstance(error, ServerFault) else str(error))
         return error.rule
-    rule = (
-        f"{type(error).__name__} in {extract_tb(error.__traceback__)[-1].name}, an error of "
-        "this program; nothing was answered. Please report it"
-    )
+    if _is_of_disk(error):
+        rule = "the disk of this server cannot be written, as when it is full; make room there, then send this again"
+    else:
+        rule = (
+            f"{type(error).__name__} in {extract_tb(error.__traceback__)[-1].name}, an error of "
+            "this program; nothing was answered. Please report it"
+        )
     log_operator_message(f"server: {rule}")
     return rule
+
+
+DISK_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
+"""Numbers of errors of the operating system if a disk or a quota is full, a file too large, or the disk fails."""
+
+
+def _is_of_disk(error: Exception) -> bool:
+    """Return True if a file could not be written."""
+    return isinstance(error, OSError) and error.errno in DISK_ERRORS
 
 
 MOST_OF_ONE = 16
