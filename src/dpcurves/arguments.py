@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from difflib import get_close_matches
@@ -503,7 +504,7 @@ def check_common_arguments(function: Function) -> Function:
     for position, name in enumerate(names):
         annotation = str(function.__annotations__.get(name, ""))
         bare = annotation.removesuffix(" | None")
-        check = TYPE_CHECKS.get(bare.partition("[")[0]) or CHECKS.get((name, bare))
+        check = TYPE_CHECKS.get(remove_brackets(bare)) or CHECKS.get((name, bare))
         if name == "tuning":
             kind = type((function.__kwdefaults__ or {})[name])
             check = check_type(kind, f"a {kind.__name__} of {kind.__module__}")
@@ -522,6 +523,16 @@ def check_common_arguments(function: Function) -> Function:
         return function(*args, **keywords)
 
     return cast("Function", checked)
+
+
+def remove_brackets(annotation: str) -> str:
+    """Return an annotation without what is in brackets.
+
+    >>> remove_brackets("Mapping[str, list[int]] | Sequence[int]")
+    'Mapping | Sequence'
+    """
+    shorter = re.sub(r"\[[^\[\]]*\]", "", annotation)
+    return annotation if shorter == annotation else remove_brackets(shorter)
 
 
 MISSING = object()
