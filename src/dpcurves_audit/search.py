@@ -150,13 +150,6 @@ class Event:
         return find_rho_lower_bound(self.count_cells(likelier), self.count_cells(other), error)
 
 
-def choose_events(
-    scores: Iterable[Score], left: Sample, right: Sample, claim: Claim, max_events: int = 1, *, tuning: Tuning = TUNING
-) -> list[Event]:
-    """Return the events with the largest estimated loss on these samples, at most one of each score and direction."""
-    return rank_events(sort_scores(scores, left, right, tuning), claim)[:max_events]
-
-
 def sort_scores(scores: Iterable[Score], left: Sample, right: Sample, tuning: Tuning) -> list[SortedScore]:
     """Return the sorted values of the scores that any outcome has."""
     sorted_scores = (SortedScore.from_samples(score, left, right, tuning) for score in scores)
