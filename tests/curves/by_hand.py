@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 from operator import add
 from typing import Any, TypeVar
 
@@ -132,16 +132,19 @@ def _cells(axis: Axis | Categories, values: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def find_lattice_cells(axis: LatticeAxis, values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the cell of each number by decimals: 0 for zero, 1 for other multiples that print as the number does, 2
-    for all other numbers."""
+    """Return the cell of each number by decimals, for multiples that print as the number does: 0 for zero, 1 for
+    others, or one for each; the last cell for all other numbers."""
     lower, upper = axis.bounds
-    found = np.full(len(values), 2, dtype=np.int64)
+    off = axis.slots - 1
+    found = np.full(len(values), off, dtype=np.int64)
+    first = (Decimal(repr(lower)) / Decimal(repr(axis.step))).to_integral_value(ROUND_CEILING)
     for place, value in enumerate(values.tolist()):
         if np.isnan(value):
             found[place] = axis.slots
         elif lower <= value <= upper:
             quotient = Decimal(repr(value)) / Decimal(repr(axis.step))
-            found[place] = 2 if quotient != quotient.to_integral_value() else value != 0
+            if quotient == quotient.to_integral_value():
+                found[place] = int(quotient - first) if axis.has_points else value != 0
     return found
 
 

@@ -68,10 +68,13 @@ def test_a_grid_that_is_coarse_or_too_large_for_doubles_has_no_lattice() -> None
 
 
 @pytest.mark.parametrize("bounds", [(0.0, 1.0), (0.1, 0.6)])
-def test_a_record_moves_the_counts_of_a_lattice_by_its_sensitivity(bounds: tuple[float, float]) -> None:
+@pytest.mark.parametrize("has_points", [False, True])
+def test_a_record_moves_the_counts_of_a_lattice_by_its_sensitivity(
+    bounds: tuple[float, float], has_points: bool
+) -> None:
     domain = (np.nan, -np.inf, -0.0, 0.1, 0.25, 0.3, 0.1 + 0.2, 1.0, 1.5)
     grid = Grid(*bounds, cells=8, outside=Outside.APART)
-    query = CountQuery((LatticeAxis.from_axis(Axis("x", grid), 0.1),), CountUse.CELLS)
+    query = CountQuery((LatticeAxis.from_axis(Axis("x", grid), 0.1, has_points=has_points),), CountUse.CELLS)
 
     def count(values: tuple[float, ...]) -> np.ndarray:
         records = open_records({"x": np.array(values, dtype=float)}, unit=EACH_RECORD, key=bytes(32))
@@ -104,14 +107,18 @@ def test_rounds_add_up_to_the_whole_loss_for_all_answers(
         values = [0] * size
         if isinstance(step.query.axes[0], LatticeAxis):
             lattices += 1
-            values[: len(counts)] = counts[: len(values)]
+            is_last = step.query.axes[0].has_points
+            values = [counts[1]] * (size - 1) + [counts[2]] if is_last else [*counts, 0, 0][: len(values)]
         elif step.budget_fraction == COUNT_FRACTION:  # the number of records, if it is private
             values[:] = [PEOPLE] * len(values)
         try:
             step = steps.send(Release(plan, tuple(values), None, seeded=True))
         except StopIteration:
             break
-    assert lattices == 2 if counts[1] > 0 else lattices >= 1
+    assert lattices == 1 + (counts[1] > 0)
+    score = step.query.axes[-1]
+    assert isinstance(score, Axis)
+    assert isinstance(score.grid, Values) == (counts[1] > 0)
     assert spent == 1
 
 
@@ -190,6 +197,19 @@ def test_many_zeros_are_no_lattice_that_hides_other_scores(adjacency: Adjacency,
     curves = [answer(QUESTION, {"y": labels, "s": scores}, loss, adjacency, seed) for seed in range(4)]
     assert abs(np.mean([curve.auc for curve in curves]) - exact) < 0.015
     assert all(low <= exact <= high for low, high in (curve.auc_interval(0.9) for curve in curves))
+
+
+@pytest.mark.parametrize("adjacency", both(PEOPLE))
+@pytest.mark.parametrize("common", [0.0, 0.5, 1.0], ids=str)
+def test_no_common_value_is_a_lattice_that_hides_other_scores(adjacency: Adjacency, common: float) -> None:
+    """Negatives have one value and positives others around it, which rounding to multiples would join with it: the area
+    of the curve was off by 0.15."""
+    draw = np.random.default_rng(4)
+    labels = (draw.random(PEOPLE) < 0.04).astype(int)
+    scores = np.where(labels == 1, np.clip(common + draw.uniform(-0.012, 0.028, PEOPLE), 0, 1), common)
+    for seed in range(4):
+        curve = ask(scores, adjacency, seed)
+        assert curve.table.lattice_counts is None
 
 
 @pytest.mark.parametrize("adjacency", both(PEOPLE))

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from math import isnan
+from math import ceil, floor, isnan
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -272,7 +272,7 @@ class OpenEndedAxis(OrderedAxis):
 class LatticeAxis(Axis):
     """Cells of zero (0), of other multiples of a public step (1), and of other numbers or those beyond the bounds (2).
 
-    Zero lies on every lattice, so records with zero show none.
+    Zero lies on every lattice, so records with zero show none. With `has_points` each multiple has a cell.
 
     A multiple of a step below 1 is the double nearest to a whole number over a whole number, so 0.3 is a multiple of
     0.1, and 0.1 + 0.2 is not. The test is arithmetic of doubles, which all engines compute alike.
@@ -282,23 +282,48 @@ class LatticeAxis(Axis):
     Attributes:
         step: A whole number, or one over a whole number.
         bounds: The smallest and the largest number that may count as a multiple; if they cross, no number does.
+        has_points: Whether each multiple has a cell, in rising order; the last cell is that of other numbers.
     """
 
     step: float = field(kw_only=True)
     bounds: tuple[float, float] = field(kw_only=True)
+    has_points: bool = field(default=False, kw_only=True)
 
     @classmethod
-    def from_axis(cls, axis: Axis, step: float) -> LatticeAxis:
+    def from_axis(cls, axis: Axis, step: float, *, has_points: bool = False) -> LatticeAxis:
         """Return the lattice of this step within the grid of an axis."""
-        return cls(axis.column, Grid(0, 3, cells=3), where=axis.where, step=step, bounds=axis.grid.endpoints)
+        lower, upper = axis.grid.endpoints
+        first, last = find_multiples(lower, upper, step)
+        cells = last - first + 2 if has_points else 3
+        grid = Grid(0, cells, cells=cells)
+        return cls(axis.column, grid, where=axis.where, step=step, bounds=(lower, upper), has_points=has_points)
 
     def build_expression(self, number: Expression) -> Expression:
         """Return the index of the cell of a number, as an expression; missing where the number is missing."""
         lower, upper = self.bounds
+        off = float(self.grid.cells - 1)
         if lower > upper:
-            return when(number.is_null(), None, 2.0)
+            return when(number.is_null(), None, off)
         is_on = (number >= lower) & (number <= upper) & is_multiple(number, self.step)
-        return when(number.is_null(), None, when(is_on, when(number == 0.0, 0.0, 1.0), 2.0))
+        if self.has_points:
+            cell: Expression = round_to_steps(number, self.step) - float(find_multiples(lower, upper, self.step)[0])
+        else:
+            cell = when(number == 0.0, 0.0, 1.0)
+        return when(number.is_null(), None, when(is_on, cell, off))
+
+
+def find_multiples(lower: float, upper: float, step: float) -> tuple[int, int]:
+    """Return the quotients of the first and the last multiple of a step between two numbers, up to rounding.
+
+    >>> find_multiples(0.0, 1.0, 0.1), find_multiples(-7.0, 12.0, 5.0)
+    ((0, 10), (-1, 2))
+    """
+    return ceil(lower / step - 1e-9), floor(upper / step + 1e-9)
+
+
+def round_to_steps(number: Expression, step: float) -> Expression:
+    """Return a number over a step, as a whole number."""
+    return (number / step if step >= 1 else number * float(round(1 / step))).call("round")
 
 
 def is_multiple(number: Expression, step: float) -> Expression:
@@ -308,10 +333,8 @@ def is_multiple(number: Expression, step: float) -> Expression:
     >>> print(is_multiple(col("x"), 5.0), "|", is_multiple(col("x"), 0.05))
     round(x / 5) * 5 = x | round(x * 20) / 20 = x
     """
-    if step >= 1:
-        return (number / step).call("round") * step == number
-    parts = float(round(1 / step))
-    return (number * parts).call("round") / parts == number
+    steps = round_to_steps(number, step)
+    return (steps * step if step >= 1 else steps / float(round(1 / step))) == number
 
 
 @dataclass(frozen=True, slots=True)

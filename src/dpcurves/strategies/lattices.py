@@ -4,9 +4,10 @@ The order of numbers inside a cell is not counted. Numbers on a lattice with a c
 there, so nothing about them is unknown. A pilot query shows whether nearly all numbers lie on the lattice; only then a
 second count says how many do not, and the lattice is used if these are few.
 
-The lattice is the finest one with few enough points, for a value that is most common lies on coarse ones too: numbers
-off the lattice are read as its nearest points, and would be read as that value. Zero lies on every lattice, so that
-zeros tell nothing of other numbers, and are counted apart.
+Where numbers off a lattice are read as its nearest points, they must be few of the numbers that are not the most common
+one, such as zero, one half or one: else most of what is known of other numbers would be read as that one. So the
+lattice is the finest one with few enough points, and the second count has a cell for each point. The pilot query counts
+zeros apart, because zero lies on every lattice.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import ceil, floor, log10
+from math import floor, log10
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ import numpy as np
 from ..arrays import FloatArray
 from ..conversation import ALL, Evidence, Release, Setting, Step, Strategy, TableCounts
 from ..data import Axis, Grid, LatticeAxis, Spacing
+from ..data.axis import find_multiples
 from ..queries import CountQuery, CountUse
 
 
@@ -42,10 +44,11 @@ class Tuning:
     """Share of the numbers that are not zero which the pilot query may find off the lattice: four standard deviations
     of its noise if no record is zero. Counts that are all equal, as of a plan without data, have one half."""
     off_share: float = 0.05
-    """Share of the numbers that are not zero which the second count may find off a lattice that is used."""
+    """Share of the numbers that are not the most common one which the second count may find off a lattice that is
+    used."""
     on_share: float = 0.2
-    """Share of the records that must lie on other points than zero: four standard deviations of the noise of the pilot
-    query. Fewer are not searched: the pilot query cannot tell their lattice."""
+    """Share of the records that must lie on other points: four standard deviations of the noise of the pilot query.
+    The lattice of fewer records would be a guess."""
     fewest_points: int = 3
     """Points. A lattice with fewer points inside the grid is not tried."""
     cells_per_point: int = 2
@@ -87,7 +90,7 @@ NOT_SEARCHED = LatticeSearch((), Fraction(0), None)
 
 
 def search_lattice(
-    axis: Axis, step: float, records: float | None, ratio: float
+    axis: Axis, step: float, records: float | None, ratio: float, *, has_points: bool = False
 ) -> Generator[Step, Release, LatticeSearch]:
     """Ask whether nearly all numbers of an axis lie on a lattice, and if so, how many do not.
 
@@ -99,6 +102,7 @@ def search_lattice(
         step: Step of the lattice, as from `choose_step`.
         records: The public or counted number of records; None: these queries count them.
         ratio: The signal-to-noise ratio of all records at the whole loss; without their number, that of one record.
+        has_points: Whether the second count has a cell for each point, because other numbers are read as points.
     """
     lattice = LatticeAxis.from_axis(axis, step)
     fraction = choose_pilot_fraction(TUNING.least_ratio if records is None else ratio)
@@ -106,18 +110,24 @@ def search_lattice(
     pilot = yield Step(CountQuery((lattice,), CountUse.CELLS), fraction)
     if not _lie_on_lattice(pilot, fewest_records, TUNING.pilot_off_share):
         return LatticeSearch((pilot,), fraction, None)
-    # prefixes make it another query than the pilot query, with new noise
-    release = yield Step(CountQuery((lattice,), CountUse.PREFIXES), TUNING.count_fraction)
+    # Points or prefixes make it another query than the pilot query, with new noise.
+    if has_points:
+        query = CountQuery((LatticeAxis.from_axis(axis, step, has_points=True),), CountUse.CELLS)
+    else:
+        query = CountQuery((lattice,), CountUse.PREFIXES)
+    release = yield Step(query, TUNING.count_fraction)
     is_used = _lie_on_lattice(release, fewest_records, TUNING.off_share)
     found = FoundLattice(find_points(axis.grid, step), release) if is_used else None
     return LatticeSearch((pilot, release), fraction + TUNING.count_fraction, found)
 
 
 def _lie_on_lattice(release: Release, fewest_records: float, off_share: float) -> bool:
-    """Return whether nearly all numbers other than zero lie on a lattice by these counts, and are many of all records,
-    of which there are at least `fewest_records`."""
-    zeros, on, off = Evidence.from_release(release).unbiased_cells[0]
-    records = max(fewest_records, zeros + on + off)
+    """Return whether nearly all numbers other than zero, or than the most common one if each point has a cell, lie on a
+    lattice by these counts, and are many of all records, of which there are at least `fewest_records`."""
+    *points, off = Evidence.from_release(release).unbiased_cells[0].tolist()
+    common = max(points) if len(points) > 2 else points[0]
+    on = sum(points) - common
+    records = max(fewest_records, on + common + off)
     return bool(on > TUNING.on_share * records and off <= off_share * (on + max(off, 0.0)))
 
 
@@ -205,8 +215,8 @@ def choose_step(grid: Grid, most_points: int) -> float:
 
 def _count_points(grid: Grid, step: float) -> int:
     """Return about how many multiples of a step lie in a grid."""
-    lower, upper = grid.endpoints
-    return floor(upper / step + 1e-9) - ceil(lower / step - 1e-9) + 1
+    first, last = find_multiples(*grid.endpoints, step)
+    return last - first + 1
 
 
 def find_points(grid: Grid, step: float) -> FloatArray:
@@ -216,6 +226,7 @@ def find_points(grid: Grid, step: float) -> FloatArray:
     [0.0, 0.3, 1.0]
     """
     lower, upper = grid.endpoints
-    numbers = np.arange(ceil(lower / step - 1e-9), floor(upper / step + 1e-9) + 1, dtype=np.float64)
+    first, last = find_multiples(lower, upper, step)
+    numbers = np.arange(first, last + 1, dtype=np.float64)
     points = numbers * step if step >= 1 else numbers / round(1 / step)
     return points[(points >= lower) & (points <= upper)]

@@ -207,7 +207,9 @@ def _search_lattice(
     if not is_searched or score.grid.values is not None or not isinstance(score.column, str):
         return lattices.NOT_SEARCHED
     step = lattices.choose_step(score.grid, choose_most_values(records, setting))
-    return (yield from lattices.search_lattice(score, step, records, signal)) if step else lattices.NOT_SEARCHED
+    if not step:
+        return lattices.NOT_SEARCHED
+    return (yield from lattices.search_lattice(score, step, records, signal, has_points=True))
 
 
 def _count_points(
