@@ -18,7 +18,7 @@ binomially about probabilities, and counts by their noise; the posterior mean of
 
 Formal guarantees: post-processing, functions of released and public numbers.
 
-References: Metz 1978 (the binormal curve); James and Stein 1961; Rasmussen and Williams 2006, chapter 2.
+References: Dorfman and Alf 1969 (the binormal curve); James and Stein 1961; Rasmussen and Williams 2006, chapter 2.
 
 >>> positive, negative = np.array([10.0, 60.0, 40.0]), np.array([90.0, 40.0, 60.0])
 >>> smooth_shares(np.array([0.1, 0.5, 0.9]), positive, negative, variance=1000.0).round(2)
