@@ -1,4 +1,19 @@
-"""Steps, plans, releases and evidence of a question, and fingerprints of public facts."""
+"""Steps, plans, releases and evidence of a question, and fingerprints of public facts.
+
+    Step       a query and its fraction of the budget         before anything is charged
+    Plan       query, loss, adjacency, noise law, error       public: no record was read
+    Release    a plan with the released integers              made by trust models alone
+    Evidence   integers with their law                        what curves are computed from
+
+A `PrivacyStatement` adds up the losses of all releases of a curve and has its notes. `fingerprint` is the SHA-256 of
+canonical JSON of public facts: a request that is repeated with equal facts is charged once.
+
+Formal guarantees: plans are functions of public facts; a release has the loss of its plan.
+
+>>> from dpcurves.privacy import PrivacyLoss
+>>> fingerprint(PrivacyLoss.pure(1)) == fingerprint(PrivacyLoss.pure("1.0"))
+True
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,25 @@
-"""Proven bounds of exp(-x), exact sampling by inversion, the exponential mechanism, and exact random partitions."""
+"""Proven bounds of exp(-x), exact sampling by inversion, the exponential mechanism, and exact random partitions.
+
+Probabilities like ``exp(-x)`` are irrational, so they are bounded by rationals that get tighter when a draw needs it:
+
+    U uniform in [0, 1), revealed bit by bit      outcome = first i with U < F(i)
+
+A draw reveals more bits of U, and tightens the bounds of the distribution function F, until both bounds give the same
+outcome (`sample_by_inversion`); usually 16 bits do (`InversionTable`). The exponential mechanism with penalties p_i,
+
+    P(i) proportional to exp(-rate * p_i)
+
+is sampled by bins of similar penalties and rejection within a bin (`sample_exponential_mechanism`).
+
+Formal guarantees: laws are exact, without floating point, except partitions, whose error is bounded and charged
+(`bound_partition_log_error`).
+
+References: Canonne, Kamath and Steinke 2020, Algorithm 1; McSherry and Talwar 2007; Mironov 2012 (why floating point is
+not enough).
+
+>>> selection_probabilities([0, 1, 2], Fraction(1)).round(3)
+array([0.665, 0.245, 0.09 ])
+"""
 
 from __future__ import annotations
 
