@@ -1606,8 +1606,12 @@ def _list_subclasses(base: type[Any]) -> Iterator[type[Any]]:
         yield from _list_subclasses(subclass)
 
 
-def result_from_json(text: str) -> ReleasedResult:
+def result_from_json(text: str, argument: str = "curve") -> ReleasedResult:
     """Return the result that any result's `to_json` wrote.
+
+    Args:
+        text: The JSON text.
+        argument: Name of the argument that messages blame.
 
     Raises:
         ValueError: the text is no result, or is damaged.
@@ -1620,10 +1624,12 @@ def result_from_json(text: str) -> ReleasedResult:
     try:
         stored: Any = json.loads(text)
     except (ValueError, RecursionError):
-        raise InvalidArgument("curve", "the text is no JSON: use the text that to_json wrote") from None
+        raise InvalidArgument(argument, "the text is no JSON: use the text that to_json wrote") from None
     kind = stored.get("kind") if isinstance(stored, dict) else None
     if not isinstance(kind, str):
-        raise InvalidArgument("curve.kind", "the field is missing, or is not a text: use the text that to_json wrote")
+        raise InvalidArgument(
+            f"{argument}.kind", "the field is missing, or is not a text: use the text that to_json wrote"
+        )
     with refuse_damaged():
         result_class: type[ReleasedResult] = find_result_class(stored)
     return result_class.from_json(text)

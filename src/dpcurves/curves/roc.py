@@ -379,8 +379,9 @@ class RocQuestion(TableQuestion):
     public and records times epsilon are below 128, four equal cells are counted, without a pilot query.
 
     From 400 records times epsilon (800 under replace-one), a pilot query for a fortieth of the loss or less shows if
-    nearly all scores are multiples of a step, 0.05 of scores in [0, 1]. Then a tenth of the loss counts scores that are
-    not, and if they are few, the curve has a cell for each multiple; other scores belong to the nearest one.
+    nearly all scores other than zero are multiples of a step, 0.05 of scores in [0, 1]. Then a tenth of the loss counts
+    scores at each multiple and scores that are none. If nearly all scores other than the most common one are multiples,
+    the curve has a cell for each multiple; other scores belong to the nearest one.
 
     Between cuts, if there are enough records (`choose_finer_cells`), another round counts both classes on finer cells,
     from which intervals of the area are computed.

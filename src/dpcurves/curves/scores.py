@@ -409,8 +409,7 @@ class ScoresQuestion(TableQuestion):
         return collect_by_category(self.by, map(Scores.from_counts, tables), ScoresByCategory)
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """Return one note: the ratio of errors to the errors of a ROC or a calibration question with the whole loss;
-        none with categories, which those questions do not have.
+        """Return one note: the ratio of errors to the errors of a ROC or a calibration question with the whole loss.
 
         With categories, which those questions do not have, there is no note.
         """

@@ -189,9 +189,15 @@ def describe_found_categories(release: Release, unlisted: UnlistedCategories, na
     """Return a note that states how many categories were selected, what happens to the records of all others, and that
     a name of a universe may have no records.
     """
+    other = unlisted.to_selected_categories(names).values[-1]
+    if not names:
+        return (
+            f"groups of {unlisted.column} were found with {release.plan.loss}: none is released, and all are together "
+            f"in {other!r}"
+        )
     note = (
         f"groups of {unlisted.column} were found with {release.plan.loss}: {len(names)} are released, and all groups "
-        f"of few units are together in {unlisted.to_selected_categories(names).values[-1]!r}"
+        f"of few units are together in {other!r}"
     )
     if unlisted.universe is None:
         return note

@@ -261,9 +261,9 @@ class ChosenContributionBound:
         used = f"{format_record_count(self.rows)} of each {column} {'is' if self.rows == 1 else 'are'} used"
         return (
             f"at most {used}; the bound was chosen from noisy counts of {column} by their number of records, "
-            f"for {self.budget_fraction} of the loss; it excludes about {self.excluded_share:.1%} of the records "
-            f"(95% interval: at least {lower:.1%}, and at most {upper:.1%} if none has more than "
-            f"{self.largest_size:,})"
+            f"for {self.budget_fraction} of the loss; about {self.excluded_share:.1%} of the records are left out "
+            f"(95% interval {lower:.1%} to {upper:.1%}; its upper end assumes that no {column} has more than "
+            f"{self.largest_size:,} of them)"
         )
 
 
