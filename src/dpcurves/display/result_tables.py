@@ -369,8 +369,8 @@ def _format_time(value: object) -> object:
 
 
 def _qualify_ends(columns: Sequence[TableColumn]) -> tuple[TableColumn, ...]:
-    """Return the columns; if several columns of numbers have intervals, titles of the ends name their numbers, but of
-    the columns ``lower`` and ``upper``."""
+    """Return the columns with distinct titles of interval ends: if several numbers have intervals, each title begins
+    with the title of its number. Columns named ``lower`` or ``upper`` keep their titles."""
     titles = [column.title for column in columns if column.bound is Bound.LOWER]
     if len(set(titles)) == len(titles):
         return tuple(columns)

@@ -780,8 +780,8 @@ class TaskService(SharedTaskService[Task]):
             yield page
 
     def _join_words(self, words: Sequence[tuple[Words, list[bytes]]]) -> tuple[Words, list[bytes]] | None:
-        """SECRET: return the proof words ``(reports, analysts)`` and the seeds of all reports; None if answers are not
-        proved.
+        """SECRET: return the proof words, ``(reports, analysts)``, and the seeds of all reports, joined from batches of
+        both; None if the task has no proofs of answers.
         """
         if not self.task.proof_key_hashes:
             return None
