@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from functools import cache
@@ -102,9 +102,11 @@ def _dataclass_to_plain(fact: Any) -> dict[str, Any]:
     """Return the class name and the fields of a dataclass, without display fields and empty defaults."""
     plain: dict[str, Any] = {KIND: type(fact).__name__}
     for fact_field in fields(fact):
+        value = getattr(fact, fact_field.name)
         is_display = fact_field.name in DISPLAY_FIELDS or not (fact_field.repr or fact_field.metadata.get("told"))
-        if not is_display and not _is_empty_default(fact_field, fact):
-            value = getattr(fact, fact_field.name)
+        # Empty defaults (None, "", (), 0, False) are left out: a new field with one keeps all old fingerprints.
+        has_empty_default = fact_field.default is not MISSING and not fact_field.default
+        if not is_display and not (has_empty_default and value == fact_field.default):
             plain[fact_field.name] = _to_plain(value) if isinstance(value, Enum) else _shorten_numbers(value)
     return plain
 
@@ -115,11 +117,6 @@ def _shorten_numbers(value: Any) -> Any:
     longest_written = 4096  # numbers
     is_long = isinstance(value, tuple) and len(value) > longest_written
     return np.array(value) if is_long and set(map(type, value)) == {float} else value
-
-
-def _is_empty_default(field: Field[Any], fact: Any) -> bool:
-    """Return True if the value of a field equals its default, and that default is empty: None, "", (), 0 or False."""
-    return field.default is not MISSING and not field.default and getattr(fact, field.name) == field.default
 
 
 # One round of a question, and the facts that are public before the first round.

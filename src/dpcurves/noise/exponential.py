@@ -222,7 +222,11 @@ class InversionTable:
         self._lower = np.array([*(min(bound, LARGEST_WORD) for bound in lower), 0], dtype=np.uint64)
         self._upper = np.array([min(bound, LARGEST_WORD) for bound in upper], dtype=np.uint64)
         self._law = law
-        self._by_prefix = self._build_prefix_table()
+        # The outcome that each prefix of 16 bits proves, (2**16,); -1 if it proves none.
+        first = np.arange(1 << PREFIX_BITS, dtype=np.uint64) << REST
+        last = first | np.uint64((1 << WORD_BITS - PREFIX_BITS) - 1)
+        outcomes = self._upper.searchsorted(first, side="right")
+        self._by_prefix = np.where(last < self._lower[outcomes], outcomes, -1).astype(np.int16)
 
     @property
     def outcomes(self) -> int:
@@ -246,13 +250,6 @@ class InversionTable:
         for index in np.flatnonzero(words >= self._lower[outcomes]):
             outcomes[index] = refine_until_proven(self._law, int(words[index]), WORD_BITS, randomness)
         return outcomes
-
-    def _build_prefix_table(self) -> NDArray[np.int16]:
-        """Return the outcome that each prefix of 16 bits proves, (2**16,); -1 if it proves none."""
-        first = np.arange(1 << PREFIX_BITS, dtype=np.uint64) << REST
-        last = first | np.uint64((1 << WORD_BITS - PREFIX_BITS) - 1)
-        outcomes = self._upper.searchsorted(first, side="right")
-        return np.where(last < self._lower[outcomes], outcomes, -1).astype(np.int16)
 
 
 Penalties = NDArray[np.int64] | Sequence[int]
