@@ -1,7 +1,15 @@
 """The table of a result, described once: titles, units and formats of its columns, for each medium that shows them.
 
 The terminal, workbooks, HTML pages and the pages of the server format the same `ResultTable`. CSV files have its exact
-numbers under short stable names; all other media have its titles, and as many digits as the noise leaves.
+numbers under short stable names; all other media have its titles, and as many digits as the noise leaves:
+
+    column `count`, interval 1,234 +- 40      1,234 in a CSV file, 1,230 elsewhere
+
+Interval ends are columns of their own (`IntervalEnds`), beside their number. Long tables are shortened to rows at round
+steps of their axis (`select_row_indices`).
+
+>>> describe_columns(count=("records", CellFormat.COUNT))["count"].title
+'records'
 """
 
 from __future__ import annotations
