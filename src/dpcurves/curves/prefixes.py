@@ -301,7 +301,10 @@ class PrefixShares:
     def unbiased_shares(self) -> FloatArray:
         """Shares below each edge from the last round, before shrinkage and isotonic regression: linear in the
         released values, except for the total."""
-        return self._prefixes_at_edges(np.cumsum(self._unbiased_cells) / self._last_round_total)
+        shares = np.cumsum(self._unbiased_cells) / self._last_round_total
+        if self.grid.outside is Outside.APART:  # the slot above the grid is below no edge
+            return np.asarray(shares[:-1])
+        return np.append(0.0, shares)
 
     @cached_property
     def unbiased_prefix_counts(self) -> FloatArray:
@@ -422,14 +425,6 @@ class PrefixShares:
     def _unbiased_cells(self) -> FloatArray:
         """Unbiased counts of the slots from the last round, (slots,)."""
         return np.asarray(self.evidence.unbiased_cells[0])
-
-    def _prefixes_at_edges(self, cumulated: FloatArray) -> FloatArray:
-        """Return the part of cumulated slot counts (..., slots) that belongs to the edges of the grid: (..., cells +
-        1)."""
-        if self.grid.outside is Outside.APART:
-            return np.asarray(cumulated[..., :-1])
-        zero = np.zeros((*cumulated.shape[:-1], 1))
-        return np.concatenate([zero, cumulated], axis=-1)
 
 
 def _simulate_public_noise(law: NoisySums, total_is_public: bool) -> Iterable[FloatArray]:

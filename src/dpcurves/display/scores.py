@@ -1,6 +1,11 @@
 """Plots of scores and models: ROC, precision-recall, gain, net benefit, calibration, confusion matrix, residuals.
 
-Each function takes the privacy statement that is written below the plot, and where to draw.
+Each function takes the numbers of a result, its `privacy` statement, which is written below the plot, and where to draw
+(`canvas.DrawingOptions`). Curves of two rates have bands in both directions: the region is the union of a box for each
+threshold, drawn as steps (`Region`), because nothing is known of the curve between thresholds but that it rises. Chance
+diagonals and treat-all curves are drawn for comparison where the field does.
+
+Nothing is computed from records: all numbers are released.
 """
 
 from __future__ import annotations
