@@ -945,6 +945,7 @@ def main() -> None:
     options.add_argument("--releases", type=int, default=RELEASES, help=f"of each setting; {RELEASES} unless said")
     options.add_argument("--records", nargs="+", type=int, default=RECORDS, help="settings of these numbers of records")
     options.add_argument("--values", nargs="+", default=[DECLARED, TIED, SMOOTH], help="settings of these values")
+    options.add_argument("--only", default="", help="settings whose name, as tables print it, contains this text")
     options.add_argument("--first", type=int, default=0, help="the number of the first release")
     options.add_argument("--workers", type=int, default=2)
     options.add_argument("--json", type=Path, help="file for the rows; those of other families in it stay")
@@ -953,7 +954,10 @@ def main() -> None:
     for name in asked.family:
         if name not in (*FAMILIES, NOTES):
             options.error(f"{name!r} is none of {', '.join(FAMILIES)}, {NOTES}")
-    settings = tuple(one for one in design() if one.records in asked.records and one.values in asked.values)
+    settings = tuple(
+        setting for setting in design()
+        if setting.records in asked.records and setting.values in asked.values and asked.only in str(setting)
+    )  # fmt: skip
     if not asked.page or asked.json:
         measure_all(asked, settings)
     if asked.page:
