@@ -122,13 +122,14 @@ def test_differences_of_incidences_of_few_records_are_not_shrunk(monkeypatch: py
 
 
 def test_the_difference_of_medians_is_not_known_where_neither_arm_reaches_one_half() -> None:
-    """Medians of 1 and 3 differ by -2; where one is not reached, the difference is the length of the grid."""
+    """Medians of 1 and 3 differ by -2; where one is not reached, the difference is infinite."""
     early, late, none = (
         comparing.kaplan_meier(np.array([time, time, 9.0]), np.array([1.0, 1.0, 0.0]) if time else np.zeros(3))
         for time in (1.0, 3.0, 0.0)
     )
     assert comparing.difference_of_medians(early, late) == -2
-    assert comparing.difference_of_medians(none, early) == comparing.END
+    assert comparing.difference_of_medians(none, early) == np.inf
+    assert comparing.difference_of_medians(early, none) == -np.inf
     assert np.isnan(comparing.difference_of_medians(none, none))
 
 
