@@ -738,7 +738,7 @@ def row_of(readings: list[Reading], setting: Any) -> Row:
         wide, error = float(np.median(width)), 2 * float(np.quantile(largest, LEVEL))
     known = off[np.isfinite(off)]
     bias = float(np.median(known)) / (wide / 2) if len(known) and 0 < wide < np.inf else nan
-    if wide == error == np.inf:  # an infinite truth asks for an infinite interval
+    if any(np.isinf(reading.truth).any() for reading in readings):  # only an interval without end holds such a truth
         return Row(first.name, first.whom, setting, held, len(readings), 1.0, bias)
     exact = 1.0 if wide == 0 else np.inf  # where nothing erred: a width of zero is the ideal one
     return Row(first.name, first.whom, setting, held, len(readings), wide / error if error > 0 else exact, bias)

@@ -133,6 +133,19 @@ def test_the_difference_of_medians_is_not_known_where_neither_arm_reaches_one_ha
     assert np.isnan(comparing.difference_of_medians(none, none))
 
 
+def test_an_infinite_truth_is_held_by_an_interval_without_end_alone() -> None:
+    setting = comparing.design()[0]
+
+    def reading(upper: float) -> comparing.Reading:
+        return comparing.Reading("apart", "records", *(np.asarray(number) for number in (np.nan, 1.0, upper, np.inf)))
+
+    assert reading(np.inf).holds
+    assert not reading(9.0).holds
+    row = comparing.row_of([reading(np.inf)] * 40, setting)
+    assert (row.held, row.ratio, row.verdict) == (40, 1.0, "pass")
+    assert comparing.row_of([reading(9.0)] * 40, setting).verdict == "low"
+
+
 def test_the_design_crosses_what_it_says() -> None:
     settings = comparing.design()
     assert len(set(settings)) == 40
