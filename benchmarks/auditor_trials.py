@@ -34,7 +34,7 @@ HONEST_SECONDS = "8"
 FAULTY_SECONDS = "60"
 """Seconds of a search of a faulty release."""
 QUESTIONS = (
-    "cdf --sampler json", "histogram --adjacency replace-one", "mean --adjacency add-remove",
+    "cdf --sampler json --adjacency add-remove", "histogram --adjacency replace-one", "mean --adjacency add-remove",
     "roc --adjacency add-remove", "bounds --adjacency replace-one",
 )  # fmt: skip
 PARTS = "honest", "faulty", "mutants"
