@@ -465,14 +465,14 @@ class ScoresByCategory(ByCategory[Scores]):
             ValueError: the category or metric is unknown, or as for `Scores.interval`.
         """
         names = first, second
-        measured = [self._measure_category(name, metric, level, population, generator) for name in names]
+        minuend, subtrahend = (self._measure_category(name, metric, level, population, generator) for name in names)
         limits = parse_choice("metric", metric, Metric).value
         most = max(limits.upper_limit(self[name].table) for name in names)
         deciding = [self._measure_category(name, metric, KNOWN_LEVEL, False, None) for name in names]
-        ends = subtract_estimates(*deciding, most)[1:3]
+        ends = subtract_estimates(deciding[0], deciding[1], most)[1:3]
         if is_uninformative(*ends, -most, most):
             return IntervalEstimate(nan, -most, most)
-        return subtract_estimates(*measured, most)
+        return subtract_estimates(minuend, subtrahend, most)
 
     def _measure_category(
         self, name: Key, metric: Metric | str, level: float, population: bool, generator: np.random.Generator | None
