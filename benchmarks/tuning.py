@@ -471,7 +471,7 @@ def measure_stream_drift(seed: int) -> Numbers:
 def measure_pair_statistic(seed: int) -> Numbers:
     """Return the interval of Gini's mean difference for the population."""
     curve = answer(dp.CdfQuestion("value", dp.Grid(0, 100, cells=64)), seed, value=draw_records(seed))
-    return {"width": width(dp.gini_mean_difference(curve).interval(0.95, population=3000))}
+    return {"width": width(dp.gini_mean_difference(curve).interval(0.95, population=True))}
 
 
 def measure_column_drift(seed: int) -> Numbers:
