@@ -1,4 +1,23 @@
-"""Shares of records below edges, sums between edges, and quantiles from a private search; with their noise."""
+"""Shares of records below edges, sums between edges, and quantiles from a private search; with their noise.
+
+`PrefixShares` holds the releases of one row of counts along a grid and turns them into
+
+    shares           E[count below edge | all rounds] / total      displayed: smoothed, non-decreasing
+    unbiased_shares  (noisy count below edge, last round) / total  for bands and intervals: noise of a known law
+
+Both are sums of intervals up to an edge, interpolated where an interval has several cells. `simulate_share_errors`
+draws the noise of the unbiased shares; a ratio of two noisy counts c / t has the noise
+``(noise of c - share * noise of t) / t``.
+`SearchedQuantiles` holds a search for quantiles instead, which counts below few thresholds only.
+
+*Why bands may use intervals that earlier rounds chose*: given the earlier answers, the noise of the last round has a
+known law and is independent of them, so the coverage given these answers is `level`, and hence the coverage too.
+
+Formal guarantees: post-processing of released counts.
+
+>>> evenly_spaced_edges(4, cells=10)  # edges of a grid at which records are counted
+(2, 5, 7, 10)
+"""
 
 from __future__ import annotations
 

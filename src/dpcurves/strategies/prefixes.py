@@ -1,4 +1,33 @@
-"""Count one column in several rounds, each on intervals chosen from the counts before."""
+"""Count one column in several rounds, each on intervals chosen from the counts before.
+
+A distribution function is read from prefix counts. One round that counts all k cells wastes loss where no records are;
+here a first round shows where they are, and later rounds divide intervals there (`refine_in_rounds`):
+
+    round                budget      intervals
+    1  fixed             3/20        nested tilings at 1/3, 2/3 and 3/3 of the depth of the cells
+    2  unclear splits    1/10        divided while a split's posterior variance exceeds a multiple of its noise
+    3  final             the rest    as round 2, and divided while intervals hold many records
+
+Variants count coarse intervals first if records are few, search for atoms (single cells that hold many records), count
+every cell last where that is no worse, or divide only where a few quantiles may lie (`search_quantiles`). Whether
+several rounds are made at all depends on public facts (`is_worth_refining`): cells, loss, and a public number of
+records. Fractions are those for Laplace noise and few records per cell (`choose_budget_fractions` has the others).
+
+Splits and their variances are empirical Bayes estimates from all earlier rounds (`estimation.empirical_bayes`). The
+released curve is an estimate from all rounds, its band is from the last round alone, which is unbiased whatever earlier
+rounds chose. Also called adaptive, or data-dependent, hierarchical histograms.
+
+Formal guarantees: a record lies in one interval of each tiling, so the price of a round does not depend on its
+intervals, which are functions of earlier answers. Budget fractions are public; pure losses and rho add up to the
+granted loss by adaptive composition (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
+
+References: Hay, Rastogi, Miklau and Suciu 2010; Qardaji, Yang and Li 2013; Li, Hay, Miklau and Wang 2014.
+
+>>> layout = DyadicLayout.from_cells(512)
+>>> noise = Noise(Family.LAPLACE, Fraction(1))  # of a count if the whole loss were spent on one tiling
+>>> [len(tiling) for tiling in first_tilings(layout)], round(balanced_intervals(3000, noise))  # numbers of intervals
+([8, 64, 512], 269)
+"""
 
 from __future__ import annotations
 
