@@ -154,4 +154,4 @@ def test_spark_counts_65536_cells_of_any_grid_as_python_does(kind: str, sail_loa
         with dp.Session(data, budget=loss, adjacency=dp.ADD_REMOVE) as session:
             counts.append(np.asarray(session.ask(questions[kind], loss).count))
     assert counts[0].size == cells
-    assert np.allclose(*counts, atol=1e-3)
+    assert np.allclose(counts[0], counts[1], atol=1e-3)

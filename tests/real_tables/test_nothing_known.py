@@ -261,7 +261,7 @@ def test_a_difference_or_gap_that_is_not_known_may_be_any_at_every_level(without
                     assert not is_unknown or found[1:3] == (-most, most), (metric, found)
                     assert is_unknown or found.lower <= found.value <= found.upper
                     if level == 0.95 and not population:
-                        assert is_unknown == is_uninformative(*found[1:3], -most, most)
+                        assert is_unknown == is_uninformative(found.lower, found.upper, -most, most)
                     unknown, known = unknown + is_unknown, known + (not is_unknown)
                 gap = rates.largest_gap(metric.key, level, population=population)
                 assert not np.isnan(gap.value) or gap[1:3] == (0.0, most), (metric, gap)
