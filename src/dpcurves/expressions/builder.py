@@ -1,4 +1,13 @@
-"""Expressions built in Python: `col("wage") / col("hours")`."""
+"""Expressions built in Python: `col("wage") / col("hours")`.
+
+An expression holds the text of SQL, and Python's operators build it: ``+ - * /``, comparisons, ``& | ~`` for AND, OR
+and NOT. Questions accept it wherever they accept that text.
+
+>>> print(((col("age") >= 65) & col("sex").is_in(["F"])))
+age >= 65 AND sex IN ('F')
+>>> (col("wage") / col("hours")).evaluate({"wage": [20.0, 30.0], "hours": [2.0, 0.0]}).tolist()  # no division by zero
+[10.0, nan]
+"""
 
 from __future__ import annotations
 
