@@ -1,7 +1,9 @@
 """HTTP application and process of the relay server of people in pairs. Its log holds only faults.
 
-create_app     paths of two servers, and ``people/...``; a relay for each task
-RelayServer    settings, the database of all tasks, and the process
+The protocol is in `relay`; here are its routes and its process:
+
+    create_app     paths of two servers, and ``people/...``; a relay for each task
+    RelayServer    settings, the database of all tasks, and the process
 """
 
 from __future__ import annotations
