@@ -115,6 +115,12 @@ class ModelComparison(CountedNumbers):
     ) -> tuple[float, float]:
         """Return the interval of the area of one model minus the area of another; intervals of all pairs hold together.
 
+        Args:
+            first: Column of scores of the one model.
+            second: Column of scores of the other.
+            level: Probability that all these intervals contain their differences, between 0 and 1.
+            population: Whether the areas of the population are meant, rather than those of these records.
+
         Raises:
             ValueError: a name is no column of scores, both are equal, or `level` is not between 0 and 1.
         """

@@ -104,8 +104,13 @@ class Verification(IntervalResult):
     ) -> Verification:
         """Return the result from the released number of subsets that confirm the claim.
 
-        With `of_classes` the regression is logistic, and a note warns that a low share may be due to fits that do not
-        exist.
+        Args:
+            evidence: The released number, one integer, with the law of its noise.
+            subsets: Number of all subsets.
+            claim: The claim, in words.
+            privacy: The statement of what was spent; notes are added to it.
+            of_classes: Whether the regression is logistic; then a note warns that a low share may be due to fits
+                that do not exist.
         """
         (released,) = evidence.values
         probability = majority_probability(released, subsets, evidence.sums.parts[0].noise)

@@ -201,6 +201,11 @@ def col(name: str) -> Expression:
 def when(condition: Expression, value: Operand, otherwise: Operand = None) -> Expression:
     """Return `value` where the condition is true, else `otherwise`.
 
+    Args:
+        condition: A comparison, or a combination of comparisons.
+        value: A column, an expression or a literal.
+        otherwise: A column, an expression or a literal; None: the value is missing there.
+
     >>> print(when(col("hours") > 0, col("wage") / col("hours")))
     CASE WHEN hours > 0 THEN wage / hours ELSE NULL END
     """
