@@ -1,4 +1,11 @@
-"""Result and question classes of extension packages, found as entry points; the core imports no extension."""
+"""Result and question classes of extension packages, found as entry points; the core imports no extension.
+
+A package is found by its entry points and imported when one of its names is needed:
+
+    find_packages        packages of the group `PACKAGE_GROUP`, imported
+    load_results         the class of a stored kind of result, by `RESULT_GROUP`
+    load_field_object    a public object of one of the packages, by its name
+"""
 
 from __future__ import annotations
 

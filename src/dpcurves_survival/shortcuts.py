@@ -43,6 +43,14 @@ def survival(
     `AutoRangeSurvivalQuestion`. With `weight` and `weight_cap` the curve is weighted; see `WeightedSurvivalQuestion`.
     The ledger is in memory, so losses of other calls are not added up.
 
+    Args:
+        time: Numbers, of shape ``(n,)``: time until the event, or until the record was censored.
+        event: Whether the event happened then (`event_value`) or not, of shape ``(n,)``.
+        grid: Public cells of time; or, without weights, ``"auto"``.
+        event_value, censored_value: The two values of `event`; the second is optional for 1, 0, -1, true or false.
+        weight, weight_cap: Survey weights, of shape ``(n,)``, and their public upper bound, as for `cdf`.
+        adjacency, epsilon, rho, randomness: The guarantee and the source of noise, as for `cdf`.
+
     Returns:
         Edges `x` and survival `y`, of shape ``(cells + 1,)``, with bands, hazards and quantiles.
 

@@ -1,4 +1,12 @@
-"""Text of privacy lines, spent budgets and plans, and tables of curves for the terminal."""
+"""Text of privacy lines, spent budgets and plans, and tables of curves for the terminal.
+
+    footer                         loss, adjacency, unit and trust model, the line that every picture has
+    plan_lines                     a line for each paid query: rounds, quantity, price, error and mechanism
+    curve_table                    a curve as a table: all rows, or rows at round steps
+    ledger_table, BalanceReport    charges, allowances and the remaining budget
+
+A result whose noise can be drawn again warns of it in all of these (`warns_of_seed`), unless its data is made up.
+"""
 
 from __future__ import annotations
 
