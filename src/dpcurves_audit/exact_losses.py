@@ -6,6 +6,7 @@ wrong by a factor of two can stay below both. Here the loss of each pair of neig
 - *Noisy sums*: the exact sums of both data sets, and the noise that the plan adds to each. Discrete Laplace noise of
   scale b loses ``|shift| / b``, discrete Gaussian noise with parameter v loses rho ``shift**2 / (2 * v)``, and
   independent noises add up.
+- *Sums of sites*: the law of the sum of the Gaussian shares that the honest sites draw.
 - *Choices*: the probability of each outcome of `run`, for all tables of up to three records. Draws are replaced by a
   walk through all choices, or, for the sparse vector technique, by a sum over the common noise.
 """
@@ -15,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from itertools import accumulate, combinations_with_replacement
-from math import ceil, exp, inf
+from math import ceil, exp, inf, sqrt
 from typing import Any
 from unittest.mock import patch
 
@@ -31,7 +32,7 @@ from dpcurves.data import Axis, Grid, doubling_grid
 from dpcurves.laws import Family, Noise, ThresholdAnswers
 from dpcurves.mechanisms import thresholds
 from dpcurves.mechanisms.linear import compute_exact_sums
-from dpcurves.noise import exponential
+from dpcurves.noise import discrete_gaussian, exponential
 from dpcurves.noise.randomness import InProcessMemory, Randomness
 from dpcurves.privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss
 from dpcurves.queries import ThresholdComparison
@@ -40,7 +41,7 @@ from . import neighbouring_datasets as families
 from .deployments import ADD_REMOVE, HALF_RHO, ONE, REPLACE_ONE, AuditTarget
 from .neighbouring_datasets import NeighbouringDatasets
 from .questions import COLUMN, UNIT
-from .targets import EDGES, GRID_CELLS, NoiseSampler
+from .targets import EDGES, GRID_CELLS, NoiseSampler, SitesSampler
 
 Table = NDArray[np.int64]
 NoisyBlock = tuple[Sequence[int], Noise]
@@ -93,6 +94,9 @@ def list_exact_losses(targets: Iterable[AuditTarget], *, quick: bool) -> Iterato
         if has_noisy_sums(target):
             family = target.family.take_first(QUICK_PAIRS) if quick else target.family
             yield ExactLoss(target.name, target.loss, partial(_find_sums_loss, target.sampler, family, target.loss))
+        elif isinstance(target.sampler, SitesSampler) and target.loss.epsilon is None:
+            family = target.family.take_first(QUICK_PAIRS) if quick else target.family
+            yield ExactLoss(target.name, target.loss, partial(_find_sites_loss, target.sampler, family))
     for loss in (ONE, HALF_RHO):
         for neighbours in (ADD_REMOVE, REPLACE_ONE):
             setting = f"{loss}, {neighbours.value}"
@@ -176,6 +180,69 @@ def _find_sums_loss(sampler: Any, family: NeighbouringDatasets, claim: PrivacyLo
             sides.append([(sums.tolist(), noise) for sums, noise in blocks])
         losses.append(add_losses(sides[0], sides[1], claim))
     return max(losses)
+
+
+MOST_DEVIATIONS = 12
+"""Standard deviations of a sum of shares beyond which its law is cut off, besides what an order shifts."""
+
+
+def _find_sites_loss(sampler: SitesSampler, family: NeighbouringDatasets) -> float:
+    """Return the largest rho of sums with the Gaussian shares of the honest sites, at orders of up to 8."""
+    orders = [order for order in ORDERS if order <= 8]  # the law is cut off where larger ones would look
+
+    @cache
+    def find_divergence(noise: Noise, shift: int, order: float) -> float:
+        """Return the Renyi divergence of the sum of shares moved by `shift`, over the order."""
+        logs = np.log(convolve_gaussians(list_share_variances(sampler.model, noise), shift * ceil(order)))
+        moved, still = logs[shift:], logs[: len(logs) - shift]
+        return float(np.log(np.exp(order * moved + (1 - order) * still).sum())) / (order * (order - 1))
+
+    largest = 0.0
+    for pair in family.pairs:
+        (plan, left), (_, right) = (sampler.plan_and_tabulate(data) for data in (pair.left, pair.right))
+        blocks = [compute_exact_sums(sampler.query.reorder_table(table), plan.law) for table in (left, right)]
+        shifts = [
+            (noise, abs(int(shift)))
+            for (sums, noise), (others, _) in zip(*blocks, strict=True)
+            for shift in np.asarray(sums) - np.asarray(others)
+            if shift
+        ]
+        largest = max(
+            largest, *(sum(find_divergence(noise, shift, order) for noise, shift in shifts) for order in orders)
+        )
+    return largest
+
+
+def list_share_variances(model: Any, noise: Noise) -> list[float]:
+    """Return the variance parameters of the Gaussian noise that the honest sites draw for one sum."""
+    variances: list[float] = []
+
+    def record(variance: Fraction, size: int, randomness: Randomness) -> Table:
+        """Return zeros in the place of noise, and record its variance."""
+        variances.append(float(variance))
+        return np.zeros(size, dtype=np.int64)
+
+    with patch.object(discrete_gaussian, "sample", record):
+        for _ in range(model.honest_sites):
+            model.sample_noise_share(noise, 1, UNUSED)
+    return variances
+
+
+def convolve_gaussians(variances: Sequence[float], reach: int) -> NDArray[np.float64]:
+    """Return the law of a sum of independent discrete Gaussians, to `MOST_DEVIATIONS` and `reach` from 0 on both sides.
+
+    >>> law = convolve_gaussians([1.0, 1.0], 2)
+    >>> len(law) % 2, round(float(law.sum()), 9), round(float(law[len(law) // 2]), 3)
+    (1, 1.0, 0.282)
+    """
+    half = ceil(MOST_DEVIATIONS * sqrt(sum(variances))) + reach
+    steps = np.arange(-half, half + 1)
+    law = np.zeros(len(steps))
+    law[half] = 1.0
+    for variance in variances:
+        weights = np.exp(-(steps**2) / (2 * variance))
+        law = np.convolve(law, weights / weights.sum(), mode="same")
+    return law
 
 
 def _list_tables(cells: int, neighbours: Neighbours) -> Iterator[tuple[Table, Table]]:

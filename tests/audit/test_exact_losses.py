@@ -14,12 +14,14 @@ import pytest
 import dpcurves as dp
 from dpcurves.laws import Family, Noise
 from dpcurves.mechanisms import exponential, lazy_tree, linear, thresholds
+from dpcurves.noise import discrete_gaussian
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove
 from dpcurves_audit import exact_losses
 from dpcurves_audit.cli import _is_in_quick_audit
 from dpcurves_audit.exact_losses import ExactLoss, add_losses, list_exact_losses
 from dpcurves_audit.targets import list_targets
+from dpcurves_sites import shares
 from dpcurves_streams.mechanisms import counters
 
 LARGEST = {
@@ -87,6 +89,18 @@ def test_wrong_sensitivities_and_scales_exceed_their_claims(
     monkeypatch.setattr(module, name, fault(getattr(module, name)))
     missed = [item.name for item in items if not item.exceeds_claim(item.find_largest())]
     assert missed == []
+
+
+def test_half_of_the_noise_of_sites_exceeds_their_claim(monkeypatch: pytest.MonkeyPatch) -> None:
+    targets = [target for target in list_targets() if target.name == "sites, cells: rho 0.1, add-remove"]
+    item = next(iter(list_exact_losses(targets, quick=True)))
+    assert item.find_largest() == pytest.approx(0.1, abs=1e-6)
+
+    def halve(variance: Fraction, sites: int, size: int, randomness: Randomness) -> Any:
+        return discrete_gaussian.sample(variance / (2 * sites), size, randomness)
+
+    monkeypatch.setattr(shares, "sample_gaussian_share", halve)
+    assert item.exceeds_claim(item.find_largest())
 
 
 def test_laws_of_choices_agree_with_draws() -> None:
