@@ -353,6 +353,8 @@ def _list_choices() -> Iterator[tuple[str, Any, Any, FindLaw]]:
         yield f"quantile cuts, {pieces} pieces", mechanisms.ExponentialQuantiles(), cuts, walk_choices
     yield "worst box", mechanisms.ExponentialWorstBox(), boxes, walk_choices
     yield "PrivTree", mechanisms.PrivTree(), tree, walk_choices
+    merged = queries.MergePartitionQuery(axis, 1)
+    yield "merged cells", mechanisms.MergedCells(), merged, sum_over_minimums
     yield "sparse vector", mechanisms.SparseVector(), compared, sum_over_common_noise
     yield "private bounds", mechanisms.SparseVector(), bounds, sum_over_common_noise
 
@@ -445,6 +447,36 @@ def sum_over_common_noise(mechanism: Any, table: Table, plan: Plan) -> dict[Any,
         weights = weights * (1 - reached)
     law_of_answers[len(differences)] = float(weights.sum())
     return law_of_answers
+
+
+def sum_over_minimums(mechanism: Any, table: Table, plan: Plan) -> dict[Any, float]:
+    """Return the probability of each answer of merged cells: intervals are independent, given where they begin.
+
+    In an interval, counts are compared with one noisy minimum, over which the probabilities are summed.
+    """
+    query: Any = plan.query
+    noise = thresholds.calibrate_merge_noise(plan.loss, plan.adjacency)
+    scale = float(noise.parameter)
+    common = np.arange(-ceil(40 * scale), ceil(40 * scale) + 1)
+    minimum_law = np.exp(-abs(common) / scale) * np.tanh(0.5 / scale)
+    counts = table[:-1]
+
+    @cache
+    def find_law_from(start: int) -> dict[tuple[int, ...], float]:
+        """Return the probabilities of the decisions on the cells from `start`, where an interval begins."""
+        if start == len(counts):
+            return {(): 1.0}
+        law: dict[tuple[int, ...], float] = {}
+        weights = minimum_law
+        for cell in range(start, len(counts)):
+            reached = find_tails(noise, query.min_records + common - counts[start : cell + 1].sum())
+            for others, probability in find_law_from(cell + 1).items():
+                law[(*(0,) * (cell - start), 1, *others)] = float(weights @ reached) * probability
+            weights = weights * (1 - reached)
+        law[(0,) * (len(counts) - start)] = float(weights.sum())
+        return law
+
+    return find_law_from(0)
 
 
 def _find_choice_loss(

@@ -28,6 +28,7 @@ LARGEST = {
     "noise of a histogram of units": 1.0, "sums of values at both ends of a cell": 1.0,
     "blocks of a tree on demand": 1.0, "nodes of a stream's totals by a tree": 1.0, "quantile cuts, 2 pieces": 0.815,
     "quantile cuts, 4 pieces": 0.658, "worst box": 0.568, "PrivTree": 1.0, "sparse vector": 1.0,
+    "merged cells": 1.0,
     "private bounds": 0.363,
 }  # fmt: skip
 """Loss over claim at epsilon 1, of records that are added or removed."""
@@ -74,7 +75,7 @@ def halve_noise(function: Callable[..., Noise]) -> Callable[..., Noise]:
          ["noise of a histogram of units: rho", "sums of values at both ends of a cell: rho 0.5, replace-one"]),
         (lazy_tree, "record_budget", double, ["blocks of a tree on demand"]),
         (counters, "calibrate_noise", halve_noise, ["nodes of a stream's totals by a tree"]),
-        (thresholds, "pure_epsilon", double, ["sparse vector: epsilon"]),
+        (thresholds, "pure_epsilon", double, ["sparse vector: epsilon", "merged cells: epsilon"]),
         (exponential, "bounded_range", double, ["quantile cuts, 2 pieces", "worst box"]),
         (thresholds, "calibrate_noise_and_decay",
          lambda function: lambda *arguments: (halve_noise(lambda *a: function(*a)[0])(*arguments),
