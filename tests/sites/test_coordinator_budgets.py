@@ -106,6 +106,28 @@ def test_polls_wait_without_a_thread_and_a_ticket_has_a_few(board: Board, monkey
     asyncio.run(ask())
 
 
+def test_200_polls_whose_clients_go_leave_their_ticket_its_polls_and_an_honest_ask_its_answer(
+    board: Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request that is refused or abandoned must give its place back, or a site is locked out for good."""
+    monkeypatch.setattr(relay, "POLL_SECONDS", 30.0)
+
+    async def ask() -> None:
+        consent = bytes(64)
+        for _ in range(50):  # 200 polls in all
+            polls = [asyncio.create_task(board.post("owner-1", "waiting", consent)) for _ in range(MOST_POLLS)]
+            await asyncio.sleep(0.01)  # all of them wait now
+            for poll in polls:
+                poll.cancel()
+            ended = await asyncio.gather(*polls, return_exceptions=True)
+            assert all(isinstance(end, asyncio.CancelledError) for end in ended)
+        polls = [asyncio.create_task(board.post("owner-1", "waiting", consent)) for _ in range(MOST_POLLS)]
+        assert (await board.post("analyst-1", "asks", board.request())).status_code == 200
+        assert {answer.content for answer in await asyncio.gather(*polls)} == {board.request()}
+
+    asyncio.run(ask())
+
+
 @pytest.mark.parametrize("text", [
     b"", b"\xff", b"[" * 10**5, b"[]", b"7", b'{"analyst": "x"}', b'{"analyst": 7}', b'{"analyst": "00"}',
     b'{"analyst": "00", "task": 1}',
