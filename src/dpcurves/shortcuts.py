@@ -534,9 +534,14 @@ def quantiles(
         grid: Public cells, or ``"auto"`` (None), as for `cdf`.
         label: Label of the axis. None: the name of the series, or else ``value``.
         hint: Public knowledge about the distribution of the values; see `CdfQuestion`.
-        weight, weight_cap: Survey weights, of shape ``(n,)``, and their public upper bound, as for `cdf`.
-        column, where: A column or expression of the table, and a filter of its rows, as for `cdf`.
-        adjacency, epsilon, rho, randomness: The guarantee and the source of noise, as for `cdf`.
+        weight: Survey weights, of shape ``(n,)``, as for `cdf`.
+        weight_cap: Their public upper bound, as for `cdf`.
+        column: A column or expression of the table, as for `cdf`.
+        where: A filter of its rows, as for `cdf`.
+        adjacency: Which tables are neighbours, as for `cdf`.
+        epsilon: The privacy loss, as for `cdf`.
+        rho: The zero-concentrated loss instead, as for `cdf`.
+        randomness: The source of noise, as for `cdf`.
 
     Returns:
         The probabilities `p` and the values `x`, of shape ``(len(probabilities),)``, with intervals, and the curve that
@@ -612,9 +617,14 @@ def histogram(
         values: Numbers, of shape ``(n,)``. NaN and None are missing. With `column`: a table, as `Session` takes it.
         grid: Public cells; or ``"auto"``.
         label: Label of the axis. None: the name of the series, or else ``value``.
-        weight, weight_cap: Survey weights, of shape ``(n,)``, and their public upper bound, as for `cdf`.
-        column, where: A column or expression of the table, and a filter of its rows, as for `cdf`.
-        adjacency, epsilon, rho, randomness: The guarantee and the source of noise, as for `cdf`.
+        weight: Survey weights, of shape ``(n,)``, as for `cdf`.
+        weight_cap: Their public upper bound, as for `cdf`.
+        column: A column or expression of the table, as for `cdf`.
+        where: A filter of its rows, as for `cdf`.
+        adjacency: Which tables are neighbours, as for `cdf`.
+        epsilon: The privacy loss, as for `cdf`.
+        rho: The zero-concentrated loss instead, as for `cdf`.
+        randomness: The source of noise, as for `cdf`.
 
     Returns:
         A `Histogram`: edges `x`, of shape ``(cells + 1,)``, and counts `count`, of shape ``(cells,)``, with intervals.
@@ -758,8 +768,12 @@ def scores(
         y_true: Labels, of shape ``(n,)``. Labels of neither class are missing.
         y_score: Scores, of shape ``(n,)``; high scores mean positive.
         grid: Public cells of the scores; or ``"auto"``.
-        pos_label, neg_label: Labels of both classes, as for `roc_curve`.
-        adjacency, epsilon, rho, randomness: The guarantee and the source of noise, as for `cdf`.
+        pos_label: Label of the positive class, as for `roc_curve`.
+        neg_label: Label of the negative class, as for `roc_curve`.
+        adjacency: Which tables are neighbours, as for `cdf`.
+        epsilon: The privacy loss, as for `cdf`.
+        rho: The zero-concentrated loss instead, as for `cdf`.
+        randomness: The source of noise, as for `cdf`.
 
     Returns:
         True and false positives at all thresholds. Curves and metrics computed from them cost no budget.
@@ -799,8 +813,12 @@ def calibration_curve(
         y_prob: Predicted probabilities, of shape ``(n,)``.
         groups: The number of groups, from 2 to 1000. None: 4 to 20.
         grid: Public cells from which edges of groups are chosen, between 0 and 1.
-        pos_label, neg_label: Labels of both classes, as for `roc_curve`.
-        adjacency, epsilon, rho, randomness: The guarantee and the source of noise, as for `cdf`.
+        pos_label: Label of the positive class, as for `roc_curve`.
+        neg_label: Label of the negative class, as for `roc_curve`.
+        adjacency: Which tables are neighbours, as for `cdf`.
+        epsilon: The privacy loss, as for `cdf`.
+        rho: The zero-concentrated loss instead, as for `cdf`.
+        randomness: The source of noise, as for `cdf`.
 
     Returns:
         Mean scores `prob_pred` and shares of positives `prob_true`, of shape ``(groups,)``, with intervals.
@@ -838,8 +856,12 @@ def hosmer_lemeshow(
         y_prob: Predicted probabilities, of shape ``(n,)``.
         groups: The number of groups, from 2 to 1000. None: 4, 5 or 10.
         grid: Public cells from which edges of groups are chosen, between 0 and 1.
-        pos_label, neg_label: Labels of both classes, as for `roc_curve`.
-        adjacency, epsilon, rho, randomness: The guarantee and the source of noise, as for `cdf`.
+        pos_label: Label of the positive class, as for `roc_curve`.
+        neg_label: Label of the negative class, as for `roc_curve`.
+        adjacency: Which tables are neighbours, as for `cdf`.
+        epsilon: The privacy loss, as for `cdf`.
+        rho: The zero-concentrated loss instead, as for `cdf`.
+        randomness: The source of noise, as for `cdf`.
 
     Returns:
         The `statistic`, its `p_value`, and observed and expected positives of the groups.
@@ -879,8 +901,12 @@ def binned_residuals(
         model: `PUBLIC_MODEL`, `DISJOINT_RECORDS` or `PRIVATE_MODEL`: the records that the model was fitted to.
         bins: The largest number of bins.
         grid: Public cells from which edges of bins are chosen.
-        pos_label, neg_label: Labels of both classes, as for `roc_curve`.
-        adjacency, epsilon, rho, randomness: The guarantee and the source of noise, as for `cdf`.
+        pos_label: Label of the positive class, as for `roc_curve`.
+        neg_label: Label of the negative class, as for `roc_curve`.
+        adjacency: Which tables are neighbours, as for `cdf`.
+        epsilon: The privacy loss, as for `cdf`.
+        rho: The zero-concentrated loss instead, as for `cdf`.
+        randomness: The source of noise, as for `cdf`.
 
     Returns:
         Mean predictions, mean residuals and counts of the bins, each of shape ``(bins,)``, and their `edges`.
@@ -916,12 +942,17 @@ def residual_plot(
     is divided into `cells` cells within its bounds. The ledger is in memory, so losses of other calls are not added up.
 
     Args:
-        predicted, residual: Predictions and residuals, of shape ``(n,)`` each.
-        unit_predicted, unit_residual: Public magnitude of each column, in its unit; or ``"auto"``.
+        predicted: Predictions, of shape ``(n,)``.
+        residual: Residuals, of shape ``(n,)``.
+        unit_predicted: Public magnitude of `predicted`, in its unit; or ``"auto"``.
+        unit_residual: Public magnitude of `residual`, in its unit; or ``"auto"``.
         coverage: Share of the records, between 0 and 1, that both bounds together cover, about.
         model: One of the constants that `binned_residuals` takes.
         cells: Cells along each axis.
-        adjacency, epsilon, rho, randomness: The guarantee and the source of noise, as for `cdf`.
+        adjacency: Which tables are neighbours, as for `cdf`.
+        epsilon: The privacy loss, as for `cdf`.
+        rho: The zero-concentrated loss instead, as for `cdf`.
+        randomness: The source of noise, as for `cdf`.
 
     Returns:
         The `density`, of shape ``(cells, cells)``, predictions first, and sampled `points`, of shape ``(n, 2)``.
@@ -962,8 +993,12 @@ def bounds(
         unit: Public magnitude of relevant values, in their unit; or ``"auto"``.
         coverage: Share of the records, between 0 and 1, that the bound covers, about.
         label: Label of the axis. None: the name of the series, or else ``value``.
-        column, where: A column or expression of the table, and a filter of its rows, as for `cdf`.
-        adjacency, epsilon, rho, randomness: The guarantee and the source of noise, as for `cdf`.
+        column: A column or expression of the table, as for `cdf`.
+        where: A filter of its rows, as for `cdf`.
+        adjacency: Which tables are neighbours, as for `cdf`.
+        epsilon: The privacy loss, as for `cdf`.
+        rho: The zero-concentrated loss instead, as for `cdf`.
+        randomness: The source of noise, as for `cdf`.
 
     Returns:
         The interval from `lower` to `upper`, in the unit of the values, and an upper limit of the share outside.
@@ -1022,10 +1057,15 @@ def contingency(
     any other value are missing. The ledger is in memory, so losses of other calls are not added up.
 
     Args:
-        rows, columns: Text, numbers or truth values, of shape ``(n,)`` each.
-        row_categories, column_categories: Public categories of each column.
+        rows: Text, numbers or truth values, of shape ``(n,)``.
+        columns: Text, numbers or truth values, of shape ``(n,)``.
+        row_categories: Public categories of `rows`.
+        column_categories: Public categories of `columns`.
         labels: Names of both columns. None: those of the series, or else ``rows`` and ``columns``.
-        adjacency, epsilon, rho, randomness: The guarantee and the source of noise, as for `cdf`.
+        adjacency: Which tables are neighbours, as for `cdf`.
+        epsilon: The privacy loss, as for `cdf`.
+        rho: The zero-concentrated loss instead, as for `cdf`.
+        randomness: The source of noise, as for `cdf`.
 
     Returns:
         Counts of shape ``(rows, columns)``, with intervals, and the `statistic` and `p_value` of the test.
@@ -1060,10 +1100,15 @@ def histogram2d(
     calls are not added up.
 
     Args:
-        x, y: Numbers, of shape ``(n,)`` each. NaN and None are missing.
-        x_grid, y_grid: Public cells of each column.
+        x: Numbers, of shape ``(n,)``. NaN and None are missing.
+        y: Numbers, of shape ``(n,)``. NaN and None are missing.
+        x_grid: Public cells of `x`.
+        y_grid: Public cells of `y`.
         labels: Names of both columns. None: those of the series, or else ``x`` and ``y``.
-        adjacency, epsilon, rho, randomness: The guarantee and the source of noise, as for `cdf`.
+        adjacency: Which tables are neighbours, as for `cdf`.
+        epsilon: The privacy loss, as for `cdf`.
+        rho: The zero-concentrated loss instead, as for `cdf`.
+        randomness: The source of noise, as for `cdf`.
 
     Returns:
         Counts of shape ``(cells of x, cells of y)``, and the edges of both columns.
@@ -1092,8 +1137,12 @@ def summary(
         values: Numbers, of shape ``(n,)``. NaN and None are missing. With `column`: a table, as `Session` takes it.
         bounds: Public clipping bounds, the lower first, in the unit of the values; or ``"auto"``.
         label: Label of the axis. None: the name of the series, or else ``value``.
-        column, where: A column or expression of the table, and a filter of its rows, as for `cdf`.
-        adjacency, epsilon, rho, randomness: The guarantee and the source of noise, as for `cdf`.
+        column: A column or expression of the table, as for `cdf`.
+        where: A filter of its rows, as for `cdf`.
+        adjacency: Which tables are neighbours, as for `cdf`.
+        epsilon: The privacy loss, as for `cdf`.
+        rho: The zero-concentrated loss instead, as for `cdf`.
+        randomness: The source of noise, as for `cdf`.
 
     Returns:
         Count, sum, mean and variance, each with its interval.
@@ -1130,9 +1179,14 @@ def mean(
         values: Numbers, of shape ``(n,)``. NaN and None are missing. With `column`: a table, as `Session` takes it.
         bounds: Public clipping bounds, the lower first, in the unit of the values; or ``"auto"``.
         label: Label of the axis. None: the name of the series, or else ``value``.
-        weight, weight_cap: Survey weights, of shape ``(n,)``, and their public upper bound, as for `cdf`.
-        column, where: A column or expression of the table, and a filter of its rows, as for `cdf`.
-        adjacency, epsilon, rho, randomness: The guarantee and the source of noise, as for `cdf`.
+        weight: Survey weights, of shape ``(n,)``, as for `cdf`.
+        weight_cap: Their public upper bound, as for `cdf`.
+        column: A column or expression of the table, as for `cdf`.
+        where: A filter of its rows, as for `cdf`.
+        adjacency: Which tables are neighbours, as for `cdf`.
+        epsilon: The privacy loss, as for `cdf`.
+        rho: The zero-concentrated loss instead, as for `cdf`.
+        randomness: The source of noise, as for `cdf`.
 
     Returns:
         A summary with `mean`, in the unit of the values, and with `count`, `sum` and their intervals.
@@ -1165,9 +1219,14 @@ def count(
     Args:
         values: Numbers, of shape ``(n,)``. NaN and None are missing. With `column`: a table, as `Session` takes it.
         label: Label of the axis. None: the name of the series, or else ``value``.
-        weight, weight_cap: Survey weights, of shape ``(n,)``, and their public upper bound, as for `cdf`.
-        column, where: A column or expression of the table, and a filter of its rows, as for `cdf`.
-        adjacency, epsilon, rho, randomness: The guarantee and the source of noise, as for `cdf`.
+        weight: Survey weights, of shape ``(n,)``, as for `cdf`.
+        weight_cap: Their public upper bound, as for `cdf`.
+        column: A column or expression of the table, as for `cdf`.
+        where: A filter of its rows, as for `cdf`.
+        adjacency: Which tables are neighbours, as for `cdf`.
+        epsilon: The privacy loss, as for `cdf`.
+        rho: The zero-concentrated loss instead, as for `cdf`.
+        randomness: The source of noise, as for `cdf`.
 
     Returns:
         A summary with `count` and its `interval`; its other numbers are NaN.
@@ -1259,9 +1318,14 @@ def sum(
         values: Numbers, of shape ``(n,)``. NaN and None are missing. With `column`: a table, as `Session` takes it.
         bounds: Public clipping bounds, the lower first, in the unit of the values; or ``"auto"``.
         label: Label of the axis. None: the name of the series, or else ``value``.
-        weight, weight_cap: Survey weights, of shape ``(n,)``, and their public upper bound, as for `cdf`.
-        column, where: A column or expression of the table, and a filter of its rows, as for `cdf`.
-        adjacency, epsilon, rho, randomness: The guarantee and the source of noise, as for `cdf`.
+        weight: Survey weights, of shape ``(n,)``, as for `cdf`.
+        weight_cap: Their public upper bound, as for `cdf`.
+        column: A column or expression of the table, as for `cdf`.
+        where: A filter of its rows, as for `cdf`.
+        adjacency: Which tables are neighbours, as for `cdf`.
+        epsilon: The privacy loss, as for `cdf`.
+        rho: The zero-concentrated loss instead, as for `cdf`.
+        randomness: The source of noise, as for `cdf`.
 
     Returns:
         A summary with `sum`, in the unit of the values, and with `count`, `mean` and their intervals.
@@ -1288,8 +1352,12 @@ def variance(
         values: Numbers, of shape ``(n,)``. NaN and None are missing. With `column`: a table, as `Session` takes it.
         bounds: Public clipping bounds, the lower first, in the unit of the values; or ``"auto"``.
         label: Label of the axis. None: the name of the series, or else ``value``.
-        column, where: A column or expression of the table, and a filter of its rows, as for `cdf`.
-        adjacency, epsilon, rho, randomness: The guarantee and the source of noise, as for `cdf`.
+        column: A column or expression of the table, as for `cdf`.
+        where: A filter of its rows, as for `cdf`.
+        adjacency: Which tables are neighbours, as for `cdf`.
+        epsilon: The privacy loss, as for `cdf`.
+        rho: The zero-concentrated loss instead, as for `cdf`.
+        randomness: The source of noise, as for `cdf`.
 
     Returns:
         A summary with `variance`, in the squared unit of the values, and with `count`, `sum` and `mean`.

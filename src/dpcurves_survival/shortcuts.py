@@ -47,9 +47,14 @@ def survival(
         time: Numbers, of shape ``(n,)``: time until the event, or until the record was censored.
         event: Whether the event happened then (`event_value`) or not, of shape ``(n,)``.
         grid: Public cells of time; or, without weights, ``"auto"``.
-        event_value, censored_value: The two values of `event`; the second is optional for 1, 0, -1, true or false.
-        weight, weight_cap: Survey weights, of shape ``(n,)``, and their public upper bound, as for `cdf`.
-        adjacency, epsilon, rho, randomness: The guarantee and the source of noise, as for `cdf`.
+        event_value: The value of `event` if it happened.
+        censored_value: Its other value; optional if the first is 1, 0, -1, true or false.
+        weight: Survey weights, of shape ``(n,)``, as for `cdf`.
+        weight_cap: Their public upper bound, as for `cdf`.
+        adjacency: Which tables are neighbours, as for `cdf`.
+        epsilon: The privacy loss, as for `cdf`.
+        rho: The zero-concentrated loss instead, as for `cdf`.
+        randomness: The source of noise, as for `cdf`.
 
     Returns:
         Edges `x` and survival `y`, of shape ``(cells + 1,)``, with bands, hazards and quantiles.
