@@ -114,14 +114,25 @@ def test_200_polls_whose_clients_go_leave_their_ticket_its_polls_and_an_honest_a
 
     async def ask() -> None:
         consent = bytes(64)
-        for _ in range(50):  # 200 polls in all
-            polls = [asyncio.create_task(board.post("owner-1", "waiting", consent)) for _ in range(MOST_POLLS)]
-            await asyncio.sleep(0.01)  # all of them wait now
+
+        async def begin_polls() -> list[asyncio.Task[Any]]:
+            """Begin as many polls as one ticket may have, once the places of former ones are free again."""
+            for _ in range(200):
+                polls = [asyncio.create_task(board.post("owner-1", "waiting", consent)) for _ in range(MOST_POLLS)]
+                await asyncio.sleep(0.05)
+                if not any(poll.done() for poll in polls):
+                    return polls
+                await abandon(polls)
+            raise AssertionError("places of abandoned polls were not given back")
+
+        async def abandon(polls: list[asyncio.Task[Any]]) -> None:
             for poll in polls:
                 poll.cancel()
-            ended = await asyncio.gather(*polls, return_exceptions=True)
-            assert all(isinstance(end, asyncio.CancelledError) for end in ended)
-        polls = [asyncio.create_task(board.post("owner-1", "waiting", consent)) for _ in range(MOST_POLLS)]
+            await asyncio.gather(*polls, return_exceptions=True)
+
+        for _ in range(50):  # 200 polls in all
+            await abandon(await begin_polls())
+        polls = await begin_polls()
         assert (await board.post("analyst-1", "asks", board.request())).status_code == 200
         assert {answer.content for answer in await asyncio.gather(*polls)} == {board.request()}
 
