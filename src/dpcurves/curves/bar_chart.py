@@ -419,6 +419,11 @@ class BarChart(IntervalResult):
         more = self.categories.slots - most_rows
         return [*rows, *([("more categories", str(more))] if more > 0 else [])]
 
+    @property
+    def _rest_names(self) -> frozenset[str]:
+        """The name of the category of all other values, if there is one."""
+        return frozenset(map(str, self.categories.values[-1:])) if self.has_other else frozenset()
+
     def _question(self) -> dict[str, object]:
         """Return the JSON fields that restore the chart with `_from_json`."""
         return {

@@ -42,6 +42,7 @@ from ..data import Category
 from ..display import MOST_LABELLED, Shade, describe_interval
 from ..display.numerals import UNITS
 from ..queries import Hint
+from ..translation import translate
 from .question import By, Key, combine_categories, format_key, list_columns, parse_grouping
 from .result import TOO_WIDE, CompositeResult, PlotArguments, interval_scopes, refuse_damaged, require_label_mappings
 
@@ -233,8 +234,14 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
     def _category_names(self, name: str | None) -> list[str]:
         """Return the distinct label of each category in a picture, after `name` if given; the picture has the column
         as title of its legend or of its rows."""
-        names = [format_key(category) if name is None else f"{name}, {format_key(category)}" for category in self]
+        labels = map(self._translate_category, self)
+        names = [label if name is None else f"{name}, {label}" for label in labels]
         return display.format_distinct_labels(names, display.LONGEST_WHOLE)
+
+    def _translate_category(self, category: Key) -> str:
+        """Return the name of a category, that of all other values in the language of the reader."""
+        values = category if isinstance(category, tuple) else (category,)
+        return format_key(tuple(str(translate(str(v))) if v in self._rest_names else v for v in values))
 
     def with_labels(
         self, columns: Mapping[str, str], categories: Mapping[str, Mapping[str, str]] | None = None

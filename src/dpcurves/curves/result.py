@@ -47,7 +47,7 @@ from ..arguments import InvalidArgument, check_public_methods, describe_value, r
 from ..arrays import FloatArray
 from ..codec import JsonSchema, parse_attribute_docs
 from ..conversation import Evidence, PrivacyStatement, Release
-from ..conversation.notes import add_advice, select_reader_notes
+from ..conversation.notes import add_advice, find_rest_names, select_reader_notes
 from ..data import Categories, Grid, MissingReason, OrderedAxis, Outside
 from ..display import POPULATION, RECORDS, Shade, describe_interval, format_number
 from ..extensions import load_results
@@ -1158,7 +1158,12 @@ class ReleasedResult(Result, ABC):
         """Return the user's words that the result shows: columns, categories, labels, privacy unit, source, filter."""
         privacy = self.privacy
         words = {privacy.unit, privacy.source, privacy.where, privacy.grant, *_list_user_words(self._question())}
-        return frozenset(word for word in words if word and not display.is_date_axis(word))
+        return frozenset(word for word in words - self._rest_names if word and not display.is_date_axis(word))
+
+    @property
+    def _rest_names(self) -> frozenset[str]:
+        """Names of categories of all other values, which are words of the package and not of the user."""
+        return find_rest_names(self.privacy.notes)
 
     def _summary_rows(self, suppress: float | None) -> Sequence[tuple[str, str]]:
         """Return the rows of the HTML summary, (name, text); classes with intervals leave out numbers whose interval
@@ -1557,7 +1562,8 @@ class CompositeResult(IntervalResult):
     def _user_words(self) -> frozenset[str]:
         """Return the user's words on the results inside it, and the names of these, which are those of categories."""
         members = self._members()
-        return super()._user_words().union(map(str, members), *(member._user_words() for member in members.values()))
+        inner = (member._user_words() for member in members.values())
+        return super()._user_words().union(map(str, members), *inner) - self._rest_names
 
     def _with_source(self, source: str) -> Self:
         """Return this result unchanged: the results inside it have the source."""

@@ -249,6 +249,11 @@ class FittedLayout(ConstrainedLayoutEngine):
             self._whole_texts[text] = lines, whole
         return changed
 
+    def read_unwrapped(self, text: Text) -> str:
+        """Return the words of a title or an axis label as they were before the layout wrapped them."""
+        last, whole = self._whole_texts.get(text, ("", ""))
+        return whole if text.get_text() == last else text.get_text()
+
     def _labels_with_room(self, fig: Figure) -> Iterator[tuple[Text, float]]:
         """Yield each title and axis label with text, with the pixels that one line of it may have."""
         width, height = fig.bbox.width, fig.bbox.height

@@ -55,6 +55,7 @@ from ..conversation import (
     TableWorkload,
     Workload,
 )
+from ..conversation.notes import REST_MARK
 from ..data import FALSE_NAMES, Categories, SelectedCategories, UnlistedCategories
 from ..histograms import Extent, RefinedGridEstimator
 from ..laws.law import round_error
@@ -192,12 +193,12 @@ def describe_found_categories(release: Release, unlisted: UnlistedCategories, na
     other = unlisted.to_selected_categories(names).values[-1]
     if not names:
         return (
-            f"groups of {unlisted.column} were found with {release.plan.loss}: none is released, and all are together "
-            f"in {other!r}"
+            f"groups of {unlisted.column} were found with {release.plan.loss}: none is released, and all "
+            f"{REST_MARK}{other!r}"
         )
     note = (
         f"groups of {unlisted.column} were found with {release.plan.loss}: {len(names)} are released, and all groups "
-        f"of few units are together in {other!r}"
+        f"of few units {REST_MARK}{other!r}"
     )
     if unlisted.universe is None:
         return note
