@@ -29,6 +29,12 @@ def test_each_value_of_a_cross_product_stays() -> None:
         assert {CROSS[case][name] for case in chosen} == {arguments[name] for arguments in CROSS.values()}
 
 
+def test_each_combination_of_kinds_that_are_named_together_stays() -> None:
+    chosen = choose_quick_cases(CROSS, 100, kinds=[("law", "adjacency"), "bins"])
+    assert len(chosen) == 18
+    assert {CROSS[case]["bins"] for case in chosen} == {1, 2, 3}
+
+
 def test_equal_values_are_one_kind_and_true_is_not_one() -> None:
     cases = {str(number): {"kind": [True, 1, "1", 1.0][number % 4]} for number in range(16)}
     assert len(choose_quick_cases(cases, 100)) == 4

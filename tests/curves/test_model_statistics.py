@@ -261,6 +261,7 @@ def test_intervals_hold_the_numbers_of_records_and_of_the_population(name: str) 
     assert sum(held.values()) < releases * len(held), held
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("name", CASES)
 def test_results_go_to_json_and_back_and_are_drawn(name: str) -> None:
     case = CASES[name]

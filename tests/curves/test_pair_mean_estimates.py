@@ -37,6 +37,7 @@ def reported(way: Randomiser, reports: Reports) -> DebiasedReports:
     return law.debias_tallies(way.count_support(reports).astype(np.float64))
 
 
+@pytest.mark.quick_share(8)
 @pytest.mark.parametrize("kind", RANDOMISERS, ids=lambda kind: kind.NAME)
 @pytest.mark.parametrize("population", [False, True], ids=["records", "population"])
 def test_estimates_are_unbiased_and_vary_as_they_say(kind: type[Randomiser], population: bool) -> None:
@@ -141,6 +142,7 @@ def test_what_is_no_kernel_on_these_cells_is_refused() -> None:
             dp.u_statistic(curve, dp.MidpointKernel(sides))  # type: ignore[arg-type]
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize(("people", "cells", "level"), [(1000, 256, 0.95), (100, 16, 0.95), (50, 256, 0.8)])
 def test_where_noise_is_all_there_is_intervals_are_the_whole_range_and_never_turned_round(
     people: int, cells: int, level: float

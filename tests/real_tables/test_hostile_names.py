@@ -352,6 +352,7 @@ def run(*arguments: object) -> Result:
     return result
 
 
+@pytest.mark.quick_share(4)
 @DRAWN
 @pytest.mark.parametrize("name", ["COUNT", "", "=1\n1", "x" * 300])
 def test_commands_write_all_files_of_columns_with_hostile_names(name: str, tmp_path: Path) -> None:

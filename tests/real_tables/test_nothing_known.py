@@ -119,6 +119,7 @@ def unknown_of(result: Any) -> tuple[int, int]:
     return unknown, every
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("part", range(4))
 def test_no_number_stands_where_nothing_is_known(part: int) -> None:
     """Results of 30 people at epsilon 0.1, of an empty class, of nobody, and of equal models."""
@@ -245,6 +246,7 @@ def scores_by_arm(size: int, epsilon: str, seed: int, *, without: str) -> Any:
     return answered(dp.ScoresQuestion("y", "x", dp.Grid(0, 1, cells=8), by=by), records, epsilon, seed)
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("without", ["nothing", "positives", "group"])
 def test_a_difference_or_gap_that_is_not_known_may_be_any_at_every_level(without: str) -> None:
     """Before, differences from a number that is not known were NaN beside intervals such as -0.94 to 1."""

@@ -82,6 +82,7 @@ def notes_of(stream: Any) -> dict[UncountedReason, str]:
     return found
 
 
+@pytest.mark.quick_share(14)
 @pytest.mark.parametrize("fields", [{}, CAPPED], ids=["tuples", "users"])
 @pytest.mark.parametrize("failure", FAILURES)
 def test_a_stream_of_which_much_is_not_counted_says_so_with_the_reason(failure: str, fields: dict[str, Any]) -> None:
@@ -96,6 +97,7 @@ def test_a_stream_of_which_much_is_not_counted_says_so_with_the_reason(failure: 
         assert loss is not SURE or f"about {share} of the tuples" in notes[reason]
 
 
+@pytest.mark.quick_share(14)
 @pytest.mark.parametrize(
     "question",
     [Counts(STATES, windows=(3,)), Totals(STATES), Totals(STATES, windows=(4,), forest=FOREST), Groups(STATES),

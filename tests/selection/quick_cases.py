@@ -18,12 +18,13 @@ QUICK_SHARE = (
 
 
 def choose_quick_cases(
-    cases: Mapping[str, Mapping[str, object]], one_in: int, kinds: Collection[str] | None = None
+    cases: Mapping[str, Mapping[str, object]], one_in: int, kinds: Collection[str | tuple[str, ...]] | None = None
 ) -> set[str]:
     """Return the cases of a parametrised test that stay quick: one in `one_in` or more, the same ones in all runs.
 
     `cases` maps names of cases to their arguments. Each value of the arguments that `kinds` names is in a case that
-    stays; by default each value of all arguments whose values repeat, such as those of a cross product.
+    stays, and each combination of values, where names are in a tuple; by default each value of all arguments whose
+    values repeat, such as those of a cross product.
     """
     values: dict[str, dict[str, object]] = defaultdict(dict)
     for case, arguments in cases.items():
@@ -31,10 +32,13 @@ def choose_quick_cases(
             values[name][case] = comparable_value(value)
     if kinds is None:
         kinds = [name for name, of_cases in values.items() if 2 * len(set(of_cases.values())) <= len(cases)]
-    elif unknown := set(kinds) - set(values):
+    together = [(kind,) if isinstance(kind, str) else kind for kind in kinds]
+    if unknown := {name for names in together for name in names} - set(values):
         raise pytest.UsageError(f"quick_share: kinds must be arguments of the test, got {', '.join(sorted(unknown))}")
     order = sorted(cases, key=lambda case: hashlib.sha256(case.encode()).digest())
-    kinds_of = {case: {(name, values[name][case]) for name in kinds if case in values[name]} for case in order}
+    kinds_of = {
+        case: {(names, tuple(values[name].get(case) for name in names)) for names in together} for case in order
+    }
     missing = set().union(*kinds_of.values())
     chosen: list[str] = []
     while missing:
