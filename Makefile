@@ -18,7 +18,7 @@ WANTED  := --constraint constraints.txt --editable '.[all]' --group dev
 # numba, BLAS and DuckDB take all cores as they are; pytest shares them between four workers, for some wait.
 PYTEST  := $(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder -m "not reproduction"
 
-.PHONY: checked simulate demo demo-federated demo-local demo-pairs demo-server demo-sites demo-stream demo-warehouse test lint types contracts docs site examples unit site-check marks flower nvflare dbt r-check screenshots house exercise versions package release tag pictures bench bench-accuracy expected-errors audit self-audit crash papers format constraints pins clean
+.PHONY: checked simulate demo demo-federated demo-local demo-pairs demo-server demo-sites demo-stream demo-warehouse test test-slow lint types contracts docs site examples unit site-check marks flower nvflare dbt r-check screenshots house exercise versions package release tag pictures bench bench-accuracy expected-errors audit self-audit crash papers format constraints pins clean
 
 demo: $(READY)
 	$(BIN)/python demo/flights.py
@@ -191,8 +191,11 @@ crash: $(READY)
 	$(BIN)/python tests/two_servers/kills.py $(or $(KILLS),1000)
 	$(BIN)/python tests/two_servers/tampering.py
 
-bench: $(READY)
-	$(BIN)/pytest -n 2 -m reproduction tests
+# What `make test` leaves out: whole sweeps, all cases of large families and coverage by many releases; an hour of two cores.
+test-slow: $(READY)
+	$(BIN)/pytest -n 2 --dist loadfile -m reproduction tests
+
+bench: test-slow
 	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python "$$file"; done
 
 # Tables A to D of accuracy: the default curve beside simple methods, strategies beside the optimum, widths of intervals over

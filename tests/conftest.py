@@ -23,6 +23,7 @@ from typing import Any
 import pytest
 from _pytest.doctest import DoctestModule
 from hypothesis import settings
+from quick_cases import QUICK_SHARE, mark_slow_cases
 
 # Before NumPy is imported, here and in processes that tests start: idle threads of BLAS spin.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -65,6 +66,7 @@ class DoctestFiles:
 def pytest_configure(config: pytest.Config) -> None:
     """Apply the rule to files of all folders: hooks of this file see the files of its own folder alone."""
     config.pluginmanager.register(DoctestFiles())
+    config.addinivalue_line("markers", QUICK_SHARE)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -77,8 +79,10 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+@pytest.hookimpl(tryfirst=True)  # before those that `-m` leaves out are taken away
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put what takes longest first; files and their tests stay in their order."""
+    """Mark what is slow, and put what takes longest first; files and their tests stay in their order."""
+    mark_slow_cases(items)
     first = {str(TESTS / name): number for number, name in enumerate(LONGEST)}
     items.sort(key=lambda item: first.get(str(item.path), len(first)))
 

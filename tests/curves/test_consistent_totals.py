@@ -46,6 +46,7 @@ def asked(people: dict[str, np.ndarray]) -> Asked:
     return ask
 
 
+@pytest.mark.quick_share(10)
 @pytest.mark.parametrize("adjacency", [dp.ADD_REMOVE, dp.REPLACE_ONE])
 @pytest.mark.parametrize(
     ("question", "read"),

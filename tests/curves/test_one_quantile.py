@@ -62,6 +62,7 @@ def test_few_are_told_by_their_number_and_level_alone() -> None:
     assert not are_few(1, 0.999, 1000)
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("data", DATA)
 def test_one_quantile_is_tested_by_its_own_noise_and_not_by_that_of_all(data: str) -> None:
     """Inside the interval, but for one counted cell to a side, lie no more records than twice the noise hides."""
@@ -96,6 +97,7 @@ DRAWN: Mapping[str, Callable[[np.random.Generator, int], NDArray[np.float64]]] =
 }
 
 
+@pytest.mark.quick_share(24)
 @pytest.mark.parametrize("shares", [(0.5,), (0.0,), (1.0,), (0.1, 0.5, 0.9)])
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("adjacency", [*both(5000), AddRemove(Unit("who", 3))])

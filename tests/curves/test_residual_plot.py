@@ -57,6 +57,7 @@ def test_points_are_as_many_as_records_but_not_too_many_and_none_of_them() -> No
     assert found.sample(7, np.random.default_rng(0)).shape == (7, 2)
 
 
+@pytest.mark.quick_share(12)
 @pytest.mark.parametrize(("adjacency", "loss"), [(dp.ADD_REMOVE, {"epsilon": "0.5"}), (dp.REPLACE_ONE, {"rho": "0.1"})])
 @pytest.mark.parametrize(
     ("x", "residual"),
@@ -185,6 +186,7 @@ def test_a_rehearsal_pays_for_bounds_and_an_estimator() -> None:
         assert sum(plan.loss.epsilon or 0 for plan in plans) == 1
 
 
+@pytest.mark.quick_share(9)
 @pytest.mark.parametrize("units", [1, 1000, 10**9])
 @pytest.mark.parametrize("loss", [dp.PrivacyLoss.pure("0.1"), dp.PrivacyLoss.zcdp("0.005"), dp.PrivacyLoss.zcdp(3)])
 def test_bounds_get_a_public_part_and_the_plane_the_rest(loss: dp.PrivacyLoss, units: int) -> None:

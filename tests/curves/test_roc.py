@@ -75,6 +75,7 @@ WITHOUT = {
 }
 
 
+@pytest.mark.quick_share(8)
 @pytest.mark.parametrize("epsilon", [pytest.param(1, marks=pytest.mark.reproduction), 0.1])
 @pytest.mark.parametrize("adjacency", both(60))
 @pytest.mark.parametrize("lacking", WITHOUT)
@@ -180,6 +181,7 @@ def test_finer_cells_are_counted_where_records_are_known_to_be_worth_it() -> Non
 CUT = [RocThresholds.QUANTILES, RocThresholds.MEDIANS]
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("cuts", CUT)
 @pytest.mark.parametrize("adjacency", both(len(LABELS)))
 def test_at_a_huge_epsilon_cuts_leave_the_curve_of_scikit_learn_on_the_pieces(

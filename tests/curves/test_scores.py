@@ -141,6 +141,7 @@ WITHOUT = {
 }  # fmt: skip
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("columns", WITHOUT.values(), ids=list(WITHOUT))
 def test_whatever_is_counted_all_readings_have_their_ends_in_order(columns: tuple[list[float], list[float]]) -> None:
     table = {"y": np.array(columns[0]), "s": np.array(columns[1])}

@@ -367,6 +367,7 @@ def test_small_multiples_have_one_legend_and_a_title_in_each_language() -> None:
         assert note in " ".join(text.get_text() for text in legend.get_texts())
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize(
     "question",
     [
@@ -547,6 +548,7 @@ def test_studies_and_model_cards_are_in_the_language_with_their_questions_and_bu
         assert not re.search("question:|Budget of|budget epsilon 1, spent|price|left|Study|card", text)
 
 
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize("adjacency", list(Neighbours))
 @pytest.mark.parametrize("language", OTHERS)
 def test_a_review_is_in_the_language_of_its_readers(

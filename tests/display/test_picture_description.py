@@ -49,6 +49,7 @@ def rounded(values: Any) -> set[float]:
     return set(np.round(numbers[np.isfinite(numbers)], 9).tolist())
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("number", range(len(DOCUMENTS)), ids=lambda number: json.loads(DOCUMENTS[number])["kind"])
 def test_a_description_has_every_drawn_number_of_each_kind_and_no_other(number: int) -> None:
     result = result_from_json(DOCUMENTS[number])

@@ -60,7 +60,7 @@ def hazard_ratios(kind: str, setting: Setting, monkeypatch: pytest.MonkeyPatch) 
     ("kind", "setting"),
     [
         ("survival", Setting(1_000, 2.4, 0.28, TO_THE_END, DECLARED)),
-        ("competing risks", Setting(1_000, 0.4, 0.2, INSIDE, DECLARED)),
+        pytest.param("competing risks", Setting(1_000, 0.4, 0.2, INSIDE, DECLARED), marks=pytest.mark.reproduction),
         pytest.param(
             "competing risks", Setting(2_800, 2.4, 0.28, TO_THE_END, DECLARED), marks=pytest.mark.reproduction
         ),

@@ -125,6 +125,7 @@ def exact_columns(table: display.ResultTable) -> dict[str, list[tuple[Any, ...]]
     return columns
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_media_show_the_same_numbers(results: dict[str, Any], kind: str) -> None:
     result = results[kind]
@@ -222,6 +223,7 @@ def locate(axis: Any, numbers: Any) -> Any:
     return (place(numbers) - lower) / (upper - lower)
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_browser_draws_and_a_text_says_the_numbers_of_the_description(results: dict[str, Any], kind: str) -> None:
     axes = display.set_title(results[kind].plot_headless(), results[kind]._title())

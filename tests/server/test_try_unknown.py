@@ -96,6 +96,7 @@ def test_each_form_that_splits_finds_categories_and_offers_no_unknown_ones_elsew
             assert unlisted.universe is not None
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("kind", ["csv", "parquet", "moments"])
 def test_dates_are_asked_and_read_as_dates(tmp_path: Path, kind: str) -> None:
     """Days are uniform on the first 90 of 2024; the column is named as its unit, which once hid it."""

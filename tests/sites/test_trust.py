@@ -109,6 +109,7 @@ QUESTIONS: list[Callable[[], Any]] = [
 """Curves of the core, and each row of both fields: how models are judged, and times until an event."""
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize(("ask", "loss"), [*((ask, ONE) for ask in QUESTIONS), (QUESTIONS[0], PrivacyLoss.zcdp("0.1"))])
 @pytest.mark.usefixtures("without_noise")
 def test_the_sum_is_the_curators_integers_where_noise_is_off(ask: Callable[[], Any], loss: PrivacyLoss) -> None:
