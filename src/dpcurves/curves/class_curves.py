@@ -356,6 +356,10 @@ class Confusion(ClassTableResult):
     matrix: FloatArray
     table: ClassTable
 
+    def _title(self) -> str:
+        """Return the title: columns and threshold."""
+        return f"{self.table.columns.add_to_title('Confusion matrix')} at {self.threshold:g}"
+
     @classmethod
     def from_counts(cls, table: ClassTable, threshold: float = 0.5) -> Confusion:
         """Return the matrix from released counts, at no further loss; a note names the edge that replaces a `threshold`

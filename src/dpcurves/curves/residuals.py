@@ -57,7 +57,7 @@ from ..summaries.two_classes import project_to_simplex
 from .bounds import COVERAGE_CONFIDENCE, ask_for_bounds, build_coverage_query, describe_coverage
 from .histogram import require_estimator
 from .outside import infinite_note_thresholds
-from .question import TableQuestion, build_privacy_statement, parse_class_labels
+from .question import ScoredColumns, TableQuestion, build_privacy_statement, parse_class_labels
 from .result import PlotArguments, ReleasedResult, notes_on_classes, notes_on_dependence
 from .score_groups import GroupResult, ScoreGroups, build_score_groups, check_group_number, count_noise_deviation
 
@@ -713,7 +713,8 @@ class BinnedResidualsQuestion(TableQuestion):
         privacy = build_privacy_statement(answer.releases, self.model.value).with_notes(
             *notes_on_classes(answer.counts, classes)
         )
-        return BinnedResiduals.from_counts(build_score_groups(answer, bin_limit, min_records), privacy)
+        columns = ScoredColumns.from_question(self.score, self.label)
+        return BinnedResiduals.from_counts(build_score_groups(answer, columns, bin_limit, min_records), privacy)
 
     def __str__(self) -> str:
         return f"binned residuals of {self.score} for {self.label}"

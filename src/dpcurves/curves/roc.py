@@ -71,7 +71,7 @@ from ..queries import AucQuery, PrefixQuery
 from ..summaries import auc_of_steps, binormal_tpr, cumulate_from_top, roc_points
 from .class_table import ClassTable, ClassTableResult, notes_on_found_values
 from .prefixes import build_all_edges_query, parse_edges
-from .question import TableQuestion, build_privacy_statement, parse_class_labels, require_independent
+from .question import ScoredColumns, TableQuestion, build_privacy_statement, parse_class_labels, require_independent
 from .result import PlotArguments, ReleasedResult, interval_scopes, notes_on_classes, notes_on_width
 
 
@@ -251,6 +251,10 @@ class ROC(ClassTableResult):
     def rounds(self) -> tuple[Evidence, ...]:
         """The counts of the curve, and of finer cells, if these were counted."""
         return (self.evidence,) if self.finer_counts is None else (self.evidence, self.finer_counts.evidence)
+
+    def _title(self) -> str:
+        """Return the title, which names the columns."""
+        return self.title
 
     def auc_interval(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
@@ -453,7 +457,8 @@ class RocQuestion(TableQuestion):
         grid = counts.grid or self.grid
         notes = notes_on_classes(last, self._classes)
         privacy = build_privacy_statement(counts.releases, self.model).with_notes(*notes)
-        table = ClassTable(counts.counts, grid, privacy, counts.lattice_counts)
+        columns = ScoredColumns.from_question(self.score, self.label)
+        table = ClassTable(counts.counts, grid, privacy, counts.lattice_counts, columns)
         finer = counts.releases[-2].plan.query.axes[-1] if len(counts.evidence) > 1 else None
         within = FinerCounts.from_grids(counts.evidence[0], finer.grid, grid) if isinstance(finer, Axis) else None
         curve = ROC.from_counts(table, f"ROC curve of {self.score} for {self.label}", str(self.pos_label), within)

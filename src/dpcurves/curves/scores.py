@@ -72,8 +72,10 @@ from .class_table import (
     notes_on_crowding,
 )
 from .question import (
+    NO_COLUMNS,
     By,
     Key,
+    ScoredColumns,
     TableQuestion,
     build_privacy_statement,
     format_key,
@@ -200,9 +202,14 @@ class Scores(ClassTableResult):
         if self.table.are_probabilities:
             yield from (self.calibration(), self.decision_curve())
 
+    def _title(self) -> str:
+        """Return the title: a table of metrics of a score, if its columns are known."""
+        is_known = self.table.columns != NO_COLUMNS
+        return self.table.columns.add_to_title("Metrics") if is_known else self.TITLE
+
     def roc(self) -> ROC:
         """Return the ROC curve, and its area."""
-        return ROC.from_counts(self.table)
+        return ROC.from_counts(self.table, self.table.columns.add_to_title("ROC curve"))
 
     def precision_recall(self) -> PrecisionRecall:
         """Return the precision-recall curve, and the average precision."""
@@ -405,9 +412,10 @@ class ScoresQuestion(TableQuestion):
         searches_lattice = self.by is None and not earlier_releases
         answer = yield from ask_workload(PrefixWorkload(axes, searches_lattice=searches_lattice), budget_fraction)
         privacy = build_privacy_statement((*earlier_releases, *answer.releases), self.model)
+        columns = ScoredColumns.from_question(self.score, self.label)
         if self.by is None:
-            return Scores.from_counts(ClassTable(answer.counts, self.grid, privacy, answer.lattice_counts))
-        tables = (ClassTable(pair, self.grid, privacy) for pair in split_rows(answer.counts, 2))
+            return Scores.from_counts(ClassTable(answer.counts, self.grid, privacy, answer.lattice_counts, columns))
+        tables = (ClassTable(pair, self.grid, privacy, columns=columns) for pair in split_rows(answer.counts, 2))
         return collect_by_category(self.by, map(Scores.from_counts, tables), ScoresByCategory)
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any, cast
 from warnings import catch_warnings, filterwarnings
 from weakref import WeakKeyDictionary
@@ -86,6 +86,8 @@ UNWRAPPED_LETTERS = 10_000
 """Characters of a line that is never reached: legend entries are laid out unwrapped at first."""
 WRAPPED_LETTERS = 90, 75, 60, 50, 40, 32, 26, 20, 14
 """Characters of a line of a wrapped legend entry, in the order in which they are tried."""
+BELOW_POSITION = ("data", "axes fraction")
+"""Coordinates of matplotlib of texts below positions of the x axis."""
 LABEL_TITLE = "title of names at lines"
 """Identifier of the text above the names at the ends of lines."""
 COLORBAR, STATEMENT = "<colorbar>", "<statement>"
@@ -189,7 +191,7 @@ class FittedLayout(ConstrainedLayoutEngine):
             for step in wrapping:
                 step(fig, fig._get_renderer())  # type: ignore[attr-defined]
         self._give_room(fig)
-        steps = *wrapping, self._separate_ticks, self._enlarge
+        steps = *wrapping, self._separate_ticks, self._thin_numbers_below, self._enlarge
         for _ in range(self._tuning.passes):
             renderer = fig._get_renderer()  # type: ignore[attr-defined]  # what constrained layout uses, too
             for ax in fig.axes:
@@ -437,6 +439,25 @@ class FittedLayout(ConstrainedLayoutEngine):
             locator.set_params(nbins=bins - 1)
             return True
         return False
+
+    def _thin_numbers_below(self, fig: Figure, renderer: RendererBase) -> bool:
+        """Hide every second column of a table below an axis, such as numbers at risk, whose texts overlap; return
+        whether something changed."""
+        return any([self._thin_numbers_of(ax, renderer) for ax in fig.axes])
+
+    def _thin_numbers_of(self, ax: Axes, renderer: RendererBase) -> bool:
+        """Hide every second column of the table below the x axis of `ax` if texts overlap; return whether they did."""
+        cells = [
+            text for text in ax.texts
+            if isinstance(text, Annotation) and text.get_visible() and text.xycoords == BELOW_POSITION
+        ]  # fmt: skip
+        boxes = [text.get_window_extent(renderer) for text in cells]
+        if not any(one.overlaps(other) for one, other in combinations(boxes, 2)):
+            return False
+        shown = sorted({float(text.xy[0]) for text in cells})[::2]
+        for text in cells:
+            text.set_visible(float(text.xy[0]) in shown)
+        return len(shown) > 1
 
     def _turn_names(self, ax: Axes, labels: Sequence[Text], fig: Figure) -> None:
         """Turn the category names below an axis, on one line each, as far as their distances need."""
