@@ -36,9 +36,10 @@ collect_ignore = ["two_servers/warmed.py", "conftest.py"]
 
 
 LONGEST = (
-    "test_demos.py", "checks/test_checks.py", "server/test_browser.py", "test_docs.py",
+    "test_docs.py", "server/test_try_command.py", "server/test_synthetic.py", "test_demos.py",
+    "server/test_browser.py", "checks/test_checks.py",
     "forecasts/test_expected_errors.py", "server/test_remote.py", "arguments/test_refusals_before_charge.py",
-    "two_servers/test_shared_pairs.py", "curves/test_automatic_range.py", "test_versions.py", "feed/test_crashes.py",
+    "two_servers/test_shared_pairs.py", "curves/test_automatic_range.py", "feed/test_crashes.py",
     "ledger/test_ledger_races.py", "audit/test_deployments.py", "curves/test_roc.py", "server/test_queue.py",
     "server/test_pages.py", "audit/test_surroundings.py", "audit/test_views_of_servers.py", "parties/test_relay.py",
     "engines/test_conformance.py", "engines/test_engine_range_search.py", "two_servers/test_counts.py",

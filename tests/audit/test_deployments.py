@@ -90,6 +90,7 @@ def test_both_neighbours_of_the_first_pair_are_answered(each: AuditTarget) -> No
     assert not any(words.startswith("raises") for words in reader.kind_numbers), reader.kind_numbers
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize(
     ("name", "claim"),
     [

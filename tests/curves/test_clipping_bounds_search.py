@@ -73,6 +73,7 @@ def test_one_cell_of_noise_far_away_does_not_widen_bounds() -> None:
     assert high < 100
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("loss", ["0.001", "1000000"])
 def test_bounds_are_numbers_at_any_loss(loss: str) -> None:
     for values in ([0.0] * 50, [5.0] * 50, [-1e300, 0.0, 1e300], [], np.linspace(-4, 900, 500).tolist()):

@@ -308,6 +308,7 @@ def test_cells_are_joined_where_noise_is_large_and_two_releases_are_wider() -> N
     assert wide.upper - wide.lower > high - low
 
 
+@pytest.mark.reproduction
 def test_sampling_errors_of_two_releases_of_scores_may_add_up() -> None:
     """In each class one model ranks high whom the other ranks low, so both areas err in opposite directions. The counts
     are those of two models that agree: no narrower interval holds for both. 400 samples: a standard deviation of them

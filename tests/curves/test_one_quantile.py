@@ -28,6 +28,7 @@ LEVEL, UNITS, RELEASES = 0.9, 4000, 2000
 SAFE = 0.015  # what 5,000 simulated draws add to a level for both ends, at most
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("population", [False, True])
 def test_where_one_edge_decides_both_ends_the_interval_holds_as_often_as_it_says(population: bool) -> None:
     """The share below the edge is p itself, so each end fails by its half of the chance; 4 sigma to either side."""

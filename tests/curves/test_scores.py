@@ -121,6 +121,7 @@ def test_scores_by_category_are_those_of_the_records_in_it() -> None:
     assert difference[:3] == pytest.approx((expected,) * 3, abs=1e-6)
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("adjacency", both(2000))
 def test_what_is_written_is_read_again_with_its_intervals(adjacency: Adjacency) -> None:
     scores = answer(QUESTION, TABLE, PrivacyLoss.pure(1), adjacency, seed=2)

@@ -66,6 +66,7 @@ def law(table: tuple[int, ...], single: float, pair: float) -> tuple[float, ...]
     return tuple(found.tolist())
 
 
+@pytest.mark.quick_share(8)
 @pytest.mark.parametrize("cells", [2, 3])
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
 def test_a_pure_loss_is_never_exceeded_by_any_partition(cells: int, adjacency: Adjacency) -> None:

@@ -51,6 +51,7 @@ def rank_error(values: FloatArray, released: FloatArray) -> float:
     return float(np.maximum(np.maximum(least - wanted, wanted - most), 0).mean())
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("outside", list(dp.Outside))
 def test_quantiles_of_wages_with_zeros_are_zero_and_their_intervals_finite(outside: dp.Outside) -> None:
     for seed in range(3):

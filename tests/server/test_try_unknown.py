@@ -46,6 +46,7 @@ def write_table(path: Path, columns: Mapping[str, Any]) -> Path:
     return path
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("kind", ["csv", "numbers"])
 def test_categories_that_nobody_knows_are_found_by_each_question(tmp_path: Path, kind: str) -> None:
     """At epsilon 9, 2.25 of which find names, a name of 5 rows is found with probability below 1e-9 (the threshold of 8
