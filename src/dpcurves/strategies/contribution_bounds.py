@@ -197,7 +197,13 @@ class UnitSizes(NamedTuple):
 
 
 def build_unit_size_query(column: str, question: object, growth: NoiseGrowth) -> CountQuery:
-    """Build the count of units by size, and by the value of one record if shares along a grid are asked for."""
+    """Build the count of units by size, and by the value of one record if shares along a grid are asked for.
+
+    Args:
+        column: Column of unit identifiers.
+        question: The question that the bound is for.
+        growth: How noise and use of a bound are related in that question.
+    """
     values = getattr(question, "column", None)
     grid = getattr(question, "grid", None)
     value_cells = TUNING.value_cells
@@ -338,6 +344,11 @@ def sample_unit_sizes(noisy: FloatArray, noise: Noise, summed: int = 1) -> UnitS
 
     Forward filtering and backward sampling of the hidden Markov model of `Tuning`, with quasi-random draws: equal noisy
     counts give equal samples. An isolated count far behind the others is usually noise.
+
+    Args:
+        noisy: Noisy number of units of each size, of shape ``(sizes,)``.
+        noise: Law of the noise of one count.
+        summed: How many counts each number is the sum of.
     """
     return _sample_unit_sizes(tuple(noisy.tolist()), noise, summed)
 
@@ -443,6 +454,11 @@ def _share_errors(sizes: UnitSizes, growth: NoiseGrowth) -> list[FloatArray]:
 def expected_error(bias: FloatArray, deviation: FloatArray, family: Family) -> FloatArray:
     """Return the mean absolute error of a count or sum that is too small by `bias` and has noise of this standard
     deviation.
+
+    Args:
+        bias: How much is lost, not negative; of any shape.
+        deviation: Standard deviation of the noise, above zero; of the same shape.
+        family: Laplace, or else Gaussian.
 
     >>> expected_error(np.array([0.0, 100.0]), np.array([2.0, 2.0]), Family.LAPLACE).round(2).tolist()
     [1.41, 100.0]

@@ -317,7 +317,13 @@ def tiling_at_depth(layout: DyadicLayout, depth: int) -> Tilings:
 
 
 def choose_first_depth(layout: DyadicLayout, total: float | None, noise: Noise) -> int:
-    """Return the depth with about `balanced_intervals`, or `Tuning.private_intervals` if the number is private."""
+    """Return the depth with about `balanced_intervals`, or `Tuning.private_intervals` if the number is private.
+
+    Args:
+        layout: Dyadic intervals of the cells.
+        total: Public number of records; None: private.
+        noise: Law of the noise of one count.
+    """
     intervals = TUNING.private_intervals if total is None else balanced_intervals(total, noise)
     return min(max(round(log2(max(intervals, 2.0))), 2), layout.depth)
 
@@ -383,6 +389,11 @@ def choose_budget_fractions(cells: int, total: float | None, base_noise: Noise) 
     """Return the budget fractions of the three rounds; they are public before any count.
 
     Arguments as in `is_dense`.
+
+    Args:
+        cells: Number of cells.
+        total: Public number of records; None: private.
+        base_noise: Noise of one count with the whole budget.
 
     >>> choose_budget_fractions(100, 1000, Noise(Family.LAPLACE, Fraction(2)))
     (Fraction(3, 20), Fraction(1, 10), Fraction(3, 4))
@@ -1036,6 +1047,11 @@ def is_worth_searching_quantiles(axis: Axis, workload: PrefixWorkload, setting: 
 
 def search_quantiles(axis: Axis, shares: tuple[float, ...], setting: Setting) -> Strategy[TableCounts]:
     """Count a fixed partition, then intervals that are short where the quantiles may lie, until these are few.
+
+    Args:
+        axis: The column and its grid.
+        shares: Share of the records below each quantile, between 0 and 1.
+        setting: Loss and adjacency of the search.
 
     Formal guarantees: each round has the price of a `PartitionQuery` for all earlier answers; its intervals are
     functions of earlier answers and of public facts. There are three rounds or `Tuning.most_quantile_rounds`; each has

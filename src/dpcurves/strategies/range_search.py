@@ -899,6 +899,12 @@ def round_numbers_between(low: float, high: float, cells: float) -> list[float]:
 def multiples_between(low: float, high: float, cells: float, step: float) -> list[float]:
     """Return multiples of the step strictly between two numbers: all of them if few, else round ones.
 
+    Args:
+        low: The lower number.
+        high: The upper number.
+        cells: About how many cells are needed.
+        step: Distance of neighbouring multiples.
+
     >>> multiples_between(0.0, 10.0, 1, 2.0), multiples_between(1000.0, 2000.0, 4, 2.0)
     ([2.0, 4.0, 6.0, 8.0], [1200.0, 1400.0, 1600.0, 1800.0])
     """
