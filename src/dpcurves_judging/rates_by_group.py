@@ -192,6 +192,9 @@ class GroupRates(ScoresByCategory):
             number: Name of a rate or a metric.
             level: Probability that the interval contains the largest difference, between 0 and 1.
             population: Whether numbers of the population are meant, rather than those of these records.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         measured = [estimate for _, estimate in self._measure_known(number, level, population=population)]
         most = 1.0

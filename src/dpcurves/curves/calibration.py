@@ -120,6 +120,9 @@ class Calibration(GroupIntervalResult):
             level: Probability that an interval contains its number, between 0 and 1.
             population: Whether numbers of the population are meant, rather than those of these records.
             generator: Random numbers of the simulated noise; None: a fixed public seed.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         limits = self.groups.intervals(share_intervals, level, self.privacy, population=population, generator=generator)
         return join_intervals(limits, np.stack([self.prob_true] * 2, axis=1))
@@ -285,6 +288,9 @@ class HosmerLemeshow(GroupIntervalResult):
             level: Probability that an interval contains its number, between 0 and 1.
             population: Whether numbers of the population are meant, rather than those of these records.
             generator: Random numbers of the simulated noise; None: a fixed public seed.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         limits = self.groups.intervals(
             positive_intervals, level, self.privacy, population=population, generator=generator

@@ -188,6 +188,9 @@ class CdfHistogram(IntervalResult):
             level: Probability that all intervals contain their numbers at once, between 0 and 1.
             population: Whether numbers of the population are meant, rather than those of these records.
             generator: Random numbers of the simulated noise; None: a fixed public seed.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         level = require_probability("level", level)
         records = self._record_intervals(level, generator)
@@ -740,6 +743,9 @@ class CDF(IntervalResult):
         Returns:
             Lower and upper shares, each of the shape of `x`. Between two edges the curve lies between the lower share
             at the left edge and the upper share at the right edge.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         lower, upper = self._counted_band(require_probability("level", level), population, generator)
         declared = self.prefixes.declared_edges
@@ -786,6 +792,9 @@ class CDF(IntervalResult):
             level: Probability that the interval contains the quantile, between 0 and 1.
             population: Whether numbers of the population are meant, rather than those of these records.
             generator: Random numbers of the simulated noise; None: a fixed public seed.
+
+        Raises:
+            ValueError: `p` or `level` is out of range; or, with `population`, a unit may have several records.
         """
         levels = np.array([require_proportion("p", p)])
         ((left, right),) = self.quantile_intervals(levels, level, population=population, generator=generator).tolist()
@@ -805,6 +814,9 @@ class CDF(IntervalResult):
             level: Probability that all intervals contain their quantiles at once, between 0 and 1.
             population: Whether numbers of the population are meant, rather than those of these records.
             generator: Random numbers of the simulated noise; None: a fixed public seed.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         require_independent(self.privacy, population)
         levels_and_cells = (as_numbers("p", p), self.quantile_cell(p))

@@ -122,6 +122,9 @@ class PrecisionRecall(BandedTableResult):
             level: Probability that both bands contain their whole curves, between 0 and 1.
             population: Whether numbers of the population are meant, rather than those of these records.
             generator: Random numbers of the simulated noise; None: a fixed public seed.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         ratios = PRECISION, RECALL
         precision, recall = self.table.bands(ratios, level, population=population, generator=generator)
@@ -201,6 +204,9 @@ class CumulativeGain(BandedTableResult):
             level: Probability that the three bands contain their whole curves, between 0 and 1.
             population: Whether numbers of the population are meant, rather than those of these records.
             generator: Random numbers of the simulated noise; None: a fixed public seed.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         ratios = FLAGGED, RECALL, PRECISION
         shares = self.table.bands(ratios, level, population=population, generator=generator)
@@ -296,6 +302,9 @@ class DecisionCurve(ClassTableResult):
             level: Probability that the band contains the whole curve, between 0 and 1.
             population: Whether numbers of the population are meant, rather than those of these records.
             generator: Random numbers of the simulated noise; None: a fixed public seed.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         points = _threshold_indices(self.table)
         thresholds = len(self.table.thresholds)
@@ -422,6 +431,9 @@ class Confusion(ClassTableResult):
             level: Probability that an interval contains its number, between 0 and 1.
             population: Whether numbers of the population are meant, rather than those of these records.
             generator: Random numbers of the simulated noise; None: a fixed public seed.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         limits = self._intervals_at(level, population=population, generator=generator)
         lower, upper = self._intervals_at(KNOWN_LEVEL).T
@@ -458,6 +470,9 @@ class Confusion(ClassTableResult):
             level: Probability that an interval contains its number, between 0 and 1.
             population: Whether numbers of the population are meant, rather than those of these records.
             generator: Random numbers of the simulated noise; None: a fixed public seed.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         level = require_probability("level", level)
         require_independent(self.privacy, population)
@@ -606,6 +621,9 @@ class ScoreCalibration(ClassTableResult):
             level: Probability that an interval contains its number, between 0 and 1.
             population: Whether numbers of the population are meant, rather than those of these records.
             generator: Random numbers of the simulated noise; None: a fixed public seed.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
 
         def split_groups(cells: FloatArray) -> tuple[FloatArray, FloatArray]:

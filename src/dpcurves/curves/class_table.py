@@ -150,6 +150,9 @@ class ClassTable(SimulationCache):
             level: Probability that all bands hold at once, between 0 and 1.
             population: Whether numbers of the population are meant, rather than those of these records.
             generator: Random numbers of the simulated noise; None: a fixed public seed.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         level = require_probability("level", level)
         require_independent(self.privacy, population)
@@ -167,6 +170,9 @@ class ClassTable(SimulationCache):
             level: Confidence level of each interval.
             population: Whether intervals are for the population, so that they cover sampling, too.
             generator: Random numbers of the simulation; None: a fixed public seed.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         level = require_probability("level", level)
         require_independent(self.privacy, population)

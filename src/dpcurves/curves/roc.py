@@ -286,6 +286,9 @@ class ROC(ClassTableResult):
             level: Probability that the interval contains the AUC, between 0 and 1.
             population: Whether numbers of the population are meant, rather than those of these records.
             generator: Random numbers of the simulated noise; None: a fixed public seed.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         level = require_probability("level", level)
         require_independent(self.privacy, population)

@@ -301,6 +301,9 @@ class Scores(ClassTableResult):
             level: Probability that an interval contains its number, between 0 and 1.
             population: Whether numbers of the population are meant, rather than those of these records.
             generator: Random numbers of the simulated noise; None: a fixed public seed.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         ends = [self.interval(metric, level, population=population, generator=generator) for metric in self.metrics]
         return np.array(ends)

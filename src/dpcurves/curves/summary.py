@@ -334,6 +334,9 @@ class Summary(IntervalResult):
             level: Probability that the interval contains the number, between 0 and 1.
             population: Whether numbers of the population are meant, rather than those of these records.
             draws: Number of simulated draws of the noise.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         return self._interval(self.statistic, level, population=population, draws=draws)
 
