@@ -194,7 +194,8 @@ class GroupRates(ScoresByCategory):
             population: Whether numbers of the population are meant, rather than those of these records.
 
         Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
+            ValueError: `number` is unknown; `level` is not between 0 and 1; or, with `population`, units have
+                several records.
         """
         measured = [estimate for _, estimate in self._measure_known(number, level, population=population)]
         most = 1.0
