@@ -136,6 +136,11 @@ class BarChart(IntervalResult):
 
         The last one has all other values if they are `ListedCategories` or `SelectedCategories`. A note says if nearly
         all records are there.
+
+        Args:
+            evidence: The counts, one row of all categories and missing values, with the law of their noise.
+            categories: Column and public categories whose cells were counted.
+            privacy: The statement of what was spent, stored with the result.
         """
         _, missing = evidence.sums.reconstruct(np.array(evidence.values, dtype=np.float64), evidence.total)
         has_other = isinstance(categories, SelectedCategories)

@@ -384,7 +384,13 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
     def report_tables(
         self, *, level: float = 0.95, population: bool = True, suppress: float | None = None
     ) -> list[display.ResultTable]:
-        """Return the table of the numbers of each category, and the table of all curves for readers who open it."""
+        """Return the table of the numbers of each category, and the table of all curves for readers who open it.
+
+        Args:
+            level: Confidence level of the intervals.
+            population: Whether intervals for the population are included.
+            suppress: See `to_csv`.
+        """
         tables = super().report_tables(level=level, population=population, suppress=suppress)
         group_table = (
             None if tables[0].is_list else self.describe_groups(level=level, population=population, suppress=suppress)
@@ -593,7 +599,13 @@ def build_by_category(by: By, evidence: Evidence, make: Callable[[Evidence], Any
 
 
 def collect_by_category(by: By, curves: Iterable[Any], result_class: type[ByCategory[Any]] = ByCategory) -> Any:
-    """Return the curves by category, in their declared order; without `by` the only curve."""
+    """Return the curves by category, in their declared order; without `by` the only curve.
+
+    Args:
+        by: Columns of categories; None: no grouping.
+        curves: A result for each combination of categories, in their order.
+        result_class: Class of the collection.
+    """
     if not by:
         return next(iter(curves))
     categories = combine_categories(parse_grouping(by))
@@ -623,7 +635,13 @@ def format_axis_label(column: str, measured_in: str) -> str:
 
 
 def describe_question(quantity: str, column: str, by: By) -> str:
-    """Return the description of a question for the ledger, as in "mean of age by sex"."""
+    """Return the description of a question for the ledger, as in "mean of age by sex".
+
+    Args:
+        quantity: What is asked for, such as "mean".
+        column: The column that it is computed from.
+        by: Columns of categories; None: no grouping.
+    """
     return f"{quantity} of {column}{describe_grouping(by)}"
 
 

@@ -145,7 +145,17 @@ class ClassTable(SimulationCache):
         self, ratios: Sequence[Ratio], level: float, *, population: bool, generator: np.random.Generator | None
     ) -> tuple[Band, ...]:
         """Return for each ratio the lower and upper limits at all thresholds, simultaneous over thresholds and
-        ratios with confidence `level`; see `ratio_bands`."""
+        ratios with confidence `level`; see `ratio_bands`.
+
+        Args:
+            ratios: Ratios of sums of counts, each with a value at all thresholds.
+            level: Probability that all bands hold at once, between 0 and 1.
+            population: Whether numbers of the population are meant, rather than those of these records.
+            generator: Random numbers of the simulated noise; None: a fixed public seed.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
+        """
         level = require_probability("level", level)
         require_independent(self.privacy, population)
         simulated = partial(SimulatedCounts.from_counts, self.counts, population=population, generator=generator)
@@ -162,6 +172,9 @@ class ClassTable(SimulationCache):
             level: Confidence level of each interval.
             population: Whether intervals are for the population, so that they cover sampling, too.
             generator: Random numbers of the simulation; None: a fixed public seed.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         level = require_probability("level", level)
         require_independent(self.privacy, population)

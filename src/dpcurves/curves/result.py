@@ -831,7 +831,14 @@ class ReleasedResult(Result, ABC):
     def to_csv_text(
         self, *, level: float = 0.95, population: bool = True, suppress: float | None = None, raw: bool = False
     ) -> str:
-        """Return the text that `to_csv` writes; its arguments are explained there."""
+        """Return the text that `to_csv` writes; its arguments are explained there.
+
+        Args:
+            level: The confidence level of bands and intervals.
+            population: Whether ends for the population are written as well.
+            suppress: See `to_csv`.
+            raw: See `to_csv`.
+        """
         columns = self.columns_with_intervals(level=level, population=population, suppress=suppress)
         rows = max(map(len, columns.values()), default=0)
         source_column = {"data": np.full(rows, self.privacy.source)} if self.privacy.source else {}
@@ -862,7 +869,14 @@ class ReleasedResult(Result, ABC):
     def to_workbook(
         self, picture: Axes, level: float = 0.95, population: bool = True, suppress: float | None = None
     ) -> bytes:
-        """Return the bytes of the workbook that `to_excel` writes, around a given plot."""
+        """Return the bytes of the workbook that `to_excel` writes, around a given plot.
+
+        Args:
+            picture: Axes with the plot of the result.
+            level: Confidence level of the intervals.
+            population: Whether intervals for the population are included.
+            suppress: See `to_csv`.
+        """
         settings: dict[str, Any] = {"level": level, "population": population, "suppress": suppress}
         tables = [table for table in self.report_tables(**settings) if not table.is_detail]
         rows = [(name, "".join(select_reader_notes([text]))) for name, text in self._facts_beside(tables, suppress)]
@@ -873,7 +887,13 @@ class ReleasedResult(Result, ABC):
     def columns_with_intervals(
         self, *, level: float = 0.95, population: bool = True, suppress: float | None = None
     ) -> dict[str, NDArray[Any]]:
-        """Return the columns that `to_csv` writes, by name; this class has no intervals."""
+        """Return the columns that `to_csv` writes, by name; this class has no intervals.
+
+        Args:
+            level: Without effect, as the class has no intervals.
+            population: Without effect.
+            suppress: See `to_csv`.
+        """
         return self._format_columns(display.frame_columns(self.to_frame()), (), suppress)
 
     def describe_table(
@@ -1026,7 +1046,14 @@ class ReleasedResult(Result, ABC):
     def plot_headless(
         self, *, level: float = 0.95, population: bool = True, ax: Axes | None = None, name: str | None = None
     ) -> Axes:
-        """Plot the result without a display; return the axes."""
+        """Plot the result without a display; return the axes.
+
+        Args:
+            level: Without effect, as the class has no intervals.
+            population: Without effect.
+            ax: Axes to draw on; None: new ones.
+            name: Name in the legend.
+        """
         return self.plot(ax or display.headless_axes(self.SIZE), name=name)
 
     def describe_picture(self, *, level: float = 0.95, population: bool = True) -> display.PictureDescription:
@@ -1473,7 +1500,13 @@ class IntervalResult(SimulationCache, ReleasedResult):
         self, *, level: float = 0.95, population: bool = True, suppress: float | None = None
     ) -> dict[str, NDArray[Any]]:
         """Return the columns that `to_csv` writes, by name, with ends of intervals at `level`; a band of too many
-        points to simulate is left out."""
+        points to simulate is left out.
+
+        Args:
+            level: Confidence level of the intervals.
+            population: Whether intervals for the population are included.
+            suppress: See `to_csv`.
+        """
         columns = self._frame_columns(None, population=False)
         value_columns = set(columns)
         if max(map(len, columns.values()), default=0) > TUNING.most_simulated_points:
@@ -1505,7 +1538,14 @@ class IntervalResult(SimulationCache, ReleasedResult):
     def plot_headless(
         self, *, level: float = 0.95, population: bool = True, ax: Axes | None = None, name: str | None = None
     ) -> Axes:
-        """Plot the result without a display, with its bands or intervals; return the axes."""
+        """Plot the result without a display, with its bands or intervals; return the axes.
+
+        Args:
+            level: The confidence level of bands and intervals.
+            population: Whether intervals for the population are drawn.
+            ax: Axes to draw on; None: new ones.
+            name: Name in the legend.
+        """
         drawn_on = ax or display.headless_axes(self.SIZE)
         return self.plot(drawn_on, level=level, population=population, name=name)
 

@@ -134,7 +134,13 @@ class FinerCounts:
 
     @classmethod
     def from_grids(cls, evidence: Evidence, finer: Grid, grid: Grid) -> FinerCounts:
-        """Return the counts on a finer grid, which has all edges of the coarser `grid` of a curve."""
+        """Return the counts on a finer grid, which has all edges of the coarser `grid` of a curve.
+
+        Args:
+            evidence: Counts of negatives and positives in the finer cells.
+            finer: The finer grid.
+            grid: The grid of the curve.
+        """
         inner = np.searchsorted(finer.edges, grid.edges[:-1])
         if grid.outside is Outside.APART:
             inner = np.concatenate([[0], inner + 1, [finer.cells + 1]])
@@ -209,7 +215,15 @@ class ROC(ClassTableResult):
     def from_counts(
         cls, table: ClassTable, title: str = "ROC curve", positive: str = "", finer_counts: FinerCounts | None = None
     ) -> ROC:
-        """Return the curve from released counts, at no further loss."""
+        """Return the curve from released counts, at no further loss.
+
+        Args:
+            table: Counts of negatives and positives along a grid of scores.
+            title: Title of the plot.
+            positive: Name of the positive class; empty: unnamed.
+            finer_counts: Counts of the same records in finer cells, for a narrower interval of the AUC; None: none were
+                asked.
+        """
         evidence = table.evidence
         cells = estimate_two_classes(evidence.sums, evidence.values, evidence.total)
         fpr, tpr = roc_points(positive=cells[1], negative=cells[0])
@@ -271,6 +285,14 @@ class ROC(ClassTableResult):
         units of one record each; for the sampling variance see `estimate_area_spread`.
 
         The interval is 0 to 1 if noise alone can explain the counts of a class: the area may not exist then.
+
+        Args:
+            level: Probability that the interval contains the AUC, between 0 and 1.
+            population: Whether numbers of the population are meant, rather than those of these records.
+            generator: Random numbers of the simulated noise; None: a fixed public seed.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         level = require_probability("level", level)
         require_independent(self.privacy, population)

@@ -302,7 +302,16 @@ class Scores(ClassTableResult):
     def intervals(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
     ) -> FloatArray:
-        """Return lower and upper ends of all `metrics`, in order, of shape ``(metrics, 2)``: see `interval`."""
+        """Return lower and upper ends of all `metrics`, in order, of shape ``(metrics, 2)``: see `interval`.
+
+        Args:
+            level: Probability that an interval contains its number, between 0 and 1.
+            population: Whether numbers of the population are meant, rather than those of these records.
+            generator: Random numbers of the simulated noise; None: a fixed public seed.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
+        """
         ends = [self.interval(metric, level, population=population, generator=generator) for metric in self.metrics]
         return np.array(ends)
 
@@ -405,7 +414,13 @@ class ScoresQuestion(TableQuestion):
     def ask_counts(
         self, budget_fraction: Fraction, earlier_releases: tuple[Release, ...], axis_class: type[Axis] = Axis
     ) -> Needs[Any]:
-        """Ask for the table with this budget fraction; the privacy statement includes `earlier_releases`."""
+        """Ask for the table with this budget fraction; the privacy statement includes `earlier_releases`.
+
+        Args:
+            budget_fraction: Fraction of the question's privacy loss, above 0 and at most 1.
+            earlier_releases: Releases that the question paid for before, for the privacy statement.
+            axis_class: Class of the axis of scores, which decides how values are mapped to cells.
+        """
         classes = parse_class_labels(self.label, self.pos_label, self.neg_label)
         score = axis_class(self.score, self.grid)
         axes = prepend_category_axes(self.by, classes, score)

@@ -616,7 +616,15 @@ def _describe_legend(legend: Legend) -> tuple[Any, ...]:
 
 
 def fit_text(text: Text, whole: str, room: float, most_lines: int, renderer: RendererBase) -> str:
-    """Return `whole` in lines of at most `room` pixels; if there would be too many lines, cut in the middle."""
+    """Return `whole` in lines of at most `room` pixels; if there would be too many lines, cut in the middle.
+
+    Args:
+        text: The text object, with its font.
+        whole: The words.
+        room: Width in pixels.
+        most_lines: Largest number of lines.
+        renderer: The renderer that measures widths.
+    """
     measure = measure_in(text, renderer)
     if all(measure(line) <= room for line in whole.splitlines()):
         return whole

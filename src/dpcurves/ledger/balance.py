@@ -300,6 +300,12 @@ def require_allowances(
 ) -> tuple[AllowanceBalance, AllowanceBalance]:
     """Return the allowances of a project and of one of its analysts.
 
+    Args:
+        chain: Open transaction of the ledger.
+        dataset: Name of the dataset.
+        project: Name of the project.
+        analyst: Name of the analyst.
+
     Raises:
         ValueError: an allowance is missing, or was changed without the key.
     """
@@ -331,6 +337,11 @@ def find_allowance(chain: Chain, allowance: accounts.Allowance) -> AllowanceBala
 
 def set_allowance(chain: Chain, allowance: accounts.Allowance, rule: accounts.AllowanceRule) -> None:
     """Write an allowance that replaces the owner's current one and carries over its spent amount.
+
+    Args:
+        chain: Open transaction of the ledger.
+        allowance: The new allowance.
+        rule: Whether siblings may exceed their parent in sum.
 
     Raises:
         ValueError: the account or the project's allowance is missing; the allowance exceeds its parent, or is less than

@@ -819,7 +819,13 @@ class Chain:
     def read_first(
         self, table: sql.Table, query: sql.Select[Any], values: Mapping[str, Fact] = MappingProxyType({})
     ) -> sql.RowMapping | None:  # fmt: skip
-        """Return the first entry of a query with these parameters, or None. Refuses an entry without a valid seal."""
+        """Return the first entry of a query with these parameters, or None. Refuses an entry without a valid seal.
+
+        Args:
+            table: The table that the query reads.
+            query: The query.
+            values: Parameters of the query.
+        """
         row = self.connection.execute(query, dict(values)).mappings().first()
         if row is not None:
             self.require_sealed(table, row)
