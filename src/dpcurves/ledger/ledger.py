@@ -39,7 +39,7 @@ from ..privacy import PrivacyLoss
 from . import balance as balances
 from . import verification
 from .account import Account, Allowance, AllowanceRule, Grant, Member
-from .chain import Book, Chain, Database, Key, find_key, lock_book, read_book, require_version
+from .chain import Book, Chain, Database, Key, find_key, lock_book, read_book, read_known_book
 from .head_copy import RESTORED, HeadCopy, find_folder
 from .sqlite import parse_storage_url
 from .statement import (
@@ -125,8 +125,7 @@ class Ledger:
             storage.create(initial_key)
         secret = find_key(key, storage.key)  # again, because another process may have created the ledger first
         database = storage.open_database()
-        database.run_read(require_version)
-        database.run_read(partial(read_book, key=secret))
+        database.run_read(partial(read_known_book, key=secret))
         return cls(database, secret, HeadCopy(find_folder() if storage.is_persistent else None))
 
     @classmethod

@@ -21,7 +21,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from time import monotonic, sleep
 from types import MappingProxyType
@@ -196,13 +196,17 @@ class FileStorage:
         self._key_path = self._path.with_name(self._path.name + ".key")
         self._label = repr(name)
         self._digits = chain.generate_key_digits()
-        self._new = chain.Key.from_hex(self._digits, "a new key")
         if not os.path.isdir(self._path.parent):  # unlike `Path.is_dir` it never raises
             raise InvalidArgument(
                 "ledger", f"{self._label}: the folder is not there; make it first, or correct the path"
             )
         if self.exists() and not os.path.isfile(self._path):
             raise InvalidArgument("ledger", f"{self._label}: this path is not a file; name the file of the ledger")
+
+    @cached_property
+    def _new(self) -> chain.Key:
+        """The key that a new ledger would get."""
+        return chain.Key.from_hex(self._digits, "a new key")
 
     def exists(self) -> bool:
         """Return True if anything exists at the path of the ledger."""
@@ -374,6 +378,7 @@ def _make_pooled_engine(connect: Connect) -> sql.Engine:
     return _make_engine(pool)
 
 
+@lru_cache(maxsize=64)
 def _uri(path: Path) -> str:
     """Return SQLite's URI of a file, which must exist."""
     return f"{path.as_uri()}?mode=rw"  # does not create a file: a ledger that was moved away is not restarted
