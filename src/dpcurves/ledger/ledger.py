@@ -40,7 +40,7 @@ from . import balance as balances
 from . import verification
 from .account import Account, Allowance, AllowanceRule, Grant, Member
 from .chain import Book, Chain, Database, Key, find_key, lock_book, read_book, read_known_book
-from .head_copy import RESTORED, HeadCopy, find_folder
+from .head_copy import RESTORED, VARIABLE, HeadCopy, find_folder
 from .sqlite import parse_storage_url
 from .statement import (
     MemberBalance,
@@ -411,7 +411,8 @@ class Ledger:
         The total loss is then the loss in the copy plus the loss of all releases made after the copy, recorded or not.
 
         Raises:
-            ValueError: the ledger is not an older copy of the ledger that was used here.
+            ValueError: the ledger is not an older copy of the ledger that was used here, or the copy of its head cannot
+                be replaced.
         """
 
         def record_restore(chain: Chain) -> Book:
@@ -428,8 +429,17 @@ class Ledger:
             )
 
         book = self._run_write(record_restore, may_be_older=True)
-        self._head_copy.overwrite(book)
-        return verification.Head(book.entries, book.head)
+        try:
+            self._head_copy.overwrite(book)
+        except OSError as error:
+            reason = error.strerror
+        else:
+            return verification.Head(book.entries, book.head)
+        raise InvalidArgument(
+            "ledger",
+            f"the restore is recorded, but the copy of the ledger's head cannot be replaced ({reason}); make room in"
+            f" its folder, which {VARIABLE} names, and restore again",
+        )
 
     def head(self) -> str:
         """Return the end of the chain. Store it outside the ledger and pass it to `verify` later.

@@ -266,10 +266,25 @@ class FileStorage:
     def open_database(self) -> chain.Database:
         """Return the database, with a new connection for each transaction; writers queue."""
         if self.exists() and chain.is_key_unused(self._key_path):
+            # The process that named the ledger may have failed before it flushed the name. A loss of power that keeps a
+            # used key and takes the ledger's name would leave a ledger that counts as lost.
+            self._flush_names()
             chain.mark_key_used(self._key_path)
         return replace(
             self._make_database(self._path, _make_unpooled_engine, _connect_to_read),
             write_lock=WriterQueue(self._path).wait_turn,
+        )
+
+    def _flush_names(self) -> None:
+        """Flush the names of the ledger's folder to disk. Raises `InvalidArgument` if that fails."""
+        try:
+            flush_names(self._path.parent)
+        except OSError as error:
+            reason = error.strerror
+        else:
+            return
+        raise InvalidArgument(
+            "ledger", f"{self._label}: its folder cannot be flushed to disk ({reason}); have the disk checked"
         )
 
     def open_persistent(self) -> chain.Database:
