@@ -39,8 +39,8 @@ from ..privacy import PrivacyLoss
 from . import balance as balances
 from . import verification
 from .account import Account, Allowance, AllowanceRule, Grant, Member
-from .chain import Book, Chain, Database, Key, find_key, lock_book, read_book, require_version
-from .head_copy import RESTORED, HeadCopy, find_folder
+from .chain import Book, Chain, Database, Key, find_key, lock_book, read_book, read_known_book
+from .head_copy import RESTORED, VARIABLE, HeadCopy, find_folder
 from .sqlite import parse_storage_url
 from .statement import (
     MemberBalance,
@@ -125,8 +125,7 @@ class Ledger:
             storage.create(initial_key)
         secret = find_key(key, storage.key)  # again, because another process may have created the ledger first
         database = storage.open_database()
-        database.run_read(require_version)
-        database.run_read(partial(read_book, key=secret))
+        database.run_read(partial(read_known_book, key=secret))
         return cls(database, secret, HeadCopy(find_folder() if storage.is_persistent else None))
 
     @classmethod
@@ -447,7 +446,8 @@ class Ledger:
         The total loss is then the loss in the copy plus the loss of all releases made after the copy, recorded or not.
 
         Raises:
-            ValueError: the ledger is not an older copy of the ledger that was used here.
+            ValueError: the ledger is not an older copy of the ledger that was used here, or the copy of its head cannot
+                be replaced.
         """
 
         def record_restore(chain: Chain) -> Book:
@@ -464,8 +464,17 @@ class Ledger:
             )
 
         book = self._run_write(record_restore, may_be_older=True)
-        self._head_copy.overwrite(book)
-        return verification.Head(book.entries, book.head)
+        try:
+            self._head_copy.overwrite(book)
+        except OSError as error:
+            reason = error.strerror
+        else:
+            return verification.Head(book.entries, book.head)
+        raise InvalidArgument(
+            "ledger",
+            f"the restore is recorded, but the copy of the ledger's head cannot be replaced ({reason}); make room in"
+            f" its folder, which {VARIABLE} names, and restore again",
+        )
 
     def head(self) -> str:
         """Return the end of the chain. Store it outside the ledger and pass it to `verify` later.

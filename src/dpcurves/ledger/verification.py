@@ -226,8 +226,14 @@ def require_grant(chain: Chain, grant: accounts.Grant) -> str:
 
 def _parse_loss(row: RowMapping) -> PrivacyLoss:
     """Return the loss of a grant's row."""
-    rho, delta = accounts.split_delta(row["rho"])
-    return PrivacyLoss(None if row["epsilon"] is None else Fraction(row["epsilon"]), Fraction(rho), delta=delta)
+    return _parse_loss_columns(row["epsilon"], row["rho"])
+
+
+@lru_cache(maxsize=256)
+def _parse_loss_columns(epsilon: str | None, rho: str) -> PrivacyLoss:
+    """Return the loss that two columns state. Grants of one ledger have few losses, each parsed once."""
+    exact_rho, delta = accounts.split_delta(rho)
+    return PrivacyLoss(None if epsilon is None else Fraction(epsilon), Fraction(exact_rho), delta=delta)
 
 
 def delta_spent(chain: Chain, dataset: str) -> Fraction:
