@@ -116,9 +116,10 @@ class Summary(IntervalResult):
     """Count, sum, mean and variance of the values of a column.
 
     Values outside the bounds are clipped: all four statistics are computed from clipped values. If noise alone may have
-    made the count (an empty table does so with probability 2.5 % at most), sum, mean and variance are unknown: NaN,
-    with intervals that contain every possible value. If the bounds were found privately, tails were counted: then
-    `names` mention the bounds, and intervals of the sum and the mean are for all values.
+    made the count (an empty table does so with probability 2.5 % at most), sum, mean and variance are unknown: NaN.
+    Intervals of mean and variance then contain every possible value, that of the sum is as wide as its noise. If the
+    bounds were found privately, tails were counted: then `names` mention the bounds, and intervals of the sum and the
+    mean are for all values.
 
     Attributes:
         count: Records with a value: never below zero, nor above a public number of records; NaN if that number is

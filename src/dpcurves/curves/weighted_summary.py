@@ -110,8 +110,8 @@ class WeightedSummary(Summary):
     """Sum of the weights, weighted sum and weighted mean of the values of a column.
 
     Values outside the bounds are clipped to the nearer bound, and weights above the cap to the cap. If noise alone can
-    explain the sum of weights, sum and mean are unknown: NaN, with intervals that contain every possible value. A
-    weighted count has neither.
+    explain the sum of weights, sum and mean are unknown: NaN. The interval of the mean then contains every possible
+    value, that of the sum is as wide as its noise. A weighted count has neither.
 
     Attributes:
         count: The sum of all weights, in their units: the approximate number of people that they represent.
