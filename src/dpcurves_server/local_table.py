@@ -107,13 +107,16 @@ NUMBER_WORDS = frozenset({
 })  # fmt: skip
 """Words in the names of columns of numbers, and units of measurement and currencies, as in ``fee (EUR)``."""
 FLAG_WORDS = frozenset({
-    "churn", "dead", "death", "default", "died", "event", "label", "outcome", "target", "treated", "treatment",
+    "churn", "dead", "death", "default", "died", "event", "failed", "ill", "label", "outcome", "passed", "relapse",
+    "returned", "success", "target", "treated", "treatment", "won",
 })  # fmt: skip
 """Words in the names of columns of two classes, such as 0 and 1, or no and yes."""
 SPELLINGS = ("0,1", "no,yes", "No,Yes", "NO,YES", "N,Y", "n,y", "false,true", "False,True", "FALSE,TRUE", "F,T")
 """Usual spellings of two classes. The user chooses one, because a header does not show the spelling of a file."""
 DATE_WORDS = frozenset({"birthday", "birthdate", "date", "datum", "dob", "fecha", "geburtsdatum", "timestamp"})
 """Words in the names of columns of dates."""
+DATES_ALONE = frozenset({"admitted", "born", "closed", "discharged", "ended", "opened", "started"})
+"""Words that are the whole name of a column of dates."""
 DATE_ENDS = frozenset({"on", "at"})
 """Last words of the names of columns of dates, after another word, as in ``borrowed on`` and ``created_at``."""
 IDENTIFIER_WORDS = frozenset({"code", "id", "identifier", "key", "uuid", "zip"})
@@ -124,8 +127,10 @@ PERSON_WORDS = frozenset({
 })  # fmt: skip
 """Words in the names of columns that identify people, alone or beside a word of `IDENTIFIER_WORDS`."""
 CATEGORY_WORDS = frozenset({
-    "branch", "carrier", "category", "city", "class", "country", "department", "district", "gender", "genre", "grade",
-    "group", "kind", "level", "occupation", "region", "sex", "site", "state", "status", "type", "ward",
+    "branch", "canton", "carrier", "category", "city", "class", "clinic", "country", "county", "court", "department",
+    "diagnosis", "district", "ethnicity", "gender", "genre", "grade", "group", "hospital", "kind", "language", "level",
+    "occupation", "office", "product", "province", "race", "region", "school", "sex", "site", "state", "status",
+    "team", "type", "ward",
     "geschlecht", "station", "sexe", "sexo", "ville", "ciudad",
 })  # fmt: skip
 """Words in the names of columns of categories."""
@@ -140,8 +145,8 @@ def propose_column(name: str, has_numbers: bool | None) -> ProposedColumn:
     ('', ('0,1', 'no,yes'))
     >>> [propose_column(name, True).use.value for name in ("x", "patientId")], propose_column("x", None).use.value
     (['numbers', 'none'], 'none')
-    >>> [propose_column(name, None).use.value for name in ("fee (EUR)", "Größe", "genre", "Geschlecht")]
-    ['numbers', 'numbers', 'categories', 'categories']
+    >>> [propose_column(name, None).use.value for name in ("fee (EUR)", "Größe", "genre", "Geschlecht", "court", "won")]
+    ['numbers', 'numbers', 'categories', 'categories', 'categories', 'categories']
     """
     words = _split_name(name)
     bounds = next((RANGES_BY_WORD[word] for word in words if word in RANGES_BY_WORD), ("", ""))
@@ -176,9 +181,12 @@ def _is_named_as_date(name: str) -> bool:
 
     >>> [_is_named_as_date(name) for name in ("visitDate", "borrowed on", "created_at", "on", "attention")]
     [True, True, True, False, False]
+    >>> [_is_named_as_date(name) for name in ("opened", "accounts opened")]
+    [True, False]
     """
     words = _split_name(name)
-    return bool(DATE_WORDS & set(words)) or (len(words) > 1 and words[-1] in DATE_ENDS)
+    is_word_of_dates = bool(DATE_WORDS & set(words)) or (len(words) == 1 and words[0] in DATES_ALONE)
+    return is_word_of_dates or (len(words) > 1 and words[-1] in DATE_ENDS)
 
 
 def _split_name(name: str) -> list[str]:

@@ -587,7 +587,7 @@ def find_title(ax: Axes) -> str:
         return " ".join(figure.legends[0].get_title().get_text().split())
     titles = [axes.title for axes in figure.axes if axes.get_title()]
     if figure.get_suptitle():
-        titles = [figure._suptitle]
+        titles = [figure._suptitle]  # type: ignore[attr-defined]  # matplotlib has a getter of its text alone
     return join_text_lines(ax, titles[0]) if len(titles) == 1 else ""
 
 
