@@ -557,7 +557,10 @@ def _describe_accounting(
 
 
 def list_missing(entry: Mapping[str, Any]) -> list[EntryField]:
-    """Return the fields of a tier that an entry lacks, those that make it invalid first."""
+    """Return the fields that an entry lacks, without those that no tier needs.
+
+    Fields whose absence makes the entry invalid come first, then fields of lower tiers.
+    """
     deployment = entry["deployment"]
     missing = [
         entry_field

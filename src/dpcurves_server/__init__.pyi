@@ -1,5 +1,5 @@
-from .authentication import Services
 from .remote import Remote
+from .services import Services
 from .visitors import MACHINE, Right, Role, Subject, Visitor, may
 
 __all__ = [

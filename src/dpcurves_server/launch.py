@@ -34,13 +34,15 @@ from dpcurves_parties.serving.monitoring import UNWATCHED, Monitoring, log_opera
 from dpcurves_parties.serving.server import USUAL, Address, Limits, ServerSettings, make_standalone_context, serve
 
 from .api import PREFIX, ROUTER
-from .authentication import REQUESTS_PER_MINUTE, Authenticator, SecurityMiddleware, Services
+from .authentication import REQUESTS_PER_MINUTE, Authenticator
 from .forms import Form
 from .issuer import Issuer
+from .middleware import SecurityMiddleware
 from .pages.page_context import Site
 from .pages.site import build_routes, preload
 from .people import RateLimiter
 from .queue import Queue, WorkerRole
+from .services import Services
 from .store import Archive
 from .visitors import MACHINE
 

@@ -25,14 +25,16 @@ from dpcurves.arguments import InvalidArgument
 from dpcurves.cli.table_digest import find_change
 from dpcurves_parties.serving.messages import disable_core_dumps
 
-from .authentication import SAFE, Authenticator, Receive, Send, Services
+from .authentication import Authenticator
 from .forms import Form
 from .launch import Workers, create_app
 from .local_table import PERSON, LedgerLock, LocalTable
+from .middleware import SAFE, Receive, Send
 from .pages.local_pages import LOCAL_PAGES, LocalSite
 from .pages.site import build_routes, preload
 from .people import BrowserSession, find_visitor
 from .queue import WorkerRole
+from .services import Services
 from .visitors import MACHINE, Visitor
 
 HOST = "127.0.0.1"

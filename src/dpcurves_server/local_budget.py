@@ -13,9 +13,9 @@ from dpcurves.arguments import InvalidArgument
 from dpcurves.ledger import Account, Amount, Balance, Event, Ledger
 from dpcurves.privacy import PrivacyLoss
 
-from .authentication import Services
 from .datasets import Dataset, Relation
 from .local_table import PERSON, LocalTable, set_allowances
+from .services import Services
 from .visitors import MACHINE
 
 

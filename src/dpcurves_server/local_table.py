@@ -29,7 +29,7 @@ from .visitors import MACHINE
 if TYPE_CHECKING:
     from dpcurves.records.source import Column
 
-    from .authentication import Services
+    from .services import Services
 
 try:
     import fcntl

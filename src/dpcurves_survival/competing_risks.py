@@ -468,7 +468,7 @@ class CompetingRisks(IntervalResult):
         return columns
 
     def _key_words(self) -> Mapping[str, display.ColumnWords]:
-        """Return the titles of the shares of all causes."""
+        """Return title and format of the number of records and of the final share of each cause."""
         titles = {
             f"cause_{row}": display.ColumnWords(
                 f"share with event {cause} at the end of follow-up", display.CellFormat.SHARE

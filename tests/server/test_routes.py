@@ -17,9 +17,10 @@ from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from dpcurves_parties.serving import task_app
 from dpcurves_server import MACHINE, Role
 from dpcurves_server.api import ERRORS, PREFIX, ROUTER
-from dpcurves_server.authentication import COOKIE, CSRF_HEADER, LARGEST_REQUEST, Authenticator
+from dpcurves_server.authentication import COOKIE, CSRF_HEADER, Authenticator
 from dpcurves_server.datasets import Relation, Source
 from dpcurves_server.launch import create_app
+from dpcurves_server.middleware import LARGEST_REQUEST
 from dpcurves_server.people import RateLimiter
 from dpcurves_server.queue import Queue
 from dpcurves_server.worker import Worker

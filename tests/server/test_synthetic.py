@@ -20,11 +20,12 @@ from starlette.testclient import TestClient
 
 from dpcurves.data import Categories
 from dpcurves.models import NumericColumn
-from dpcurves_server.authentication import COOKIE, LARGEST_FILE, LARGEST_REQUEST, Authenticator
+from dpcurves_server.authentication import COOKIE, Authenticator
 from dpcurves_server.datasets import Source
 from dpcurves_server.declared_columns import MOST_ROWS, NO_TABLE, pack_table, repack_table
 from dpcurves_server.launch import create_app
 from dpcurves_server.lookalikes import Resemblance, compare_tables
+from dpcurves_server.middleware import LARGEST_FILE, LARGEST_REQUEST
 from dpcurves_server.pages.page_context import Site
 from dpcurves_server.pages.site import build_routes
 from dpcurves_server.people import RateLimiter

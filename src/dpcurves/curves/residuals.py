@@ -1,8 +1,9 @@
 """Residual plots and binned residuals of a regression or classification model.
 
 *Residual plots* (`ResidualPlotQuestion`) show residual against prediction in the cells of a plane. Bounds B of both
-axes are found first: the least power of two times a unit whose interval [-B, B] seems to cover the requested share, by
-the sparse vector technique; then the cells between are counted.
+axes are found first: the least power of two times a unit whose interval [-B, B] seems to cover the requested share, but
+for some records that noise may hide (`find_spare_records`), by the sparse vector technique; then the cells between are
+counted.
 
 *Binned residuals* (`BinnedResidualsQuestion`), for a class label and a predicted probability p: for each bin of similar
 p,

@@ -553,14 +553,9 @@ def select_row_indices(columns: Mapping[str, ArrayLike], most: int = MOST_ROWS) 
         return np.arange(rows)
     blocks = _find_blocks(list(arrays.values()), rows)
     allowed = max(most // len(blocks), 2)
-    axis = next(
-        (
-            (heading, array)
-            for heading, array in arrays.items()
-            if array.ndim == 1 and array.dtype.kind in "fiu" and all(_is_monotone(array[block]) for block in blocks)
-        ),
-        None,
-    )
+    numbers = {heading: array for heading, array in arrays.items() if array.ndim == 1 and array.dtype.kind in "fiu"}
+    axes = (item for item in numbers.items() if all(_is_monotone(item[1][block]) for block in blocks))
+    axis = next(axes, None)
     chosen = []
     for block in blocks:
         size = block.stop - block.start

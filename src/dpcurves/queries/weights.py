@@ -7,8 +7,8 @@ A weight w counts in steps of the cap, so that sums are integers with a known se
     WeightedSumQuery      w * (x - middle of the cell)
     WeightedSpreadQuery   w**2 * (x - center of the row)**2
 
-With the complement, a record adds the same total for any weight; so the sum of a table of weights is public if the
-number of records is. Weights above the cap count as the cap.
+With the complement of the first two, a record adds the same total for any weight; so the sum of a table of weights is
+public if the number of records is. Weights above the cap count as the cap.
 
 Formal guarantees: a record changes its table by at most `per_record_sensitivity` in L1 norm, for any weight; each class
 has its proof.

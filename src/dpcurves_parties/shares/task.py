@@ -405,8 +405,8 @@ STORED.add(Axis | Categories, STORED.encode, _parse_axis)
 
 
 def _ignore_order(axis: Axis | Categories) -> Axis | Categories:
-    """Return the axis that a task declares for one of two times in order: owners send times in any order, which a
-    curve leaves out."""
+    """Return an ordinary axis for an `OrderedAxis`, and any other axis as given: owners send both times in any order,
+    and the curve leaves out what is not in order."""
     return Axis(axis.column, axis.grid, where=axis.where) if type(axis) is OrderedAxis else axis
 
 

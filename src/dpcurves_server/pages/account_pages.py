@@ -13,9 +13,10 @@ from dpcurves.arguments import ArgumentError
 from dpcurves.ledger import AllowanceBalance, AllowanceRule, Balance
 from dpcurves_parties.serving.messages import ProtocolError
 
-from ..authentication import COOKIE, LARGEST_FILE
+from ..authentication import COOKIE
 from ..datasets import Dataset
 from ..issuer import AuthorizationRequest, Issuer
+from ..middleware import LARGEST_FILE
 from ..people import SHORTEST_PASSWORD, BrowserSession
 from ..projects import Project
 from ..questions import redact_question

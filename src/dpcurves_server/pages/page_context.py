@@ -34,12 +34,13 @@ from dpcurves.shortcuts import parse_loss
 from dpcurves.translation import ENGLISH, find_preferred_language, list_languages, require_language
 from dpcurves_parties.serving.messages import ProtocolError
 
-from ..authentication import Authenticator, Services
+from ..authentication import Authenticator
 from ..declared_columns import Declared, has_dates, has_unknown_categories, has_unknown_range
 from ..forms import FieldValues, Form
 from ..issuer import Issuer
 from ..people import BrowserSession
 from ..renderer import Drawing, wait_for_drawing
+from ..services import Services
 from ..typed_numbers import read_number
 from ..visitors import Right, Visitor, may
 from .refused_forms import NOTHING_SENT, FieldName, SentForm, capitalize_rule

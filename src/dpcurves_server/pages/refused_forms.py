@@ -61,7 +61,7 @@ class SentForm:
         return Markup('<p class="wrong" id="{}">{}</p>').format(f"{form}-{name}-wrong", self.message)
 
     def is_of(self, form: str) -> bool:
-        """Return True if this form of the page was refused."""
+        """Return True if the refused form is the form of this name; a page may have several."""
         return "".join(self.values.get(FORM, ())) == form
 
 

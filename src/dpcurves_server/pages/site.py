@@ -18,8 +18,9 @@ from dpcurves.display import headless_axes, svg_text
 from dpcurves_parties.serving.messages import ProtocolError, ServerFault
 from dpcurves_parties.serving.task_app import read_body
 
-from ..authentication import LARGEST_FILE, client_address
+from ..authentication import client_address
 from ..forms import FieldValues
+from ..middleware import LARGEST_FILE
 from ..planner import respond_when_planned
 from ..renderer import wait_until_drawn
 from . import account_pages, question_pages

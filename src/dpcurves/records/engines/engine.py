@@ -433,10 +433,10 @@ def category_keys(bound: BoundAxis) -> list[list[Key]]:
     if not isinstance(axis, Categories):
         raise WrongArgumentType("axes", "this count needs categories; declare the column as Categories(column, values)")
     names: Sequence[Sequence[Category]] = bound.members or [[value] for value in axis.values]
-    keys = [
-        [key for name in category_names if (key := category_key(name, declared)) is not None]
-        for category_names in names
-    ]
+    keys = list[list[Key]]()
+    for category_names in names:
+        candidates = (category_key(name, declared) for name in category_names)
+        keys.append([key for key in candidates if key is not None])
     return [*keys[:-1], []] if isinstance(axis, SelectedCategories) else keys
 
 

@@ -1,0 +1,140 @@
+"""ASGI middleware before every route: bounded bodies, same origin, security headers.
+
+A request is refused before routing if it is
+
+    malformed     a path of more than 2,000 characters, or not printable              404
+    oversized     a body above `LARGEST_REQUEST`, or `LARGEST_FILE` for an upload     413
+    cross-site    not `SAFE`, without a bearer token, not known to come from here     403
+
+A body without a true Content-Length is cut off at the same limit. Responses get the headers of `HEADERS`, and a content
+policy by their media type unless the route sets one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse
+
+LARGEST_REQUEST = 2**22
+"""Bytes: the largest request body."""
+LARGEST_FILE = 2**25
+"""Bytes: the largest upload of a table."""
+FILES = re.compile("/manage/[^/]+/synthetic")
+"""Paths of uploads: the sender is authenticated before the body is read."""
+NOTHING_ELSE = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+OF_PAGES = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
+    "frame-ancestors 'none'; base-uri 'none'"
+)
+OF_PICTURES = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; sandbox"
+"""Policy of standalone pictures and HTML summaries: inline styles, no scripts."""
+HEADERS: Mapping[str, str] = MappingProxyType(
+    {
+        "Strict-Transport-Security": "max-age=31536000",
+        "X-Content-Type-Options": "nosniff",
+        # Not no-referrer, under which the server's own forms would have the origin "null".
+        "Referrer-Policy": "same-origin",
+        "Cross-Origin-Opener-Policy": "same-origin",
+        "Cross-Origin-Resource-Policy": "same-origin",
+        "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    }
+)
+Scope = Mapping[str, Any]
+Receive = Callable[[], Awaitable[Mapping[str, Any]]]
+Send = Callable[[Any], Awaitable[None]]
+
+
+class SecurityMiddleware:
+    """ASGI middleware: security headers, size limits and same-origin checks."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        send_with_headers = _add_headers(scope, send)
+        refusal = _find_refusal(scope)
+        if refusal is not None:
+            line, status = refusal
+            await JSONResponse({"error": line}, status)(scope, receive, send_with_headers)  # type: ignore[arg-type]
+            return
+        await self._app(scope, _limit_body(receive, _body_limit(scope)), send_with_headers)
+
+
+SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+def _find_refusal(scope: Scope) -> tuple[str, int] | None:
+    """Return the refusal of a malformed or oversized request, before routing; None if the request is valid."""
+    headers = Headers(scope=scope)  # type: ignore[arg-type]
+    path = str(scope["path"])
+    if len(path) > 2000 or not path.isprintable():  # characters
+        return "path: not found", 404
+    length = headers.get("content-length", "0")
+    if not length.isdecimal() or int(length[:20]) > _body_limit(scope):
+        return f"message: the body may have at most {_body_limit(scope)} bytes", 413
+    if scope["method"] not in SAFE and not _is_same_origin(scope, headers):
+        return "origin: submit forms from pages of this server", 403
+    return None
+
+
+def _is_same_origin(scope: Scope, headers: Headers) -> bool:
+    """Return True if a request with side effects has the same origin or a bearer token."""
+    if headers.get("authorization", "").lower().startswith("bearer "):
+        return True
+    origin = headers.get("origin")
+    if origin is None:
+        return headers.get("sec-fetch-site") == "same-origin"
+    return origin == f"{scope['scheme']}://{headers.get('host', '')}"
+
+
+def _body_limit(scope: Scope) -> int:
+    """Return the largest size of a request's body in bytes, by its path."""
+    return LARGEST_FILE if FILES.fullmatch(str(scope["path"])) else LARGEST_REQUEST
+
+
+def _limit_body(receive: Receive, limit: int) -> Receive:
+    """Disconnect a body that exceeds the limit, regardless of its Content-Length."""
+    received = 0
+
+    async def receive_limited() -> Mapping[str, Any]:
+        """Return the next part of the body; a disconnection once the limit is exceeded."""
+        nonlocal received
+        message = await receive()
+        received += len(message.get("body", b""))
+        if received > limit:
+            return {"type": "http.disconnect"}
+        return message
+
+    return receive_limited
+
+
+def _add_headers(scope: Scope, send: Send) -> Send:
+    """Add security headers to a response; a route may set its own content policy and caching."""
+
+    async def send_with_headers(message: Any) -> None:
+        """Send a message of the response, with the security headers if it is the first."""
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers[name] = value
+            headers.setdefault("Content-Security-Policy", _content_policy(scope, headers.get("content-type", "")))
+            headers.setdefault("Cache-Control", "no-store")
+        await send(message)
+
+    return send_with_headers
+
+
+def _content_policy(scope: Scope, kind: str) -> str:
+    """Return the content security policy for a media type: of pictures, of pages, or of everything else."""
+    if kind.startswith("image/svg"):
+        return OF_PICTURES
+    return OF_PAGES if kind.startswith("text/html") else NOTHING_ELSE
