@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from hashlib import sha256
+from hashlib import blake2b, sha256
 from math import ceil
 from threading import Lock
 
@@ -370,6 +369,12 @@ UNKNOWN_NAME = "unknown name"
 """Who failed to sign in, in the log, if no account has the name: people type passwords into that field."""
 
 
+THROTTLED_CLIENTS = 2**16
+"""Counters of failed sign-ins. Clients share one by a secret hash, so that a flood of others pushes no failure out."""
+HALVING_SECONDS = 3600.0
+"""Seconds after a wait in which half of a client's failures are forgotten."""
+
+
 @dataclass
 class SignInThrottle:
     """Exponential back-off per client: each failure doubles the wait, up to five minutes.
@@ -379,7 +384,8 @@ class SignInThrottle:
     """
 
     free_tries: int = FREE_TRIES
-    _failures: OrderedDict[Hashable, tuple[int, float]] = field(default_factory=OrderedDict)
+    _failures: dict[int, tuple[int, float]] = field(default_factory=dict)
+    _key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
     _lock: Lock = field(default_factory=Lock)
 
     def count_attempt(self, client: Hashable) -> None:
@@ -388,22 +394,26 @@ class SignInThrottle:
         Raises:
             ProtocolError: The client must wait; the message states for how long.
         """
+        counter = self._find_counter(client)
         with self._lock:
-            tries, blocked_until = self._failures.get(client, (0, 0.0))
+            tries, blocked_until = self._failures.get(counter, (0, 0.0))
             remaining = blocked_until - time.monotonic()
+            tries >>= int(min(max(-remaining, 0.0) / HALVING_SECONDS, 64))
             if tries < self.free_tries or remaining <= 0:
                 wait = min(2.0 ** min(max(tries + 1 - self.free_tries, 0), 60), 300.0)  # seconds
-                self._failures.pop(client, None)
-                self._failures[client] = (tries + 1, time.monotonic() + wait)
-                while len(self._failures) > 20_000:  # clients; the oldest is dropped
-                    self._failures.popitem(last=False)
+                self._failures[counter] = (tries + 1, time.monotonic() + wait)
                 return
         raise ProtocolError("sign-in", f"too many failed attempts; try again in {ceil(remaining)} seconds", 429)
 
     def reset(self, client: Hashable) -> None:
         """Clear the failures of a client that succeeded."""
         with self._lock:
-            self._failures.pop(client, None)
+            self._failures.pop(self._find_counter(client), None)
+
+    def _find_counter(self, client: Hashable) -> int:
+        """Return the number of the client's counter. Nobody else can tell which clients share one."""
+        digest = blake2b(repr(client).encode(errors="surrogatepass"), key=self._key, digest_size=8).digest()
+        return int.from_bytes(digest) % THROTTLED_CLIENTS
 
 
 UNKNOWN = "no account here is linked to your identity, or the account is locked; ask an operator"

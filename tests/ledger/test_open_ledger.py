@@ -181,12 +181,17 @@ def test_a_start_after_a_kill_between_key_and_ledger_goes_on_and_a_charged_ledge
         steps.append("name")
         return link_draft(draft, path)
 
+    def mark_and_note(path: Path) -> None:
+        """Mark a key as used, and note the step."""
+        steps.append("mark")
+        mark_key_used(path)
+
     monkeypatch.setattr(sqlite, "flush_names", flush_and_note)
     monkeypatch.setattr(sqlite, "link_draft", link_and_note)
     killed.create(killed.key())  # goes on under the key; killed again before it opens the ledger
     assert steps == ["flush", "name"]  # else a loss of power could take the key's name and leave the ledger's
     assert is_key_unused(tmp_path / "budget.db.key")
-    monkeypatch.setattr(sqlite.chain, "mark_key_used", lambda path: (steps.append("mark"), mark_key_used(path)))
+    monkeypatch.setattr("dpcurves.ledger.chain.mark_key_used", mark_and_note)
     Ledger.open(url, bytes.fromhex(killed._digits)).create(flights)  # also with a key from elsewhere
     assert not is_key_unused(tmp_path / "budget.db.key")
     # The process that named the ledger did not flush the name: else a loss of power could take it and keep a used key.

@@ -351,6 +351,35 @@ def test_of_300_guesses_at_the_same_time_from_300_addresses_a_name_has_its_free_
     assert "secret" not in repr([entry.event for entry in scene.gate.audit.events(MACHINE)])
 
 
+def test_a_flood_of_other_names_gives_no_further_guesses_and_takes_bounded_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr("dpcurves_server.people.time", SimpleNamespace(monotonic=lambda: clock.now))
+    throttle = people.SignInThrottle(people.FREE_TRIES_OF_NAME)
+
+    def count_tries(name: str) -> int:
+        """The number of guesses until the name must wait."""
+        for tries in range(100):
+            try:
+                throttle.count_attempt(name)
+            except ProtocolError:
+                return tries
+        raise AssertionError("no guess was refused")
+
+    assert count_tries("ann") == people.FREE_TRIES_OF_NAME
+    for number in range(2 * people.THROTTLED_CLIENTS):
+        # a name that shares a counter with ann waits, too
+        with suppress(ProtocolError):
+            throttle.count_attempt(f"name {number}")
+    assert count_tries("ann") == 0
+    assert len(throttle._failures) <= people.THROTTLED_CLIENTS
+    clock.now += 2 + people.HALVING_SECONDS  # 2: seconds of the first wait
+    assert 0 < count_tries("ann") <= people.FREE_TRIES_OF_NAME // 2
+    throttle.reset("ann")
+    assert count_tries("ann") == people.FREE_TRIES_OF_NAME
+
+
 def test_failed_sign_ins_are_logged_without_what_was_typed_and_a_flood_does_not_fill_the_log(scene: Scene) -> None:
     scene.gate.sessions._failures = people.FailureLog(scene.gate.archive)  # its lines of this minute are not spent
     before = int(scene.gate.archive.ledger.head().partition("-")[0])  # entries so far
