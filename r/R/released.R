@@ -51,15 +51,19 @@ as.data.frame.dpcurves_released <- function(x, row.names = NULL, optional = FALS
   parts <- Map(
     function(curve, place) {
       frame <- own_columns(curve)
-      key <- if (is.null(keys)) names(x$curves)[place] else keys[[place]]
-      labels <- label_names(as.character(unlist(by)), names(frame))
-      named <- as.data.frame(setNames(lapply(as.list(key), as.character), labels), optional = TRUE)
-      cbind(named[rep(1, nrow(frame)), , drop = FALSE], frame)
+      key <- as.character(unlist(if (is.null(keys)) names(x$curves)[place] else keys[[place]]))
+      labelled <- cbind(
+        as.data.frame(as.list(key), col.names = seq_along(key))[rep(1, nrow(frame)), , drop = FALSE],
+        frame
+      )
+      setNames(labelled, c(label_names(as.character(unlist(by)), names(frame)), names(frame)))
     },
     x$curves,
     seq_along(x$curves)
   )
-  frame <- do.call(rbind, parts)
+  # by position: `rbind` finds no column whose name is empty
+  frame <- do.call(rbind, unname(lapply(parts, function(part) setNames(part, seq_along(part)))))
+  names(frame) <- names(parts[[1]])
   row.names(frame) <- NULL
   frame
 }
@@ -69,7 +73,9 @@ has_columns <- function(x) {
   if (is.null(x$curves)) {
     return(x$kind %in% WITH_COLUMNS)
   }
-  !is.null(x$evidence$question$by) && all(vapply(x$curves, function(curve) curve$kind %in% WITH_COLUMNS, TRUE))
+  asked <- names(x$evidence$question) # other fields are of readings with a table of their own, as rankings are
+  is_by <- "by" %in% asked && all(asked %in% c("by", "categories", "at_once"))
+  is_by && all(vapply(x$curves, function(curve) curve$kind %in% WITH_COLUMNS, TRUE))
 }
 
 # Names of columns of categories beside ours, as the command gives them: see dpcurves/display/tables.py.
@@ -99,6 +105,7 @@ own_columns <- function(curve) {
     return(pairs_of(curve))
   }
   own <- unclass(curve)[setdiff(names(curve), SHARED)]
+  own[vapply(own, is.null, TRUE)] <- list(NA_real_) # a number that is not known
   own <- lapply(Filter(function(each) is.atomic(each) || all(lengths(each) == 1), own), unlist)
   own <- lapply(own, numbers)
   if (!is.null(own$thresholds)) {
@@ -125,7 +132,7 @@ pairs_of <- function(table) {
   keys <- lapply(axes, function(axis) as.character(unlist(axis$categories)))
   labels <- label_names(vapply(axes, function(axis) axis$column, ""), c("count", "row_share", "column_share"))
   frame <- data.frame(rep(keys[[1]], each = length(keys[[2]])), rep(keys[[2]], times = length(keys[[1]])))
-  cbind(setNames(frame, labels), count = as.numeric(numbers(unlist(table$count))))
+  setNames(cbind(frame, as.numeric(numbers(unlist(table$count)))), c(labels, "count"))
 }
 
 # JSON has no infinite numbers: they are written as text.
@@ -193,6 +200,26 @@ mechanism_words <- function(made_by) {
   curator(gsub("partition of (?=\\d+ intervals)", "counts of ", nested, perl = TRUE), "curator")
 }
 
+# A sign of no language, which stands for a carriage return inside a field while it is read.
+RETURN <- "\ue00d"
+
+# All columns of a CSV file as texts. For `read.csv` a carriage return ends a line, also inside quotes.
+read_text_columns <- function(csv) {
+  text <- readChar(csv, file.size(csv), useBytes = TRUE)
+  if (endsWith(text, "\r\n")) {
+    text <- gsub("\r\n", "\n", text, fixed = TRUE, useBytes = TRUE)
+  }
+  marked <- tempfile(fileext = ".csv")
+  on.exit(unlink(marked))
+  writeBin(charToRaw(gsub("\r", enc2utf8(RETURN), text, fixed = TRUE, useBytes = TRUE)), marked)
+  # names are read as a row of texts: blanks around a name are stripped if it is read as one
+  rows <- read.csv(marked, header = FALSE, colClasses = "character", na.strings = character(), encoding = "UTF-8")
+  rows[] <- lapply(rows, function(texts) gsub(RETURN, "\r", texts, fixed = TRUE))
+  frame <- setNames(rows[-1, , drop = FALSE], unlist(rows[1, ]))
+  row.names(frame) <- NULL
+  frame
+}
+
 #' The columns of a result with the ends of its bands or intervals, from its CSV file or by the command.
 bands <- function(x, level = 0.95, population = TRUE, csv = NULL) {
   if (is.null(csv)) {
@@ -201,7 +228,7 @@ bands <- function(x, level = 0.95, population = TRUE, csv = NULL) {
     whom <- if (population) "--population" else "--no-population"
     command(c("show", attr(x, "file"), "--csv", csv, "--level", format(level), whom))
   }
-  frame <- read.csv(csv, check.names = FALSE, colClasses = "character", na.strings = character(), encoding = "UTF-8")
+  frame <- read_text_columns(csv)
   names(frame) <- unescaped(names(frame))
   frame[] <- lapply(frame, unescaped)
   along <- intersect(names(frame), ALONG)

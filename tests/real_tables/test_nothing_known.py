@@ -187,6 +187,20 @@ def test_an_arm_without_records_is_no_curve_and_no_number() -> None:
     assert numbers["value"][~of_a].isna().all()  # no number of b, and no difference from it
 
 
+@pytest.mark.parametrize("epsilon", ["1", "10", "1000"])
+def test_a_distribution_of_no_record_is_not_known_however_little_noise_there_is(epsilon: str) -> None:
+    """Before, from epsilon 10 on the curve of an empty group was 0, with a band of 0 to 0."""
+    records = {"x": np.full(60, 0.3), "g": np.full(60, "a")}
+    question = dp.CdfQuestion("x", dp.Grid(0, 1, cells=4), by=dp.Categories("g", ("a", "b")))
+    groups = answered(question, records, epsilon, 1)
+    for population in (False, True):
+        lower, upper = groups["b"].band(0.95, population=population)
+        assert lower[1:-1].tolist() == [0.0] * 3
+        assert upper[1:-1].tolist() == [1.0] * 3
+    assert np.isnan(groups["b"].to_frame()["y"][1:-1]).all()
+    assert not np.isnan(groups["a"].to_frame()["y"]).any()
+
+
 def test_a_hazard_ratio_without_events_may_be_any() -> None:
     arms = two_arms(empty=False, events=False)
     ratio = dp.hazard_ratio(arms["a"], arms["b"])

@@ -520,8 +520,16 @@ class CDF(IntervalResult):
         # where no curve fits, the band has the absolute width
         return np.maximum(narrow, 0.0), np.maximum(wide, -narrow)
 
+    @property
+    def _is_empty(self) -> bool:
+        """Whether the last round counted no record."""
+        return bool(self.prefixes.unbiased_prefix_counts[-1] < 0.5)
+
     def _may_be_unknown(self) -> bool:
-        """Whether noise at the first inner edge is large enough for a band wider than 1/2 there."""
+        """Whether no record was counted, or noise at the first inner edge is large enough for a band wider than 1/2
+        there."""
+        if self._is_empty:
+            return True
         evidence = self.prefixes.evidence
         noise = evidence.sums.interval_law.end_cell_deviations(evidence.total is not None)[0]
         # share of all records: the smallest noise with which a band can be wider than 1/2 at the first inner edge
@@ -764,6 +772,7 @@ class CDF(IntervalResult):
             deviations = self.prefixes.simulate_share_errors(generator)
             sample = self.prefixes.sampling_model(generator)
             lower, upper = self.prefixes.pin_ends(population_band(curve, deviations, level, sample, known))
+            lower, upper = self._open_if_empty((lower, upper))
         else:
             lower, upper = self._noise_band(level, generator)
         curve = self.counted_shares  # shrinkage may have moved it outside
@@ -773,9 +782,16 @@ class CDF(IntervalResult):
         """Return the band for these records around the unbiased estimate, not extended to the curve."""
         curve, known = self.prefixes.unbiased_shares, self.prefixes.measured_edges
         deviations = self.prefixes.simulate_share_errors(generator)
-        return self._compute_once(
+        band = self._compute_once(
             ("noise", level), generator, lambda: simultaneous_band(curve, deviations, level, known)
         )
+        return self._open_if_empty(band)
+
+    def _open_if_empty(self, band: Band) -> Band:
+        """Return the band, or one of 0 to 1 if no record was counted: its shares may be any, however little noise."""
+        if not self._is_empty:
+            return band
+        return self.prefixes.pin_ends((np.zeros_like(band[0]), np.ones_like(band[1])))
 
     def quantile_interval(
         self, p: float, level: float, *, population: bool = False, generator: np.random.Generator | None = None

@@ -508,6 +508,11 @@ class WeightedCDF(CDF):
     prefixes: WeightedShares
 
     @property
+    def _is_empty(self) -> bool:
+        """Whether no weight was counted. A small sum may be of records whose weights are far below the cap."""
+        return bool(self.prefixes.unbiased_prefix_counts[-1] <= 0)
+
+    @property
     def count(self) -> float:
         """The sum of all weights, in their units."""
         return self.prefixes.total_weight
