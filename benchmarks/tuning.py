@@ -468,9 +468,11 @@ def measure_stream_drift(seed: int) -> Numbers:
     return {"threshold": watch.compare_window(readings[1]).statistics["psi"].threshold}
 
 
-def measure_pair_statistic(seed: int) -> Numbers:
-    """Return the interval of Gini's mean difference for the population."""
-    curve = answer(dp.CdfQuestion("value", dp.Grid(0, 100, cells=64)), seed, value=draw_records(seed))
+def measure_pair_statistic(seed: int, cells: int = 64) -> Numbers:
+    """Return the interval of Gini's mean difference for the population; with 100 cells, of whole numbers."""
+    values = draw_records(seed)
+    values = np.floor(values) if cells == 100 else values
+    curve = answer(dp.CdfQuestion("value", dp.Grid(0, 100, cells=cells)), seed, value=values)
     return {"width": width(dp.gini_mean_difference(curve).interval(0.95, population=True))}
 
 
@@ -526,6 +528,7 @@ CASES: Mapping[str, Case] = {
     "stream": measure_stream,
     "stream drift": measure_stream_drift,
     "pair statistic": measure_pair_statistic,
+    "pairs of whole numbers": functools.partial(measure_pair_statistic, cells=100),
     "column drift": measure_column_drift,
 }
 MODULES: Mapping[str, tuple[str, ...]] = {
@@ -536,7 +539,7 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     "dpcurves.curves.consistency": ("totals",),
     "dpcurves.curves.contingency": ("table",),
     "dpcurves.curves.outside": ("notes",),
-    "dpcurves.curves.pair_mean": ("pair statistic",),
+    "dpcurves.curves.pair_mean": ("pair statistic", "pairs of whole numbers"),
     "dpcurves.curves.residuals": ("bounds",),
     "dpcurves.curves.result": ("notes",),
     "dpcurves.curves.straight_intervals": ("notes",),
@@ -566,7 +569,7 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     "dpcurves.strategies.contribution_bounds": ("contribution bound",),
     "dpcurves.strategies.prefixes": ("curve", "curve, rho", "quantiles"),
     "dpcurves.strategies.range_search": ("range", "range of steps"),
-    "dpcurves.strategies.lattices": ("stepped area",),
+    "dpcurves.strategies.lattices": ("stepped area", "pairs of whole numbers"),
     "dpcurves.strategies.ranks": ("area", "declared area"),
     "dpcurves_audit.search": ("audit",),
     "dpcurves_judging.model_pairs": ("models",),
