@@ -61,6 +61,8 @@ checked: $(READY)
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/air format --check r benchmarks/beside_r.R
+	@command -v Rscript >/dev/null || echo "R is not installed: R code was parsed and its style checked, not run (make r-check)"
 
 types: $(READY)
 	$(BIN)/mypy
@@ -232,6 +234,7 @@ papers: $(READY)
 format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/air format r benchmarks/beside_r.R
 
 # Looks up advisories of the pinned versions, where the index has them.
 pins: $(READY)

@@ -1,6 +1,10 @@
 # Data that ship with R, on cells of whole numbers, and what `survival`, `cmprsk` and `pROC` make of them.
 # Called by beside_r.py: `Rscript beside_r.R FOLDER` writes a CSV for each data set, and numbers.csv.
-suppressPackageStartupMessages({library(survival); library(cmprsk); library(pROC)})
+suppressPackageStartupMessages({
+  library(survival)
+  library(cmprsk)
+  library(pROC)
+})
 options(digits = 17)
 folder <- commandArgs(TRUE)[1]
 cells <- 40
@@ -22,12 +26,16 @@ open_at <- function(last, first, times) {
 
 survived <- function(of, exit, event, group, stratum, cause = NULL, entry = NULL) {
   width <- max(exit) * 1.0001 / cells
-  turn <- (seq_along(exit) * 0.6180339887) %% 1  # causes and entries where a cohort has none
-  if (is.null(cause)) cause <- ifelse(event == 1, ifelse(turn < 0.6, 1, 2), 0)
-  if (is.null(entry)) entry <- exit * ((turn * 7) %% 1)
+  turn <- (seq_along(exit) * 0.6180339887) %% 1 # causes and entries where a cohort has none
+  if (is.null(cause)) {
+    cause <- ifelse(event == 1, ifelse(turn < 0.6, 1, 2), 0)
+  }
+  if (is.null(entry)) {
+    entry <- exit * ((turn * 7) %% 1)
+  }
   x <- data.frame(t = floor(exit / width), e = event, g = group, s = stratum, cause = cause)
   x$entry <- pmin(floor(entry / width), x$t)
-  look <- floor((x$t + seq_along(exit) %% 5) / 5) * 5 - seq_along(exit) %% 5  # examined every fifth cell
+  look <- floor((x$t + seq_along(exit) %% 5) / 5) * 5 - seq_along(exit) %% 5 # examined every fifth cell
   x$last <- pmax(look, -1)
   x$first <- ifelse(x$e == 1, look + 5, Inf)
   x <- x[complete.cases(x), ]
@@ -69,8 +77,14 @@ survived("veteran", veteran$time, veteran$status, veteran$trt - 1, as.numeric(ve
 deaths <- subset(colon, etype == 2 & rx != "Lev")
 survived("colon", deaths$time, deaths$status, as.numeric(deaths$rx == "Obs"), deaths$node4)
 kind <- with(mgus2, ifelse(pstat == 1, 1, 2 * death))
-survived("mgus2", with(mgus2, ifelse(pstat == 1, ptime, futime)), as.numeric(kind > 0),
-         as.numeric(mgus2$sex == "M"), as.numeric(mgus2$age > 72), cause = kind)
+survived(
+  "mgus2",
+  with(mgus2, ifelse(pstat == 1, ptime, futime)),
+  as.numeric(kind > 0),
+  as.numeric(mgus2$sex == "M"),
+  as.numeric(mgus2$age > 72),
+  cause = kind
+)
 survived("heart", heart$stop, heart$event, as.numeric(heart$transplant == "1"), heart$surgery, entry = heart$start)
 
 paired <- function(of, label, first, second) {
@@ -97,5 +111,7 @@ colnames(likely) <- 0:2
 tell("iris", "one-against-one auc", multiclass.roc(factor(kind), likely)$auc)
 
 write.csv(told, file.path(folder, "numbers.csv"), row.names = FALSE)
-for (package in c("survival", "cmprsk", "pROC")) cat(package, as.character(packageVersion(package)), "\n")
+for (package in c("survival", "cmprsk", "pROC")) {
+  cat(package, as.character(packageVersion(package)), "\n")
+}
 cat("R", as.character(getRversion()), "\n")

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 import time
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -88,8 +90,9 @@ def test_where_nothing_may_be_written_loops_are_compiled_all_the_same(monkeypatc
 
 
 @pytest.mark.parametrize("damage", ["full", "gone", "cut off", "another file"])
+@pytest.mark.parametrize("loop", ["alone", "called by loops"])
 def test_a_cache_that_can_not_be_used_stops_no_loop(
-    damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    loop: str, damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     replace = os.replace
@@ -107,13 +110,41 @@ def test_a_cache_that_can_not_be_used_stops_no_loop(
         return 3 * number
 
     three_times.__module__ = "dpcurves.anywhere"
-    assert compile_loop(three_times)(2.0) == 6
+
+    def is_run() -> bool:
+        arrays.compile_with_numba.cache_clear()
+        if loop == "alone":
+            return compile_loop(three_times)(2.0) == 6
+        words = [(np.uint64(number), np.uint64(0)) for number in (2, 3)]
+        return tuple(import_anew("dpcurves_parties.crypto.prio3.loops")._add(*words)) == (5, 0)
+
+    assert is_run()
     files = [each for each in tmp_path.rglob("*") if each.is_file()]
     assert bool(files) == (damage in ("cut off", "another file"))
     for file in files:
         file.write_bytes(file.read_bytes()[:-5] if damage == "cut off" else b"something else")
-    arrays._compile_with_numba.cache_clear()
-    assert compile_loop(three_times)(2.0) == 6
+    assert is_run()
+
+
+def import_anew(name: str) -> Any:
+    """Import a second copy of the module, whose loops are not compiled yet."""
+    found = find_spec(name)
+    assert found is not None
+    assert found.origin is not None
+    specification = spec_from_file_location(f"{name}_again", found.origin)
+    assert specification is not None
+    assert specification.loader is not None
+    module = module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def test_every_compiled_loop_outlives_a_cache_that_can_not_be_used() -> None:
+    source = Path(arrays.__file__).parents[1]
+    compiling = [
+        each for each in source.glob("dpcurves*/**/*.py") if re.search(r"\bn?jit\(|import n?jit", each.read_text())
+    ]
+    assert compiling == [Path(arrays.__file__)]
 
 
 def test_loops_of_scripts_are_not_kept_for_they_may_have_several_names(monkeypatch: pytest.MonkeyPatch) -> None:

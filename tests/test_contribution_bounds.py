@@ -12,7 +12,8 @@ import pytest
 import dpcurves as dp
 from dpcurves.laws import Family, Noise
 from dpcurves.privacy import Unit
-from dpcurves.strategies.contribution_bounds import PILOT_FRACTION, sample_unit_sizes
+from dpcurves.strategies.contribution_bounds import PILOT_FRACTION, ChosenContributionBound, sample_unit_sizes
+from dpcurves.translation import translate, use_language
 
 ONE = dp.PrivacyLoss.pure(1)
 GRID = dp.Grid(0, 100, cells=64)
@@ -28,6 +29,20 @@ def log(units: int = 2000, rows: int = 40) -> dict[str, Any]:
 def session(table: Any, **more: Any) -> dp.Session:
     given = {"budget": dp.PrivacyLoss.pure(9), "adjacency": dp.ADD_REMOVE, "unit": "who", **more}
     return dp.Session(table, randomness=dp.Randomness.from_seed(3), **given)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_an_excluded_share_has_its_interval_and_the_assumption_of_its_upper_end_in_every_language(rows: int) -> None:
+    described = ChosenContributionBound(rows, Fraction(1, 10), 0.02, (0.01, 0.04), 8).describe("person")
+    assert described.endswith(
+        "for 1/10 of the loss; about 2.0% of the records are left out "
+        "(95% interval 1.0% to 4.0%; its upper end assumes that no person has more than 8 of them)"
+    )
+    for language in ("de", "es", "fr"):
+        with use_language(language):
+            translated = translate(described)
+        assert "records" not in translated
+        assert translated.count("person") == described.count("person") == 3
 
 
 @pytest.mark.parametrize("adjacency", [dp.ADD_REMOVE, dp.REPLACE_ONE])

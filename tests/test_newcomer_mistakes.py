@@ -51,6 +51,12 @@ def test_all_missing_arguments_are_named_with_a_call_that_works() -> None:
             lambda: dp.count(AGES, **ONE).with_source(""),
             "source: a name and a version are needed, in up to 200 printable characters, as in 'visits@2025'$",
         ),
+        (lambda: dp.read_result(""), "^path: the path of a file is needed, as in 'result.csv'$"),
+        (
+            lambda: dp.read_result(dp.count(AGES, **ONE).to_json()),
+            "^path: got the text of a result; give the path of the file that holds it$",
+        ),
+        (lambda: dp.read_result(__file__), "^path: the text is no JSON: use the text that to_json wrote$"),
     ],
 )
 def test_a_wrong_guess_is_told_what_helps(call: Any, words: str) -> None:

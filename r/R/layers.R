@@ -6,12 +6,17 @@ geom_released <- function(x, level = 0.95, population = FALSE, picture = NULL, .
   across <- unique(vapply(panels, function(panel) panel$x$label, "")) # where labels differ, they are the panels' titles
   curves <- unique(unlist(lapply(panels, function(panel) lapply(panel$marks, function(mark) mark$curve))))
   curves <- curves[nzchar(curves)]
-  layers <- unlist(lapply(panels, function(panel) {
-    unlist(lapply(panel$marks, function(mark) layers_of(mark, panel, titles, curves, list(...))), recursive = FALSE)
-  }), recursive = FALSE)
+  layers <- unlist(
+    lapply(panels, function(panel) {
+      unlist(lapply(panel$marks, function(mark) layers_of(mark, panel, titles, curves, list(...))), recursive = FALSE)
+    }),
+    recursive = FALSE
+  )
   first <- panels[[1]]
   c(
-    layers, list(labs(x = if (length(across) == 1) across, y = first$y$label)), scales_of(panels),
+    layers,
+    list(labs(x = if (length(across) == 1) across, y = first$y$label)),
+    scales_of(panels),
     list(labs(title = wrapped(described$title, 70), caption = wrapped(described$statement, 100))),
     if (nzchar(described$legend_title)) list(labs(colour = described$legend_title, fill = described$legend_title)),
     if (length(panels) > 1) list(facet_wrap("panel", scales = "free")),
@@ -31,7 +36,9 @@ picture_of <- function(x, level, population, picture) {
     command(c("show", attr(x, "file"), "--plot", picture, "--level", format(level), whom))
   }
   described <- fromJSON(
-    paste(readLines(picture, warn = FALSE), collapse = "\n"), simplifyDataFrame = FALSE, simplifyMatrix = FALSE
+    paste(readLines(picture, warn = FALSE), collapse = "\n"),
+    simplifyDataFrame = FALSE,
+    simplifyMatrix = FALSE
   )
   if (!identical(as.numeric(described$picture), 1)) {
     stop("picture: no description of a picture, as dpcurves writes it with --plot FILE.json", call. = FALSE)
@@ -42,7 +49,9 @@ picture_of <- function(x, level, population, picture) {
 # Rows with names get places of their own in each panel, so that all panels share one axis with all names.
 shift_names <- function(panel, index) {
   panel$title <- if (nzchar(panel$title)) panel$title else panel$x$label
-  if (panel$y$values != "names" || index == 0) return(panel)
+  if (panel$y$values != "names" || index == 0) {
+    return(panel)
+  }
   apart <- 1000 * index
   panel$y$ticks <- panel$y$ticks + apart
   panel$marks <- lapply(panel$marks, function(mark) {
@@ -55,15 +64,23 @@ shift_names <- function(panel, index) {
 
 # The layers of one mark; in a picture of several curves each has the colour of its curve, from the scale of the plot.
 layers_of <- function(mark, panel, panels, curves, given) {
-  frame <- as.data.frame(lapply(mark$columns, function(values) if (is.list(values)) unlist(Map(one, values)) else values))
-  if (nrow(frame) == 0) return(NULL)
+  frame <- as.data.frame(lapply(mark$columns, function(values) {
+    if (is.list(values)) unlist(Map(one, values)) else values
+  }))
+  if (nrow(frame) == 0) {
+    return(NULL)
+  }
   frame$panel <- factor(panel$title, panels)
   is_table <- any(vapply(panel$marks, function(mark) mark$type == "cells", TRUE)) # its numbers stand in their cells
   is_of_curve <- length(curves) > 1 && nzchar(mark$curve)
-  if (is_of_curve) frame$curve <- factor(mark$curve, curves)
+  if (is_of_curve) {
+    frame$curve <- factor(mark$curve, curves)
+  }
   look <- function(...) {
     constant <- list(...)
-    if (is_of_curve) constant[c("colour", "fill")] <- NULL
+    if (is_of_curve) {
+      constant[c("colour", "fill")] <- NULL
+    }
     constant
   }
   mapped <- function(known, ...) {
@@ -74,27 +91,36 @@ layers_of <- function(mark, panel, panels, curves, given) {
     list(do.call(geom, c(list(mapping, frame, inherit.aes = FALSE), utils::modifyList(look, changed))))
   }
   box <- function(known, ...) mapped(known, xmin = .data$x, xmax = .data$x_end, ymin = .data$y, ymax = .data$y_end, ...)
-  switch(mark$type,
+  switch(
+    mark$type,
     line = draw(
-      geom_path, mapped("colour", .data$x, .data$y),
+      geom_path,
+      mapped("colour", .data$x, .data$y),
       look(colour = mark$color, alpha = mark$opacity, linetype = mark$style, linewidth = points(mark))
     ),
     region = draw(
-      geom_ribbon, mapped("fill", x = .data$x, ymin = .data$lower, ymax = .data$upper),
-      look(fill = mark$color, alpha = mark$opacity, colour = NA), list()
+      geom_ribbon,
+      mapped("fill", x = .data$x, ymin = .data$lower, ymax = .data$upper),
+      look(fill = mark$color, alpha = mark$opacity, colour = NA),
+      list()
     ),
     intervals = draw(
-      geom_segment, mapped("colour", .data$x, .data$y, xend = .data$x_end, yend = .data$y_end),
-      look(colour = mark$color, alpha = mark$opacity, linewidth = points(mark)), list()
+      geom_segment,
+      mapped("colour", .data$x, .data$y, xend = .data$x_end, yend = .data$y_end),
+      look(colour = mark$color, alpha = mark$opacity, linewidth = points(mark)),
+      list()
     ),
     rectangles = draw(geom_rect, box("fill"), look(fill = mark$color, alpha = mark$opacity), list()),
     points = draw(
-      geom_point, mapped("colour", .data$x, .data$y),
+      geom_point,
+      mapped("colour", .data$x, .data$y),
       look(colour = mark$color, alpha = mark$opacity, shape = if (startsWith(mark$style, "hollow")) 1 else 16)
     ),
     texts = draw(
-      geom_text, mapped("colour", .data$x, .data$y, label = .data$text),
-      look(size = 3, vjust = if (is_table) 0.5 else -0.8), list()
+      geom_text,
+      mapped("colour", .data$x, .data$y, label = .data$text),
+      look(size = 3, vjust = if (is_table) 0.5 else -0.8),
+      list()
     ),
     cells = c(
       draw(geom_rect, box("fill", fill = .data$value), list(), list()),
@@ -118,13 +144,21 @@ scales_of <- function(panels) {
       known$breaks <- unlist(lapply(axes, function(each) each$ticks))
       known$labels <- unlist(lapply(axes, function(each) each$names))
     }
-    if (axis$values == "days") known$labels <- function(days) format(as.Date(days, origin = "1970-01-01"))
+    if (axis$values == "days") {
+      known$labels <- function(days) format(as.Date(days, origin = "1970-01-01"))
+    }
     if (axis$values == "seconds") {
       known$labels <- function(seconds) format(as.POSIXct(seconds, origin = "1970-01-01", tz = "UTC"))
     }
-    if (axis$scale == "log") known$trans <- "log10"
-    if (axis$limits[1] > axis$limits[2]) known$trans <- "reverse"
-    if (length(known) == 0) return(NULL)
+    if (axis$scale == "log") {
+      known$trans <- "log10"
+    }
+    if (axis$limits[1] > axis$limits[2]) {
+      known$trans <- "reverse"
+    }
+    if (length(known) == 0) {
+      return(NULL)
+    }
     do.call(if (side == "x") scale_x_continuous else scale_y_continuous, known)
   })
   Filter(Negate(is.null), scales)

@@ -2,10 +2,20 @@
 plan <- function(question, ...) {
   given <- list(...)
   names <- if (is.null(names(given))) rep("", length(given)) else names(given)
-  words <- unlist(Map(function(name, value) {
-    option <- paste0("--", gsub("_", "-", name))
-    if (name == "") as.character(value) else if (isTRUE(value)) option else paste0(option, "=", written(value))
-  }, names, given))
+  words <- unlist(Map(
+    function(name, value) {
+      option <- paste0("--", gsub("_", "-", name))
+      if (name == "") {
+        as.character(value)
+      } else if (isTRUE(value)) {
+        option
+      } else {
+        paste0(option, "=", written(value))
+      }
+    },
+    names,
+    given
+  ))
   structure(command(c("plan", question, words)), class = "dpcurves_plan")
 }
 
@@ -15,7 +25,9 @@ print.dpcurves_plan <- function(x, ...) {
 }
 
 written <- function(value) {
-  if (is.numeric(value)) value <- format(value, digits = 15, trim = TRUE, scientific = FALSE)
+  if (is.numeric(value)) {
+    value <- format(value, digits = 15, trim = TRUE, scientific = FALSE)
+  }
   paste(value, collapse = ",")
 }
 
@@ -31,7 +43,9 @@ command <- function(words) {
   libraries <- Sys.getenv("LD_LIBRARY_PATH", NA)
   if (!is.na(libraries)) {
     folders <- strsplit(libraries, ":", fixed = TRUE)[[1]]
-    Sys.setenv(LD_LIBRARY_PATH = paste(folders[!startsWith(folders, R.home()) & !grepl("^/(usr/)?lib", folders)], collapse = ":"))
+    Sys.setenv(
+      LD_LIBRARY_PATH = paste(folders[!startsWith(folders, R.home()) & !grepl("^/(usr/)?lib", folders)], collapse = ":")
+    )
     on.exit(Sys.setenv(LD_LIBRARY_PATH = libraries), add = TRUE)
   }
   printed <- suppressWarnings(system2(program, shQuote(words), stdout = TRUE, stderr = said))

@@ -1,7 +1,9 @@
 #' A released result, as `--json` of the command wrote it.
 read_released <- function(file) {
   refuse <- function(rule) stop(sprintf("file: %s %s", basename(file), rule), call. = FALSE)
-  if (!file.exists(file)) refuse("is not there")
+  if (!file.exists(file)) {
+    refuse("is not there")
+  }
   read <- function(text) fromJSON(text, simplifyDataFrame = FALSE, simplifyMatrix = FALSE)
   kept <- tryCatch(read(paste(readLines(file, warn = FALSE), collapse = "\n")), error = function(e) NULL)
   if (!is.list(kept) || !is.character(kept$kind) || !is.list(kept$privacy)) {
@@ -14,16 +16,22 @@ read_released <- function(file) {
 SHARED <- c("kind", "schema", "privacy", "evidence", "notes", "curves")
 
 as.data.frame.dpcurves_released <- function(x, row.names = NULL, optional = FALSE, ...) {
-  if (is.null(x$curves)) return(own_columns(x))
+  if (is.null(x$curves)) {
+    return(own_columns(x))
+  }
   by <- x$evidence$question$by
   keys <- x$evidence$question$categories
-  parts <- Map(function(curve, place) {
-    frame <- own_columns(curve)
-    key <- if (is.null(keys)) names(x$curves)[place] else keys[[place]]
-    labels <- label_names(as.character(unlist(by)), names(frame))
-    named <- as.data.frame(setNames(lapply(as.list(key), as.character), labels), optional = TRUE)
-    cbind(named[rep(1, nrow(frame)), , drop = FALSE], frame)
-  }, x$curves, seq_along(x$curves))
+  parts <- Map(
+    function(curve, place) {
+      frame <- own_columns(curve)
+      key <- if (is.null(keys)) names(x$curves)[place] else keys[[place]]
+      labels <- label_names(as.character(unlist(by)), names(frame))
+      named <- as.data.frame(setNames(lapply(as.list(key), as.character), labels), optional = TRUE)
+      cbind(named[rep(1, nrow(frame)), , drop = FALSE], frame)
+    },
+    x$curves,
+    seq_along(x$curves)
+  )
   frame <- do.call(rbind, parts)
   row.names(frame) <- NULL
   frame
@@ -39,7 +47,9 @@ label_names <- function(names, ours) {
     number <- 1
     repeat {
       chosen <- paste0(names[place], "_category", if (number > 1) paste0("_", number))
-      if (!tolower(chosen) %in% taken) break
+      if (!tolower(chosen) %in% taken) {
+        break
+      }
       number <- number + 1
     }
     names[place] <- chosen
@@ -50,13 +60,17 @@ label_names <- function(names, ours) {
 
 # The numbers of one curve: its columns, or a row for each statistic where all are single numbers.
 own_columns <- function(curve) {
-  if (identical(curve$kind, "contingency")) return(pairs_of(curve))
+  if (identical(curve$kind, "contingency")) {
+    return(pairs_of(curve))
+  }
   own <- unclass(curve)[setdiff(names(curve), SHARED)]
   own <- lapply(Filter(function(each) is.atomic(each) || all(lengths(each) == 1), own), unlist)
   labels <- names(own) == "category" # texts, even if all of them look like numbers: 01 stays 01
   own[!labels] <- lapply(own[!labels], numbers)
   long <- lengths(own)
-  if (max(long) == 1) return(data.frame(statistic = names(own), value = unlist(own), row.names = NULL))
+  if (max(long) == 1) {
+    return(data.frame(statistic = names(own), value = unlist(own), row.names = NULL))
+  }
   if (all(c("x", "count") %in% names(own)) && long[["x"]] == long[["count"]] + 1) {
     edges <- own$x
     ends <- list(left = edges[-length(edges)], right = edges[-1])
@@ -77,7 +91,9 @@ pairs_of <- function(table) {
 
 # JSON has no infinite numbers: they are written as text.
 numbers <- function(values) {
-  if (!is.character(values)) return(values)
+  if (!is.character(values)) {
+    return(values)
+  }
   found <- suppressWarnings(as.numeric(sub("inity$", "", values)))
   if (anyNA(found)) values else found
 }
@@ -92,15 +108,27 @@ print.dpcurves_released <- function(x, ...) {
 
 #' What a result says of privacy, one line each, and its notes; in other languages than English, as the command publishes it.
 statement <- function(x, language = "en") {
-  if (language != "en") return(published_statement(x, language))
+  if (language != "en") {
+    return(published_statement(x, language))
+  }
   privacy <- x$privacy
   name <- if (is.null(privacy$epsilon)) "rho" else "epsilon"
   loss <- sprintf("%s %s", name, format(privacy[[name]]))
-  if (!is.null(privacy$delta) && privacy$delta > 0) loss <- sprintf("%s, delta %s", loss, format(privacy$delta))
+  if (!is.null(privacy$delta) && privacy$delta > 0) {
+    loss <- sprintf("%s, delta %s", loss, format(privacy$delta))
+  }
   whom <- "each record"
-  if (!is.null(privacy$unit)) whom <- sprintf("each %s (at most %s records)", privacy$unit, privacy$rows_per_unit)
+  if (!is.null(privacy$unit)) {
+    whom <- sprintf("each %s (at most %s records)", privacy$unit, privacy$rows_per_unit)
+  }
   c(
-    sprintf("%s, %s; protects %s; trust: %s", loss, privacy$adjacency, whom, curator(privacy$trust, "a trusted curator")),
+    sprintf(
+      "%s, %s; protects %s; trust: %s",
+      loss,
+      privacy$adjacency,
+      whom,
+      curator(privacy$trust, "a trusted curator")
+    ),
     if (isTRUE(privacy$seeded)) "SEEDED: NOT PRIVATE",
     sprintf("mechanism: %s", mechanism_words(privacy$mechanism)),
     sprintf("note: %s", unlist(x$notes))
@@ -142,16 +170,30 @@ bands <- function(x, level = 0.95, population = TRUE, csv = NULL) {
 
 # Columns along an axis, which have dates or times where the axis does.
 ALONG <- c(
-  "x", "left", "right", "cell_lower", "cell_upper", "lower", "upper", "lower_population", "upper_population"
+  "x",
+  "left",
+  "right",
+  "cell_lower",
+  "cell_upper",
+  "lower",
+  "upper",
+  "lower_population",
+  "upper_population"
 )
 
 # Days, or seconds in UTC, since 1970, as `as.data.frame` has them, where text has the form of dates or times.
 dates <- function(column) {
   known <- column[!column %in% c("", "inf", "-inf", NA)]
   day <- "[0-9]{4}-[0-9]{2}-[0-9]{2}"
-  if (!is.character(column) || length(known) == 0) return(column)
-  if (all(grepl(paste0("^", day, "$"), known))) return(as.numeric(as.Date(column, format = "%Y-%m-%d")))
-  if (!all(grepl(paste0("^", day, "T[0-9:]{8}Z$"), known))) return(column)
+  if (!is.character(column) || length(known) == 0) {
+    return(column)
+  }
+  if (all(grepl(paste0("^", day, "$"), known))) {
+    return(as.numeric(as.Date(column, format = "%Y-%m-%d")))
+  }
+  if (!all(grepl(paste0("^", day, "T[0-9:]{8}Z$"), known))) {
+    return(column)
+  }
   as.numeric(as.POSIXct(column, format = "%Y-%m-%dT%H:%M:%SZ", tz = "UTC"))
 }
 

@@ -14,12 +14,25 @@ as_survfit <- function(x, level = 0.95, population = TRUE, csv = NULL) {
   parts <- lapply(split(frame, factor(group, unique(group))), steps_of, level)
   joined <- function(column) unlist(lapply(parts, `[[`, column), use.names = FALSE)
   fit <- list(
-    n = vapply(parts, function(part) part$at_risk[1], 0, USE.NAMES = FALSE), time = joined("time"),
-    n.risk = joined("at_risk"), n.event = joined("events"), n.censor = joined("censored"), surv = joined("surv"),
-    std.err = joined("error"), cumhaz = joined("hazard"), type = "right", logse = FALSE, conf.int = level,
-    conf.type = "plain", lower = joined("lower"), upper = joined("upper"), call = sys.call()
+    n = vapply(parts, function(part) part$at_risk[1], 0, USE.NAMES = FALSE),
+    time = joined("time"),
+    n.risk = joined("at_risk"),
+    n.event = joined("events"),
+    n.censor = joined("censored"),
+    surv = joined("surv"),
+    std.err = joined("error"),
+    cumhaz = joined("hazard"),
+    type = "right",
+    logse = FALSE,
+    conf.int = level,
+    conf.type = "plain",
+    lower = joined("lower"),
+    upper = joined("upper"),
+    call = sys.call()
   )
-  if (length(by)) fit$strata <- vapply(parts, nrow, 0L)
+  if (length(by)) {
+    fit$strata <- vapply(parts, nrow, 0L)
+  }
   structure(fit, class = "survfit")
 }
 
@@ -40,8 +53,14 @@ steps_of <- function(part, level) {
   after <- c(part$at_risk[-1], NA)
   censored <- ifelse(is.na(after), 0, pmax(part$at_risk - events - after, 0))
   data.frame(
-    time = part$x, surv = part$y, lower = part$lower, upper = part$upper, hazard = part$cumulative_hazard,
-    at_risk = pmax(part$at_risk, 0), events = pmax(events, 0), censored = censored,
+    time = part$x,
+    surv = part$y,
+    lower = part$lower,
+    upper = part$upper,
+    hazard = part$cumulative_hazard,
+    at_risk = pmax(part$at_risk, 0),
+    events = pmax(events, 0),
+    censored = censored,
     error = pmax(part$upper - part$y, part$y - part$lower) / stats::qnorm((1 + level) / 2)
   )
 }
@@ -64,8 +83,13 @@ glance.dpcurves_released <- function(x, ...) {
   privacy <- x$privacy
   number <- function(value) if (is.null(value)) NA_real_ else as.numeric(value)
   data.frame(
-    kind = x$kind, epsilon = number(privacy$epsilon), rho = number(privacy$rho), delta = max(number(privacy$delta), 0, na.rm = TRUE),
-    adjacency = privacy$adjacency, nobs = number(privacy$units), curves = max(length(x$curves), 1L),
+    kind = x$kind,
+    epsilon = number(privacy$epsilon),
+    rho = number(privacy$rho),
+    delta = max(number(privacy$delta), 0, na.rm = TRUE),
+    adjacency = privacy$adjacency,
+    nobs = number(privacy$units),
+    curves = max(length(x$curves), 1L),
     seeded = isTRUE(privacy$seeded)
   )
 }

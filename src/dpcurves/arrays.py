@@ -34,7 +34,7 @@ def compile_loop(loop: Callable[P, R]) -> Callable[P, R]:
     @wraps(loop)
     def run_compiled(*arguments: P.args, **keywords: P.kwargs) -> R:
         """Call the compiled loop."""
-        result: R = _compile_with_numba(loop)(*arguments, **keywords)
+        result: R = compile_with_numba(loop)(*arguments, **keywords)
         return result
 
     return run_compiled
@@ -47,9 +47,12 @@ def loops_are_compiled() -> bool:
 
 
 @cache
-def _compile_with_numba(loop: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the loop compiled by numba, or without numba the loop itself with NumPy's warnings of divisions
-    switched off."""
+def compile_with_numba(loop: Callable[..., Any], inline: str = "never") -> Callable[..., Any]:
+    """Return the numba dispatcher of the loop, which other compiled loops may call; without numba the loop itself, with
+    NumPy's warnings of divisions switched off.
+
+    With `inline` "always" its code is repeated in each loop that calls it.
+    """
     try:
         from numba import njit
     except ImportError:
@@ -57,10 +60,12 @@ def _compile_with_numba(loop: Callable[..., Any]) -> Callable[..., Any]:
     project = __name__.partition(".")[0]
     package = loop.__module__.partition(".")[0]
     is_cached = package == project or package.startswith(f"{project}_")
+    options: dict[str, Any] = {"error_model": "numpy", "nogil": True, "inline": inline}
+    compiled: Callable[..., Any]
     try:
-        compiled: Callable[..., Any] = njit(error_model="numpy", nogil=True, cache=is_cached)(loop)
+        compiled = njit(cache=is_cached, **options)(loop)
     except RuntimeError:  # no cache folder is writable, neither beside the package nor in the home folder
-        return njit(error_model="numpy", nogil=True)(loop)
+        compiled = njit(**options)(loop)
     _make_cache_robust(compiled)
     return compiled
 

@@ -1,8 +1,24 @@
 """Atomic writes of files: a draft beside the file, renamed when complete; the next writer deletes stale drafts. And
 scratch folders, which the next process deletes if their own was killed.
 
-A draft is locked while its writer lives (``flock``), so a sweep removes drafts of ended processes alone, also of other
-machines' process numbers. Where the system lacks ``flock``, nothing is swept.
+A write has four steps, of which each may be interrupted:
+
+1. create a draft of a random name beside the file, and lock it (``flock``);
+2. write and flush;
+3. rename the draft to the file, which is atomic: readers see the old file or the new one, never a part;
+4. unlock.
+
+A draft is locked while its writer lives, so a sweep removes drafts of ended processes alone, also of other machines'
+process numbers. Where the system lacks ``flock``, nothing is swept. Scratch folders hold a locked file for the same
+reason.
+
+Reference: POSIX.1-2017, ``rename``.
+
+>>> with tempfile.TemporaryDirectory() as folder, hold_draft(Path(folder, "ages.csv")) as draft:
+...     _ = draft.write_text("age")
+...     _ = draft.replace(Path(folder, "ages.csv"))
+...     sorted(path.name for path in Path(folder).iterdir())
+['ages.csv']
 """
 
 from __future__ import annotations

@@ -67,6 +67,8 @@ def read_result(path: str | Path) -> ReleasedResult:
     ...     dp.read_result(file.name)
     CDF(value, 64 cells, epsilon 1, replace-one)
     """
+    if str(path).lstrip().startswith("{") and '"' in str(path):  # longer than the name of a file may be
+        raise InvalidArgument("path", "got the text of a result; give the path of the file that holds it")
     try:
         text = Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError:
@@ -74,7 +76,7 @@ def read_result(path: str | Path) -> ReleasedResult:
             "path",
             "the file is not UTF-8 text, so it holds no released result; give a file that to_json() or --json wrote",
         ) from None
-    return result_from_json(text)
+    return result_from_json(text, "path")
 
 
 @check_common_arguments

@@ -1,4 +1,23 @@
-"""Sessions, which ask questions of one data set: plan, charge to the ledger, release, curve. Plans need no data."""
+"""Sessions, which ask questions of one data set: plan, charge to the ledger, release, curve. Plans need no data.
+
+    plan      question + loss + adjacency -> plans of all rounds         public, free
+    charge    the loss, in one transaction of the ledger                 before any record is read
+    release   the trust model counts, adds noise, returns integers       at most the charged loss
+    curve     the question computes its result from the integers         post-processing
+
+A repeated question under the same request returns its stored answer and costs nothing. If the analyst states no
+contribution bound, or asks by unlisted categories, earlier rounds of the same grant find these.
+
+Formal guarantees: the losses of all answers add up to at most the budget of the session, and of the ledger's account if
+it has one (basic composition; adaptive questions included).
+
+>>> import dpcurves as dp
+>>> table = {"age": [20, 30, 40, 70] * 500}
+>>> with dp.Session(table, budget=dp.PrivacyLoss.pure(100), adjacency=dp.ADD_REMOVE) as session:
+...     curve = session.ask(dp.CdfQuestion("age", dp.Grid(0, 100, cells=10)), loss=dp.PrivacyLoss.pure(99))
+>>> float(curve.cdf(50).round(2)), str(session.remaining.epsilon)
+(0.75, '1')
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,20 @@
-"""A study: several questions under one budget, planned together, asked one by one, and free when repeated."""
+"""A study: several questions under one budget, planned together, asked one by one, and free when repeated.
+
+A TOML file states a budget and questions with their shares of it (`Study.from_text`):
+
+    epsilon = 1
+    [[question]]
+    ask = "cdf"
+    column = "age"
+    grid = "0:100:100"
+    share = 0.5
+
+A question costs its share of the loss, in whole billionths that the ledger counts, and together at most the loss.
+
+Formal guarantees: losses of the questions add up to at most the budget (basic composition). Each is charged under a
+request derived from the question, its share and the loss, so repeating a study, also after an interruption, charges
+nothing twice.
+"""
 
 from __future__ import annotations
 

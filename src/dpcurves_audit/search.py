@@ -52,6 +52,9 @@ class Tuning:
     """Fraction of a round's time after which no further pair is screened, since a busy machine may slow down."""
     examining_end: float = 0.75
     """Fraction of a round's time after which no further pair is examined."""
+    least_confirming: float = 0.3
+    """Fraction of a round's time that confirming has in any case, beyond the end of the round if need be: choosing an
+    event took as long, and without fresh samples it is lost."""
     examined_pairs: int = 6
     """Pairs that are examined in a round."""
     pairs: tuple[int, ...] = (1, 4)
@@ -407,7 +410,8 @@ class Search:
         if not examined or self._is_hopeless:
             return self._make_report(error)
         draws = 2 * len(examined) * (1.5 if self.confirm_twice else 1.0)
-        samples = int(max(4, min(tuning.confirmed * target, (deadline - self.clock()) * self.calls_per_second / draws)))
+        time_left = max(deadline - self.clock(), tuning.least_confirming * seconds)
+        samples = int(max(4, min(tuning.confirmed * target, time_left * self.calls_per_second / draws)))
         best: Report | None = None
         for index, events, samples_seen in examined:
             report = self._confirm_events(

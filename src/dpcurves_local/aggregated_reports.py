@@ -551,7 +551,8 @@ class AggregatedReports(NoisySums):
         return self.nested_law.noise_by_source(self._known_total)
 
     def randomised_answers(self, values: Sequence[int]) -> DebiasedReports | None:
-        """Return the debiased answers of a single level whose intervals are the cells of one row; else None."""
+        """Return the debiased reports of people, one number for each cell, if there is one level, of single cells of
+        one row; None for other laws."""
         level = self.levels[0]
         if len(self.levels) > 1 or not self.whole or self.rows > 1 or len(level.starts) < self.cells:
             return None

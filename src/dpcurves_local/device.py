@@ -88,7 +88,11 @@ def _invert_axis(axis: Axis | Categories) -> Axis | Categories:
         return inner
     earlier, later = (find_chain(text) for text in (inner.earlier, inner.later))
     if earlier is None or later is None or earlier.steps != later.steps:
-        raise InvalidArgument("column", "both times need the same logarithm or exponential", axis.column)
+        raise InvalidArgument(
+            "column",
+            "the earlier and the later time need the same function, as in ln(x): write both with it, or neither",
+            axis.column,
+        )
     return replace(inner, earlier=earlier.inner, later=later.inner)
 
 

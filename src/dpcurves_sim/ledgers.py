@@ -41,6 +41,7 @@ STEPS = 4
 """Steps of the stream that are followed."""
 COUNTS = Counts((dp.Categories("state", ("a", "b", "c")),), smoothing=Smoothing.PLAIN)
 TABLE = {"x": [1.0, 2.0, 3.0, 3.5] * 3}
+"""Records of the account that simulated processes share: 12 numbers, which `QUESTION` counts."""
 QUESTION = HistogramQuestion("x", dp.Grid(0, 4, cells=4))
 SURVEY, PROJECT = "survey", "delays"
 """A second account, and the project whose allowances divide it."""

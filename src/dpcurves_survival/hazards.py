@@ -17,7 +17,8 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import block_diag, cho_factor, cho_solve, solve_triangular
+from scipy.linalg import block_diag, cho_factor, solve_triangular
+from scipy.linalg.lapack import dpotrs
 from scipy.special import ndtr
 from threadpoolctl import threadpool_limits
 
@@ -223,10 +224,12 @@ class _CountModel(NamedTuple):
         for _ in range(12):  # Newton steps, at most
             factor = self._factor_covariance(expected)
             moves = slopes @ basis
-            uphill = moves.T @ cho_solve(factor, self.counts - expected) - at
+            off = self.counts - expected
+            whitened = _solve_by_factor(factor, off)
+            uphill = moves.T @ whitened - at
             step = np.linalg.solve(_posterior_precision(factor, moves), uphill)
             step *= min(1.0, longest / max(float(np.abs(basis @ step).max()), longest))
-            before = self._negative_log_posterior(factor, expected, at)
+            before = 0.5 * float(off @ whitened + at @ at)
             length = 1.0
             # fraction of a Newton step at which its line search ends
             while length > 0.05:
@@ -253,7 +256,7 @@ class _CountModel(NamedTuple):
         curved = np.linalg.cholesky(_posterior_precision(factor, slopes @ basis))
         determinants = float(np.log(np.diag(factor[0])).sum() + np.log(np.diag(curved)).sum())
         sampling = self._sampling_covariance(expected)
-        gain = cho_solve(factor, sampling).T  # fraction of a difference from the expectation that is not noise
+        gain = _solve_by_factor(factor, sampling).T  # fraction of a difference from the expectation that is not noise
         parameter_draws = parameters + solve_triangular(curved.T, draws.T).T
         expected_draws = self._expect_counts(usual + np.array([basis @ parameters for parameters in parameter_draws]))
         counts = expected_draws + (self.counts - expected_draws) @ gain.T
@@ -325,13 +328,23 @@ class _CountModel(NamedTuple):
         """Return minus the log posterior density of the parameters `parameters`, up to a constant, with `factor` as the
         covariance of the counts."""
         off = self.counts - expected
-        return 0.5 * float(off @ cho_solve(factor, off) + parameters @ parameters)
+        return 0.5 * float(off @ _solve_by_factor(factor, off) + parameters @ parameters)
+
+
+def _solve_by_factor(factor: tuple[FloatArray, bool], right: FloatArray) -> FloatArray:
+    """Return the inverse of a factorised covariance times `right`.
+
+    Equals `scipy.linalg.cho_solve` in every bit, whose checks of arguments take longer than LAPACK on small matrices.
+    """
+    lower_triangle, lower = factor
+    solution, _ = dpotrs(lower_triangle, right, lower=lower)  # the second result tells of illegal arguments alone
+    return np.asarray(solution)
 
 
 def _posterior_precision(factor: tuple[FloatArray, bool], slopes: FloatArray) -> FloatArray:
     """Return the inverse posterior covariance of the parameters: expected curvature of the likelihood plus the
     identity of the prior. `slopes` are derivatives of expected counts by parameters."""
-    return np.asarray(slopes.T @ cho_solve(factor, slopes) + np.eye(slopes.shape[1]))
+    return np.asarray(slopes.T @ _solve_by_factor(factor, slopes) + np.eye(slopes.shape[1]))
 
 
 def _sum_blocks(counts: NoisyCounts, width: int) -> NoisyCounts:

@@ -420,7 +420,7 @@ class DelayedEntryQuestion(TableQuestion):
         event_categories(self)
         require_entry_ties(self.entry_ties)
         if self.entry == self.time:
-            raise InvalidArgument("entry", "the same column as that of exits: name the column of entry times")
+            raise InvalidArgument("entry", "must differ from the column of exit times; name the column of entry times")
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for counts of exits in each cell, by event, and then for counts of entries."""

@@ -64,6 +64,23 @@ def test_a_machine_that_is_busy_at_first_does_not_hide_a_fault() -> None:
     assert report.is_flagged  # chance of a miss below 1 %, with a fixed seed
 
 
+def test_fresh_samples_are_drawn_even_if_the_choice_of_an_event_took_all_the_time() -> None:
+    clock = Clock()
+
+    class SlowChoice(Search):
+        """A search whose choices of an event take half of its time each."""
+
+        def _find_events(self, *samples: Any, **options: Any) -> Any:
+            clock.now += 0.5
+            return super()._find_events(*samples, **options)
+
+    sampler = TimedSampler(clock, 0.0001, {}, scale=0.25)
+    search = SlowChoice(sampler, FAMILY.take_first(1), Claim.from_parameters(1, 0.0, None), 0.9999, 20_000, clock=clock)
+    report = search.run(1.0)
+    assert min(report.samples) > 50
+    assert report.is_flagged  # chance of a miss below 1 %, with a fixed seed
+
+
 def test_a_search_that_looks_at_a_part_of_the_pairs_says_so_first() -> None:
     clock = Clock()
     family = audit.families.values(list(range(40)), adjacency=audit.families.ADD_REMOVE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import combinations_with_replacement, pairwise
 from math import sqrt
 from typing import Any, cast
@@ -12,6 +13,7 @@ import pytest
 from by_hand import answer, both
 
 import dpcurves as dp
+from dpcurves import display
 from dpcurves.arguments import InvalidArgument, WrongArgumentType
 from dpcurves.data import ListedCategories
 from dpcurves.mechanisms import AUTO
@@ -241,3 +243,19 @@ def test_forty_long_names_are_whole_and_apart_in_the_picture() -> None:
     assert ".." in texts  # hidden counts
     assert any(text.endswith("(5.0%)") for text in texts)
     assert max(box.x1 for box in texts.values()) <= ax.get_window_extent().x1
+
+
+def test_numbers_of_records_beside_bars_are_whole() -> None:
+    """Also where the noise is so small that an interval is narrower than one record."""
+    for epsilon in ("0.1", 1, 20):
+        chart = dp.bar_chart(["a", "b"] * 1000, categories=("a", "b"), epsilon=epsilon, adjacency=dp.ADD_REMOVE)
+        texts = [text.get_text() for text in chart.plot(ax=display.headless_axes()).texts]
+        assert sum(bool(re.fullmatch(r"[\d,]+ \([\d.]+%\)", text)) for text in texts) == 3, texts
+
+
+def test_a_chart_of_selected_categories_says_that_none_was_released() -> None:
+    names = [f"name {number}" for number in range(500)]
+    chart = dp.bar_chart(names, epsilon=1, delta="1e-7", adjacency=dp.ADD_REMOVE)
+    assert chart.category == ["other"]
+    (note,) = (note for note in chart.privacy.notes if note.startswith("groups of"))
+    assert note.endswith("none is released, and all are together in 'other'")

@@ -113,5 +113,5 @@ def test_at_a_huge_epsilon_the_log_rank_test_is_that_of_those_at_risk() -> None:
 def test_both_turns_together_lose_what_was_asked_and_no_more() -> None:
     found = answer(AGES, columns(100, 1), PrivacyLoss.pure(1), both(100)[1], seed=1)
     assert found.privacy.epsilon == 1
-    with pytest.raises(ValueError, match="^entry: the same column as that of exits"):
+    with pytest.raises(ValueError, match="^entry: must differ from the column of exit times"):
         dp.DelayedEntryQuestion("age", "age", "died", dp.Values(range(9)))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from by_hand import answer, both
+from scipy.linalg import cho_factor, cho_solve
 
 import dpcurves as dp
 from dpcurves.curves import ByCategory
@@ -91,6 +92,15 @@ def test_declared_times_have_the_curve_and_the_median_of_the_textbook_with_no_or
         assert found.median_cell == (median, median)
         assert found.median_interval(0.9) == (median, median)
         assert f"median {median:g}, epsilon" in repr(Survival.from_json(found.to_json()))
+
+
+def test_covariances_are_solved_as_scipy_does_in_every_bit() -> None:
+    generator = np.random.default_rng(3)
+    for size in (1, 3, 21, 97):
+        root = generator.normal(size=(size, size))
+        factor = cho_factor(root @ root.T + np.eye(size), lower=True)
+        for right in (generator.normal(size=size), generator.normal(size=(size, 7))):
+            assert np.array_equal(hazards._solve_by_factor(factor, right), cho_solve(factor, right))
 
 
 def test_hazards_are_fitted_when_the_curve_is_read_and_not_for_plans_or_notes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
 
 from dpcurves.conversation import PrivacyStatement
 from dpcurves.display import (
@@ -16,6 +17,7 @@ from dpcurves.display import (
     draw_calibration,
     draw_hosmer_lemeshow,
     headless_axes,
+    set_title,
 )
 from dpcurves.display.scores import COUNT_FLOOR, TALLEST_COUNT_BAR
 
@@ -83,6 +85,19 @@ def test_a_group_of_which_nothing_is_known_is_hollow_and_off_the_line() -> None:
     assert any(np.array_equal(line.get_xdata(), [0.1, 0.9]) for line in ax.lines)
 
 
+def test_a_group_of_which_nothing_is_known_does_not_press_rare_shares_into_a_corner() -> None:
+    """The axes end at the shares that are known, and the legend says which groups lie beyond."""
+    predicted, observed = np.array([0.01, 0.03, 0.05, 0.8]), np.array([0.01, 0.02, 0.5, 0.9])
+    wide = Shade([0.0, 0.01, 0.0, 0.0], [0.02, 0.04, 1.0, 1.0], RECORDS)
+    ax = draw_calibration(predicted, observed, np.full(4, 9.0), PRIVACY, shades=[wide], ax=headless_axes())
+    assert ax.get_xlim()[1] < 0.06
+    assert ax.get_ylim()[1] < 0.06
+    places = {line.get_label(): np.asarray(line.get_xdata()).tolist() for line in ax.lines}
+    assert places["anything from 0 to 1"] == [0.05]
+    assert places["beyond 0.05: anything from 0 to 1"] == [0.8]
+    assert legend_of(ax)[-2] == "beyond 0.05: anything from 0 to 1"
+
+
 def test_the_legend_hides_no_point() -> None:
     ax = draw_calibration(PREDICTED, OBSERVED, COUNT, PRIVACY, shades=SHADES, ax=headless_axes())
     ax.figure.canvas.figure.draw_without_rendering()
@@ -125,3 +140,16 @@ def test_a_picture_of_rare_events_is_as_large_as_they_are() -> None:
     assert ax.get_xlim()[1] < 0.06
     named = draw_calibration(PREDICTED / 20, OBSERVED / 20, COUNT, PRIVACY, ax=headless_axes(), name="other")
     assert named.get_xlim()[1] >= 1  # others may come to it
+
+
+def test_a_narrow_picture_of_equal_scales_has_room_for_its_title_and_statement_at_once() -> None:
+    """The first drawing equals the second, though the room of names depends on the width of the plot."""
+    count = np.array([987.0, 610.0, 4.0])
+    ax = draw_calibration(PREDICTED, OBSERVED, count, PRIVACY, shades=SHADES, ax=headless_axes((4.2, 5.725)))
+    set_title(ax, "Calibration curve")
+    figure = ax.get_figure()
+    assert isinstance(figure, Figure)
+    for _ in range(2):
+        figure.draw_without_rendering()
+        drawn = figure.get_tightbbox()
+        assert 0 <= drawn.y0 < drawn.y1 <= figure.get_size_inches()[1]

@@ -13,8 +13,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from matplotlib.transforms import Bbox
 
 from dpcurves.conversation import PrivacyStatement
 from dpcurves.display import (
@@ -173,44 +175,44 @@ def draw(kind: str, names: list[str], style: str) -> Figure:
     return figure
 
 
-def visible_texts(figure: Figure) -> Iterator[Text]:
-    """All texts that are drawn, without those of axes that only hold the statement."""
+def visible_texts(figure: Figure) -> dict[Text, Bbox]:
+    """All texts that are drawn with their boxes, without those of axes that only hold the statement."""
+    shown = {tick for ax in figure.axes for axis in (ax.xaxis, ax.yaxis) for tick in visible_ticks(axis)}
+    hidden = {tick for ax in figure.axes for tick in (*ax.get_xticklabels(), *ax.get_yticklabels())} - shown
+    boxes = dict[Text, Bbox]()
     for text in figure.findobj(Text):
-        if isinstance(text, Text) and text.get_visible() and text.get_text().strip() and text.get_window_extent().width:
-            box = text.get_window_extent()
-            is_tick = any(text in (*ax.get_xticklabels(), *ax.get_yticklabels()) for ax in figure.axes)
-            if not is_tick or _is_inside(text, figure):
-                yield text
-            assert np.isfinite(box.bounds).all()
+        if not isinstance(text, Text) or not text.get_visible() or not text.get_text().strip() or text in hidden:
+            continue
+        box = text.get_window_extent()
+        assert np.isfinite(box.bounds).all()
+        if box.width:
+            boxes[text] = box
+    return boxes
 
 
-def _is_inside(tick: Text, figure: Figure) -> bool:
-    """Whether a tick label is of a tick within the limits, and of an axis that shows labels."""
-    for ax in figure.axes:
-        for axis, side in ((ax.xaxis, ax.get_xlim()), (ax.yaxis, ax.get_ylim())):
-            low, high = sorted(side)
-            for major in axis.get_major_ticks():
-                if tick is major.label1:
-                    return bool(low - 1e-9 <= major.get_loc() <= high + 1e-9 and major.label1.get_visible())
-                if tick is major.label2:
-                    return bool(major.label2.get_visible())
-    return False
+def visible_ticks(axis: Axis) -> Iterator[Text]:
+    """Labels of ticks that are within the limits of an axis that shows labels."""
+    low, high = sorted(axis.get_view_interval())
+    for major in axis.get_major_ticks():
+        if low - 1e-9 <= major.get_loc() <= high + 1e-9 and major.label1.get_visible():
+            yield major.label1
+        if major.label2.get_visible():
+            yield major.label2
 
 
 def check(kind: str, names: list[str], style: str) -> None:
     figure = draw(kind, names, style)
-    texts = list(visible_texts(figure))
+    texts = visible_texts(figure)
     said = " | ".join((kind, style, *names))
-    for text in texts:
-        box = text.get_window_extent()
+    for text, box in texts.items():
         assert box.x0 >= -1, (said, text.get_text())
         assert box.y0 >= -1, (said, text.get_text())
         assert box.x1 <= figure.bbox.width + 1, (said, text.get_text())
         assert box.y1 <= figure.bbox.height + 1, (said, text.get_text())
     straight = [text for text in texts if text.get_rotation() in (0, 90)]
+    inner = {text: texts[text].padded(-0.5) for text in straight}
     for one, other in combinations(straight, 2):
-        overlap = one.get_window_extent().padded(-0.5), other.get_window_extent().padded(-0.5)
-        assert not overlap[0].overlaps(overlap[1]), (said, one.get_text(), other.get_text())
+        assert not inner[one].overlaps(inner[other]), (said, one.get_text(), other.get_text())
     legends = [(ax, ax.get_legend()) for ax in figure.axes if ax.get_legend() is not None]
     area = 0.0
     for ax, legend in [*legends, *((None, legend) for legend in figure.legends)]:

@@ -173,7 +173,7 @@ def test_digests_are_those_of_the_key_that_both_servers_have() -> None:
 def test_a_letter_and_both_halves_are_sealed_as_the_page_says(name: str) -> None:
     read = vectors(name)
     question, answer = json.loads(read["question"]), json.loads(read["answer"])
-    facts = {key: question[key] for key in ("version", "task", "question", "at", "nonce")}
+    facts = {key: question[key] for key in ("version", "task", "question", "thresholds", "nonce")}
     analyst, (ephemeral, *others) = (
         bytes.fromhex(read["analyst"]["key"]),
         map(bytes.fromhex, read["analyst"]["ephemeral"]),

@@ -239,8 +239,9 @@ def refusal(service: TaskService, what: str, message: bytes) -> str:
 
 
 PEER_EDITS: list[dict[str, Any]] = [
-    {"version": VERSION - 1}, {"task": "00" * 32}, {"question": ""}, {"nonce": "n" * 65}, {"at": [1, 1]}, {"at": ["1"]},
-    {"at": [11]}, {"set": "00" * 32}, {"reports": 1}, {"commitments": ["00" * 32, "00" * 32]},
+    {"version": VERSION - 1}, {"task": "00" * 32}, {"question": ""}, {"nonce": "n" * 65},
+    {"thresholds": [1, 1]}, {"thresholds": ["1"]}, {"thresholds": [11]},
+    {"set": "00" * 32}, {"reports": 1}, {"commitments": ["00" * 32, "00" * 32]},
 ]  # fmt: skip
 
 

@@ -32,7 +32,10 @@ test_that("a statement says the loss, whom it protects, and that noise came from
   said <- statement(kept("cdf.json"))
   expect_equal(said[1], "epsilon 1, add-remove; protects each record; trust: a trusted curator")
   expect_true("SEEDED: NOT PRIVATE" %in% said)
-  expect_equal(mechanism_words("partition of 6, 32 and 120 intervals"), "hierarchical counts of 6, 32 and 120 intervals")
+  expect_equal(
+    mechanism_words("partition of 6, 32 and 120 intervals"),
+    "hierarchical counts of 6, 32 and 120 intervals"
+  )
   expect_equal(mechanism_words("one curator: partition of 7 intervals"), "curator: counts of 7 intervals")
   expect_output(print(kept("cdf.json")), "cdf, 41 rows.*epsilon 1, add-remove")
 })
@@ -48,14 +51,22 @@ drawn <- function(name, types, ...) {
   marks <- panel$marks
   plotted <- ggplot2::ggplot() + geom_released(kept(name), picture = pic(name), ...)
   places <- which(vapply(marks, function(mark) mark$type, "") %in% types)
-  list(log = panel$x$scale == "log", marks = marks[places], data = lapply(places, function(place) ggplot2::layer_data(plotted, place)))
+  list(
+    log = panel$x$scale == "log",
+    marks = marks[places],
+    data = lapply(places, function(place) ggplot2::layer_data(plotted, place))
+  )
 }
 
 test_that("each kind has the numbers of its description", {
   as <- list(
-    line = c(x = "x", y = "y"), region = c(x = "x", ymin = "lower", ymax = "upper"), points = c(x = "x", y = "y"),
-    intervals = c(x = "x", y = "y", xend = "x_end", yend = "y_end"), texts = c(label = "text"),
-    rectangles = c(xmin = "x", xmax = "x_end"), cells = c(xmin = "x", xmax = "x_end", ymin = "y", ymax = "y_end")
+    line = c(x = "x", y = "y"),
+    region = c(x = "x", ymin = "lower", ymax = "upper"),
+    points = c(x = "x", y = "y"),
+    intervals = c(x = "x", y = "y", xend = "x_end", yend = "y_end"),
+    texts = c(label = "text"),
+    rectangles = c(xmin = "x", xmax = "x_end"),
+    cells = c(xmin = "x", xmax = "x_end", ymin = "y", ymax = "y_end")
   )
   for (name in sub(".json$", "", list.files(system.file("extdata", "pictures", package = "dpcurves")))) {
     both <- drawn(paste0(name, ".json"), names(as))
@@ -64,9 +75,15 @@ test_that("each kind has the numbers of its description", {
       columns <- as[[both$marks[[place]]$type]]
       for (column in names(columns)) {
         values <- both$data[[place]][[column]]
-        if (both$log && startsWith(column, "x")) values <- 10^values
+        if (both$log && startsWith(column, "x")) {
+          values <- 10^values
+        }
         stored <- unlist(both$marks[[place]]$columns[[columns[[column]]]])
-        if (is.numeric(stored)) expect_equal(sort(abs(as.numeric(values))), sort(abs(stored))) else expect_equal(values, stored)
+        if (is.numeric(stored)) {
+          expect_equal(sort(abs(as.numeric(values))), sort(abs(stored)))
+        } else {
+          expect_equal(values, stored)
+        }
       }
     }
   }
@@ -84,7 +101,10 @@ test_that("bands are those of the command's CSV, and contain the curve between e
 
 test_that("the region of a ROC curve is that of Python, for these records and for the population", {
   # rates of Python at a false positive rate of 0.2: ROC.band(0.95, population=...).steps()
-  ends <- list("these records" = c(0.6300579681002848, 0.7666706017902969), "the population" = c(0.6049145834217409, 0.7860360265495284))
+  ends <- list(
+    "these records" = c(0.6300579681002848, 0.7666706017902969),
+    "the population" = c(0.6049145834217409, 0.7860360265495284)
+  )
   both <- drawn("roc.json", "region")
   for (whom in names(ends)) {
     region <- both$data[[grep(whom, vapply(both$marks, function(mark) mark$name, ""))]]
@@ -115,7 +135,10 @@ test_that("categories have a colour each, and panels names of their own", {
   expect_match(plotted$labels$caption, "^1,000 records; epsilon 1, replace-one; .*Note: scores are rounded to 8 cells")
   pair <- ggplot2::ggplot_build(plotted)
   expect_equal(nrow(pair$layout$layout), 2)
-  expect_error(geom_released(kept("cdf.json"), picture = system.file("extdata", "cdf.json", package = "dpcurves")), "^picture: ")
+  expect_error(
+    geom_released(kept("cdf.json"), picture = system.file("extdata", "cdf.json", package = "dpcurves")),
+    "^picture: "
+  )
 })
 
 test_that("a contingency table has a tile with its count for each pair of categories", {

@@ -1,4 +1,18 @@
-"""Parse option values and declare the option groups of commands: loss, guarantee, ledger, source, cells and splits."""
+"""Parse option values and declare the option groups of commands: loss, guarantee, ledger, source, cells and splits.
+
+A parser takes the option's name and the typed text, and returns a value or raises `Misuse` with the option, the rule
+and an example:
+
+    --grid 0:100:50         `Grid(0, 100, cells=50)`; --grid values:0:10 declared values; --grid auto a range search
+    --epsilon 0.1           kept as text, so that it stays the exact decimal
+
+Groups of options (loss, guarantee, ledger, source) are declared once and shared by all commands.
+
+All options are parsed before anything is read or charged.
+
+>>> parse_integer("--cells", "50")
+50
+"""
 
 from __future__ import annotations
 

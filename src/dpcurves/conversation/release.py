@@ -1,10 +1,25 @@
-"""Steps, plans, releases and evidence of a question, and fingerprints of public facts."""
+"""Steps, plans, releases and evidence of a question, and fingerprints of public facts.
+
+    Step       a query and its fraction of the budget         before anything is charged
+    Plan       query, loss, adjacency, noise law, error       public: no record was read
+    Release    a plan with the released integers              made by trust models alone
+    Evidence   integers with their law                        what curves are computed from
+
+A `PrivacyStatement` adds up the losses of all releases of a curve and has its notes. `fingerprint` is the SHA-256 of
+canonical JSON of public facts: a request that is repeated with equal facts is charged once.
+
+Formal guarantees: plans are functions of public facts; a release has the loss of its plan.
+
+>>> from dpcurves.privacy import PrivacyLoss
+>>> fingerprint(PrivacyLoss.pure(1)) == fingerprint(PrivacyLoss.pure("1.0"))
+True
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from functools import cache
@@ -87,9 +102,11 @@ def _dataclass_to_plain(fact: Any) -> dict[str, Any]:
     """Return the class name and the fields of a dataclass, without display fields and empty defaults."""
     plain: dict[str, Any] = {KIND: type(fact).__name__}
     for fact_field in fields(fact):
+        value = getattr(fact, fact_field.name)
         is_display = fact_field.name in DISPLAY_FIELDS or not (fact_field.repr or fact_field.metadata.get("told"))
-        if not is_display and not _is_empty_default(fact_field, fact):
-            value = getattr(fact, fact_field.name)
+        # Empty defaults (None, "", (), 0, False) are left out: a new field with one keeps all old fingerprints.
+        has_empty_default = fact_field.default is not MISSING and not fact_field.default
+        if not is_display and not (has_empty_default and value == fact_field.default):
             plain[fact_field.name] = _to_plain(value) if isinstance(value, Enum) else _shorten_numbers(value)
     return plain
 
@@ -100,11 +117,6 @@ def _shorten_numbers(value: Any) -> Any:
     longest_written = 4096  # numbers
     is_long = isinstance(value, tuple) and len(value) > longest_written
     return np.array(value) if is_long and set(map(type, value)) == {float} else value
-
-
-def _is_empty_default(field: Field[Any], fact: Any) -> bool:
-    """Return True if the value of a field equals its default, and that default is empty: None, "", (), 0 or False."""
-    return field.default is not MISSING and not field.default and getattr(fact, field.name) == field.default
 
 
 # One round of a question, and the facts that are public before the first round.

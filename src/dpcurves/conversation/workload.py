@@ -1,4 +1,21 @@
-"""Workloads, and the conversation in which a question states workloads and receives unbiased counts."""
+"""Workloads, and the conversation in which a question states workloads and receives unbiased counts.
+
+Three parties talk through generators, and none sees more than it needs:
+
+    question        yields a Need (workload, fraction of its budget)      receives an answer
+    strategy        yields a Step (query, fraction of the workload)       receives a release
+    trust model     plans and runs the query after it was charged
+
+A workload says what is needed (cells, prefixes, rankings, groups), not how it is counted, so the same question runs in
+one round or several, with one curator or without any.
+
+Formal guarantees: needs, workloads and steps are functions of public facts and of earlier answers. Fractions of needs
+add up to 1, and so do those of the steps of one workload.
+
+>>> from dpcurves.data import Grid
+>>> CellWorkload((Axis("age", Grid(0, 100, cells=10)),)).axes[0].slots
+10
+"""
 
 from __future__ import annotations
 

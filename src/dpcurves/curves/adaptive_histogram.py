@@ -1,10 +1,29 @@
 """Histograms and summaries with an automatic range: three pilot queries choose the cells or the clipping bounds.
 
+The pilot queries, with a fifth of the loss, give an estimate of the records in intervals of all doubles
+(`PilotEstimate`). From it follow
+
+- *cells* (`choose_even_cells`): equal cells of a round width that hold nearly all records; others are counted apart;
+- *clipping bounds* (`choose_clipping_bounds`): with values clipped to [a, b], the sum of n records errs by about
+
+      noise * (b - a) / 2  +  sum of distances beyond a and b
+
+  and the bounds with the least expected error are taken, of a mean, sum or variance alike;
+- *points along the tails* (`choose_tail_points`), with `TAIL_FRACTION` of the loss: how many records lie beyond them
+  widens the intervals of sums and means, so that they hold for values that were not clipped (`inference.tails`).
+
 Formal guarantees of all questions here: the granted loss. A fifth of it pays for the range search (see
 `strategies.range_search`); the rest counts or sums on cells that are a function of the noisy answers and of public
 facts. Conditioned on any value of these answers it loses the remaining budget, so the losses add up (basic composition;
 in rho as in epsilon). Sums and means also count cells of the tails, whose edges are such a function: each record lies
 in one of these cells.
+
+>>> edges = np.array([0.0, 10.0, 20.0, 100.0])
+>>> pilot = PilotEstimate(edges, records=np.array([0.0, 900.0, 5.0]), counts=np.array([3.0, 901.0, 4.0]), noise=2.0,
+...     is_significant=True)
+>>> grid = choose_even_cells(pilot, max_cells=40)
+>>> grid.lower, grid.upper, grid.cells
+(10.0, 20.0, 20)
 """
 
 from __future__ import annotations

@@ -1,4 +1,24 @@
-"""Distribution functions and quantiles with an automatic range: one question, one loss."""
+"""Distribution functions and quantiles with an automatic range: one question, one loss.
+
+No range of the column is declared. Pilot queries with small fractions of the loss search among all doubles for the
+decades that hold records (`strategies.range_search`); the last round counts on a grid that is fine there, with edges
+at round numbers, and coarse elsewhere. No value is clipped: coarse cells reach to infinity, and a note states about how
+many records lie in them.
+
+    y_i = (number of records below x_i) / N        edges x_i chosen from noisy counts
+
+The curve is an estimate from all rounds, its band is from the last round alone. If the counts show that values are
+multiples of a step, such as integers, quantiles are multiples, too.
+
+Formal guarantees: the granted loss, pure or zero-concentrated, under either adjacency. The grid is a function of noisy
+answers, and the last round costs the same on any grid (adaptive composition).
+
+>>> from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
+>>> question = AutoRangeCdfQuestion("wage")
+>>> first = next(question.steps(Setting(PrivacyLoss.pure(1), AddRemove(EACH_RECORD))))
+>>> type(first.workload).__name__, first.budget_fraction
+('AutomaticRangeWorkload', Fraction(1, 1))
+"""
 
 from __future__ import annotations
 

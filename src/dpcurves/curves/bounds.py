@@ -1,4 +1,25 @@
-"""Private bounds: an interval around zero, or a rectangle, that is doubled until it covers a requested share."""
+"""Private bounds: an interval around zero, or a rectangle, that is doubled until it covers a requested share.
+
+For a public unit u and share p of the n records with a value, the bound is the first of u, 2 u, 4 u, ... with
+
+    #{records with |value| <= bound} + noise  >=  p * n + threshold noise
+
+found by the sparse vector technique, which costs the same for any number of doublings. With probability 0.95 the
+interval covers at most `alpha` records fewer than the share, and the next smaller one at most `alpha` more. A trust
+model that can only add up releases noisy counts of the doubled units instead.
+
+A rectangle (`PlaneBounds`) has a bound of each column, for half of the budget each.
+
+Formal guarantees: pure or zero-concentrated, like the granted loss (`mechanisms.thresholds.SparseVector`). Infinite
+values lie in no interval; missing values are in neither count.
+
+References: Chen 2018, Algorithm 10; Dwork and Roth 2014, section 3.6.
+
+>>> import dpcurves as dp
+>>> result = dp.bounds([-3.0, 0.5, 6.0] * 500, coverage=0.9, unit=1, epsilon=100, adjacency=dp.ADD_REMOVE)
+>>> result.lower, result.upper
+(-8.0, 8.0)
+"""
 
 from __future__ import annotations
 

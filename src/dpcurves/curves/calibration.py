@@ -1,6 +1,27 @@
 """Calibration curves (reliability diagrams), and the Hosmer-Lemeshow test.
 
-Shares of positives are smoothed by `estimation.two_classes.smooth_shares`, not by a logistic (Platt) fit.
+Records are grouped by predicted probability. For a group with n records, O positives and sum E of predictions,
+
+    calibration curve   O / n  against  E / n
+    Hosmer-Lemeshow     sum over groups of (O - E)**2 / (n * m * (1 - m) + V)      m = E / n
+
+with V the variance of the noise of O - E.
+
+- *Groups*: edges at noisy quantiles of the scores, found in earlier rounds; n, O and E are noisy sums.
+- *Estimate*: shares of positives are smoothed by `estimation.two_classes.smooth_shares`, a Gaussian process with a line
+  as mean, not by a logistic (Platt) fit; intervals are computed from the counts alone.
+- *Test*: the p-value is simulated with sampling and noise, because the statistic is not chi-squared under noise.
+
+Formal guarantees: the granted loss; fractions for edges, counts and sums add up, and groups are a function of earlier
+answers (adaptive composition).
+
+References: Hosmer and Lemeshow 1980; Murphy and Winkler 1977 (reliability diagrams).
+
+>>> import dpcurves as dp
+>>> labels, scores = [0, 1, 1, 1] * 500, [0.2, 0.2, 0.8, 0.8] * 500
+>>> curve = dp.calibration_curve(labels, scores, groups=2, epsilon=100, adjacency=dp.ADD_REMOVE)
+>>> curve.prob_true.round(1).tolist()  # share of positives by group of similar scores
+[0.5, 1.0]
 """
 
 from __future__ import annotations

@@ -1,4 +1,28 @@
-"""The distribution function of a column: question and curve, and shares of records in bins of any width."""
+"""The distribution function of a column: question and curve, and shares of records in bins of any width.
+
+With N records that have a value, and edges ``x_0 < x_1 < ...`` of a public grid,
+
+    y_i = (number of records below x_i) / N        linear inside cells; the last edge counts as below itself
+
+- *Release*: noisy counts of intervals of cells, in one round or several (`strategies.prefixes`).
+- *Estimate*: `CDF.y` is the expected share given all rounds, non-decreasing and in [0, 1].
+- *Quantile* p: the value at which y, interpolated in its cell, reaches p (`CDF.quantile`).
+- *Band*: around the unbiased estimate of the last round, f plus and minus c standard deviations of its noise, where c
+  is a simulated quantile of the largest deviation; the true curve lies inside everywhere with probability `level`.
+- *Bins* (`CdfHistogram`): differences ``y_j - y_i``, with intervals that hold for all bins at the same time.
+
+Formal guarantees: `CdfQuestion` loses the granted loss, by the guarantee of its strategy; curves, bands, quantiles and
+bins are post-processing. Also called ECDF, cumulative histogram.
+
+References: Hay, Rastogi, Miklau and Suciu 2010; Barczewski, Mawass and Ramon (smoothing); Dvoretzky, Kiefer and
+Wolfowitz 1956 (bands of samples).
+
+>>> import dpcurves as dp
+>>> ages = [20, 30, 40, 70] * 500
+>>> curve = dp.cdf(ages, grid=dp.Grid(0, 100, cells=100), epsilon=100, adjacency=dp.ADD_REMOVE)
+>>> curve.cdf([25, 65]).round(2).tolist(), round(float(curve.quantile(0.5)))  # shares below 25 and 65, and the median
+([0.25, 0.75], 30)
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,28 @@
-"""Curves from one release of scores: precision, gain, net benefit, confusion matrix, calibration."""
+"""Curves from one release of scores: precision, gain, net benefit, confusion matrix, calibration.
+
+With TP, FP, FN and TN the counts at or above and below threshold t, and n all records,
+
+    precision      TP / (TP + FP)         recall, gain    TP / (TP + FN)
+    flagged share  (TP + FP) / n          lift            gain / flagged share
+    net benefit    TP / n - FP / n * t / (1 - t)
+    F1             2 * TP / (2 * TP + FP + FN)
+
+`PrecisionRecall`, `CumulativeGain` and `DecisionCurve` have bands that hold at all thresholds simultaneously, because
+each is a ratio of noisy counts above a threshold (`inference.rates.ratio_bands`). `Confusion` and `ScoreCalibration`
+have separate intervals. A rate is unknown, with an interval of all possible values, where noise alone can explain its
+denominator.
+
+Formal guarantees: post-processing of one release of `ScoresQuestion`, at no further loss.
+
+References: Vickers and Elkin 2006 (decision curves); Davis and Goadrich 2006 (precision and recall).
+
+>>> import dpcurves as dp
+>>> labels, predicted = [0, 0, 1, 1] * 500, [0.1, 0.4, 0.35, 0.8] * 500
+>>> scores = dp.scores(labels, predicted, grid=dp.Grid(0, 1, cells=16), epsilon=100, adjacency=dp.ADD_REMOVE)
+>>> matrix = scores.confusion(0.5)
+>>> matrix.matrix.tolist(), round(matrix.rates["precision"], 2)
+([[1000.0, 0.0], [500.0, 500.0]], 1.0)
+"""
 
 from __future__ import annotations
 

@@ -4,9 +4,25 @@
 decision curves are computed from it (`ClassTableResult`), and so is each number of `Metric`: `estimate_metric` returns
 its value, `find_metric_interval` its confidence interval. Everything here is post-processing of one release.
 
+With F and G the distribution functions of the scores of negatives and positives, s the score of a record, the middle of
+its cell, and n_g, p_g and m_g the records, positives and mean score of a group g of similar scores:
+
+    AUC                 P(positive scores higher) + P(tie) / 2
+    average precision   mean, over positives, of the precision at their score
+    KS                  max_t |F(t) - G(t)|
+    Brier score         mean of (label - s)**2
+    ECE                 sum_g n_g / n * |p_g / n_g - m_g|      over ten groups of about equal size
+    log loss            mean of -log(probability of the label)
+
 References:
     Brier (1950). Verification of forecasts expressed in terms of probability.
     Naeini, Cooper and Hauskrecht (2015). Obtaining well calibrated probabilities using Bayesian binning.
+
+>>> import dpcurves as dp
+>>> labels, predicted = [0, 0, 1, 1] * 500, [0.1, 0.4, 0.35, 0.8] * 500
+>>> scores = dp.scores(labels, predicted, grid=dp.Grid(0, 1, cells=16), epsilon=100, adjacency=dp.ADD_REMOVE)
+>>> [metric.key for metric in list_metrics(scores.table)], round(estimate_metric(scores.table, Metric.KS), 2)
+(['auc', 'average-precision', 'ks', 'brier', 'ece', 'log-loss'], 0.5)
 """
 
 from __future__ import annotations

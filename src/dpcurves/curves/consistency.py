@@ -1,4 +1,25 @@
-"""Consistent totals: counts and sums of several releases, adjusted by least squares so that they add up."""
+"""Consistent totals: counts and sums of several releases, adjusted by least squares so that they add up.
+
+Released are parts p by all columns and totals t by some of them, each with independent noise of known variance. With
+the matrix A that adds parts up, the estimate of the parts is the best linear unbiased one (Aitken 1936):
+
+    p^ = argmin_p  (released parts - p)' V_p**-1 (released parts - p) + (t - A p)' V_t**-1 (t - A p)
+
+and totals are ``A p^``, so all numbers add up. Counts are then rounded to non-negative integers whose totals are close
+to these (`round_parts`), by largest remainders (`apportion_total`).
+
+- *Intervals* send simulated noise through the same linear map; for the population sampling is added.
+- *p-value*: whether the releases differ by more than their noise; a small one shows that they are of other records.
+
+Nested categories, such as districts in regions, are a `CategoryHierarchy`. Also called reconciliation, or consistency.
+
+Formal guarantees: post-processing of released numbers, at no further loss.
+
+References: Aitken 1936; Hay, Rastogi, Miklau and Suciu 2010.
+
+>>> apportion_total(np.array([2.6, 1.1, -3.0]), total=4).tolist()
+[3.0, 1.0, 0.0]
+"""
 
 from __future__ import annotations
 

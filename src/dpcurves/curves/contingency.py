@@ -1,4 +1,25 @@
-"""Counts of pairs of declared categories, a test of independence, and Kendall's rank correlation."""
+"""Counts of pairs of declared categories, a test of independence, and Kendall's rank correlation.
+
+Each pair of categories is a cell of one noisy histogram, ``count_ij = n_ij + z_ij``. From the counts follow
+
+    independence     X2 = sum (count_ij - e_ij)**2 / (e_ij + Var z_ij)     e_ij = row total * column total / total
+    Kendall's tau-a  (concordant - discordant pairs) / all pairs
+    Kendall's tau-b  (concordant - discordant pairs) / sqrt(pairs untied in rows * pairs untied in columns)
+
+The p-value is simulated under independence with the noise of the release, because X2 is not chi-squared under noise.
+Shares of rows and columns have intervals that invert tests. Without noise these are the statistics of Pearson (1900)
+and of ``scipy.stats.kendalltau``.
+
+Formal guarantees: one histogram of disjoint cells, the granted loss; tests and correlations are post-processing.
+
+References: Pearson 1900; Kendall 1938; Gaboardi, Lim, Rogers and Vadhan 2016; Bell, Bellet, Gascon and Kulkarni 2019.
+
+>>> import dpcurves as dp
+>>> table = dp.contingency(["f", "f", "m", "m"] * 500, ["a", "b", "b", "b"] * 500, row_categories=("f", "m"),
+...     column_categories=("a", "b"), epsilon=100, adjacency=dp.ADD_REMOVE)
+>>> table.count.tolist(), table.p_value < 0.01
+([[500.0, 500.0], [0.0, 1000.0]], True)
+"""
 
 from __future__ import annotations
 

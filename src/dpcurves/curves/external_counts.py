@@ -1,4 +1,20 @@
-"""Distribution functions from counts that another system released, at no further privacy loss."""
+"""Distribution functions from counts that another system released, at no further privacy loss.
+
+The counts may be exact, like those of a census table, or have independent noise of one stated law, like the noisy
+histogram of any library:
+
+    noisy_i = n_i + z_i      z_i: none, discrete or continuous Laplace, or Gaussian noise of a stated scale
+
+`from_counts` returns the same `CDF` as a question does, so that bands, quantiles and distances apply. Counts that were
+truncated at zero, rounded or suppressed do not follow the stated law, and bands would not hold.
+
+Formal guarantees: post-processing; the privacy statement names the other system as source of the counts.
+
+>>> import dpcurves as dp
+>>> curve = dp.from_counts([0, 10, 20, 30], [40, 50, 10], law="exact")
+>>> curve.y.tolist()
+[0.0, 0.4, 0.9, 1.0]
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,24 @@
-"""Histograms of one column, and of two columns together."""
+"""Histograms of one column, and of two columns together.
+
+Each cell gets one noisy count, ``c_i = n_i + z_i``, with independent noise from the whole loss: a record lies in one
+cell, so disjoint cells together cost as much as one.
+
+- `Histogram.count` clips counts at 0 and at a public number of records; `count_between` adds cells up, whose noise
+  variances add up as well (a `CDF` has less noise in wide intervals).
+- *Intervals* hold for all cells at the same time: ``c_i`` plus and minus a simulated quantile of the largest noise; for
+  the population, sampling is simulated as well.
+- A count is *unknown*, NaN, if its interval of level 0.95 contains all possible numbers.
+- `Histogram2D`: cells of a plane, from an estimator of `histograms` that may smooth over neighbours.
+
+Formal guarantees: `HistogramQuestion` loses the granted loss, pure or zero-concentrated (`mechanisms.linear`).
+
+References: Dwork, McSherry, Nissim and Smith 2006 (noisy histograms); Ghosh, Roughgarden and Sundararajan 2009.
+
+>>> import dpcurves as dp
+>>> ages = dp.histogram([20, 30, 40, 70] * 500, grid=dp.Grid(0, 100, cells=4), epsilon=100, adjacency=dp.ADD_REMOVE)
+>>> ages.count.tolist(), ages.intervals(0.95).shape  # lower and upper end for each cell
+([500.0, 1000.0, 500.0, 0.0], (4, 2))
+"""
 
 from __future__ import annotations
 

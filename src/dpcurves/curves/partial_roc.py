@@ -1,7 +1,25 @@
 """Partial area under the ROC curve, and sensitivity at a given specificity, from released counts of scores.
 
 Both read the counts of `dp.scores` and spend no budget. Also called: pAUC, `max_fpr` of scikit-learn's `roc_auc_score`,
-true positive rate at a fixed false positive rate, recall at a fixed false alarm rate.
+true positive rate at a fixed false positive rate, recall at a fixed false alarm rate. With R(f) the true positive rate
+at false positive rate f, linear between thresholds, and m = `max_fpr`,
+
+    sensitivity         R(m)
+    partial area        A = integral of R from 0 to m
+    standardised (*)    (1 + (A - m**2 / 2) / (m - m**2 / 2)) / 2      0.5 for random scores, 1 for perfect ones
+
+(*) McClish 1989. Intervals are simulated from the noise of the counts and, for the population, from sampling; they are
+widened by what the unknown order of scores inside cells may change.
+
+Formal guarantees: post-processing of one release.
+
+References: McClish 1989, *Analyzing a portion of the ROC curve*; Ma, Bandos, Rockette and Gur 2013.
+
+>>> import dpcurves as dp
+>>> labels, predicted = [0, 0, 1, 1] * 500, [0.1, 0.4, 0.35, 0.8] * 500
+>>> scores = dp.scores(labels, predicted, grid=dp.Grid(0, 1, cells=16), epsilon=100, adjacency=dp.ADD_REMOVE)
+>>> round(dp.partial_auc(scores, max_fpr=0.5).value, 2)
+0.67
 """
 
 from __future__ import annotations

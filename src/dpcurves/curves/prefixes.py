@@ -1,4 +1,23 @@
-"""Shares of records below edges, sums between edges, and quantiles from a private search; with their noise."""
+"""Shares of records below edges, sums between edges, and quantiles from a private search; with their noise.
+
+`PrefixShares` holds the releases of one row of counts along a grid and turns them into
+
+    shares           E[count below edge | all rounds] / total      displayed: smoothed, non-decreasing
+    unbiased_shares  (noisy count below edge, last round) / total  for bands and intervals: noise of a known law
+
+Both are sums of intervals up to an edge, interpolated where an interval has several cells. `simulate_share_errors`
+draws the noise of the unbiased shares; a ratio of two noisy counts c / t has the noise
+``(noise of c - share * noise of t) / t``.
+`SearchedQuantiles` holds a search for quantiles instead, which counts below few thresholds only.
+
+*Why bands may use intervals that earlier rounds chose*: given the earlier answers, the noise of the last round has a
+known law and is independent of them, so the coverage given these answers is `level`, and hence the coverage too.
+
+Formal guarantees: post-processing of released counts.
+
+>>> evenly_spaced_edges(4, cells=10)  # edges of a grid at which records are counted
+(2, 5, 7, 10)
+"""
 
 from __future__ import annotations
 
@@ -288,7 +307,10 @@ class PrefixShares:
     def unbiased_shares(self) -> FloatArray:
         """Shares below each edge from the last round, before shrinkage and isotonic regression: linear in the
         released values, except for the total."""
-        return self._prefixes_at_edges(np.cumsum(self._unbiased_cells) / self._last_round_total)
+        shares = np.cumsum(self._unbiased_cells) / self._last_round_total
+        if self.grid.outside is Outside.APART:  # the slot above the grid is below no edge
+            return np.asarray(shares[:-1])
+        return np.append(0.0, shares)
 
     @cached_property
     def unbiased_prefix_counts(self) -> FloatArray:
@@ -409,14 +431,6 @@ class PrefixShares:
     def _unbiased_cells(self) -> FloatArray:
         """Unbiased counts of the slots from the last round, (slots,)."""
         return np.asarray(self.evidence.unbiased_cells[0])
-
-    def _prefixes_at_edges(self, cumulated: FloatArray) -> FloatArray:
-        """Return the part of cumulated slot counts (..., slots) that belongs to the edges of the grid: (..., cells +
-        1)."""
-        if self.grid.outside is Outside.APART:
-            return np.asarray(cumulated[..., :-1])
-        zero = np.zeros((*cumulated.shape[:-1], 1))
-        return np.concatenate([zero, cumulated], axis=-1)
 
 
 def _simulate_public_noise(law: NoisySums, total_is_public: bool) -> Iterable[FloatArray]:

@@ -1,4 +1,21 @@
-"""Questions: their protocols, grouping columns, class labels, and grids as plain objects."""
+"""Questions: their protocols, grouping columns, class labels, and grids as plain objects.
+
+A question is a frozen dataclass of public fields. Its `steps` is a conversation: a generator that yields what it needs,
+with fractions of the budget that add up to 1, and returns a result from the answers.
+
+    counts = yield from ask_workload(CellWorkload(axes), Fraction(1, 2))
+
+A trust model decides who answers, so that one question runs under all of them.
+
+Formal guarantees: `steps` is a pure function of the fields, of the public setting and of the answers; it runs outside
+the trusted boundary and sees no record. It must end for any answers, because noise can produce any integers. Losses of
+questions with different filters add up; disjoint groups at the loss of one are declared by `by`, since a record has one
+category (parallel composition).
+
+>>> from dpcurves.data import Categories
+>>> combine_categories((Categories("sex", ("F", "M")), Categories("ward", (1, 2))))  # rows of a table by two columns
+[('F', 1), ('F', 2), ('M', 1), ('M', 2)]
+"""
 
 from __future__ import annotations
 

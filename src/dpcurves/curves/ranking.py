@@ -1,4 +1,17 @@
-"""Rankings of categories by a released number, with the possible ranks of each: ties are shown, not broken."""
+"""Rankings of categories by a released number, with the possible ranks of each: ties are shown, not broken.
+
+Categories are sorted by their released number. With intervals [l_i, u_i] that hold for all categories simultaneously,
+the true rank of category i lies, with the same probability, between
+
+    1 + #{j: l_j > u_i}      and      n - #{j: u_j < l_i}
+
+Formal guarantees: post-processing of released numbers.
+
+Reference: Klein, Wright and Wieczorek 2020, *A joint confidence region for an overall ranking of populations*.
+
+>>> find_possible_ranks([8, 3, 2], [9, 5, 4]).tolist()  # lower and upper ends of decreasing numbers
+[[1, 1], [2, 3], [2, 3]]
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,26 @@
-"""Residual plots and binned residuals of a regression or classification model."""
+"""Residual plots and binned residuals of a regression or classification model.
+
+*Residual plots* (`ResidualPlotQuestion`) show residual against prediction in the cells of a plane. Bounds B of both
+axes are found first: the least power of two times a unit whose interval [-B, B] seems to cover the requested share, by
+the sparse vector technique; then the cells between are counted.
+
+*Binned residuals* (`BinnedResidualsQuestion`), for a class label and a predicted probability p: for each bin of similar
+p,
+
+    mean residual = (O - E) / n      envelope = bound of |mean residual| at `level` if the model is right
+
+with O positives, E the sum of predictions and n records, all noisy. Under the model O - E has variance
+``sum p * (1 - p) <= n * m * (1 - m)``, with m the mean of p, plus the variance of the noise.
+
+Formal guarantees: the granted loss, by adaptive composition of bounds, bins, counts and sums. They cover the queried
+records: if the model was trained on these without privacy, nothing released about its residuals is private.
+
+References: Chen, Machanavajjhala, Reiter and Barrientos 2016, Algorithm 2; Chen 2018, Algorithms 13 and 14; Gelman,
+Goegebeur, Tuerlinckx and Van Mechelen 2000.
+
+>>> find_axis_coverage(Fraction("0.95"))  # share that each axis must cover so that both together cover 95 %
+Fraction(39, 40)
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,25 @@
-"""Base classes of results: repr, notes, HTML summary, plot, data frame, CSV, JSON, intervals; and notes as warnings."""
+"""Base classes of results: repr, notes, HTML summary, plot, data frame, CSV, JSON, intervals; and notes as warnings.
+
+A result is computed from releases, and keeps them: JSON contains the released numbers with the law of their noise, and
+`from_json` computes the result again. A new result states its attributes, `_plot` and `_columns`; the base classes
+derive everything else:
+
+    `Result`           repr, notes
+    `ReleasedResult`   + plot, to_frame, to_csv, to_excel, to_json, from_json, HTML
+    `IntervalResult`   + intervals or bands, for these records and for the population, in all of these
+    `CompositeResult`  a result made of other results
+
+*Notes* state what a reader must know (clipped, missing or crowded values, wide bands), from released numbers alone, and
+are also issued as a `CurveWarning`. A number is shown as unknown where noise alone may explain it.
+
+Formal guarantees: post-processing of released numbers. Intervals are simulated with a fixed public seed, so the same
+result shows the same interval each time.
+
+>>> import dpcurves as dp
+>>> ages = dp.histogram([20, 30, 40, 70] * 500, grid=dp.Grid(0, 100, cells=4), epsilon=100, adjacency=dp.ADD_REMOVE)
+>>> result_from_json(ages.to_json()).count.tolist() == ages.count.tolist()
+True
+"""
 
 from __future__ import annotations
 
@@ -1585,8 +1606,12 @@ def _list_subclasses(base: type[Any]) -> Iterator[type[Any]]:
         yield from _list_subclasses(subclass)
 
 
-def result_from_json(text: str) -> ReleasedResult:
+def result_from_json(text: str, argument: str = "curve") -> ReleasedResult:
     """Return the result that any result's `to_json` wrote.
+
+    Args:
+        text: The JSON text.
+        argument: Name of the argument that messages blame.
 
     Raises:
         ValueError: the text is no result, or is damaged.
@@ -1599,10 +1624,12 @@ def result_from_json(text: str) -> ReleasedResult:
     try:
         stored: Any = json.loads(text)
     except (ValueError, RecursionError):
-        raise InvalidArgument("curve", "the text is no JSON: use the text that to_json wrote") from None
+        raise InvalidArgument(argument, "the text is no JSON: use the text that to_json wrote") from None
     kind = stored.get("kind") if isinstance(stored, dict) else None
     if not isinstance(kind, str):
-        raise InvalidArgument("curve.kind", "the field is missing, or is not a text: use the text that to_json wrote")
+        raise InvalidArgument(
+            f"{argument}.kind", "the field is missing, or is not a text: use the text that to_json wrote"
+        )
     with refuse_damaged():
         result_class: type[ReleasedResult] = find_result_class(stored)
     return result_class.from_json(text)

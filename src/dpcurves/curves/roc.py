@@ -1,4 +1,28 @@
-"""Receiver operating characteristic: the curve, its area, and the area as one number with smooth sensitivity."""
+"""Receiver operating characteristic: the curve, its area, and the area as one number with smooth sensitivity.
+
+With P positives and Q negatives, of which TP(t) and FP(t) score at or above threshold t,
+
+    true positive rate = TP(t) / P      false positive rate = FP(t) / Q      as t falls
+    area = P(positive scores higher) + P(tie) / 2
+
+- *Release*: both classes are counted in cells of the score, between thresholds that earlier rounds chose
+  (`strategies.ranks`); the order inside a cell is not counted, so scores in one cell are tied.
+- *Estimate*: shrunk counts, cumulated and clipped to a monotone curve (`estimation.two_classes`).
+- *Band* (`ROC.band`): a box for each threshold, for both rates and all thresholds simultaneously (`inference.rates`).
+- *Area* (`ROC.auc_interval`): a test inverted for each end, with all pairs in a cell as concordant for the upper end
+  and discordant for the lower one (`inference.areas`).
+- `SmoothAuc`: the area alone, with Cauchy noise scaled to its smooth sensitivity.
+
+Formal guarantees: the granted loss; a record lies in one cell of the table of both classes for any label.
+
+References: Hanley and McNeil 1982; DeLong, DeLong and Clarke-Pearson 1988; Boyd, Lantz and Page 2015.
+
+>>> import dpcurves as dp
+>>> labels, predicted = [0, 0, 1, 1] * 500, [0.1, 0.4, 0.35, 0.8] * 500
+>>> curve = dp.roc_curve(labels, predicted, grid=dp.Grid(0, 1, cells=16), epsilon=100, adjacency=dp.ADD_REMOVE)
+>>> round(curve.auc, 2)
+0.75
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,26 @@
-"""Groups of similar scores, with records, positives and mean score of each; bases of their questions."""
+"""Groups of similar scores, with records, positives and mean score of each; bases of their questions.
+
+Calibration curves and the tests of predictions need, for each group g of similar scores, noisy numbers
+
+    n_g   records
+    O_g   positives
+    E_g   sum of scores = n_g * middle of the group + sum of distances from that middle
+
+`MeasuredGroups` have groups that earlier rounds chose, and these three sums as a release; `CountedGroups` form groups
+from the counts of both classes in all cells, where the middle of a cell represents its scores. Both are unbiased, so a
+number may be negative. More groups show more, and each has relatively more noise: their number is that of a table of
+records over the noise of one count (`find_group_number`), and records are counted first if their number is private.
+
+Formal guarantees: the granted loss. Fractions for edges, counts and sums add up, and groups are functions of earlier
+answers (adaptive composition).
+
+>>> from dpcurves.conversation import Setting
+>>> from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
+>>> setting = Setting(PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, 1000))
+>>> numbers = (350.0, 4), (1050.0, 5), (float("inf"), 10)  # (records over noise, groups)
+>>> [find_group_number(records, setting, numbers) for records in (500, 2000, 9000)]
+[4, 5, 10]
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,25 @@
-"""Scores in two classes, with a public or an automatic range: one release, many curves and metrics."""
+"""Scores in two classes, with a public or an automatic range: one release, many curves and metrics.
+
+The release is a noisy table of both classes by cells of the score. Each statistic is a function of its counts, so all
+of them together cost the loss of one release:
+
+- curves: `roc`, `precision_recall`, `cumulative_gain`, `decision_curve`, `calibration`, `confusion`;
+- numbers: `metrics`, that is the area under the ROC curve, average precision, Kolmogorov-Smirnov, Brier score, expected
+  calibration error and log loss (`curves.class_table.Metric`).
+
+Scores are rounded to the middle of their cell and tied within it; only the area has an interval for exact scores. A
+separate question about one statistic can choose its own cells and is more accurate: the measured ratio of errors is in
+a file beside this one, and `notes_on_joint_price` states it before anything is charged.
+
+Formal guarantees: a record lies in one cell of the table of categories, classes and scores, so the loss is the granted
+one, also if a replaced record changes its label, its score or its category. Statistics are post-processing.
+
+>>> import dpcurves as dp
+>>> labels, predicted = [0, 0, 1, 1] * 500, [0.1, 0.4, 0.35, 0.8] * 500
+>>> scores = dp.scores(labels, predicted, grid=dp.Grid(0, 1, cells=16), epsilon=100, adjacency=dp.ADD_REMOVE)
+>>> round(scores.roc().auc, 2), round(scores.value(dp.Metric.BRIER), 2)
+(0.75, 0.16)
+"""
 
 from __future__ import annotations
 

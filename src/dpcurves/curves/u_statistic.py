@@ -1,4 +1,26 @@
-"""U-statistics of degree 2, computed from released distribution functions of any trust model; they cost no budget."""
+"""U-statistics of degree 2, computed from released distribution functions of any trust model; they cost no budget.
+
+Each is the mean over all pairs of people of a kernel of their two values x and y:
+
+    Gini's mean difference   |x - y|
+    sample variance          (x - y)**2 / 2          (n - 1 in the denominator)
+    Gini coefficient         mean of |x - y| / (2 * mean of x)
+    any other                `u_statistic(curve, kernel)`
+
+Values are known up to their cell, so a kernel is replaced by its mean over each pair of cells (Bell, Bellet, Gascon and
+Kulkarni 2019, equations 14 and 15); the result carries a bound on the error that this causes. Declared values are
+exact.
+
+Formal guarantees: post-processing of a released curve.
+
+References: Hoeffding 1948, *A class of statistics with asymptotically normal distribution*; Gini 1912; Bell, Bellet,
+Gascon and Kulkarni 2019.
+
+>>> import dpcurves as dp
+>>> curve = dp.cdf([0, 4] * 1000, grid=dp.Values(range(5)), epsilon=100, adjacency=dp.REPLACE_ONE)
+>>> round(dp.gini_mean_difference(curve).value, 1), round(dp.sample_variance(curve).value, 1)
+(2.0, 4.0)
+"""
 
 from __future__ import annotations
 

@@ -1,11 +1,24 @@
 """Weighted distribution functions, histograms, quantiles, sums and means with an automatic range.
 
+Three pilot queries count records, without their weights, and choose the cells of a weighted curve, or the clipping
+bounds of a weighted sum or mean; the rest asks as the questions of `curves.weighted` and `curves.weighted_summary` do:
+
+    1/5   range search          counts of records in intervals of all doubles
+    4/5   weighted question     sums of w, w**2, ... on the chosen cells or between the chosen bounds
+
 Formal guarantees of all questions here: the granted loss, pure or zero-concentrated, under either adjacency. A fifth of
 it pays for the range search (see `strategies.range_search`), which counts records without weights. The rest asks the
 weighted question with a known range on cells or bounds that are a function of noisy answers and of public facts.
 *Proof*: for any value of these answers the weighted rounds lose the remaining four fifths at most, since a record adds
 at most its cap to one cell of any grid (see `WeightQuery`), so the losses of all rounds add up (adaptive composition:
 Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
+
+>>> from dpcurves.conversation import Setting
+>>> from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
+>>> question = AutoRangeWeightedCdfQuestion("wage", weight="w", weight_cap=10)
+>>> first = next(question.steps(Setting(PrivacyLoss.pure(1), AddRemove(EACH_RECORD))))
+>>> type(first.workload).__name__, first.budget_fraction
+('AutomaticGridWorkload', Fraction(1, 5))
 """
 
 from __future__ import annotations

@@ -1,4 +1,19 @@
-"""Axes of a table: a column or the predictions of a model, and the public cells that its values are counted in."""
+"""Axes of a table: a column or the predictions of a model, and the public cells that its values are counted in.
+
+    Axis          numbers, an expression of columns or a `Predictor`, on a grid
+    TypedAxis     dates, times and durations too, as numbers of days or seconds
+    OrderedAxis   one of two times, which must be in order
+    LatticeAxis   three cells: zero, other multiples of a public step, other numbers
+    Categories    a column of declared categories; `UnlistedCategories` are found by partition selection
+
+A value that no cell of an axis has is missing; a table counts records that are missing on any axis in one more cell.
+
+Formal guarantees: the cell of a record is a function of that record and of public facts, for models and expressions as
+well. So each record lies in one cell of a table or is missing: counts have the sensitivity of disjoint cells.
+
+>>> Axis("age", Grid(0, 100, cells=10)).slots, Categories("sex", ("f", "m")).slots
+(10, 2)
+"""
 
 from __future__ import annotations
 

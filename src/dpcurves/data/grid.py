@@ -1,4 +1,25 @@
-"""Grids of public cells that records are counted in. Nothing here depends on data."""
+"""Grids of public cells that records are counted in. Nothing here depends on data.
+
+A grid has increasing edges ``x_0 < x_1 < ... < x_k`` and the cells
+
+    [x_0, x_1), [x_1, x_2), ..., [x_(k-1), x_k]      the last one is closed
+
+Edges are a formula, computed when they are needed (`Spacing`), or explicit:
+
+    linear       x_i = lower + i * (upper - lower) / k
+    geometric    x_i = lower * (upper / lower)**(i / k)
+    logistic     x_i = 1 / (1 + exp(-l_i)), with log odds l_i evenly spaced: fine near probabilities 0 and 1
+
+Values outside are clipped into the first and the last cell, or counted apart in two more cells (`Outside`). A value
+that many records share, such as 0, should be an edge: `split_at_zero` and `split_at_round_numbers` give it a cell
+alone.
+
+Formal guarantees: edges are public facts, which must not come from the records. A value lies in one cell, so counts of
+cells are disjoint.
+
+>>> Grid(0, 1, cells=4).edges.tolist(), Grid.geometric(1, 8, cells=3).edges.tolist()
+([0.0, 0.25, 0.5, 0.75, 1.0], [1.0, 2.0, 4.0, 8.0])
+"""
 
 from __future__ import annotations
 

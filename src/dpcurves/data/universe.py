@@ -1,4 +1,22 @@
-"""Public universes of category names too large to list: all texts of some letters, ranked by length, or hashes."""
+"""Public universes of category names too large to list: all texts of some letters, ranked by length, or hashes.
+
+Partition selection without a delta adds noise to every name of a public universe, listed or not; only names above a
+threshold are drawn. Names have ranks, and each rank has its own threshold:
+
+    `TextUniverse`   all texts over an alphabet up to a length: rank = length, ``len(alphabet)**length`` names each
+    `HashUniverse`   hashes of a number of bits, for names of any letters
+
+On average `FALSE_NAMES` names without records are released, equally many per rank, so a smaller universe has lower
+thresholds.
+
+Formal guarantees: a universe is a public fact; the mechanism is `mechanisms.partition_selection.UniverseCategories`.
+
+Reference: Cormode, Procopiuc, Srivastava and Tran 2012, *Differentially private summaries for sparse data*.
+
+>>> digits = TextUniverse("0-9", 3)
+>>> digits.sizes, digits.find_rank("407")  # names of one, two and three digits; the rank of a name, counted from 0
+((10, 100, 1000), 2)
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,20 @@
-"""Grids of declared values, with one cell per value; and survey weights with their cap and their integer steps."""
+"""Grids of declared values, with one cell per value; and survey weights with their cap and their integer steps.
+
+For declared values ``v_1 < v_2 < ...`` (`Values`), the edges of the cells are the midpoints between neighbours,
+
+    edge_i = (v_i + v_(i+1)) / 2
+
+so a record counts as the nearest value, or as the larger of two equally near ones. Where records lie on the values, a
+cell determines the value: nothing inside a cell is unknown.
+
+A weight (`Weights`) is clipped at a public cap and rounded to a multiple of ``cap / STEPS``, so that sums of weights
+are integers and their noise is exact.
+
+Formal guarantees: values and caps are public, and rounding is a function of one record.
+
+>>> Values((300, 350, 400)).edges.tolist()
+[275.0, 325.0, 375.0, 425.0]
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,14 @@
 """Plots of columns: distribution functions, quantiles, histograms, bounds, heat maps, contingency tables.
 
-Each function takes the privacy statement that is written below the plot, and where to draw.
+Each function takes the numbers of a result, its `privacy` statement, which is written below the plot, and where to draw
+(`canvas.DrawingOptions`). It draws in layers (`canvas.Picture`): shaded bands, then lines or bars, then labels.
+
+- A band of a distribution function is drawn as steps: inside a cell the curve may rise anywhere, so it lies between the
+  bounds at both edges.
+- Bars of unequal cells are drawn per unit of x, so that areas are proportional to counts.
+- A number that is not known has no mark.
+
+Nothing is computed from records: all numbers are released.
 """
 
 from __future__ import annotations

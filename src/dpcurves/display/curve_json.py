@@ -1,4 +1,15 @@
-"""JSON and data frames of curves, and the published JSON Schema that documents are checked against."""
+"""JSON and data frames of curves, and the published JSON Schema that documents are checked against.
+
+A document has what is shown, and what the curve is computed from again:
+
+    kind, arrays          numbers of the curve, with enough digits to be read back exactly
+    privacy               loss, adjacency, unit, trust model, notes
+    evidence              released integers of each round, with the law of their noise
+    question              fields that the class of the curve needs
+
+`curve_schema` is derived from the classes that write documents (draft 2020-12), and `parse_curve` checks documents
+against it, so a file that others wrote is refused with the place of its first fault.
+"""
 
 from __future__ import annotations
 

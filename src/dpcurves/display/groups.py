@@ -214,7 +214,8 @@ def _describe_counts(
 ) -> list[str]:
     """Return the text of each bar: its count and share; ``..`` if it is suppressed, or that the count is not known."""
     low, high = picture.shades[-1].endpoints if picture.shades else (counts, counts)
-    widths = np.nan_to_num(np.subtract(high, low)).tolist()
+    # a width of 10 or more leaves no decimals to a number of records
+    widths = np.maximum(np.nan_to_num(np.subtract(high, low)), 10.0).tolist()
     texts = [
         format_number(count if np.isnan(count) else round(count), width)
         for count, width in zip(counts, widths, strict=True)

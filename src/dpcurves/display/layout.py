@@ -6,6 +6,7 @@ would overlap, moves legends off the data, and enlarges the figure instead of th
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -83,6 +84,8 @@ CORNERS = ("upper right", "upper left", "lower right", "lower left", "center rig
 """Places of a legend inside a plot, in the order in which they are tried."""
 UNWRAPPED_LETTERS = 10_000
 """Characters of a line that is never reached: legend entries are laid out unwrapped at first."""
+WRAPPED_LETTERS = 90, 75, 60, 50, 40, 32, 26, 20, 14
+"""Characters of a line of a wrapped legend entry, in the order in which they are tried."""
 LABEL_TITLE = "title of names at lines"
 """Identifier of the text above the names at the ends of lines."""
 COLORBAR, STATEMENT = "<colorbar>", "<statement>"
@@ -204,12 +207,23 @@ class FittedLayout(ConstrainedLayoutEngine):
                     super().execute(fig)
                     if any(ax.get_label() == COLORBAR for ax in fig.axes):  # its room is that of the pass before
                         super().execute(fig)
+                    elif any(ax.get_aspect() != "auto" for ax in fig.axes):
+                        self._fit_equal_scales(fig)
                     return
                 except UserWarning:  # mostly the height is missing; the next steps find the right size
                     width, height = fig.get_size_inches()
                     self._resize(fig, *((1.2 * width, height) if attempt % 2 else (width, 1.4 * height)))
                     self._lower_legends(fig)
         super().execute(fig)
+
+    def _fit_equal_scales(self, fig: Figure) -> None:
+        """Repeat the constrained layout until all texts are in the figure: a plot of equal scales is smaller than its
+        room, so that each layout moves what stands around it."""
+        for _ in range(self._tuning.passes):
+            drawn = fig.get_tightbbox(fig._get_renderer())  # type: ignore[attr-defined]
+            if drawn.y0 >= 0 and drawn.y1 <= fig.get_size_inches()[1]:
+                return
+            super().execute(fig)
 
     def _resize(self, fig: Figure, width: float, height: float) -> None:
         """Set the size of `fig` in inches, at most the largest growth."""
@@ -382,14 +396,18 @@ class FittedLayout(ConstrainedLayoutEngine):
     def _fit_above(self, ax: Axes, request: LegendRequest, room: float, fig: Figure, renderer: RendererBase) -> None:
         """Put the legend above the plot, in as many columns as fit into `room` pixels, with wrapped entries."""
         entries = len(ax.get_legend_handles_labels()[1])
-        for columns in range(min(self._tuning.most_columns, entries), 0, -1):
-            legend = _create_legend(ax, request, columns, UNWRAPPED_LETTERS)
-            if legend.get_window_extent(renderer).width <= room:
-                return
-        for letters in (90, 75, 60, 50, 40, 32, 26, 20, 14):  # of a line of an entry
-            legend = _create_legend(ax, request, 1, letters)
-            if legend.get_window_extent(renderer).width <= room:
-                return
+        columns = range(min(self._tuning.most_columns, entries), 0, -1)
+        forms = [(number, UNWRAPPED_LETTERS) for number in columns] + [(1, letters) for letters in WRAPPED_LETTERS]
+
+        def create(form: tuple[int, int]) -> float:
+            """Create the legend and return its width in pixels."""
+            return float(_create_legend(ax, request, *form).get_window_extent(renderer).width)
+
+        if create(forms[0]) <= room:
+            return
+        # Forms are ordered by width and take long to measure, so the first that fits is found by bisection.
+        first = bisect_left(forms, True, lo=1, hi=len(forms) - 1, key=lambda form: create(form) <= room)
+        create(forms[first])
 
     def _separate_ticks(self, fig: Figure, renderer: RendererBase) -> bool:
         """Turn category names that overlap along x, and draw fewer numbers; return whether something changed."""

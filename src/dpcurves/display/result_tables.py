@@ -1,7 +1,15 @@
 """The table of a result, described once: titles, units and formats of its columns, for each medium that shows them.
 
 The terminal, workbooks, HTML pages and the pages of the server format the same `ResultTable`. CSV files have its exact
-numbers under short stable names; all other media have its titles, and as many digits as the noise leaves.
+numbers under short stable names; all other media have its titles, and as many digits as the noise leaves:
+
+    column `count`, interval 1,234 +- 40      1,234 in a CSV file, 1,230 elsewhere
+
+Interval ends are columns of their own (`IntervalEnds`), beside their number. Long tables are shortened to rows at round
+steps of their axis (`select_row_indices`).
+
+>>> describe_columns(count=("records", CellFormat.COUNT))["count"].title
+'records'
 """
 
 from __future__ import annotations
@@ -369,8 +377,8 @@ def _format_time(value: object) -> object:
 
 
 def _qualify_ends(columns: Sequence[TableColumn]) -> tuple[TableColumn, ...]:
-    """Return the columns; if several columns of numbers have intervals, titles of the ends name their numbers, but of
-    the columns ``lower`` and ``upper``."""
+    """Return the columns with distinct titles of interval ends: if several numbers have intervals, each title begins
+    with the title of its number. Columns named ``lower`` or ``upper`` keep their titles."""
     titles = [column.title for column in columns if column.bound is Bound.LOWER]
     if len(set(titles)) == len(titles):
         return tuple(columns)

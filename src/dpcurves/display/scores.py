@@ -1,6 +1,11 @@
 """Plots of scores and models: ROC, precision-recall, gain, net benefit, calibration, confusion matrix, residuals.
 
-Each function takes the privacy statement that is written below the plot, and where to draw.
+Each function takes the numbers of a result, its `privacy` statement, which is written below the plot, and where to draw
+(`canvas.DrawingOptions`). Curves of two rates have bands in both directions: the region is the union of a box for each
+threshold, drawn as steps (`Region`), because nothing is known of the curve between thresholds but that it rises. Chance
+diagonals and treat-all curves are drawn for comparison where the field does.
+
+Nothing is computed from records: all numbers are released.
 """
 
 from __future__ import annotations
@@ -313,7 +318,8 @@ def draw_calibration(
     """Draw observed against predicted shares of positives, the diagonal of perfect calibration, and bars of group
     sizes.
 
-    A group with an interval from 0 to 1 is uninformative: its point is hollow, and the line skips it.
+    A group with an interval from 0 to 1 is uninformative: its point is hollow, the line skips it, and the axes end
+    before it if all other groups are below a quarter; the legend then says so.
 
     Args:
         prob_pred: Mean score of each group.
@@ -324,7 +330,11 @@ def draw_calibration(
     ax = picture.ax
     color = picture.style.color
     predicted, observed = (np.asarray(shares, dtype=float) for shares in (prob_pred, prob_true))
-    top = _axis_limit(predicted, observed, picture) if picture.is_first and on.get("name") is None else 1.0
+    known = np.ones(len(observed), dtype=bool)
+    for shade in picture.shades:
+        known &= (np.asarray(shade.lower) > 0) | (np.asarray(shade.upper) < 1)
+    is_only = picture.is_first and on.get("name") is None
+    top = _axis_limit(predicted[known], observed[known], picture) if is_only else 1.0
     if picture.is_first:
         _draw_diagonal(ax)
         ax.axhline(0, color=GREY, linewidth=0.6)
@@ -332,18 +342,17 @@ def draw_calibration(
         ax.set(xlabel="mean predicted probability", ylabel="share of positives")
         floor = SHARE_LIMITS[0] if count is None else COUNT_FLOOR
         ax.set(xlim=(SHARE_LIMITS[0] * top, SHARE_LIMITS[1] * top), ylim=(floor * top, 1.02 * top), aspect="equal")
-    known = np.ones(len(observed), dtype=bool)
-    for shade in picture.shades:
-        known &= (np.asarray(shade.lower) > 0) | (np.asarray(shade.upper) < 1)
     picture.draw_points(predicted[known], observed[known], picture.style.dash, linewidth=1.4)
     sizes = np.zeros(0) if count is None else np.asarray(count, dtype=float)
     largest = float(np.fmax.reduce(sizes, initial=1.0))
     # a named curve among others has one entry, because an entry for its bars as well would make the legend too large
     with_sizes = f"observed, up to {largest:,.0f} records per group"
     _draw_observed(picture, predicted, observed, "observed" if count is None or picture.name is None else with_sizes)
-    if not known.all():
-        hollow: Any = {"markerfacecolor": ax.get_facecolor(), "label": deduplicate_label(ax, UNKNOWN)}
-        picture.draw_points(predicted[~known], observed[~known], markersize=4.5, zorder=4, **hollow)
+    for is_outside, words in ((False, UNKNOWN), (True, f"beyond {top:g}: {UNKNOWN}")):
+        unknown = ~known & ((predicted > top) == is_outside)
+        if unknown.any():
+            hollow: Any = {"markerfacecolor": ax.get_facecolor(), "label": deduplicate_label(ax, words)}
+            picture.draw_points(predicted[unknown], observed[unknown], markersize=4.5, zorder=4, **hollow)
     if count is not None:
         tops = COUNT_FLOOR + TALLEST_COUNT_BAR * np.clip(sizes, 0, None) / largest
         words = f"records per group, up to {largest:,.0f}" if picture.name is None else UNNAMED

@@ -1,9 +1,23 @@
 """Binary trees over the cells of a grid or a table, and noisy counts of their nodes.
 
 Mechanisms release noisy counts of nested intervals. To combine counts of several rounds and levels, the intervals are
-placed as nodes in one binary tree (`Layout`), and `merge_measurements` averages the counts of each node.
+placed as nodes in one binary tree (`Layout`; `DyadicLayout` for equal halves, `BoxTree` for tables), and
+`merge_measurements` averages the counts ``y_r`` of each node, of variances ``v_r``, by inverse variance:
+
+    precision = sum_r 1 / v_r      value = sum_r (y_r / v_r) / precision
+
+The fourth cumulant of the noise is kept as well, because averaged Laplace noise is nearer to Gaussian noise.
 `estimation.empirical_bayes` then estimates all nodes, up and down the tree. Also called dyadic decomposition, or
-hierarchical histogram (Hay, Rastogi, Miklau and Suciu 2010). Everything here is post-processing.
+hierarchical histogram.
+
+Formal guarantees: everything here is post-processing of released numbers.
+
+Reference: Hay, Rastogi, Miklau and Suciu 2010, *Boosting the accuracy of differentially private histograms through
+consistency*.
+
+>>> tree = DyadicLayout.from_cells(8)
+>>> [(int(tree.begin[node]), int(tree.width[node])) for node in tree.nodes_at_depth(2)]  # first cell, number of cells
+[(0, 2), (2, 2), (4, 2), (6, 2)]
 """
 
 from __future__ import annotations

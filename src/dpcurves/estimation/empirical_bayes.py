@@ -1,4 +1,34 @@
-"""Empirical Bayes on a binary tree: splits are shrunk towards even ones, as a mixture prior and the noise imply."""
+"""Empirical Bayes on a binary tree: splits are shrunk towards even ones, as a mixture prior and the noise imply.
+
+*Model.* A node holds n records, and its left half a fraction f of its cells. The split of the node is its deviation
+from an even one, ``d = left count - f * n``, and is measured with noise: ``y = d + z``. It is of one of several kinds:
+
+- smooth, of roughness ``r`` in 0, 4**-6, ..., 1/4: d is Gaussian with variance ``b * n + r * (4 * b * n)**2``, where
+  ``b = f * (1 - f)``, that is binomial variation plus a change of the odds of both halves;
+- one-sided: one half holds all records, or all but a half-normal leftover of scale ``LEFTOVER * n``.
+
+*Estimate.* Upwards, from single cells to the root, the count of a node is the least squares combination of its own
+noisy count and the sum of its halves. Downwards, the left half of a node gets
+
+    f * n + E[d | y] = f * n + sum_k P(k | y) * E[d | y, k]      P(k | y) proportional to w_k * p(y | k)
+
+The weights ``w_k`` of the kinds are fitted on each level by expectation maximisation. The result is averaged with the
+model that all records lie evenly (all splits binomial), by the posterior probability of that model. Laplace noise is a
+mixture of two Gaussian laws with the same first six moments. Cells are not negative and add up to the given total.
+
+Formal guarantees: post-processing, a function of released and public numbers.
+
+References: Robbins 1956 (empirical Bayes); Hay, Rastogi, Miklau and Suciu 2010 (the upward pass); Dempster, Laird and
+Rubin 1977 (expectation maximisation).
+
+>>> from fractions import Fraction
+>>> from dpcurves.estimation.binary_tree import merge_measurements
+>>> from dpcurves.laws import Family, IntervalSums, Noise, Tier
+>>> cells = IntervalSums(1, 4, (Tier(range(4), Noise(Family.LAPLACE, Fraction(2))),), missing=None)
+>>> noisy = merge_measurements(Layout.from_tilings([np.arange(5)]), [(cells, [41, -1, 3, -2])])
+>>> estimate_tree(noisy, total=41).cells.round(1)  # of four counts with noise of standard deviation 2.8
+array([40.7,  0. ,  0.1,  0.1])
+"""
 
 from __future__ import annotations
 

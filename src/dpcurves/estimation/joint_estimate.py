@@ -1,4 +1,30 @@
-"""Reconstruction of counts from noisy sums, of one release or of several together."""
+"""Reconstruction of counts from noisy sums, of one release or of several together.
+
+Released are sums ``y = A x + z`` of the counts x of cells, with independent noise z of known variances (matrix V).
+
+- `estimate_unbiased` returns the best linear unbiased counts, ``argmin_x (y - A x)' V**-1 (y - A x)``; these have the
+  intervals and bands.
+- `smooth_cells` and `shrink_estimate` return shrunk counts, which err less; these are displayed.
+- `JointEstimate` merges several rounds on nested intervals by inverse variance, then shrinks.
+- `ConvolvedEstimate` corrects prefixes p of a round with convolved noise by differences ``y = D p`` of earlier rounds:
+
+      p + C' (C D' + V)**-1 (y - D p)      C = covariance of D p with p
+
+- `expect_total` returns ``E[N | y]`` for the number N of records with a value, if the number of all records is public:
+  with prior probability 1/2 it is that number (no value is missing), else uniform from 0 to it.
+
+Formal guarantees: post-processing, functions of released and public numbers. Also called inference or consistency.
+
+References: Aitken 1936 (generalised least squares); Hay, Rastogi, Miklau and Suciu 2010; Li, Miklau, Hay, McGregor and
+Rastogi 2015.
+
+>>> from fractions import Fraction
+>>> from dpcurves.laws import Family, Tier
+>>> noise = Noise(Family.GAUSSIAN, Fraction(4))
+>>> law = IntervalSums(1, 4, (Tier(range(0, 4, 2), noise), Tier(range(4), noise)), missing=None)
+>>> estimate_unbiased(law, [10, 4, 6, 1, 2, 5], total=None).cells  # two sums of two cells, then four cells
+array([[7., 2., 1., 4.]])
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,24 @@
 """Estimate counts of nearly uniform records from noisy counts of intervals: uniform plus a slow trend of unknown size.
 
 Birthdays, times of day and identifiers are nearly even: no split of an interval differs from an even one by much, yet
-all together follow a trend. The density is ``1 + sum_k a_k sqrt(2) cos(pi k x)`` with Gaussian coefficients, which is
-linear, so posterior and evidence follow from Bayesian linear regression (Rasmussen and Williams 2006, chapter 2). The
-size of the trend is averaged over by its evidence, from none at all, and never chosen.
+all together follow a trend. *Model.* The density on [0, 1] is
+
+    1 + sum_k a_k * sqrt(2) * cos(pi * k * x)      a_k ~ Normal(0, (A / k**fading)**2), k = 1, ..., waves
+
+*Estimate.* Counts are linear in the coefficients, so posterior and evidence follow from Bayesian linear regression,
+after whitening by the multinomial scatter of even records and the noise. The amplitude A is averaged over by its
+evidence, from no trend at all (A = 0), and never chosen. If the expected density differs from an even one by more than
+`Tuning.largest_deviation` anywhere, the linear model does not hold and nothing is returned.
+
+Formal guarantees: post-processing, a function of released and public numbers.
+
+Reference: Rasmussen and Williams 2006, *Gaussian processes for machine learning*, chapter 2.
+
+>>> begin = np.arange(0, 64, 8)
+>>> counts = 1000 * (1 + 0.2 * np.cos(np.pi * (begin + 4) / 64))  # of 8 intervals of 8 cells, noise variance 100
+>>> trend = fit_slow_trend(CountedIntervals(begin, begin + 8, counts, np.full(8, 100.0)), cells=64, total=8000.0)
+>>> trend.cells[[0, 31, 63]].round(1)
+array([150.1, 125.7,  99.9])
 """
 
 from __future__ import annotations

@@ -1,12 +1,30 @@
 """Fit a smooth density to records along an axis, from noisy counts of intervals, and estimate counts below each edge.
 
-The third model of `empirical_bayes`, beside splits of all kinds and even splits: records are drawn from a density whose
-logarithm is a line, a parabola, logarithms of the distances from both ends, and cosine waves of decreasing size; the
-first and the last cell, which hold clipped values, may have more or less. Normal, exponential, gamma and beta laws need
-no waves. The size of waves is averaged over by marginal likelihood, as with log-splines (Kooperberg and Stone 1991).
+The third model of `empirical_bayes`, beside splits of all kinds and even splits. *Model.* Records are drawn from a
+density along x from 0 to 1 whose logarithm is a sum of smooth functions,
+
+    log p(x) = const + a * x + b * x**2 + c * log(x) + d * log(1 - x) + sum_k e_k * cos(pi * k * x)
+
+with Gaussian coefficients, of which the waves fall with k; the first and the last cell, which hold clipped values, may
+have more or less. Normal, exponential, gamma and beta laws need no waves. N records scatter about it: the noisy counts
+y of intervals have mean ``N * P`` and covariance ``phi * N * (diag(P) - P P') + noise`` (for disjoint intervals of
+probabilities P), with an overdispersion phi that is fitted.
+
+*Estimate.* Coefficients by Gauss-Newton steps on the posterior; large residuals under Laplace noise get larger
+variances; fits of several sizes of waves are averaged by their evidence (Laplace approximation), as with log-splines
+(Kooperberg and Stone 1991). Counts below each edge are conditional means given the density and y. `estimate_cells`
+averages this model, `slow_trends` and splits by their posterior probabilities.
+
+Formal guarantees: post-processing, a function of released and public numbers.
 
 The tuning constants were chosen on the laws, shapes and histograms of `benchmarks/smooth_laws.py` and
 `benchmarks/regimes.py` that are reserved for that, except `largest_bin_share`, which the histogram MEDCOST required.
+
+>>> counts = 100.0 * np.exp(-np.arange(8) / 2)  # of 64 cells in intervals of 8, exponential, noise variance 9
+>>> begin = np.arange(0, 64, 8)
+>>> noisy = IntervalCounts(begin, begin + 8, counts, np.full(8, 9.0), np.zeros(8))
+>>> fit_smooth_density(noisy, cells=64, total=counts.sum()).counts_below[[0, 4, 8, 64]].round(1)
+array([  0. ,  56.2, 100. , 249.5])
 """
 
 from __future__ import annotations

@@ -1,4 +1,29 @@
-"""Estimates from noisy counts of two classes by score: smoothed counts, and shares of positives (calibration)."""
+"""Estimates from noisy counts of two classes by score: smoothed counts, and shares of positives (calibration).
+
+*Counts* (`estimate_two_classes`). With u the rank of a score among all records, as a share, the log-odds of a positive
+are fitted as a line in the normal score of u, as for two normal laws of equal spread:
+
+    logit P(positive | u) = a + b * Phi^-1(u)
+
+Departures of the counts from the fit are shrunk level by level, and the result is averaged with the unbiased counts x:
+
+    estimate = x + w * (fit + shrunk departures - x)      w = min(1, (m / 2) / S)
+
+S is the sum of the m squared departures over their variances (after James and Stein 1961): where counts contradict the
+line, they are taken as they are.
+
+*Shares* (`smooth_shares`). The probability of a positive at score s is a Gaussian process: a line of slope about 1 plus
+bends of covariance ``A**2 * exp(-(s - t)**2 / (2 * reach**2))``, with the most likely amplitude A. Shares scatter
+binomially about probabilities, and counts by their noise; the posterior mean of the shares is returned.
+
+Formal guarantees: post-processing, functions of released and public numbers.
+
+References: Dorfman and Alf 1969 (the binormal curve); James and Stein 1961; Rasmussen and Williams 2006, chapter 2.
+
+>>> positive, negative = np.array([10.0, 60.0, 40.0]), np.array([90.0, 40.0, 60.0])
+>>> smooth_shares(np.array([0.1, 0.5, 0.9]), positive, negative, variance=1000.0).round(2)
+array([0.16, 0.41, 0.53])
+"""
 
 from __future__ import annotations
 

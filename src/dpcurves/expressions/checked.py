@@ -1,4 +1,18 @@
-"""Types of expressions: each node gets one type, and each column the way in which its values are read."""
+"""Types of expressions: each node gets one type, and each column the way in which its values are read.
+
+Types are found from the leaves up (`check_expression`):
+
+    NUMBER, DATE, TEXT, TRUTH, MOMENT      columns by the schema of the table, literals by their form
+    a function                             by its `Signature`; the wrong type is refused with what is needed
+
+An expression around one column that increases, such as a logarithm, is also kept as a chain of functions
+(`find_monotone_chain`): cells of its values are then cells of the column, so that engines compute no logarithm.
+
+Formal guarantees: types come from the schema, never from values.
+
+>>> [is_no_name(name) for name in ("52", "2024-01-31", "age", "x1")]  # names of columns that look like values
+[True, True, False, False]
+"""
 
 from __future__ import annotations
 

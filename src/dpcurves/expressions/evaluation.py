@@ -1,4 +1,19 @@
-"""Values of expressions in NumPy, equal to the last bit to the values of the engines."""
+"""Values of expressions in NumPy, equal to the last bit to the values of the engines.
+
+Each node of the tree is evaluated once, for all rows together:
+
+    numbers, dates (days since 1970-01-01)    float64, NaN is NULL
+    conditions (three values)                 float64: 1 true, 0 false, NaN is NULL
+    texts                                     objects, None is NULL
+    timestamps                                microseconds
+
+Operations follow IEEE 754 on doubles in the order of the text; a result that is not finite is NULL.
+
+Formal guarantees: the value of a row is a function of that row alone, and no row raises an error. So deriving columns
+and filtering rows map neighbouring tables to neighbouring tables.
+
+Reference: IEEE 754-2019; ISO/IEC 9075 (three-valued logic of SQL).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,23 @@
-"""Parser of SQL expressions by a closed grammar: each word of the text is interpreted, or the text is refused."""
+"""Parser of SQL expressions by a closed grammar: each word of the text is interpreted, or the text is refused.
+
+Recursive descent by precedence, from weak to strong:
+
+    expression   condition joined by OR, then AND, then NOT
+    condition    sum [= <> < <= > >= sum | BETWEEN a AND b | IN (...) | LIKE 'a%' | IS [NOT] NULL]
+    sum          product joined by + and -
+    product      factor joined by * and /
+    factor       number, text, DATE '...', column, function(...), CASE, (expression), - factor
+
+Words that people of SQL try and that the language lacks (aggregates, window functions, the current time, powers) get a
+message with what to write instead (`INSTEAD`).
+
+Formal guarantees: no part of a text is ignored. The language has no functions with state, time, randomness or access to
+other rows, so an expression is a function of one row; its size is bounded.
+
+>>> from dpcurves.expressions import format_expression
+>>> format_expression(parse_expression("age>=65 and sex in ('F')"))
+"age >= 65 AND sex IN ('F')"
+"""
 
 from __future__ import annotations
 

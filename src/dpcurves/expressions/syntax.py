@@ -1,4 +1,14 @@
-"""Syntax trees of expressions, their bounds, and their canonical SQL text."""
+"""Syntax trees of expressions, their bounds, and their canonical SQL text.
+
+    Node = Literal | ColumnName | Call(function, arguments)
+
+The text of a tree is canonical: equal trees have equal texts, and a text is parsed back into an equal tree, so that the
+ledger and the fingerprint of a question can rely on it. Trees are bounded in parts, nesting and the length of texts
+(`require_bounded`), so that no expression takes long to check or to compute.
+
+>>> format_expression(Call("gt", (Call("div", (ColumnName("wage"), ColumnName("hours"))), Literal(20.5))))
+'wage / hours > 20.5'
+"""
 
 from __future__ import annotations
 

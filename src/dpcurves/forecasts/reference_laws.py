@@ -1,4 +1,13 @@
-"""Distributions of simulated public records: reference laws, or laws that follow from a released curve."""
+"""Distributions of simulated public records: reference laws, or laws that follow from a released curve.
+
+The error of an adaptive curve depends on how records lie, so forecasts use several laws for each column, from the most
+to the least favourable: long-tailed, zero-inflated and others; for two columns, pairs that cluster or follow a line;
+for scores, classes that are well or badly separated.
+
+A released curve gives a law, too (`law_from_curve`): records are uniform within cells, or lie on declared values.
+
+Formal guarantees: laws are public or computed from released numbers.
+"""
 
 from __future__ import annotations
 

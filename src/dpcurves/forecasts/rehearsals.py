@@ -1,4 +1,15 @@
-"""Simulated answers about public records, and their errors against these records."""
+"""Simulated answers about public records, and their errors against these records.
+
+A rehearsal is the whole conversation of a question with one curator, on public records and with new noise. For each
+kind of result there is an error and a width:
+
+    distribution function   root mean square over edges of (estimate - truth)      half the width of the band
+    quantile                |share of records below the estimate - p|              half the width of the interval
+    histogram               root mean square over cells, in records
+    ROC curve, scores       |area - area of the records|                           half the width of its interval
+
+Nothing is protected here: never use it for confidential records, because no charge is made.
+"""
 
 from __future__ import annotations
 

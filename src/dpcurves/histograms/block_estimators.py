@@ -1,4 +1,24 @@
-"""Table estimators on blocks of cells: cells, equal blocks, hierarchies, wavelets, adaptive and refined grids."""
+"""Table estimators on blocks of cells: cells, equal blocks, hierarchies, wavelets, adaptive and refined grids.
+
+An estimator counts blocks of cells with noise and spreads each count evenly over its cells, so
+
+    error of a cell's region = noise of its blocks + unevenness inside blocks
+
+Small blocks have more noise, large ones more unevenness; for n records and privacy loss epsilon the best number of
+equal blocks of a plane is about ``n * epsilon / 10`` (`parts_per_axis`):
+
+- `CellEstimator`: each cell. `UniformGridEstimator`: equal blocks.
+- `HierarchyEstimator`: nested blocks. `PriveletEstimator`: Haar wavelets of the table.
+- `AdaptiveGridEstimator`, `RefinedGridEstimator`: two or three levels; later rounds divide blocks of earlier ones.
+
+Formal guarantees: rounds have fractions that add up to the granted loss, and blocks are functions of earlier answers
+(adaptive composition).
+
+References: Dwork, McSherry, Nissim and Smith 2006; Qardaji, Yang and Li 2013 (uniform and adaptive grids, hierarchies).
+
+>>> parts_per_axis(4000, epsilon=1, axes=2)  # 20 x 20 blocks
+20
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,26 @@
-"""Confidence intervals of the area under a ROC curve, from noisy counts of two classes."""
+"""Confidence intervals of the area under a ROC curve, from noisy counts of two classes.
+
+The area is the share of pairs of a positive and a negative record in which the positive scores higher (ties count one
+half): ``a = C / T``, with C concordant pairs of T. Both are products of noisy counts, so the interval inverts a test
+(Fieller 1954). The upper end is the largest a for which
+
+    C - a * T  >=  lower quantile of its noise, simulated at the estimated counts
+
+where C counts all pairs within a cell as concordant, because their order was not counted; the lower end exchanges the
+classes. For the population, sampling has the variance of DeLong, DeLong and Clarke-Pearson (1988): over the positives,
+the variance of the share of negatives below, and the same with classes exchanged, each a fraction of ``a * (1 - a)``
+that is estimated from the cells. Also called AUC, concordance, or c statistic.
+
+Formal guarantees: post-processing of released counts and simulation from public numbers.
+
+References: Hanley and McNeil 1982; DeLong, DeLong and Clarke-Pearson 1988; Birnbaum and Klose 1957 (the largest
+variance); Imbens and Manski 2004, Stoye 2009 (numbers known up to an interval).
+
+>>> negative, positive = np.array([30.0, 20.0, 10.0]), np.array([5.0, 15.0, 30.0])  # in cells of increasing scores
+>>> pairs = Pairs.from_counts(negative, positive)
+>>> float(1 - pairs.discordant / pairs.total), float(pairs.concordant / pairs.total)  # bounds without noise
+(0.65, 0.9)
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,28 @@
-"""Bands and intervals of noisy counts, for these records and for the population they were drawn from."""
+"""Bands and intervals of noisy counts, for these records and for the population they were drawn from.
+
+A band contains the whole true curve F with probability `level`. From an unbiased linear estimate f, whose noise can be
+simulated exactly, it is
+
+    f(x) - c * s(x) <= F(x) <= f(x) + c * s(x)      c = level quantile of max_x |noise(x)| / s(x)
+
+with s the standard deviation of the noise; then its monotone hull. (Simulating through isotonic regression or shrinkage
+covers too little.) For a population of which n independent units were drawn, noise and sampling are simulated together:
+
+    (f - F)**2 <= c**2 * (noise variance + (F * (1 - F) + v) / n)      v = `Tuning.levelling_variance`
+
+Simulated quantiles are order statistics whose rank allows for the error of the simulation itself (`safe_rank`), because
+the seed is fixed. Also called confidence bands; studentised, or equal-precision, bands.
+
+Formal guarantees: post-processing of released numbers and simulation from public ones.
+
+References: Dvoretzky, Kiefer and Wolfowitz 1956, Massart 1990 (`dkw_bound`); Wilson 1927 (`wilson_ends`); Nair 1984
+(equal-precision bands); Imbens and Manski 2004 (`end_level`).
+
+>>> noise = np.random.default_rng(1).normal(0.0, 0.02, size=(4999, 5))  # of five points, from a public seed
+>>> lower, upper = simultaneous_band(np.array([0.1, 0.3, 0.5, 0.7, 0.9]), [noise], level=0.95)
+>>> lower.round(2), upper.round(2)
+(array([0.05, 0.25, 0.45, 0.65, 0.85]), array([0.15, 0.35, 0.55, 0.75, 0.95]))
+"""
 
 from __future__ import annotations
 

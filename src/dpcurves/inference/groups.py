@@ -1,4 +1,26 @@
-"""Statistics of groups: the Hosmer-Lemeshow test, the chi-squared test of independence, and mean residuals."""
+"""Statistics of groups: the Hosmer-Lemeshow test, the chi-squared test of independence, and mean residuals.
+
+With O positives, n records, E the sum of predictions and ``m = E / n`` in each group, and V the variance of the noise
+of ``O - E``, or of a cell, the statistics are
+
+    Hosmer-Lemeshow        sum (O - E)**2 / (n * m * (1 - m) + V)              over groups
+    independence           sum (count - expected)**2 / (expected + V)          over cells of a table
+    mean residual          (O - E) / n                                         of each group
+
+Without noise the first two are the statistics of Hosmer and Lemeshow (1980) and of Pearson (1900); V keeps groups with
+almost no expected positives from dominating. Their laws under noise are not chi-squared: `simulated_p_value` and
+`independence_p_value` draw records from the null hypothesis, add noise, and compute the same statistic (a parametric
+bootstrap), so p-values account for sampling and noise.
+
+Formal guarantees: post-processing of released counts and simulation from public numbers.
+
+References: Hosmer and Lemeshow 1980; Pearson 1900; Gaboardi, Lim, Rogers and Vadhan 2016, section 5.
+
+>>> table = np.array([[30.0, 10.0], [20.0, 40.0]])
+>>> expected_counts(table), round(float(chi_squared(table, np.zeros((2, 2)))), 2)
+(array([[20., 20.],
+       [30., 30.]]), 16.67)
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,26 @@
-"""Intervals of numbers: shares of groups, counts, sums, means, variances, differences, largest absolute values."""
+"""Intervals of numbers: shares of groups, counts, sums, means, variances, differences, largest absolute values.
+
+Most intervals invert a test. A number m is accepted if its contrast, which is 0 for the true number without noise, is
+within the quantile of the contrast's simulated errors (Fieller 1954), so no law of a ratio of noisy numbers is needed:
+
+    share s          (1 - s) * positives - s * negatives
+    mean m           sum of values - m * count
+    count            released count - m, with a binomial or Poisson law of sampling (near Clopper and Pearson 1934)
+
+The error is noise alone *for these records*; *for the population* it is noise plus sampling.
+
+- Variances (`ReleasedMoments.variance_ends`): if values lie between bounds, squared distances from the mean are at most
+  c and have a variance of at most ``v * (c - v)`` (Bhatia and Davis 2000).
+- Differences (`subtract_estimates`): distances to the ends add up in squares (Zou and Donner 2008).
+- Largest absolute values (`largest_absolute_interval`): numbers that cannot be the largest do not widen it.
+- Numbers of subsets (`count_interval`): exact laws of binomial sampling plus noise.
+
+Formal guarantees: post-processing of released numbers and simulation from public ones.
+
+>>> first, second = IntervalEstimate(0.8, lower=0.77, upper=0.83), IntervalEstimate(0.7, lower=0.66, upper=0.74)
+>>> [round(end, 3) for end in subtract_estimates(first, second)[:3]]  # value, lower and upper end of the difference
+[0.1, 0.05, 0.15]
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,31 @@
-"""Intervals of quantiles: from cells, from tests at each edge, and from searches along one noise tree."""
+"""Intervals of quantiles: from cells, from tests at each edge, and from searches along one noise tree.
+
+A quantile at level p is any q with at most a share p of the records below it and at least a share p at or below it, so
+with F(x) the share below x,
+
+    F(q) <= p <= F(q+)
+
+Three ways to an interval that contains every such q with probability `level`, for any ties and any positions of records
+inside cells:
+
+- *From a band* (`find_quantile_ends`): if ``lower <= F <= upper`` at all edges, q lies from the last edge with
+  ``upper < p`` to the first edge with ``lower > p``.
+- *From tests* (`find_ends_by_tests`), shorter for a few quantiles: edge j is kept unless ``M_j - p * N`` is beyond a
+  quantile of its own noise, M_j being the noisy count below the edge and N the noisy count of all records.
+- *By bisection* (`PathQuantile`), for grids of any fineness: each threshold is asked with a margin for its noise, and
+  only ``ceil(log2(cells))`` thresholds can go wrong.
+
+Formal guarantees: post-processing of released counts; the thresholds of a bisection depend on earlier answers alone.
+
+References: Woodruff 1952 (inverting a band); Brookmeyer and Crowley 1982 (inverting tests); Barczewski, Mawass and
+Ramon, Algorithm 1 (bisection on a noise tree).
+
+>>> cells = np.array([[-np.inf, 10.0], [10.0, 20.0], [20.0, 30.0], [30.0, np.inf]])
+>>> lower, upper = np.array([0.0, 0.2, 0.45, 0.8, 1.0]), np.array([0.0, 0.3, 0.55, 0.9, 1.0])
+>>> find_quantile_ends(cells, lower, upper, [0.25, 0.5])
+array([[-inf,  20.],
+       [ 10.,  30.]])
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,27 @@
-"""Simultaneous bands of rates and ratios of two classes above all thresholds."""
+"""Simultaneous bands of rates and ratios of two classes above all thresholds.
+
+At threshold t a rate is ``r = A(t) / B(t)``, where A and B are sums over negatives and positives above t, or over all:
+recall, false positive rate, precision, share above, net benefit. Both are noisy, so each band inverts a test for every
+r (Fieller 1954). It contains the r with
+
+    (A - r * B)**2 <= c**2 * Var(A - r * B)      Var is a quadratic polynomial in r (`QuadraticVariance`)
+
+where c is the `level` quantile, over draws, of the largest studentised error at any threshold of any ratio. So the band
+holds for all thresholds and ratios at the same time. Where noise alone may explain the denominator B, the band spans
+all possible values. For the population Var includes the variance of sampling, and no band is narrower than for these
+records.
+
+`RocBand` is a box for each threshold, from bands of both coordinates; between thresholds the curve is only known to be
+monotone, and `sweep_boxes` returns bounds at any rate.
+
+Formal guarantees: post-processing of released counts and simulation from public numbers.
+
+References: Fieller 1954, *Some problems in interval estimation*; Davison and Hinkley 1997, section 5.2.
+
+>>> band = RocBand(*(np.array(ends) for ends in ([0, 0.1, 1], [0, 0.3, 1], [0, 0.5, 1], [0, 0.7, 1])))
+>>> band.tpr_at([0.2, 0.5])  # lower and upper true positive rates at two false positive rates
+(array([0. , 0.5]), array([1., 1.]))
+"""
 
 from __future__ import annotations
 

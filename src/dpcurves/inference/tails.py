@@ -1,10 +1,23 @@
 """Confidence limits of the sum of distances beyond a clipping bound, from noisy counts along the tail.
 
 No noisy count rules out a few records at any distance, so such a limit needs an assumption. Here the tail does not
-become heavier beyond the counted points: the logarithm of the number of records at or beyond a distance is a concave
-function of the logarithm of the distance. This holds for uniform, normal, exponential, lognormal and Pareto laws, and
-for mixtures of these as far as counts show where another component begins. A power law through two points of the tail
-is then not below the tail beyond the second point.
+become heavier beyond the counted points: with R(d) the number of records at or beyond distance d, ``log R`` is a
+concave function of ``log d``. This holds for uniform, normal, exponential, lognormal and Pareto laws, and for mixtures
+of these as far as counts show where another component begins.
+
+A power law through two points ``d_1 < d_2`` of the tail is then not below the tail beyond ``d_2``:
+
+    R(d) <= R(d_2) * (d / d_2)**-k      k = log(R(d_1) / R(d_2)) / log(d_2 / d_1)
+
+so the expected sum of distances beyond d_2 is at most ``R(d_2) * d_2 / (k - 1)``, for k > 1. Counts are replaced by
+draws of what is compatible with the release (`TailCounts.bound_excess`), and the limit is a quantile of the results.
+
+Formal guarantees: post-processing of released counts and simulation from public numbers.
+
+>>> law = PowerLaw(between=np.zeros(2), beyond=np.array([10.0, 10.0]), pareto_index=np.array([3.0, 1.0]),
+...     start=np.full(2, 100.0))
+>>> law.expect()  # ten records beyond 100; a law of index 1 has no mean
+array([500.,  inf])
 """
 
 from __future__ import annotations

@@ -1,4 +1,23 @@
-"""Haar wavelet transforms with noise: signed sums over the nodes of a binary tree, along one axis or several."""
+"""Haar wavelet transforms with noise: signed sums over the nodes of a binary tree, along one axis or several.
+
+A node with halves of sums a and b has the total ``T = a + b`` and the contrast ``D = a - b``. A row of p intervals is
+determined by its total and p - 1 contrasts, which are released with noise:
+
+    a = (T + D) / 2      b = (T - D) / 2
+
+so there is no redundancy, and inverting from the root down is the only unbiased linear estimate, except that a public
+total corrects the totals of rows. A prefix contains each contrast on its path with a factor between 0 and 1/2. Along
+several axes (`HaarTensorSums`) the transform is applied one axis after the other.
+
+`HaarSums.shrink_cells` shrinks contrasts towards even splits, level by level (after James and Stein 1961).
+
+Formal guarantees: the law of a release; its loss is in `mechanisms.wavelets`.
+
+References: Haar 1910; Xiao, Wang and Gehrke 2010 (Privelet).
+
+>>> band_sizes(5), band_sizes(8)  # the total, and the contrasts of each level, along an axis of 5 and of 8 cells
+((1, 1, 1, 2), (1, 1, 2, 4))
+"""
 
 from __future__ import annotations
 

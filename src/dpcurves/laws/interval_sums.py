@@ -1,6 +1,24 @@
 """Noisy sums over nested intervals (flat histograms, trees, partitions), and their least-squares estimate.
 
-Also called: hierarchical histograms or tree aggregation, with consistency by constrained inference.
+Also called: hierarchical histograms or tree aggregation, with consistency by constrained inference. Level l counts the
+intervals of a tiling, each with noise of variance v_l; each interval is a union of intervals of the next level. Least
+squares in two passes over the tree:
+
+    upwards     w = 1 / (1 / v + 1 / sum of w of the children)        estimates weighted by inverse variance
+    downwards   child += (parent - sum of children) * w_child / sum of w of the children
+
+with the estimates from below, their variances w, and the final parent. A public number of records corrects the root in
+the same way, together with the missing count. `interval_variances` has the exact variance of each prefix.
+
+Formal guarantees: post-processing; the estimate is linear in the released values and unbiased.
+
+Reference: Hay, Rastogi, Miklau and Suciu 2010, section 4, here for any nested tilings and any noises.
+
+>>> from dpcurves.laws import Family
+>>> noise = Noise(Family.LAPLACE, Fraction(2))
+>>> law = IntervalSums(1, 4, (Tier(range(0, 4, 2), noise), Tier(range(4), noise)), None)
+>>> least_squares(law, [10, 4, 6, 1, 2, 5], total=None).cells
+array([[7., 2., 1., 4.]])
 """
 
 from __future__ import annotations

@@ -1,6 +1,19 @@
 """p-Identity strategies for prefixes: noisy cells and noisy weighted sums of cells, with public weights.
 
-Also called: strategies of the matrix mechanism, found by descent (McKenna, Miklau, Hay and Machanavajjhala 2018).
+Also called: strategies of the matrix mechanism, found by descent. Released are all cells, and p weighted sums of them:
+
+    y = [D; W] @ x + z      D diagonal, W of p rows, with budgets of each column that add up to 1
+
+Compared with a tree, few sums with chosen weights lower the mean variance of prefixes. The strategies were found by
+descent and are stored for some numbers of cells; for others, columns of the next larger one are left out.
+
+Formal guarantees: a record of cell j costs (budget of the cell + sum over rows k of budget_k * W_kj) / scale, which is
+``1 / scale`` exactly, in integers (`PIdentityStrategy`).
+
+References: Li, Miklau, Hay, McGregor and Rastogi 2015; McKenna, Miklau, Hay and Machanavajjhala 2018 (HDMM).
+
+>>> find_p_identity_strategy(100).weights.shape[1], find_p_identity_strategy(8)  # cells; None for few cells
+(100, None)
 """
 
 from __future__ import annotations

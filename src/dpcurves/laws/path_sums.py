@@ -1,4 +1,25 @@
-"""Noise laws of counts of prefixes: on a grid, by dyadic blocks of a noise tree, and at thresholds."""
+"""Noise laws of counts of prefixes: on a grid, by dyadic blocks of a noise tree, and at thresholds.
+
+The count of the first t cells has one noise per level of a binary tree, that of the block which contains cell t:
+
+    count(t) = exact(t) + sum over levels l = 0, ..., levels - 1 of z[l, (t - 1) // 2**l]
+
+so it has the variance of `levels` noises, and two counts share the noises of the blocks that contain both:
+
+    Cov(count(s), count(t)) = variance of a noise * number of levels l with (s - 1) // 2**l = (t - 1) // 2**l
+
+A repeated threshold has the same noise. No array has the size of the grid.
+
+Formal guarantees: the law of a release; its loss is in `mechanisms.lazy_tree.path_law`.
+
+References: Chan, Shi and Song 2011; Barczewski, Mawass and Ramon, equation 2.
+
+>>> from dpcurves.laws import Family
+>>> law = PathSums(8, (3, 4), 4, Noise(Family.GAUSSIAN, Fraction(9)), None)
+>>> law.covariance  # of the counts of the first 3 and the first 4 cells
+array([[36., 27.],
+       [27., 36.]])
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,19 @@
 """Accounts of datasets and allowances, privacy loss in whole billionths, and the budget of one question.
 
-Also called: privacy accounting; composition adds the charges of an account up.
+Also called: privacy accounting; composition adds the charges of an account up. An account has one currency, epsilon or
+rho, and integers of billionths, so that sums are exact:
+
+    price in epsilon   a pure loss of epsilon                                       rounded up
+    price in rho       rho, or epsilon**2 / 2 of a pure loss (Bun and Steinke 2016) rounded up
+
+`QuestionBudget` divides a grant into fractions for the rounds of a question; a delta is not divided. An `Allowance`
+limits a project or an analyst within the cap of a dataset.
+
+Formal guarantees: rounding never lowers what is charged. Allowances divide a budget among people and guarantee no
+privacy, because people may share results; the cap does.
+
+>>> str(Currency.RHO.price(PrivacyLoss.pure(1)))
+'rho 0.5'
 """
 
 from __future__ import annotations

@@ -1,4 +1,13 @@
-"""Spent and remaining budget of an account, and of the allowance of a project or an analyst."""
+"""Spent and remaining budget of an account, and of the allowance of a project or an analyst.
+
+    remaining = cap - spent      in whole billionths of epsilon or rho
+
+`spent` is stored in the account's row, with a seal, and `sum_payments` adds up all payments anew: verification compares
+both. A charge that exceeds what remains raises `BudgetExceeded` and changes nothing (`Spending.with_charge`).
+
+Formal guarantees: balances are read and written in the transaction that holds the lock of the book, so that no two
+charges see the same remainder.
+"""
 
 from __future__ import annotations
 

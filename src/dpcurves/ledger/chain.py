@@ -1,4 +1,22 @@
-"""Hash chain of a ledger's entries: its tables, the secret key that authenticates them, and transactions."""
+"""Hash chain of a ledger's entries: its tables, the secret key that authenticates them, and transactions.
+
+Each entry is sealed together with the seal of the entry before it:
+
+    seal_k = HMAC-SHA256(key, seal_(k-1), facts of entry k)
+
+and the book, one row, has the number of entries and the last seal, sealed as well. So an entry that was changed,
+removed or inserted without the key is noticed. An old copy of the whole ledger is noticed if its head is also known
+elsewhere (`ledger.head_copy`). A writing transaction locks the book first: entries have one order, on any number of
+machines.
+
+Formal guarantees: HMAC-SHA256 as an unforgeable code (RFC 2104). What an owner of the key writes is believed.
+
+References: Haber and Stornetta 1991 (linked entries); RFC 2104 (HMAC).
+
+>>> key = Key(bytes(32))
+>>> key, key.seal("grant", 1) == key.seal("grant", 2)
+(Key(...), False)
+"""
 
 from __future__ import annotations
 

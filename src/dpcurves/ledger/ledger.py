@@ -1,6 +1,26 @@
 """The ledger of privacy loss: accounts, charges, and the stored answers that were paid for.
 
-Also called: privacy accountant, budget ledger.
+Also called: privacy accountant, budget ledger. Before any record of a dataset is read, the loss of a question is
+charged in one transaction:
+
+    known request         return its grant, nothing is spent
+    spent + loss > cap    refuse with `BudgetExceeded`, nothing is spent
+    else                  append the grant to the hash chain, spent += loss, commit
+
+An answer is stored under its request before it is shown, so a repeated request is read again and not computed anew.
+
+Formal guarantees: the sum of all grants of a dataset never exceeds its cap, for any number of concurrent processes and
+for crashes at any time: a crash may cost budget, never privacy. Losses add up in one currency, epsilon or rho (basic
+composition; Bun and Steinke 2016, Lemma 2.3).
+
+References: Dwork and Roth 2014, section 3.5; NIST SP 800-226 (privacy budget).
+
+>>> from dpcurves.privacy import EACH_RECORD, Neighbours
+>>> ledger = Ledger.open("sqlite://")  # in memory
+>>> ledger.create(Account("flights", Neighbours.ADD_REMOVE, EACH_RECORD, PrivacyLoss.pure(1)))
+>>> grant = ledger.charge("flights", PrivacyLoss.pure(0.7), request="1", purpose="a CDF", binding="0" * 64, units=None)
+>>> ledger.balance("flights").remaining
+Amount(currency=<Currency.EPSILON: 'epsilon'>, billionths=300000000)
 """
 
 from __future__ import annotations

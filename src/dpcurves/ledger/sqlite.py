@@ -1,4 +1,16 @@
-"""Storage of ledgers: an SQLite file with a FIFO lock for writers, memory, or a PostgreSQL server."""
+"""Storage of ledgers: an SQLite file with a FIFO lock for writers, memory, or a PostgreSQL server.
+
+    sqlite:///ledger.db      a file, its key in a file beside it, one writer at a time in order of arrival
+    sqlite://                memory, for one process and for examples
+    postgresql://...         a server, for many machines
+
+Writers of a file wait in a queue of locked files (`WriterQueue`), because SQLite's own lock is not fair: under load
+some writers might never get their turn. A file that was moved away while it was open is refused, because charges to it
+would be lost.
+
+Formal guarantees: a committed charge survives a crash of the process and a loss of power (full synchronisation); see
+`ledger.ledger` for what follows.
+"""
 
 from __future__ import annotations
 

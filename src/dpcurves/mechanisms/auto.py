@@ -1,4 +1,31 @@
-"""Choice of the mechanism with the least predicted error, from public facts only."""
+"""Choice of the mechanism with the least predicted error, from public facts only.
+
+Most queries can be answered by one mechanism alone (`ANSWERED_BY`). For counts, `MechanismChoice` compares candidates
+by their predicted mean squared error of a prefix,
+
+    error**2 = variance of noise by least squares (exact, from the law of the plan) + resolution error
+
+and takes the least:
+
+- `FlatHistogram`, one noisy count per interval, for cells, and where noise is nearly 0;
+- `TreeSums`, nested intervals, for prefixes under a pure loss;
+- `SquareRoot`, Gaussian noise between the factors of the matrix of prefix sums, for prefixes of one row under a
+  zero-concentrated loss whose cells hold many records or are unlike their neighbours.
+
+Intervals of several cells have a resolution error, ``unevenness * records per interval / 6`` (`resolution_error`); they
+are considered only with the hint that records are spread and a public number of units.
+
+Formal guarantees: as for the chosen mechanism. The choice is a function of query, loss and adjacency, so it costs
+nothing.
+
+>>> from dpcurves.data import Grid
+>>> from dpcurves.privacy import EACH_RECORD, AddRemove
+>>> query = CountQuery((Axis("age", Grid(0, 256, cells=256)),), CountUse.PREFIXES)
+>>> AUTO.choose_mechanism(query, PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
+TreeSums(width=1)
+>>> AUTO.choose_mechanism(query, PrivacyLoss.zcdp("0.5"), ReplaceOne(EACH_RECORD, 10**6))
+SquareRoot(width=1)
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,31 @@
 """Noisy sums of cells: calibration and addition of the noise, and plans of flat, nested and explicit intervals.
 
-Also called: the matrix mechanism, for strategies of interval sums; tree aggregation, for nested intervals.
+Level l of nested tilings has disjoint intervals of cells. With budget fractions ``s_l`` that add up to 1, it releases
+
+    y_l = A_l @ cells + z_l      z_l: discrete Laplace noise of scale D / (s_l * epsilon), or
+                                      discrete Gaussian noise of variance parameter D2 / (2 * s_l * rho)
+
+A_l is a matrix of 0 and 1 with one 1 per column; D and D2 are the largest L1 and squared L2 distance of neighbouring
+tables (`l1_distance`, `squared_l2_distance`). The number of missing records is released too, with the noise of
+``s = 1``. Also called the matrix mechanism, for strategies of interval sums; tree aggregation, for nested intervals.
+
+Formal guarantees: level l loses ``s_l`` times the loss, all levels together the loss, pure or zero-concentrated
+(`tiling_law` has the proof, in which the missing records cost nothing extra).
+
+- `FlatHistogram`: one level. `TreeSums`: levels of equal branching, chosen by `tree_strategy.find_best_shape`.
+- `PartitionSums`, `RegionSums`: the intervals or regions that the query states, for instance from an earlier round.
+- `SubsetCounts`: one noisy number of subsets of the units.
+
+References: Dwork, McSherry, Nissim and Smith 2006; Ghosh, Roughgarden and Sundararajan 2009; Hay, Rastogi, Miklau and
+Suciu 2010; Canonne, Kamath and Steinke 2020.
+
+>>> from dpcurves.data import Axis, Grid
+>>> from dpcurves.privacy import EACH_RECORD
+>>> from dpcurves.queries import CountUse
+>>> query = CountQuery((Axis("age", Grid(0, 256, cells=256)),), CountUse.PREFIXES)
+>>> loss, adjacency = PrivacyLoss.pure(1), AddRemove(EACH_RECORD)
+>>> [round(kind().plan(query, loss, adjacency).error, 2) for kind in (FlatHistogram, TreeSums)]  # records, per prefix
+[15.35, 8.27]
 """
 
 from __future__ import annotations

@@ -1,4 +1,29 @@
-"""Single numbers with Cauchy noise scaled to smooth sensitivity: recursive medians, and the area under a ROC curve."""
+"""Single numbers with Cauchy noise scaled to smooth sensitivity: recursive medians, and the area under a ROC curve.
+
+Released is ``f(x) + S(x) / alpha * C``, where C is a standard Cauchy variable and S a smooth bound of the change of f:
+
+    |f(x) - f(x')| <= min(S(x), S(x'))       S(x) <= exp(beta) * S(x')       for neighbours x, x'
+
+- *Median* (`NoisyMedians`): ``S = max_t exp(-beta * t) * A(t)``, where A(t) is the largest distance of two positions
+  around the median with t records between them (`median_sensitivity`).
+- *Area under a ROC curve* (`NoisyAuc`): ``S = max_t exp(-beta * t) / max(k - t, 1)``, k being the number of records of
+  the smaller class (`auc_sensitivity`).
+
+Formal guarantees: pure epsilon-differential privacy per move, for beta = epsilon / 2 and
+
+    alpha**2 = min(2 * (cosh(epsilon) - 1), 2 * exp(beta) * (cosh(epsilon) - cosh(beta)))
+
+The log ratio of two Cauchy densities is at most the hyperbolic distance of (f, S) and (f', S') in the upper half plane:
+see `calibrate_cauchy`. The published pair is alpha = beta = epsilon / 6, with more noise.
+
+References: Nissim, Raskhodnikova and Smith 2007; Boyd, Lantz and Page 2015; Chen, Machanavajjhala, Reiter and
+Barrientos 2016.
+
+>>> round(float(calibrate_cauchy(Fraction(1)).alpha), 3)
+1.042
+>>> auc_sensitivity(100, beta=0.1), auc_sensitivity(0, beta=0.1)  # 100 records in the smaller class, or none
+(0.01, 1.0)
+"""
 
 from __future__ import annotations
 

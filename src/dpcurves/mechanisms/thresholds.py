@@ -1,4 +1,32 @@
-"""Comparisons with noisy thresholds: the sparse vector technique, merged cells, and PrivTree."""
+"""Comparisons with noisy thresholds: the sparse vector technique, merged cells, and PrivTree.
+
+Only decisions are released, of exact numbers x plus noise against a threshold t plus noise:
+
+- `SparseVector`: ``x_i + Lap(s) >= t_i + Lap(b)`` for queries i = 1, 2, ..., where the noise of the threshold is drawn
+  once and the first c positive answers are released. Also called AboveThreshold (for c = 1).
+- `MergedCells`: cells are added up from left to right until ``count + Lap(s) >= least + Lap(s)``.
+- `PrivTree`: a box at depth d is split if ``max(count - t - d * decay, -decay) + Lap(b) > 0``.
+
+All noise is discrete Laplace noise on integers.
+
+Formal guarantees: the loss does not grow with the number of comparisons.
+
+    SparseVector   rise / b + c * distance / s       per record, c positive answers
+    MergedCells    1 / s                             per record
+    PrivTree       C / b                             per added or removed record, C = `path_price` < 2.61
+
+Proofs shift the noise of the threshold, so that all negative answers stay negative at one price, and are in the
+docstrings of the classes. Zero-concentrated losses are spent as a pure epsilon of ``sqrt(2 * rho)``, or for `PrivTree`
+by the range of its log ratios.
+
+References: Dwork and Roth 2014, section 3.6; Lyu, Su and Li 2017; Chen 2018, Algorithms 8 and 14; Zhang, Xiao and Xie
+2016 (PrivTree).
+
+>>> compute_differences(np.array([4, 9, 2, 0]), Comparisons(np.array([[1, 0, 0], [1, 1, 0]]), (10, 10), 1, 1))
+[-6, 3]
+>>> select_reached([-6, 3], sum_noises=[0, -1], threshold_noise=1, cutoff=1)
+(1,)
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,33 @@
-"""Noisy sums with signed or fractional weights: Haar and tensor wavelets (Privelet), square root of prefix sums."""
+"""Noisy sums with signed or fractional weights: Haar and tensor wavelets (Privelet), square root of prefix sums.
+
+Each mechanism releases ``A @ cells + noise`` for a public matrix A, of which prefixes are linear combinations:
+
+- `Haar`: A has a row for each inner node of a binary tree, 1 for cells of its left half and -1 for its right half, and
+  one for the total. A prefix is a combination of one contrast per level.
+- `Privelet`: the tensor product of such matrices over the axes of a table, for boxes of cells.
+- `SquareRoot`: the lower triangular Toeplitz matrix A with ``A @ A = L``, L being the matrix of ones that sums up
+  prefixes: its diagonals are ``1, 1/2, 3/8, ...``, the coefficients of ``1 / sqrt(1 - x)``. Prefixes are
+  ``A @ released``. Under add-remove the columns of the released factor are first scaled to nearly equal lengths.
+
+Formal guarantees: the price ``p_v`` of a value is 1 over the scale of its Laplace noise, or 1 over the variance of its
+Gaussian noise. Noises are independent, so a change of the cells costs
+
+    epsilon = sum_v |change_v| * p_v  (Laplace noise)      rho = sum_v change_v**2 * p_v / 2  (Gaussian noise)
+
+`calibrate_prices` scales all prices so that the most expensive change by one unit costs the loss; `largest_prices` and
+`squared_lengths` find that change, for records that are added or removed and for records that move between cells.
+
+References: Xiao, Wang and Gehrke 2010 (Privelet); Henzinger, Upadhyay and Upadhyay 2023 (square root); Li, Miklau, Hay,
+McGregor and Rastogi 2015 (the matrix mechanism).
+
+>>> from dpcurves.privacy import EACH_RECORD, AddRemove
+>>> from dpcurves.data import Axis, Grid
+>>> from dpcurves.queries import CountUse
+>>> query = CountQuery((Axis("age", Grid(0, 256, cells=256)),), CountUse.PREFIXES)
+>>> loss = PrivacyLoss.zcdp("0.5")
+>>> [round(kind().plan(query, loss, AddRemove(EACH_RECORD)).error, 2) for kind in (Haar, SquareRoot)]  # records
+[2.98, 2.56]
+"""
 
 from __future__ import annotations
 

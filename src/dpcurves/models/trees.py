@@ -1,4 +1,21 @@
-"""Sums of decision trees: single trees, random forests and boosted trees, imported from scikit-learn."""
+"""Sums of decision trees: single trees, random forests and boosted trees, imported from scikit-learn.
+
+    score = response(base + factor * sum_t leaf_t(record))
+
+where ``response`` is the inverse of the link, and ``leaf_t`` the value of the leaf of tree t with the record: from the
+root, left if the column is at or below the threshold of the node, else right. A forest has the factor 1 / trees, a
+boosted model its learning rate.
+
+Numbers are only compared with thresholds, so huge and infinite ones need no declared range. scikit-learn rounds columns
+to single precision first; thresholds are moved so that doubles compare alike (`threshold_before_rounding`).
+
+Formal guarantees: as for `Predictor`: a score is a function of one row, computed in the same order on all machines.
+
+Reference: Breiman 2001 (forests); Friedman 2001 (boosting).
+
+>>> threshold_before_rounding(0.5) > 0.5, float(np.float32(threshold_before_rounding(0.5)))
+(True, 0.5)
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,19 @@
-"""Discrete Gaussian noise, exact for every rational variance."""
+"""Discrete Gaussian noise, exact for every rational variance.
+
+    P(z) proportional to exp(-z**2 / (2 * variance)),  z integer
+
+Rejection sampling from a step function above the law: each side of zero is divided into steps of ``2**bits`` integers;
+a step is drawn by inversion with the weight of its most probable integer, then an integer of it uniformly, and accepted
+with probability ``exp(-(its exponent - exponent of that integer))``.
+
+Formal guarantees: the law is exact, no floating point is used, and no rounding decides. Noise of this law on an integer
+that changes by d loses rho ``d**2 / (2 * variance)`` (Canonne, Kamath and Steinke 2020, Theorem 14).
+
+Reference: Canonne, Kamath and Steinke 2020, *The discrete Gaussian for differential privacy*.
+
+>>> len(sample(Fraction(9), 5, Randomness.from_system()))
+5
+"""
 
 from __future__ import annotations
 

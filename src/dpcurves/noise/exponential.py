@@ -1,4 +1,25 @@
-"""Proven bounds of exp(-x), exact sampling by inversion, the exponential mechanism, and exact random partitions."""
+"""Proven bounds of exp(-x), exact sampling by inversion, the exponential mechanism, and exact random partitions.
+
+Probabilities like ``exp(-x)`` are irrational, so they are bounded by rationals that get tighter when a draw needs it:
+
+    U uniform in [0, 1), revealed bit by bit      outcome = first i with U < F(i)
+
+A draw reveals more bits of U, and tightens the bounds of the distribution function F, until both bounds give the same
+outcome (`sample_by_inversion`); usually 16 bits do (`InversionTable`). The exponential mechanism with penalties p_i,
+
+    P(i) proportional to exp(-rate * p_i)
+
+is sampled by bins of similar penalties and rejection within a bin (`sample_exponential_mechanism`).
+
+Formal guarantees: laws are exact, without floating point, except partitions, whose error is bounded and charged
+(`bound_partition_log_error`).
+
+References: Canonne, Kamath and Steinke 2020, Algorithm 1; McSherry and Talwar 2007; Mironov 2012 (why floating point is
+not enough).
+
+>>> selection_probabilities([0, 1, 2], Fraction(1)).round(3)
+array([0.665, 0.245, 0.09 ])
+"""
 
 from __future__ import annotations
 
@@ -201,7 +222,11 @@ class InversionTable:
         self._lower = np.array([*(min(bound, LARGEST_WORD) for bound in lower), 0], dtype=np.uint64)
         self._upper = np.array([min(bound, LARGEST_WORD) for bound in upper], dtype=np.uint64)
         self._law = law
-        self._by_prefix = self._build_prefix_table()
+        # The outcome that each prefix of 16 bits proves, (2**16,); -1 if it proves none.
+        first = np.arange(1 << PREFIX_BITS, dtype=np.uint64) << REST
+        last = first | np.uint64((1 << WORD_BITS - PREFIX_BITS) - 1)
+        outcomes = self._upper.searchsorted(first, side="right")
+        self._by_prefix = np.where(last < self._lower[outcomes], outcomes, -1).astype(np.int16)
 
     @property
     def outcomes(self) -> int:
@@ -225,13 +250,6 @@ class InversionTable:
         for index in np.flatnonzero(words >= self._lower[outcomes]):
             outcomes[index] = refine_until_proven(self._law, int(words[index]), WORD_BITS, randomness)
         return outcomes
-
-    def _build_prefix_table(self) -> NDArray[np.int16]:
-        """Return the outcome that each prefix of 16 bits proves, (2**16,); -1 if it proves none."""
-        first = np.arange(1 << PREFIX_BITS, dtype=np.uint64) << REST
-        last = first | np.uint64((1 << WORD_BITS - PREFIX_BITS) - 1)
-        outcomes = self._upper.searchsorted(first, side="right")
-        return np.where(last < self._lower[outcomes], outcomes, -1).astype(np.int16)
 
 
 Penalties = NDArray[np.int64] | Sequence[int]

@@ -1,4 +1,22 @@
-"""Adjacency of data sets, and the origin of a model that a diagnostic judges."""
+"""Adjacency of data sets, and the origin of a model that a diagnostic judges.
+
+Neighbouring tables differ by one privacy unit: all records with the same value of a column, of which at most k are used
+(the contribution bound), or one record.
+
+    add-remove     one unit is added or removed      L1 sensitivity of counts k        number of units is private
+    replace-one    one unit has other records        L1 sensitivity of counts 2 * k    number of units is public
+
+Also called unbounded and bounded differential privacy. A stated number of units is public under replace-one, so that
+totals need no noise.
+
+`ModelOrigin`: a diagnostic of a model that was fitted to the same records without privacy protects nobody, because a
+changed record moves every residual; so the origin of the model must be stated.
+
+References: Dwork and Roth 2014, section 2.3; Kifer and Machanavajjhala 2011 (bounded and unbounded); NIST SP 800-226.
+
+>>> AddRemove(Unit("patient", 3)).l1_sensitivity, ReplaceOne(EACH_RECORD, units=100).l1_sensitivity
+(3, 2)
+"""
 
 from __future__ import annotations
 

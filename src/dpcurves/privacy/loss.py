@@ -1,4 +1,22 @@
-"""Privacy losses: exact composition, conversion between zCDP and (epsilon, delta), and losses of several releases."""
+"""Privacy losses: exact composition, conversion between zCDP and (epsilon, delta), and losses of several releases.
+
+A release loses epsilon if probabilities of its outcomes on neighbouring tables differ by a factor of at most
+``exp(epsilon)``, and rho if its Renyi divergence of each order a > 1 is at most ``a * rho``:
+
+    pure to rho            rho = epsilon**2 / 2
+    rho to (eps, delta)    the least epsilon over all orders (`epsilon_of_zcdp`); never back to pure
+    composition            epsilons add up, rhos add up, deltas add up
+
+Amounts are exact fractions, and a float means the decimal that it prints; text is rounded up, so it never states less
+than the loss.
+
+References: Dwork, McSherry, Nissim and Smith 2006; Bun and Steinke 2016, Proposition 1.4 and Lemma 2.3; Canonne, Kamath
+and Steinke 2020 (conversion); Kairouz, Oh and Viswanath 2015 (optimal composition).
+
+>>> loss = PrivacyLoss.pure("0.3") + PrivacyLoss.pure("0.4")
+>>> loss.epsilon, loss.rho
+(Fraction(7, 10), Fraction(1, 8))
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,21 @@
-"""Queries on records, defined from public facts alone. Each is answered from a table of integers."""
+"""Queries on records, defined from public facts alone. Each is answered from a table of integers.
+
+A query states the axes of a table, and the amount that a record adds to its cell; the trusted side turns records into
+that table, and a mechanism releases something from it:
+
+    table[cell] = sum over records in the cell of amount(record)      |amount| <= per_record_sensitivity
+
+Tables of counts have the amount 1 and a last entry for records that are missing on any axis; `SumQuery` and
+`SquareQuery` have exact integers of a distance from the middle of the cell; other queries (cuts, partitions,
+comparisons, selections) are answered by a choice.
+
+Formal guarantees: a query depends on no record, so it may be published. An added or removed record changes the table by
+at most `per_record_sensitivity` in L1 norm; a filter is a function of one row, so it keeps that.
+
+>>> query = CountQuery((Axis("age", Grid(0, 100, cells=10)),), CountUse.CELLS)
+>>> query.shape, query.cells, query.per_record_sensitivity
+((10,), 10, 1)
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,19 @@
-"""Queries on regions of a table: nested tilings, private partitions, and recursively divided boxes of cells."""
+"""Queries on regions of a table: nested tilings, private partitions, and recursively divided boxes of cells.
+
+A region is a set of cells; regions of one tiling are disjoint, so that a record lies in one of each tiling:
+
+- `RegionQuery`: counts of the regions of nested tilings, in a stated order of the cells;
+- `IntervalPartitionQuery`: a private partition of that order into intervals of similar cells;
+- `WaveletQuery`: counts of a subtable from which boxes are read; `WorstBoxQuery`: the box that is expected worst.
+
+`SplitRule` divides boxes recursively: w cells along an axis with branching factor f become ``min(f, w)`` parts that
+differ by at most one cell.
+
+Formal guarantees: as for `queries.query`: descriptions of public facts.
+
+>>> SplitRule((4, 9), (2, 2)).height  # divisions until all boxes of a table of 4 x 9 cells are single cells
+4
+"""
 
 from __future__ import annotations
 

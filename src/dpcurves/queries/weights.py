@@ -1,4 +1,25 @@
-"""Sums of survey weights, of squared weights and of weighted values: integer queries with a public weight cap."""
+"""Sums of survey weights, of squared weights and of weighted values: integer queries with a public weight cap.
+
+A weight w counts in steps of the cap, so that sums are integers with a known sensitivity. A record adds
+
+    WeightQuery           w to its cell, and cap - w to one number for all                 steps of cap / 2**16
+    SquaredWeightQuery    w**2 to its cell, and cap**2 - w**2 to the end of its row        steps of cap**2 / 2**16
+    WeightedSumQuery      w * (x - middle of the cell)
+    WeightedSpreadQuery   w**2 * (x - center of the row)**2
+
+With the complement, a record adds the same total for any weight; so the sum of a table of weights is public if the
+number of records is. Weights above the cap count as the cap.
+
+Formal guarantees: a record changes its table by at most `per_record_sensitivity` in L1 norm, for any weight; each class
+has its proof.
+
+References: Horvitz and Thompson 1952 (weights); Kish 1965 (squared weights).
+
+>>> from dpcurves.data import Grid
+>>> query = WeightQuery((Axis("wage", Grid(0, 100, cells=4)),), Weights("w", 10.0), CountUse.CELLS)
+>>> query.per_record_sensitivity
+65536
+"""
 
 from __future__ import annotations
 

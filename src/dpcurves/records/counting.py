@@ -1,4 +1,15 @@
-"""SENSITIVE. Records of one data holder: exact integers counted from them, models applied and regressions fitted."""
+"""SENSITIVE. Records of one data holder: exact integers counted from them, models applied and regressions fitted.
+
+The trusted side of a release. A query describes a table by public axes; an engine (DuckDB here) counts it:
+
+    table[cell] = number of used records in the cell, or exact sums of their amounts
+    used        = rows that pass the filter, at most `records` of each unit
+
+Results are exact integers in 64 bits or Python integers, and no floating point addition decides a count.
+
+Formal guarantees: a record lies in one cell or is missing, for any content: after the check of the schema no row raises
+an error or changes how others are counted. Nothing leaves this file but to a mechanism, which adds noise.
+"""
 
 from __future__ import annotations
 

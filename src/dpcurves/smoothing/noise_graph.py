@@ -1,4 +1,24 @@
-"""The graph of a curve's noise draws and steps, and linear equations on it, solved in linear time by two sweeps."""
+"""The graph of a curve's noise draws and steps, and linear equations on it, solved in linear time by two sweeps.
+
+Step i is the rise from point i - 1 to point i. A noise z on the points a, ..., b - 1 raises step a and lowers step b,
+so it is an edge between these two steps. Blocks of noises do not cross, so the graph is outerplanar, and its weighted
+Laplacian
+
+    K = D V D'      D: noises to steps, V: variances of the noises
+
+has an elimination order in which each vertex has at most two neighbours. `Elimination` has its LDL factors: solving
+``(K + diag(g)) p = b`` is one sweep in this order and one back.
+
+`build_prefix_graph` and `estimate_nested_prefixes` give the noises of prefixes that are sums of the fewest released
+intervals (the binary mechanism of Chan, Shi and Song 2011).
+
+Formal guarantees: functions of public laws and released numbers.
+
+References: Chan, Shi and Song 2011; Barczewski, Mawass and Ramon, equation 3.
+
+>>> repeat_variances([np.array([0, 2, 4]), np.arange(5)], [1.0, 2.0])  # of two blocks, then of four
+array([1., 1., 2., 2., 2., 2.])
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,24 @@
-"""Choice of a workload's strategy; intervals that cover a share of a grid; and questions by unlisted categories."""
+"""Choice of a workload's strategy; intervals that cover a share of a grid; and questions by unlisted categories.
+
+A workload states what a question needs; a strategy states which queries answer it, in which order and with which
+fractions of the loss. The tables `AT_ONCE` (trust models that answer once) and `ADAPTIVELY` (several rounds) map each
+type of workload to its strategy.
+
+- *Coverage.* The first interval around the middle of a grid that covers a share p of n records: found by noisy
+  comparisons of ``inside - p * n`` with 0 (`compare_intervals`), or read from noisy counts (`count_intervals`).
+- *Unlisted categories.* `SELECTION_FRACTION` of the loss selects the categories (`build_category_query`), the rest
+  answers the question by these. A category gets a note if its count is far below the selected number of its units.
+
+Formal guarantees: the choice is a function of the workload and the setting, so of public facts alone. Fractions of
+rounds add up to the granted loss (basic composition; with selected categories adaptive, since these are released).
+
+>>> from dpcurves.data import Axis, Grid
+>>> from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
+>>> workload = CellWorkload((Axis("age", Grid(0, 100, cells=10)),))
+>>> strategy = choose_one_round(workload, Setting(PrivacyLoss.pure(1), AddRemove(EACH_RECORD)))
+>>> next(strategy).budget_fraction  # the whole loss in one round
+Fraction(1, 1)
+"""
 
 from __future__ import annotations
 
@@ -169,9 +189,15 @@ def describe_found_categories(release: Release, unlisted: UnlistedCategories, na
     """Return a note that states how many categories were selected, what happens to the records of all others, and that
     a name of a universe may have no records.
     """
+    other = unlisted.to_selected_categories(names).values[-1]
+    if not names:
+        return (
+            f"groups of {unlisted.column} were found with {release.plan.loss}: none is released, and all are together "
+            f"in {other!r}"
+        )
     note = (
         f"groups of {unlisted.column} were found with {release.plan.loss}: {len(names)} are released, and all groups "
-        f"of few units are together in {unlisted.to_selected_categories(names).values[-1]!r}"
+        f"of few units are together in {other!r}"
     )
     if unlisted.universe is None:
         return note

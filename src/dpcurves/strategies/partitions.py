@@ -1,4 +1,25 @@
-"""Named methods of distribution functions: bisection, private partitions, and cuts at private quantiles."""
+"""Named methods of distribution functions: bisection, private partitions, and cuts at private quantiles.
+
+Each method spends a public fraction of the loss to choose intervals, and the rest to count them:
+
+    method                 choice of intervals                                       fraction
+    `Bisection`            halve the fullest interval, by noisy counts, r times      1/4
+    `AdaptivePartition`    PrivTree: divide where noisy counts are large             1/5
+    `QuantilePartition`    recursive private quantiles                               3/10
+
+The counts may be released on nested tilings over the chosen leaves (`choose_leaf_tilings`): h tilings group leaves by
+about the h-th root of their number, so that a prefix is a sum of few noisy counts, each with h times the scale (Laplace
+noise) or variance (Gaussian noise).
+
+Formal guarantees: intervals are functions of released numbers, and counting them costs the rest for any intervals
+(adaptive composition).
+
+References: Zhang, Xiao and Xie 2016 (PrivTree); Kaplan, Schnapp and Stemmer 2022 (quantiles); Qardaji, Yang and Li 2013
+(tilings).
+
+>>> choose_leaf_tilings(range(0, 40, 2), Family.GAUSSIAN, total_is_public=True)  # first cells of each tiling
+(range(0, 40, 8), range(0, 40, 4), range(0, 40, 2))
+"""
 
 from __future__ import annotations
 

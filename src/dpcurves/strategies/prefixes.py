@@ -1,4 +1,33 @@
-"""Count one column in several rounds, each on intervals chosen from the counts before."""
+"""Count one column in several rounds, each on intervals chosen from the counts before.
+
+A distribution function is read from prefix counts. One round that counts all k cells wastes loss where no records are;
+here a first round shows where they are, and later rounds divide intervals there (`refine_in_rounds`):
+
+    round                budget      intervals
+    1  fixed             3/20        nested tilings at 1/3, 2/3 and 3/3 of the depth of the cells
+    2  unclear splits    1/10        divided while a split's posterior variance exceeds a multiple of its noise
+    3  final             the rest    as round 2, and divided while intervals hold many records
+
+Variants count coarse intervals first if records are few, search for atoms (single cells that hold many records), count
+every cell last where that is no worse, or divide only where a few quantiles may lie (`search_quantiles`). Whether
+several rounds are made at all depends on public facts (`is_worth_refining`): cells, loss, and a public number of
+records. Fractions are those for Laplace noise and few records per cell (`choose_budget_fractions` has the others).
+
+Splits and their variances are empirical Bayes estimates from all earlier rounds (`estimation.empirical_bayes`). The
+released curve is an estimate from all rounds, its band is from the last round alone, which is unbiased whatever earlier
+rounds chose. Also called adaptive, or data-dependent, hierarchical histograms.
+
+Formal guarantees: a record lies in one interval of each tiling, so the price of a round does not depend on its
+intervals, which are functions of earlier answers. Budget fractions are public; pure losses and rho add up to the
+granted loss by adaptive composition (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
+
+References: Hay, Rastogi, Miklau and Suciu 2010; Qardaji, Yang and Li 2013; Li, Hay, Miklau and Wang 2014.
+
+>>> layout = DyadicLayout.from_cells(512)
+>>> noise = Noise(Family.LAPLACE, Fraction(1))  # of a count if the whole loss were spent on one tiling
+>>> [len(tiling) for tiling in first_tilings(layout)], round(balanced_intervals(3000, noise))  # numbers of intervals
+([8, 64, 512], 269)
+"""
 
 from __future__ import annotations
 
@@ -35,29 +64,6 @@ from ..queries import CountQuery, CountUse, Hint, PartitionQuery, Places, Prefix
 from . import lattices
 from .ranks import signal_to_noise
 
-# Adaptive refinement: each round's public partition is a function of earlier releases. Nothing here is secret or
-# random.
-#
-# The usual conversation has three rounds, at 15, 10 and 75 % of the loss, or at 10, 10 and 80
-# (`choose_budget_fractions`). The first round has a fixed partition (`first_tilings`). If its counts show that most
-# records lie in single cells, not all of them clear (`has_significant_atoms`), the second searches for them. If the
-# records are known to be few for the noise, it is coarse, gets 20 %, and is followed by the last round, after one of 15
-# % if intervals are denser than their neighbours (`divide_outstanding_intervals`). The later rounds split intervals
-# whose halves are not known well enough (`refine_tilings`). If the second round would need many intervals, data are
-# rough nearly everywhere: where single cells seem to hold most records (`has_atoms`), it searches for them in one
-# tiling (`find_atom_tilings`). Otherwise, or if the first round shows no unevenness, the remaining loss is spent at
-# once. If cells hold many records each (`is_dense`), or the noise is negligible (`is_nearly_exact`), one round over all
-# cells is more accurate. Under zero-concentrated privacy the first round gets 10 %, unless it is coarse, and 5 % if
-# cells are known to hold many records. If the first round shows that the last one would count much of the grid
-# (`is_widespread`), all cells are counted instead: in tilings, whose splits can be smoothed, or by a square root of
-# prefix sums if there is little to smooth (`is_uneven`).
-#
-# The last round (`refine_last_tilings`) also splits intervals with many records, because a band is as wide within an
-# interval as all records of the interval. Whole years on a fine grid are full cells among empty ones. An estimate knows
-# this after the first round; a band knows only what the last round counts. So the band depends on the loss of the last
-# round: earlier rounds widen it by their price and narrow it by the intervals that they save. With Laplace noise
-# several last rounds are compared by the error that the posterior expects of each (`expect_widths`).
-#
 # The constants here and in `empirical_bayes` were chosen on normal, peaked and Poisson data and on seven real
 # histograms, over grids of 1,024 to 32,768 cells and epsilon from 0.1 to 2; they are the same for all data sets.
 # `pilot_ratios`, `coarse_fraction`, `cautious_tolerances`, `short_fraction`, `uneven_share`, `dense_exact`,
@@ -1128,6 +1134,30 @@ def are_worth_counting(values: int, total: int | None, noise: Noise) -> bool:
     if total is None:
         return values <= TUNING.few_values
     return total >= TUNING.value_ratio * values * sqrt(noise.variance)
+
+
+# Adaptive refinement: each round's public partition is a function of earlier releases. Nothing here is secret or
+# random.
+#
+# The usual conversation has three rounds, at 15, 10 and 75 % of the loss, or at 10, 10 and 80
+# (`choose_budget_fractions`). The first round has a fixed partition (`first_tilings`). If its counts show that most
+# records lie in single cells, not all of them clear (`has_significant_atoms`), the second searches for them. If the
+# records are known to be few for the noise, it is coarse, gets 20 %, and is followed by the last round, after one of 15
+# % if intervals are denser than their neighbours (`divide_outstanding_intervals`). The later rounds split intervals
+# whose halves are not known well enough (`refine_tilings`). If the second round would need many intervals, data are
+# rough nearly everywhere: where single cells seem to hold most records (`has_atoms`), it searches for them in one
+# tiling (`find_atom_tilings`). Otherwise, or if the first round shows no unevenness, the remaining loss is spent at
+# once. If cells hold many records each (`is_dense`), or the noise is negligible (`is_nearly_exact`), one round over all
+# cells is more accurate. Under zero-concentrated privacy the first round gets 10 %, unless it is coarse, and 5 % if
+# cells are known to hold many records. If the first round shows that the last one would count much of the grid
+# (`is_widespread`), all cells are counted instead: in tilings, whose splits can be smoothed, or by a square root of
+# prefix sums if there is little to smooth (`is_uneven`).
+#
+# The last round (`refine_last_tilings`) also splits intervals with many records, because a band is as wide within an
+# interval as all records of the interval. Whole years on a fine grid are full cells among empty ones. An estimate knows
+# this after the first round; a band knows only what the last round counts. So the band depends on the loss of the last
+# round: earlier rounds widen it by their price and narrow it by the intervals that they save. With Laplace noise
+# several last rounds are compared by the error that the posterior expects of each (`expect_widths`).
 
 
 def refine_in_rounds(axis: Axis, setting: Setting) -> Strategy[TableCounts]:

@@ -35,6 +35,11 @@ probability 1/2 on each of the b tables, the probabilities of b different answer
 epsilon) / 2, would add up to more than 1 unless r is at least ln(b / 2) / (4 epsilon). At epsilon 0.1 some table of
 4,861 numbers of two digits has an error of 19 records under any method, and some table over all 2^64 doubles one of
 109. The best grid in hindsight has spent nothing on this.
+
+>>> DECADES[20:26], len(DECADES) - 1  # endpoints of the first pilot query, and intervals
+((-1e-06, -1e-09, -1e-300, 0.0, 1e-300, 1e-09), 46)
+>>> round_numbers_between(1.0, 2.0, cells=4)  # where an interval is cut in the next query
+[1.2, 1.4, 1.6, 1.8]
 """
 
 from __future__ import annotations

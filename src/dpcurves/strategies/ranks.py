@@ -1,4 +1,28 @@
-"""Counts of two classes above thresholds, and of groups of similar scores."""
+"""Counts of two classes above thresholds, and of groups of similar scores.
+
+The order of two classes is known only between cells, and noise adds up over cells; so cells should be few and hold
+similar numbers of records. Which rounds choose them depends on the signal-to-noise ratio
+
+    signal = records * epsilon / L1 sensitivity      (zero-concentrated: the epsilon of equal noise)
+
+- *high*: private quantiles (`QuantileCutsQuery`) with `CUTS_FRACTION` of the loss, then counts between them;
+- *lower*: a pilot query of all records in even intervals with about ``1 / sqrt(signal)`` of the loss, and quantiles of
+  its shares, shrunk towards equal shares (James and Stein 1961);
+- *still lower*: even intervals of the grid, in one round with the whole loss.
+
+Declared values, and points of a lattice on which nearly all scores lie, are counted one by one. If records are many,
+finer cells are counted too, only to narrow the interval of the area under the curve (`choose_finer_cells`).
+
+Formal guarantees: each round has its own price, its query is a function of earlier answers and public facts, and for
+all answers the fractions add up to the whole loss (adaptive composition).
+
+References: Smith 2011, Kaplan, Schnapp and Stemmer 2022 (private quantiles); James and Stein 1961 (shrinkage).
+
+>>> shrink_shares(np.array([90.0, 10.0, 0.0, 0.0]), variance=1.0).round(2)
+array([0.9, 0.1, 0. , 0. ])
+>>> cut_at_quantiles(np.array([0.5, 0.5, 0.0, 0.0]), np.array([0, 8, 16, 24, 32]), pieces=4, even_share=0.1)  # edges
+[4, 8, 13]
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,26 @@
-"""Shape constraints and interpolation of curves; summaries of two classes along scores: points, areas, distances."""
+"""Statistics of two classes from counts by score: ROC curve, precision, net benefit, Brier score, and projections.
+
+`cells` are counts (..., 2, cells) of negatives and positives in cells of increasing scores; scores in a cell are tied.
+
+    AUC                 sum_i p_i * (negatives below i + n_i / 2) / (P * N)
+    Kolmogorov-Smirnov  max over inner edges of |F_negative - F_positive|
+    average precision   sum_i p_i / P * precision at cell i
+    net benefit         TP / n - FP / n * t / (1 - t)
+    Brier score         sum_i (p_i * (1 - s_i)**2 + n_i * s_i**2) / (P + N)
+
+p_i and n_i are the positives and negatives of cell i, s_i its score, P and N the sizes of both classes.
+
+Noisy counts may be negative: `isotonic_projection` returns the nearest non-decreasing curve (pool adjacent violators),
+`project_to_simplex` the nearest shares that are not negative and add up.
+
+Formal guarantees: functions of their arguments; post-processing for released counts.
+
+References: Mann and Whitney 1947; Vickers and Elkin 2006; Brier 1950; Barlow, Bartholomew, Bremner and Brunk 1972.
+
+>>> cells = np.array([[3.0, 1.0], [1.0, 3.0]])  # negatives and positives in two cells
+>>> float(auc_of_counts(positive=cells[1], negative=cells[0])), float(largest_class_gap(cells))
+(0.75, 0.5)
+"""
 
 from __future__ import annotations
 

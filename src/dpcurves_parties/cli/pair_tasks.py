@@ -89,7 +89,7 @@ class Parties:
 
         return ProofKeys.generate(parse_integer("analysts", self.analysts)) if "answers" in self.check else None
 
-    def parse_least_fraction(self) -> Fraction:
+    def parse_min_valid_share(self) -> Fraction:
         """Return the fraction of reports that must pass the check. Raises `Misuse` if it is invalid."""
         from fractions import Fraction
 

@@ -379,7 +379,7 @@ def create(counts: Counts, price: options.LossOptions, pair_options: PairOptions
     draft = Task(
         parties.name, counts.counted_column.require_column(), grid, counts.classes.parse_categories(), price.loss(),
         parties.parse_reports(), (first, second), {}, counts.counted_column.measured_in, owners=checked,
-        least=parties.parse_least_fraction(), beside=counts.others.parse_columns(),
+        min_valid_share=parties.parse_min_valid_share(), beside=counts.others.parse_columns(),
         proof_key_hashes=() if keys is None else keys.hashes, enrols=parties.invitations,
         report_kind=counts.form.parse_encoding(), where=counts.counted_column.where,
     )  # fmt: skip

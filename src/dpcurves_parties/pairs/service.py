@@ -166,7 +166,7 @@ class PairQuestions:
     def parse_thresholds(self, value: object) -> tuple[int, ...]:
         """Return the thresholds of the question, which are none. Raises `ProtocolError` if there are thresholds."""
         if value != []:
-            raise ProtocolError("at", "must be empty: a task of pairs has one answer, without thresholds")
+            raise ProtocolError("thresholds", "must be empty: a task of pairs has one answer, without thresholds")
         return ()
 
     def answer_size(self, thresholds: object) -> int:

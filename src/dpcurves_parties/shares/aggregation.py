@@ -331,8 +331,8 @@ class CheckedCounting:
     The hash beside it is a function of the inputs of digests. For reports with a single cell, proof messages replace
     digests: the other server could have sampled them itself, and the set of failed reports is a function of both
     servers' messages (`Prio3Histogram`). *Not guaranteed*: correct counts if a server lies. It can have reports dropped
-    before the first answer, as many as `Task.least` allows, accept malformed ones, and add anything to its own answer
-    share.
+    before the first answer, as many as `Task.min_valid_share` allows, accept malformed ones, and add anything to its
+    own answer share.
 
     Attributes:
         task: The task.
@@ -390,7 +390,7 @@ class CheckedCounting:
             numbers, marks_hash = self._compute_values(plan, dropped)
             peer_share = parse_answer_share(question, future.result(), provenance, dropped_count)
         if peer_share.get("seen", "") != marks_hash:
-            raise ProtocolError("at", FAILING, 409)
+            raise ProtocolError("thresholds", FAILING, 409)
         share = AnswerShare(numbers, dropped_count)
         return AnswerShares(
             share if proof is None else proof.add_to_share(share, peer_share, question.thresholds, asker.analyst),
@@ -418,7 +418,7 @@ class CheckedCounting:
         """
         if asked.thresholds != self.task.checked_at:
             raise ProtocolError(
-                "at",
+                "thresholds",
                 "must be the thresholds at which the task checks reports; use the same version of "
                 "dpcurves at both servers",
                 409,
@@ -477,10 +477,10 @@ class CheckedCounting:
         stored flags. Raises `ProtocolError` if fewer pass than the task demands.
         """
         passed = evaluation.find_accepted(parse_digests(facts, *evaluation.digests.shape))
-        if passed.sum() < self.task.least * self.status.reports:
+        if passed.sum() < self.task.min_valid_share * self.status.reports:
             rule = (
                 f"{int(passed.sum())} of {len(passed)} pass the servers' check, less than the fraction "
-                f"{self.task.least} that the task demands; make a new task"
+                f"{self.task.min_valid_share} that the task demands; make a new task"
             )
             raise ProtocolError("reports", rule, 409)
         return self.store.record_dropped(self.task.hash, pack_flags(~passed))
@@ -780,8 +780,8 @@ class TaskService(SharedTaskService[Task]):
             yield page
 
     def _join_words(self, words: Sequence[tuple[Words, list[bytes]]]) -> tuple[Words, list[bytes]] | None:
-        """SECRET: return the proof words ``(reports, analysts)`` and the seeds of all reports; None if answers are not
-        proved.
+        """SECRET: return the proof words, ``(reports, analysts)``, and the seeds of all reports, joined from batches of
+        both; None if the task has no proofs of answers.
         """
         if not self.task.proof_key_hashes:
             return None

@@ -98,7 +98,7 @@ class Task(SharedTask):
         measured_in: Unit of measurement of the column.
         owners: Whether the servers check reports. Checked ones are larger, and answers take longer.
         count_kind: Kind of the counts; default: all cells, if there are few enough to count them all.
-        least: Share of the reports that must pass the servers' check; otherwise the task ends without an answer.
+        min_valid_share: Share of the reports that must pass the servers' check; else the task ends without an answer.
         beside: Further columns that are counted in one table, between the label and the column.
         proof_key_hashes: Hashes of each analyst's key for proofs of answers; empty: answers are not proved.
         enrols: Whether an owner's ticket is an invitation, with which the owner enrols a token.
@@ -123,7 +123,7 @@ class Task(SharedTask):
     measured_in: str = ""
     owners: Owners = Owners.UNCHECKED
     count_kind: CountKind | None = None
-    least: Fraction = LEAST_PASSED
+    min_valid_share: Fraction = LEAST_PASSED
     beside: tuple[Axis | Categories, ...] = ()
     proof_key_hashes: tuple[str, ...] = ()
     enrols: bool = False
@@ -133,9 +133,11 @@ class Task(SharedTask):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "where", parse_filter("where", self.where or None) or "")
-        object.__setattr__(self, "least", Fraction(self.least))
-        if not 0 <= self.least <= 1:
-            raise InvalidArgument("least", f"must be a fraction from 0 to 1, as in 1/2, got {self.least}")
+        object.__setattr__(self, "min_valid_share", Fraction(self.min_valid_share))
+        if not 0 <= self.min_valid_share <= 1:
+            raise InvalidArgument(
+                "min_valid_share", f"must be a fraction from 0 to 1, as in 1/2, got {self.min_valid_share}"
+            )
         if self.count_kind is None:
             can_count_cells = self.slots <= self.owners.default_max_slots or bool(self.beside)
             object.__setattr__(self, "count_kind", CountKind.CELLS if can_count_cells else CountKind.PREFIXES)
@@ -355,15 +357,19 @@ class Task(SharedTask):
         if limit == 0 and value == []:
             return ()
         if not 1 <= len(thresholds) <= limit or any(type(threshold) is not int for threshold in thresholds):
-            raise ProtocolError("at", f"must be a list of 1 to {limit} whole numbers")
+            raise ProtocolError("thresholds", f"must be a list of 1 to {limit} whole numbers")
         if len(set(thresholds)) < len(thresholds) or any(not 0 <= threshold <= self.slots for threshold in thresholds):
-            raise ProtocolError("at", f"must be numbers of cells from 0 to {self.slots}, each once")
+            raise ProtocolError("thresholds", f"must be numbers of cells from 0 to {self.slots}, each once")
         return tuple(thresholds)
 
     def to_fields(self) -> dict[str, Any]:
         """Return the fields of the task document as JSON values."""
         encoding = {"encoding": _describe_histogram(self.slots)} if self.report_kind is ReportKind.HISTOGRAM else {}
-        default_fields = {"measured_in": self.measured_in, "owners": self.owners.value, "least": str(self.least)}
+        default_fields = {
+            "measured_in": self.measured_in,
+            "owners": self.owners.value,
+            "min_valid_share": str(self.min_valid_share),
+        }
         unit = {"adjacency": Neighbours.REPLACE_ONE.value, "unit": "one report", "bits": self.bits}
         return {**STORED.encode_fields(self, exclude=("tokens", "report_kind")), **default_fields, **unit, **encoding}
 

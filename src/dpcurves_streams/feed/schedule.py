@@ -220,7 +220,8 @@ class StateColumn:
         return cls(axis, column, None)  # a name, as in ap:2
 
     def read_value(self, fields: Mapping[str, Any]) -> Any:
-        """Return a tuple's value: of its field of this name, else of the expression; None if it is missing."""
+        """Return the value of a tuple: its field of this name or, if it has no such field, the value of the expression;
+        None if that is missing, too."""
         if self.expression is None or self.field in fields:
             return fields.get(self.field)
         return self.expression.evaluate(fields)

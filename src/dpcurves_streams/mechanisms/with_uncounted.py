@@ -169,5 +169,5 @@ def split_plan(plan: Plan) -> CombinedPlans:
 
 
 def _beyond_cap_query(query: TimeStepQuery) -> TimeStepQuery:
-    """Return the query for the running total of users beyond the cap."""
+    """Return the query for the running total of users with more tuples than the cap on tuples per user."""
     return uncounted_query((UncountedReason.BEYOND_CAP,), query.time_steps)

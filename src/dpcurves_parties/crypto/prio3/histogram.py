@@ -378,7 +378,8 @@ def _montgomery_nodes(points: int) -> tuple[field.Words, field.Words]:
 
 @cache
 def _odd_node_values(points: int, calls: int) -> tuple[list[int], list[int]]:
-    """Return values at odd nodes: of the Lagrange polynomial of node 0, and of the sum over the nodes of calls."""
+    """Return two lists of values at the odd roots of unity: the Lagrange polynomial that is 1 at node 0, and the sum of
+    the Lagrange polynomials of the nodes 1, ..., `calls`."""
     first = [field.evaluate_first_lagrange(points, node) for node in field.roots_of_unity(2 * points)[1::2]]
     call_sums = []
     for position in range(points):
@@ -389,7 +390,8 @@ def _odd_node_values(points: int, calls: int) -> tuple[list[int], list[int]]:
 
 @cache
 def _montgomery_odd_node_values(points: int, calls: int) -> tuple[field.Words, field.Words]:
-    """Return `_odd_node_values` in Montgomery form, ``(points, 2)`` each."""
+    """Return the two arrays of `_odd_node_values` in Montgomery form, ``(points, 2)`` words each; cached, because
+    conversion takes long."""
     first, call_sums = map(_to_montgomery, _odd_node_values(points, calls))
     return first, call_sums
 

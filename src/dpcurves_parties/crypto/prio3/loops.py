@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
+
+from dpcurves.arrays import compile_with_numba
 
 from .field import MODULUS, QueryInputs, Words, from_integers
 
@@ -38,7 +41,7 @@ def _emit_upper_word(typing: Any, first: Any, second: Any) -> Any:
 _upper: Any = _emit_upper_word
 
 
-@njit(cache=True, inline="always")
+@partial(compile_with_numba, inline="always")
 def _reduce(low: Any, high: Any, beyond: Any) -> Any:
     """Reduce a 129-bit number below twice the modulus by one conditional subtraction."""
     if beyond or high > _UPPER or (high == _UPPER and low >= _YES):
@@ -47,7 +50,7 @@ def _reduce(low: Any, high: Any, beyond: Any) -> Any:
     return low, high
 
 
-@njit(cache=True)
+@compile_with_numba
 def _add(a: Any, b: Any) -> Any:
     """Return the sum of two field elements, each a pair of a low and a high word."""
     low = a[0] + b[0]
@@ -58,7 +61,7 @@ def _add(a: Any, b: Any) -> Any:
     return _reduce(low, high, overflows or high < carry)
 
 
-@njit(cache=True)
+@compile_with_numba
 def _subtract(a: Any, b: Any) -> Any:
     """Return the difference of two field elements, each a pair of a low and a high word."""
     low = a[0] - b[0]
@@ -72,7 +75,7 @@ def _subtract(a: Any, b: Any) -> Any:
     return low, high
 
 
-@njit(cache=True)
+@compile_with_numba
 def _multiply(a: Any, b: Any) -> Any:
     """Return the Montgomery product ``a * b / 2**128``; with one factor in Montgomery form it is the plain product.
 
@@ -110,25 +113,25 @@ def _multiply(a: Any, b: Any) -> Any:
     return _reduce(t2, t3, t3 < product)
 
 
-@njit(cache=True)
+@compile_with_numba
 def _load(words: Any, index: Any) -> Any:
     """Return element number `index` of words ``(number, 2)`` as a pair of a low and a high word."""
     return words[index, 0], words[index, 1]
 
 
-@njit(cache=True)
+@compile_with_numba
 def _store(words: Any, index: Any, number: Any) -> None:
     """Write a pair of a low and a high word as element number `index` of words ``(number, 2)``."""
     words[index, 0], words[index, 1] = number
 
 
-@njit(cache=True)
+@compile_with_numba
 def _to_montgomery(number: Any) -> Any:
     """Convert to Montgomery form: the number times 2**128."""
     return _multiply(number, (_SQUARE_0, _SQUARE_1))
 
 
-@njit(cache=True)
+@compile_with_numba
 def _invert(number: Any) -> Any:
     """Return the inverse of a number, both in Montgomery form: its power with exponent modulus - 2."""
     result = (_ONE_0, _ONE_1)
@@ -141,7 +144,7 @@ def _invert(number: Any) -> Any:
     return result
 
 
-@njit(cache=True)
+@compile_with_numba
 def _invert_differences(point: Any, nodes: Words) -> Any:
     """Return the inverses of ``point - node`` for all nodes, in Montgomery form, by one inversion."""
     prefix_products = np.empty((len(nodes) + 1, 2), np.uint64)
@@ -158,7 +161,7 @@ def _invert_differences(point: Any, nodes: Words) -> Any:
     return inverses
 
 
-@njit(cache=True)
+@compile_with_numba
 def _evaluate_gadget(sums: Words, nodes: Words, inverses: Words, calls: Any) -> Any:
     """Return the gadget polynomial's value at a point, up to a factor, and the sum of its values at calls' nodes.
 
@@ -181,7 +184,7 @@ def _evaluate_gadget(sums: Words, nodes: Words, inverses: Words, calls: Any) -> 
     return value, call_sum
 
 
-@njit(cache=True)
+@compile_with_numba
 def _write_wires(shares: tuple[Words, Words], joint: Words, weights: Words, half: Any, message: Words) -> Any:
     """Write the wires' values at the point into `message`, and return the sum of all cells. At node 0 wires have their
     random starts, at the node of call c the cells of chunk c.
@@ -215,7 +218,7 @@ def _write_wires(shares: tuple[Words, Words], joint: Words, weights: Words, half
     return cell_sum
 
 
-@njit(cache=True, nogil=True)
+@compile_with_numba
 def query_reports(inputs: QueryInputs, nodes: Words, parts: Words, messages: Words) -> None:
     """Write one server's messages about all reports (see `Prio3Histogram.verify_init`).
 
@@ -262,7 +265,7 @@ def query_reports(inputs: QueryInputs, nodes: Words, parts: Words, messages: Wor
         _store(messages[report], 0, _add(first, _multiply(_to_montgomery(_load(query, 1)), _subtract(cell_sum, half))))
 
 
-@njit(cache=True, nogil=True)
+@compile_with_numba
 def decide_reports(first: Words, second: Words, is_accepted: NDArray[np.bool_]) -> None:
     """Decide for each report whether both messages, ``(reports, 2 * chunk + 2, 2)``, add up to a valid proof."""
     wires = first.shape[1] - 2
@@ -277,7 +280,7 @@ def decide_reports(first: Words, second: Words, is_accepted: NDArray[np.bool_]) 
         is_accepted[report] = total == (_NO, _NO) and value == claimed
 
 
-@njit(cache=True, nogil=True)
+@compile_with_numba
 def prove_reports(
     cells: NDArray[np.int64], wire_seeds: Words, joint_rand: Words, odd: tuple[Words, Words], gadget_values: Words
 ) -> None:

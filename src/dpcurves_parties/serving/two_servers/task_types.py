@@ -102,7 +102,7 @@ class QuestionMessage:
                 "question",
                 f"must have an id and a nonce of 1 to {longest_id} letters and digits each; ask with dpcurves ask",
             )
-        thresholds = task.parse_thresholds(stored.get("at"))
+        thresholds = task.parse_thresholds(stored.get("thresholds"))
         return cls(task.hash, str(names[0]), thresholds, str(names[1]), task.answer_size(thresholds))
 
     def encode_answer(self, numbers: tuple[int, ...], provenance: Mapping[str, object], **more: object) -> bytes:
@@ -143,8 +143,8 @@ class QuestionMessage:
     def fields(self) -> dict[str, object]:
         """Version, task, question id, thresholds and nonce, as plain objects: an answer must repeat them."""
         return {
-            "version": self.version, "task": self.task, "question": self.question_id, "at": list(self.thresholds),
-            "nonce": self.nonce,
+            "version": self.version, "task": self.task, "question": self.question_id,
+            "thresholds": list(self.thresholds), "nonce": self.nonce,
         }  # fmt: skip
 
 
