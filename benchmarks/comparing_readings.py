@@ -147,7 +147,7 @@ class Reading(NamedTuple):
         """Tell whether all endpoints hold, or whether a test does not reject, for it accepts or has no p-value."""
         if self.whom in TESTED:
             return not self.value <= 1 - LEVEL
-        slack = CLOSE * np.maximum(1.0, np.abs(self.truth))
+        slack = np.where(np.isfinite(self.truth), CLOSE * np.maximum(1.0, np.abs(self.truth)), 0.0)
         return bool(np.all((self.lower <= self.truth + slack) & (self.truth <= self.upper + slack)))
 
 
@@ -405,11 +405,9 @@ def restricted_mean(times: FloatArray, left: FloatArray) -> float:
 
 
 def difference_of_medians(one: tuple[FloatArray, FloatArray], other: tuple[FloatArray, FloatArray]) -> float:
-    """The first median minus the second, at most the length of the grid; NaN if neither curve reaches one half."""
-    medians = [float(times[left <= 0.5].min(initial=np.inf)) for times, left in (one, other)]
-    if np.isinf(medians).all():
-        return nan
-    return min(max(medians[0] - medians[1], -END), END)
+    """The first median minus the second, infinite if one curve does not reach one half; NaN if neither does."""
+    first, second = (float(times[left <= 0.5].min(initial=np.inf)) for times, left in (one, other))
+    return nan if np.isinf(first) and np.isinf(second) else first - second
 
 
 def risk_tables(columns: Mapping[str, FloatArray]) -> tuple[FloatArray, FloatArray]:
@@ -740,6 +738,8 @@ def row_of(readings: list[Reading], setting: Any) -> Row:
         wide, error = float(np.median(width)), 2 * float(np.quantile(largest, LEVEL))
     known = off[np.isfinite(off)]
     bias = float(np.median(known)) / (wide / 2) if len(known) and 0 < wide < np.inf else nan
+    if any(np.isinf(reading.truth).any() for reading in readings):  # only an interval without end holds such a truth
+        return Row(first.name, first.whom, setting, held, len(readings), 1.0, bias)
     exact = 1.0 if wide == 0 else np.inf  # where nothing erred: a width of zero is the ideal one
     return Row(first.name, first.whom, setting, held, len(readings), wide / error if error > 0 else exact, bias)
 
@@ -945,6 +945,7 @@ def main() -> None:
     options.add_argument("--releases", type=int, default=RELEASES, help=f"of each setting; {RELEASES} unless said")
     options.add_argument("--records", nargs="+", type=int, default=RECORDS, help="settings of these numbers of records")
     options.add_argument("--values", nargs="+", default=[DECLARED, TIED, SMOOTH], help="settings of these values")
+    options.add_argument("--only", default="", help="settings whose name, as tables print it, contains this text")
     options.add_argument("--first", type=int, default=0, help="the number of the first release")
     options.add_argument("--workers", type=int, default=2)
     options.add_argument("--json", type=Path, help="file for the rows; those of other families in it stay")
@@ -953,7 +954,10 @@ def main() -> None:
     for name in asked.family:
         if name not in (*FAMILIES, NOTES):
             options.error(f"{name!r} is none of {', '.join(FAMILIES)}, {NOTES}")
-    settings = tuple(one for one in design() if one.records in asked.records and one.values in asked.values)
+    settings = tuple(
+        setting for setting in design()
+        if setting.records in asked.records and setting.values in asked.values and asked.only in str(setting)
+    )  # fmt: skip
     if not asked.page or asked.json:
         measure_all(asked, settings)
     if asked.page:

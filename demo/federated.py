@@ -61,7 +61,7 @@ from dpcurves_parties.shares.task import CountKind
 OUT = OUTPUTS / "federated"
 TITLE = "Flights from New York, 2013, by two servers"
 AIRLINES = ("UA", "B6", "EV", "DL", "AA")
-FLIGHTS_PER_AIRLINE = choose(1500, 25)
+FLIGHTS_PER_AIRLINE = choose(1500, 8)
 PATIENCE = 600
 CHECKED: dict[str, Any] = {"owners": Owners.CHECKED, "count_kind": CountKind.CELLS}
 ONE = dp.PrivacyLoss.pure(1)

@@ -42,7 +42,7 @@ from dpcurves_parties.serving.two_servers.owner import Contribution, close_task,
 
 OUT = OUTPUTS / "pairs"
 HOST = "127.0.0.1"
-PEOPLE, EPSILON = choose(2000, 30), Fraction(2)
+PEOPLE, EPSILON = choose(2000, 16), Fraction(2)
 KERNEL = KENDALL.with_columns(rooms=Unsigned(3), cleanliness=Unsigned(3))
 COLUMNS = tuple(KERNEL.form.columns)
 ROLES = {Role.OWNER: PEOPLE, Role.ANALYST: 1, Role.COORDINATOR: 1}

@@ -29,6 +29,8 @@ STYLE = """<style>
 .dpcurves .numbers .num{text-align:right}
 .dpcurves summary{cursor:pointer;margin-top:.75rem;font-size:.87em;overflow-wrap:anywhere}
 .dpcurves .files{font-size:.87em;margin:.75rem 0 0;overflow-wrap:anywhere}
+@media (max-width:30rem){.dpcurves table:not(.numbers) :is(th,td){display:block;width:auto}
+ .dpcurves table:not(.numbers) td{border-top:0;padding-top:0}}
 @media print{.dpcurves details:not(.all)::details-content{content-visibility:visible;block-size:auto}}
 .dpcurves .seeded{background:#b3261e;color:#fff;font-weight:700;padding:.35rem .75rem;border-radius:4px;
  margin:0 0 .75rem}

@@ -67,15 +67,15 @@ def compare_pairs(groups: Sequence[IntervalEstimate]) -> list[tuple[int, int, In
     ]
 
 
-def find_largest_gap(values: FloatArray, pairs: Sequence[IntervalEstimate]) -> IntervalEstimate:
+def find_largest_gap(values: FloatArray, pairs: Sequence[IntervalEstimate], most: float = 1.0) -> IntervalEstimate:
     """Return the largest difference of two of the numbers, with an interval from simultaneous intervals of all
-    pairs; NaN from 0 to 1 if there are no pairs.
+    pairs; NaN from 0 to `most`, the largest possible gap, if there are no pairs.
 
     >>> find_largest_gap(np.array([0.5, 0.2]), [IntervalEstimate(0.3, 0.1, 0.4)])[:3]
     (0.3, 0.1, 0.4)
     """
     if not pairs:
-        return IntervalEstimate(float("nan"), 0.0, 1.0)
+        return IntervalEstimate(nan, 0.0, most)
     value = float(values.max() - values.min())
     low = max(0.0, *(max(pair.lower, -pair.upper) for pair in pairs))
     high = max(max(pair.upper, -pair.lower) for pair in pairs)
@@ -176,12 +176,17 @@ class GroupRates(ScoresByCategory):
 
         Noise and sampling bias the largest gap upwards if groups are alike; its interval then begins at 0. Groups whose
         number is not known are left out; with fewer than two known groups the gap is NaN, with the interval from 0 to
-        1.
+        the largest possible gap: 1, or infinity for the log loss.
         """
         measured = [estimate for _, estimate in self._measure_known(number, level, population=population)]
+        most = 1.0
+        if number not in RATES:
+            metric = parse_choice("number", number, Metric).value
+            most = max(metric.upper_limit(scores.table) for scores in self.values())
         return find_largest_gap(
             np.array([group_estimate.value for group_estimate in measured]),
             [estimate for _, _, estimate in compare_pairs(measured)],
+            most,
         )
 
     def plot_gaps(

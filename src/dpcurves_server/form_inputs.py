@@ -6,7 +6,7 @@ Typed values are completed from the schema and then parsed as question fields.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from math import isfinite
@@ -24,7 +24,7 @@ from .declared_columns import (
     has_unknown_categories,
     has_unknown_range,
 )
-from .forms import MODEL, Field, FieldValues, Form
+from .forms import MODEL, Field, FieldValues, Form, strip_text
 from .planner import has_numbers
 from .schema_alignment import LABEL_COLUMNS, OTHER_CLASSES, USUAL_LABELS, find_declared, find_other_class
 from .typed_numbers import read_number, read_number_list
@@ -531,7 +531,7 @@ def _fill_automatic_ranges(form: Form, values: FieldValues, declared: Mapping[st
     filled = dict(values)
     for name in {"grid", "bounds"} & {field.name for field in form.fields}:
         sources = [source for source in RANGES[name] if source in values]
-        source = _field_text(values, sources[0]) if sources else ""
+        source = _field_text(values, sources[0], declared) if sources else ""
         column = declared.get(source)
         is_unknown = has_unknown_range(column) if column is not None else LOOKS_LIKE_AN_EXPRESSION.search(source)
         typed = [text for text in (f"{name}.lower", f"{name}.upper", name, "values", "edges")
@@ -549,7 +549,7 @@ def _fill_automatic_ranges(form: Form, values: FieldValues, declared: Mapping[st
 def _fill_universe(form: Form, values: FieldValues, declared: Mapping[str, Declared]) -> FieldValues:
     """Return the typed fields, with the universe of a column whose categories the question finds privately."""
     sources = ("by", "column") if _counts_categories(form) else ("by",)
-    columns = [declared.get(name.strip()) for source in sources for name in values.get(source, ())]
+    columns = [declared.get(strip_text(name, declared)) for source in sources for name in values.get(source, ())]
     is_unknown = any(column is not None and has_unknown_categories(column) for column in columns)
     has_field = any(field.name == "universe" for field in form.fields)
     is_typed = any(_field_text(values, name) for name in ("universe", "categories"))
@@ -559,7 +559,7 @@ def _fill_universe(form: Form, values: FieldValues, declared: Mapping[str, Decla
 def _list_declared(form: Form, field: Field, values: FieldValues, declared: Mapping[str, Declared]) -> list[str]:
     """Return the declared values of another field's column, as one text, except the value of a third field."""
     source, without = DECLARED.get(field.name, ("column", ""))
-    column = declared.get(_field_text(values, source))
+    column = declared.get(_field_text(values, source, declared))
     if not isinstance(column, Categories) or has_unknown_categories(column):
         return []
     default = next((member.default for member in form.fields if member.name == without), None)
@@ -574,7 +574,7 @@ def _complete_label(form: Form, field: Field, values: FieldValues, declared: Map
     Raises:
         ValueError: The column does not declare this label, or the second class is not clear.
     """
-    column = declared.get(_field_text(values, _find_label_column(form, field)))
+    column = declared.get(_field_text(values, _find_label_column(form, field), declared))
     text = _field_text(values, field.name)
     if column is None:
         return list(values.get(field.name, ()))
@@ -601,7 +601,7 @@ def _complete_label_of(form: Form, name: str, values: FieldValues, declared: Map
     to the categories that the schema declares.
     """
     field = next(member for member in form.fields if member.name == name)
-    column = declared.get(_field_text(values, _find_label_column(form, field)))
+    column = declared.get(_field_text(values, _find_label_column(form, field), declared))
     typed = _field_text(values, name)
     usual = None if typed else _find_usual_label(column, field.default)
     return find_declared(column, typed or (field.default or "")) if usual is None else usual
@@ -615,9 +615,10 @@ def _format_label(value: Category) -> str:
     return value if is_plain else format_label(value)
 
 
-def _field_text(values: FieldValues, name: str) -> str:
-    """Return the typed text of a field, without surrounding spaces; empty if nothing was typed."""
-    return "".join(values.get(name, ())).strip()
+def _field_text(values: FieldValues, name: str, columns: Container[str] = ()) -> str:
+    """Return the typed text of a field, without surrounding spaces unless it is one of the columns; empty if nothing
+    was typed."""
+    return strip_text("".join(values.get(name, ())), columns)
 
 
 def _complete_range(
@@ -660,7 +661,8 @@ def _declared_bounds(
 ) -> tuple[str, str] | None:
     """Return the declared bounds of the columns of a range, as texts; None if one has no declared range."""
     typed = values.get(_find_column_field(form, field), ())
-    ranges = [_declared_range(declared[name.strip()]) for name in typed if name.strip() in declared]
+    names = [strip_text(text, declared) for text in typed]
+    ranges = [_declared_range(declared[name]) for name in names if name in declared]
     if not ranges or not all(lower for lower, _ in ranges):
         return None
     lower = min((low for low, _ in ranges), key=float)
@@ -705,7 +707,7 @@ def split_ranges(form: Form, values: FieldValues) -> FieldValues:
 
 def _add_values(field: Field, text: str, declared: Mapping[str, Declared], values: FieldValues) -> str:
     """Append the declared categories or range to a column name."""
-    column = declared.get(text.strip())
+    column = declared.get(strip_text(text, declared))
     if column is None or _field_text(values, "categories"):
         return text
     if field.name == "by" and not (isinstance(column, Categories) and not has_unknown_categories(column)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -76,34 +76,53 @@ class Form:
     fields: tuple[Field, ...]
     parse: Callable[[Mapping[str, Any]], Any]
 
-    def build_question(self, values: FieldValues, models: Mapping[str, Predictor]) -> Any:
+    def build_question(self, values: FieldValues, models: Mapping[str, Predictor], columns: Container[str] = ()) -> Any:
         """Build the question from the typed values; empty fields are ignored.
 
         Arguments:
             values: The text of each field; never used as a file name.
             models: The project's models by name.
+            columns: The names of the declared columns, which may begin with a space, or as the name of a model does.
 
         Raises:
             ValueError: A field is missing, unknown, too long or malformed; the message names it.
         """
         return self.parse(
-            {field.name: _parse_field(field, values.get(field.name, ()), models) for field in self.fields}
+            {field.name: _parse_field(field, values.get(field.name, ()), models, columns) for field in self.fields}
         )
 
 
-def _parse_field(field: Field, values: Sequence[str], models: Mapping[str, Predictor]) -> Any:
+def strip_text(text: str, columns: Container[str] = ()) -> str:
+    """Return a typed text without surrounding spaces, unless it is the name of a column, which may begin with one, as
+    in a CSV file whose commas are followed by spaces.
+
+    >>> strip_text(" age ", ()), strip_text(" age", {" age"})
+    ('age', ' age')
+    """
+    is_kept = text in columns or text.partition("=")[0] in columns  # a column, or one with its categories
+    return text if is_kept else text.strip()
+
+
+def _parse_field(field: Field, values: Sequence[str], models: Mapping[str, Predictor], columns: Container[str]) -> Any:
     """Return the texts or models of a field, or its default. Raises `InvalidArgument` for a missing required value and
     for several values.
     """
-    lines = [line.strip() for text in values for line in (text.splitlines() if field.is_repeatable else [text])]
-    texts = [_require_printable(field, text) for text in lines if text]
+    lines = [
+        strip_text(line, columns if field.is_column else ())
+        for text in values
+        for line in (text.splitlines() if field.is_repeatable else [text])
+    ]
+    texts = [text if text in columns else _require_printable(field, text) for text in lines if text]
     if not texts:
         if field.is_required:
             raise InvalidArgument(field.name, "this field is empty; fill it in")
         return None if field.is_repeatable else field.default
     if len(texts) > 1 and not field.is_repeatable:
         raise InvalidArgument(field.name, "several values were sent; give a single value")
-    parsed = [_find_model(field, text[len(MODEL) :], models) if text.startswith(MODEL) else text for text in texts]
+    parsed = [
+        _find_model(field, text[len(MODEL) :], models) if text.startswith(MODEL) and text not in columns else text
+        for text in texts
+    ]
     return parsed if field.is_repeatable else parsed[0]
 
 

@@ -22,7 +22,7 @@ from dpcurves.translation import ENGLISH, translate, use_language
 from .dataset_views import VIEW
 from .datasets import DUCKDB_ENDINGS, Dataset, Source
 from .form_inputs import LABEL_FIELDS
-from .forms import FieldValues, Form
+from .forms import FieldValues, Form, strip_text
 from .questions import AskedQuestion
 from .store import ASKED_FORMS, Archive, has_row
 
@@ -108,8 +108,10 @@ class AnswerCopies:
                    "decimal": (source.decimal, ".")}  # fmt: skip
         words = ["dpcurves", asked_form.word, source.data]
         words += [word for name, (value, usual) in formats.items() if value != usual for word in (f"--{name}", value)]
+        columns = {str(declared.column) for declared in self.dataset.columns}
         for field in form.fields:
-            texts = [text.strip() for text in asked_form.fields.get(field.name, ()) if text.strip()]
+            typed = asked_form.fields.get(field.name, ())
+            texts = [text for text in (strip_text(text, columns) for text in typed) if text]
             label = self.asked.question.get(field.name) if field.name in LABEL_FIELDS else None
             for text in texts or ([label] if isinstance(label, str) else []):
                 words += [f"--{field.name.replace('_', '-')}", text]

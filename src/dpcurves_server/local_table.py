@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -90,35 +91,42 @@ class ProposedColumn:
 
 
 RANGES_BY_WORD: Mapping[str, tuple[str, str]] = MappingProxyType({
-    "age": ("0", "120"), "percent": ("0", "100"), "pct": ("0", "100"), "score": ("0", "1"),
+    "age": ("0", "120"), "alter": ("0", "120"), "âge": ("0", "120"), "edad": ("0", "120"),
+    "percent": ("0", "100"), "pct": ("0", "100"), "score": ("0", "1"),
     "probability": ("0", "1"), "prob": ("0", "1"), "p": ("0", "1"), "risk": ("0", "1"), "year": ("1900", "2100"),
     "month": ("1", "12"), "hour": ("0", "24"), "bmi": ("10", "80"),
 })  # fmt: skip
 """Ranges of numbers, by a word of the column's name that implies them. The user confirms or corrects them."""
 NUMBER_WORDS = frozenset({
-    "amount", "balance", "cost", "count", "days", "delay", "distance", "duration", "height", "hours", "income",
+    "amount", "balance", "cost", "count", "days", "delay", "distance", "duration", "fee", "height", "hours", "income",
     "length", "minutes", "months", "number", "pay", "price", "rate", "salary", "size", "spend", "time", "value",
     "visits", "wage", "weight", "years", *RANGES_BY_WORD,
+    "betrag", "dauer", "gewicht", "größe", "preis", "tage", "durée", "jours", "poids", "prix", "taille",
+    "días", "importe", "peso", "precio",
+    "chf", "cm", "eur", "euro", "euros", "gbp", "kg", "km", "mg", "min", "ml", "mm", "usd",
 })  # fmt: skip
-"""Words in the names of columns of numbers."""
+"""Words in the names of columns of numbers, and units of measurement and currencies, as in ``fee (EUR)``."""
 FLAG_WORDS = frozenset({
     "churn", "dead", "death", "default", "died", "event", "label", "outcome", "target", "treated", "treatment",
 })  # fmt: skip
 """Words in the names of columns of two classes, such as 0 and 1, or no and yes."""
 SPELLINGS = ("0,1", "no,yes", "No,Yes", "NO,YES", "N,Y", "n,y", "false,true", "False,True", "FALSE,TRUE", "F,T")
 """Usual spellings of two classes. The user chooses one, because a header does not show the spelling of a file."""
-DATE_WORDS = frozenset({"birthday", "birthdate", "date", "dob"})
+DATE_WORDS = frozenset({"birthday", "birthdate", "date", "datum", "dob", "fecha", "geburtsdatum", "timestamp"})
 """Words in the names of columns of dates."""
+DATE_ENDS = frozenset({"on", "at"})
+"""Last words of the names of columns of dates, after another word, as in ``borrowed on`` and ``created_at``."""
 IDENTIFIER_WORDS = frozenset({"code", "id", "identifier", "key", "uuid", "zip"})
 """Words in the names of columns whose numbers count nothing."""
 PERSON_WORDS = frozenset({
-    "applicant", "client", "customer", "employee", "member", "patient", "person", "pid", "pupil", "respondent",
-    "student", "subject", "user",
+    "applicant", "borrower", "client", "customer", "driver", "employee", "member", "participant", "passenger",
+    "patient", "person", "pid", "pupil", "resident", "respondent", "student", "subject", "tenant", "user",
 })  # fmt: skip
 """Words in the names of columns that identify people, alone or beside a word of `IDENTIFIER_WORDS`."""
 CATEGORY_WORDS = frozenset({
-    "carrier", "category", "city", "class", "country", "department", "district", "gender", "grade", "group", "kind",
-    "level", "region", "sex", "site", "state", "status", "type", "ward",
+    "branch", "carrier", "category", "city", "class", "country", "department", "district", "gender", "genre", "grade",
+    "group", "kind", "level", "occupation", "region", "sex", "site", "state", "status", "type", "ward",
+    "geschlecht", "station", "sexe", "sexo", "ville", "ciudad",
 })  # fmt: skip
 """Words in the names of columns of categories."""
 
@@ -132,6 +140,8 @@ def propose_column(name: str, has_numbers: bool | None) -> ProposedColumn:
     ('', ('0,1', 'no,yes'))
     >>> [propose_column(name, True).use.value for name in ("x", "patientId")], propose_column("x", None).use.value
     (['numbers', 'none'], 'none')
+    >>> [propose_column(name, None).use.value for name in ("fee (EUR)", "Größe", "genre", "Geschlecht")]
+    ['numbers', 'numbers', 'categories', 'categories']
     """
     words = _split_name(name)
     bounds = next((RANGES_BY_WORD[word] for word in words if word in RANGES_BY_WORD), ("", ""))
@@ -161,9 +171,20 @@ def find_person_column(names: Sequence[str]) -> str:
     return ""
 
 
+def _is_named_as_date(name: str) -> bool:
+    """Return whether a column's name suggests dates.
+
+    >>> [_is_named_as_date(name) for name in ("visitDate", "borrowed on", "created_at", "on", "attention")]
+    [True, True, True, False, False]
+    """
+    words = _split_name(name)
+    return bool(DATE_WORDS & set(words)) or (len(words) > 1 and words[-1] in DATE_ENDS)
+
+
 def _split_name(name: str) -> list[str]:
     """Return the words of a column's name, in lower case, also of one such as ``visitDate``."""
-    return re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())
+    composed = unicodedata.normalize("NFC", name)
+    return re.findall(r"[^\W\d_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", composed).lower())
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +285,7 @@ def _propose(column: Column) -> ProposedColumn:
     is_untyped = column.kind in (ColumnKind.FIELDS, ColumnKind.UNTYPED, ColumnKind.OBJECTS)
     proposal = propose_column(column.name, None if is_untyped else column.kind is ColumnKind.NUMBERS)
     if column.kind is ColumnKind.FIELDS:
-        use = ColumnUse.DATES if DATE_WORDS & set(_split_name(column.name)) else proposal.use
+        use = ColumnUse.DATES if _is_named_as_date(column.name) else proposal.use
         return replace(proposal, use=use, uses=FIELD_USES)
     return replace(proposal, uses=TEXT_USES) if column.kind is ColumnKind.TEXT else proposal
 

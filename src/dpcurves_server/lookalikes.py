@@ -115,10 +115,17 @@ def _compare(source: Source, columns: Sequence[Declared], packed: bytes, length:
         return Resemblance.EQUAL
     if not _has_many_combinations(columns):
         return Resemblance.UNCLEAR
-    return judge_rows(*_count_rows(path, source.delimiter, columns, packed), columns)
+    counts = [_count_rows(path, source.delimiter, columns, packed, rounding) for rounding in ROUNDINGS]
+    return judge_rows(*max(counts, key=lambda rows: rows[2]), columns)
 
 
-def _count_rows(path: Path, delimiter: str, columns: Sequence[Declared], packed: bytes) -> tuple[int, int, int]:
+ROUNDINGS = "TRY_CAST({} AS FLOAT)", "printf('%.4e', {} + 0.0)"
+"""SQL by which numbers are compared: as copies in single precision have them, and as short printed copies do."""
+
+
+def _count_rows(
+    path: Path, delimiter: str, columns: Sequence[Declared], packed: bytes, rounding: str
+) -> tuple[int, int, int]:
     """Return the rows of the upload, the rows of the registered table, and how many are in both (as multisets)."""
     from io import BytesIO
 
@@ -132,7 +139,7 @@ def _count_rows(path: Path, delimiter: str, columns: Sequence[Declared], packed:
     file_name = _quote(str(path), "'")
     options = f"all_varchar=true, header=true, delim={_quote(delimiter, chr(39))}"
     registered = f"read_parquet({file_name})" if is_parquet else f"read_csv({file_name}, {options})"
-    selected = ", ".join(f"{_normalise(column)} AS c{number}" for number, column in enumerate(columns))
+    selected = ", ".join(f"{_normalise(column, rounding)} AS c{number}" for number, column in enumerate(columns))
     equal = " AND ".join(f"a.c{number} IS NOT DISTINCT FROM b.c{number}" for number in range(len(columns)))
     database.execute(f"CREATE TABLE a AS SELECT {selected}, count(*) AS n FROM upload GROUP BY ALL")
     database.execute(f"CREATE TABLE b AS SELECT {selected}, count(*) AS n FROM {registered} GROUP BY ALL")
@@ -143,14 +150,14 @@ def _count_rows(path: Path, delimiter: str, columns: Sequence[Declared], packed:
     return uploaded, registered_rows, both
 
 
-def _normalise(column: Declared) -> str:
-    """Return SQL for a column: numbers as doubles, texts without blanks around them, whatever their type was."""
+def _normalise(column: Declared, rounding: str) -> str:
+    """Return SQL for a column: rounded numbers, and composed texts without blanks around them, of any type."""
     name = _quote(str(column.column), '"')
-    text = f"trim(CAST({name} AS VARCHAR))"
+    text = f"nfc_normalize(trim(CAST({name} AS VARCHAR)))"
     if isinstance(column, Categories) and has_text_categories(column):
         return text
     as_truth = f"CASE lower({text}) WHEN 'true' THEN 1.0 WHEN 'false' THEN 0.0 END"
-    return f"coalesce(TRY_CAST({text} AS DOUBLE), {as_truth})"
+    return rounding.format(f"coalesce(TRY_CAST({text} AS DOUBLE), {as_truth})")
 
 
 def _quote(text: Any, mark: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, insert, select
 
 from dpcurves.curves.question_json import question_to_json
+from dpcurves.foreign_text import escape_for_terminal
 from dpcurves.ledger import Currency, Event, Member, MemberBalance
 from dpcurves.ledger.account import LONGEST_ACCOUNT_NAME
 from dpcurves.privacy import PrivacyLoss
@@ -248,7 +249,7 @@ class Questions:
                 is_question = QUESTIONS.c.id == planned.id
                 connection.execute(QUESTIONS.update().where(is_question).values(**requeued, person=who.name))
 
-        words = f"{planned.id[:16]}: {planned.question}"[:LONGEST_ACCOUNT_NAME]
+        words = describe_subject(planned.id, planned.question)
         if planned.earlier_question is None or planned.earlier_question.state is State.REFUSED:
             self._projects.require_allowance(who, project)
             self._archive.run_logged(Event(who.name, "asked", words, planned.dataset.name), insert_question)
@@ -338,6 +339,17 @@ def _is_paid(connection: Connection, request: str) -> bool:
 
 
 # Redaction of author names.
+def describe_subject(id: str, question: object) -> str:
+    """Return the subject of an audit event about a question: the start of its id, and its words on one line.
+
+    The name of a column may hold characters that are not printable, which an audit event must not hold.
+
+    >>> describe_subject("0123456789abcdef01", "mean of a\\nb")
+    '0123456789abcdef: mean of a\\\\nb'
+    """
+    return f"{id[:16]}: {escape_for_terminal(question)}"[:LONGEST_ACCOUNT_NAME]
+
+
 def redact_person(who: Visitor, person: str, subject: Subject) -> str:
     """Return an author's name if it is the visitor's own or the visitor may see the project's analysts, else ""."""
     return person if person == who.name or may(who, Right.SEE_PEOPLE_OF_PROJECT, subject) else ""

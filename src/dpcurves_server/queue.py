@@ -15,13 +15,12 @@ from sqlalchemy import ColumnElement, Connection, Row, Update, and_, func, inser
 from dpcurves.arguments import InvalidArgument
 from dpcurves.curves.question_json import question_from_json
 from dpcurves.ledger import Event, Member
-from dpcurves.ledger.account import LONGEST_ACCOUNT_NAME
 from dpcurves.ledger.chain import GRANTS, acquire_lock
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_parties.serving.database import write_transaction
 from dpcurves_parties.serving.messages import ProtocolError
 
-from .questions import AskedQuestion, Questions, State, loss_from_text
+from .questions import AskedQuestion, Questions, State, describe_subject, loss_from_text
 from .store import DATASETS, QUESTIONS, RELEASES, Archive, has_row
 from .visitors import Right, Visitor, not_found, require
 
@@ -366,4 +365,4 @@ def _is_charged(connection: Connection, question: AskedQuestion) -> bool:
 
 def _log_event(who: Visitor, action: str, question: AskedQuestion) -> Event:
     """Return the audit event of a visitor's action on a question."""
-    return Event(who.name, action, f"{question.id[:16]}: {question.purpose}"[:LONGEST_ACCOUNT_NAME], question.dataset)
+    return Event(who.name, action, describe_subject(question.id, question.purpose), question.dataset)

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Row, Select, func, insert, select, update
 from dpcurves import display
 from dpcurves.curves.result import result_from_json
 from dpcurves.data.axis import Predictor
+from dpcurves.foreign_text import escape_for_terminal
 from dpcurves.ledger import Event
 from dpcurves.ledger.account import LONGEST_ACCOUNT_NAME
 from dpcurves.models import predictor_from_json
@@ -327,7 +328,7 @@ class Models:
             connection.execute(insert(MODELS), facts)
             return StoredModel(model.digest, model.name, who.name, facts["made_at"], facts["model"])
 
-        words = f"{model.name} {model.digest[:16]}: {project}"[:LONGEST_ACCOUNT_NAME]
+        words = escape_for_terminal(f"{model.name} {model.digest[:16]}: {project}")[:LONGEST_ACCOUNT_NAME]
         return self._archive.run_logged(
             Event(who.name, "handed in model", words, dataset_project.dataset), insert_model
         )

@@ -129,6 +129,7 @@ class SitesScenario:
         self._checks_disk = world.draw("disk check") < 0.3
         self._cheat = int(world.draw("cheat") * self._model.sites) if world.draw("cheats") < 0.2 else None
         self._board: MessageBoard | None = None
+        self._lies: set[str] = set()
         self._vectors: dict[tuple[int, str], bytes] = {}
         self._opened: dict[str, bytes] = {}
         self._summed: dict[str, tuple[int, ...]] = {}
@@ -309,10 +310,12 @@ class SitesScenario:
             status = 0
             with suppress(OSError):
                 status = self._network.exchange(HUB, ask, PATIENCE)[0]
-            if status == 200:
+            name = sha256(body).hexdigest()
+            if status == 200 and name not in self._lies:
                 raise Violation("the coordinator accepts a request that no analyst has signed")
             if self._board is not None and world.draw("lying coordinator") < 0.5:
-                self._board._open_round(0, sha256(body).hexdigest(), body, CARELESS, 0)
+                self._lies.add(name)  # the analyst, started again, may send it again: the round is then there
+                self._board._open_round(0, name, body, CARELESS, 0)
 
     def _sign_impossible_request(self, number: int) -> bytes:
         """Return an analyst's signed request for a round that its question has not: sites refuse it."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import prod
 from statistics import median
 from typing import NamedTuple
 
@@ -23,8 +22,8 @@ from dpcurves.arguments import (
     require_type,
 )
 from dpcurves.arrays import FloatArray, IntArray
-from dpcurves.curves.question import parse_grouping
 from dpcurves.data import Categories, Grid, Outside
+from dpcurves.forecasts.compared_groups import count_compared_records, recommend_cells
 from dpcurves.forecasts.reference_laws import PLACES, Bits, Generator, Places, interpolate_grid
 from dpcurves.forecasts.rehearsals import LEVEL
 from dpcurves.inference import public_generator
@@ -197,28 +196,14 @@ def _bound_restricted_means(
     return lowest.restricted_mean(until, edge), highest.restricted_mean(until, edge)
 
 
-def describe_grid_choice(
-    question: SurvivalQuestion, loss: PrivacyLoss, adjacency: Neighbours, records: int, tuning: Tuning = TUNING
-) -> tuple[str, ...]:
-    """Return a line that recommends another number of cells for a comparison of two arms, if it is clearly better."""
-    forecasts = forecast_comparison(question, loss, adjacency, records=records, tuning=tuning)
-    best = min(forecasts, key=lambda forecast: forecast.half_width)
-    (asked,) = (forecast for forecast in forecasts if forecast.cells == question.grid.cells)
-    if asked.half_width < tuning.gain * best.half_width:
-        return ()
-    grid = question.grid
-    return (
-        f"for a comparison of two groups, take {best.cells} cells instead of {asked.cells}, "
-        f"--grid {grid.lower:g}:{grid.upper:g}:{best.cells}: the interval of a difference of restricted means up to "
-        f"{grid.upper:g} is then expected to be {asked.half_width / best.half_width:.1f} times narrower",
-    )
-
-
 def describe_plan(
     question: SurvivalQuestion, loss: PrivacyLoss, adjacency: Neighbours, records: int
 ) -> tuple[str, ...]:
-    """Return a line for the plan of two groups, if another number of cells compares them clearly better."""
-    groups = parse_grouping(question.by)
-    if question.grid.values is not None or prod(len(group.values) for group in groups) != 2 or records < 2:
+    """Return a line for the plan of groups, if another number of cells compares two of them clearly better."""
+    compared = count_compared_records(question, records)
+    if compared is None:
         return ()
-    return describe_grid_choice(question, loss, adjacency, records)
+    forecasts = forecast_comparison(question, loss, adjacency, records=compared)
+    half_widths = {forecast.cells: forecast.half_width for forecast in forecasts}
+    number = f"a difference of restricted means up to {question.grid.upper:g}"
+    return recommend_cells(question.grid, half_widths, TUNING.gain, number)

@@ -276,7 +276,8 @@ def median_difference(first: Survival, second: Survival) -> Estimate:
     """Return the difference of the median survival times of two groups, first minus second. Spends no budget.
 
     The median is the first time at which at most half survive, at the middle of its cell or at its declared value. The
-    difference is not known (NaN) where a curve does not reach one half.
+    difference is not known (NaN) where a curve does not reach one half. Its interval has an infinite endpoint there,
+    for the time at which the curve would reach one half may be any later one.
 
     Args:
         first: A curve.
@@ -324,8 +325,7 @@ def median_difference(first: Survival, second: Survival) -> Estimate:
     groups = first, second
     one, other = (float(find_median(ONE_CAUSE.read_curves(curve))) for curve in groups)
     point = one - other if isfinite(one) and isfinite(other) else nan
-    length = float(first.x[-1] - first.x[0])
-    return Estimate("difference of medians", point, find_endpoints, first.privacy, LATER, -length, length)
+    return Estimate("difference of medians", point, find_endpoints, first.privacy, LATER, -inf, inf)
 
 
 def median_follow_up(curve: Survival) -> Estimate:

@@ -888,7 +888,7 @@ MISSING_TIMES = "open", "excluded"
 
 
 SWAPPED = add_advice(
-    "have a first time with the event before the last time without it, which fit no survival curve",
+    "have a first time with the event in a cell before that of the last time without it, which fit no survival curve",
     "were both columns swapped?",
 )
 

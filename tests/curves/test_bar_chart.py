@@ -251,6 +251,8 @@ def test_numbers_of_records_beside_bars_are_whole() -> None:
         chart = dp.bar_chart(["a", "b"] * 1000, categories=("a", "b"), epsilon=epsilon, adjacency=dp.ADD_REMOVE)
         texts = [text.get_text() for text in chart.plot(ax=display.headless_axes()).texts]
         assert sum(bool(re.fullmatch(r"[\d,]+ \([\d.]+%\)", text)) for text in texts) == 3, texts
+        (missing,) = (text for name, text in chart._summary() if name.startswith("missing"))
+        assert re.match(r"[\d,]+ \(", missing), missing
 
 
 def test_a_chart_of_selected_categories_says_that_none_was_released() -> None:

@@ -99,7 +99,7 @@ RECORDS: dict[str, Callable[[np.random.Generator], np.ndarray]] = {
 )
 def test_intervals_hold_the_mean_of_all_values_and_that_of_clipped_ones(law: str) -> None:
     held, far = np.zeros(2), []
-    for seed in range(24):
+    for seed in range(14):
         values = RECORDS[law](np.random.default_rng(seed))
         noise = dp.Randomness.from_seed(seed)
         found = dp.mean(values, bounds="auto", epsilon=1, adjacency=dp.ADD_REMOVE, randomness=noise)
@@ -108,6 +108,6 @@ def test_intervals_hold_the_mean_of_all_values_and_that_of_clipped_ones(law: str
         held += [low <= mean <= high for mean in (values.mean(), clipped)]
         far.append((high - low) / abs(values.mean()))
         assert "intervals of the sum and the mean are for all values" in found.notes[-1]
-    assert min(held) > 10  # at 85% each, fewer come with a chance of 1.3e-6
+    assert min(held) > 5  # at 85% each, fewer come with a chance of 4e-5
     # 600 values above zero leave the tail to be extrapolated from few clear counts: such intervals are wide.
     assert np.median(far) < (10 if law == "zero-inflated" else 3)

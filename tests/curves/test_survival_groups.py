@@ -164,6 +164,17 @@ def test_a_median_that_is_not_reached_gives_no_difference() -> None:
     curves = answer(QUESTION, table, HUGE, both(2000)[0], seed=1)
     difference = dp.median_difference(curves["a"], curves["b"])
     assert np.isnan(difference.value)
+    for population in (False, True):
+        assert difference.interval(0.9, population=population) == (-np.inf, -np.inf)
+
+
+@pytest.mark.parametrize("population", [False, True])
+def test_an_interval_has_no_end_where_either_median_may_not_be_reached(population: bool) -> None:
+    """The curves of few records are not known to reach one half, so the difference may exceed the grid."""
+    curves = answer(QUESTION, trial(60, 6, (40, 50, 60)), PrivacyLoss.pure("0.1"), both(60)[0], seed=1)
+    difference = dp.median_difference(curves["a"], curves["b"])
+    assert np.isnan(difference.value)
+    assert difference.interval(0.9, population=population) == (-np.inf, np.inf)
 
 
 @pytest.mark.reproduction

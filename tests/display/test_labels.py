@@ -235,6 +235,7 @@ EVERY = list(product(KINDS, SETS, STYLES))
 SAMPLE = [
     *(("lines_apart", "short", style) for style in ("slides", "dark", "narrow")),
     *(EVERY[number] for number in np.random.default_rng(5).permutation(len(EVERY))[:12]),
+    ("calibrations", "equal ends", "slides"),  # each layout moves the names beside a plot of equal scales
     ("calibrations", "short", "dark"),  # a plot of equal scales is narrower than its legend
     ("roc", "sixty letters", "narrow"),
     ("survival", "right to left", "paper"),  # letters of the statement are wider than the estimate

@@ -107,7 +107,7 @@ PARTS = {
     "Hosmer-Lemeshow {}, {} {}", "share with event {} {}", "weighted ", "{}: they count as the bound",
     "have a value outside of the cells of the plane", "no range was significant above the noise: {}",
     "no cells hold more records than noise alone may give: {} of them", "a larger epsilon tells more",
-    "have a first time with the event before the last time without it, which fit no survival curve",
+    "have a first time with the event in a cell before that of the last time without it, which fit no survival curve",
     "the interval of each group", "simultaneous interval", "simultaneous intervals",
     ", no horizon given", ", no range given", "distribution function",
     "distribution function{}",

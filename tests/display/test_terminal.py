@@ -20,6 +20,7 @@ from dpcurves.display import (
     describe_columns,
     ledger_table,
 )
+from dpcurves.display.result_tables import select_row_indices
 
 
 def printed(table: RenderableType, width: int = 120) -> str:
@@ -124,3 +125,10 @@ def test_numbers_known_exactly_are_printed_once_and_long_headings_whole() -> Non
     heading = "false positive rate of the positive class: 95% simultaneous intervals for these records"
     lines = [line.split("┃")[1].strip() for line in printed(curve_table({heading: [1.0]})).splitlines() if "┃" in line]
     assert " ".join(lines) == heading
+
+
+@pytest.mark.parametrize(("width", "step"), [(2.0, 10), (4.0, 20), (0.5, 5), (1.0, 2), (10.0, 20)])
+def test_rows_that_are_shown_of_equal_cells_have_equal_steps(width: float, step: float) -> None:
+    edges = width * np.arange(300 if width < 1 else 80)
+    shown = edges[select_row_indices({"age, from": edges}, 40)]
+    assert set(np.diff(shown)[:-1]) == {step}  # the last row is shown, too

@@ -135,3 +135,23 @@ def _noted(kept: list[str], name: str, action: Callable[..., Any]) -> Callable[.
         return action(*arguments)
 
     return noted
+
+
+@pytest.mark.parametrize("kind", ["cells", "edges", "values", "plane"])
+def test_spark_counts_65536_cells_of_any_grid_as_python_does(kind: str, sail_load: Any) -> None:
+    draw, cells = np.random.default_rng(1), 2**16
+    table = {"x": draw.random(2000), "y": draw.random(2000), "whole": draw.integers(0, cells, 2000)}
+    edges = np.unique(np.append(draw.random(cells - 1), [0.0, 1.0]))
+    square = dp.Grid(0, 1, cells=256)
+    questions: dict[str, Any] = {
+        "cells": dp.HistogramQuestion("x", dp.Grid(0, 1, cells=cells)),
+        "edges": dp.HistogramQuestion("x", dp.Grid.from_edges(edges.tolist())),
+        "values": dp.HistogramQuestion("whole", dp.Values(range(cells))),
+        "plane": dp.Histogram2DQuestion("x", "y", square, square),
+    }
+    loss, counts = dp.PrivacyLoss.pure(10**6), []
+    for data in (sail_load(table), table):
+        with dp.Session(data, budget=loss, adjacency=dp.ADD_REMOVE) as session:
+            counts.append(np.asarray(session.ask(questions[kind], loss).count))
+    assert counts[0].size == cells
+    assert np.allclose(counts[0], counts[1], atol=1e-3)

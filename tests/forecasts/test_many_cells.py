@@ -81,7 +81,7 @@ def test_a_forecast_of_many_cells_simulates_no_intervals() -> None:
 
 
 def test_intervals_of_sampled_counts_cover_their_means() -> None:
-    random, covered, releases = np.random.default_rng(8), 0, 200
+    random, covered, releases = np.random.default_rng(8), 0, 60
     question = dp.HistogramQuestion("x", dp.Grid(0, 1, cells=400))
     for seed in range(releases):
         values = random.beta(2, 5, 2000)
@@ -91,4 +91,4 @@ def test_intervals_of_sampled_counts_cover_their_means() -> None:
         lower, upper = many_cells.find_intervals(histogram, 0.9, True, SMALL).T
         exact = 2000 * np.diff(betainc(2, 5, np.linspace(0, 1, 401)))
         covered += bool(np.all((lower <= exact) & (exact <= upper)))
-    assert covered >= 168  # of 200 at level 90 %: fewer with probability 0.4 %
+    assert covered >= 47  # of 60 at level 90 %: fewer with probability 0.2 %, and 90 % at a coverage of 70 %

@@ -12,7 +12,7 @@ import dpcurves as dp
 from dpcurves.arguments import InvalidArgument
 from dpcurves.cli.app import build
 from dpcurves.drafts import MARK
-from dpcurves.ledger import Account, Ledger
+from dpcurves.ledger import Account, Ledger, head_copy
 from dpcurves.ledger.head_copy import RESTORED, find_folder
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
 
@@ -128,3 +128,20 @@ def test_a_head_that_a_power_failure_cut_off_refuses_nothing_and_drafts_of_kille
         charge(url, f"after {cut}")
     assert list(heads.iterdir()) == [head]
     assert head.read_text().startswith("7 ")
+
+
+def test_a_head_is_flushed_before_it_has_its_name_and_its_name_afterwards(
+    url: str, heads: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a loss of power brings an earlier head back, with which an older copy of the ledger passes for the present
+    one.
+    """
+    calls: list[tuple[str, bool]] = []
+
+    def record(path: Path, *mode: int) -> None:
+        calls.append((path.name[: len(MARK)], path.exists()))
+
+    monkeypatch.setattr(head_copy, "flush", record)
+    monkeypatch.setattr(head_copy, "flush_names", record)
+    charge(url, "first")
+    assert calls == [(MARK, True), (heads.name, True)]

@@ -122,14 +122,28 @@ def test_differences_of_incidences_of_few_records_are_not_shrunk(monkeypatch: py
 
 
 def test_the_difference_of_medians_is_not_known_where_neither_arm_reaches_one_half() -> None:
-    """Medians of 1 and 3 differ by -2; where one is not reached, the difference is the length of the grid."""
+    """Medians of 1 and 3 differ by -2; where one is not reached, the difference is infinite."""
     early, late, none = (
         comparing.kaplan_meier(np.array([time, time, 9.0]), np.array([1.0, 1.0, 0.0]) if time else np.zeros(3))
         for time in (1.0, 3.0, 0.0)
     )
     assert comparing.difference_of_medians(early, late) == -2
-    assert comparing.difference_of_medians(none, early) == comparing.END
+    assert comparing.difference_of_medians(none, early) == np.inf
+    assert comparing.difference_of_medians(early, none) == -np.inf
     assert np.isnan(comparing.difference_of_medians(none, none))
+
+
+def test_an_infinite_truth_is_held_by_an_interval_without_end_alone() -> None:
+    setting = comparing.design()[0]
+
+    def reading(upper: float) -> comparing.Reading:
+        return comparing.Reading("apart", "records", *(np.asarray(number) for number in (np.nan, 1.0, upper, np.inf)))
+
+    assert reading(np.inf).holds
+    assert not reading(9.0).holds
+    row = comparing.row_of([reading(np.inf)] * 40, setting)
+    assert (row.held, row.ratio, row.verdict) == (40, 1.0, "pass")
+    assert comparing.row_of([reading(9.0)] * 40, setting).verdict == "low"
 
 
 def test_the_design_crosses_what_it_says() -> None:

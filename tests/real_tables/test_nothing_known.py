@@ -16,6 +16,7 @@ import pytest
 from every_question import QUESTIONS
 
 import dpcurves as dp
+from dpcurves.curves.class_table import Metric
 from dpcurves.curves.result import IntervalResult, result_from_json
 from dpcurves.display import frame_columns
 from dpcurves.forecasts.expected_errors import KINDS
@@ -230,3 +231,40 @@ def test_one_rule_says_what_is_known() -> None:
     assert np.isnan(known_values([3.0], ([-np.inf], [np.inf]), -np.inf, np.inf)).all()
     assert known_values([2.0], ([2.0], [2.0]), 2.0, 2.0).tolist() == [2.0]
     assert np.isnan(known_curve([0.1, 0.2], ([0, 0], [1, 1]))).all()
+
+
+def scores_by_arm(size: int, epsilon: str, seed: int, *, without: str) -> Any:
+    """Scores of three groups, without records of one group, without positives, or with all."""
+    draw = np.random.default_rng(seed)
+    x = draw.random(size)
+    records = {
+        "x": x, "y": (draw.random(size) < x).astype(int) * (without != "positives"),
+        "g": np.array(["a", "b", "c"])[draw.integers(0, 2 if without == "group" else 3, size)],
+    }  # fmt: skip
+    by = dp.Categories("g", ("a", "b", "c"))
+    return answered(dp.ScoresQuestion("y", "x", dp.Grid(0, 1, cells=8), by=by), records, epsilon, seed)
+
+
+@pytest.mark.parametrize("without", ["nothing", "positives", "group"])
+def test_a_difference_or_gap_that_is_not_known_may_be_any_at_every_level(without: str) -> None:
+    """Before, differences from a number that is not known were NaN beside intervals such as -0.94 to 1."""
+    unknown = known = 0
+    for size, epsilon, seed in ((5, "1", 1), (30, "0.1", 2), (30, "1", 2), (300, "1", 1)):
+        scores = scores_by_arm(size, epsilon, seed, without=without)
+        rates = dp.group_rates(scores)
+        for metric in Metric:
+            most = max(metric.value.upper_limit(each.table) for each in scores.values())
+            for level, population in ((0.95, False), (0.5, False), (0.99, True)):
+                for other in "bc":
+                    found = scores.difference(metric, "a", other, level, population=population)
+                    is_unknown = np.isnan(found.value)
+                    assert not is_unknown or found[1:3] == (-most, most), (metric, found)
+                    assert is_unknown or found.lower <= found.value <= found.upper
+                    if level == 0.95 and not population:
+                        assert is_unknown == is_uninformative(found.lower, found.upper, -most, most)
+                    unknown, known = unknown + is_unknown, known + (not is_unknown)
+                gap = rates.largest_gap(metric.key, level, population=population)
+                assert not np.isnan(gap.value) or gap[1:3] == (0.0, most), (metric, gap)
+                assert np.isnan(gap.value) or gap.lower <= gap.value <= gap.upper
+    assert unknown > 20
+    assert known > 10 or without == "positives"

@@ -235,3 +235,26 @@ def test_quantiles_of_smooth_values_stay_between_round_numbers() -> None:
     for seed in range(2):
         curve = ask_cdf(draw_smooth(np.random.default_rng(seed), 10_000), GRID, seed)
         assert curve.quantile(P) == pytest.approx(np.interp(P, curve.counted_shares, curve.prefixes.grid.edges))
+
+
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("is_clipped", [False, True])
+def test_a_curve_reads_the_bound_of_a_grid_on_which_values_are_heaped_or_clipped(side: int, is_clipped: bool) -> None:
+    """Before, the 0.05 quantile of whole ages from 18 on was the inner edge, 206 to 245 ranks of 10,000 away."""
+    level, bound = (0.04, 18.0) if side == 0 else (0.98, 90.0)
+    ends = (18.0, 89.5) if side == 0 else (18.5, 90.0)
+    for seed in range(3):
+        ages = np.floor(np.random.default_rng(seed).normal(54, 22, 10_000))
+        values = ages if is_clipped else np.clip(ages, 18, 90)
+        released = ask_cdf(values, dp.Grid(*ends, cells=1024), seed).quantile([level])
+        assert released == [bound]
+
+
+def test_a_full_end_cell_of_smooth_values_is_no_heap() -> None:
+    """The shape is 1: of 600 cells, the first holds 1.01 times the records of the second; of 8, 2.4 times."""
+    values = 1 + np.random.default_rng(2).exponential(1.0, 10_000)
+    for cells in (8, 600):
+        grid = dp.Grid(1, 8, cells=cells)
+        curve = ask_cdf(values, grid, 1)
+        assert curve.quantile(1e-4) >= grid.edges[1]
+        assert curve.quantile(0.9) == pytest.approx(np.quantile(values, 0.9), abs=0.9 if cells == 8 else 0.1)

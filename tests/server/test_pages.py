@@ -429,6 +429,19 @@ def test_the_scripts_of_pages_are_what_their_licence_says() -> None:
     assert sha256(read_static("htmx.min.js")).hexdigest() in read_static("htmx.LICENSE.txt").decode()
 
 
+def test_scripts_listen_to_events_that_the_kept_htmx_sends() -> None:
+    """Another version has other names of events, and a listener to a former name is never called."""
+    library = read_static("htmx.min.js").decode()
+    heard = {
+        event
+        for name in STATIC
+        if name.endswith(".js") and "htmx" not in name
+        for event in re.findall(r"\"(htmx:[\w:]+)\"", read_static(name).decode())
+    }
+    assert heard
+    assert [event for event in heard if f'"{event}"' not in library] == []
+
+
 def test_an_answer_that_is_not_drawn_yet_has_a_place_that_comes_again(tmp_path: Path) -> None:
     site = Pages(tmp_path)
     ann, gate = site.browser("ann"), site.scene.gate

@@ -8,6 +8,7 @@ import sys
 import threading
 import tracemalloc
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 from scene import HISTOGRAM, LOSS, Scene, made
 
+import dpcurves as dp
 from dpcurves.arguments import InvalidArgument, ProtocolError
 from dpcurves.curves.question_json import question_from_json
 from dpcurves.data import Categories, Grid
@@ -186,6 +188,22 @@ def test_the_size_of_a_question_counts_all_its_grids_and_categories() -> None:
     assert count_cells((Grid(0, 1, cells=30), groups, "name", None)) == 60
     assert count_cells(question_from_json({"ask": "histogram2d", "x": "a", "y": "b", "x_grid": "0:1:300",
                                            "y_grid": "0:1:200"})) == 60_000 > FEW_CELLS  # fmt: skip
+
+
+TWENTY = tuple(map(str, range(20)))
+
+
+@pytest.mark.parametrize("question", [
+    dp.ContingencyQuestion(Categories("late", TWENTY), Categories("tail", TWENTY)),
+    dp.ScoresQuestion("late", "delay", Grid(0, 1, cells=20), pos_label=1, neg_label=0, by=Categories("tail", TWENTY)),
+], ids=str)  # fmt: skip
+def test_tables_whose_tests_are_simulated_are_planned_apart(question: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forty-five such plans at once took a minute of the serving process."""
+    planning = Planner()
+    monkeypatch.setattr(planner, "_plan_or_refuse", lambda job: pytest.fail("planned in the serving process"))
+    monkeypatch.setattr(planning, "_submit", lambda person, key, job: Future[None]())
+    with pytest.raises(PlanPending):
+        planning.plan("ann", "delays", question, SimpleNamespace())  # type: ignore[arg-type]
 
 
 def test_turns_go_to_people_and_a_lane_to_short_questions(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -288,8 +288,8 @@ def test_who_has_no_allowance_is_told_so_though_the_question_was_taken_in(
     assert "'eve' has no allowance" in str(scene.gate.questions.get(scene.ann, asked.id).refusal)
 
 
-SOME_EDGES: dict[str, Any] = {"ask": "cdf", "column": "delay", "grid": "-60:600:660"}
-SEARCHED: dict[str, Any] = {"ask": "quantiles", "column": "delay", "grid": "-60:600:660", "search": 0.95}
+SOME_EDGES: dict[str, Any] = {"ask": "cdf", "column": "delay", "grid": "-60:600:220"}
+SEARCHED: dict[str, Any] = {"ask": "quantiles", "column": "delay", "grid": "-60:600:220", "search": 0.95}
 
 
 @pytest.mark.parametrize(

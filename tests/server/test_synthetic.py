@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
@@ -222,6 +223,9 @@ COPIES: dict[str, Callable[[pa.Table, bytes], bytes]] = {
     "its bytes": lambda table, file: file,
     "its rows in another order": lambda table, file: as_csv(table.take(list(range(table.num_rows))[::-1])),
     "its declared columns alone": lambda table, file: as_csv(table.select(["late", "delay"])),
+    "its numbers in single precision": lambda table, file: parquet(
+        delay=table["delay"].cast(pa.float32()), late=table["late"].cast(pa.float32())
+    ),
 }
 
 
@@ -255,6 +259,25 @@ def test_a_table_with_many_confidential_rows_warns_without_a_number_and_is_logge
     event = uploads.scene.gate.audit.events(uploads.scene.stu, dataset="flights")[-1].event
     assert (event.action, event.subject.endswith(", similar")) == ("proposed a synthetic table for", True)
     assert uploads.send("stu").status_code == 303  # another one takes its place
+
+
+def test_a_printed_copy_with_few_digits_warns(uploads: Uploads) -> None:
+    """Such rows are not equal, but a reader of the copy has every record."""
+    table = registered(uploads)
+    delays = [None if delay is None else float(f"{delay:.6g}") for delay in table["delay"].to_pylist()]
+    copy = as_csv(pa.table({"delay": delays, "late": table["late"]}))
+    source = Source(str(uploads.scene.folder / "flights.parquet"))
+    assert compare_tables(copy, pack_table(copy, COLUMNS), COLUMNS, source) in (Resemblance.EQUAL, Resemblance.SIMILAR)
+
+
+def test_texts_of_another_unicode_form_are_equal_texts(tmp_path: Path) -> None:
+    columns = Categories("city", ("Zo\u00eb", "Rome")), NumericColumn("delay", 0, 1)
+    delays = np.random.default_rng(4).random(200)
+    cities = ["Zo\u00eb"] * 100 + ["Rome"] * 100
+    (tmp_path / "table.parquet").write_bytes(parquet(city=cities, delay=delays))
+    copy = parquet(city=[unicodedata.normalize("NFD", city) for city in cities], delay=delays)
+    source = Source(str(tmp_path / "table.parquet"))
+    assert compare_tables(copy, pack_table(copy, columns), columns, source) is Resemblance.EQUAL
 
 
 def test_honest_tables_pass_and_few_rows_ask_nothing_about_single_people(uploads: Uploads) -> None:

@@ -127,6 +127,32 @@ def test_from_a_path_to_a_published_folder_in_eight_clicks(
     assert (folder / "index.html").exists()
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_sketch_says_that_it_is_being_drawn_until_it_is_there(browser: Any, tmp_path: Path, scheme: Any) -> None:
+    """A question without a range is sketched in seconds, and a picture below the window is asked for only when seen."""
+    path = tmp_path / "loans.csv"
+    path.write_text("days kept,genre\n" + "".join(f"{n % 90},{'xyz'[n % 3]}\n" for n in range(3000)))
+    with open_table(path) as address, browser.new_context(color_scheme=scheme) as context:
+        newcomer = Visitor(context.new_page(), address)
+        page = newcomer.page
+        page.fill("#amount", "1")
+        newcomer.click("text=Continue")
+        newcomer.click("text=Distribution >> nth=0")
+        newcomer.choose("#f-column", "days kept")
+        page.fill("#f-amount", "two")
+        page.wait_for_selector("#f-amount[aria-invalid=true]")
+        page.fill("#f-amount", "0.5")
+        page.wait_for_selector("#plan figure.drawing")
+        assert page.locator("[aria-invalid]").count() == 0
+        words = "getComputedStyle(document.querySelector('#plan figure'), '::before').content"
+        assert page.evaluate(words) == '"The sketch is being drawn …"'
+        newcomer.look()
+        page.wait_for_selector("#plan figure:not(.drawing)")
+        assert page.evaluate("document.querySelector('#plan img').naturalWidth") > 0
+        assert page.evaluate(words) == "none"
+        assert newcomer.wrong == []
+
+
 class Typist:
     """A person who has a keyboard and no mouse; each focus on the way must be seen."""
 

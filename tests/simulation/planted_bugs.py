@@ -219,7 +219,11 @@ async def store_on_event_loop(self: Any, owner: int, message: bytes) -> bytes:
 
 BUGS = (
     PlantedBug("a commit does not wait for the disk", "ledger", [(sqlite, "_connect", wait_for_no_disk)]),
-    PlantedBug("a draft gets its name before it is flushed", "ledger", [(chain, "_sync", do_nothing)]),
+    PlantedBug("a draft gets its name before it is flushed", "ledger", [(chain, "flush", do_nothing)]),
+    PlantedBug(
+        "a head of a ledger that is not flushed", "ledger",
+        [(head_copy, "flush", do_nothing), (head_copy, "flush_names", do_nothing)],
+    ),
     PlantedBug("a key is written in place", "ledger", [(sqlite, "write_key", write_key_in_place)]),
     PlantedBug("a charge is acknowledged before it is committed", "ledger", [
         (Ledger, "charge_and_read_balance", charge_before_commit),
@@ -242,7 +246,10 @@ BUGS = (
     PlantedBug("heads have drafts that nobody sweeps", "ledger", [
         (head_copy.HeadCopy, "overwrite", overwrite_with_private_draft),
     ]),
-    PlantedBug("a torn head passes for another copy's", "ledger", [(head_copy.HeadCopy, "_read", read_torn_head)]),
+    PlantedBug(
+        "a torn head passes for another copy's", "ledger",
+        [(head_copy, "flush", do_nothing), (head_copy.HeadCopy, "_read", read_torn_head)],
+    ),
     PlantedBug("a writer leaves the queue without waking the next", "ledger", [
         (sqlite._QueuePosition, "leave", leave_without_release),
     ]),

@@ -15,7 +15,7 @@ from dpcurves_streams.queries import Forest
 from dpcurves_streams.readings import AggregatedCounts, Counts, Groups, PrunedStates, Smoothing, Totals
 
 ONE = AddRemove(EACH_RECORD)
-KEYS, TIME_STEPS, WIDTH, RUNS = 240, 12, 4, 8
+KEYS, TIME_STEPS, WIDTH, RUNS = 240, 12, 4, 4
 NAMES = tuple(f"s{number}" for number in range(KEYS))
 STATES = (Categories("ap", NAMES),)
 FOREST = Forest.from_sets({f"g{first}": NAMES[first : first + 6] for first in range(0, KEYS, 6)})
@@ -40,7 +40,7 @@ def members(question: Any) -> np.ndarray[Any, Any]:
 @pytest.mark.parametrize("loss", [PrivacyLoss.pure(1), PrivacyLoss.pure(4), PrivacyLoss.zcdp("0.5")], ids=str)
 @pytest.mark.parametrize("kind", QUESTIONS)
 def test_of_all_intervals_as_many_cover_as_is_said_and_not_many_more(kind: str, loss: PrivacyLoss) -> None:
-    """All numbers of the last time step, in 8 runs, whose noises are independent but for those of aggregations.
+    """All numbers of the last time step, in 4 runs, whose noises are independent but for those of aggregations.
 
     Below 95% by less than 4 sigma. Above: the quantile of one Laplace draw covers 96.6% where many are added up, and
     integers round it up, to 98% here; but what is shown lies in its interval, too, which then covers still more.

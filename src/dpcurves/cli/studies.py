@@ -293,11 +293,9 @@ def print_question_plan(
     plans = plan_question(question, loss, adjacency)
     show_plans(question, loss, adjacency, plans, footer, share=share)
     records = getattr(adjacency, "units", None)
-    # Only questions of other packages have notes on their plans, as on another grid for two survival curves. To look
-    # for one imports the forecasts, which would slow down the plans of this package's own questions.
-    is_own_question = type(question).__module__.startswith("dpcurves.")
+    # To look for notes imports the forecasts: only for groups, which another grid may compare better.
     is_known = records is not None and adjacency.unit == EACH_RECORD and getattr(question, "by", None) is not None
-    if is_known and not is_own_question:
+    if is_known:
         from ..forecasts.reference_laws import PLAN_NOTES, find_entry
 
         describe = find_entry(type(question), PLAN_NOTES)

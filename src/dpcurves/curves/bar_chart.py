@@ -295,7 +295,7 @@ class BarChart(IntervalResult):
     def _describe_missing(self, level: float) -> str:
         """Return the number of `missing` records with its interval as text."""
         low, high = self.missing_interval(level)
-        number = format_number(float(clip_to_possible(np.array(self.missing), self.privacy.most_records)))
+        number = format_number(round(float(clip_to_possible(np.array(self.missing), self.privacy.most_records))))
         return f"{number} ({100 * level:g}%: {display.format_interval(low, high)} {display.RECORDS})"
 
     def with_labels(

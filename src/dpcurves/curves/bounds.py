@@ -81,7 +81,7 @@ class Bounds(ReleasedResult):
 
     KIND = "bounds"
     AXIS_COLUMNS = ("lower", "upper")
-    TITLE = "Bounds"
+    TITLE = "Bounds of {label}"
     COLUMN_WORDS = display.describe_columns(lower="lower bound of {label}", upper="upper bound of {label}")
     REPR_FACTS = "{label}, {lower:g} to {upper:g}"
     ARRAYS = ("lower", "upper", "alpha")
@@ -258,7 +258,7 @@ class PlaneBounds(ReleasedResult):
     """
 
     KIND = "curves"
-    TITLE = "Bounds"
+    TITLE = "Bounds of {x.label} and {y.label}"
     COLUMN_WORDS = display.describe_columns(column="column", lower="lower bound", upper="upper bound")
     DISTINGUISHING_FACT = "columns"
 

@@ -49,6 +49,7 @@ from ..inference import (
     Band,
     choose_shown_values,
     find_heaped_cells,
+    find_heaped_ends,
     find_quantile_cells,
     find_quantile_ends,
     population_band,
@@ -614,10 +615,10 @@ class CDF(IntervalResult):
     def quantile(self, p: ArrayLike) -> FloatArray | np.float64:
         """Return the value at or below which a share `p` of the records lies, interpolated inside its cell.
 
-        If values outside the grid were clipped, a quantile in an end cell is the inner edge of that cell. A quantile in
-        a cell with far more records than both neighbours (`find_heaped_cells`) is the round number in this cell, on
-        which people heap values, if it has one. If the range is automatic and values seem to be multiples of a step, so
-        is the quantile.
+        If values outside the grid were clipped, a quantile in an end cell is the inner edge of that cell, or the bound
+        of the grid if the cell is far fuller than those beside it (`find_heaped_ends`). A quantile in a cell with far
+        more records than both neighbours (`find_heaped_cells`) is the round number in this cell, on which people heap
+        values, if it has one. If the range is automatic and values seem to be multiples of a step, so is the quantile.
 
         Raises:
             ValueError: `p` is not between 0 and 1.
@@ -636,7 +637,8 @@ class CDF(IntervalResult):
         return self.prefixes.round_to_step(found)[()]
 
     def _move_to_round_numbers(self, values: FloatArray, cells: FloatArray) -> FloatArray:
-        """Return quantiles, in heaped cells with a round number replaced by it; the bounds of cells are (..., 2)."""
+        """Return quantiles, in heaped cells with a round number replaced by it, and in heaped end cells by the bound of
+        the grid; the bounds of cells are (..., 2)."""
         edges = self.prefixes.grid.edges
         heaped = np.flatnonzero(self._heaped_cells & np.isin(edges[:-1], cells[..., 0]))
         moved = np.array(values)
@@ -644,6 +646,11 @@ class CDF(IntervalResult):
             inside = [number for number in find_round_numbers(edges[cell : cell + 2]) if number < edges[cell + 1]]
             if inside:
                 moved = np.where(cells[..., 0] == edges[cell], inside[0], moved)
+        is_first, is_last = find_heaped_ends(self.counted_shares)
+        if is_first:
+            moved = np.where((cells[..., 0] == -np.inf) & (cells[..., 1] == edges[1]), edges[0], moved)
+        if is_last:
+            moved = np.where((cells[..., 1] == np.inf) & (cells[..., 0] == edges[-2]), edges[-1], moved)
         return moved
 
     @cached_property

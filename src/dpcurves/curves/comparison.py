@@ -421,7 +421,7 @@ def _compare_areas(private: ROC, counted: ROC) -> ComparisonResult:
     first, second = (
         IntervalEstimate(curve.auc, *curve.auc_interval(P_VALUE_LEVEL, population=True)) for curve in (private, counted)
     )
-    difference = subtract_estimates(first, second)
+    difference = subtract_estimates(first, second, most=1.0)
     return difference.value, (difference.lower, difference.upper), difference_p_value(difference)
 
 

@@ -29,7 +29,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from importlib.resources import files
-from math import isnan, log
+from math import isnan, log, nan
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Unpack
 
@@ -53,6 +53,7 @@ from ..data.grid import HUNDREDTHS
 from ..display import format_number
 from ..display.numerals import describe_point
 from ..extensions import load_field_object
+from ..inference.known_numbers import KNOWN_LEVEL, is_uninformative
 from ..inference.moments import IntervalEstimate, subtract_estimates
 from ..privacy import Adjacency, PrivacyLoss
 from .automatic_range import PILOT_FRACTION, add_empty_range_note, note_on_pilot_queries
@@ -448,7 +449,9 @@ class ScoresByCategory(ByCategory[Scores]):
 
         Level and population are as for `Scores.interval`. The interval of the difference combines the intervals of both
         categories: distances from estimate to end are added in squares (Zou and Donner 2008). For the area, the part of
-        each distance that stems from the unknown order within cells is added linearly.
+        each distance that stems from the unknown order within cells is added linearly. The difference is NaN, with an
+        interval of all possible differences, if the metric of either category is not known, or its interval at
+        `KNOWN_LEVEL` for these records has no other end.
 
         Args:
             metric: The metric.
@@ -461,8 +464,15 @@ class ScoresByCategory(ByCategory[Scores]):
         Raises:
             ValueError: the category or metric is unknown, or as for `Scores.interval`.
         """
-        measured = [self._measure_category(name, metric, level, population, generator) for name in (first, second)]
-        return subtract_estimates(*measured)
+        names = first, second
+        minuend, subtrahend = (self._measure_category(name, metric, level, population, generator) for name in names)
+        limits = parse_choice("metric", metric, Metric).value
+        most = max(limits.upper_limit(self[name].table) for name in names)
+        deciding = [self._measure_category(name, metric, KNOWN_LEVEL, False, None) for name in names]
+        ends = subtract_estimates(deciding[0], deciding[1], most)[1:3]
+        if is_uninformative(*ends, -most, most):
+            return IntervalEstimate(nan, -most, most)
+        return subtract_estimates(minuend, subtrahend, most)
 
     def _measure_category(
         self, name: Key, metric: Metric | str, level: float, population: bool, generator: np.random.Generator | None

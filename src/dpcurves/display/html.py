@@ -127,7 +127,10 @@ body{margin:0 auto;padding:1.5rem 1rem 3rem;max-width:72rem;background:var(--gro
 h1{font-size:1.7rem;line-height:1.25;margin:0 0 .75rem}
 h2{font-size:1.25rem;margin:2rem 0 .75rem}
 header p{max-width:46rem}
-.scroll{overflow-x:auto;margin:0 0 1.25rem}
+.scroll,.dpcurves .scroll{overflow-x:auto;margin:0 0 1.25rem;background:
+ linear-gradient(to right,var(--ground) 1.5rem,transparent 3rem) local,
+ linear-gradient(to left,var(--ground) 1.5rem,transparent 3rem) local,
+ linear-gradient(to right,var(--line),transparent .8rem),linear-gradient(to left,var(--line),transparent .8rem)}
 .numbers th:first-child,.numbers td:first-child{position:sticky;left:0;max-width:45vw;background:var(--ground)}
 .account{border-collapse:collapse;width:100%;font-size:.93rem}
 .budget{margin:1.25rem 0 .35rem;font-size:1rem}
@@ -149,7 +152,7 @@ header p{max-width:46rem}
 .seeded{background:#b3261e;color:#fff;font-weight:700;padding:.35rem .75rem;border-radius:4px}
 @media print{:root{color-scheme:light;--ground:#fff;--text:#000;--soft:#333;--line:#999;--box:#fff;--alarm:#b3261e}
  body{max-width:none;padding:0;font-size:11pt}
- .curves{display:block}.curves .dpcurves{margin-bottom:1rem}.scroll{overflow:visible}}
+ .curves{display:block}.curves .dpcurves{margin-bottom:1rem}.scroll,.dpcurves .scroll{overflow:visible;background:none}}
 </style>"""
 
 

@@ -221,7 +221,8 @@ class FittedLayout(ConstrainedLayoutEngine):
         room, so that each layout moves what stands around it."""
         for _ in range(self._tuning.passes):
             drawn = fig.get_tightbbox(fig._get_renderer())  # type: ignore[attr-defined]
-            if drawn.y0 >= 0 and drawn.y1 <= fig.get_size_inches()[1]:
+            width, height = fig.get_size_inches()
+            if drawn.x0 >= 0 and drawn.x1 <= width and drawn.y0 >= 0 and drawn.y1 <= height:
                 return
             super().execute(fig)
 

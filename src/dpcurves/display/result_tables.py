@@ -544,6 +544,8 @@ def select_row_indices(columns: Mapping[str, ArrayLike], most: int = MOST_ROWS) 
     [0, 5, 10, 15]
     >>> select_row_indices({"time (months)": np.arange(0, 61, 1.0)}, 11).tolist()
     [0, 6, 12, 18, 24, 30, 36, 42, 48, 54, 60]
+    >>> select_row_indices({"age, from": np.arange(0, 120, 2.0)}, 40).tolist()[:4]  # 0, 10, 20, 30
+    [0, 5, 10, 15]
     """
     arrays = {heading: np.asarray(column) for heading, column in columns.items()}
     rows = min((len(array) for array in arrays.values()), default=0)
@@ -593,12 +595,22 @@ def _is_monotone(values: NDArray[Any]) -> bool:
 def _find_round_rows(axis: NDArray[np.float64], most: int, heading: str) -> NDArray[np.int64]:
     """Return the indices of at most `most` rows of an axis: those nearest to the multiples of the smallest sufficient
     round step, and both ends.
+
+    On an axis of equal steps a multiple of these is taken if one is round, so that the shown rows have equal steps,
+    too: of cells of width 2 every fifth, not the nearest to each multiple of 5.
     """
     finite = np.flatnonzero(np.isfinite(axis))
     values = axis[finite]
     low = float(values.min())
     high = float(values.max())
-    for step in _list_steps(heading, (high - low) / most):
+    steps = list(_list_steps(heading, (high - low) / most))
+    cells = (high - low) / (len(values) - 1)
+    if len(values) > 2 and np.allclose(np.abs(np.diff(values)), cells, rtol=1e-6):
+        # wider steps would show less than a fifth of the rows that there is room for
+        widest = 5 * (high - low) / most
+        even = [step for step in steps if step <= widest and abs(step / cells - round(step / cells)) < 1e-6]
+        steps = even + steps
+    for step in steps:
         multiples = step * np.arange(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1)
         order = np.argsort(values)
         nearest = order[_find_nearest(values[order], np.asarray(multiples, dtype=np.float64))]

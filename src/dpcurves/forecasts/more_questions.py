@@ -13,6 +13,7 @@ from .. import curves
 from ..arrays import FloatArray
 from ..data import HUNDREDTHS, Grid, Outside, Weights
 from . import rehearsals
+from .compared_groups import describe_column_plan
 from .expected_errors import (
     AREA,
     AREA_REHEARSALS,
@@ -319,6 +320,9 @@ UNBOUNDED_SCORES = ForecastKind(
 )
 
 
+PLAN_NOTES: Mapping[type[Any], Callable[..., tuple[str, ...]]] = MappingProxyType(
+    {curves.CdfQuestion: describe_column_plan}
+)
 FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType(
     {
         curves.WeightedCdfQuestion: WEIGHTED,

@@ -648,12 +648,12 @@ class IntervalEstimate(NamedTuple):
         return max(self.upper - self.value - self.gap_above, 0.0)
 
 
-def subtract_estimates(first: IntervalEstimate, second: IntervalEstimate) -> IntervalEstimate:
+def subtract_estimates(first: IntervalEstimate, second: IntervalEstimate, most: float = inf) -> IntervalEstimate:
     """Return first minus second, with an interval of their common level.
 
     Random errors are independent, so distances to the ends add up in squares (Zou and Donner 2008). Discretization
-    errors may both be at their worst, so they add up linearly. If a number is unknown, the interval is the widest
-    possible.
+    errors may both be at their worst, so they add up linearly. If a number is unknown, so is the difference: NaN, with
+    the whole range of differences, from minus `most` to `most`, as its interval at any level.
 
     >>> first, second = IntervalEstimate(0.8, 0.77, 0.83), IntervalEstimate(0.7, 0.66, 0.74)
     >>> [round(end, 3) for end in subtract_estimates(first, second)[:3]]
@@ -661,10 +661,12 @@ def subtract_estimates(first: IntervalEstimate, second: IntervalEstimate) -> Int
     >>> discretized = IntervalEstimate(0.8, 0.77, 0.83, gap_below=0.03, gap_above=0.03)
     >>> [round(end, 3) for end in subtract_estimates(discretized, discretized)[:3]]
     [0.0, -0.06, 0.06]
+    >>> subtract_estimates(IntervalEstimate(float("nan"), 0.0, 1.0), second, most=1.0)[:3]
+    (nan, -1.0, 1.0)
     """
     value = first.value - second.value
     if not isfinite(value):
-        return IntervalEstimate(value, first.lower - second.upper, first.upper - second.lower)
+        return IntervalEstimate(nan, -most, most)
     gap_below = first.gap_below + second.gap_above
     gap_above = first.gap_above + second.gap_below
     lower = value - gap_below - hypot(first.error_below, second.error_above)

@@ -130,6 +130,24 @@ def find_heaped_cells(shares: FloatArray) -> NDArray[np.bool_]:
     return heaped
 
 
+def find_heaped_ends(shares: FloatArray) -> tuple[bool, bool]:
+    """Return whether the first and the last cell hold at least `Tuning.heap_ratio` times the records of each of the two
+    cells beside them; False on fewer than `Tuning.least_cells` cells, where smooth data has cells as full.
+
+    Values are then heaped on the bound of the grid, or clipped to it.
+
+    >>> shares = np.append(0.0, np.linspace(0.1, 1.0, 600))
+    >>> find_heaped_ends(shares), find_heaped_ends(shares[:9])
+    ((True, False), (False, False))
+    """
+    counts = np.diff(shares)
+    if len(counts) < TUNING.least_cells:
+        return False, False
+    first, last = (max(counts[0], 0.0), counts[1:3].max()), (max(counts[-1], 0.0), counts[-3:-1].max())
+    is_first, is_last = (bool(end > 0 and end >= TUNING.heap_ratio * beside) for end, beside in (first, last))
+    return is_first, is_last
+
+
 def _require_levels(p: ArrayLike) -> NDArray[np.float64]:
     """Return the levels as an array. Raises `InvalidArgument` unless all are between 0 and 1."""
     levels = np.asarray(p, dtype=np.float64)
@@ -152,6 +170,8 @@ class Tuning:
     heap_ratio: float = 2.5
     """Records of a cell over those of its larger neighbour from which a round number in the cell is taken for its
     quantiles: if cells are alike but for that number, at least 60 % of the records of the cell have it."""
+    least_cells: int = 500
+    """Cells from which a full end cell shows values at the bound of the grid."""
 
 
 TUNING = Tuning()

@@ -525,6 +525,53 @@ class Part(NamedTuple):
     noise: Noise
 
 
+class RecentErrors:
+    """Simulated errors by law and by state of the generator: those of the last chunks that were simulated.
+
+    Results simulate with fixed streams. So results of one law, a result that was read from a file again, and one with
+    labels in another language need the same errors, and take them from here, unchanged to the last bit.
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes = most_bytes
+        self._chunks: dict[object, tuple[FloatArray, FloatArray, dict[str, Any]]] = {}
+
+    def simulate(
+        self, law: NoisySums, total: int | None, draws: int, generator: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return errors of the cells and of the missing count; the generator moves on as if they were drawn from it."""
+        stream: Any = generator.bit_generator
+        before = stream.state
+        numbers = *before["state"].values(), before.get("has_uint32"), before.get("uinteger")
+        key = (law, total, draws, before["bit_generator"], *numbers)
+        try:
+            hash(key)
+        except TypeError:  # arrays, in a law or in the state of another generator than the default one, are no keys
+            return law.reconstruct(law.simulate_values(draws, generator), total)
+        found = self._chunks.pop(key, None)
+        if found is None:
+            cells, missing = law.reconstruct(law.simulate_values(draws, generator), total)
+            found = cells, missing, stream.state
+        else:
+            cells, missing, stream.state = found
+        self._keep(key, found)
+        return cells.copy(), missing.copy()  # callers may change them
+
+    def _keep(self, key: object, chunk: tuple[FloatArray, FloatArray, dict[str, Any]]) -> None:
+        """Keep the chunk as the last one, and let go of the oldest ones. Other threads may do so at the same time."""
+        self._chunks[key] = chunk
+        sizes = [cells.nbytes + missing.nbytes for cells, missing, _ in tuple(self._chunks.values())]
+        for oldest in tuple(self._chunks):
+            if sum(sizes) <= self._most_bytes:
+                return
+            self._chunks.pop(oldest, None)
+            del sizes[:1]
+
+
+RECENT_ERRORS = RecentErrors(most_bytes=2**25)
+"""Errors of laws that were simulated last: about eight chunks."""
+
+
 class NoisySums(CountLaw):
     """A law of values that are linear in the counts plus independent noise: unbiased estimates, and simulation.
 
@@ -683,7 +730,7 @@ class NoisySums(CountLaw):
         simulated_total = None if total is None else 0
         chunk = max(1, VALUES_AT_ONCE // max(self.size, self.rows * self.cells))
         for start in range(0, draws, chunk):
-            yield self.reconstruct(self.simulate_values(min(chunk, draws - start), generator), simulated_total)
+            yield RECENT_ERRORS.simulate(self, simulated_total, min(chunk, draws - start), generator)
 
     def simulate_prefixes(self, total: int | None, draws: int, generator: np.random.Generator) -> Iterator[FloatArray]:
         """Simulate the noise of prefix sums of the finest intervals of a single row, in chunks of bounded memory.

@@ -71,7 +71,7 @@ def write_draft(path: Path, write: Callable[[Path], object]) -> Iterator[Path]:
     """
     with hold_draft(path, 0o600) as draft:
         write(draft)
-        _sync(draft, os.O_RDWR)
+        flush(draft, os.O_RDWR)
         yield draft
 
 
@@ -92,10 +92,10 @@ def link_draft(draft: Path, path: Path) -> bool:
 def flush_names(folder: Path) -> None:
     """Flush the names of a folder to disk, as far as the system can: a loss of power keeps them afterwards."""
     if os.name == "posix":
-        _sync(folder, os.O_RDONLY)
+        flush(folder, os.O_RDONLY)
 
 
-def _sync(path: Path, mode: int) -> None:
+def flush(path: Path, mode: int) -> None:
     """Flush a file or folder to disk, opened with this mode of `os.open`."""
     descriptor = os.open(path, mode)
     try:
@@ -253,7 +253,7 @@ def mark_key_used(path: Path) -> None:
         digits = path.read_text().strip().removesuffix(UNUSED).strip()
         with hold_draft(path, 0o600) as draft:
             draft.write_text(digits + "\n")
-            _sync(draft, os.O_RDWR)
+            flush(draft, os.O_RDWR)
             os.replace(draft, path)
         flush_names(path.parent)
     except OSError as error:

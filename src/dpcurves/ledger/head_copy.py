@@ -16,7 +16,7 @@ import sqlalchemy as sql
 
 from ..arguments import InvalidArgument
 from ..drafts import hold_draft
-from .chain import ENTRIES, Book, Chain
+from .chain import ENTRIES, Book, Chain, flush, flush_names
 
 VARIABLE = "DPCURVES_HEADS"
 """Environment variable of the folder of heads; ``off`` keeps none."""
@@ -84,7 +84,7 @@ class HeadCopy:
                 self.overwrite(book)
 
     def overwrite(self, book: Book) -> None:
-        """Store the head of a ledger, replacing any stored head.
+        """Store the head of a ledger, replacing any stored head; a loss of power keeps it afterwards.
 
         Raises:
             OSError: The folder cannot be written.
@@ -95,7 +95,9 @@ class HeadCopy:
         path = self._path(book, self._folder)
         with hold_draft(path, 0o600) as draft:  # the next writer removes the draft of a killed one
             draft.write_text(f"{book.entries} {book.head}\n", encoding="ascii")
+            flush(draft, os.O_RDWR)  # else an older copy passes for the present one after a loss of power
             os.replace(draft, path)
+        flush_names(self._folder)
 
     def _read(self, book: Book) -> tuple[int, str] | None:
         """Return the stored number of entries and seal; None if none can be read.

@@ -229,7 +229,11 @@ def _parse_form(
     dataset = visit.services.datasets.get(visit.visitor, project.dataset)
     typed, view = complete_typed_fields(visit, project, form, values)
     question_json = question_to_json(
-        form.build_question(typed, visit.services.models.index_by_name(visit.visitor, project.name))
+        form.build_question(
+            typed,
+            visit.services.models.index_by_name(visit.visitor, project.name),
+            {str(declared.column) for declared in dataset.columns},
+        )
     )
     if view is not None:
         question_json = {**question_json, VIEW: view.name}
@@ -248,7 +252,8 @@ def complete_typed_fields(
     name = "".join(values.get(VIEW, ())).strip()
     view = find_view(name, views) if name else None
     columns = visit.services.datasets.get(visit.visitor, project.dataset).columns
-    require_view_of_columns({text.strip() for texts in values.values() for text in texts}, columns, view, views)
+    typed = {text for texts in values.values() for text in texts}
+    require_view_of_columns(typed | {text.strip() for text in typed}, columns, view, views)
     return complete_fields(form, values, declare_view_columns(columns, view)), view
 
 

@@ -37,15 +37,17 @@
     narrow();
   }, true);
   narrow();
-  // A sketch takes seconds: say so until it is there.
-  document.addEventListener("htmx:afterSwap", () => {
+  // A sketch takes seconds: say so until it is there. A lazy image that was not asked for yet counts as complete.
+  const showSketchWaits = () => {
     const sketch = document.querySelector("#plan figure img");
-    if (!sketch || sketch.complete) return;
+    if (!sketch || sketch.naturalWidth) return;
     sketch.parentNode.classList.add("drawing");
     for (const end of ["load", "error"]) sketch.addEventListener(end, () => sketch.parentNode.classList.remove("drawing"));
-  });
+  };
+  document.addEventListener("htmx:after:swap", showSketchWaits);
+  showSketchWaits();
   // The plan comes while one types: mark the field that its message is about, and no other.
-  document.addEventListener("htmx:afterSwap", () => {
+  document.addEventListener("htmx:after:swap", () => {
     const wrong = document.querySelector("#plan [data-wrong]")?.dataset.wrong;
     for (const field of document.querySelectorAll("form [aria-invalid]")) field.removeAttribute("aria-invalid");
     for (const message of document.querySelectorAll(".wrong")) message.remove();  // of the page as it was loaded

@@ -1,0 +1,40 @@
+"""Honest commands for trials of the auditor: `python audited_command.py KIND DATA.csv` prints a count as JSON.
+
+Each loses an epsilon of 1 under add-remove. Kinds: `plain`; `keyed` asks twice with the noise of one stored key; and
+`failing` ends with status 3 in a fifth of all runs, whatever the data are.
+"""
+
+import hmac
+import json
+import random
+import sys
+import tempfile
+from math import log
+from pathlib import Path
+
+
+def geometric(draw: random.Random) -> int:
+    """Sample discrete Laplace noise of scale 1."""
+    first, second = (int(log(1 - draw.random()) // -1) for _ in range(2))
+    return first - second
+
+
+def main() -> None:
+    """Print the noisy number of rows."""
+    kind, data = sys.argv[1:]
+    rows = len(Path(data).read_text(encoding="utf-8").splitlines()) - 1
+    system = random.SystemRandom()
+    if kind == "failing" and system.random() < 0.2:
+        sys.exit(3)
+    if kind != "keyed":
+        print(json.dumps({"count": rows + geometric(system)}))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        key = Path(folder, "key")
+        key.write_bytes(system.randbytes(32))
+        streams = (hmac.digest(key.read_bytes(), b"count", "sha256") for _ in range(2))
+        print(json.dumps([rows + geometric(random.Random(stream)) for stream in streams]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,222 @@
+"""Mutants of this package for trials of the auditor: wrong scales, sensitivities, rounding, caps, seeds and thresholds.
+
+Each is one line of the source that is replaced in a copy, and the releases of `dpcurves audit self --quick` that it
+concerns: these are audited with the time and the samples that the whole quick audit gives them.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+SOURCE = Path(__file__).resolve().parent.parent / "src"
+
+
+class Mutant(NamedTuple):
+    """A fault that is planted into a copy of the package.
+
+    Attributes:
+        name: The fault.
+        file: The changed file, below `src`.
+        old: The text that is replaced; its first occurrence counts.
+        new: The faulty text.
+        only: The words of `dpcurves audit self --only`: releases that have the fault.
+    """
+
+    name: str
+    file: str
+    old: str
+    new: str
+    only: str
+
+
+LAW = "dpcurves/laws/law.py"
+LINEAR = "dpcurves/mechanisms/linear.py"
+EXPONENTIAL = "dpcurves/mechanisms/exponential.py"
+THRESHOLDS = "dpcurves/mechanisms/thresholds.py"
+SELECTION = "dpcurves/mechanisms/partition_selection.py"
+ADJACENCY = "dpcurves/privacy/adjacency.py"
+RANDOMISER = "dpcurves_local/responses/randomiser.py"
+COUNTERS = "dpcurves_streams/mechanisms/counters.py"
+
+MUTANTS = (
+    Mutant(
+        "Laplace noise of half the scale",
+        LAW,
+        "l1_distance / loss.epsilon",
+        "l1_distance / (2 * loss.epsilon)",
+        "flat histogram",
+    ),
+    Mutant(
+        "Gaussian noise of half the variance",
+        LAW,
+        "squared_l2_distance / (2 *",
+        "squared_l2_distance / (4 *",
+        "flat histogram",
+    ),
+    Mutant(
+        "sensitivity of add-remove under replace-one, L1",
+        ADJACENCY,
+        "return 2 * self.unit.records\n",
+        "return self.unit.records\n",
+        "flat histogram",
+    ),
+    Mutant(
+        "sensitivity of add-remove under replace-one, L2",
+        ADJACENCY,
+        "return 2 * self.unit.records**2",
+        "return self.unit.records**2",
+        "flat histogram",
+    ),
+    Mutant("a unit counts as one record", ADJACENCY, "return self.unit.records\n", "return 1\n", "histogram of units"),
+    Mutant(
+        "each level of a tree gets the whole loss",
+        LINEAR,
+        "calibrate_noise(query, loss * share, adjacency)",
+        "calibrate_noise(query, loss, adjacency)",
+        "tree of sums",
+    ),
+    Mutant(
+        "sums of values have the sensitivity of counts",
+        LINEAR,
+        "Fraction(adjacency.l1_sensitivity * query.per_record_sensitivity)",
+        "Fraction(adjacency.l1_sensitivity)",
+        "sums of values",
+    ),
+    Mutant(
+        "signed sums have the L2 sensitivity of counts",
+        LINEAR,
+        "if query.is_signed:\n        return",
+        "if False:\n        return",
+        "sums of values",
+    ),
+    Mutant(
+        "one draw of noise for all sums",
+        LINEAR,
+        "noises = sample_noise(noise, sums.size, randomness)",
+        "noises = sample_noise(noise, 1, randomness).repeat(sums.size)",
+        "cdf: epsilon,calibration",
+    ),
+    Mutant(
+        "zero noise twice as often",
+        "dpcurves/noise/discrete_laplace.py",
+        "return magnitude ^ -(signed & 1)",
+        "return magnitude * (1 - 2 * (signed & 1))",
+        "flat histogram",
+    ),
+    Mutant(
+        "wavelets without their prices",
+        "dpcurves/mechanisms/wavelets.py",
+        "return Prices(allowed / record_price, allowed)",
+        "return Prices(allowed, allowed)",
+        "avelets",
+    ),
+    Mutant(
+        "a tree on demand pays for one block of a path",
+        "dpcurves/mechanisms/lazy_tree.py",
+        "price = budget / entering_steps",
+        "price = budget",
+        "tree on demand",
+    ),
+    Mutant(
+        "a sparse vector pays for thresholds or for sums",
+        THRESHOLDS,
+        "adjacency.unit.records / (1 + ratio)",
+        "adjacency.unit.records",
+        "sparse vector",
+    ),
+    Mutant(
+        "merged cells with half the noise",
+        THRESHOLDS,
+        "adjacency.l1_sensitivity / epsilon)",
+        "adjacency.l1_sensitivity / (2 * epsilon))",
+        "merged cells",
+    ),
+    Mutant(
+        "PrivTree pays for one split of a path",
+        THRESHOLDS,
+        "scale = adjacency.unit.records * record_price / loss.epsilon",
+        "scale = adjacency.unit.records / (2 * loss.epsilon)",
+        "PrivTree",
+    ),
+    Mutant(
+        "boxes are chosen with four times the rate",
+        EXPONENTIAL,
+        "bounded_range(loss) / (2 * adjacency.unit.records)",
+        "2 * bounded_range(loss) / adjacency.unit.records",
+        "worst box",
+    ),
+    Mutant(
+        "cuts are chosen with four times the rate",
+        EXPONENTIAL,
+        "epsilon / (2 * (pieces - left_pieces))",
+        "2 * epsilon / (pieces - left_pieces)",
+        "quantile cuts",
+    ),
+    Mutant(
+        "partition thresholds two units too low",
+        SELECTION,
+        "return cls(rate, start)",
+        "return cls(rate, max(start - 2, 1))",
+        "name search",
+    ),
+    Mutant(
+        "names without units are never released", SELECTION, "if name not in units:", "if False:", "names of a universe"
+    ),
+    Mutant(
+        "binary responses with twice the epsilon",
+        RANDOMISER,
+        "below = bound_exp_neg_above(self.epsilon)\n        return round_down((1 - below) / (1 - below + ",
+        "below = bound_exp_neg_above(2 * self.epsilon)\n        return round_down((1 - below) / (1 - below + ",
+        "k-ary of",
+    ),
+    Mutant(
+        "Hadamard responses with twice the epsilon",
+        RANDOMISER,
+        "1 / (1 + bound_exp_neg_above(self.epsilon))",
+        "1 / (1 + bound_exp_neg_above(2 * self.epsilon))",
+        "hadamard of",
+    ),
+    Mutant(
+        "a site adds half of its share of noise",
+        "dpcurves_sites/shares.py",
+        "discrete_gaussian.sample(variance / shares,",
+        "discrete_gaussian.sample(variance / (2 * shares),",
+        "sites",
+    ),
+    Mutant(
+        "each level of a stream's tree gets the whole loss",
+        COUNTERS,
+        "tuple(Noise(family, whole / share) for share in",
+        "tuple(Noise(family, whole) for share in",
+        "totals by a tree",
+    ),
+    Mutant(
+        "groups of a stream lose four times their part",
+        "dpcurves_streams/mechanisms/pegasus.py",
+        "level_loss * (1 - query.budget_fraction), adjacency",
+        "level_loss * 4, adjacency",
+        " groups: epsilon 1",
+    ),
+    Mutant(
+        "all names have one key stream",
+        "dpcurves/noise/randomness.py",
+        'hmac.digest(secret, name.encode(), "sha256")',
+        'hmac.digest(secret, b"", "sha256")',
+        "followed stream,two questions,two servers",
+    ),
+)
+
+
+def plant_mutant(name: str, folder: Path) -> Path:
+    """Return a copy of the source in which a mutant is planted. Raises `ValueError` if its text is not there."""
+    mutant = next(mutant for mutant in MUTANTS if mutant.name == name)
+    source = folder / "src"
+    shutil.copytree(SOURCE, source)
+    file = source / mutant.file
+    text = file.read_text(encoding="utf-8")
+    if mutant.old not in text:
+        raise ValueError(f"{mutant.file} has no {mutant.old!r}")
+    file.write_text(text.replace(mutant.old, mutant.new, 1), encoding="utf-8")
+    return source
