@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 import dpcurves as dp
+from dpcurves.forecasts.compared_groups import forecast_larger_value
 from dpcurves.forecasts.rehearsals import histogram_half_width, rehearse_answers
 
 Numbers = dict[str, float]
@@ -374,6 +375,15 @@ def measure_comparison_forecast(seed: int) -> Numbers:
     return {"cells": float(forecasts[0].cells)}
 
 
+def measure_compared_groups(seed: int) -> Numbers:
+    """Return the least forecast half width of the probability that a value of one group is larger, and its number of
+    cells."""
+    question = dp.CdfQuestion("value", dp.Grid(0, 100, cells=10))
+    half_widths = forecast_larger_value(question, dp.PrivacyLoss.pure(1), dp.ADD_REMOVE, records=2000)
+    best = min(half_widths, key=lambda cells: half_widths[cells])
+    return {"width": half_widths[best], "cells": float(best)}
+
+
 def measure_picture(seed: int) -> Numbers:
     """Return the number of axes of a picture of four categories, and the share of its area that they have."""
     import matplotlib as mpl
@@ -521,6 +531,7 @@ CASES: Mapping[str, Case] = {
     "incidence": measure_incidence,
     "interval censoring": measure_interval_censoring,
     "comparison forecast": measure_comparison_forecast,
+    "compared groups": measure_compared_groups,
     "picture": measure_picture,
     "audit": measure_audit,
     "pairs": measure_pairs,
@@ -553,6 +564,7 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     "dpcurves.estimation.slow_trends": ("even records",),
     "dpcurves.estimation.smooth_density": ("smooth records",),
     "dpcurves.estimation.two_classes": ("area", "calibration"),
+    "dpcurves.forecasts.compared_groups": ("compared groups",),
     "dpcurves.forecasts.many_cells": ("many cells",),
     "dpcurves.histograms.block_estimators": ("plane",),
     "dpcurves.inference.areas": ("area", "stepped area"),

@@ -117,7 +117,7 @@ CHANGES: Mapping[str, Change] = {
     "cut off": lambda answer, before: answer[:-9],
     "nothing": lambda answer, before: b"[]",
     "no text": lambda answer, before: bytes([255]) + answer[1:],
-    "other thresholds": changed(at=[1, 2, 3, 4]),
+    "other thresholds": changed(thresholds=[1, 2, 3, 4]),
     "other version": changed(version=1),
     "other task": changed(task="0" * 64),
     "other set": changed(set="0" * 64),

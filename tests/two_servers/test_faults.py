@@ -636,7 +636,7 @@ def test_reports_that_fail_between_checked_edges_are_counted_elsewhere_and_end_a
     assert analyst.dropped == 0
     for party in (0, 1):
         with pytest.raises(
-            ProtocolError, match="^at: some reports fail the check at these edges, and none is dropped any more"
+            ProtocolError, match="^thresholds: some reports fail the check at these edges, and none is dropped any more"
         ):
             pair.analyst(task, party).ask(CdfQuestion("x", GRID, edges=(3,)))
         assert pair.analyst(task, party).ask(CdfQuestion("x", GRID, edges=(4,)))

@@ -605,7 +605,8 @@ def _find_round_rows(axis: NDArray[np.float64], most: int, heading: str) -> NDAr
     high = float(values.max())
     steps = list(_list_steps(heading, (high - low) / most))
     cells = (high - low) / (len(values) - 1)
-    if len(values) > 2 and np.allclose(np.abs(np.diff(values)), cells, rtol=1e-6):
+    # in steps of ten cells and more, the nearest rows are as good as equally spaced
+    if len(values) > 2 and steps[0] < 10 * cells and np.allclose(np.abs(np.diff(values)), cells, rtol=1e-6):
         # wider steps would show less than a fifth of the rows that there is room for
         widest = 5 * (high - low) / most
         even = [step for step in steps if step <= widest and abs(step / cells - round(step / cells)) < 1e-6]
