@@ -188,8 +188,8 @@ MUTANTS = (
     Mutant(
         "each level of a stream's tree gets the whole loss",
         COUNTERS,
-        "tuple(Noise(family, whole / share) for share in",
-        "tuple(Noise(family, whole) for share in",
+        "full_loss_noise.parameter / share)",
+        "full_loss_noise.parameter)",
         "totals by a tree",
     ),
     Mutant(

@@ -72,6 +72,7 @@ def run_trial(words: Sequence[str], mutant: str) -> dict[str, Any]:
         after = os.times()
     said = [line for line in (run.stdout + run.stderr).splitlines() if line.strip()]
     verdicts = [line for line in said if "lagged" in line or "FLAGGED" in line]
+    verdicts.sort(key=lambda line: "FLAGGED" not in line)  # stable: what was found stands first
     seconds = after.children_user + after.children_system - before.children_user - before.children_system
     return {"status": run.returncode, "said": (verdicts or said[-1:])[:3], "seconds": round(seconds, 1)}
 

@@ -45,6 +45,7 @@ LONGEST = (
     "cli/test_local_serving.py", "cli/test_show_commands.py", "cli/test_score_commands.py", "cli/test_studies.py",
     "two_servers/test_faults.py", "audit/test_commands.py", "curves/test_coverage.py", "sites/test_processes.py",
     "two_servers/test_servers.py", "test_architecture.py", "two_servers/test_answer_proofs.py", "test_compiled.py",
+    "test_r_code.py",
 )  # fmt: skip
 """Files that take longest, by a processor or by waiting: they begin first, lest one keeps one worker busy at last."""
 TESTS = Path(__file__).parent

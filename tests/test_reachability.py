@@ -34,9 +34,6 @@ BY_HAND = {
     "dpcurves.privacy.loss.rho_for": "for who was promised an epsilon and a delta",
     "dpcurves.display.office.unescape_formula": "for who reads our CSV files in Python",
     "dpcurves_parties.crypto.comparison.evaluate_keys": "the values of keys without proofs, which tests compare",
-    "dpcurves.noise.exponential.selection_probabilities": (
-        "the law of `sample_exponential_mechanism`, by which its users are tested exactly"
-    ),
     "dpcurves_local.trust.make_message": "what one device says, as a function of a plan alone",
     "dpcurves_parties.crypto.prio3.loops.decide_reports": "called where numba is installed",
     "dpcurves_parties.crypto.prio3.loops.prove_reports": "called where numba is installed",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -62,6 +64,19 @@ def _alike(read: object, written: object) -> bool:
     if isinstance(read, float) and isinstance(written, float):
         return math.isclose(read, written, rel_tol=1e-9, abs_tol=1e-12)
     return read == written
+
+
+def test_results_whose_class_has_another_name_than_their_kind_are_read_by_a_fresh_process(tmp_path: Path) -> None:
+    lines = (KEPT / VERSIONS[-1] / "curves.jsonl").read_text(encoding="utf-8").splitlines()
+    by_class = {type(result_from_json(line)).__name__.lower(): (json.loads(line)["kind"], line) for line in lines}
+    renamed = {kind: line for name, (kind, line) in by_class.items() if kind not in ("curves", name)}
+    renamed = {kind: line for kind, line in renamed.items() if kind.replace("-", "") not in by_class}
+    assert {"interval-censored", "weighted-cdf-histogram"} <= set(renamed)
+    for kind, line in renamed.items():
+        (tmp_path / "result.json").write_text(line, encoding="utf-8")
+        script = f"import dpcurves as dp; dp.read_result({str(tmp_path / 'result.json')!r})"
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, (kind, done.stderr)
 
 
 def test_the_newest_release_keeps_a_result_of_every_kind() -> None:

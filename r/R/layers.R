@@ -13,15 +13,53 @@ geom_released <- function(x, level = 0.95, population = FALSE, picture = NULL, .
     recursive = FALSE
   )
   first <- panels[[1]]
+  legend_title <- if (nzchar(described$legend_title)) described$legend_title
+  width <- if (isTRUE(first$equal_scales)) 0.65 else 1 # a square leaves less room for words
   c(
     layers,
     list(labs(x = if (length(across) == 1) across, y = first$y$label)),
     scales_of(panels),
-    list(labs(title = wrapped(described$title, 70), caption = wrapped(described$statement, 100))),
-    if (nzchar(described$legend_title)) list(labs(colour = described$legend_title, fill = described$legend_title)),
-    if (length(panels) > 1) list(facet_wrap("panel", scales = "free")),
-    if (isTRUE(first$equal_scales)) list(coord_equal())
+    colours_of(panels, curves),
+    if (length(curves) > 1) list(labs(colour = legend_title, fill = legend_title)),
+    list(
+      labs(
+        title = wrapped(described$title, 60 * width),
+        subtitle = wrapped(paste(names_of_marks(panels, curves), collapse = "; "), 80 * width),
+        caption = wrapped(described$statement, 100 * width)
+      ),
+      theme(plot.title.position = "plot", plot.caption.position = "plot") # all the width, also of a narrow square
+    ),
+    if (length(panels) > 1) list(facet_wrap("panel", scales = "free")) else list(within_limits(first))
   )
+}
+
+# The range of the axes that Python draws: outside it lie ends of lines, such as the net benefit of acting on everybody.
+within_limits <- function(panel) {
+  coordinates <- if (isTRUE(panel$equal_scales)) coord_equal else coord_cartesian
+  coordinates(xlim = panel$x$limits, ylim = panel$y$limits, expand = FALSE)
+}
+
+# What bands, intervals and lines are, from back to front, as the legend of Python says; curves have a legend of their own.
+names_of_marks <- function(panels, curves) {
+  marks <- unlist(lapply(panels, function(panel) panel$marks), recursive = FALSE)
+  named <- Filter(function(mark) nzchar(mark$name) && !mark$name %in% curves, marks)
+  unique(vapply(
+    named,
+    function(mark) {
+      if (mark$type == "line" && mark$style != "solid") sprintf("%s (%s)", mark$name, mark$style) else mark$name
+    },
+    ""
+  ))
+}
+
+# Each curve has the colour that Python gives it.
+colours_of <- function(panels, curves) {
+  if (length(curves) < 2) {
+    return(NULL)
+  }
+  marks <- unlist(lapply(panels, function(panel) panel$marks), recursive = FALSE)
+  colours <- vapply(curves, function(name) Find(function(mark) mark$curve == name, marks)$color, "")
+  list(scale_colour_manual(values = colours), scale_fill_manual(values = colours))
 }
 
 # Lines of at most so many letters: ggplot2 cuts longer ones at the edge of the picture.
@@ -65,7 +103,8 @@ shift_names <- function(panel, index) {
 # The layers of one mark; in a picture of several curves each has the colour of its curve, from the scale of the plot.
 layers_of <- function(mark, panel, panels, curves, given) {
   frame <- as.data.frame(lapply(mark$columns, function(values) {
-    if (is.list(values)) unlist(Map(one, values)) else values
+    values <- if (is.list(values)) unlist(Map(one, values)) else values
+    if (is.logical(values)) as.numeric(values) else values # a column of which nothing is known
   }))
   if (nrow(frame) == 0) {
     return(NULL)
@@ -88,7 +127,7 @@ layers_of <- function(mark, panel, panels, curves, given) {
     utils::modifyList(aes(...), as.list(coloured))
   }
   draw <- function(geom, mapping, look, changed = given) {
-    list(do.call(geom, c(list(mapping, frame, inherit.aes = FALSE), utils::modifyList(look, changed))))
+    list(do.call(geom, c(list(mapping, frame, inherit.aes = FALSE, na.rm = TRUE), utils::modifyList(look, changed))))
   }
   box <- function(known, ...) mapped(known, xmin = .data$x, xmax = .data$x_end, ymin = .data$y, ymax = .data$y_end, ...)
   switch(
@@ -114,7 +153,7 @@ layers_of <- function(mark, panel, panels, curves, given) {
     points = draw(
       geom_point,
       mapped("colour", .data$x, .data$y),
-      look(colour = mark$color, alpha = mark$opacity, shape = if (startsWith(mark$style, "hollow")) 1 else 16)
+      look(colour = mark$color, alpha = mark$opacity, shape = shape_of(mark$style))
     ),
     texts = draw(
       geom_text,
@@ -129,6 +168,18 @@ layers_of <- function(mark, panel, panels, curves, given) {
   )
 }
 
+# The plotting symbol of R for a shape of the description.
+shape_of <- function(style) {
+  shapes <- c(square = 15, "triangle down" = 25, triangle = 17, diamond = 18, tick = 124, dash = 95, plus = 3)
+  if (startsWith(style, "hollow")) {
+    1
+  } else if (style %in% names(shapes)) {
+    shapes[[style]]
+  } else {
+    16
+  }
+}
+
 # Widths of ggplot2 are of 0.75 mm; a picture has points.
 points <- function(mark) mark$width / (0.75 * 72.27 / 25.4)
 
@@ -140,9 +191,11 @@ scales_of <- function(panels) {
     axes <- lapply(panels, function(panel) panel[[side]])
     axis <- axes[[1]]
     known <- list()
-    if (axis$values == "names") {
+    if (length(axis$names) > 0) {
       known$breaks <- unlist(lapply(axes, function(each) each$ticks))
       known$labels <- unlist(lapply(axes, function(each) each$names))
+    } else if (side == "y" && !nzchar(axis$label)) {
+      known["breaks"] <- list(NULL) # positions without a meaning
     }
     if (axis$values == "days") {
       known$labels <- function(days) format(as.Date(days, origin = "1970-01-01"))

@@ -15,7 +15,34 @@ read_released <- function(file) {
 # Fields of every document; all others are numbers of the result.
 SHARED <- c("kind", "schema", "privacy", "evidence", "notes", "curves")
 
+# Kinds whose numbers stand in the document as columns; the command computes those of other kinds.
+WITH_COLUMNS <- c(
+  "cdf",
+  "weighted-cdf",
+  "quantiles",
+  "weighted-quantiles",
+  "histogram",
+  "contingency",
+  "summary",
+  "weighted-summary",
+  "survival",
+  "weighted-survival",
+  "delayed-entry",
+  "interval-censored",
+  "cumulative-hazard",
+  "roc",
+  "smooth-auc",
+  "precision-recall",
+  "cumulative-gain",
+  "decision-curve",
+  "calibration",
+  "binned-residuals"
+)
+
 as.data.frame.dpcurves_released <- function(x, row.names = NULL, optional = FALSE, ...) {
+  if (!has_columns(x)) {
+    return(bands(x, population = FALSE))
+  }
   if (is.null(x$curves)) {
     return(own_columns(x))
   }
@@ -35,6 +62,14 @@ as.data.frame.dpcurves_released <- function(x, row.names = NULL, optional = FALS
   frame <- do.call(rbind, parts)
   row.names(frame) <- NULL
   frame
+}
+
+# Whether a data frame needs no command: curves by category, or one result, of the kinds with columns.
+has_columns <- function(x) {
+  if (is.null(x$curves)) {
+    return(x$kind %in% WITH_COLUMNS)
+  }
+  !is.null(x$evidence$question$by) && all(vapply(x$curves, function(curve) curve$kind %in% WITH_COLUMNS, TRUE))
 }
 
 # Names of columns of categories beside ours, as the command gives them: see dpcurves/display/tables.py.
@@ -65,10 +100,14 @@ own_columns <- function(curve) {
   }
   own <- unclass(curve)[setdiff(names(curve), SHARED)]
   own <- lapply(Filter(function(each) is.atomic(each) || all(lengths(each) == 1), own), unlist)
-  labels <- names(own) == "category" # texts, even if all of them look like numbers: 01 stays 01
-  own[!labels] <- lapply(own[!labels], numbers)
+  own <- lapply(own, numbers)
+  if (!is.null(own$thresholds)) {
+    names(own)[names(own) == "thresholds"] <- "threshold" # as in the command's CSV
+    unknown <- which(is.na(own$threshold)) # JSON has no infinite numbers: all records are below the first threshold
+    own$threshold[unknown] <- ifelse(unknown == 1, Inf, -Inf)
+  }
   long <- lengths(own)
-  if (max(long) == 1) {
+  if (curve$kind %in% c("summary", "weighted-summary")) {
     return(data.frame(statistic = names(own), value = unlist(own), row.names = NULL))
   }
   if (all(c("x", "count") %in% names(own)) && long[["x"]] == long[["count"]] + 1) {
@@ -95,13 +134,15 @@ numbers <- function(values) {
     return(values)
   }
   found <- suppressWarnings(as.numeric(sub("inity$", "", values)))
-  if (anyNA(found)) values else found
+  if (any(is.na(found) & !is.na(values))) values else found
 }
 
 print.dpcurves_released <- function(x, ...) {
-  frame <- as.data.frame(x)
-  cat(sprintf("%s, %d rows\n", x$kind, nrow(frame)))
-  print(head(frame, 6))
+  frame <- tryCatch(as.data.frame(x), error = function(e) NULL) # without the command
+  cat(if (is.null(frame)) x$kind else sprintf("%s, %d rows", x$kind, nrow(frame)), "\n", sep = "")
+  if (!is.null(frame)) {
+    print(head(frame, 6))
+  }
   cat(statement(x), sep = "\n")
   invisible(x)
 }
@@ -160,12 +201,31 @@ bands <- function(x, level = 0.95, population = TRUE, csv = NULL) {
     whom <- if (population) "--population" else "--no-population"
     command(c("show", attr(x, "file"), "--csv", csv, "--level", format(level), whom))
   }
-  frame <- read.csv(csv, check.names = FALSE)
+  frame <- read.csv(csv, check.names = FALSE, colClasses = "character", na.strings = character(), encoding = "UTF-8")
   names(frame) <- unescaped(names(frame))
-  frame[] <- lapply(frame, function(column) if (is.character(column)) unescaped(column) else column)
+  frame[] <- lapply(frame, unescaped)
   along <- intersect(names(frame), ALONG)
   frame[along] <- lapply(frame[along], dates)
+  values <- setdiff(seq_along(frame), seq_len(count_labels(x))) # a category 01 stays 01, and F is no logical value
+  frame[values] <- lapply(frame[values], values_of)
   frame
+}
+
+# How many columns of categories stand first in the CSV file.
+count_labels <- function(x) {
+  if (!is.null(x$curves)) {
+    return(length(unlist(x$evidence$question$by)))
+  }
+  switch(x$kind, contingency = 2, "bar-chart" = 1, 0)
+}
+
+# Numbers of a column of the CSV file, where an empty cell is an unknown number; a column of texts as it is.
+values_of <- function(column) {
+  if (!is.character(column)) {
+    return(column)
+  }
+  filled <- numbers(replace(column, !nzchar(column), NA))
+  if (is.character(filled)) column else filled
 }
 
 # Columns along an axis, which have dates or times where the axis does.

@@ -1,6 +1,13 @@
 """Checks that every question must pass, built in or from other packages, as scikit-learn checks estimators.
 
 They use a question like a session does, so they check a new curve without additional tests.
+
+    every trust model    a plan under all losses and adjacencies, repeated alike; or a refusal of all of them
+    absurd answers       zeros, extreme and erratic integers end in a valid result
+    a session            one charge; a repeated request is free; two answers without noise agree
+    the result           one line, notes, HTML, plot, data frame, JSON there and back
+
+A violation is a `Failure`, whose message states the property.
 """
 
 from __future__ import annotations

@@ -2,6 +2,17 @@
 
 Stored formats are frozen, and JSON names may differ from field names or be inlined into the enclosing object. That is
 why no library is used: msgspec renames fields of its own structs only, and cattrs needs a hook for each inlined class.
+
+    value            JSON
+    Fraction         text, as "1/3"
+    bytes            hexadecimal text
+    dataclass        object of its fields, by JSON name
+    other types      as registered by `Codec.add`
+
+`Codec.decode` reads by the type of the field what `Codec.encode` wrote.
+
+>>> STORED.encode(Fraction(1, 3)), STORED.decode(Fraction, "1/3")
+('1/3', Fraction(1, 3))
 """
 
 from __future__ import annotations

@@ -1,4 +1,11 @@
-"""Result and question classes of extension packages, found as entry points; the core imports no extension."""
+"""Result and question classes of extension packages, found as entry points; the core imports no extension.
+
+A package is found by its entry points and imported when one of its names is needed:
+
+    find_packages        packages of the group `PACKAGE_GROUP`, imported
+    load_results         the class of a stored kind of result, by `RESULT_GROUP`
+    load_field_object    a public object of one of the packages, by its name
+"""
 
 from __future__ import annotations
 
@@ -36,14 +43,14 @@ def load_field_object(name: str) -> Any:
 def load_results(kind: str) -> None:
     """Import the class of a kind of result, which registers it. The kind ``curves`` holds any results: import all.
 
-    The class of a kind is named like the kind without hyphens, ignoring case.
+    Most classes are named like their kind without hyphens, ignoring case: such a class is imported alone.
     """
     class_name = kind.replace("-", "")
-    is_loaded = False
-    for module in (import_module(f"{__package__}.curves"), *find_packages()):
-        for name in module.__all__:
-            if name[:1].isupper() and (kind == "curves" or name.lower() == class_name):
-                is_loaded = getattr(module, name) is not None
-    if not is_loaded:
-        for entry in entry_points(group=RESULT_GROUP, name=kind):
-            entry.load()
+    modules = (import_module(f"{__package__}.curves"), *find_packages())
+    classes = [(module, name) for module in modules for name in module.__all__ if name[:1].isupper()]
+    named = [(module, name) for module, name in classes if name.lower() == class_name]
+    entries = [] if named else list(entry_points(group=RESULT_GROUP, name=kind))
+    for entry in entries:
+        entry.load()
+    for module, name in named if named or entries else classes:
+        getattr(module, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from datetime import date as date_type
@@ -19,6 +20,7 @@ from . import display
 from .arguments import InvalidArgument, check_common_arguments, require_sequence, require_type
 from .conversation import ELSEWHERE, OPEN, PrivacyStatement, select_reader_notes
 from .curves.result import ReleasedResult, result_from_json
+from .drafts import hold_draft, sweep_drafts
 from .privacy import format_loss
 from .privacy.adjacency import format_record_count
 from .registry import NOTHING_KNOWN, add_losses, format_entry, make_entry, read_about, select_protected
@@ -213,17 +215,24 @@ def assign_file_names(results: Iterable[tuple[str, ReleasedResult]]) -> list[tup
 
 
 def _write_files(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
-    """Write files into the folder, made if missing, and return their paths sorted by name. Raises `InvalidArgument` if
-    the folder holds other files.
+    """Write files into the folder, made if missing, and return their paths sorted by name.
+
+    A reader sees each file as it was or as it is now, also if the writer is killed.
+
+    Raises:
+        InvalidArgument: the folder holds other files.
     """
     if folder.exists() and not folder.is_dir():
         raise InvalidArgument("folder", "this path is a file; name a folder to write into")
+    sweep_drafts(folder)  # drafts of a publication that was killed are no files of other origin
     if folder.exists() and not {path.name for path in folder.iterdir()} <= set(files):
         raise InvalidArgument("folder", "the folder holds files of other origin; name a new folder")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / CHECKSUMS).unlink(missing_ok=True)  # written last, so that an interrupted run leaves no incomplete list
     for name, content in files.items():
-        (folder / name).write_bytes(content)
+        with hold_draft(folder / name) as draft:
+            draft.write_bytes(content)
+            os.replace(draft, folder / name)
     return [folder / name for name in sorted(files)]
 
 

@@ -528,6 +528,21 @@ def quantiles(
 
     Arguments and guarantees as for `cdf`; the ledger is in memory, so losses of other calls are not added up.
 
+    Args:
+        values: Numbers, of shape ``(n,)``. NaN and None are missing. With `column`: a table, as `Session` takes it.
+        probabilities: Shares between 0 and 1 of the records.
+        grid: Public cells, or ``"auto"`` (None), as for `cdf`.
+        label: Label of the axis. None: the name of the series, or else ``value``.
+        hint: Public knowledge about the distribution of the values; see `CdfQuestion`.
+        weight: Survey weights, of shape ``(n,)``, as for `cdf`.
+        weight_cap: Their public upper bound, as for `cdf`.
+        column: A column or expression of the table, as for `cdf`.
+        where: A filter of its rows, as for `cdf`.
+        adjacency: Which tables are neighbours, as for `cdf`.
+        epsilon: The privacy loss, as for `cdf`.
+        rho: The zero-concentrated loss instead, as for `cdf`.
+        randomness: The source of noise, as for `cdf`.
+
     Returns:
         The probabilities `p` and the values `x`, of shape ``(len(probabilities),)``, with intervals, and the curve that
         they lie on.
@@ -597,6 +612,19 @@ def histogram(
 
     Arguments and guarantees as for `cdf`. With ``grid="auto"`` a fraction of the budget chooses equal cells; see
     `AutoRangeHistogramQuestion`. The ledger is in memory, so losses of other calls are not added up.
+
+    Args:
+        values: Numbers, of shape ``(n,)``. NaN and None are missing. With `column`: a table, as `Session` takes it.
+        grid: Public cells; or ``"auto"``.
+        label: Label of the axis. None: the name of the series, or else ``value``.
+        weight: Survey weights, of shape ``(n,)``, as for `cdf`.
+        weight_cap: Their public upper bound, as for `cdf`.
+        column: A column or expression of the table, as for `cdf`.
+        where: A filter of its rows, as for `cdf`.
+        adjacency: Which tables are neighbours, as for `cdf`.
+        epsilon: The privacy loss, as for `cdf`.
+        rho: The zero-concentrated loss instead, as for `cdf`.
+        randomness: The source of noise, as for `cdf`.
 
     Returns:
         A `Histogram`: edges `x`, of shape ``(cells + 1,)``, and counts `count`, of shape ``(cells,)``, with intervals.
@@ -736,6 +764,17 @@ def scores(
     a range search, for scores on another scale; see `AutoRangeScoresQuestion`. The ledger is in memory, so losses of
     other calls are not added up.
 
+    Args:
+        y_true: Labels, of shape ``(n,)``. Labels of neither class are missing.
+        y_score: Scores, of shape ``(n,)``; high scores mean positive.
+        grid: Public cells of the scores; or ``"auto"``.
+        pos_label: Label of the positive class, as for `roc_curve`.
+        neg_label: Label of the negative class, as for `roc_curve`.
+        adjacency: Which tables are neighbours, as for `cdf`.
+        epsilon: The privacy loss, as for `cdf`.
+        rho: The zero-concentrated loss instead, as for `cdf`.
+        randomness: The source of noise, as for `cdf`.
+
     Returns:
         True and false positives at all thresholds. Curves and metrics computed from them cost no budget.
 
@@ -765,9 +804,21 @@ def calibration_curve(
 ) -> Calibration:
     """Return the share of positive labels among records of similar predicted probability.
 
-    Arguments and guarantees as for `roc_curve`. The edges of `groups` groups of about equal size are chosen privately;
-    by default there are 3 to 20 groups, fewer for larger noise. The ledger is in memory, so losses of other calls are
-    not added up.
+    Arguments and guarantees as for `roc_curve`. The edges of groups are chosen privately: `groups` groups of about
+    equal size; by default 4 to 20 groups, fewer for larger noise and with fewer records where scores are rare. The
+    ledger is in memory, so losses of other calls are not added up.
+
+    Args:
+        y_true: Labels, of shape ``(n,)``. Labels of neither class are missing.
+        y_prob: Predicted probabilities, of shape ``(n,)``.
+        groups: The number of groups, from 2 to 1000. None: 4 to 20.
+        grid: Public cells from which edges of groups are chosen, between 0 and 1.
+        pos_label: Label of the positive class, as for `roc_curve`.
+        neg_label: Label of the negative class, as for `roc_curve`.
+        adjacency: Which tables are neighbours, as for `cdf`.
+        epsilon: The privacy loss, as for `cdf`.
+        rho: The zero-concentrated loss instead, as for `cdf`.
+        randomness: The source of noise, as for `cdf`.
 
     Returns:
         Mean scores `prob_pred` and shares of positives `prob_true`, of shape ``(groups,)``, with intervals.
@@ -800,6 +851,18 @@ def hosmer_lemeshow(
     records and the loss; see `HosmerLemeshowQuestion`. The ledger is in memory, so losses of other calls are not added
     up.
 
+    Args:
+        y_true: Labels, of shape ``(n,)``. Labels of neither class are missing.
+        y_prob: Predicted probabilities, of shape ``(n,)``.
+        groups: The number of groups, from 2 to 1000. None: 4, 5 or 10.
+        grid: Public cells from which edges of groups are chosen, between 0 and 1.
+        pos_label: Label of the positive class, as for `roc_curve`.
+        neg_label: Label of the negative class, as for `roc_curve`.
+        adjacency: Which tables are neighbours, as for `cdf`.
+        epsilon: The privacy loss, as for `cdf`.
+        rho: The zero-concentrated loss instead, as for `cdf`.
+        randomness: The source of noise, as for `cdf`.
+
     Returns:
         The `statistic`, its `p_value`, and observed and expected positives of the groups.
 
@@ -831,6 +894,19 @@ def binned_residuals(
     bins whose counts are small relative to the noise are merged. `model` is `PUBLIC_MODEL`, `DISJOINT_RECORDS` or
     `PRIVATE_MODEL`: residuals are private only if the passed constant is true of the model. The ledger is in memory, so
     losses of other calls are not added up.
+
+    Args:
+        y_true: Labels, of shape ``(n,)``. Labels of neither class are missing.
+        y_score: Predicted probabilities, of shape ``(n,)``.
+        model: `PUBLIC_MODEL`, `DISJOINT_RECORDS` or `PRIVATE_MODEL`: the records that the model was fitted to.
+        bins: The largest number of bins.
+        grid: Public cells from which edges of bins are chosen.
+        pos_label: Label of the positive class, as for `roc_curve`.
+        neg_label: Label of the negative class, as for `roc_curve`.
+        adjacency: Which tables are neighbours, as for `cdf`.
+        epsilon: The privacy loss, as for `cdf`.
+        rho: The zero-concentrated loss instead, as for `cdf`.
+        randomness: The source of noise, as for `cdf`.
 
     Returns:
         Mean predictions, mean residuals and counts of the bins, each of shape ``(bins,)``, and their `edges`.
@@ -865,6 +941,19 @@ def residual_plot(
     about the share `coverage` of the records. ``"auto"`` starts from a billionth, if no magnitude is known. Each axis
     is divided into `cells` cells within its bounds. The ledger is in memory, so losses of other calls are not added up.
 
+    Args:
+        predicted: Predictions, of shape ``(n,)``.
+        residual: Residuals, of shape ``(n,)``.
+        unit_predicted: Public magnitude of `predicted`, in its unit; or ``"auto"``.
+        unit_residual: Public magnitude of `residual`, in its unit; or ``"auto"``.
+        coverage: Share of the records, between 0 and 1, that both bounds together cover, about.
+        model: One of the constants that `binned_residuals` takes.
+        cells: Cells along each axis.
+        adjacency: Which tables are neighbours, as for `cdf`.
+        epsilon: The privacy loss, as for `cdf`.
+        rho: The zero-concentrated loss instead, as for `cdf`.
+        randomness: The source of noise, as for `cdf`.
+
     Returns:
         The `density`, of shape ``(cells, cells)``, predictions first, and sampled `points`, of shape ``(n, 2)``.
 
@@ -898,6 +987,18 @@ def bounds(
     Arguments and guarantees as for `cdf`, without a grid. `unit` is public, of the magnitude of relevant values, or
     ``"auto"`` for a billionth, if none is known; see `BoundsQuestion`. The ledger is in memory, so losses of other
     calls are not added up.
+
+    Args:
+        values: Numbers, of shape ``(n,)``. NaN and None are missing. With `column`: a table, as `Session` takes it.
+        unit: Public magnitude of relevant values, in their unit; or ``"auto"``.
+        coverage: Share of the records, between 0 and 1, that the bound covers, about.
+        label: Label of the axis. None: the name of the series, or else ``value``.
+        column: A column or expression of the table, as for `cdf`.
+        where: A filter of its rows, as for `cdf`.
+        adjacency: Which tables are neighbours, as for `cdf`.
+        epsilon: The privacy loss, as for `cdf`.
+        rho: The zero-concentrated loss instead, as for `cdf`.
+        randomness: The source of noise, as for `cdf`.
 
     Returns:
         The interval from `lower` to `upper`, in the unit of the values, and an upper limit of the share outside.
@@ -955,6 +1056,17 @@ def contingency(
     Arguments and guarantees as for `cdf`, without a grid: the categories of both columns are public, and records with
     any other value are missing. The ledger is in memory, so losses of other calls are not added up.
 
+    Args:
+        rows: Text, numbers or truth values, of shape ``(n,)``.
+        columns: Text, numbers or truth values, of shape ``(n,)``.
+        row_categories: Public categories of `rows`.
+        column_categories: Public categories of `columns`.
+        labels: Names of both columns. None: those of the series, or else ``rows`` and ``columns``.
+        adjacency: Which tables are neighbours, as for `cdf`.
+        epsilon: The privacy loss, as for `cdf`.
+        rho: The zero-concentrated loss instead, as for `cdf`.
+        randomness: The source of noise, as for `cdf`.
+
     Returns:
         Counts of shape ``(rows, columns)``, with intervals, and the `statistic` and `p_value` of the test.
 
@@ -987,6 +1099,17 @@ def histogram2d(
     Arguments and guarantees as for `cdf`, with a grid for each column. The ledger is in memory, so losses of other
     calls are not added up.
 
+    Args:
+        x: Numbers, of shape ``(n,)``. NaN and None are missing.
+        y: Numbers, of shape ``(n,)``. NaN and None are missing.
+        x_grid: Public cells of `x`.
+        y_grid: Public cells of `y`.
+        labels: Names of both columns. None: those of the series, or else ``x`` and ``y``.
+        adjacency: Which tables are neighbours, as for `cdf`.
+        epsilon: The privacy loss, as for `cdf`.
+        rho: The zero-concentrated loss instead, as for `cdf`.
+        randomness: The source of noise, as for `cdf`.
+
     Returns:
         Counts of shape ``(cells of x, cells of y)``, and the edges of both columns.
 
@@ -1009,6 +1132,17 @@ def summary(
     Arguments and guarantees as for `cdf`, with public `bounds`, the lower first, instead of a grid. Values outside are
     clipped to the nearer bound. ``bounds="auto"`` spends a fraction of the budget on a range search; see
     `AutoRangeMeanQuestion`. The ledger is in memory, so losses of other calls are not added up.
+
+    Args:
+        values: Numbers, of shape ``(n,)``. NaN and None are missing. With `column`: a table, as `Session` takes it.
+        bounds: Public clipping bounds, the lower first, in the unit of the values; or ``"auto"``.
+        label: Label of the axis. None: the name of the series, or else ``value``.
+        column: A column or expression of the table, as for `cdf`.
+        where: A filter of its rows, as for `cdf`.
+        adjacency: Which tables are neighbours, as for `cdf`.
+        epsilon: The privacy loss, as for `cdf`.
+        rho: The zero-concentrated loss instead, as for `cdf`.
+        randomness: The source of noise, as for `cdf`.
 
     Returns:
         Count, sum, mean and variance, each with its interval.
@@ -1041,6 +1175,19 @@ def mean(
 
     Arguments and guarantees as for `summary`. The ledger is in memory, so losses of other calls are not added up.
 
+    Args:
+        values: Numbers, of shape ``(n,)``. NaN and None are missing. With `column`: a table, as `Session` takes it.
+        bounds: Public clipping bounds, the lower first, in the unit of the values; or ``"auto"``.
+        label: Label of the axis. None: the name of the series, or else ``value``.
+        weight: Survey weights, of shape ``(n,)``, as for `cdf`.
+        weight_cap: Their public upper bound, as for `cdf`.
+        column: A column or expression of the table, as for `cdf`.
+        where: A filter of its rows, as for `cdf`.
+        adjacency: Which tables are neighbours, as for `cdf`.
+        epsilon: The privacy loss, as for `cdf`.
+        rho: The zero-concentrated loss instead, as for `cdf`.
+        randomness: The source of noise, as for `cdf`.
+
     Returns:
         A summary with `mean`, in the unit of the values, and with `count`, `sum` and their intervals.
 
@@ -1068,6 +1215,18 @@ def count(
     Arguments and guarantees as for `cdf`, without a grid: every number counts. With `weight` and `weight_cap` the
     result is a `WeightedSummary`, whose `count` estimates how many people the records represent. If n is public, the
     number of missing values is private. The ledger is in memory, so losses of other calls are not added up.
+
+    Args:
+        values: Numbers, of shape ``(n,)``. NaN and None are missing. With `column`: a table, as `Session` takes it.
+        label: Label of the axis. None: the name of the series, or else ``value``.
+        weight: Survey weights, of shape ``(n,)``, as for `cdf`.
+        weight_cap: Their public upper bound, as for `cdf`.
+        column: A column or expression of the table, as for `cdf`.
+        where: A filter of its rows, as for `cdf`.
+        adjacency: Which tables are neighbours, as for `cdf`.
+        epsilon: The privacy loss, as for `cdf`.
+        rho: The zero-concentrated loss instead, as for `cdf`.
+        randomness: The source of noise, as for `cdf`.
 
     Returns:
         A summary with `count` and its `interval`; its other numbers are NaN.
@@ -1155,6 +1314,19 @@ def sum(
 
     Arguments and guarantees as for `summary`. The ledger is in memory, so losses of other calls are not added up.
 
+    Args:
+        values: Numbers, of shape ``(n,)``. NaN and None are missing. With `column`: a table, as `Session` takes it.
+        bounds: Public clipping bounds, the lower first, in the unit of the values; or ``"auto"``.
+        label: Label of the axis. None: the name of the series, or else ``value``.
+        weight: Survey weights, of shape ``(n,)``, as for `cdf`.
+        weight_cap: Their public upper bound, as for `cdf`.
+        column: A column or expression of the table, as for `cdf`.
+        where: A filter of its rows, as for `cdf`.
+        adjacency: Which tables are neighbours, as for `cdf`.
+        epsilon: The privacy loss, as for `cdf`.
+        rho: The zero-concentrated loss instead, as for `cdf`.
+        randomness: The source of noise, as for `cdf`.
+
     Returns:
         A summary with `sum`, in the unit of the values, and with `count`, `mean` and their intervals.
 
@@ -1175,6 +1347,17 @@ def variance(
     """Return the variance of `values`, with count, sum and mean, as in `summary`; plots show the variance.
 
     Arguments and guarantees as for `summary`. The ledger is in memory, so losses of other calls are not added up.
+
+    Args:
+        values: Numbers, of shape ``(n,)``. NaN and None are missing. With `column`: a table, as `Session` takes it.
+        bounds: Public clipping bounds, the lower first, in the unit of the values; or ``"auto"``.
+        label: Label of the axis. None: the name of the series, or else ``value``.
+        column: A column or expression of the table, as for `cdf`.
+        where: A filter of its rows, as for `cdf`.
+        adjacency: Which tables are neighbours, as for `cdf`.
+        epsilon: The privacy loss, as for `cdf`.
+        rho: The zero-concentrated loss instead, as for `cdf`.
+        randomness: The source of noise, as for `cdf`.
 
     Returns:
         A summary with `variance`, in the squared unit of the values, and with `count`, `sum` and `mean`.

@@ -1,4 +1,17 @@
-"""The auditor: `audit` tests a release on neighbouring data sets and returns a report."""
+"""The auditor: `audit` tests a release on neighbouring data sets and returns a report.
+
+An audit searches for an event whose probabilities on neighbours contradict the claimed loss (`search`), and looks for
+faults that no such event shows:
+
+    check_noise_reuse, check_new_processes, check_forked_workers    noise that repeats: a clock, a seed, a fork
+    check_lattice                                                   published doubles that lie on no lattice
+    check_timing                                                    run times that differ between neighbours
+
+Coincidences of outcomes are compared by Fisher's exact test with those of unrelated calls.
+
+>>> has_excess_coincidences(24, 0, 24), has_excess_coincidences(3, 1, 24)  # of 24 pairs of calls each
+(True, False)
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Questions of this package with tiny neighbouring tables for each of them, which differ in one record."""
+"""Questions of this package with tiny neighbouring tables for each of them, which differ in one record.
+
+A mechanism's worst case is often a tiny table, so neighbours have few records: each record is added to few others, or
+replaced (`make_records_factory`). `QUESTIONS` are audited on a grid that the caller gives, `OTHERS` on their own.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""The report of an audit: verdict, bound and claim, pair and event, all results, and the power of the audit."""
+"""The report of an audit: verdict, bound and claim, pair and event, all results, and the power of the audit.
+
+    verdict        flagged if a lower confidence bound of the loss exceeds the claim; not flagged is no proof
+    PairResult     the search on one pair of neighbours          ScoreHistogram    what was seen on both sides
+    Finding        an observation of the extra checks, such as noise that repeats
+
+A flagged report states the event, its hits on both data sets and the bound. JSON and HTML hold all of it.
+"""
 
 from __future__ import annotations
 

@@ -550,7 +550,8 @@ def _list_mechanism_targets() -> Iterator[AuditTarget]:
         )
         name_family = make_name_datasets(EDGES, adjacency=neighbours)
         yield AuditTarget(f"name search: {neighbours.value}", selection, name_family, WITH_DELTA, "mechanism")
-        letters = queries.UniverseSelectionQuery((UnlistedCategories("name", universe=dp.TextUniverse("a-z", 5)),))
+        # two names: among many, thresholds are so high that few samples contain a name of one unit
+        letters = queries.UniverseSelectionQuery((UnlistedCategories("name", universe=dp.TextUniverse("xy", 1)),))
         ranked = MechanismSampler("names of a universe", letters, UniverseCategories(), ONE, neighbours)
         yield AuditTarget(f"names of a universe: {neighbours.value}", ranked, name_family, ONE, "mechanism")
 

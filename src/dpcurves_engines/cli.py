@@ -1,4 +1,10 @@
-"""Commands of engines: the conformance check of a server, and questions as SQL statements."""
+"""Commands of engines: the conformance check of a server, and questions as SQL statements.
+
+A question can be asked by a statement, of files and of servers that count:
+
+    engine check    public test numbers, in the cells of `conformance`
+    sql             a question as a statement: ``SELECT dp_cdf(wage, 0, 500000, 1024) FROM people``
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,19 @@
-"""Conformance checks: before anything is charged, an engine must agree with `Grid.cell_of` on public numbers."""
+"""Conformance checks: before anything is charged, an engine must agree with `Grid.cell_of` on public numbers.
+
+    cells       edges of grids of every spacing and scale, the doubles next to each, and `SPECIAL` numbers
+    offsets     distance from the middle of the cell in steps, for sums
+    digests     HMAC-SHA256 of a row, which ranks the rows of a unit
+    decimals    doubles nearest to decimal numbers
+
+`require_conformance` checks the cells of a question before its charge, `run_checks` all of them (``dpcurves engine
+check``).
+
+Formal guarantees: only public numbers are evaluated. Cells that engines count alike have the sensitivity of the plan.
+
+>>> numbers = collect_test_numbers(Grid(0, 1, cells=4))
+>>> [bool(np.isin(number, numbers)) for number in (0.25, np.nextafter(0.25, 0), 2.0**53)]
+[True, True, True]
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,14 @@
-"""SQL of PostgreSQL for expressions, and tables with derived columns and a filter, which the server evaluates."""
+"""SQL of PostgreSQL for expressions, and tables with derived columns and a filter, which the server evaluates.
+
+No operation may raise an error for any row, because an error would reveal that row. PostgreSQL raises where a double
+overflows or underflows and in casts, so each such operation is computed only where its operands allow it; elsewhere the
+value is NULL, as `evaluate_checked` says.
+
+    build_postgres_sql    a FROM clause with a column for each expression, in layers
+    DerivingTable         a table with derived columns and a filter of its rows
+
+Formal guarantees: rows are mapped one by one, so neighbouring tables stay neighbouring or become equal.
+"""
 
 from __future__ import annotations
 

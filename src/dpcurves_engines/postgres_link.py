@@ -1,4 +1,11 @@
-"""SENSITIVE. The connection to PostgreSQL, and the server settings that counting requires."""
+"""SENSITIVE. The connection to PostgreSQL, and the server settings that counting requires.
+
+    one transaction    read-only, so that all counts of a question see one snapshot
+    settings           no timeout that would end a long count; functions of ``pg_catalog`` only; TLS except on loopback
+    refusals           limits of temporary files, and logs of parameters, because the key that ranks rows is one
+
+Error texts of the server are never shown: they may quote a row.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,16 @@
-"""PostgreSQL types, tables of its catalogue, and the SQL that finds the cell of a row. Uses public facts only."""
+"""PostgreSQL types, tables of its catalogue, and the SQL that finds the cell of a row. Uses public facts only.
+
+    make_column       how a declared type is read: as number, text, unit and time
+    find_table        the table or view of a name, with its definition locked and the snapshot begun
+    grid_slot_sql     the slot of a double: lookup among few thresholds, or a corrected formula (`slots`)
+    name_sql          the bytes of a value's name (`records.value_names`)
+    cell_index_sql    the cell of a row; NULL if a slot is NULL
+
+Values reach the server as parameters (`Statement`), never as text of the statement.
+
+>>> double_literal(0.1)
+"'0.1'::float8"
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,20 @@
-"""Formulas and constants of grids for the SQL of PostgreSQL and Spark. Reads no records."""
+"""Formulas and constants of grids for the SQL of PostgreSQL and Spark. Reads no records.
+
+Engines must place each value in the cell that `Grid.cell_of` gives, bit for bit. On a linear grid SQL takes a first
+guess that is the right cell or the one above it, and compares the value with that cell's edge:
+
+    find_buckets            ``width_bucket`` with bounds 2**-20 cells below the edges
+    find_clipped_formula    floor((x - lower) * scale + shift)
+    edge_sql                the lower edge of a cell, computed as `Grid.edge` does
+
+Other grids are searched by their edges (`find_thresholds`). `Pieces` are the intervals that prefix counts need.
+
+Formal guarantees: all constants are computed from public grids, and None is returned where rounding could exceed the
+margin.
+
+>>> edge_sql(Grid(0, 3, cells=3), "cell", repr), find_thresholds(Grid(0, 3, cells=3)).tolist()
+('0.0 + cell * 3.0 / 3', [1.0, 2.0])
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""SENSITIVE. Batch functions for Spark's Python workers, sent by value: they need NumPy and Arrow only."""
+"""SENSITIVE. Batch functions for Spark's Python workers, sent by value: they need NumPy and Arrow only.
+
+    build_counter    counts rows, or sums offsets, by cell, in a high and a low part of 31 bits
+    build_placer     cell and amount of each row, for checks
+    build_ranker     the HMAC-SHA256 by which rows of a unit are ranked
+
+Workers have no dpcurves, so these functions are sent by value and import nothing of it.
+"""
 
 from __future__ import annotations
 

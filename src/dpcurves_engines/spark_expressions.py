@@ -1,4 +1,11 @@
-"""SQL of Spark for expressions, and frames with derived columns and a filter, which Spark evaluates."""
+"""SQL of Spark for expressions, and frames with derived columns and a filter, which Spark evaluates.
+
+    add_expressions       a frame with a column for each expression; no operation raises an error, not even in ANSI mode
+    DerivingFrame         a frame with derived columns and a filter of its rows
+    are_values_equal      whether Spark evaluates an expression on public rows as NumPy does, bit by bit
+
+Formal guarantees: rows are mapped one by one, so neighbouring tables stay neighbouring or become equal.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""Spark types, and the SQL that reads their columns and finds their slots. It never fails, not even in ANSI mode."""
+"""Spark types, and the SQL that reads their columns and finds their slots. It never fails, not even in ANSI mode.
+
+    make_column                  how a declared type is read
+    guesses_sql, slot_sql        a guess of the cell or the one above, corrected by the cell's edge (`slots`)
+    rank_text_sql                the text that ranks the rows of a unit; a long one is replaced by its hash
+    name_sql, text_literal       names of values, byte by byte
+
+>>> quote_identifier("a`b")
+'`a``b`'
+"""
 
 from __future__ import annotations
 

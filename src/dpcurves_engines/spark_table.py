@@ -1,4 +1,11 @@
-"""A Spark data frame, classic or Connect, or a table of Spark's catalogue, before it is opened."""
+"""A Spark data frame, classic or Connect, or a table of Spark's catalogue, before it is opened.
+
+    spark       a table of a pyspark data frame, counted in its own session
+    spark_at    a table or view of a Spark Connect server, counted over a separate connection
+
+Both are passed to `Session` instead of a file. Nothing is read before a question is charged, and neither shows the
+frame or the URL, which may hold a token.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""Command line of questions that evaluate models: options and views. Options have the names of JSON keys."""
+"""Command line of questions that evaluate models: options and views. Options have the names of JSON keys.
+
+Each command has option groups and a view:
+
+    options    groups of fields of a question: labels, scores, classes, bounds
+    views      all numbers of a result with intervals; matrices, histograms and coefficients where it has them
+    --show     numbers, or the curves of the result (`CurvesView`)
+"""
 
 from __future__ import annotations
 

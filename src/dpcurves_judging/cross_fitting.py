@@ -1,4 +1,19 @@
-"""Folds of records by a public hash, and out-of-fold scores: the model of a fold was fitted to the other folds."""
+"""Folds of records by a public hash, and out-of-fold scores: the model of a fold was fitted to the other folds.
+
+    fold of a record     h(its hashed columns) mod folds            h is SplitMix64, chained over the columns
+    held-out score       score by the model of its fold             see `HeldOut`
+
+Records that are equal in the hashed columns are in one fold. So if the identifier of a patient is hashed, no model is
+evaluated on a patient to whose records it was fitted. Also called: cross-validated predictions, cross-fitting.
+
+Formal guarantees: the fold and the score are functions of one record and of public facts, so each record lies in one
+cell of a table by fold and score.
+
+References: Steele, Lea and Flood 2014 (SplitMix64); Stone 1974 (cross-validation).
+
+>>> Folds(("patient",), ("patient",), 5).predict({"patient": [7, 7, 8, -0.0, 0.0]}).tolist()
+[2.0, 2.0, 1.0, 0.0, 0.0]
+"""
 
 from __future__ import annotations
 

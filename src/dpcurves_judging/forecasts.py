@@ -1,4 +1,13 @@
-"""Forecasts of questions that judge models: the error of the first number of each question."""
+"""Forecasts of questions that judge models: the error of the first number of each question.
+
+For each question synthetic records are drawn from a reference law (`_SimulatedRecords`), answered with noise, and the
+first number is compared with that of the same records without noise:
+
+    error         |number - exact number|, or 1/2 if it is not known
+    half width    half the width of its interval, or 1 if that is infinite
+
+Formal guarantees: no confidential record is read.
+"""
 
 from __future__ import annotations
 

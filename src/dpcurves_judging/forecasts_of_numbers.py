@@ -1,4 +1,24 @@
-"""Forecasts of numbers: quantiles and their pinball losses, coverage of intervals, predicted against observed."""
+"""Forecasts of numbers: quantiles and their pinball losses, coverage of intervals, predicted against observed.
+
+With e the outcome minus the forecast of its quantile p,
+
+    share below            share of e < 0                          p for a calibrated forecast
+    coverage, q = 1 - p    share below the forecast of q minus share below the forecast of p        q - p if calibrated
+    pinball loss           mean of max(p * e, (p - 1) * e)         least for the true quantile
+    mean at a bin          mean outcome of records with a prediction in the bin
+
+Errors and outcomes are counted in public cells, and losses are computed with the middles of cells. Also called:
+quantile loss; histogram of the probability integral transform (PIT), the shares between neighbouring quantiles.
+
+Formal guarantees: a record lies in one cell of each table; the releases of several quantiles have equal fractions of
+the loss (basic composition). All numbers are post-processing.
+
+References: Koenker and Bassett 1978 (pinball loss); Gneiting, Balabdaoui and Raftery 2007 (calibration).
+
+>>> errors = np.array([10.0, 20.0, 50.0, 20.0])  # counts in cells of e: two below 0, two above
+>>> float(_compute_share_below([errors], index=0, under=np.array([True, True, False, False])))
+0.3
+"""
 
 from __future__ import annotations
 

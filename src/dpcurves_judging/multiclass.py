@@ -1,4 +1,25 @@
-"""Models of several classes: one-against-rest and pairwise areas, confusion, calibration, ordered classes."""
+"""Models of several classes: one-against-rest and pairwise areas, confusion, calibration, ordered classes.
+
+With A(k, S) the area under the ROC curve of class k against the classes S, by the score of class k:
+
+    one against rest     A(k, all others): macro is their mean, micro is one area over all pairs of record and class
+    one against one      mean over pairs of classes of (A(i, {j}) + A(j, {i})) / 2                (Hand and Till 2001)
+    confusion            counts of true and predicted class; accuracy, and recall of each class
+    top-1 calibration    accuracy in cells of the largest score
+    ordered classes      probability that scores of one record of each of three classes are in order: the volume under
+                         the ROC surface, 1/6 for random scores                                       (Mossman 1999)
+
+Scores in one cell are tied: two tied records count 1/2, three count 1/6.
+
+Formal guarantees: a record lies in one cell of each table; the tables of several scores have equal fractions of the
+loss (basic composition). All numbers are post-processing.
+
+References: Hand and Till 2001; Mossman 1999.
+
+>>> table = np.array([[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 1.0, 1.0]])  # three classes, cells of one score
+>>> float(_compute_volume(table))
+0.75
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""The aggregator, which counts one report per person and computes the curve; and invitations by signed names."""
+"""The aggregator, which counts one report per person and computes the curve; and invitations by signed names.
+
+    Collection    adds reports to tallies; a person counts once, by a pseudonym; others are only counted as such
+    aggregate     the curve of a task from all reports at once
+    Inviter       signs pseudonyms (Ed25519), so that a server accepts one report for each invitation
+
+Only tallies and pseudonyms are kept, so a report cannot be read again.
+
+Formal guarantees: reports are randomised on the devices; everything here is post-processing.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,14 @@
-"""The code of a person's device. SECRET: it places a value in a task's table, rounds it, and stores reports."""
+"""The code of a person's device. SECRET: it places a value in a task's table, rounds it, and stores reports.
+
+    find_slot             the slot of a value in the task's table; it raises nothing and warns of nothing
+    StochasticRounding    rounds a number to the middle of one of the two cells beside it, unbiased
+    ReportMemo            a file of reports that were sent: one for each task and person, returned again if asked again
+
+So no crash, log line or repeated question says more about the value than one randomised report.
+
+Formal guarantees: a report is a mixture of the reports of both cells, so its loss is that of the randomiser; averaging
+repeated reports reduces no noise, because they are one draw.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,17 @@
-"""The binary format of reports, and the pseudonyms of people who were counted."""
+"""The binary format of reports, and the pseudonyms of people who were counted.
+
+Bytes, integers little-endian:
+
+    header    "DPLR"  version 1  length of a message 3  hash of the task 16  number of records 4  checksum of it 4
+    record    pseudonym 8  message  checksum of both 4
+
+A file is a sequence of parts, each a header and its records. After damage, reading goes on at the next header of the
+task. `HashedNameSet` and its sorted form tell which pseudonyms were counted before, so that nobody counts twice.
+
+>>> form = ReportFormat(version=1, task=bytes(16), message_octets=2)
+>>> len(form.single_header), form.record_size  # bytes
+(32, 14)
+"""
 
 from __future__ import annotations
 

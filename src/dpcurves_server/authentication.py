@@ -1,4 +1,11 @@
-"""The services of a server; authentication of requests; and middleware: bounded bodies, same origin, headers."""
+"""The services of a server; authentication of requests; and middleware: bounded bodies, same origin, headers.
+
+A request passes the middleware, is authenticated, and reaches a service:
+
+    SecurityMiddleware    refuses malformed, oversized and cross-site requests before routing; adds security headers
+    Authenticator         finds the visitor of a session or token; limits requests; sessions need a CSRF token to write
+    Services              the services behind all routes, over one database; they open no records
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Processes of this package that answer jobs on their pipes, one at a time, started when there is a job."""
+"""Processes of this package that answer jobs on their pipes, one at a time, started when there is a job.
+
+A process is started when there is a job, and killed to end one. Plans and pictures are made in such processes
+(`planner`, `renderer`), so that one that takes too long does not block the server.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Views that are stored with a dataset's account: chosen by name in questions, with their derived columns in forms."""
+"""Views that are stored with a dataset's account: chosen by name in questions, with their derived columns in forms.
+
+A question that names a view is stored with the view's text written out (`question_on_view_from_json`), so that its
+fingerprint, charge and answer do not change if the view does. Forms offer derived columns with unknown ranges, because
+nothing public says what they are.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""Datasets: public schemas and versions of records, with a check that a table has the declared columns."""
+"""Datasets: public schemas and versions of records, with a check that a table has the declared columns.
+
+    Dataset     public facts of a version: columns, unit, adjacency, relation to the version before
+    Source      SECRET: where the records are; only workers get it
+    Datasets    registers versions, after a check that the table has the declared columns with their types
+
+Messages about a table name declared columns only, so that registering reveals no other column.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""The public schema of a table, dummy tables sampled from it, and validation of uploaded synthetic tables."""
+"""The public schema of a table, dummy tables sampled from it, and validation of uploaded synthetic tables.
+
+    schema          numbers with a range, or categories; either may be unknown, and is then found privately
+    dummy_table     independent, uniform values of the declared columns
+    pack_table      an uploaded synthetic table, checked against the schema in a process with limits
+
+Uploads are parsed outside the server, because a file may be made to use up memory or time.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Errors of question forms in the words of the page: the label of the field, and what to enter there."""
+"""Errors of question forms in the words of the page: the label of the field, and what to enter there.
+
+An error of the library names an argument and a rule (`InvalidArgument`). A page shows it at the field of that argument,
+with labels of the page instead of names of arguments, and without examples in Python.
+"""
 
 from __future__ import annotations
 

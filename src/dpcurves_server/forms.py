@@ -1,4 +1,8 @@
-"""HTML forms of questions: fields with types, labels and validation."""
+"""HTML forms of questions: fields with types, labels and validation.
+
+A `Form` has the fields of one question. `Form.build_question` takes the typed values: empty fields are ignored, and the
+question itself refuses invalid ones.
+"""
 
 from __future__ import annotations
 

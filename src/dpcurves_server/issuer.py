@@ -1,6 +1,12 @@
 """Sign-in by an OpenID Connect provider, which authenticates people; roles and accounts stay local.
 
 Authorization code flow with PKCE. Sign-in never creates accounts: an operator links accounts to subjects beforehand.
+
+    state       shows that this browser began the sign-in          from one random secret, which stays in the
+    nonce       binds the ID token to the sign-in                  browser's cookie, by one-way hashes
+    verifier    only this server can redeem the code
+
+Reference: RFC 6749 (OAuth), RFC 7636 (PKCE), OpenID Connect Core 1.0.
 """
 
 from __future__ import annotations

@@ -1,4 +1,11 @@
-"""The server as a process: its application and TLS listener, its workers, and the public clock."""
+"""The server as a process: its application and TLS listener, its workers, and the public clock.
+
+    VerificationServer    configuration; serves until stopped
+    Workers               one process that charges, others that count; of two or more, one takes short questions alone
+    publication           state changes become visible on a public schedule
+
+Workers end with the server, and leases of an earlier server are returned when a new one starts.
+"""
 
 from __future__ import annotations
 

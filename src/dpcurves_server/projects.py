@@ -1,4 +1,11 @@
-"""Projects: analysts who query one dataset and share an allowance that its steward sets."""
+"""Projects: analysts who query one dataset and share an allowance that its steward sets.
+
+    cap of the dataset    guarantees privacy; set when it is registered
+    allowance of a project, and of an analyst within it    divide the cap (`set_allowance`)
+
+Analysts of a project share its questions: what one has asked is free for all of them. Names of analysts are shown to
+those alone who may see them. A question of somebody who has left is refused when it would be charged.
+"""
 
 from __future__ import annotations
 

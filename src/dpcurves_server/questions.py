@@ -1,4 +1,19 @@
-"""Questions: planned from public facts, asked once by an analyst of a project, and answered from a queue."""
+"""Questions: planned from public facts, asked once by an analyst of a project, and answered from a queue.
+
+    queued  -> paid        a worker has charged the loss
+            -> refused     no budget is left, a steward has withdrawn it, or its author is no longer an analyst
+    paid    -> counted     a worker has stored the answer
+    counted -> answered    at the next publication time
+
+What visitors see is the status at the last publication time, a public clock, so that it does not show how long counting
+took. Three identifiers say which questions are equal:
+
+    request_id     project, version of the dataset, query and loss: charged once
+    question_id    a request and the question that reads it: listed once
+    answer_key     version of the dataset and question, at any loss: a published answer is free for all
+
+Formal guarantees: a plan is a function of public facts; a question is charged before any record is read, by a worker.
+"""
 
 from __future__ import annotations
 

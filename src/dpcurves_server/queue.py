@@ -1,4 +1,14 @@
-"""The queue of questions: leases of workers, state changes, and a steward's actions on waiting questions."""
+"""The queue of questions: leases of workers, state changes, and a steward's actions on waiting questions.
+
+    lease_next        a worker leases a question for `LEASE_SECONDS`: queued ones before paid ones
+    mark_paid, mark_refused, store_answer    under a valid lease; a stored answer is never replaced
+    schedule_retry    after a failed count, with growing pauses
+    publish_states    what visitors see, on the public schedule
+
+Questions are charged in the order in which they were asked, and counted in turns of people and projects, so that many
+slow questions of one person delay another's by at most one. A charged question that failed is counted again under the
+same grant, whose stored noise is reused.
+"""
 
 from __future__ import annotations
 

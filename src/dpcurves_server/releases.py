@@ -1,4 +1,11 @@
-"""Releases, seen by their project and, once published, by all analysts; and the predictive models of projects."""
+"""Releases, seen by their project and, once published, by all analysts; and the predictive models of projects.
+
+What was answered is kept and shown by role:
+
+    Answer       a released answer, with its picture and table: drawn by a worker, or here
+    Releases     by role: a project sees its own, all analysts see published ones; publishing cannot be undone
+    Models       predictive models of projects, stored once by their SHA-256 digest
+"""
 
 from __future__ import annotations
 

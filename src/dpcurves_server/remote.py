@@ -1,4 +1,8 @@
-"""Client of a verification server for programs: the same questions and curves as `Session`."""
+"""Client of a verification server for programs: the same questions and curves as `Session`.
+
+`Remote` asks like `Session`, but the server charges, counts and answers; plans are made here from the public schema.
+The server's one-line refusals become the same exceptions that a session raises.
+"""
 
 from __future__ import annotations
 

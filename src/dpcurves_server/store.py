@@ -1,4 +1,12 @@
-"""Persistent state of a verification server: its tables in the database of the ledger, and its audit log."""
+"""Persistent state of a verification server: its tables in the database of the ledger, and its audit log.
+
+    people, roles, subjects, sessions, tokens     who signs in, by password or by an identity provider
+    datasets, projects, members, models           what is asked about, and by whom
+    questions, releases, synthetic tables         what was asked, answered, proposed and confirmed
+
+All lie in the database of the ledger, so that a charge and a change of state share one transaction.
+`Archive.run_logged` writes a change with its audit event; `AuditLog` reads the sealed log.
+"""
 
 from __future__ import annotations
 

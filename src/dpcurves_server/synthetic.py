@@ -1,4 +1,13 @@
-"""Synthetic tables, on which analysts try questions, with their privacy statements; and an LRU cache."""
+"""Synthetic tables, on which analysts try questions, with their privacy statements; and an LRU cache.
+
+    propose_table    one person proposes a table for a version of a dataset
+    confirm_table    another person confirms it; then all who see the dataset may download it
+    dummy_csv        independent, uniform values of the declared columns, which need no confirmation
+
+A proposed table that equals the confidential one is refused, and one with many of its rows unless the proposer insists.
+
+Formal guarantees: none. Its author alone answers for what a synthetic table reveals; nothing is charged.
+"""
 
 from __future__ import annotations
 

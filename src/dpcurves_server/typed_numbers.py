@@ -2,6 +2,9 @@
 
 Browsers of many languages show and type a decimal comma, so a comma is read as one wherever it cannot separate
 thousands. A text that may mean two numbers is refused with both.
+
+>>> read_number("bound", "2,5"), read_number_list("shares", "0,25; 0,5")
+('2.5', '0.25,0.5')
 """
 
 from __future__ import annotations

@@ -1,4 +1,19 @@
-"""Visitors, roles, and the rights of each role (access control)."""
+"""Visitors, roles, and the rights of each role (access control).
+
+Whether a visitor has a right on a subject (a dataset, or a project and its dataset) is decided in one place:
+
+    may(who, right, subject) = who is the machine
+                               or (who uses no token, or right is one of TOKEN_RIGHTS) and RULES[right](who, subject)
+
+    operator     creates and locks accounts             auditor      sees budgets, questions and logs
+    steward      manages datasets                       analyst      asks questions of a project
+
+`require` refuses with one error for what is hidden and for what does not exist, so that names cannot be guessed.
+
+>>> steward = Visitor("ada", stewarded_datasets=frozenset({"visits"}))
+>>> may(steward, Right.PUBLISH, Subject("visits")), may(steward, Right.PUBLISH, Subject("wages"))
+(True, False)
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,15 @@
-"""Workers: they charge, count and draw, in a process that runs until its standard input closes."""
+"""Workers: they charge, count and draw, in a process that runs until its standard input closes.
+
+    1. lease a question, and check that its row matches its request id
+    2. charge it, in the transaction that checks the lease and the author's membership
+    3. open the records, count, add noise, and store the answer
+    4. draw the picture and the table
+
+A failure before the charge refuses the question with a reason from public facts; a failure after it is tried again
+under the same grant. Errors that may quote records are logged by type and function only.
+
+Formal guarantees: a question is charged before its records are read: see `Worker`.
+"""
 
 from __future__ import annotations
 

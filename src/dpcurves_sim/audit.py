@@ -1,4 +1,17 @@
-"""Exact model of the ledger: acknowledged and shown values, compared with the databases after every event."""
+"""Exact model of the ledger: acknowledged and shown values, compared with the databases after every event.
+
+A simulated process tells the model what it was told (`acknowledge_charge`, `acknowledge_answer`) and what it shows
+(`show`); after every commit the database must satisfy
+
+    account      spent = sum of its grants <= cap
+    allowance    spent = sum of its payments <= limit
+    charge       one grant for each request; acknowledged grants stay, with their amount
+    answer       belongs to a grant; acknowledged answers stay unchanged
+    shown        one value for each name, whose request is paid
+
+A failure is a `Violation`, which ends the schedule. After an older copy of the ledger was put back on purpose, the
+model forgets what that copy lacks (`forget_later`).
+"""
 
 from __future__ import annotations
 

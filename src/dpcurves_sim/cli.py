@@ -1,4 +1,12 @@
-"""The command `dpcurves-sim`: it runs many simulated schedules, or repeats one."""
+"""The command `dpcurves-sim`: it runs many simulated schedules, or repeats one.
+
+Without a seed, schedules run one after the other, and each failing seed is printed:
+
+    --schedules, --first        run many seeds; a seed decides order, time, network and disk of a schedule
+    --seed, --skip, --cut       repeat one schedule, without some of its faults or events
+    --minimise                  shorten failing schedules while they fail by the same invariant
+    --lines                     print which part of the protocol modules was executed
+"""
 
 from __future__ import annotations
 

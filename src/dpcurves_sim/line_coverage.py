@@ -1,4 +1,8 @@
-"""Lines of protocol modules that simulated schedules execute."""
+"""Lines of protocol modules that simulated schedules execute.
+
+A protocol module is covered if simulated schedules execute each line of its functions, except those that cannot run
+there (`NOT_SIMULATED`, with the reasons). Lines of modules and classes run at the import and do not count.
+"""
 
 from __future__ import annotations
 

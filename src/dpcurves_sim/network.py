@@ -2,6 +2,14 @@
 
 Clients are the product's `Channel` without its socket, and servers the product's applications on a simulated event
 loop: between them lie messages of ASGI, as an HTTP server passes them.
+
+    request lost, connection reset    it does not arrive; the client waits, or sees it at once
+    request delayed, body slow        it, or the rest of its body, arrives up to 30 seconds later
+    request repeated                  it arrives twice
+    answer lost                       it is answered, and the client sees a reset
+    partition                         nothing arrives between two machines for up to 20 seconds
+
+The world chooses faults by its seed (`World.step`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,10 @@
-"""Runs schedules, and shortens failing schedules."""
+"""Runs schedules, and shortens failing schedules.
+
+    run_schedule    runs the processes of a `Scenario` in a world of one seed, and checks the final state
+    minimise        ends faults early and leaves out faults while the schedule fails by the same invariant
+
+An `Outcome` has the violation, if any, the last ten events, and the schedule, which can be repeated.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""SENSITIVE. The columns of a task, which each site must have, under any local name."""
+"""SENSITIVE. The columns of a task, which each site must have, under any local name.
+
+A question may read declared columns alone:
+
+    parse_schema             columns and types of a task, as in ``age:number,sex:category``
+    require_known_columns    a question names columns of the task alone, categories never as numbers
+    require_task_columns     a site's table has all columns of the task; only its schema is looked at
+"""
 
 from __future__ import annotations
 

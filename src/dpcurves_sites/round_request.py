@@ -1,4 +1,11 @@
-"""The request of a round: an analyst's signed message, from which every recipient computes the same plan."""
+"""The request of a round: an analyst's signed message, from which every recipient computes the same plan.
+
+    request = the question, the answers of earlier rounds, the round, and the analyst's signature
+
+Every recipient computes the plan itself (`RoundRequest.plan_round`), so a coordinator cannot change what sites count.
+
+Formal guarantees: a site trusts the signature alone; the loss is that of the plan that it computed.
+"""
 
 from __future__ import annotations
 

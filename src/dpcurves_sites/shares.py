@@ -1,7 +1,20 @@
 """Distributed noise: shares of several parties that sum to a curator's noise.
 
-Discrete Laplace noise is infinitely divisible: a share is the difference of two Polya (negative binomial) variables.
-A sum of discrete Gaussians is not a discrete Gaussian; `gaussian_overhead` bounds the extra privacy loss.
+    discrete Laplace     each of n parties adds A - B, both Polya (negative binomial) of shape 1 / n and ratio
+                         exp(-1 / scale): the sum of all is exactly discrete Laplace, because shapes add up
+    discrete Gaussian    each of n parties adds a discrete Gaussian of variance v / n: the sum is not quite discrete
+                         Gaussian; its extra loss is at most the factor ``1 + gaussian_overhead(v, n)``
+
+`gaussian_parameter` raises the variance until the stated rho holds including that factor.
+
+Formal guarantees: laws are exact; proofs at `sample_polya_differences` and `gaussian_overhead`.
+
+References: Goryczka and Xiong 2017 (Polya shares); Canonne, Kamath and Steinke 2020; Kairouz, Liu and Steinke 2021.
+
+>>> scale, parties = Fraction(2), 4
+>>> shares = [sample_polya_differences(scale, Fraction(1, parties), 5, Randomness.from_seed(n)) for n in range(parties)]
+>>> sum(shares).tolist()  # five draws of discrete Laplace noise of scale 2
+[0, -4, 1, 2, -3]
 """
 
 from __future__ import annotations

@@ -1,4 +1,11 @@
-"""The task of a federation: the public document on which sites, coordinator and analysts agree."""
+"""The task of a federation: the public document on which sites, coordinator and analysts agree.
+
+A site takes part by signing the hash of a document that it has read:
+
+    Member            the public facts of a site, with its verification key
+    FederationTask    model, sites, adjacency, unit, budget, columns and row bound; it never changes
+    consent           a site's signature of the task's hash; nothing is answered before all have signed
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""Transport of a site's messages by Flower or NVFlare: a local socket, and the apps that these systems run."""
+"""Transport of a site's messages by Flower or NVFlare: a local socket, and the apps that these systems run.
+
+    SocketTransport      a site's requests over a local socket, in numbered batches
+    write_flower_app     an app for Flower that passes the batches on
+    write_nvflare_job    a job for NVFlare that does the same
+
+Formal guarantees: those of the site, whatever the transport does: answers are verified by their signatures.
+"""
 
 from __future__ import annotations
 

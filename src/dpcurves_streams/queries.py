@@ -1,4 +1,21 @@
-"""Queries of streams: counts at every time step, in groups and in hierarchies, and hierarchies of categories."""
+"""Queries of streams: counts at every time step, in groups and in hierarchies, and hierarchies of categories.
+
+    TimeStepQuery           counts of tuples in each state, at every step
+    GroupedTimeStepQuery    also which successive steps have similar counts (PeGaSus)
+    HierarchyQuery          counts of states and of the aggregations of a `Forest`
+    PrunedQuery             the same, with details only where there are many tuples
+
+Aggregations of a forest are disjoint, or one contains the other, so the nodes that contain a state are a path.
+
+Formal guarantees: queries are public facts. A tuple is counted at one step, in one state and in the nodes of its path;
+tuples in no state are counted by reason (`uncounted_query`).
+
+Reference: Chen 2018, Definition 6.
+
+>>> campus = Forest.from_json({"campus": {"east": ["a", "b"], "west": ["c"]}, "library": ["d"]})
+>>> dict(zip((*campus.names, *campus.states), campus.count_nodes([5, 1, 2, 4]), strict=True))
+{'campus': 8, 'east': 6, 'library': 4, 'west': 2, 'a': 5, 'b': 1, 'c': 2, 'd': 4}
+"""
 
 from __future__ import annotations
 

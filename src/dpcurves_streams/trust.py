@@ -1,4 +1,14 @@
-"""Central model of streams: a curator sees the tuples and adds noise to their counts at every time step."""
+"""Central model of streams: a curator sees the tuples and adds noise to their counts at every time step.
+
+    plan           public: law and loss of all steps, before any tuple
+    open_stream    the state before the first step, or from the store
+    step           the release of the next closed window, and the state after it
+
+The caller stores release and state of a step in one transaction before it shows the release or takes the next step; so
+a step is never released twice with different noise.
+
+Formal guarantees: all steps together lose ``plan.loss``; conditions at `CentralStream`.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,12 @@
 
 Narrow cells add noise to numbers at risk, and wide cells leave open when in them events came. The best number of cells
 depends on public numbers alone: the loss, the adjacency and the number of records.
+
+    half width    half of the 95% interval of a difference of restricted means, between its extremes for any order of
+                  events inside cells, with simulated noise
+    best grid     the number of cells with the least half width; another one is recommended from a ratio of 1.25
+
+Formal guarantees: no confidential record is read.
 """
 
 from __future__ import annotations

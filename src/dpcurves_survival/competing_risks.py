@@ -416,6 +416,8 @@ class CompetingRisks(IntervalResult):
             ax = draw_steps(
                 self.x, self._known_curves["incidence"][row], shades=cause_shades, **words, **plot_arguments
             )
+        if not before and ax is not None:  # causes are often numbers, which name nothing by themselves
+            display.set_legend_title(ax, "cause")
         return ax
 
     def _question(self) -> Mapping[str, object]:

@@ -1,4 +1,14 @@
-"""Forecasts of questions about times until an event, from synthetic records or records like a released curve."""
+"""Forecasts of questions about times until an event, from synthetic records or records like a released curve.
+
+For each question, synthetic records are made (`_time_columns` and others), answered with noise, and compared with the
+estimate from exact counts of the same records:
+
+    curves          root mean square difference over edges: Kaplan-Meier, Turnbull, incidences
+    area            absolute difference
+
+Formal guarantees: no confidential record is read; a released curve may give the law of the records
+(`law_from_curve`).
+"""
 
 from __future__ import annotations
 

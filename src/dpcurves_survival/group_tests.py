@@ -1,7 +1,22 @@
 """Tests and estimates that compare several survival curves: k-sample log-rank test, test for trend, medians, follow-up.
 
-All of them read released curves and spend no budget. Also called: multivariate log-rank test (lifelines), Tarone's test
+With d_i and Y_i the events and the records at risk of group i in a cell, d and Y of all groups, and weights w,
+
+    score         z_i  = sum over cells of w * (d_i - d * Y_i / Y)
+    covariance    V_ij = sum over cells of w**2 * d * (Y - d) / (Y - 1) * (Y_i / Y) * ((i == j) - Y_j / Y)
+    statistic     (C z)' (C (V + covariance of the noise) C')**-1 (C z)
+
+C leaves out one group for any difference, or is one row of scores of the groups for a trend (Tarone 1975). P-values are
+simulated with sampling and noise. Also called: multivariate log-rank test (lifelines), ``survdiff`` of R, Tarone's test
 for trend, reverse Kaplan-Meier estimate.
+
+Formal guarantees: post-processing of released curves, at no further loss.
+
+References: Mantel 1966; Peto and Peto 1972; Tarone 1975.
+
+>>> scores = compute_group_scores(np.array([[1.0, 1], [1, 0]]), np.array([[2.0, 1], [2, 1]]))  # (groups, cells)
+>>> scores.excess.tolist(), scores.covariance.round(3).tolist()
+([0.5, -0.5], [[0.583, -0.583], [-0.583, 0.583]])
 """
 
 from __future__ import annotations

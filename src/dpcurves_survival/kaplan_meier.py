@@ -190,8 +190,14 @@ class Survival(IntervalResult):
 
     @classmethod
     def from_counts(cls, evidence: tuple[Evidence, ...], grid: Grid, label: str, privacy: PrivacyStatement) -> Self:
-        """Return the curve for counts of censored records and counts of events, as rows of cells with times outside
-        separate."""
+        """Return the curve for counts of censored records and counts of events.
+
+        Args:
+            evidence: The counts of both, with times outside the grid separate.
+            grid: The grid of times whose cells were counted.
+            label: What the times are, as on the axis of a picture.
+            privacy: The statement of what was spent; notes on wide cells and wide bands are added to it.
+        """
         return cls(label, privacy, evidence, grid)._add_notes()
 
     def _add_notes(self) -> Self:

@@ -1,4 +1,14 @@
-"""Plots of times until an event: curves with at-risk tables, figures, hazards, incidences, forest plots."""
+"""Plots of times until an event: curves with at-risk tables, figures, hazards, incidences, forest plots.
+
+    draw_survival      a survival curve as steps at the ends of cells, with bands
+    draw_steps         a nondecreasing curve, such as a cumulative hazard or incidence
+    write_at_risk      rows of numbers at risk below either of them, one for each curve
+    draw_estimates     a forest plot: one row for each estimate, with its intervals
+    draw_figure        several groups in the style of journals, with the table of numbers at risk
+
+Lengths are points (1/72 inch) unless stated. Bands without an upper limit are cut at four times the height of the curve
+(`_find_band_limit`).
+"""
 
 from __future__ import annotations
 

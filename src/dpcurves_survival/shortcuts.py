@@ -43,6 +43,19 @@ def survival(
     `AutoRangeSurvivalQuestion`. With `weight` and `weight_cap` the curve is weighted; see `WeightedSurvivalQuestion`.
     The ledger is in memory, so losses of other calls are not added up.
 
+    Args:
+        time: Numbers, of shape ``(n,)``: time until the event, or until the record was censored.
+        event: Whether the event happened then (`event_value`) or not, of shape ``(n,)``.
+        grid: Public cells of time; or, without weights, ``"auto"``.
+        event_value: The value of `event` if it happened.
+        censored_value: Its other value; optional if the first is 1, 0, -1, true or false.
+        weight: Survey weights, of shape ``(n,)``, as for `cdf`.
+        weight_cap: Their public upper bound, as for `cdf`.
+        adjacency: Which tables are neighbours, as for `cdf`.
+        epsilon: The privacy loss, as for `cdf`.
+        rho: The zero-concentrated loss instead, as for `cdf`.
+        randomness: The source of noise, as for `cdf`.
+
     Returns:
         Edges `x` and survival `y`, of shape ``(cells + 1,)``, with bands, hazards and quantiles.
 

@@ -216,7 +216,7 @@ def test_an_audit_of_itself_names_what_it_saw_and_what_gave_no_answer(monkeypatc
     found = run("audit", "self", "--quick", "--effort", "0.2", "--only", "k-ary")
     assert found.exit_code == 0, found.output
     assert found.output.count("not flagged") == 2
-    assert "2 releases, 0 flagged, 0 without an answer. Not flagged is no proof." in found.output
+    assert "2 releases and 0 exact losses, 0 flagged, 0 without an answer. Not flagged is no proof." in found.output
 
     def refused(data: object) -> object:
         raise ValueError("whatever is asked")

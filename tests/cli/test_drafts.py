@@ -15,6 +15,7 @@ from dpcurves import drafts
 from dpcurves.cli.output import Output
 from dpcurves.drafts import hold_draft, sweep_drafts, sweep_scratch_folders
 from dpcurves.ledger.chain import publish_file
+from dpcurves.publication import _write_files
 
 KILLED = """
 import sys, time
@@ -100,6 +101,36 @@ def test_a_writer_whose_draft_was_swept_before_its_lock_begins_again(
     with hold_draft(tmp_path / "a.json") as draft:
         assert draft.exists()
         assert str(draft) not in swept
+
+
+PUBLISHING = """
+import os, signal, sys
+from pathlib import Path
+from dpcurves.publication import _write_files
+write = Path.write_bytes
+def write_half_and_die(path, content):
+    if content == b"new page":
+        write(path, content[:4])
+        os.kill(os.getpid(), signal.SIGKILL)
+    return write(path, content)
+Path.write_bytes = write_half_and_die
+_write_files(Path(sys.argv[1]), {"a.json": b"new numbers", "index.html": b"new page", "SHA256SUMS": b"new sums"})
+"""
+
+
+def test_a_publication_that_was_killed_holds_whole_files_without_sums_and_is_written_again(tmp_path: Path) -> None:
+    earlier = {"a.json": b"old numbers", "index.html": b"old page", "SHA256SUMS": b"old sums"}
+    _write_files(tmp_path, earlier)
+    killed = subprocess.run([sys.executable, "-c", PUBLISHING, str(tmp_path)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    whole = {path.name: path.read_bytes() for path in tmp_path.iterdir() if not path.name.startswith(drafts.MARK)}
+    assert whole == {"a.json": b"new numbers", "index.html": b"old page"}
+    assert len(list(tmp_path.iterdir())) == 3
+    _write_files(tmp_path, earlier)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == earlier
+    (tmp_path / "of others").write_text("")
+    with pytest.raises(ValueError, match="files of other origin"):
+        _write_files(tmp_path, earlier)
 
 
 SPILLING = """

@@ -112,6 +112,7 @@ def test_a_picture_has_a_curve_for_each_cause_and_a_frame_a_row_for_each_edge() 
     found = answer(QUESTION, columns(800, 3), PrivacyLoss.pure(1), AddRemove(Unit("p", 2)), seed=1)[0]
     ax = found.plot(name="all")
     assert {"all, died", "all, moved"} <= {text.get_text() for text in ax.get_legend().get_texts()}
+    assert found.plot().get_legend().get_title().get_text() == found.describe_picture().legend_title == "cause"
     frame = found.to_frame(level=0.9)
     bounds = ["lower", "upper", "at_risk_lower", "at_risk_upper"]
     assert list(frame.columns) == ["cause", "x", "incidence", "hazard", "at_risk", *bounds]

@@ -132,3 +132,32 @@ def test_rows_that_are_shown_of_equal_cells_have_equal_steps(width: float, step:
     edges = width * np.arange(300 if width < 1 else 80)
     shown = edges[select_row_indices({"age, from": edges}, 40)]
     assert set(np.diff(shown)[:-1]) == {step}  # the last row is shown, too
+
+
+COVERAGE: dict[str, Any] = {
+    "scores, from": [0.0, 0.5],
+    "mean predicted probability": [0.25, 0.75],
+    "share of positives": [0.5, 0.5],
+    "95% individual interval for these records": np.array([[0.25, 0.75], [0.25, 0.75]]),
+    "95% individual interval for the population": np.array([[0.125, 0.875], [0.125, 0.875]]),
+    "records": [1000.0, 2000.0],
+    "incomprehensibilities": [1.0, 2.0],
+}
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 160])
+def test_no_word_is_broken_and_no_column_lost_however_narrow_the_terminal(width: int) -> None:
+    text = printed(curve_table(COVERAGE), width)
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= width
+    words = {word for line in lines for word in line.replace("┃", " ").replace("│", " ").split()}
+    assert {word for heading in COVERAGE for word in heading.split()} <= words
+    assert {"1,000", "2,000", "0.25", "0.75"} <= words
+
+
+def test_a_table_that_goes_on_below_begins_with_what_tells_its_rows_apart() -> None:
+    causes: dict[str, Any] = {"cause": ["a", "a", "b", "b"], "month": [1, 2, 1, 2]}
+    numbers = {f"{name} number": [1.5] * 4 for name in "stuvwx"}
+    lines = printed(curve_table({**causes, **numbers}), 44).splitlines()
+    starts = [tuple(cell.strip() for cell in line.split("│")[1:3]) for line in lines if line.startswith("│")]
+    assert starts == [("a", "1"), ("a", "2"), ("b", "1"), ("b", "2")] * 2

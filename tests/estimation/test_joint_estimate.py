@@ -109,9 +109,9 @@ def test_without_its_total_a_row_is_what_is_not_missing() -> None:
 
 def test_without_anything_that_tells_a_total_nothing_can_be_read() -> None:
     for law, total in ((replace(HAAR, top=None), 5), (replace(HAAR, rows=1, top=None), None)):
-        with pytest.raises(ValueError, match="a law with totals"):
+        with pytest.raises(ValueError, match="count the total of each row"):
             estimate_unbiased(law, [0] * law.size, total)
-        with pytest.raises(ValueError, match="a law with totals"):
+        with pytest.raises(ValueError, match="count the total of each row"):
             law.prefix_variances(total_is_public=total is not None)
 
 

@@ -65,6 +65,25 @@ def test_an_older_copy_is_refused_before_a_charge_and_answers_what_it_knows(
     assert len(Ledger.open(url).statement("ages").grants) == 1
 
 
+def test_a_copy_under_an_open_ledger_is_refused_and_so_is_one_of_before_any_charge(tmp_path: Path, url: str) -> None:
+    """`cp` writes into the file that a running process has open, and leaves what SQLite keeps beside it."""
+    book = Ledger.open(url)
+
+    def charge_open(request: str) -> object:
+        return book.charge("ages", ONE, request=request, purpose="a CDF", binding="0" * 64, units=100)
+
+    for entries in (1, 2):
+        shutil.copyfile(tmp_path / "budget.db", tmp_path / f"copy {entries}.db")
+        charge_open(f"request {entries}")
+    for entries in (2, 1):
+        shutil.copyfile(tmp_path / f"copy {entries}.db", tmp_path / "budget.db")
+        for request in ("request 2", "another"):
+            with pytest.raises(InvalidArgument, match=f"an older copy was put back: it has {entries} entries, and had"):
+                charge_open(request)
+        assert book.verify().entries == entries
+    assert book.statement("ages").grants == ()
+
+
 def test_a_copy_that_went_on_elsewhere_is_refused_however_long_it_is(
     tmp_path: Path, url: str, older: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -334,6 +334,23 @@ def test_guesses_for_a_name_from_many_addresses_are_bounded_whether_it_exists_or
     assert scene.gate.sessions.sign_in("bob", PASSWORD, "elsewhere").visitor.name == "bob"
 
 
+def test_of_300_guesses_at_the_same_time_from_300_addresses_a_name_has_its_free_tries(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The person signs in meanwhile from where she is known, and no guess is logged with what was typed."""
+    sessions = scene.gate.sessions
+    sessions.sign_in("ann", PASSWORD, "at home")
+    monkeypatch.setattr(sessions, "_patience_of_names", people.SignInThrottle(people.FREE_TRIES_OF_NAME))
+    monkeypatch.setattr("dpcurves_server.people.time", SimpleNamespace(monotonic=lambda: 0.0, time=lambda: 0.0))
+    with ThreadPoolExecutor(30) as pool:
+        refusals = pool.map(lambda number: guess(scene, "ann", number, f"secret {number}"), range(300))
+        assert scene.gate.sessions.sign_in("ann", PASSWORD, "at home").visitor.name == "ann"
+        lines = list(refusals)
+    assert sum("wrong name or password" in line for line in lines) == people.FREE_TRIES_OF_NAME
+    assert sum("too many failed attempts" in line for line in lines) == 300 - people.FREE_TRIES_OF_NAME
+    assert "secret" not in repr([entry.event for entry in scene.gate.audit.events(MACHINE)])
+
+
 def test_failed_sign_ins_are_logged_without_what_was_typed_and_a_flood_does_not_fill_the_log(scene: Scene) -> None:
     scene.gate.sessions._failures = people.FailureLog(scene.gate.archive)  # its lines of this minute are not spent
     before = int(scene.gate.archive.ledger.head().partition("-")[0])  # entries so far

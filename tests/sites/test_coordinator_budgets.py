@@ -106,6 +106,39 @@ def test_polls_wait_without_a_thread_and_a_ticket_has_a_few(board: Board, monkey
     asyncio.run(ask())
 
 
+def test_200_polls_whose_clients_go_leave_their_ticket_its_polls_and_an_honest_ask_its_answer(
+    board: Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request that is refused or abandoned must give its place back, or a site is locked out for good."""
+    monkeypatch.setattr(relay, "POLL_SECONDS", 30.0)
+
+    async def ask() -> None:
+        consent = bytes(64)
+
+        async def begin_polls() -> list[asyncio.Task[Any]]:
+            """Begin as many polls as one ticket may have, once the places of former ones are free again."""
+            for _ in range(200):
+                polls = [asyncio.create_task(board.post("owner-1", "waiting", consent)) for _ in range(MOST_POLLS)]
+                await asyncio.sleep(0.05)
+                if not any(poll.done() for poll in polls):
+                    return polls
+                await abandon(polls)
+            raise AssertionError("places of abandoned polls were not given back")
+
+        async def abandon(polls: list[asyncio.Task[Any]]) -> None:
+            for poll in polls:
+                poll.cancel()
+            await asyncio.gather(*polls, return_exceptions=True)
+
+        for _ in range(50):  # 200 polls in all
+            await abandon(await begin_polls())
+        polls = await begin_polls()
+        assert (await board.post("analyst-1", "asks", board.request())).status_code == 200
+        assert {answer.content for answer in await asyncio.gather(*polls)} == {board.request()}
+
+    asyncio.run(ask())
+
+
 @pytest.mark.parametrize("text", [
     b"", b"\xff", b"[" * 10**5, b"[]", b"7", b'{"analyst": "x"}', b'{"analyst": 7}', b'{"analyst": "00"}',
     b'{"analyst": "00", "task": 1}',

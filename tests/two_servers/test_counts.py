@@ -437,7 +437,7 @@ def test_a_server_that_claims_failures_between_answers_gets_one_half_of_one_set_
 
     def halves() -> list[list[int]]:
         if at:
-            with pytest.raises(ProtocolError, match="^thresholds: must be the thresholds at which the task checks reports"):
+            with pytest.raises(ProtocolError, match="^thresholds: must be the thresholds at which the task checks"):
                 say("evaluate", at)
         told = [say("half", at, **more) for more in ({}, {"check": claimed(own, 5, 6, 7)}, {"seen": "00" * 32})]
         assert len({each.get("seen") for each in told}) == 1

@@ -14,7 +14,7 @@ test_that("columns are those of the command's CSV, to the last digit", {
 test_that("each kind is a data frame of its own columns", {
   expect_named(as.data.frame(kept("quantiles.json")), c("p", "x", "cell_lower", "cell_upper"))
   expect_named(as.data.frame(kept("survival.json")), c("x", "y", "cumulative_hazard", "at_risk"))
-  expect_named(as.data.frame(kept("roc.json")), c("fpr", "tpr", "thresholds"))
+  expect_named(as.data.frame(kept("roc.json")), c("fpr", "tpr", "threshold"))
   expect_equal(as.data.frame(kept("summary.json"))$statistic, c("count", "sum", "mean", "variance"))
   expect_equal(unique(as.data.frame(kept("regions.json"))$region), c("north", "south"))
 })
@@ -38,6 +38,22 @@ test_that("a statement says the loss, whom it protects, and that noise came from
   )
   expect_equal(mechanism_words("one curator: partition of 7 intervals"), "curator: counts of 7 intervals")
   expect_output(print(kept("cdf.json")), "cdf, 41 rows.*epsilon 1, add-remove")
+})
+
+test_that("categories are texts: 01 stays 01, and F is no logical value", {
+  for (labels in list(c("01", "02"), c("F", "T"), c("NA", "1e5"))) {
+    told <- readLines(csv("regions.csv"))
+    odd <- tempfile(fileext = ".csv")
+    writeLines(sub("^south,", paste0(labels[2], ","), sub("^north,", paste0(labels[1], ","), told)), odd)
+    expect_equal(unique(bands(kept("regions.json"), csv = odd)$region), labels)
+  }
+})
+
+test_that("a kind whose columns the command computes is printed without it, and asks for it as a data frame", {
+  before <- options(dpcurves.command = "")
+  on.exit(options(before))
+  expect_output(print(kept("pair.json")), "^model-pair\nepsilon 1, replace-one")
+  expect_error(as.data.frame(kept("pair.json")), "the command is not found")
 })
 
 test_that("a statement is in the language of its readers", {
@@ -139,6 +155,39 @@ test_that("categories have a colour each, and panels names of their own", {
     geom_released(kept("cdf.json"), picture = system.file("extdata", "cdf.json", package = "dpcurves")),
     "^picture: "
   )
+})
+
+test_that("axes have the limits and names of Python, rows from top to bottom, and curves its colours", {
+  built <- function(name) {
+    ggplot2::ggplot_build(ggplot2::ggplot() + geom_released(kept(name), picture = pic(name)))
+  }
+  for (name in c("cdf.json", "contingency.json", "quantiles.json")) {
+    panel <- picture_of(NULL, NULL, NULL, pic(name))$panels[[1]]
+    shown <- built(name)$layout$panel_params[[1]]$y
+    sign <- if (panel$y$limits[1] > panel$y$limits[2]) -1 else 1
+    expect_equal(sign * shown$continuous_range, panel$y$limits)
+    if (length(panel$y$names) > 0) {
+      expect_equal(shown$get_labels(), panel$y$names)
+    }
+  }
+  panel <- picture_of(NULL, NULL, NULL, pic("regions.json"))$panels[[1]]
+  colours <- vapply(Filter(function(mark) mark$type == "line", panel$marks), function(mark) mark$color, "")
+  lines <- drawn("regions.json", "line")
+  expect_equal(vapply(lines$data, function(data) data$colour[1], ""), colours)
+})
+
+test_that("a subtitle names bands and lines", {
+  plotted <- ggplot2::ggplot() + geom_released(kept("roc.json"), picture = pic("roc.json"))
+  expect_match(gsub("\n", " ", plotted$labels$subtitle), "^95% band for the population; 95% band for these records")
+})
+
+test_that("a column of which nothing is known is drawn as nothing", {
+  mark <- list(type = "points", curve = "", color = "#000000", opacity = 1, style = "circle", width = 0)
+  mark$columns <- list(x = c(1, 2), y = c(NA, NA))
+  panel <- list(title = "", marks = list(mark))
+  layer <- layers_of(mark, panel, "", character(), list())[[1]]
+  line <- ggplot2::geom_line(ggplot2::aes(x, y), data.frame(x = 1:2, y = c(0.5, 1)))
+  expect_silent(ggplot2::ggplotGrob(ggplot2::ggplot() + line + layer))
 })
 
 test_that("a contingency table has a tile with its count for each pair of categories", {

@@ -1,4 +1,13 @@
-"""Accounts of privacy loss: selection by a command, and the commands to create, show, verify and divide them."""
+"""Accounts of privacy loss: selection by a command, and the commands to create, show, verify and divide them.
+
+    create, show              open an account with its cap; what is spent, and what is left
+    verify, head, restore     check that no entry was changed; print the chain's last hash; accept an older copy
+    allow, show_allowances    divide the cap among projects and analysts
+    add_view, ...             filters and derived columns that questions name as ``--view``
+
+A ledger is named by its URL (``sqlite:///budget.db``). A missing one is an error, not created, except by `create`, and
+no message repeats a URL, which may contain a password.
+"""
 
 from __future__ import annotations
 

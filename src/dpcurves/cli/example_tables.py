@@ -1,6 +1,9 @@
 """Example tables: made-up records from a fixed seed, which the commands of the documentation read.
 
 Columns are named as in the examples of the help texts. Nobody's records are in them, and they need no protection.
+
+    flights, people, cohort, patients, orders, events, scored, trial, fitted, loans, ...    `TABLES`
+    .csv, .parquet, .duckdb                                                                 by the ending of the name
 """
 
 from __future__ import annotations

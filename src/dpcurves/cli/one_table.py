@@ -1,4 +1,10 @@
-"""Commands of all questions to one table by name. A command is a question class, its option groups and its view."""
+"""Commands of all questions to one table by name. A command is a question class, its option groups and its view.
+
+    command    word, question class, option groups, views, title, example
+
+`make_question_command` builds the function with its options from such an entry; commands of other packages are listed
+after the ones that they name. `commands_for_terms` gives the same questions to other deployments, such as a server.
+"""
 
 from __future__ import annotations
 

@@ -1163,7 +1163,7 @@ BINS = make_option_group(
 GROUPS = make_option_group(
     groups=optional(
         "N",
-        "Number of groups between private quantiles, at least 2. Default: 3 to 20, by records and privacy loss.",
+        "Number of groups between private quantiles, at least 2. Default: 4 to 20, by records and privacy loss.",
         parse_integer_above_one,
     )
 )

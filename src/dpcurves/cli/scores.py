@@ -1,4 +1,11 @@
-"""Questions about models: their options, and the views of their results. Tables use the column names of the JSON."""
+"""Questions about models: their options, and the views of their results. Tables use the column names of the JSON.
+
+Options become fields of a question, and views print and plot its result:
+
+    ShowOptions, ScoresView           one metric of many from a release, as table and plot; by category as well
+    ResidualPlotOptions, ...View      predictions and residuals, with the magnitude of each
+    ClaimOptions                      a regression, and a claim about one of its coefficients
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,10 @@
 
 Terminals, notebooks, warnings and JSON have both parts; pictures and published pages have the facts alone. A mark
 divides the parts, so that notes read from files divide in the same way.
+
+>>> note = add_advice("the interval is wide", "take fewer cells")
+>>> note, select_reader_notes([note])
+('the interval is wide; advice: take fewer cells', ('the interval is wide',))
 """
 
 from __future__ import annotations

@@ -7,7 +7,8 @@ Records are grouped by predicted probability. For a group with n records, O posi
 
 with V the variance of the noise of O - E.
 
-- *Groups*: edges at noisy quantiles of the scores, found in earlier rounds; n, O and E are noisy sums.
+- *Groups*: edges from a pilot query of even intervals; or at noisy quantiles of the scores, if a number of groups is
+  requested or scores are concentrated. n, O and E are noisy sums.
 - *Estimate*: shares of positives are smoothed by `estimation.two_classes.smooth_shares`, a Gaussian process with a line
   as mean, not by a logistic (Platt) fit; intervals are computed from the counts alone.
 - *Test*: the p-value is simulated with sampling and noise, because the statistic is not chi-squared under noise.

@@ -431,7 +431,14 @@ class CDF(IntervalResult):
 
     @classmethod
     def from_counts(cls, evidence: Evidence, grid: Grid, label: str, privacy: PrivacyStatement) -> CDF:
-        """Return the curve of the released counts of one row of cells."""
+        """Return the curve of the released counts of one row of cells.
+
+        Args:
+            evidence: The counts, one row of all cells of the grid, with the law of their noise.
+            grid: The grid whose cells were counted.
+            label: What the values are, as on the axis of a picture.
+            privacy: The statement of what was spent, stored with the curve.
+        """
         return cls.from_prefixes(PrefixShares(evidence, grid), label, privacy)
 
     @classmethod

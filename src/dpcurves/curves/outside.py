@@ -1,7 +1,18 @@
 """Released shares of values outside the cells of a question, and the notes on them.
 
 A mistaken unit or sign (percent for a share, days for years) puts values outside the grid. If these are counted in
-separate cells, their share is released, and this module alone writes the note on it.
+separate cells, their share is released, and this module alone writes the note on it. A note needs
+
+    count > noted_z * standard deviation of its noise          and          count / records >= threshold of the side
+
+Thresholds are 1% of the records, but higher for times above a horizon and for values beyond clipping bounds, where
+values outside are usual (`note_thresholds_for_times`, `note_thresholds_for_clipping`).
+
+Formal guarantees: post-processing of released counts.
+
+>>> count = OutsideCount("share", Grid(0, 1, cells=20), 0, 300, 1000, noise_below=2.0, noise_above=2.0)
+>>> count.shares()  # below and above
+(0.0, 0.3)
 """
 
 from __future__ import annotations

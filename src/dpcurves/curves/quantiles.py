@@ -4,7 +4,8 @@ A quantile at level p is a value q with at most a share p of the records below i
 Three strategies find it, chosen by public facts:
 
 - one distribution function along the grid, from which any number of quantiles is read (`strategies.prefixes`);
-- for up to three quantiles of many records, rounds that divide only intervals in which they may lie;
+- for one quantile, or up to three of a public and large number of records, rounds that divide only intervals in which
+  they may lie;
 - on a grid with too many cells to count each, bisection along one noise tree: ``ceil(log2(cells))`` rounds, one price.
 
 Intervals hold for all requested quantiles at the same time with probability `level`: they invert a test at each edge,
@@ -171,13 +172,13 @@ class QuantilesQuestion(TableQuestion):
     """Ask for the quantiles of a column at these probabilities. Any number of them costs as much as a
     `CdfQuestion`.
 
-    A single quantile, or up to three of many records, are counted in three or four adaptive rounds that narrow in on
-    them: their intervals are mostly half as wide as intervals from a distribution function, and their errors smaller;
-    the steps of the distribution function are then wide elsewhere. In a thin tail of a few thousand records whose
-    number is private, errors are up to 1.7 times as large instead. Other quantiles are computed from a distribution
-    function. For both, zero and other round numbers of the grid have separate cells, since values are heaped there: see
-    `split_at_round_numbers`. A `CdfQuestion` separates zero alone, on at least 500 cells, because each additional cell
-    adds noise to all steps.
+    A single quantile, or up to three of a public and large number of records, are counted in three or four adaptive
+    rounds that narrow in on them: their intervals are mostly half as wide as intervals from a distribution function,
+    and their errors smaller; the steps of the distribution function are then wide elsewhere. In a thin tail of a few
+    thousand records whose number is private, errors are up to 1.7 times as large instead. Other quantiles are computed
+    from a distribution function. For both, zero and other round numbers of the grid have separate cells, since values
+    are heaped there: see `split_at_round_numbers`. A `CdfQuestion` separates zero alone, on at least 500 cells, because
+    each additional cell adds noise to all steps.
 
     On a grid with too many cells to count each, or if `search` is given, they are found by bisection: each round halves
     the cells that may contain a quantile, or an end of its interval, and depends on the answers before. All counts

@@ -1,4 +1,19 @@
-"""Questions as JSON objects and back: one format for files, the command line and servers."""
+"""Questions as JSON objects and back: one format for files, the command line and servers.
+
+A question is an object: ``"ask"`` is its command name, and the other fields are those of the class that differ from
+their defaults. People may write short forms:
+
+    grid        "0:90:90", "values:0:90" or "auto"          bounds      "0:100" or [0, 100]
+    by          {"column": ..., "categories": [...]}        method      a name, or an object with parameters
+
+Formal guarantees: a document holds public facts alone, and nothing in it is executed. An unknown field is refused.
+
+>>> from dpcurves.curves import CdfQuestion
+>>> from dpcurves.data import Grid
+>>> stored = question_to_json(CdfQuestion("age", Grid(0, 90, cells=90)))
+>>> stored["ask"], question_from_json(stored) == CdfQuestion("age", Grid(0, 90, cells=90))
+('cdf', True)
+"""
 
 from __future__ import annotations
 

@@ -296,6 +296,14 @@ class ROC(ClassTableResult):
 
         If noise alone can explain the count of a class, its rate may be anything from 0 to 1.
 
+        Args:
+            level: Probability that the region contains the whole curve, between 0 and 1.
+            population: Whether the curve of the population is meant, rather than that of these records.
+            generator: Random numbers of the simulated noise; None: a fixed public seed.
+
+        Returns:
+            Lower and upper rates at the thresholds, each of shape ``(thresholds,)``.
+
         Raises:
             ValueError: the level is not between 0 and 1, or needs more draws; or a unit may have several records.
         """

@@ -7,9 +7,10 @@ of them together cost the loss of one release:
 - numbers: `metrics`, that is the area under the ROC curve, average precision, Kolmogorov-Smirnov, Brier score, expected
   calibration error and log loss (`curves.class_table.Metric`).
 
-Scores are rounded to the middle of their cell and tied within it; only the area has an interval for exact scores. A
-separate question about one statistic can choose its own cells and is more accurate: the measured ratio of errors is in
-a file beside this one, and `notes_on_joint_price` states it before anything is charged.
+Scores are rounded to the middle of their cell and tied within it; of these numbers only the area has an interval for
+exact scores (`curves.partial_roc` has two more). A separate question about one statistic can choose its own cells and
+is more accurate: the measured ratio of errors is in a file beside this one, and `notes_on_joint_price` states it before
+anything is charged.
 
 Formal guarantees: a record lies in one cell of the table of categories, classes and scores, so the loss is the granted
 one, also if a replaced record changes its label, its score or its category. Statistics are post-processing.

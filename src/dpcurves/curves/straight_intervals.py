@@ -1,4 +1,9 @@
-"""A note on a curve that is straight where all records may share one value, as far as the release shows it."""
+"""A note on a curve that is straight where all records may share one value, as far as the release shows it.
+
+An adaptive curve is a straight line across cells that were counted together. If such an interval holds most records,
+and no part of it was counted well in an earlier round, then the records may be spread over it or share one value. The
+note says so; it is a function of released counts.
+"""
 
 from __future__ import annotations
 

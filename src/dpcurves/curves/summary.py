@@ -176,8 +176,17 @@ class Summary(IntervalResult):
         statistic: str = MEAN,
         tails: Tails | None = None,
     ) -> Summary:
-        """Return the summary of released counts and, if requested, sums and sums of squares, each of one row with
-        one cell; see the class for its numbers."""
+        """Return the summary of released counts and, if requested, sums and sums of squares; see the class.
+
+        Args:
+            rounds: One to four releases in order: count, sum and sum of squares, each one row with one cell; then the
+                counts of equal cells between the bounds.
+            bounds: The range of the values, of which only both ends are used.
+            label: What the values are, as on the axis of a picture.
+            privacy: The statement of what was spent.
+            statistic: The number that was asked for.
+            tails: Released counts along both tails of the column, if there are any.
+        """
         middle = (bounds.lower + bounds.upper) / 2
         half_range = (bounds.upper - bounds.lower) / 2
         moments = _simulate_moments(rounds, public_generator(None))

@@ -1,4 +1,23 @@
-"""Verification by subsample and aggregate: does a claim about a regression coefficient hold on confidential records?"""
+"""Verification by subsample and aggregate: does a claim about a regression coefficient hold on confidential records?
+
+    1. Units are assigned to disjoint subsets by a keyed hash, and the regression is fitted in each.
+    2. A subset confirms the claim if its coefficient lies strictly between `above` and `below`.
+    3. The number of confirming subsets is released with noise.
+
+`Verification.probability` is the posterior probability that more than half of the subsets confirm, with a uniform prior
+on their number.
+
+Formal guarantees: the granted loss. A unit lies in one subset, so its addition or removal changes the count by at most
+1 and its replacement by at most 2, for any regression and any number of records of the unit.
+
+References: Nissim, Raskhodnikova and Smith 2007 (sample and aggregate); Barrientos, Reiter, Machanavajjhala and Chen
+2019.
+
+>>> from fractions import Fraction
+>>> from dpcurves.laws import Family, Noise
+>>> round(majority_probability(28, 50, Noise(Family.LAPLACE, Fraction(2))), 2)  # 28 of 50, with noise of scale 2
+0.86
+"""
 
 from __future__ import annotations
 
@@ -85,8 +104,13 @@ class Verification(IntervalResult):
     ) -> Verification:
         """Return the result from the released number of subsets that confirm the claim.
 
-        With `of_classes` the regression is logistic, and a note warns that a low share may be due to fits that do not
-        exist.
+        Args:
+            evidence: The released number, one integer, with the law of its noise.
+            subsets: Number of all subsets.
+            claim: The claim, in words.
+            privacy: The statement of what was spent; notes are added to it.
+            of_classes: Whether the regression is logistic; then a note warns that a low share may be due to fits
+                that do not exist.
         """
         (released,) = evidence.values
         probability = majority_probability(released, subsets, evidence.sums.parts[0].noise)

@@ -1,4 +1,15 @@
-"""Views: named filters and derived columns, which an office defines once and uses in many questions."""
+"""Views: named filters and derived columns, which an office defines once and uses in many questions.
+
+A view has a filter, expressions by name, and perhaps another view that it is based on:
+
+    rows       WHERE filter of the base AND filter of the view
+    columns    those of the table, of the base and of the view; `View.expand` writes derived columns out
+
+`View.apply` returns the question on these rows and columns, so that a question on a view is an ordinary one.
+Definitions are texts that a ledger stores beside the account (`define_view`, `remove_view`).
+
+Formal guarantees: a view is a filter and a row-wise map, so loss and noise are those of the question without it.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Weighted count, total and mean of a column between public bounds: the question and its result.
 
-With weights w up to a cap, and values x clipped to bounds of middle m and half width h, five noisy sums are released:
+With weights w up to a cap C, and values x clipped to bounds of middle m and half width h, five noisy sums are released
+(for a weighted count W and ``sum w**2`` alone):
 
     W = sum w      S = sum w * (x - m)      sum w**2      sum w**2 * (x - center)**2      weight beyond the bounds
 
@@ -9,8 +10,9 @@ With weights w up to a cap, and values x clipped to bounds of middle m and half 
 The third and the fourth give the sampling variance of a mean, about ``sum w**2 * (x - mean)**2 / W**2``
 (linearisation). A mean is a ratio of noisy sums, so its interval inverts a test on ``S - u * W``.
 
-Formal guarantees: pure or zero-concentrated, like the charged loss: a record adds at most its cap, times the half width
-or its square, to each sum; the center is the released mean, so the losses of all rounds add up (adaptive composition).
+Formal guarantees: pure or zero-concentrated, like the charged loss. A record adds at most C to a sum of weights, C * h
+to S, C**2 to ``sum w**2``, and ``(C * (h + |center - m|))**2`` to the fourth sum. The center is the released mean, so
+the losses of all rounds add up (adaptive composition).
 
 References: Horvitz and Thompson 1952; Hájek 1971; Särndal, Swensson and Wretman 1992; Fieller 1954.
 
@@ -410,9 +412,10 @@ class WeightedSummaryQuestion(TableQuestion):
     alone: weights get seven eighths, squared weights the rest.
 
     Formal guarantees: pure or zero-concentrated, like the charged loss, under either adjacency: a record adds at most
-    its cap to each sum, see `WeightQuery`, `WeightedSumQuery`, `SquaredWeightQuery` and `WeightedSpreadQuery`; the last
-    query depends on earlier answers and on no record, and the losses of all rounds add up. Weights above the cap count
-    as the cap; a record whose weight is missing, negative or not finite is left out, like a record without a value.
+    the amount in the module's docstring to each sum, see `WeightQuery`, `WeightedSumQuery`, `SquaredWeightQuery` and
+    `WeightedSpreadQuery`; the last query depends on earlier answers and on no record, and the losses of all rounds add
+    up. Weights above the cap count as the cap; a record whose weight is missing, negative or not finite is left out,
+    like a record without a value.
 
     Attributes:
         column: A column of numbers; for a count also ``"*"``: all records that have a weight.

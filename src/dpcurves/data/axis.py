@@ -3,7 +3,7 @@
     Axis          numbers, an expression of columns or a `Predictor`, on a grid
     TypedAxis     dates, times and durations too, as numbers of days or seconds
     OrderedAxis   one of two times, which must be in order
-    LatticeAxis   three cells: zero, other multiples of a public step, other numbers
+    LatticeAxis   three cells: zero, other multiples of a public step, other numbers; or a cell for each multiple
     Categories    a column of declared categories; `UnlistedCategories` are found by partition selection
 
 A value that no cell of an axis has is missing; a table counts records that are missing on any axis in one more cell.

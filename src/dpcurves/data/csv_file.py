@@ -1,4 +1,15 @@
-"""Declared format of a CSV file: encoding, delimiter, decimal sign, and the day that dates are counted from."""
+r"""Declared format of a CSV file: encoding, delimiter, decimal sign, and the day that dates are counted from.
+
+    encoding     utf-8, latin-1 or cp1252                    decimal      "." or ","
+    delimiter    one character, also a tab                   origin       the day that dates are counted from
+
+A file's format is declared, not guessed from records: a guess would depend on them.
+
+Formal guarantees: a value is a function of its line and of the declared format, so a record changes one counted record.
+
+>>> parse_delimiter("\\t") == "\t", is_text_file("visits.csv.gz")
+(True, True)
+"""
 
 from __future__ import annotations
 

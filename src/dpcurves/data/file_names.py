@@ -1,4 +1,11 @@
-"""Files that a path names: itself, the matches of a pattern, or the Parquet files of a folder with partition keys."""
+"""Files that a path names: itself, the matches of a pattern, or the Parquet files of a folder with partition keys.
+
+    data.parquet                  the file
+    data-*.csv                    the files that match, in order
+    folder                        its Parquet files; folders named KEY=VALUE add a column KEY (Hive partitions)
+
+Files are listed without being opened. All must have the same keys. Folders of Delta and Iceberg tables are refused.
+"""
 
 from __future__ import annotations
 

@@ -212,7 +212,20 @@ class Grid:
 
     @classmethod
     def geometric(cls, lower: float, upper: float, *, cells: int, outside: Outside = Outside.CLIPPED) -> Grid:
-        """Return a grid whose edges have equal ratios, from `lower` above zero to `upper`."""
+        """Return a grid whose edges have equal ratios: edge i is ``lower * (upper / lower)**(i / cells)``.
+
+        Args:
+            lower: The first edge, above zero, in units of the column.
+            upper: The last edge.
+            cells: Number of cells.
+            outside: What becomes of values outside: moved to the nearest cell, or counted apart.
+
+        Raises:
+            ValueError: a bound is not above zero, or their ratio is not finite.
+
+        >>> Grid.geometric(1, 1000, cells=3).edges.round(9).tolist()
+        [1.0, 10.0, 100.0, 1000.0]
+        """
         lower = require_number("grid", lower)
         upper = require_number("grid", upper)
         if not (lower > 0 and isfinite(upper / lower)):
@@ -226,6 +239,12 @@ class Grid:
     @classmethod
     def logistic(cls, lower: float, upper: float, *, cells: int, outside: Outside = Outside.CLIPPED) -> Grid:
         """Make edges for log-odds, in equal steps of the probability ``1 / (1 + exp(-x))``.
+
+        Args:
+            lower: The first edge, in log-odds.
+            upper: The last edge.
+            cells: Number of cells.
+            outside: What becomes of values outside: moved to the nearest cell, or counted apart.
 
         >>> Grid.logistic(-4, 4, cells=4).edges.round(2).tolist()
         [-4.0, -1.05, 0.0, 1.05, 4.0]
@@ -243,6 +262,12 @@ class Grid:
     @classmethod
     def from_spacing(cls, spacing: Spacing, lower: float, upper: float, *, cells: int) -> Grid:
         """Make a grid with this spacing.
+
+        Args:
+            spacing: The formula of the edges; not explicit ones.
+            lower: The first edge, in units of the column.
+            upper: The last edge.
+            cells: Number of cells.
 
         Raises:
             ValueError: the spacing is explicit, or see the class.

@@ -1,4 +1,11 @@
-"""Tick labels and the footnote of a plot, as matplotlib artists. Imported only after matplotlib."""
+"""Tick labels and the footnote of a plot, as matplotlib artists. Imported only after matplotlib.
+
+    format_axes      formatters of both axes: plain numbers, powers, or dates; in the reader's language when it is drawn
+    Footnote         the privacy statements of all curves, below the label of the x axis, wrapped to the width
+    add_statement    adds the claims of a curve to the footnote; equal claims of several curves are written once
+
+Lengths are points (1/72 inch).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,15 @@
-"""HTML of results: one curve as a fragment for notebooks, and all curves of a session as a page."""
+"""HTML of results: one curve as a fragment for notebooks, and all curves of a session as a page.
+
+    html_summary       a <figure>: picture, numbers, notes, and the privacy statement behind a <details>
+    render_report      a page of such figures below the charges, the remaining budget and refused questions
+    summary_facts      the same content as plain objects, for pages with their own layout
+
+Pages load nothing and run no script (`POLICY`). Only pictures are used as markup; every text is escaped and isolated,
+so that names of columns can neither add markup nor change the direction of the text around them.
+
+>>> "8 &lt; 9" in _format_table([("rule", "8 < 9")])
+True
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,14 @@
-"""Formatting of numbers and dates, and of names from outside, which may contain any characters."""
+r"""Formatting of numbers and dates, and of names from outside, which may contain any characters.
+
+    numbers      `format_number`, `format_numbers` (a column), `format_interval` (rounded outward), `format_in_cell`
+    dates        days or seconds since 1970, if the label of the axis says so: `format_date`, `format_axis_value`
+    names        `format_label` (one line), `distinguish_labels` and `wrap_labels` (different texts stay different)
+
+Digits follow what is known: a number that is known to within a width has no digit worth less than a hundredth of it.
+
+>>> format_number(1234.5678), format_number(1234.5678, width=200), format_label("two\nlines")
+('1,235', '1,230', 'two lines')
+"""
 
 from __future__ import annotations
 
@@ -154,7 +164,7 @@ ENDLESS = "no end"
 
 
 def format_number(value: float, width: float = 0.0) -> str:
-    """Format a number. If it is known to within `width`, its last digit is at least a tenth of `width`.
+    """Format a number. If it is known to within `width`, a unit of its last digit is a hundredth to a tenth of `width`.
 
     >>> format_number(31380.4), format_number(0.123456), format_number(12.0), format_number(float("inf"))
     ('31,380', '0.1235', '12', 'no end')

@@ -1,4 +1,14 @@
-"""Output for office programs: CSV files and Excel workbooks."""
+"""Output for office programs: CSV files and Excel workbooks.
+
+    csv_text          columns as RFC 4180 with a header, numbers with all digits
+    build_workbook    pages for readers (title, statement, picture, tables), then sheets with all numbers
+    suppress_rows     ".." instead of numbers whose interval is too wide (`find_wide_intervals`)
+
+Texts that a spreadsheet would run as formulas get an apostrophe (`escape_formula`).
+
+>>> escape_formula("=1+1"), unescape_formula(escape_formula("=1+1"))
+("'=1+1", '=1+1')
+"""
 
 from __future__ import annotations
 

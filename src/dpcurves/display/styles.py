@@ -1,4 +1,11 @@
-"""Styles of plots: font sizes, line widths, and dark backgrounds. matplotlib is imported only when needed."""
+"""Styles of plots: font sizes, line widths, and dark backgrounds. matplotlib is imported only when needed.
+
+Sizes and colours are relative to matplotlib's settings, so that a user's style stays:
+
+    use_style                              draws in one of three styles, or with matplotlib's current settings
+    is_dark                                whether the background is dark, by any style
+    scale_font_size, scale_line_width      sizes relative to matplotlib's settings; defaults are 10 and 1.5 points
+"""
 
 from __future__ import annotations
 

@@ -1,12 +1,21 @@
-"""Text of privacy lines, spent budgets and plans, and tables of curves for the terminal."""
+"""Text of privacy lines, spent budgets and plans, and tables of curves for the terminal.
+
+    footer                         loss, adjacency, unit and trust model, the line that every picture has
+    plan_lines                     a line for each paid query: rounds, quantity, price, error and mechanism
+    curve_table                    a curve as a table: all rows, or rows at round steps
+    ledger_table, BalanceReport    charges, allowances and the remaining budget
+
+A result whose noise can be drawn again warns of it in all of these (`warns_of_seed`), unless its data is made up.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from fractions import Fraction
-from itertools import groupby
+from itertools import groupby, starmap
 from textwrap import wrap
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,7 +30,7 @@ from .numerals import format_distinct_labels, format_label, format_number, forma
 from .result_tables import MOST_ROWS, select_row_indices
 
 if TYPE_CHECKING:
-    from rich.console import Group
+    from rich.console import Console, ConsoleOptions, Group
     from rich.table import Table
 
     from ..ledger import Amount, Statement
@@ -277,23 +286,17 @@ def curve_table(columns: Mapping[str, ArrayLike], *, most: int = MOST_ROWS, rows
     if most < 2:
         raise InvalidArgument("most", f"at least 2 rows are needed, as in 20, got {most}")
     from rich.console import Group
-    from rich.table import Table
     from rich.text import Text
 
     arrays = {name: np.asarray(column) for name, column in columns.items()}
     rows = max(rows, min((len(array) for array in arrays.values()), default=0))
     indices = select_row_indices(arrays, most)
-    table = Table()
     texts = {name: format_numbers(array[indices]) for name, array in arrays.items()}
     for name, array in arrays.items() if arrays.keys() & NAMES_OF_NUMBERS else ():
         if array.ndim == 1 and _differ_in_magnitude(array):
             texts[name] = [format_number(value) for value in array[indices].tolist()]
-    for name, cells in zip(format_distinct_labels(list(arrays), 160), texts.values(), strict=True):
-        # headings are as wide as their cells, so that wide headings leave cells unbroken
-        heading = "\n".join(wrap(name, max(10, *map(len, cells)) if cells else 10, break_long_words=False)) or name
-        table.add_column(Text(heading), justify="right", overflow="fold")  # labels and numbers are never truncated
-    for row in zip(*texts.values(), strict=True):
-        table.add_row(*map(Text, row))
+    labels = format_distinct_labels(list(arrays), 160)
+    table = FittedTable(tuple(starmap(FittedColumn, zip(labels, texts.values(), strict=True))))
     if len(indices) == rows:
         return Group(table)
     return Group(table, Text(f"{len(indices)} of {rows:,} rows are shown; --csv FILE writes all"))
@@ -307,6 +310,98 @@ def _differ_in_magnitude(values: NDArray[Any]) -> bool:
     """Return whether some numbers are a thousand times larger than other nonzero numbers."""
     magnitudes = np.abs(values[np.isfinite(values) & (values != 0)]) if values.dtype.kind == "f" else np.zeros(0)
     return bool(len(magnitudes) and magnitudes.max() > 1000 * magnitudes.min())
+
+
+@dataclass(frozen=True)
+class FittedColumn:
+    """A column of a table for the terminal: its heading, and the texts of its cells."""
+
+    label: str
+    cells: Sequence[str]
+
+    @property
+    def heading(self) -> str:
+        """The label in lines as wide as the cells, so that wide headings leave cells unbroken."""
+        lines = wrap(self.label, max(10, *map(len, self.cells)) if self.cells else 10, break_long_words=False)
+        return "\n".join(lines) or self.label
+
+    def measure(self, *, breaks: bool) -> int:
+        """Return the width in letters: of the longest word if lines may break between words, else of whole lines."""
+        words = self.heading.split() if breaks else self.heading.splitlines()
+        texts = [word for cell in self.cells for word in (cell.split() if breaks else [cell])]
+        return _measure_widest(*words, *texts)
+
+    def measure_cells(self) -> int:
+        """Return the width in letters that leaves cells unbroken, and words of the heading."""
+        return _measure_widest(*self.heading.split(), *self.cells)
+
+
+@dataclass(frozen=True)
+class FittedTable:
+    """A table that breaks no word: where the terminal is too narrow, further columns follow in tables below, each after
+    the columns that tell the rows apart."""
+
+    columns: tuple[FittedColumn, ...]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:
+        """Yield the tables, for a terminal of the width of `options`."""
+        for columns in self.split(options.max_width):
+            yield self._make_table(columns, options.max_width)
+
+    def split(self, width: int) -> list[list[FittedColumn]]:
+        """Return the columns of each table that is at most `width` letters wide, if a single column is not wider."""
+        if _add_borders(column.measure(breaks=True) for column in self.columns) <= width:
+            return [list(self.columns)]
+        keys = list(self.columns[: self._count_keys()])
+        parts = [list(keys)]
+        for column in self.columns[len(keys) :]:
+            widths = [entry.measure_cells() for entry in (*parts[-1], column)]
+            if _add_borders(widths) > width and len(parts[-1]) > len(keys):
+                parts.append(list(keys))
+            parts[-1].append(column)
+        return parts
+
+    def _count_keys(self) -> int:
+        """Return how many of the first columns tell rows apart; 1 if three of them do not."""
+        for number in range(1, min(4, len(self.columns))):
+            rows = list(zip(*(column.cells for column in self.columns[:number]), strict=True))
+            if len(set(rows)) == len(rows):
+                return number
+        return 1
+
+    def _make_table(self, columns: Sequence[FittedColumn], width: int) -> Table:
+        """Return a table whose columns break between words alone, if `width` allows."""
+        from rich.table import Table
+        from rich.text import Text
+
+        widths: list[int] = [column.measure(breaks=True) for column in columns]
+        whole = [column.measure(breaks=False) for column in columns]
+        is_narrow = _add_borders(whole) > width
+        free = width - _add_borders(widths)
+        while free > 0 and widths != whole:  # the most broken column grows first
+            number = max(range(len(widths)), key=lambda index: whole[index] - widths[index])
+            widths[number] += 1
+            free -= 1
+        table = Table()
+        for column, letters in zip(columns, widths, strict=True):
+            # labels and numbers are never truncated
+            fixed = letters if is_narrow and free >= 0 else None
+            table.add_column(Text(column.heading), justify="right", overflow="fold", width=fixed)
+        for row in zip(*(column.cells for column in columns), strict=True):
+            table.add_row(*map(Text, row))
+        return table
+
+
+def _measure_widest(*texts: str) -> int:
+    """Return the width of the widest text, in letters of the terminal; wide letters count twice."""
+    from rich.cells import cell_len
+
+    return max(map(cell_len, texts), default=0)
+
+
+def _add_borders(widths: Iterable[int]) -> int:
+    """Return the width of a table: of its columns, of two blanks and a border for each, and of the first border."""
+    return 1 + sum(width + 3 for width in widths)
 
 
 def allowance_table(balance: BalanceReport) -> Table:

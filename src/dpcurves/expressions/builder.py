@@ -1,4 +1,13 @@
-"""Expressions built in Python: `col("wage") / col("hours")`."""
+"""Expressions built in Python: `col("wage") / col("hours")`.
+
+An expression holds the text of SQL, and Python's operators build it: ``+ - * /``, comparisons, ``& | ~`` for AND, OR
+and NOT. Questions accept it wherever they accept that text.
+
+>>> print(((col("age") >= 65) & col("sex").is_in(["F"])))
+age >= 65 AND sex IN ('F')
+>>> (col("wage") / col("hours")).evaluate({"wage": [20.0, 30.0], "hours": [2.0, 0.0]}).tolist()  # no division by zero
+[10.0, nan]
+"""
 
 from __future__ import annotations
 
@@ -191,6 +200,11 @@ def col(name: str) -> Expression:
 
 def when(condition: Expression, value: Operand, otherwise: Operand = None) -> Expression:
     """Return `value` where the condition is true, else `otherwise`.
+
+    Args:
+        condition: A comparison, or a combination of comparisons.
+        value: A column, an expression or a literal.
+        otherwise: A column, an expression or a literal; None: the value is missing there.
 
     >>> print(when(col("hours") > 0, col("wage") / col("hours")))
     CASE WHEN hours > 0 THEN wage / hours ELSE NULL END

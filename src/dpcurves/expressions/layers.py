@@ -1,4 +1,12 @@
-"""Compilation of expressions to SQL in layers: a part that is used again is a column of a subquery, computed once."""
+"""Compilation of expressions to SQL in layers: a part that is used again is a column of a subquery, computed once.
+
+    layer 0    columns of the table
+    layer 1    parts that are used again, computed from layer 0
+    layer 2    parts that are used again, computed from layers 0 and 1; and so on
+
+A part that is used once is written in its place, so the SQL grows with the expression, not with the number of uses.
+Dialects write literals and operations (`LayeredCompiler`).
+"""
 
 from __future__ import annotations
 

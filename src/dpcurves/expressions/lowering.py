@@ -1,4 +1,25 @@
-"""Reduction of calendar functions to arithmetic of whole numbers, which all engines compute alike."""
+"""Reduction of calendar functions to arithmetic of whole numbers, which all engines compute alike.
+
+A date is the number of days since 1970-01-01, in the proleptic Gregorian calendar without limits of years:
+
+    year, month, day      `_civil_from_days`: eras of 400 years (146,097 days), years that begin in March
+    trunc_month, ...      first day of the period: `_days_from_civil`
+    diff_month, ...       difference of the numbers of the periods
+    isodow                (days + 3) mod 7 + 1, because 1970-01-01 was a Thursday
+
+So the calendars of DuckDB, PostgreSQL and Spark are never called, which differ at the ends of their ranges.
+
+Formal guarantees: the replaced expression is a function of the same row. Whole numbers stay below 2**53, so arithmetic
+of doubles is exact.
+
+Reference: Hinnant 2013, *chrono-compatible low-level date algorithms*.
+
+>>> from dpcurves.expressions import parse_expression
+>>> from dpcurves.expressions.checked import check_expression
+>>> lowered = lower_expression(check_expression(parse_expression("isodow(day)"), {"day": ValueType.DATE}))
+>>> lowered.function, lowered.type.value
+('whole_add', 'a number')
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""Filters as text, and the texts in them that look like names of people: a filter is published with its result."""
+"""Filters as text, and the texts in them that look like names of people: a filter is published with its result.
+
+A filter is part of the privacy statement. A text in it that looks like an address, a number of a person, or the name of
+a person beside a column of people gets a note before anything is charged (`describe_published_names`).
+
+>>> parse_filter("where", "age>=65 and sex='F'")
+"age >= 65 AND sex = 'F'"
+>>> len(describe_published_names(["email = 'ada@example.org'"]))
+1
+"""
 
 from __future__ import annotations
 

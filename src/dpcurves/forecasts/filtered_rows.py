@@ -1,4 +1,16 @@
-"""Forecasts of questions with a filter: how many of the simulated or public records pass it."""
+"""Forecasts of questions with a filter: how many of the simulated or public records pass it.
+
+    simulated records     `share_of_rows` of them pass, as stated by the analyst: a column of the table marks these
+    public records        the filter is evaluated on them (`filter_public_records`)
+
+Under replace-one, with a public number of rows, rows that fail stay in the table and are missing for the question;
+under add-remove they are left out.
+
+Formal guarantees: no confidential record is read.
+
+>>> count_rows(1000, 0.1, size_passes=False, most=10**6)
+RowShare(passing=100, total=1000, is_filtered=True)
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,23 @@
-"""Table estimators on private partitions: clusters of counts (AHP), DAWA, PrivTree, multiplicative weights (MWEM)."""
+"""Table estimators on private partitions: clusters of counts (AHP), DAWA, PrivTree, multiplicative weights (MWEM).
+
+    AHP         noisy cells, sorted by count and merged greedily into clusters; clusters are counted
+    DAWA        intervals of similar counts, along a Hilbert curve in a plane; intervals are counted
+    PrivTree    boxes are divided while they seem to hold many records; leaves are counted
+    MWEM        each round selects the box whose expected count is worst, counts it, and fits the table to all counts
+
+The first three have two rounds: a partition with a fraction of the loss, and counts of its regions, spread evenly over
+their cells, with the rest. An AHP cluster of m cells costs its squared distances plus ``variance / m``.
+
+Formal guarantees: rounds and their fractions add up to the granted loss (adaptive composition); partitions are released
+by their mechanisms, or computed from noisy counts.
+
+References: Zhang, Chen, Xu, Meng and Xie 2014 (AHP); Li, Hay, Miklau and Wang 2014 (DAWA); Zhang, Xiao and Xie 2016
+(PrivTree); Hardt, Ligett and McSherry 2012 (MWEM).
+
+>>> first_row = BoxCount((slice(0, 1), slice(0, 2)), inside_count=3.0, outside_count=1.0)
+>>> fit_box_counts(np.ones((2, 2)), [first_row]).round(6).tolist()  # MWEM, after one counted box
+[[1.5, 1.5], [0.5, 0.5]]
+"""
 
 from __future__ import annotations
 

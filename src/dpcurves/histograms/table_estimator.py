@@ -1,4 +1,24 @@
-"""Base of table estimators: regions of a flat table are counted in one round and combined by least squares."""
+"""Base of table estimators: regions of a flat table are counted in one round and combined by least squares.
+
+An estimator labels the cells of a table; cells with one label are a region, and several labelings, each a refinement of
+the one before, are nested tilings:
+
+    1. `count_regions` asks for a noisy count of every region of every tiling, in one query (`RegionQuery`);
+    2. `estimate_regions` combines them by least squares, and spreads each finest region evenly over its cells.
+
+Cells outside the grids are one more region. Labels come from public facts (`nested_blocks`, `equal_blocks`, in an order
+along Hilbert's curve) or from earlier answers.
+
+Formal guarantees: a record lies in one region of each tiling, so the price of a query does not depend on its labels.
+Estimates are post-processing.
+
+Reference: Hay, Rastogi, Miklau and Suciu 2010 (least squares on nested counts).
+
+>>> nested_blocks((4, 4), 2).reshape(4, 4).tolist()  # blocks of a table of 4 by 4 cells
+[[0, 0, 1, 1], [0, 0, 1, 1], [2, 2, 3, 3], [2, 2, 3, 3]]
+>>> order_by_proximity((2, 4)).tolist()
+[0, 4, 5, 1, 2, 3, 7, 6]
+"""
 
 from __future__ import annotations
 

@@ -6,10 +6,11 @@ half): ``a = C / T``, with C concordant pairs of T. Both are products of noisy c
 
     C - a * T  >=  lower quantile of its noise, simulated at the estimated counts
 
-where C counts all pairs within a cell as concordant, because their order was not counted; the lower end exchanges the
-classes. For the population, sampling has the variance of DeLong, DeLong and Clarke-Pearson (1988): over the positives,
-the variance of the share of negatives below, and the same with classes exchanged, each a fraction of ``a * (1 - a)``
-that is estimated from the cells. Also called AUC, concordance, or c statistic.
+where C counts all pairs within a cell as concordant, because their order was not counted, or half of them if all scores
+of the cell are equal; the lower end exchanges the classes. For the population, sampling has the variance of DeLong,
+DeLong and Clarke-Pearson (1988): over the positives, the variance of the share of negatives below, and the same with
+classes exchanged, each a fraction of ``a * (1 - a)`` that is estimated from the cells. Also called AUC, concordance, or
+c statistic.
 
 Formal guarantees: post-processing of released counts and simulation from public numbers.
 

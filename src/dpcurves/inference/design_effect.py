@@ -1,4 +1,21 @@
-"""The design effect of survey weights, from noisy sums of weights and of their squares."""
+"""The design effect of survey weights, from noisy sums of weights and of their squares.
+
+With n weights w up to a cap C,
+
+    Kish's design effect     n * sum(w**2) / sum(w)**2                at least 1; 1 if all weights are equal
+    weight ratio             sum(w**2) / (C * sum(w))                 at most 1; 1 if all weights are the cap
+
+The sampling variance of a weighted count is about sum(w**2), that is the ratio times its variance if all weights were
+the cap. Ratios of groups are shrunk towards the overall ratio as far as noise explains their difference
+(`estimate_weight_ratios`).
+
+Formal guarantees: post-processing of released sums.
+
+Reference: Kish 1965, *Survey sampling*, section 11.7.
+
+>>> round(kish_design_effect(records=100, weights=150.0, squares=250.0), 3)  # 50 weights of 1 and 50 of 2
+1.111
+"""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def find_heaped_ends(shares: FloatArray) -> tuple[bool, bool]:
     """Return whether the first and the last cell hold at least `Tuning.heap_ratio` times the records of each of the two
     cells beside them; False on fewer than `Tuning.least_cells` cells, where smooth data has cells as full.
 
-    Values are then heaped on the bound of the grid, or clipped to it.
+    Values then seem to be heaped on the bound of the grid, or clipped to it; inside the cell nothing is counted.
 
     >>> shares = np.append(0.0, np.linspace(0.1, 1.0, 600))
     >>> find_heaped_ends(shares), find_heaped_ends(shares[:9])

@@ -36,7 +36,7 @@ from ..codec import STORED, Count
 from .interval_sums import adjust_to_total, split_into_parts, spread_over_cells
 from .law import LEAST_VARIANCE, CountLaw, EqualWidthSums, Noise, Part, sum_over_intervals
 
-NO_TOTAL = "a law with totals of the rows is needed, or with a single row, a public total and a missing count"
+NO_TOTAL = "must count the total of each row; or have one row, with a public total and a count of missing records"
 """Error message: the total of a row cannot be estimated."""
 
 

@@ -2,6 +2,14 @@
 
 An older copy lacks later charges, and would answer a known question again, with other noise. The head is the number of
 entries and the seal of the last entry: neither reveals a question.
+
+A ledger is compared with its stored head (n entries, seal s) before each charge:
+
+    fewer than n entries              an older copy was put back: refused
+    entry n has another seal than s   another copy was put back: refused
+    otherwise                         the same ledger, perhaps with further entries
+
+``dpcurves ledger restore`` accepts an older copy on purpose, and records that.
 """
 
 from __future__ import annotations

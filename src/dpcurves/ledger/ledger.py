@@ -476,7 +476,12 @@ class Ledger:
     def events(
         self, after: int = 0, most: int = 1000, dataset: str | None = None
     ) -> tuple[verification.EventEntry, ...]:
-        """Return up to `most` events after an entry, in order of time, of one dataset or of all.
+        """Return events after an entry, in order of time.
+
+        Args:
+            after: Number of the entry after which they start; 0: from the beginning.
+            most: The largest number of events to return.
+            dataset: Only events of this dataset; None: of all.
 
         Raises:
             ValueError: a row was changed without the key.

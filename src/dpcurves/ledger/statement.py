@@ -1,4 +1,15 @@
-"""Remaining budget of an analyst under three limits, and the statement of an account: its charges and their sum."""
+"""Remaining budget of an analyst under three limits, and the statement of an account: its charges and their sum.
+
+    cap          of the dataset's account: guarantees privacy
+    allowance    of a project within the cap, and of an analyst within the project: divides it fairly
+
+    remaining = min(cap - spent, project's allowance - its payments, analyst's allowance - their payments)
+
+A charge by a member is paid from all three in one transaction, or from none (`pay_from_allowances`). Amounts are whole
+billionths of the account's currency.
+
+Formal guarantees: rows are sealed; one that was changed without the key is refused.
+"""
 
 from __future__ import annotations
 

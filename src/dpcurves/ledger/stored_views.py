@@ -1,4 +1,8 @@
-"""Definitions of views that are stored with an account: texts in the chain; the last one of a name is valid."""
+"""Definitions of views that are stored with an account: texts in the chain; the last one of a name is valid.
+
+Definitions are sealed entries of the chain. A view is changed or removed by appending another one, so earlier
+definitions stay in the chain.
+"""
 
 from __future__ import annotations
 

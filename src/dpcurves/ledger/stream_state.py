@@ -1,4 +1,13 @@
-"""State of a grant between answers: time steps and secret state of a stream, and opened nodes of a noise tree."""
+"""State of a grant between answers: time steps and secret state of a stream, and opened nodes of a noise tree.
+
+    time steps    answered in order without gaps; each answer is stored once, and the first writer wins
+    state         encrypted, overwritten by each step in the transaction that stores the answers of the step
+    notes         noisy sums of opened nodes of a tree, stored once under their names
+
+A sealed state contains its time step and the end of the chain, so that a state of another step or ledger is refused.
+
+Formal guarantees: one grant shows one answer to a time step, and the state belongs to the last one.
+"""
 
 from __future__ import annotations
 

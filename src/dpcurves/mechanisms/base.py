@@ -1,4 +1,14 @@
-"""The interface of mechanisms, which answer a query at once."""
+"""The interface of mechanisms, which answer a query at once.
+
+    plan(query, loss, adjacency)       public: the law of the noise, price and expected error, or `UnsupportedQuery`
+    run(table, plan, randomness)       SECRET: one draw of the law around the exact table
+
+`Mechanism` answers at once; `LazyMechanism` is paid once and answers in parts, and stores what it drew.
+`QueryMechanism` refuses queries of other types before anything is planned.
+
+Formal guarantees: `plan` is a pure function of public facts; `run` loses at most ``plan.loss`` under
+``plan.adjacency``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,17 @@
-"""Noisy counts of the reasons for missing records, paid by a fraction of the budget of the count of missing records."""
+"""Noisy counts of the reasons for missing records, paid by a fraction of the budget of the count of missing records.
+
+A missing record has one reason (`data.missing`). With the fraction w = `REASONS_FRACTION` of the price of that count,
+
+    total of missing records    noise of price (1 - w) p            price: 1 / scale, or 1 / (2 * variance)
+    count of each reason        noise of price w p
+
+where p is the price without reasons. A missing record changes the total and one reason, which costs p as before.
+
+Formal guarantees: the loss of the plan does not change; proof at `add_reasons`.
+
+>>> 1 / (1 - REASONS_FRACTION), 1 / REASONS_FRACTION  # factors of the Laplace scales of the total, and of a reason
+(Fraction(8, 7), Fraction(8, 1))
+"""
 
 from __future__ import annotations
 

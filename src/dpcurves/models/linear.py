@@ -620,8 +620,17 @@ class Scorecard(Predictor):
         ranges: Mapping[str, tuple[float, float]],
         categories: Mapping[str, Sequence[Category]] | None = None,
     ) -> Scorecard:
-        """Return the scorecard of a linear or generalised linear model of statsmodels, like `from_r_table`, with its
-        link."""
+        """Return the scorecard of a linear or generalised linear model of statsmodels, with its link.
+
+        Args:
+            result: What ``fit()`` of the model returned.
+            name: Name of the scores.
+            ranges: Declared range of each numeric column.
+            categories: All categories of each categorical column, including the base level.
+
+        Raises:
+            ValueError: as for `from_r_table`.
+        """
         coefficients = parse_formula(dict(result.params), ranges, categories or {})
         return cls(name, *coefficients, find_statsmodels_link(result))
 

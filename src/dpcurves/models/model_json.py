@@ -1,4 +1,18 @@
-"""Models and residuals as JSON: data only, nothing in it is executed."""
+"""Models and residuals as JSON: data only, nothing in it is executed.
+
+A document is an object whose field ``dpcurves`` names its kind:
+
+    scorecard, ...    a `Scorecard` or `TreeEnsemble`: the kinds of `KINDS`
+    residual          outcome minus prediction, with the model inside (`Residual`)
+    other             a predictor of another package, found by its entry point in the group `GROUP`
+
+Formal guarantees: the value of a record is a function of that record and of the document (`Predictor`).
+
+>>> model = predictor_from_object({"dpcurves": "scorecard", "name": "risk", "link": "identity", "intercept": 1,
+...     "columns": {"age": {"lower": 0, "upper": 90}}, "terms": [{"coefficient": 2, "of": ["age"]}]})
+>>> model.predict({"age": [10, 100]}).tolist()  # 100 is clipped to 90
+[21.0, 181.0]
+"""
 
 from __future__ import annotations
 

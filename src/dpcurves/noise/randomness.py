@@ -1,4 +1,15 @@
-"""SECRET. The source of all secret randomness, and stored noisy sums that must be neither redrawn nor lost."""
+"""SECRET. The source of all secret randomness, and stored noisy sums that must be neither redrawn nor lost.
+
+    from_system    the operating system's entropy: the only source whose noise protects records
+    from_key       ChaCha20 under the HMAC-SHA256 of a name: the same noise again for one count
+    from_seed      ChaCha20 under a seed, for tests and papers; results are marked as not private
+    expand         a fast ChaCha20 stream under 32 fresh bytes
+
+Each bit is given out once. `Memory` keeps noisy sums that later answers of one payment reuse.
+
+>>> Randomness.from_seed(1).sample_below(6) == Randomness.from_seed(1).sample_below(6)
+True
+"""
 
 from __future__ import annotations
 

@@ -5,9 +5,9 @@ that table, and a mechanism releases something from it:
 
     table[cell] = sum over records in the cell of amount(record)      |amount| <= per_record_sensitivity
 
-Tables of counts have the amount 1 and a last entry for records that are missing on any axis; `SumQuery` and
-`SquareQuery` have exact integers of a distance from the middle of the cell; other queries (cuts, partitions,
-comparisons, selections) are answered by a choice.
+Tables of counts have the amount 1 and a last entry for records that are missing on any axis. A `SumQuery` adds the
+distance d of a value from the middle of its cell, in integer steps up to half of its width, ``half``; a `SquareQuery`
+adds ``2 * d**2 - half**2``. Other queries (cuts, partitions, comparisons, selections) are answered by a choice.
 
 Formal guarantees: a query depends on no record, so it may be published. An added or removed record changes the table by
 at most `per_record_sensitivity` in L1 norm; a filter is a function of one row, so it keeps that.

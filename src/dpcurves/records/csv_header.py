@@ -1,4 +1,16 @@
-"""Header line of a CSV file, and detection of files of other formats. No record is read."""
+r"""Header line of a CSV file, and detection of files of other formats. No record is read.
+
+    require_csv           refuses other formats by their first 64 bytes (`FORMATS`), UTF-16 and UTF-32
+    require_compressed    refuses a name in .csv.gz or .csv.zst whose content is not compressed
+    parse_header          the names of the columns, or what is wrong with the line and how to mend it
+
+Lines are checked as bytes before they are decoded, so that no message shows a part of a line.
+
+Formal guarantees: only the first bytes and the header are looked at; names of columns are public.
+
+>>> parse_header(CsvFile("visits.csv"), b'age,"ward, floor"\n', longest=2**20)
+['age', 'ward, floor']
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,18 @@
-"""Increasing functions of a column, applied to the edges of a grid in place of the rows."""
+"""Increasing functions of a column, applied to the edges of a grid in place of the rows.
+
+For an increasing function f, such as a logarithm, and edges e_k of its values,
+
+    e_k <= f(x) < e_(k + 1)    if and only if    f**-1(e_k) <= x < f**-1(e_(k + 1))
+
+so rows are compared with inverse edges, which are computed once (`invert_grid`). Engines need no logarithm, whose last
+bits differ between libraries. Where f is not defined or infinite, the inner expression is missing (`find_chain`).
+
+Formal guarantees: inverse edges are computed from public numbers.
+
+>>> chain = find_chain("ln(wage / 2)")
+>>> chain.steps, invert_grid(chain.steps, Grid(0, 2, cells=2)).edges.round(3).tolist()
+((('ln', 0.0),), [1.0, 2.718, 7.389])
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 Each engine implements this specification in its own SQL (`engines/duckdb.py`, and `postgres_sql.py` and `spark_sql.py`
 of `dpcurves_engines`); `tests/engines/test_value_names.py` compares all of them with `value_name`.
+
 =============  ====================================  =====================================================
 type           name                                  missing
 =============  ====================================  =====================================================

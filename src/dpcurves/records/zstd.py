@@ -1,4 +1,8 @@
-"""Decompression of files by Zstandard (RFC 8878), which refuses a file that ends early."""
+"""Decompression of files by Zstandard (RFC 8878), which refuses a file that ends early.
+
+A file may have several frames, and the last one must be complete: a reader that ended quietly where a file was cut off
+would lose its last records.
+"""
 
 from __future__ import annotations
 

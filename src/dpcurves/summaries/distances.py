@@ -1,7 +1,21 @@
 """Distances between piecewise linear distribution functions that may jump at their knots.
 
-SciPy measures distances between samples, whose functions are steps. A curve is linear inside cells, so its distances
-are computed here, exactly; for two samples they equal SciPy's.
+For two distribution functions F and G:
+
+    Kolmogorov-Smirnov     max |F - G|                         `largest_gap`
+    Wasserstein, order 1   integral of |F - G|                 `area_between`     (also called earth mover's distance)
+    energy                 sqrt(2 * integral of (F - G)**2)    `energy_between`
+
+SciPy measures distances between samples, whose functions are steps. A curve is linear inside cells, so F - G is linear
+between knots and these integrals are computed exactly; for two samples they equal SciPy's.
+
+Formal guarantees: functions of their arguments; post-processing for released curves.
+
+Reference: Székely and Rizzo 2013 (energy distance).
+
+>>> curve, sample = Distribution.from_curve([0, 1], [0, 1]), Distribution.from_sample([0.5])
+>>> largest_gap(curve, sample), area_between(curve, sample), round(energy_between(curve, sample), 3)
+(0.5, 0.25, 0.408)
 """
 
 from __future__ import annotations

@@ -1,4 +1,22 @@
-"""Kernels of U-statistics on cells, and concordance of pairs in a table of two ordered columns."""
+"""Kernels of U-statistics on cells, and concordance of pairs in a table of two ordered columns.
+
+With counts c of n people in cells, and A the matrix of means of a kernel k over pairs of cells,
+
+    A[i, j]     = mean of k(x, y) over x in cell i and y in cell j, both uniform
+    U-statistic = (c' A c - c' diag(A)) / (n * (n - 1))                   mean over pairs of different people
+
+`Kernel.max_deviation` bounds k - A for any values in the cells. Kernels: ``|x - y|`` and ``(x - y)**2 / 2`` in linear
+time, 1 for values in one cell, any function (averaged over 25 points, or the midpoint of its range over 49 points), and
+a table. `count_pairs` gives concordant minus discordant pairs of a table (Kendall's tau, Goodman and Kruskal's gamma).
+
+Formal guarantees: functions of their arguments; post-processing for released counts.
+
+References: Hoeffding 1948; Bell, Bellet, Gascon and Kulkarni 2019, equations 14 and 15.
+
+>>> kernel = mean_difference_kernel(np.array([0.0, 1.0, 2.0]))
+>>> kernel.mean.round(3).tolist(), round(float(mean_over_pairs(kernel, np.array([2.0, 2.0]))), 3)
+([[0.333, 1.0], [1.0, 0.333]], 0.778)
+"""
 
 from __future__ import annotations
 

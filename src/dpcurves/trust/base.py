@@ -1,4 +1,14 @@
-"""Interface of trust models, and the rounds between a question and a trust model."""
+"""Interface of trust models, and the rounds between a question and a trust model.
+
+    plan, plan_query    which queries answer a workload, and by which mechanism: public
+    run                 counts the holders' records after the charge, and adds noise
+
+`run_conversation` yields the planned steps of a question and returns its curve: a question states its needs, the trust
+model plans them, and whoever drives the generator charges each step and sends its release.
+
+Formal guarantees: `run` reveals nothing but the release, and loses at most ``plan.loss``; the caller bounds the sum of
+all steps by the loss of the question.
+"""
 
 from __future__ import annotations
 

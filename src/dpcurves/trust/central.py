@@ -3,6 +3,11 @@
 A question becomes a workload, and `Central.plan` turns that into one or several queries. `Central.plan_query` gives
 each a mechanism and its noise, from public facts alone. `Central.run` counts the records after the charge. Also called
 trusted curator or trusted aggregator (Dwork and Roth 2014, section 2.1; NIST SP 800-226, trust models).
+
+    plan_query    the mechanism for a query, which by default `AUTO` chooses from public facts
+    run           contribution bound, exact counts, one draw of the mechanism
+
+Noise that later answers reuse is stored with the charge (`Curator`), so no count is shown with two noises.
 """
 
 from __future__ import annotations

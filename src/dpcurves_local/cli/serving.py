@@ -1,6 +1,10 @@
 """Commands of the local model: `plan local`, and `local serve` and `local send`, which move reports over HTTPS.
 
 Reports are randomised on people's devices before they are sent; TLS protects them on the way.
+
+    plan local     levels, their randomisers and errors of a task, without a person's data
+    local serve    a server that appends reports to a file
+    local send     a file of reports, or the report of one person, which is stored before it is sent
 """
 
 from __future__ import annotations

@@ -1,7 +1,22 @@
 """SECRET. Keys of distributed comparison functions (DCF) in batches: correction words, seeds, verifiable keys.
 
-They are keys of function secret sharing, built on those of distributed point functions (DPF). `PublicShare.layout` and
-`SeedShare` set the key size.
+The owner of a record with cell c makes two keys whose values at every threshold t are additive shares of f(t), which is
+1 if t >= c and else 0. A key has
+
+    seed of the server       16 bytes; 127 random bits, the top bit is the server's number     one for each server
+    correction words         a row of 64-bit words for each level of the tree over the cells    the same for both
+
+`PublicShare` has the correction words of comparisons; `CheckedShare` adds a hash per level, by which the servers check
+that at most one node of a level is on the path. Arrays are batches: ``(levels, keys, words)``. A key of one server
+alone reveals nothing about c; the correction words with both seeds reveal it. Built on distributed point functions
+(DPF); also called function secret sharing (FSS).
+
+References: Boyle, Gilboa and Ishai 2016; Boyle, Chandran, Gilboa, Gupta, Ishai, Kumar and Rathee 2021 (comparison).
+
+>>> from dpcurves_parties.crypto import Z64
+>>> domain = Domain(32, Z64)
+>>> 8 * (PublicShare.record_words(domain) + 2)  # bytes of a comparison key of one server
+784
 """
 
 from __future__ import annotations

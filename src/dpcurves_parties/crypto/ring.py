@@ -1,4 +1,12 @@
-"""Integers modulo 2**64 or 2**128, domains of cells, and the byte frames in which keys are sent."""
+"""Integers modulo 2**64 or 2**128, domains of cells, and the byte frames in which keys are sent.
+
+    Ring      sums, differences and shares modulo 2**(64 * words); an array's last axis holds the words of a number
+    Domain    cells 0, ..., 2**bits - 1, and the depth of the tree of seeds over them
+    Frame     header, checksum and little-endian words of a batch of keys; the checksum detects accidents only
+
+>>> Z64.reconstruct((2**64 - 1,), (3,)), Z64.to_signed(2**64 - 5)  # shares of 2, and a small negative number
+((2,), -5)
+"""
 
 from __future__ import annotations
 

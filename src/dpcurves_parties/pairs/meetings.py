@@ -1,4 +1,12 @@
-"""SECRET. A person's part in all of its meetings, and the client by which its device reaches the relay server."""
+"""SECRET. A person's part in all of its meetings, and the client by which its device reaches the relay server.
+
+    1. `Participant.enter_task` publishes the person's key bundle, before the pairs are drawn.
+    2. `reveal_seed` closes the task: the seed draws the pairs, and nobody can enter any more.
+    3. `Participant.advance_meetings` sends the messages that are due, until `MeetingProgress.is_over`.
+
+A meeting that fails does not stop the others. The relay server passes on messages that it cannot decrypt, and keeps the
+first one of each address.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,14 @@
-"""Public agreement of people who compute in pairs: jobs, meetings of two people, and the signed terms of a task."""
+"""Public agreement of people who compute in pairs: jobs, meetings of two people, and the signed terms of a task.
+
+    PairTerms    what people agree on before the seed is shown: computation, loss, pairing, commitment to the seed
+    Agreement    the terms with their seed: the pairs that follow, and the circuit of each meeting
+    Meeting      the two people of a pair; the first one garbles
+
+Equal hashes of the terms mean agreement on computation, loss and pairs. A meeting that does not follow from the
+committed seed is refused, so nobody can choose whom to compute with.
+
+Formal guarantees: terms are public. `max_meetings` bounds the meetings, and so the loss, of a person.
+"""
 
 from __future__ import annotations
 

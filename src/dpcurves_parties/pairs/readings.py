@@ -1,7 +1,25 @@
 """Means over all pairs of people, with intervals, estimated from a release about pairs at no further privacy loss.
 
-Also called U-statistics of degree two (Hoeffding 1948). Zeta 1 and zeta 2 are the variance components of the mean:
-see `Overlaps.variance`.
+Also called U-statistics of degree two (Hoeffding 1948), here of the m pairs that answered (incomplete U-statistics).
+The mean over these pairs has the variance
+
+    (one_shared * zeta1 + both_shared * zeta2) / m**2                       see `Overlaps.variance`
+
+where zeta1 is the variance of the kernel's conditional mean given one person, zeta2 the variance of the kernel, and
+`one_shared` and `both_shared` count ordered couples of pairs by the people in common. Both zetas are bounded, zeta1 by
+products of answers and zeta2 by the range of the kernel, and the interval assumes the worst case:
+
+    estimate +- z * sqrt(largest variance)          with z**2 pseudo-observations, half at each end of the range
+
+For these people the sampling variance of all pairs (`all_pairs_variance`) is subtracted.
+
+Formal guarantees: post-processing of one release.
+
+References: Hoeffding 1948; Blom 1976 (incomplete U-statistics); Agresti and Coull 1998; Bhatia and Davis 2000.
+
+>>> bounds = _VarianceBounds(independent_variance=0.0, zeta1=(0.0, 0.1), zeta2=0.25)
+>>> list(bounds.list_corners())  # zeta1 and zeta2
+[(0.0, 0.0), (0.0, 0.25), (0.1, 0.2), (0.1, 0.25)]
 """
 
 from __future__ import annotations

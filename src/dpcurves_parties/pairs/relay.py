@@ -1,6 +1,13 @@
 """Relay server of one task of people in pairs: it stores their encrypted messages and opens each pair's noisy answer.
 
 Its key, which decrypts output shares, is SECRET.
+
+    open      people register key bundles, one for each ticket
+    closed    the seed is revealed; messages of agreed meetings are stored, one for each address, and delivered
+    answer    output shares of finished pairs are opened, and their sums released with the seed
+
+Formal guarantees: see `Relay`. The server opens the noisy answers of pairs that follow from the committed seed, and
+cannot decrypt what two people send each other.
 """
 
 from __future__ import annotations

@@ -1,4 +1,10 @@
-"""HTTP application and process of the relay server of people in pairs. Its log holds only faults."""
+"""HTTP application and process of the relay server of people in pairs. Its log holds only faults.
+
+The protocol is in `relay`; here are its routes and its process:
+
+    create_app     paths of two servers, and ``people/...``; a relay for each task
+    RelayServer    settings, the database of all tasks, and the process
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,20 @@
-"""Releases about pairs of people: three sums of all answers, or one noisy sum."""
+"""Releases about pairs of people: three sums of all answers, or one noisy sum.
+
+With the answers a_p of pairs p, each with its own noise (`release_answers`):
+
+    sum of a_p          sum of a_p**2          sum of a_p * a_q over couples of pairs p, q with one person in common
+
+The last two estimate variances (`readings`). With noise on the sum of all pairs (`release_sum`), the circuit returns
+the sum minus its least value, plus noise, modulo a power of two; the released integer is the one in a window around the
+middle of all possible sums.
+
+Formal guarantees: post-processing of the pairs' answers, or of the circuit's output; pairs and their overlaps are
+public. The losses are those of `mechanisms`.
+
+>>> pairs = np.array([[0, 1], [1, 2], [3, 4]])  # the first two have person 1 in common
+>>> _sum_products(pairs, np.array([2, 3, 5]), people=5)
+6
+"""
 
 from __future__ import annotations
 

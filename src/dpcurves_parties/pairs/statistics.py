@@ -1,4 +1,16 @@
-"""Statistics over pairs of people: plans, simulation and the named kernels."""
+"""Statistics over pairs of people: plans, simulation and the named kernels.
+
+    plan        law and expected error of a mean over pairs, from public facts; `best` chooses among plans
+    simulate    the plan's circuit and noise for all pairs in one process, on values that are not secret
+    kernels     `GINI`, `KENDALL`, `COLLISION`, `AUC`, or a `Kernel` of any function of two people
+
+The error of a plan is the standard deviation for the population: noise, choice of pairs and sampling of people. More
+pairs for each person divide the loss among them (`pairs_per_person`).
+
+Formal guarantees: plans are functions of public facts; losses are proved in `mechanisms`.
+
+References: Hoeffding 1948; Bell, Bellet, Gascon and Kulkarni 2019.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""Tasks of people in pairs: public document, statement of guarantees, encoding of shares, and the seed file."""
+"""Tasks of people in pairs: public document, statement of guarantees, encoding of shares, and the seed file.
+
+    PairTask        public document: kernel, columns with their bits, people, loss, noise, pairing, servers
+    PairEncoding    a person's values as two XOR shares; each alone is uniform
+    statement       guarantee, noise, error and assumptions of the task, in words
+    read_values     the integers of people of a table; a value that does not fit is coerced, never refused
+
+A task never changes, and its document has the digest of the kernel's circuit: parties whose version computes it by
+another circuit refuse it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""SECRET. Blobs in a folder, or in an object store via fsspec: written atomically, verified by hash."""
+"""SECRET. Blobs in a folder, or in an object store via fsspec: written atomically, verified by hash.
+
+A blob is written to a draft and renamed, or published by the object store when it is complete, so readers see all of it
+or none. `Blob.read_bytes` returns None for bytes whose hash differs.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,9 @@
 
 This uses the standard library's sockets: a client library wraps faults in its own errors, from which an expired
 certificate, a wrong certificate and an unreachable server are hard to distinguish.
+
+A connection trusts the one certificate that stands in the task document (`make_pinned_context`), or authorities of the
+machine (`make_ca_context`). Requests are idempotent, so one that was lost is sent again on a new connection.
 """
 
 from __future__ import annotations

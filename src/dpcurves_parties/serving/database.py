@@ -1,4 +1,11 @@
-"""The database of a server of tasks, and its column types; its failures are reported as server faults."""
+"""The database of a server of tasks, and its column types; its failures are reported as server faults.
+
+    read_snapshot    a function on one consistent snapshot
+    write            a function in a durable transaction: its result is on disk before it is returned
+
+`read_transaction` and `write_transaction` do the same for methods. A failure of the database becomes a `ServerFault`:
+clients learn that the server failed, and the log says why.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,9 @@
 
 A transaction waits for the disk once, however many items it writes, so a busy server writes many items in the time of
 one. Also called batched or coalesced commit (Helland, Sammer, Lyon, Carr, Garrett and Reuter 1987).
+
+    items     a b c | d e f g | h ...        one transaction and one wait for the disk for each group
+              first   arrived while the first was written
 """
 
 from __future__ import annotations

@@ -1,4 +1,13 @@
-"""SECRET. The identity of a server: its keys, its self-signed certificate, and their files."""
+"""SECRET. The identity of a server: its keys, its self-signed certificate, and their files.
+
+    sealing.key           X25519 key to which shares and letters are sealed
+    tls.key, tls.pem      key and self-signed certificate of the HTTPS server
+    server.json           the public part, for task documents
+    before-...            rotated keys, for the tasks that name them
+
+Files are written whole or not at all, and secrets are readable by their owner only. A rotation that was interrupted is
+completed when the identity is loaded.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""JSON messages with one object, the error that aborts a protocol, and a switch for core dumps."""
+"""JSON messages with one object, the error that aborts a protocol, and a switch for core dumps.
+
+    parse_fields    the object of a message, with fields of the expected types; else `ProtocolError`, in one line
+    ServerFault     a fault of this server: clients get the error, the log also gets its place
+
+>>> parse_object(b'{"answer": 3}', "server 0")
+{'answer': 3}
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,20 @@
-"""SECRET. Noise derived from a secret key and the name of the count to which it is added: nothing is stored."""
+"""SECRET. Noise derived from a secret key and the name of the count to which it is added: nothing is stored.
+
+    noise of a count = sample(law; random bits = stream of key and name)        name: the law's fields, and the block
+
+The stream is ChaCha20 under the HMAC-SHA256 of the name (`Randomness.from_key`). So a server that crashes after a
+release derives the same noise again, and the same count is never shown with two noises; another law, loss or set of
+reports has other names or another key.
+
+Formal guarantees: without the secret, noises of different names are indistinguishable from independent draws; equal
+names give equal noise. See `NoiseKey`.
+
+>>> from fractions import Fraction
+>>> from dpcurves.laws import Family, IntervalSums, Noise, Tier
+>>> law = IntervalSums(1, 4, (Tier(range(4), Noise(Family.LAPLACE, Fraction(2))),), missing=None)
+>>> NoiseKey(b"0" * 32).derive_sum_noise(law) == NoiseKey(b"0" * 32).derive_sum_noise(law)
+True
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,12 @@
-"""The HTTP application of a server for tasks: bounded bodies, one-line errors, tickets."""
+"""The HTTP application of a server for tasks: bounded bodies, one-line errors, tickets.
+
+    RateLimiter           requests a minute for each client; beyond them status 429
+    authenticate_bearer   the holder of a ticket, by the bearer token for this server
+    create_task_app       ``GET /tasks/NAME`` for the status, ``POST`` below it by handlers
+
+Bodies are bounded in size and time, and every error is one line. Of an unexpected error only type and place are logged,
+because its text could hold a record.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,14 @@
 
 A job is a pure function of public arguments and of a blob, and results are combined by an associative function. So the
 total does not depend on the worker, the order, or repetitions of jobs whose worker was killed.
+
+    InProcess    one job after the other
+    Processes    processes of this machine; a killed one is replaced and its job repeated
+    Dask         a cluster, whose workers also combine results
+
+>>> from operator import add
+>>> InProcess().map_reduce(abs, [-1, 2, -3], add)
+6
 """
 
 from __future__ import annotations

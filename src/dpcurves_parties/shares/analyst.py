@@ -1,4 +1,12 @@
-"""Clients of a task of counts: the analyst, the owner, and the statement of guarantee and trust that both read."""
+"""Clients of a task of counts: the analyst, the owner, and the statement of guarantee and trust that both read.
+
+    TaskPlanner         plans a question from the task's single release: costs and errors come from the task alone
+    Analyst             asks both servers through one of them, and adds their answer shares
+    describe_task       what is counted, by whom, under which guarantee and assumptions, in words
+    list_assumptions    what is proved, checked or only believed
+
+Formal guarantees: see `FunctionShares`; statements are functions of the public task.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,18 @@
-"""Two non-colluding servers: each holds a share of every record's comparison function, and adds independent noise."""
+"""Two non-colluding servers: each holds a share of every record's comparison function, and adds independent noise.
+
+With shares modulo 2**64 of the counts c_t of reports in the first t slots,
+
+    server k releases      share_k(c_t) + noise_k(t)                          k = 0, 1
+    the analyst adds       c_t + noise_0(t) + noise_1(t)
+
+so each server protects against the other with its own noise, and an answer has twice the variance of one curator's. All
+thresholds of a task are paid once.
+
+Formal guarantees: against each server, and against everyone who sees answers, for a replaced report; computational, see
+`FunctionShares`.
+
+Reference: Boyle, Gilboa and Ishai 2016 (function secret sharing).
+"""
 
 from __future__ import annotations
 

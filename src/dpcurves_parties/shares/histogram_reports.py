@@ -1,4 +1,14 @@
-"""One-hot reports with a proof (Prio3Histogram), as any client of the DAP draft makes them, and their counting."""
+"""One-hot reports with a proof (Prio3Histogram), as any client of the DAP draft makes them, and their counting.
+
+    report         a one-hot vector over the cells, additively shared, with a proof that it is one-hot
+    evaluation     both servers exchange messages about the proofs, and only valid reports count
+    answer share   sums of shares in Field128, converted to shares modulo 2**64, plus the server's noise
+
+Formal guarantees: one server's share reveals nothing about a record (`Prio3Histogram`); conversion fails with
+probability below 2**-90 for each cell (`HistogramEvaluation.sum_accepted`).
+
+Reference: draft-irtf-cfrg-vdaf (Prio3Histogram).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""Secret sharing of records between two servers: owners' encoding, and the servers' shares of all reports."""
+"""Secret sharing of records between two servers: owners' encoding, and the servers' shares of all reports.
+
+    TreeEncoding           a comparison key for each server: see `crypto.keys`
+    CheckedTreeEncoding    keys that servers can check: a report counts once, or is dropped
+    SharedReports          one server's shares of a frozen set; sums below thresholds, modulo 2**64
+    CheckedReports         sums and digests; both servers compare digests before they use any count
+
+Formal guarantees: one server's share reveals nothing about a record. Nodes of accepted reports are evaluated once
+(`NodeSumCache`), so the hashes that servers compare do not depend on earlier questions or on restarts.
+"""
 
 from __future__ import annotations
 

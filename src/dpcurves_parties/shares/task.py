@@ -249,7 +249,7 @@ class Task(SharedTask):
         # 2: classes of a score's labels: positive and negative
         if self.label is not None and len(self.label.values) != 2:
             raise UnsupportedQuery(
-                "label", "must have two classes on a grid of so many slots; take a coarser grid for more categories"
+                "label", "must have two classes where counts are asked at thresholds; for more, take a coarser grid"
             )
         return PrefixQuery(self.axes, prefix_lengths=tuple(thresholds))
 

@@ -1,4 +1,11 @@
-"""Client commands for a verification server: login, questions with the options of files, models, and releases."""
+"""Client commands for a verification server: login, questions with the options of files, models, and releases.
+
+A command is sent to the server of the last login:
+
+    login        stores server and token in a file of the user alone; the token comes from standard input
+    datasets, releases, model, export    what is there; models are JSON, and no code
+    questions    the commands of files, with the server's terms: a loss, a project, perhaps a view
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,14 @@
-"""Released time steps of a stream: public readings, sinks that store each step exactly once, and plots."""
+"""Released time steps of a stream: public readings, sinks that store each step exactly once, and plots.
+
+    StepReading      counts, windows, events, uncounted tuples and drift of a step, from released integers
+    JsonLinesFile    a sink: one JSON object a line, for each step and state
+    plot             the stream over time, with intervals
+
+A step may be handed to a sink twice, after a crash. The file then has its lines already; from the first difference on,
+such as a line that a killed process left unfinished, the rest is cut off and written anew.
+
+Formal guarantees: post-processing of released integers.
+"""
 
 from __future__ import annotations
 

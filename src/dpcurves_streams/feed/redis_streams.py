@@ -1,4 +1,11 @@
-"""Redis Streams as a source that loses no tuple in a crash, and as a sink that holds each time step once."""
+"""Redis Streams as a source that loses no tuple in a crash, and as a sink that holds each time step once.
+
+    source    a consumer group: entries are acknowledged when their step is stored, so a crash loses none
+    sink      an entry for each step, whose id is the step's number; an existing one is never overwritten
+    lease     one process reads a group at a time
+
+Windows close by the server's clock. Error texts of the server are hidden, because they may quote an entry.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,23 @@
-"""Independent noise at every time step: on counts of states, on sums of them, and on pruned hierarchies."""
+"""Independent noise at every time step: on counts of states, on sums of them, and on pruned hierarchies.
+
+A tuple is counted at one step, in one state, and in the aggregations that contain this state:
+
+    Perturber          counts of states, each with the whole loss
+    Hierarchy          counts of states and aggregations; a level has a fraction s of the loss, and the fractions along
+                       a path sum to at most 1; s multiplies variances by 1 / s**2 (Laplace) or 1 / s (Gaussian)
+    PrunedHierarchy    aggregations that seem to hold many tuples are divided (PrivTree); undivided nodes are counted
+
+The state of these mechanisms is the number of the last step (`TimeStepState`).
+
+Formal guarantees: the granted loss for all steps together, pure or zero-concentrated, because all steps are one table
+with disjoint cells; also if counts depend on earlier releases. Proofs at the classes.
+
+References: Chen, Machanavajjhala, Hay and Miklau 2017; Zhang, Xiao and Xie 2016 (PrivTree).
+
+>>> forest = Forest.from_json({"all": list("abcdefgh")})
+>>> [str(fraction) for fraction in best_budget_fractions(forest, Family.GAUSSIAN)[:2]]  # of the root, and of a state
+['3/20', '17/20']
+"""
 
 from __future__ import annotations
 

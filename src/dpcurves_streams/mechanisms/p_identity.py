@@ -1,4 +1,21 @@
-"""Running totals of a stream with a public horizon, by strategies that were found by descent."""
+"""Running totals of a stream with a public horizon, by strategies that were found by descent.
+
+A strategy has, besides the counts x of all steps, weighted sums Q x of them; all get integer Laplace noise z:
+
+    released at step t  =  x_1 + ... + x_t  +  (L z)_t,  rounded       L (x, Q x) = (x_1, x_1 + x_2, ...)
+
+L is the least-squares estimate of `laws.p_identity`, so the error is that of the whole strategy, and a release needs
+the counts up to its step alone. Also called: continual counting by a matrix mechanism (p-Identity).
+
+Formal guarantees: the granted epsilon for all steps together, also for streams that are chosen after releases; proof at
+`PIdentityCounter`. Noise is drawn again from a secret in the state, so the guarantee is computational.
+
+References: Li, Miklau, Hay, McGregor and Rastogi 2015; McKenna, Miklau, Hay and Machanavajjhala 2018.
+
+>>> strategy = find_p_identity_strategy(64)
+>>> strategy.cells, strategy.weights.shape  # steps, and weighted rows by steps
+(64, (7, 64))
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,24 @@
-"""PeGaSus: noisy counts of a stream, and groups of successive steps with similar counts."""
+"""PeGaSus: noisy counts of a stream, and groups of successive steps with similar counts.
+
+At every step and for each key, with the deviation ``dev(G) = sum over steps of |count - mean|`` of a group G of steps:
+
+    Perturber     releases the count of the step plus independent noise
+    Grouper       the step joins the open group G if    dev(G with the step) + noise < noisy threshold of G
+                  else it closes G, and is a closed group by itself
+
+Decisions are sparse-vector tests: a group pays for its threshold and for the one step that does not join. Estimates
+from counts of one group are post-processing (`readings.groups`). `decide_groups` finds a deviation in logarithmic time
+in the largest count (Fenwick trees).
+
+Formal guarantees: the Grouper loses its fraction of the epsilon, the Perturber the rest; proof at `Pegasus`. Streams
+may be chosen after releases.
+
+References: Chen, Machanavajjhala, Hay and Miklau 2017; Chen 2018, Algorithms 15 and 16 and Theorems 15 to 19.
+
+>>> value_counts = np.array([[0, 2, 1, 0]])  # two steps of an open group have the count 1, one has the count 2
+>>> build_fenwick_trees(value_counts, 4)[0, [NUMBERS, SUMS]].tolist()
+[[0, 2, 1, 3], [0, 2, 2, 4]]
+"""
 
 from __future__ import annotations
 
@@ -61,7 +81,7 @@ def decide_groups(
         values: Counts from 0, below the size of the trees, (time_steps, keys).
         thresholds: Noisy thresholds, on the lattice, for groups that begin at a step, (time_steps, keys).
         test_noise: Noise of the tests, on the lattice, (time_steps, keys).
-        columns: State, (keys, COLUMNS); changed in place.
+        columns: State, (keys, STATE_COLUMNS); changed in place.
         trees: Trees, (keys, 3, size), where size is a power of two; changed in place.
     """
     joined = np.zeros(values.shape, np.int64)
@@ -159,7 +179,7 @@ class GroupingState:
 
     Attributes:
         time_step: Last step that was released.
-        columns: State of `decide_groups`, (keys, COLUMNS).
+        columns: State of `decide_groups`, (keys, STATE_COLUMNS).
         shared_trees: Trees after this step, or before its value was inserted.
     """
 
@@ -208,15 +228,14 @@ class Pegasus(QueryMechanism):
     other steps and fresh thresholds, and it is tested in none of them. Decisions of its group are a run of steps that
     join and at most one that does not. The deviation of integers changes by less than 2 if one of them changes by 1
     (Lemma 16); rounded down to multiples of ``1 / PARTS_OF_TUPLE``, by at most 2. On the other side, let the threshold
-    be 2
-    larger: this costs ``2 / b``, where b is the scale of its noise. Steps that joined still join, as their deviation
-    rose by at most 2, at no cost, however many they are. The step that did not join still does not if the noise of its
-    test is 4 larger: this costs ``4 / d``, where d is the scale of that noise. With ``b = 4 / epsilon`` and ``d = 8 /
-    epsilon`` both together cost epsilon. Integrating over all thresholds gives the ratio of the probabilities. A group
-    of `LONGEST_GROUP` steps closes regardless of its values, which costs no budget. Counts are clipped to
-    `LARGEST_GROUPED_COUNT` for grouping, which does not raise the sensitivity. Later counts may depend on releases, so
-    the proof holds for streams chosen after releases. Both releases together: Theorem 15. Several tuples multiply the
-    cost (group privacy), so scales are multiplied by ``adjacency.l1_sensitivity``.
+    be 2 larger: this costs ``2 / b``, where b is the scale of its noise. Steps that joined still join, as their
+    deviation rose by at most 2, at no cost, however many they are. The step that did not join still does not if the
+    noise of its test is 4 larger: this costs ``4 / d``, where d is the scale of that noise. With ``b = 4 / epsilon``
+    and ``d = 8 / epsilon`` both together cost epsilon. Integrating over all thresholds gives the ratio of the
+    probabilities. A group of `LONGEST_GROUP` steps closes regardless of its values, which costs no budget. Counts are
+    clipped to `LARGEST_GROUPED_COUNT` for grouping, which does not raise the sensitivity. Later counts may depend on
+    releases, so the proof holds for streams chosen after releases. Both releases together: Theorem 15. Several tuples
+    multiply the cost (group privacy), so scales are multiplied by ``adjacency.l1_sensitivity``.
 
     Under a zero-concentrated loss the Grouper has the epsilon whose rho is its fraction.
 

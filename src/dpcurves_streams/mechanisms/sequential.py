@@ -1,4 +1,19 @@
-"""Interface of mechanisms that answer time step by time step, and of their state between steps."""
+"""Interface of mechanisms that answer time step by time step, and of their state between steps.
+
+A stream is released in a fixed order, each step from its exact counts and from the state that the step before left:
+
+    state_0             = begin(plan)
+    released_t, state_t = step(counts of step t, t, state_(t - 1), plan, randomness)        t = 1, 2, 3, ...
+
+The release and the state of a step are stored in one transaction: a step that was taken twice, with both releases
+shown, would lose more than the plan says. A state may hold exact counts, so it is stored encrypted.
+
+Formal guarantees: all steps together lose at most ``plan.loss``; conditions at `Sequential`.
+
+>>> stored = encode_state("memoryless noise", {"time_step": 3})
+>>> decode_state("memoryless noise", stored)
+{'time_step': 3}
+"""
 
 from __future__ import annotations
 

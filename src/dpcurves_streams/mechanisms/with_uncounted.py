@@ -1,4 +1,19 @@
-"""Counts of a stream by another mechanism, with running totals of uncounted tuples by reason."""
+"""Counts of a stream by another mechanism, with running totals of uncounted tuples by reason.
+
+A step releases, with f = `BEYOND_FRACTION` of the loss if tuples per user are capped, and f = 0 without a cap:
+
+    counts of states        (1 - f) of the loss, noise for K tuples of a unit       by the stream's mechanism
+    totals of reasons       (1 - f) of the loss, noise for K tuples of a unit       by `TreeCounter`
+    users beyond the cap    f of the loss, noise for one user                       by `TreeCounter`
+
+Counts and reasons are paid once: a used tuple is in one of them, so m tuples in counts and K - m in reasons lose
+``m / K + (K - m) / K = 1`` times ``(1 - f) * epsilon``.
+
+Formal guarantees: the granted loss under add-remove, pure or zero-concentrated; proof at `WithUncountedTotals`.
+
+>>> BEYOND_FRACTION
+Fraction(1, 20)
+"""
 
 from __future__ import annotations
 

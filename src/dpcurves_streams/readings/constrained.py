@@ -1,4 +1,19 @@
-"""Integer totals that never decrease and add up along a tree, and window sums that are consistent with them."""
+"""Integer totals that never decrease and add up along a tree, and window sums that are consistent with them.
+
+    shown total of a root     max(shown before, round(noisy total - slack))
+    increases of children     integers from 0 that add up to the increase of the parent, nearest to the noisy increases
+    sums over a window        integers from 0 to the totals, nearest to the noisy sums, from the root down
+
+The slack keeps the running maximum of noise from being shown where few tuples come; it vanishes where totals grow
+faster than their noise (`Tuning`). "Nearest" is by least squares (`allocate_integers`), a projection on a simplex.
+
+Formal guarantees: post-processing, deterministic functions of released numbers.
+
+>>> totals = MonotoneTotals([-1, 0, 0])  # a root with two children
+>>> noisy = np.array([10.2, 7.1, 3.4]), np.array([9.0, 6.0, 3.0])
+>>> [totals.estimate_next(step, np.zeros(3)).tolist() for step in noisy]  # noise of variance 0: no slack
+[[10.0, 7.0, 3.0], [10.0, 7.0, 3.0]]
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,16 @@
-"""Questions about a stream: base class, interfaces of readers, events, and intervals of unbiased numbers."""
+"""Questions about a stream: base class, interfaces of readers, events, and intervals of unbiased numbers.
+
+    StreamQuestion        base of questions, with windows and events
+    TimeStepReader        takes the released integers of one step after the other, and returns `TimeStepNumbers`
+    NoisyValues           unbiased numbers with noise of a known law; `NoisySums` over sliding windows
+    Jump, Low, Event      events of estimated counts: a change, a low sum, or any function of the last steps
+
+Intervals are for these records: estimate +- quantile of the noise, not below 0.
+
+Formal guarantees: post-processing of released integers.
+
+Reference: Chen 2018, section 5.2.2 (events).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,14 @@
-"""Running totals of a stream's uncounted tuples by reason, and notes if they are a large share."""
+"""Running totals of a stream's uncounted tuples by reason, and notes if they are a large share.
+
+A used tuple is in one state, or it is uncounted for one reason. `UncountedReader` turns the released running totals
+into
+
+    totals     integers that never decrease, with intervals
+    windows    unbiased numbers of the last steps
+    notes      where a reason has a large share of the used tuples (`Tuning`)
+
+Formal guarantees: post-processing of released integers and public facts.
+"""
 
 from __future__ import annotations
 

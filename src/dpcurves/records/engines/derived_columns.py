@@ -1,4 +1,12 @@
-"""SENSITIVE. Columns that expressions derive from the columns of a source, row by row, in DuckDB."""
+"""SENSITIVE. Columns that expressions derive from the columns of a source, row by row, in DuckDB.
+
+    DerivedSchema     which columns expressions derive, and from which columns; a filter is one more, true or false
+    DerivedColumns    a FROM clause of the source with these columns, in layers of subqueries
+
+The conjuncts of a filter are evaluated in turn, each on the rows alone that pass the ones before.
+
+Formal guarantees: a derived value is a function of its row, so neighbouring tables stay neighbouring or become equal.
+"""
 
 from __future__ import annotations
 

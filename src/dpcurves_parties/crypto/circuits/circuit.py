@@ -1,4 +1,21 @@
-"""Boolean circuits: the interface of machines that evaluate them, evaluation in the clear, and sums over a batch."""
+"""Boolean circuits: the interface of machines that evaluate them, evaluation in the clear, and sums over a batch.
+
+A circuit is a list of gates. Wires are numbered: the bits of all inputs first, then the output of each gate.
+
+    gates       XOR, AND, NOT, ZERO; the cost of a circuit is its number of AND gates
+    machine     evaluates a gate on wires that hold one bit per instance: `CleartextMachine`, and the garbler and
+                evaluator of `crypto.garbling`
+    sum         over instances by full adders with one AND each (`CarrySaveAdder`): n bits take fewer than n ANDs
+
+An output is an integer of some wires, lowest bit first, in two's complement if it may be negative.
+
+Reference: Kolesnikov, Sadeghi and Schneider 2009 (adders with one AND per bit).
+
+>>> gates = Gate(GateKind.XOR, 0, 1), Gate(GateKind.AND, 0, 1)
+>>> half_adder = Circuit((1, 1), gates, (CircuitOutput((2, 3), low=0, high=2),))
+>>> evaluate_circuit(half_adder, [0, 1, 1], [0, 0, 1]), half_adder.and_count
+((array([0, 1, 2]),), 1)
+"""
 
 from __future__ import annotations
 

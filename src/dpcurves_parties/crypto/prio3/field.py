@@ -1,4 +1,19 @@
-"""Field128 of the VDAF draft: elements as two 64-bit words, and their expansion by XofTurboShake128."""
+"""Field128 of the VDAF draft: elements as two 64-bit words, and their expansion by XofTurboShake128.
+
+    modulus      p = 2**66 * (2**62 - 7) + 1 = 2**128 - 28 * 2**64 + 1
+    element      little-endian words (low, high), 16 bytes
+    XOF          TurboSHAKE128(tag || length of seed || seed || binder) in pieces of 16 bytes below p
+
+The multiplicative group has subgroups of every order that is a power of 2 up to 2**66, on which the proofs' polynomials
+are interpolated (`roots_of_unity`).
+
+Reference: draft-irtf-cfrg-vdaf (Field128, XofTurboShake128).
+
+>>> MODULUS == 2**128 - 28 * 2**64 + 1, pow(GENERATOR, 2**66, MODULUS)
+(True, 1)
+>>> to_integers(subtract_elements(from_integers([1, 5]), from_integers([2, 3]))) == [MODULUS - 1, 2]
+True
+"""
 
 from __future__ import annotations
 

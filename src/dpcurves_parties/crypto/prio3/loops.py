@@ -1,4 +1,14 @@
-"""Loops over reports in Field128, compiled by numba. Import only if numba is installed."""
+"""Loops over reports in Field128, compiled by numba. Import only if numba is installed.
+
+An element is a pair of words (low, high). Products are in Montgomery form, with the radix R = 2**128:
+
+    _to_montgomery(a)    a * R mod p             _multiply(a, b)    a * b / R mod p
+
+so one factor in Montgomery form gives the plain product. The loops verify and sum reports as `plain` does with Python
+integers, and return equal results.
+
+Reference: Montgomery 1985, *Modular multiplication without trial division*.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""Loops over reports in Field128 with Python integers: equal results to `loops`, without numba."""
+"""Loops over reports in Field128 with Python integers: equal results to `loops`, without numba.
+
+    query_reports     messages of one server about all reports: its shares of the proofs, evaluated at a random point
+    decide_reports    a report counts if both servers' messages add up to a valid proof
+    prove_reports     the proofs that clients attach to their reports
+
+Polynomials are given by their values at roots of unity and evaluated with Lagrange weights.
+"""
 
 from __future__ import annotations
 

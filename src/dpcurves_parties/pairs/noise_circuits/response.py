@@ -1,4 +1,20 @@
-"""Noise from finitely many random bits: interface, gates that compute it, and binary randomised response."""
+"""Noise from finitely many random bits: interface, gates that compute it, and binary randomised response.
+
+A random integer r is the XOR of both parties' bits, so it is uniform if those of one party are. Comparing it with a
+public threshold samples a bit exactly:
+
+    compare_below(r, m)    1 with probability m / 2**width        width - 1 - (position of the lowest set bit of m) ANDs
+    BinaryResponse         answer = value xor (r < m),            m at least 2**width / (1 + exp(epsilon)), rounded up
+
+Formal guarantees: ``P(a | v) <= exp(epsilon) * P(a | w)`` for all values v, w and answers a, exactly and without a
+delta, because all probabilities are dyadic: see `Response`.
+
+Reference: Warner 1965 (randomised response).
+
+>>> response = BinaryResponse(Fraction(1))
+>>> float(round(response.probability(0, 1), 4)), response.random_width, response.and_count  # of a flip; bits; ANDs
+(0.269, 16, 14)
+"""
 
 from __future__ import annotations
 

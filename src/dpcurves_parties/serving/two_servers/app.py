@@ -1,4 +1,13 @@
-"""The HTTP application of one of two servers, and its process."""
+"""The HTTP application of one of two servers, and its process.
+
+    create_app           routes of one server, with a service for each task, and the resources of the DAP draft
+    AggregatorRouter     authorises a request and forwards it; analysts have a limit of questions a minute
+    Aggregator           the server before it runs: its services, address and process
+
+Errors of DAP resources are problem details (RFC 9457). Requests of the peer server need its certificate.
+
+Reference: draft-ietf-ppm-dap.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,12 @@
-"""SECRET. Clients of two servers: the owner who sends shares, the coordinator who closes a task, and their files."""
+"""SECRET. Clients of two servers: the owner who sends shares, the coordinator who closes a task, and their files.
+
+    Contribution     the reports of one owner; a repetition yields the same reports, so nothing counts twice
+    close_task       both servers agree on the accepted reports
+    AgreedReports    report set and noise commitments, in a file beside the ticket
+
+A client that keeps the file of agreed reports notices if both servers later answer from another set, or with other
+noise.
+"""
 
 from __future__ import annotations
 

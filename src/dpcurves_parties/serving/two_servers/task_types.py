@@ -1,4 +1,12 @@
-"""Task types of two servers: the interface of a task, the registry, and messages of questions and responses."""
+"""Task types of two servers: the interface of a task, the registry, and messages of questions and responses.
+
+    SharedTask        a task whose records are shared between two servers: query, encoding, account
+    ShareEncoding     how a record is split into a share for each server
+    QuestionMessage   a question at thresholds of one task, with a nonce that its answer must repeat
+    Answer            noisy counts of one report set; or one server's share of them, which is SECRET
+
+Other packages register task types by entry points (`load_task_type`).
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,515 @@
+"""Exact privacy losses of noise and choices of this package, in closed form, beside the search by samples.
+
+A search by samples needs events that are frequent and neighbours that reach the loss; a scale or a sensitivity that is
+wrong by a factor of two can stay below both. Here the loss of each pair of neighbours is a number:
+
+- *Noisy sums*: the exact sums of both data sets, and the noise that the plan adds to each. Discrete Laplace noise of
+  scale b loses ``|shift| / b``, discrete Gaussian noise with parameter v loses rho ``shift**2 / (2 * v)``, and
+  independent noises add up.
+- *Sums of sites*: the law of the sum of the Gaussian shares that the honest sites draw.
+- *Choices*: the probability of each outcome of `run`, for all tables of up to three records. Draws are replaced by a
+  walk through all choices, or, for the sparse vector technique, by a sum over the common noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, partial
+from itertools import accumulate, combinations_with_replacement
+from math import ceil, exp, inf, sqrt
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from numpy.typing import NDArray
+
+import dpcurves as dp
+from dpcurves import mechanisms, queries
+from dpcurves.conversation import Plan
+from dpcurves.data import Axis, Grid, doubling_grid
+from dpcurves.laws import Family, Noise, ThresholdAnswers
+from dpcurves.mechanisms import thresholds
+from dpcurves.mechanisms.linear import compute_exact_sums
+from dpcurves.noise import discrete_gaussian, exponential
+from dpcurves.noise.randomness import InProcessMemory, Randomness
+from dpcurves.privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss
+from dpcurves.queries import ThresholdComparison
+
+from . import neighbouring_datasets as families
+from .deployments import ADD_REMOVE, HALF_RHO, ONE, REPLACE_ONE, AuditTarget
+from .neighbouring_datasets import NeighbouringDatasets
+from .questions import COLUMN, UNIT
+from .targets import EDGES, GRID_CELLS, NoiseSampler, SitesSampler
+
+Table = NDArray[np.int64]
+NoisyBlock = tuple[Sequence[int], Noise]
+"""Exact sums, and the noise that each of them gets."""
+UNUSED = Randomness.from_seed(0)
+"""An argument of functions whose draws are replaced."""
+RECORDS = 3
+"""Largest number of records in the tables of choices."""
+ORDERS = (1.01, 1.2, 1.5, 2.0, 3.0, 4.5, 8.0, 16.0, 64.0)
+"""Orders of the Renyi divergences that a zero-concentrated loss bounds."""
+TOLERANCE = 1e-9
+"""Relative rounding error of a loss in floating point."""
+
+
+@dataclass(frozen=True)
+class ExactLoss:
+    """The exact loss of a release of this package for its worst pair among tiny neighbours.
+
+    Attributes:
+        name: Name of the release.
+        claim: The loss that it claims.
+        find_largest: The function that returns the largest loss, as an epsilon or a rho as claimed.
+    """
+
+    name: str
+    claim: PrivacyLoss
+    find_largest: Callable[[], float]
+
+    @property
+    def claimed(self) -> float:
+        """The claimed epsilon or rho."""
+        return float(self.claim.rho if self.claim.epsilon is None else self.claim.epsilon)
+
+    @property
+    def parameter(self) -> str:
+        """The parameter of the claim: epsilon or rho."""
+        return "rho" if self.claim.epsilon is None else "epsilon"
+
+    def exceeds_claim(self, loss: float) -> bool:
+        """Return whether a loss is larger than the claim, beyond rounding errors."""
+        return loss > self.claimed * (1 + TOLERANCE)
+
+
+def list_exact_losses(targets: Iterable[AuditTarget], *, quick: bool) -> Iterator[ExactLoss]:
+    """Yield the exact losses of the noisy sums among the targets, of noise that no target shows, and of choices.
+
+    A quick audit of noisy sums has the first `QUICK_PAIRS` pairs of each family.
+    """
+    for target in targets:
+        if has_noisy_sums(target):
+            family = target.family.take_first(QUICK_PAIRS) if quick else target.family
+            yield ExactLoss(target.name, target.loss, partial(_find_sums_loss, target.sampler, family, target.loss))
+        elif isinstance(target.sampler, SitesSampler) and target.loss.epsilon is None:
+            family = target.family.take_first(QUICK_PAIRS) if quick else target.family
+            yield ExactLoss(target.name, target.loss, partial(_find_sites_loss, target.sampler, family))
+    for loss in (ONE, HALF_RHO):
+        for neighbours in (ADD_REMOVE, REPLACE_ONE):
+            setting = f"{loss}, {neighbours.value}"
+            for name, sampler, family in _list_more_sums(loss, neighbours):
+                pairs = family.take_first(QUICK_PAIRS) if quick else family
+                yield ExactLoss(f"{name}: {setting}", loss, partial(_find_sums_loss, sampler, pairs, loss))
+            yield ExactLoss(
+                f"blocks of a tree on demand: {setting}", loss, partial(_find_blocks_loss, loss, neighbours)
+            )
+            for name, mechanism, query, find_law in _list_choices():
+                yield ExactLoss(
+                    f"{name}: {setting}", loss, partial(_find_choice_loss, mechanism, query, find_law, loss, neighbours)
+                )
+        yield ExactLoss(f"nodes of a stream's totals by a tree: {loss}", loss, partial(_find_nodes_loss, loss))
+
+
+def has_noisy_sums(target: AuditTarget) -> bool:
+    """Return whether a target releases exact sums plus independent noise, so that its loss is known in closed form.
+
+    Subclasses of its sampler run mechanisms or protocols instead.
+    """
+    return type(target.sampler) is NoiseSampler
+
+
+QUICK_PAIRS = 8
+"""Pairs of neighbours of noisy sums in a quick audit: opening their tables takes nearly all of its time."""
+
+
+def _list_more_sums(loss: PrivacyLoss, neighbours: Neighbours) -> Iterator[tuple[str, Any, NeighbouringDatasets]]:
+    """Yield names, samplers and neighbours: units of two records, and values at both ends of a cell.
+
+    A record that is replaced by one at the other end of its cell changes a signed sum by twice the largest value.
+    """
+    axis = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
+    flat = mechanisms.FlatHistogram()
+    cells = queries.CountQuery(axis, queries.CountUse.CELLS)
+    units = NoiseSampler("histogram of units", cells, flat, loss, neighbours, dp.Unit(UNIT, 2))
+    yield "noise of a histogram of units", units, families.units(EDGES, 2, adjacency=neighbours)
+    ends = EDGES[0], np.nextafter(EDGES[1], -inf)
+    pairs = [
+        (np.array([ends[side]] if neighbours is REPLACE_ONE else []), np.array([ends[1 - side]])) for side in (0, 1)
+    ]
+    family = families.pairs(pairs, adjacency=neighbours, name="both ends of a cell")
+    sums = NoiseSampler("sums of values", queries.SumQuery(axis, 8), flat, loss, neighbours)
+    yield "sums of values at both ends of a cell", sums, family
+
+
+def add_losses(left: Sequence[NoisyBlock], right: Sequence[NoisyBlock], claim: PrivacyLoss) -> float:
+    """Return the exact loss of independent noisy sums of two data sets, as an epsilon or a rho as claimed.
+
+    An epsilon is ``epsilon**2 / 2`` zero-concentrated (Bun and Steinke 2016). The loss is infinite if the noises of
+    both differ, or if Gaussian noise claims an epsilon.
+
+    >>> from dpcurves.laws import Family
+    >>> noise = Noise(Family.LAPLACE, Fraction(2))
+    >>> add_losses([([3, 1], noise)], [([4, 3], noise)], PrivacyLoss.pure(1))
+    1.5
+    """
+    epsilon = rho = Fraction(0)
+    for (sums, noise), (others, other_noise) in zip(left, right, strict=True):
+        shifts = [abs(int(a) - int(b)) for a, b in zip(sums, others, strict=True)]
+        if noise != other_noise:
+            return inf
+        if noise.family is Family.LAPLACE:
+            epsilon += Fraction(sum(shifts)) / noise.parameter
+        else:
+            rho += Fraction(sum(shift**2 for shift in shifts)) / (2 * noise.parameter)
+    if claim.epsilon is None:
+        return float(rho + epsilon**2 / 2)
+    return inf if rho else float(epsilon)
+
+
+def _find_sums_loss(sampler: Any, family: NeighbouringDatasets, claim: PrivacyLoss) -> float:
+    """Return the largest exact loss of noisy sums over the pairs of a family."""
+    losses = []
+    for pair in family.pairs:
+        sides = []
+        for data in (pair.left, pair.right):
+            plan, table = sampler.plan_and_tabulate(data)
+            blocks = compute_exact_sums(sampler.query.reorder_table(table), plan.law)
+            sides.append([(sums.tolist(), noise) for sums, noise in blocks])
+        losses.append(add_losses(sides[0], sides[1], claim))
+    return max(losses)
+
+
+MOST_DEVIATIONS = 12
+"""Standard deviations of a sum of shares beyond which its law is cut off, besides what an order shifts."""
+
+
+def _find_sites_loss(sampler: SitesSampler, family: NeighbouringDatasets) -> float:
+    """Return the largest rho of sums with the Gaussian shares of the honest sites, at orders of up to 8."""
+    orders = [order for order in ORDERS if order <= 8]  # the law is cut off where larger ones would look
+
+    @cache
+    def find_divergence(noise: Noise, shift: int, order: float) -> float:
+        """Return the Renyi divergence of the sum of shares moved by `shift`, over the order."""
+        logs = np.log(convolve_gaussians(list_share_variances(sampler.model, noise), shift * ceil(order)))
+        moved, still = logs[shift:], logs[: len(logs) - shift]
+        return float(np.log(np.exp(order * moved + (1 - order) * still).sum())) / (order * (order - 1))
+
+    largest = 0.0
+    for pair in family.pairs:
+        (plan, left), (_, right) = (sampler.plan_and_tabulate(data) for data in (pair.left, pair.right))
+        blocks = [compute_exact_sums(sampler.query.reorder_table(table), plan.law) for table in (left, right)]
+        shifts = [
+            (noise, abs(int(shift)))
+            for (sums, noise), (others, _) in zip(*blocks, strict=True)
+            for shift in np.asarray(sums) - np.asarray(others)
+            if shift
+        ]
+        largest = max(
+            largest, *(sum(find_divergence(noise, shift, order) for noise, shift in shifts) for order in orders)
+        )
+    return largest
+
+
+def list_share_variances(model: Any, noise: Noise) -> list[float]:
+    """Return the variance parameters of the Gaussian noise that the honest sites draw for one sum."""
+    variances: list[float] = []
+
+    def record(variance: Fraction, size: int, randomness: Randomness) -> Table:
+        """Return zeros in the place of noise, and record its variance."""
+        variances.append(float(variance))
+        return np.zeros(size, dtype=np.int64)
+
+    with patch.object(discrete_gaussian, "sample", record):
+        for _ in range(model.honest_sites):
+            model.sample_noise_share(noise, 1, UNUSED)
+    return variances
+
+
+def convolve_gaussians(variances: Sequence[float], reach: int) -> NDArray[np.float64]:
+    """Return the law of a sum of independent discrete Gaussians, to `MOST_DEVIATIONS` and `reach` from 0 on both sides.
+
+    >>> law = convolve_gaussians([1.0, 1.0], 2)
+    >>> len(law) % 2, round(float(law.sum()), 9), round(float(law[len(law) // 2]), 3)
+    (1, 1.0, 0.282)
+    """
+    half = ceil(MOST_DEVIATIONS * sqrt(sum(variances))) + reach
+    steps = np.arange(-half, half + 1)
+    law = np.zeros(len(steps))
+    law[half] = 1.0
+    for variance in variances:
+        weights = np.exp(-(steps**2) / (2 * variance))
+        law = np.convolve(law, weights / weights.sum(), mode="same")
+    return law
+
+
+def _list_tables(cells: int, neighbours: Neighbours) -> Iterator[tuple[Table, Table]]:
+    """Yield all neighbouring tables of up to `RECORDS` records, in both orders; the last cell is missing records."""
+
+    def count(places: Sequence[int]) -> Table:
+        """Return how many records each cell has."""
+        return np.bincount(places, minlength=cells + 1).astype(np.int64)
+
+    for size in range(RECORDS):
+        for places in combinations_with_replacement(range(cells + 1), size):
+            larger = [count([*places, place]) for place in range(cells + 1)]
+            if neighbours is ADD_REMOVE:
+                for table in larger:
+                    yield count(places), table
+                    yield table, count(places)
+            elif size == RECORDS - 1:
+                yield from ((one, other) for one in larger for other in larger if one is not other)
+
+
+def _make_adjacency(neighbours: Neighbours) -> Adjacency:
+    """Return the adjacency of records, with a public number of them under replace-one."""
+    return neighbours.to_adjacency(EACH_RECORD, RECORDS if neighbours.has_public_units else None)
+
+
+def _find_blocks_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
+    """Return the largest loss of the stored blocks of a tree on demand, of which all its answers are sums.
+
+    The depth of the tree is even, so that the blocks lose no more than the answers may (`LazyTree`).
+    """
+    axes = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
+    noises: list[Noise] = []
+
+    def draw_zeros(noise: Noise, size: int, randomness: Randomness) -> Table:
+        """Return zeros in the place of noise, and record its law."""
+        noises.extend([noise] * size)
+        return np.zeros(size, dtype=np.int64)
+
+    tree = mechanisms.LazyTree(noise_sampler=draw_zeros)
+    query = queries.PrefixQuery(axes, tuple(range(1, GRID_CELLS + 1)))
+    plan = tree.plan(query, claim, _make_adjacency(neighbours))
+
+    def find_blocks(table: Table) -> list[NoisyBlock]:
+        """Return the exact sums of all stored blocks, and the noise of each."""
+        below = [0, *accumulate(table[:-1].tolist())]
+        stored: list[int] = []
+
+        class Memory(InProcessMemory):
+            """A memory whose stored sums are read."""
+
+            def keep(self, notes: Any) -> dict[str, int]:
+                """Store the sums, and record them in the order in which their noise was drawn."""
+                stored.extend(notes.values())
+                return super().keep(notes)
+
+        noises.clear()
+        tree.answer(lambda edges: [*(below[edge] for edge in edges), int(table[-1])], plan, Memory(), UNUSED)
+        return [([value], noise) for value, noise in zip(stored, noises, strict=True)]
+
+    pairs = _list_tables(GRID_CELLS, neighbours)
+    return max(add_losses(find_blocks(left), find_blocks(right), claim) for left, right in pairs)
+
+
+def _find_nodes_loss(claim: PrivacyLoss) -> float:
+    """Return the largest loss of the nodes of a stream's tree, of which all its running totals are a function."""
+    from dpcurves_streams.laws import TreeCounts
+    from dpcurves_streams.mechanisms import TreeCounter
+    from dpcurves_streams.queries import TimeStepQuery
+
+    steps = 32  # enough for several levels under both kinds of losses
+    query = TimeStepQuery((dp.Categories("state", ("a",)),), steps)
+    law = TreeCounter().plan(query, claim, ADD_REMOVE.to_adjacency(EACH_RECORD, None)).law.require_type(TreeCounts)
+
+    def sum_nodes(counts: Table) -> list[NoisyBlock]:
+        """Return the exact sums of the nodes of all levels and blocks, and the noise of each level."""
+        blocks: list[NoisyBlock] = []
+        start = 0
+        while start < steps:
+            tree = law.block(start + 1).tree
+            inside = np.zeros(tree.widths[0], dtype=np.int64)
+            part = counts[start : start + tree.widths[0]]
+            inside[: len(part)] = part
+            for width, noise in zip(tree.widths, tree.noises, strict=True):
+                blocks.append((inside.reshape(-1, width).sum(axis=1).tolist(), noise))
+            start += tree.widths[0]
+        return blocks
+
+    empty = sum_nodes(np.zeros(steps, dtype=np.int64))
+    return max(add_losses(empty, sum_nodes(tuple_of_step), claim) for tuple_of_step in np.eye(steps, dtype=np.int64))
+
+
+# Choices: probabilities of all outcomes.
+
+FindLaw = Callable[[Any, Table, Plan], dict[Any, float]]
+
+
+def _list_choices() -> Iterator[tuple[str, Any, Any, FindLaw]]:
+    """Yield names, mechanisms, queries, and the function that returns probabilities of outcomes."""
+    axis = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
+    boxes = queries.WorstBoxQuery(axis, (((0, 1),), ((1, 4),), ((0, 4),)), (0, 1, 1))
+    bounds = queries.CoverageQuery((Axis(COLUMN, doubling_grid(0.125, 2)),), Fraction(9, 10))
+    tree = queries.TreePartitionQuery(axis, (2,), 0)
+    # a record lowers all comparisons but the last: the more there are, the more is lost
+    falling = (ThresholdComparison((-1, 0, 0, 1), 0),) * 12
+    compared = queries.ThresholdQuery(axis, (*falling, ThresholdComparison((1, 0, 0, -1), 0)), 1)
+    for pieces in (2, 4):
+        cuts = queries.QuantileCutsQuery(axis, pieces)
+        yield f"quantile cuts, {pieces} pieces", mechanisms.ExponentialQuantiles(), cuts, walk_choices
+    yield "worst box", mechanisms.ExponentialWorstBox(), boxes, walk_choices
+    yield "PrivTree", mechanisms.PrivTree(), tree, walk_choices
+    merged = queries.MergePartitionQuery(axis, 1)
+    yield "merged cells", mechanisms.MergedCells(), merged, sum_over_minimums
+    yield "sparse vector", mechanisms.SparseVector(), compared, sum_over_common_noise
+    yield "private bounds", mechanisms.SparseVector(), bounds, sum_over_common_noise
+
+
+class ChoicePath:
+    """Choices that stand in the place of draws; the next path takes another one.
+
+    Attributes:
+        taken: The index of the taken outcome of each choice.
+        offered: The number of outcomes of each choice.
+        probability: The probability of this path.
+    """
+
+    def __init__(self, taken: Sequence[int] = ()) -> None:
+        self.taken = list(taken)
+        self.offered: list[int] = []
+        self.probability = 1.0
+
+    def choose(self, probabilities: Sequence[float]) -> int:
+        """Return the outcome of the next choice."""
+        step = len(self.offered)
+        if step == len(self.taken):
+            self.taken.append(0)
+        self.offered.append(len(probabilities))
+        self.probability *= probabilities[self.taken[step]]
+        return self.taken[step]
+
+    def sample_exponential_mechanism(self, penalties: Any, rate: Fraction, randomness: Randomness) -> int:
+        """Return a choice with the probabilities of the exponential mechanism."""
+        return self.choose(exponential.selection_probabilities(np.asarray(penalties), rate).tolist())
+
+    def is_noisily_above_zero(self, scores: Any, noise: Noise, randomness: Randomness) -> NDArray[np.bool_]:
+        """Return for each score whether it is above zero with discrete Laplace noise."""
+        decisions = []
+        for score in np.asarray(scores).tolist():
+            above = float(find_tails(noise, np.array([1 - score]))[0])
+            decisions.append(bool(self.choose((1 - above, above))))
+        return np.array(decisions, dtype=np.bool_)
+
+    def find_next(self) -> ChoicePath | None:
+        """Return the next path in the order of a search in depth; None after the last."""
+        taken = self.taken[: len(self.offered)]
+        while taken and taken[-1] + 1 == self.offered[len(taken) - 1]:
+            taken.pop()
+        return ChoicePath([*taken[:-1], taken[-1] + 1]) if taken else None
+
+
+def walk_choices(mechanism: Any, table: Table, plan: Plan) -> dict[Any, float]:
+    """Return the probability of each outcome of `run`, by a walk through all of its choices."""
+    law: dict[Any, float] = {}
+    path: ChoicePath | None = ChoicePath()
+    while path is not None:
+        with (
+            patch.object(exponential, "sample_exponential_mechanism", path.sample_exponential_mechanism),
+            patch.object(thresholds, "is_noisily_above_zero", path.is_noisily_above_zero),
+        ):
+            outcome = mechanism.run(table, plan, UNUSED)
+        law[outcome] = law.get(outcome, 0.0) + path.probability
+        path = path.find_next()
+    return law
+
+
+def find_tails(noise: Noise, least: Table) -> NDArray[np.float64]:
+    """Return the probabilities that discrete Laplace noise is at least `least`.
+
+    They are ``r**m / (1 + r)`` for m above 0, with ``r = exp(-1 / scale)``, and follow by symmetry below.
+    """
+    rate = 1 / float(noise.parameter)
+    tails = np.exp(-rate * np.where(least > 0, least, 1 - least)) / (1 + exp(-rate))
+    return np.asarray(np.where(least > 0, tails, 1 - tails), dtype=np.float64)
+
+
+def sum_over_common_noise(mechanism: Any, table: Table, plan: Plan) -> dict[Any, float]:
+    """Return the probability of each answer of the sparse vector technique with one positive answer.
+
+    Given the common noise, comparisons are independent. The sum ends where the rest has a probability below 1e-17.
+    """
+    law = plan.law.require_type(ThresholdAnswers)
+    if law.size != 1:
+        raise ValueError(f"law must have one positive answer, got {law.size}")
+    query: Any = plan.query
+    differences = thresholds.compute_differences(table, query.comparison_matrix)
+    scale = float(law.threshold_noise.parameter)
+    common = np.arange(-ceil(40 * scale), ceil(40 * scale) + 1)
+    weights = np.exp(-abs(common) / scale) * np.tanh(0.5 / scale)
+    law_of_answers: dict[Any, float] = {}
+    for index, difference in enumerate(differences):
+        reached = find_tails(law.sum_noise, common - difference)
+        law_of_answers[index] = float(weights @ reached)
+        weights = weights * (1 - reached)
+    law_of_answers[len(differences)] = float(weights.sum())
+    return law_of_answers
+
+
+def sum_over_minimums(mechanism: Any, table: Table, plan: Plan) -> dict[Any, float]:
+    """Return the probability of each answer of merged cells: intervals are independent, given where they begin.
+
+    In an interval, counts are compared with one noisy minimum, over which the probabilities are summed.
+    """
+    query: Any = plan.query
+    noise = thresholds.calibrate_merge_noise(plan.loss, plan.adjacency)
+    scale = float(noise.parameter)
+    common = np.arange(-ceil(40 * scale), ceil(40 * scale) + 1)
+    minimum_law = np.exp(-abs(common) / scale) * np.tanh(0.5 / scale)
+    counts = table[:-1]
+
+    @cache
+    def find_law_from(start: int) -> dict[tuple[int, ...], float]:
+        """Return the probabilities of the decisions on the cells from `start`, where an interval begins."""
+        if start == len(counts):
+            return {(): 1.0}
+        law: dict[tuple[int, ...], float] = {}
+        weights = minimum_law
+        for cell in range(start, len(counts)):
+            reached = find_tails(noise, query.min_records + common - counts[start : cell + 1].sum())
+            for others, probability in find_law_from(cell + 1).items():
+                law[(*(0,) * (cell - start), 1, *others)] = float(weights @ reached) * probability
+            weights = weights * (1 - reached)
+        law[(0,) * (len(counts) - start)] = float(weights.sum())
+        return law
+
+    return find_law_from(0)
+
+
+def _find_choice_loss(
+    mechanism: Any, query: Any, find_law: FindLaw, claim: PrivacyLoss, neighbours: Neighbours
+) -> float:
+    """Return the largest loss of a choice over all neighbouring tables of up to `RECORDS` records."""
+    plan = mechanism.plan(query, claim, _make_adjacency(neighbours))
+    laws: dict[bytes, dict[Any, float]] = {}
+
+    def find_once(table: Table) -> dict[Any, float]:
+        """Return the probabilities of outcomes, found at the first call with this table."""
+        key = table.tobytes()
+        if key not in laws:
+            laws[key] = find_law(mechanism, table, plan)
+        return laws[key]
+
+    pairs = _list_tables(query.cells, neighbours)
+    return max(compare_laws(find_once(left), find_once(right), claim) for left, right in pairs)
+
+
+def compare_laws(left: dict[Any, float], right: dict[Any, float], claim: PrivacyLoss) -> float:
+    """Return the loss of two sets of probabilities of outcomes: epsilon, or rho at all of `ORDERS`; in one direction.
+
+    >>> round(compare_laws({1: 0.75, 2: 0.25}, {1: 0.5, 2: 0.5}, PrivacyLoss.pure(1)), 3)
+    0.405
+    """
+    ours = np.array([left.get(outcome, 0.0) for outcome in {**left, **right}])
+    theirs = np.array([right.get(outcome, 0.0) for outcome in {**left, **right}])
+    if (theirs[ours > 0] == 0).any():
+        return inf
+    ours, theirs = np.log(ours[ours > 0]), np.log(theirs[ours > 0])
+    if claim.epsilon is not None:
+        return float((ours - theirs).max())
+    return max(
+        float(np.log(np.exp(order * ours + (1 - order) * theirs).sum())) / (order * (order - 1)) for order in ORDERS
+    )

@@ -1,0 +1,131 @@
+"""Exact losses of noisy sums and choices: none exceeds its claim, planted faults do, and laws agree with draws."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from fractions import Fraction
+from math import inf, sqrt
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpcurves as dp
+from dpcurves.laws import Family, Noise
+from dpcurves.mechanisms import exponential, lazy_tree, linear, thresholds
+from dpcurves.noise import discrete_gaussian
+from dpcurves.noise.randomness import Randomness
+from dpcurves.privacy import EACH_RECORD, AddRemove
+from dpcurves_audit import exact_losses
+from dpcurves_audit.cli import _is_in_quick_audit
+from dpcurves_audit.exact_losses import ExactLoss, add_losses, list_exact_losses
+from dpcurves_audit.targets import list_targets
+from dpcurves_sites import shares
+from dpcurves_streams.mechanisms import counters
+
+LARGEST = {
+    "noise of a histogram of units": 1.0, "sums of values at both ends of a cell": 1.0,
+    "blocks of a tree on demand": 1.0, "nodes of a stream's totals by a tree": 1.0, "quantile cuts, 2 pieces": 0.815,
+    "quantile cuts, 4 pieces": 0.658, "worst box": 0.568, "PrivTree": 1.0, "sparse vector": 1.0,
+    "merged cells": 1.0,
+    "private bounds": 0.363,
+}  # fmt: skip
+"""Loss over claim at epsilon 1, of records that are added or removed."""
+
+
+def select(*words: str) -> list[ExactLoss]:
+    """Return the exact losses beside those of the targets whose names begin with one of these words."""
+    return [item for item in list_exact_losses([], quick=True) if item.name.startswith(words)]
+
+
+def test_no_exact_loss_beside_the_targets_exceeds_its_claim() -> None:
+    """Sums of the targets themselves are left to the quick audit, which `make test` runs."""
+    items = select("")
+    assert len({item.name for item in items}) == len(items)
+    losses = {item.name: item.find_largest() for item in items}
+    assert [item.name for item in items if item.exceeds_claim(losses[item.name])] == []
+    for word, share in LARGEST.items():
+        setting = ": epsilon 1" if word.startswith("nodes") else ": epsilon 1, add-remove"
+        assert losses[f"{word}{setting}"] == pytest.approx(share, abs=0.001), word
+
+
+def test_all_noisy_sums_of_the_quick_audit_have_exact_losses() -> None:
+    targets = [target for target in list_targets() if target.kind == "noise" and _is_in_quick_audit(target)]
+    names = {item.name for item in list_exact_losses(targets, quick=True)}
+    assert {target.name for target in targets if type(target.sampler).__name__ == "NoiseSampler"} <= names
+    assert {"flat histogram: epsilon 1, add-remove", "square root: rho 0.5, replace-one"} <= names
+
+
+def double(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function with twice its value."""
+    return lambda *arguments: 2 * function(*arguments)
+
+
+def halve_noise(function: Callable[..., Noise]) -> Callable[..., Noise]:
+    """Return the function that calibrates noise with half of its parameter."""
+    return lambda *arguments: Noise(function(*arguments).family, function(*arguments).parameter / 2)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "fault", "words"),
+    [
+        (linear, "l1_distance", lambda function: lambda *_: Fraction(1), ["noise of a histogram of units: epsilon"]),
+        (linear, "squared_l2_distance", lambda function: lambda query, _: Fraction(2 * query.per_record_sensitivity**2),
+         ["noise of a histogram of units: rho", "sums of values at both ends of a cell: rho 0.5, replace-one"]),
+        (lazy_tree, "record_budget", double, ["blocks of a tree on demand"]),
+        (counters, "calibrate_noise", halve_noise, ["nodes of a stream's totals by a tree"]),
+        (thresholds, "pure_epsilon", double, ["sparse vector: epsilon", "merged cells: epsilon"]),
+        (exponential, "bounded_range", double, ["quantile cuts, 2 pieces", "worst box"]),
+        (thresholds, "calibrate_noise_and_decay",
+         lambda function: lambda *arguments: (halve_noise(lambda *a: function(*a)[0])(*arguments),
+                                              function(*arguments)[1]), ["PrivTree: epsilon 1"]),
+    ],
+)  # fmt: skip
+def test_wrong_sensitivities_and_scales_exceed_their_claims(
+    monkeypatch: pytest.MonkeyPatch, module: Any, name: str, fault: Callable[[Any], Any], words: list[str]
+) -> None:
+    items = select(*words)
+    assert len(items) >= len(words)
+    monkeypatch.setattr(module, name, fault(getattr(module, name)))
+    missed = [item.name for item in items if not item.exceeds_claim(item.find_largest())]
+    assert missed == []
+
+
+def test_half_of_the_noise_of_sites_exceeds_their_claim(monkeypatch: pytest.MonkeyPatch) -> None:
+    targets = [target for target in list_targets() if target.name == "sites, cells: rho 0.1, add-remove"]
+    item = next(iter(list_exact_losses(targets, quick=True)))
+    assert item.find_largest() == pytest.approx(0.1, abs=1e-6)
+
+    def halve(variance: Fraction, sites: int, size: int, randomness: Randomness) -> Any:
+        return discrete_gaussian.sample(variance / (2 * sites), size, randomness)
+
+    monkeypatch.setattr(shares, "sample_gaussian_share", halve)
+    assert item.exceeds_claim(item.find_largest())
+
+
+def test_laws_of_choices_agree_with_draws() -> None:
+    """Each frequency of 2,000 draws is within 5 standard deviations: a false alarm among 60 outcomes is below 1e-4."""
+    draws, randomness = 2000, Randomness.from_seed(5)
+    table = np.array([2, 0, 1, 0, 1])
+    for name, mechanism, query, find_law in exact_losses._list_choices():
+        plan = mechanism.plan(query, dp.PrivacyLoss.pure(2), AddRemove(EACH_RECORD))
+        counts = table if query.cells == 4 else np.append(table, [0] * (query.cells - 4))
+        law = find_law(mechanism, counts, plan)
+        assert sum(law.values()) == pytest.approx(1, abs=1e-9), name
+        drawn = Counter(mechanism.run(counts, plan, randomness) for _ in range(draws))
+        if name in ("sparse vector", "private bounds"):
+            drawn = Counter({outcome[0]: number for outcome, number in drawn.items()})
+        assert set(drawn) <= set(law), name
+        for outcome, probability in law.items():
+            error = 5 * sqrt(draws * probability * (1 - probability)) + 3
+            assert drawn[outcome] == pytest.approx(draws * probability, abs=error), (name, outcome)
+
+
+def test_noise_that_differs_or_is_of_another_family_loses_everything() -> None:
+    laplace, gaussian = (Noise(family, Fraction(2)) for family in (Family.LAPLACE, Family.GAUSSIAN))
+    pure, rho = dp.PrivacyLoss.pure(1), dp.PrivacyLoss.zcdp(1)
+    assert add_losses([([1], laplace)], [([1], gaussian)], pure) == inf
+    assert add_losses([([1], gaussian)], [([2], gaussian)], pure) == inf
+    assert add_losses([([1], gaussian)], [([3], gaussian)], rho) == 1.0
+    assert add_losses([([1], laplace), ([4], gaussian)], [([3], laplace), ([4], gaussian)], rho) == 0.5
