@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -94,7 +95,7 @@ def test_continuous_values_beside_zeros_are_not_read_as_edges(zeros: float) -> N
 
 
 def test_hints_methods_groups_and_few_or_unknown_records_are_not_searched() -> None:
-    """A search is of use where each cell is counted at once, and cheap where records are known to be many."""
+    """A search costs little where records are known to be many, and is of use where no hint says what is read."""
     questions = (
         CdfQuestion("x", GRID, hint=Hint.ATOMS),
         CdfQuestion("x", GRID, method=AdaptivePartition()),
@@ -102,10 +103,10 @@ def test_hints_methods_groups_and_few_or_unknown_records_are_not_searched() -> N
         CdfQuestion("x", GRID, edges=(1, 2)),
         CdfQuestion("x", Grid(0, 128, cells=100)),
     )
-    few = ReplaceOne(EACH_RECORD, 2000)
+    few = ReplaceOne(EACH_RECORD, 9999)
     asked = *((question, ADJACENCY) for question in questions), (QUESTION, few), (QUESTION, AddRemove(EACH_RECORD))
-    for question, adjacency in asked:
-        plans = plan_question(question, PrivacyLoss.pure(1), adjacency)
+    for (question, adjacency), epsilon in product(asked, (1, 100)):
+        plans = plan_question(question, PrivacyLoss.pure(epsilon), adjacency)
         assert not any(isinstance(axis, LatticeAxis) for plan in plans for axis in plan.query.axes)
 
 

@@ -40,12 +40,15 @@ class Tuning:
     """Fractions of the loss. Least and largest fraction of the pilot query: what other numbers lose by the search."""
     count_fraction: Fraction = Fraction(1, 10)
     """Fraction of the loss that counts the numbers off a lattice that was found."""
-    pairs_ratio: float = 400.0
+    pairs_ratio: float = 250.0
     """Signal-to-noise ratio that this count aims at, with `count_fraction` at most, where only readings over pairs use
-    it: numbers off the lattice are known to 0.25 % of the records."""
+    it: numbers off the lattice are known to 0.4 % of the records."""
     least_pairs_ratio: float = 10_000.0
     """Signal-to-noise ratio below which readings over pairs search no lattice: the search would cost a curve, which
-    does not need it, more than a twentieth of the loss."""
+    does not need it, more than 3 % of the loss."""
+    fewest_pair_records: int = 10_000
+    """Records below which readings over pairs search no lattice, however large epsilon is: sampling errors are then
+    larger than what is unknown inside cells."""
     pilot_off_share: float = 0.2
     """Share of the numbers that are not zero which the pilot query may find off the lattice: four standard deviations
     of its noise if no record is zero. Counts that are all equal, as of a plan without data, have one half."""
@@ -178,6 +181,8 @@ def search_edges(
     if records is None:
         return NOT_SEARCHED if only_pairs else (yield from search_lattice(axis, step, None, ratio))
     if records * ratio < (TUNING.least_pairs_ratio if only_pairs else TUNING.least_ratio):
+        return NOT_SEARCHED
+    if only_pairs and records < TUNING.fewest_pair_records:
         return NOT_SEARCHED
     return (yield from search_lattice(axis, step, records, records * ratio, only_pairs=only_pairs))
 
