@@ -172,7 +172,8 @@ def search_edges(
         axis: The numbers on their grid.
         setting: The loss and the adjacency.
         ratio: The signal-to-noise ratio of one record at the whole loss.
-        only_pairs: As for `search_lattice`; then records are searched only if they are known to be many.
+        only_pairs: Whether only readings over pairs use the result: then edges are searched only if records are known
+            to be many.
     """
     records = setting.adjacency.public_record_count
     step = find_edge_step(axis.grid)
