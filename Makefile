@@ -18,7 +18,7 @@ WANTED  := --constraint constraints.txt --editable '.[all]' --group dev
 # numba, BLAS and DuckDB take all cores as they are; pytest shares them between four workers, for some wait.
 PYTEST  := $(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder -m "not reproduction"
 
-.PHONY: checked simulate demo demo-federated demo-local demo-pairs demo-server demo-sites demo-stream demo-warehouse test lint types contracts docs site examples unit site-check marks flower nvflare dbt r-check screenshots house exercise versions package release tag pictures bench bench-accuracy expected-errors audit self-audit crash papers format constraints pins clean
+.PHONY: checked simulate demo demo-federated demo-local demo-pairs demo-server demo-sites demo-stream demo-warehouse test test-slow lint types contracts docs seen site examples unit site-check marks flower nvflare dbt r-check screenshots house exercise versions package release tag pictures bench bench-accuracy expected-errors audit self-audit crash papers format constraints pins clean
 
 demo: $(READY)
 	$(BIN)/python demo/flights.py
@@ -55,6 +55,7 @@ checked: $(READY)
 	$(MAKE) --no-print-directory contracts
 	$(MAKE) --no-print-directory examples
 	$(MAKE) --no-print-directory docs
+	$(MAKE) --no-print-directory seen
 	$(MAKE) --no-print-directory self-audit
 	$(MAKE) --no-print-directory simulate SCHEDULES=45
 
@@ -81,6 +82,10 @@ docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --config-file build/pages/mkdocs.yml --site-dir ../../site
 	$(BIN)/python docs/words.py
 
+# The pages that were built just now in a browser, where one is installed: beside other tests they would be built twice.
+seen: $(READY)
+	$(BIN)/pytest -p no:cacheprovider -m "not reproduction" tests/test_site.py
+
 # The whole site, with what examples drew just now, in site/.
 site: $(READY)
 	$(BIN)/python docs/examples.py --copies
@@ -89,7 +94,7 @@ site: $(READY)
 # Workers do not rewrite each `assert`, which takes them as long as all else before the first test. What fails is run again,
 # with an explanation.
 unit: $(READY)
-	$(PYTEST) --assert=plain || { $(BIN)/pytest --last-failed --last-failed-no-failures=none --maxfail=20; exit 1; }
+	$(PYTEST) --assert=plain --ignore tests/test_site.py || { $(BIN)/pytest --last-failed --last-failed-no-failures=none --maxfail=20; exit 1; }
 
 # Servers, sites, ledgers and streams in simulated worlds whose disks, power and network fail; SCHEDULES=100000 takes hours.
 # With LINES=--lines it prints which part of the protocols was executed, with FIRST=SEED it begins elsewhere.
@@ -191,8 +196,11 @@ crash: $(READY)
 	$(BIN)/python tests/two_servers/kills.py $(or $(KILLS),1000)
 	$(BIN)/python tests/two_servers/tampering.py
 
-bench: $(READY)
-	$(BIN)/pytest -n 2 -m reproduction tests
+# What `make test` leaves out: whole sweeps, all cases of large families and coverage by many releases; an hour of two cores.
+test-slow: $(READY)
+	$(BIN)/pytest -n 2 --dist loadfile -m reproduction tests
+
+bench: test-slow
 	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python "$$file"; done
 
 # Tables A to D of accuracy: the default curve beside simple methods, strategies beside the optimum, widths of intervals over

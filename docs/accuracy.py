@@ -124,7 +124,7 @@ def mean_ratios(rows: Sequence[Row], records: int, cells: int) -> NDArray[np.flo
 
 def draw_sizes(rows: Sequence[Row]) -> Figure:
     """Draw the mean ratio of root mean square errors against records, one line for each grid."""
-    figure, axes = _new_figure("records")
+    figure, axes = _new_figure("Root mean square errors, by records and cells", "records")
     for cells in sorted({row["cells"] for row in rows}):
         records = sorted({row["records"] for row in rows})
         means = [mean_ratios(rows, number, cells)[2] for number in records]
@@ -136,7 +136,7 @@ def draw_sizes(rows: Sequence[Row]) -> Figure:
 
 def draw_shapes(rows: Sequence[Row]) -> Figure:
     """Draw the ratio of root mean square errors of each cell, by shape."""
-    figure, axes = _new_figure("")
+    figure, axes = _new_figure("Root mean square errors, by shape of the records", "")
     shapes = list(dict.fromkeys(row["shape"] for row in rows))
     for index, shape in enumerate(shapes):
         ratios = [row["ratios"][2] for row in rows if row["shape"] == shape]
@@ -147,7 +147,7 @@ def draw_shapes(rows: Sequence[Row]) -> Figure:
 
 def draw_marks(rows: Sequence[Row]) -> Figure:
     """Draw all ratios in increasing order, for the three errors, with the marks."""
-    figure, axes = _new_figure("share of the settings")
+    figure, axes = _new_figure("Errors in all settings, and their marks", "share of the settings")
     levels = (np.arange(len(rows)) + 0.5) / len(rows)
     for metric, name in enumerate(METRICS):
         axes.plot(levels, np.sort([row["ratios"][metric] for row in rows]), label=f"{name} error")
@@ -159,11 +159,12 @@ def draw_marks(rows: Sequence[Row]) -> Figure:
     return figure
 
 
-def _new_figure(horizontal: str) -> tuple[Figure, Any]:
-    """Return a figure whose vertical axis has ratios, with a line at 1."""
+def _new_figure(title: str, horizontal: str) -> tuple[Figure, Any]:
+    """Return a figure with a title whose vertical axis has ratios, with a line at 1."""
     figure = Figure(figsize=(7, 3.4), layout="constrained")
     axes = figure.add_subplot()
     axes.axhline(1, color="0.6", linewidth=1)
+    axes.set_title(f"{title}: dpcurves over the best simple method", fontsize=10)
     axes.set_xlabel(horizontal)
     axes.set_ylabel("error over the best\nsimple method's")
     axes.spines[["top", "right"]].set_visible(False)

@@ -105,6 +105,7 @@ def draw(found: dict[str, Any]) -> None:
         errors = [each["errors"][row][place] for each in found["settings"]]
         axes.plot(errors, range(len(names)), marker, color=colour, label=f"ε = {epsilon}", markersize=7)
     axes.set(xscale="log", xlim=(6e-4, 200), yticks=range(len(names)))
+    figure.suptitle(f"Noise of one number of {SHOWN:,} records in {len(names)} settings, by epsilon", fontsize=11)
     axes.set_yticklabels(names)
     ticks = (0.001, 0.01, 0.1, 1, 10, 100)
     axes.set_xticks(ticks, [f"{tick:g} %" for tick in ticks])

@@ -23,6 +23,7 @@ from typing import Any
 import pytest
 from _pytest.doctest import DoctestModule
 from hypothesis import settings
+from quick_cases import QUICK_SHARE, mark_slow_cases
 
 # Before NumPy is imported, here and in processes that tests start: idle threads of BLAS spin.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -35,9 +36,10 @@ collect_ignore = ["two_servers/warmed.py", "conftest.py"]
 
 
 LONGEST = (
-    "test_demos.py", "checks/test_checks.py", "server/test_browser.py", "test_docs.py",
+    "test_docs.py", "server/test_try_command.py", "server/test_synthetic.py", "test_demos.py",
+    "server/test_browser.py", "checks/test_checks.py",
     "forecasts/test_expected_errors.py", "server/test_remote.py", "arguments/test_refusals_before_charge.py",
-    "two_servers/test_shared_pairs.py", "curves/test_automatic_range.py", "test_versions.py", "feed/test_crashes.py",
+    "two_servers/test_shared_pairs.py", "curves/test_automatic_range.py", "feed/test_crashes.py",
     "ledger/test_ledger_races.py", "audit/test_deployments.py", "curves/test_roc.py", "server/test_queue.py",
     "server/test_pages.py", "audit/test_surroundings.py", "audit/test_views_of_servers.py", "parties/test_relay.py",
     "engines/test_conformance.py", "engines/test_engine_range_search.py", "two_servers/test_counts.py",
@@ -65,6 +67,7 @@ class DoctestFiles:
 def pytest_configure(config: pytest.Config) -> None:
     """Apply the rule to files of all folders: hooks of this file see the files of its own folder alone."""
     config.pluginmanager.register(DoctestFiles())
+    config.addinivalue_line("markers", QUICK_SHARE)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -77,8 +80,10 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+@pytest.hookimpl(tryfirst=True)  # before those that `-m` leaves out are taken away
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put what takes longest first; files and their tests stay in their order."""
+    """Mark what is slow, and put what takes longest first; files and their tests stay in their order."""
+    mark_slow_cases(items)
     first = {str(TESTS / name): number for number, name in enumerate(LONGEST)}
     items.sort(key=lambda item: first.get(str(item.path), len(first)))
 

@@ -89,6 +89,7 @@ def test_where_nothing_may_be_written_loops_are_compiled_all_the_same(monkeypatc
     assert compile_loop(twice)(3.0) == 6
 
 
+@pytest.mark.quick_share(8)
 @pytest.mark.parametrize("damage", ["full", "gone", "cut off", "another file"])
 @pytest.mark.parametrize("loop", ["alone", "called by loops"])
 def test_a_cache_that_can_not_be_used_stops_no_loop(

@@ -19,9 +19,16 @@ DEMOS = re.findall(r"^demo[a-z-]*: .*\n\t\$\(BIN\)/python demo/(\w+)\.py$", MAKE
 
 def test_every_make_target_of_a_demo_is_run_here() -> None:
     assert len(DEMOS) == len(re.findall(r"^demo[a-z-]*:", MAKEFILE, re.MULTILINE))
+    assert set(DEMOS) > SLOW
 
 
-@pytest.mark.parametrize("name", DEMOS)
+SLOW = {"federated", "pairs", "server", "sites", "warehouse"}
+"""Demos that start processes, whose parts have tests with real processes of their own."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.reproduction] * (name in SLOW)) for name in DEMOS]
+)
 def test_a_demo_runs_in_its_quick_form(name: str) -> None:
     script = ROOT / "demo" / f"{name}.py"
     done = subprocess.run([sys.executable, script, "--quick"], capture_output=True, text=True, timeout=600, check=False)

@@ -31,6 +31,7 @@ RECORDS = 400
 GRIDS = ("grid", "lower", "upper", "cells", "groups")
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize(("setting", "product"), [*TRIED[:2], TRIED[3], TRIED[5]])
 def test_its_half_widths_are_those_of_a_forecast(setting: dial.Setting, product: int) -> None:
     kept = dial.read(LINES[setting], product)
@@ -94,6 +95,7 @@ def run() -> Callable[[list[str]], Result]:
     return lambda words: runner.invoke(app, words)
 
 
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize("curve", dial.CURVES)
 def test_its_commands_and_its_line_of_python_ask_what_it_shows(
     curve: str, people: tuple[Path, dict[str, Any]], run: Callable[[list[str]], Result]

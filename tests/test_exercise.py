@@ -60,6 +60,7 @@ def test_counts_stand_on_the_page() -> None:
         assert f"| `{kind}` | {edited} | {mark} | {new} |" in page
 
 
+@pytest.mark.reproduction
 def test_a_new_reading_answers() -> None:
     assert run_exercise(EXERCISES["reading"]).startswith("F1 score 0.5")
 

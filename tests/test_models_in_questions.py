@@ -66,6 +66,7 @@ ASKED: tuple[Callable[[Any, Any], Any], ...] = (
 )
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("asked", ASKED)
 @pytest.mark.filterwarnings("ignore::dpcurves.CurveWarning")
 def test_a_question_takes_a_model_where_it_takes_a_column(asked: Callable[[Any, Any], Any]) -> None:

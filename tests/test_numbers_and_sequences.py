@@ -80,6 +80,7 @@ def require_clear_refusal(name: str, call: Callable[[Any], object], given: Any) 
     assert "\n" not in str(refusal.value)
 
 
+@pytest.mark.quick_share(17)
 @pytest.mark.parametrize("given", ["five", [5], (1, 2), np.array([1.0, 2.0]), {"a": 1}, object(), 10**400, b"5", 1j])
 @pytest.mark.parametrize(("name", "call"), SCALARS, ids=[f"{name}-{i}" for i, (name, _) in enumerate(SCALARS)])
 def test_a_sequence_where_one_number_is_needed_is_refused(name: str, call: Callable[[Any], object], given: Any) -> None:

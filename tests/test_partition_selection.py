@@ -117,6 +117,7 @@ def test_long_names_and_missing_ones_are_not_listed_and_an_own_group_called_othe
     assert [curve.count for curve in found.values()] == pytest.approx([300, 300], abs=25)
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("adjacency", [dp.ADD_REMOVE, dp.REPLACE_ONE])
 @pytest.mark.parametrize("loss", [dp.PrivacyLoss.pure(4), dp.PrivacyLoss.zcdp(4)], ids=str)
 def test_groups_of_a_public_universe_need_no_delta(adjacency: Any, loss: dp.PrivacyLoss) -> None:

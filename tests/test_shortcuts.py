@@ -13,21 +13,22 @@ GRID = dp.Grid(0, 1, cells=32)
 Y = (X > 0.4).astype(int)
 
 
-def test_every_face_answers_in_either_currency_and_either_adjacency() -> None:
-    for adjacency in (dp.ADD_REMOVE, dp.REPLACE_ONE):
-        for loss in ({"epsilon": 1.0}, {"rho": "0.5"}):
-            both: dict[str, Any] = {"adjacency": adjacency, **loss}
-            assert dp.cdf(X, grid=GRID, **both).y[-1] == 1
-            assert len(dp.quantiles(X, [0.5], grid=GRID, **both).x) == 1
-            assert len(dp.histogram(X, grid=GRID, **both).count) == 32
-            assert dp.bounds(X, unit=0.5, coverage=0.9, **both).upper > 0
-            assert 0 <= dp.roc_curve(Y, X, **both).auc <= 1
-            assert 0 <= dp.scores(Y, X, **both).value("auc") <= 1
-            assert len(dp.calibration_curve(Y, X, groups=3, **both).count) <= 3
-            assert 0 < dp.hosmer_lemeshow(Y, X, groups=3, **both).p_value <= 1
-            assert len(dp.binned_residuals(Y, X, model=dp.PUBLIC_MODEL, **both).count) <= 16
-            units: dict[str, Any] = {"unit_predicted": 0.5, "unit_residual": 0.5, "coverage": 0.9}
-            assert dp.residual_plot(X, Y - X, model=dp.PUBLIC_MODEL, **units, **both).density.shape == (64, 64)
+@pytest.mark.quick_share(4)
+@pytest.mark.parametrize("loss", [{"epsilon": 1.0}, {"rho": "0.5"}], ids=str)
+@pytest.mark.parametrize("adjacency", [dp.ADD_REMOVE, dp.REPLACE_ONE])
+def test_every_face_answers_in_either_currency_and_either_adjacency(adjacency: Any, loss: dict[str, Any]) -> None:
+    both: dict[str, Any] = {"adjacency": adjacency, **loss}
+    assert dp.cdf(X, grid=GRID, **both).y[-1] == 1
+    assert len(dp.quantiles(X, [0.5], grid=GRID, **both).x) == 1
+    assert len(dp.histogram(X, grid=GRID, **both).count) == 32
+    assert dp.bounds(X, unit=0.5, coverage=0.9, **both).upper > 0
+    assert 0 <= dp.roc_curve(Y, X, **both).auc <= 1
+    assert 0 <= dp.scores(Y, X, **both).value("auc") <= 1
+    assert len(dp.calibration_curve(Y, X, groups=3, **both).count) <= 3
+    assert 0 < dp.hosmer_lemeshow(Y, X, groups=3, **both).p_value <= 1
+    assert len(dp.binned_residuals(Y, X, model=dp.PUBLIC_MODEL, **both).count) <= 16
+    units: dict[str, Any] = {"unit_predicted": 0.5, "unit_residual": 0.5, "coverage": 0.9}
+    assert dp.residual_plot(X, Y - X, model=dp.PUBLIC_MODEL, **units, **both).density.shape == (64, 64)
 
 
 @pytest.mark.parametrize("loss", [{}, {"epsilon": 1, "rho": 1}])

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from browser import FLAGS, require_chromium
 
+pytestmark = pytest.mark.reproduction  # what lays the versions that are published, three sites and a browser
 BROWSER = require_chromium()
 sync_api = importlib.import_module("playwright.sync_api")
 pytest.importorskip("mike", reason="mike is not installed: pip install --group dev")

@@ -29,7 +29,7 @@ runpy.run_path(sys.argv[1], run_name="__main__")
 """
 
 
-@pytest.mark.parametrize("step", [8, pytest.param(1, marks=pytest.mark.reproduction)])
+@pytest.mark.parametrize("step", [24, pytest.param(1, marks=pytest.mark.reproduction)])
 def test_questions_have_the_same_answers_without_numba(step: int) -> None:
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", WITHOUT, FILE, PAPERS, str(step)],

@@ -102,6 +102,7 @@ NUMBERS: dict[str, list[Callable[[Any], object]]] = {
 EACH = [(name, call) for name, calls in NUMBERS.items() for call in calls]
 
 
+@pytest.mark.quick_share(7)
 @pytest.mark.parametrize("given", ["ten", float("nan"), float("inf"), -1, 1000.5, [3], [0.5, 0.6]], ids=str)
 @pytest.mark.parametrize(("name", "call"), EACH, ids=[f"{name}-{place}" for place, (name, _) in enumerate(EACH)])
 def test_what_is_no_number_in_range_is_named(name: str, call: Callable[[Any], object], given: Any) -> None:

@@ -36,6 +36,30 @@ as_survfit <- function(x, level = 0.95, population = TRUE, csv = NULL) {
   structure(fit, class = "survfit")
 }
 
+#' Numbers at risk at some times with the ends of their intervals, as the pictures of Python have them below the axis.
+numbers_at_risk <- function(x, times = NULL, level = 0.95, csv = NULL) {
+  frame <- bands(x, level, population = FALSE, csv)
+  if (!all(c("x", "at_risk") %in% names(frame)) || "cause" %in% names(frame)) {
+    kind <- paste(kinds_of(x), collapse = ", ")
+    stop(sprintf("x: a curve with numbers at risk is needed, this is a result of kind %s", kind), call. = FALSE)
+  }
+  by <- seq_len(count_labels(x)) # columns of categories come first
+  times <- if (is.null(times)) pretty(frame$x, 5) else times
+  group <- if (length(by)) do.call(paste, c(unname(frame[by]), sep = "\r")) else rep("", nrow(frame))
+  parts <- lapply(split(frame, factor(group, unique(group))), function(part) {
+    part <- part[order(part$x), ]
+    inside <- times[times >= part$x[1] & times < part$x[nrow(part)]]
+    cell <- findInterval(inside, part$x) # the number of a cell is in the row of its end
+    columns <- c(names(frame)[by], intersect(c("at_risk", "at_risk_lower", "at_risk_upper"), names(part)))
+    rows <- part[cell + 1, columns, drop = FALSE]
+    names(rows) <- sub("^at_risk_", "", names(rows))
+    cbind(rows[by], time = inside, rows[setdiff(names(rows), names(frame)[by])])
+  })
+  joined <- do.call(rbind, unname(parts))
+  row.names(joined) <- NULL
+  joined
+}
+
 # The kinds of the curves of a result.
 kinds_of <- function(x) {
   if (is.null(x$curves)) x$kind else unique(vapply(x$curves, function(curve) curve$kind, ""))

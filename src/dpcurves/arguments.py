@@ -129,6 +129,12 @@ class ServiceUnavailable(ProtocolError):
 def parse_choice(name: str, value: object, choices: type[Member], *, also: str = "") -> Member:
     """Return the member of an enumeration that is passed as itself or by its lower-case name.
 
+    Args:
+        name: Name of the argument, in errors.
+        value: A member, or its lower-case name with hyphens.
+        choices: The enumeration.
+        also: Text after the choices, in errors; empty: none.
+
     Raises:
         ValueError: `value` is neither. There is no default, so that a misspelled choice never becomes another choice.
 
@@ -337,6 +343,11 @@ def require_known_fields(fields: Iterable[object], known: Iterable[str]) -> None
 def require_numbers(name: str, values: Any, expected: str) -> tuple[float, ...]:
     """Return the numbers of an iterable as floats, in their order.
 
+    Args:
+        name: Name of the argument, in errors.
+        values: The argument.
+        expected: What is needed, in errors.
+
     Raises:
         TypeError: `values` is a single number or text, or has an item that is not a number.
     """
@@ -345,6 +356,11 @@ def require_numbers(name: str, values: Any, expected: str) -> tuple[float, ...]:
 
 def require_sequence(name: str, values: Any, expected: str) -> tuple[Any, ...]:
     """Return the items of an iterable as a tuple, in their order.
+
+    Args:
+        name: Name of the argument, in errors.
+        values: The argument.
+        expected: What is needed, in errors.
 
     Raises:
         TypeError: `values` is a single object, text, or an array with another number of dimensions than one.

@@ -80,7 +80,14 @@ class Codec:
         schema: JsonSchema = MappingProxyType({}),
     ) -> None:
         """Register how values of a type are written and read, for types of a higher layer. Without `schema`, the
-        JSON Schema accepts anything."""
+        JSON Schema accepts anything.
+
+        Args:
+            kind: The type.
+            write: Function from a value of the type to JSON.
+            read: Function from JSON to such a value.
+            schema: JSON Schema of what `write` returns.
+        """
         self.writers[kind], self.readers[kind], self.schemas[kind] = write, read, schema
 
     def encode(self, value: Any, hint: Any = None) -> Any:

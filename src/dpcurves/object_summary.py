@@ -1,4 +1,12 @@
-"""Summaries of small objects, as of grids and losses: a title and rows of facts, for notebooks and for terminals."""
+"""Summaries of small objects, as of grids and losses: a title and rows of facts, for notebooks and for terminals.
+
+A notebook shows `to_html`, a fragment with its own style sheet (`STYLE`), and a terminal the table `to_rich`. Names and
+texts may come from the user: both forms escape them.
+
+>>> grid = ObjectSummary("grid", [("column", "age"), ("cells", "64")])
+>>> grid.to_rich().row_count
+2
+"""
 
 from __future__ import annotations
 
@@ -10,32 +18,6 @@ from .foreign_text import isolate_in_html
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-STYLE = """<style>
-.dpcurves{margin:0 0 1rem;padding:1rem;border:1px solid rgba(128,128,128,.4);border-radius:8px;max-width:46rem;
- box-sizing:border-box;color:inherit;font:15px/1.5 system-ui,sans-serif;break-inside:avoid}
-.dpcurves figcaption{font-size:1.15em;font-weight:600;margin:0 0 .5rem;overflow-wrap:anywhere}
-.dpcurves .picture{background:#fff;border-radius:4px}
-.dpcurves .picture svg{display:block;max-width:100%;height:auto;margin:0 auto}
-.dpcurves table{border-collapse:collapse;margin:.75rem 0 0;width:100%;background:none;color:inherit;font-size:.93em}
-.dpcurves th,.dpcurves td{text-align:left;vertical-align:top;padding:.25rem .75rem .25rem 0;background:none;
- border:0;border-top:1px solid rgba(128,128,128,.25);overflow-wrap:anywhere}
-.dpcurves th{font-weight:500;width:38%}
-.dpcurves td{font-variant-numeric:tabular-nums}
-.dpcurves .scroll{overflow-x:auto}
-.dpcurves .numbers caption{text-align:left;font-weight:600;padding:.25rem 0}
-.dpcurves .numbers th{width:auto;vertical-align:bottom}
-.dpcurves .numbers th,.dpcurves .numbers td{overflow-wrap:normal}
-.dpcurves .numbers .num{text-align:right}
-.dpcurves summary{cursor:pointer;margin-top:.75rem;font-size:.87em;overflow-wrap:anywhere}
-.dpcurves .files{font-size:.87em;margin:.75rem 0 0;overflow-wrap:anywhere}
-@media (max-width:30rem){.dpcurves table:not(.numbers) :is(th,td){display:block;width:auto}
- .dpcurves table:not(.numbers) td{border-top:0;padding-top:0}}
-@media print{.dpcurves details:not(.all)::details-content{content-visibility:visible;block-size:auto}}
-.dpcurves .seeded{background:#b3261e;color:#fff;font-weight:700;padding:.35rem .75rem;border-radius:4px;
- margin:0 0 .75rem}
-</style>"""
-"""Style sheet of summaries of objects and of results."""
 
 
 class ObjectSummary(NamedTuple):
@@ -73,3 +55,30 @@ class ObjectSummary(NamedTuple):
         for name, text in self.rows:
             table.add_row(Text(name), Text(text))
         return table
+
+
+STYLE = """<style>
+.dpcurves{margin:0 0 1rem;padding:1rem;border:1px solid rgba(128,128,128,.4);border-radius:8px;max-width:46rem;
+ box-sizing:border-box;color:inherit;font:15px/1.5 system-ui,sans-serif;break-inside:avoid}
+.dpcurves figcaption{font-size:1.15em;font-weight:600;margin:0 0 .5rem;overflow-wrap:anywhere}
+.dpcurves .picture{background:#fff;border-radius:4px}
+.dpcurves .picture svg{display:block;max-width:100%;height:auto;margin:0 auto}
+.dpcurves table{border-collapse:collapse;margin:.75rem 0 0;width:100%;background:none;color:inherit;font-size:.93em}
+.dpcurves th,.dpcurves td{text-align:left;vertical-align:top;padding:.25rem .75rem .25rem 0;background:none;
+ border:0;border-top:1px solid rgba(128,128,128,.25);overflow-wrap:anywhere}
+.dpcurves th{font-weight:500;width:38%}
+.dpcurves td{font-variant-numeric:tabular-nums}
+.dpcurves .scroll{overflow-x:auto}
+.dpcurves .numbers caption{text-align:left;font-weight:600;padding:.25rem 0}
+.dpcurves .numbers th{width:auto;vertical-align:bottom}
+.dpcurves .numbers th,.dpcurves .numbers td{overflow-wrap:normal}
+.dpcurves .numbers .num{text-align:right}
+.dpcurves summary{cursor:pointer;margin-top:.75rem;font-size:.87em;overflow-wrap:anywhere}
+.dpcurves .files{font-size:.87em;margin:.75rem 0 0;overflow-wrap:anywhere}
+@media (max-width:30rem){.dpcurves table:not(.numbers) :is(th,td){display:block;width:auto}
+ .dpcurves table:not(.numbers) td{border-top:0;padding-top:0}}
+@media print{.dpcurves details:not(.all)::details-content{content-visibility:visible;block-size:auto}}
+.dpcurves .seeded{background:#b3261e;color:#fff;font-weight:700;padding:.35rem .75rem;border-radius:4px;
+ margin:0 0 .75rem}
+</style>"""
+"""Style sheet of summaries of objects and of results."""

@@ -384,6 +384,11 @@ def _citation() -> str:
 def plot_results_together(results: Mapping[str, ReleasedResult], level: float, population: bool) -> Any:
     """Draw several results of one kind on common axes, by name.
 
+    Args:
+        results: Results of one kind, by name in the legend.
+        level: The confidence level of bands and intervals.
+        population: Whether intervals for the population are drawn.
+
     Raises:
         ValueError: the results are of different kinds.
     """
@@ -400,6 +405,12 @@ def stack_columns(
     results: Mapping[str, ReleasedResult], level: float, population: bool, suppress: float | None = None
 ) -> dict[str, Any]:
     """Concatenate the columns of several results, with their names in the first column.
+
+    Args:
+        results: Results with the same columns, by name.
+        level: The confidence level of bands and intervals.
+        population: Whether ends for the population are included.
+        suppress: See `to_csv`.
 
     Raises:
         ValueError: the results have different columns.

@@ -122,7 +122,14 @@ def _is_published(folder: Path) -> bool:
 def describe_review(
     ledger: Ledger, datasets: Sequence[str], about: About, results: Mapping[str, ReleasedResult]
 ) -> str:
-    """Return the review sheet as Markdown. Equal ledgers and results give equal text."""
+    """Return the review sheet as Markdown. Equal ledgers and results give equal text.
+
+    Args:
+        ledger: The ledger, which is verified first.
+        datasets: Names of the accounts; empty: all.
+        about: What the office knows and no ledger does.
+        results: Released results by name.
+    """
     verified = ledger.verify()
     names = [account.dataset for account in ledger.accounts() if not datasets or account.dataset in datasets]
     results_by_request = {result.privacy.grant: (name, result) for name, result in results.items()}

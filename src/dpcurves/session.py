@@ -183,6 +183,14 @@ def ask_with_contribution_bound(
 
     `reply` answers a step under the adjacency of its round. `store_bound` stores the bound that was found and returns
     the bound that was stored first for this request. Formal guarantees: see `strategies.contribution_bounds`.
+
+    Args:
+        question: The question.
+        adjacency: Add-remove or replace-one, perhaps without a contribution bound.
+        trust: The trust model, which plans the queries.
+        budget: The charged loss, which pays for each step.
+        reply: Function that answers a paid step under the adjacency of its round.
+        store_bound: Function that stores the bound, and returns the one that was stored first for this request.
     """
     if not isinstance(adjacency, AdjacencyWithoutBound):
         bounded = adjacency
@@ -248,6 +256,14 @@ def ask_with_partition_selection(
 ) -> Curve:
     """Return the curve of a question: partitions are selected if it has unlisted categories, and then it is asked as
     `ask_with_budget` does.
+
+    Args:
+        question: The question, perhaps with unlisted categories.
+        adjacency: Add-remove or replace-one, with a contribution bound.
+        trust: The trust model, which plans the queries.
+        budget: The charged loss, which pays for each step.
+        reply: Function that answers a paid step with a release.
+        budget_fraction: Fraction of the grant that selection and question get together.
 
     Formal guarantees: see `mechanisms.partition_selection`. Selected names are public; the question by them has the
     remaining loss, without delta.
@@ -358,6 +374,14 @@ def ask_with_budget(
 
     The question gets `budget_fraction` of the grant.
 
+    Args:
+        question: The question.
+        adjacency: Add-remove or replace-one, with a contribution bound.
+        trust: The trust model, which plans the queries.
+        budget: The charged loss, which pays for each step.
+        reply: Function that answers a paid step with a release.
+        budget_fraction: Fraction of the grant that the question gets.
+
     Raises:
         ValueError: the question has unlisted categories, which `ask_with_partition_selection` selects.
     """
@@ -393,7 +417,16 @@ def make_request_id(
     *,
     about: str = "",
 ) -> str:
-    """Return the request id of a project's question. It is equal for all analysts of the project."""
+    """Return the request id of a project's question. It is equal for all analysts of the project.
+
+    Args:
+        member: Project and analyst.
+        question: The question.
+        loss: Loss of the question.
+        adjacency: What is protected.
+        dataset: Dataset whose budget pays.
+        about: Further text that tells requests apart.
+    """
     loss = loss.as_single_release()
     return member.request(dataset, loss, hash_request(question, loss, adjacency, dataset, about))
 
@@ -402,7 +435,15 @@ def hash_request(
     question: object, loss: PrivacyLoss, adjacency: Adjacency | AdjacencyWithoutBound, dataset: str, about: str = ""
 ) -> str:
     """Return the hash of all that a request identifies: question, loss, adjacency and data set; `about`
-    distinguishes otherwise equal requests."""
+    distinguishes otherwise equal requests.
+
+    Args:
+        question: The question.
+        loss: Loss of the question.
+        adjacency: What is protected.
+        dataset: Dataset whose budget pays.
+        about: Further text that tells requests apart.
+    """
     paid_object = find_charged_query(question) or question  # the query whose counts it reads, if there is one
     return fingerprint(paid_object, loss, dataset, adjacency, about)
 
@@ -688,6 +729,11 @@ class Session:
         Unsupported questions are rejected.
 
         Reads no data, unless the number of units is public and was not given.
+
+        Args:
+            question: The question.
+            loss: The loss that would be charged.
+            rows_per_unit: Contribution bound, if the session has none; None: a sixth of the loss finds one.
         """
         return plan_question(question, loss, self._question_adjacency(rows_per_unit), self._trust)
 

@@ -177,7 +177,9 @@ class Reader:
             return fill(unwrapped, width)
         while lines:
             for count in range(len(lines) - (not translations), 0, -1):  # not all lines at once
-                translation = self._find_translation("\n".join(lines[:count]))
+                part = "\n".join(lines[:count])
+                # below a title that was added later stand lines that are translated
+                translation = part if part in self.written else self._find_translation(part)
                 if translation is not None:
                     translations.append(translation)
                     lines = lines[count:]

@@ -58,6 +58,12 @@ def has_excess_coincidences(
 
     Fisher's exact test of two numbers of coincidences, each among `calls` pairs of calls.
 
+    Args:
+        simultaneous: Number of coincidences of simultaneous calls.
+        unrelated: Number of coincidences of unrelated calls.
+        calls: Number of compared pairs of each kind.
+        error: Largest p-value that counts as an excess.
+
     >>> has_excess_coincidences(24, 0, 24), has_excess_coincidences(24, 24, 24), has_excess_coincidences(3, 1, 24)
     (True, False, False)
     """
@@ -114,6 +120,11 @@ def check_forked_workers(sampler: Sampler, pair: NeighbourPair, calls: int = COM
     """Return a flagged finding if workers forked from this process repeat each other's noise, else None.
 
     Answers of two workers to neighbours then differ by the exact difference: their loss together is unbounded.
+
+    Args:
+        sampler: The release.
+        pair: Neighbours, of which the first is used.
+        calls: Calls of each worker.
     """
     rows = [_draw_in_child(sampler, pair.left, calls) for _ in range(2)]
     parser = OutcomeParser()
@@ -128,7 +139,14 @@ def check_forked_workers(sampler: Sampler, pair: NeighbourPair, calls: int = COM
 def check_new_processes(
     function_path: str, pair: NeighbourPair, calls: int = COMPARED_CALLS, timeout: float = SAMPLER_SECONDS
 ) -> Finding | None:
-    """Return a finding if new processes repeat each other's noise, as with a fixed seed, else None."""
+    """Return a finding if new processes repeat each other's noise, as with a fixed seed, else None.
+
+    Args:
+        function_path: The release as ``module:function``.
+        pair: Neighbours, of which the first is used.
+        calls: Calls in each process.
+        timeout: Seconds after which a call is given up.
+    """
     parser = OutcomeParser()
     rows = []
     for _ in range(2):
@@ -192,6 +210,11 @@ def check_lattice(sampler: Sampler, pair: NeighbourPair, calls: int = 400) -> li
 
     Sums of an exact value and floating-point noise have bits that depend on the exact value (Mironov 2012). The search
     tests events of lowest bits; this check reports numbers without a common lattice.
+
+    Args:
+        sampler: The release.
+        pair: Neighbours.
+        calls: Calls for each of both.
     """
     parser = OutcomeParser()
     left, right = (parser.parse_outcomes(sampler.draw(data, calls)).numbers for data in (pair.left, pair.right))
@@ -217,6 +240,11 @@ def check_timing(sampler: Sampler, pair: NeighbourPair, calls: int = 60) -> list
 
     Neighbours differ by one record, so ordinary calls take equally long; a rare record that takes more work is
     detected.
+
+    Args:
+        sampler: The release.
+        pair: Neighbours.
+        calls: Calls for each of both.
     """
     from scipy.stats import mannwhitneyu
 

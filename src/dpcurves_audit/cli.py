@@ -91,8 +91,14 @@ class AuditOptions:
     ) -> Report:
         """Audit, write the reports, print the verdict, and return the report.
 
-        `command_words` are the words after ``dpcurves audit`` that repeat this audit; the report shows them. Exits with
-        `ExitStatus.FLAGGED` if the release is flagged, and with `ExitStatus.NO_VERDICT` if all of its calls failed.
+        Exits with `ExitStatus.FLAGGED` if the release is flagged, and with `ExitStatus.NO_VERDICT` if all of its calls
+        failed.
+
+        Args:
+            sampler: The release.
+            family: Pairs of neighbouring data sets.
+            claim: The claimed parameters by name.
+            command_words: The words after ``dpcurves audit`` that repeat this audit; the report shows them.
         """
         from dataclasses import replace
 
@@ -496,7 +502,14 @@ class StoredReports:
         return cls(file, reports)
 
     def load_or_audit(self, target: AuditTarget, confidence: float, effort: float, *, quick: bool) -> Report:
-        """Return the stored report, or audit the target and store the report; arguments as for `audit_target`."""
+        """Return the stored report, or audit the target and store the report; arguments as for `audit_target`.
+
+        Args:
+            target: What is audited.
+            confidence: Probability of no false report, between 0 and 1.
+            effort: Factor of the number of samples.
+            quick: Whether the short audit is made.
+        """
         key = f"{target.kind}: {target.name}; {confidence:g}, {effort:g}" + (", quick" if quick else "")
         if key not in self.reports:
             self.reports[key] = report = audit_target(target, confidence, effort, quick=quick)

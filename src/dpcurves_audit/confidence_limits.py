@@ -30,6 +30,11 @@ def find_probability_lower_bound(hits: Any, samples: Any, error: float) -> Any:
     """Return Clopper and Pearson's lower limit of a probability; it exceeds the probability with probability at most
     `error`.
 
+    Args:
+        hits: Number of hits, of any shape.
+        samples: Number of samples, of the same shape.
+        error: Probability that the limit is wrong, between 0 and 1.
+
     >>> round(float(find_probability_lower_bound(50, 100, 0.05)), 4), float(find_probability_lower_bound(0, 100, 0.05))
     (0.4136, 0.0)
     """
@@ -43,6 +48,11 @@ def find_probability_lower_bound(hits: Any, samples: Any, error: float) -> Any:
 def find_probability_upper_bound(hits: Any, samples: Any, error: float) -> Any:
     """Return Clopper and Pearson's upper limit of a probability; it is below the probability with probability at most
     `error`.
+
+    Args:
+        hits: Number of hits, of any shape.
+        samples: Number of samples, of the same shape.
+        error: Probability that the limit is wrong, between 0 and 1.
     """
     return 1.0 - find_probability_lower_bound(np.asarray(samples) - np.asarray(hits), samples, error)
 
@@ -51,6 +61,11 @@ def find_log_ratio_lower_bound(hits: Any, other_hits: Any, error: float) -> Any:
     """Return a lower limit of the logarithm of the ratio of two rates, from counts with Poisson numbers of samples.
 
     Given the sum of both counts, the first is binomial, and its odds are the ratio: the limit is exact.
+
+    Args:
+        hits: Number of hits with the one data set, of any shape.
+        other_hits: Number of hits with the other, of the same shape.
+        error: Probability that the limit is wrong, between 0 and 1.
 
     >>> round(float(find_log_ratio_lower_bound(300, 100, 0.05)), 4)
     0.9042
@@ -69,6 +84,14 @@ def find_epsilon_lower_bound(
 ) -> Any:
     """Return a lower limit of epsilon at `delta`, from the hits of one event and the numbers of samples of both data
     sets.
+
+    Args:
+        hits: Number of hits with the one data set, of any shape.
+        other_hits: Number of hits with the other, of the same shape.
+        samples: Number of samples of the one.
+        other_samples: Number of samples of the other.
+        delta: Delta of the claim.
+        error: Probability that the limit is wrong, between 0 and 1.
     """
     excess = find_probability_lower_bound(hits, samples, error / 2) - delta
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -138,6 +161,11 @@ class Claim:
     @classmethod
     def from_parameters(cls, epsilon: Exact | None, delta: float, rho: Exact | None) -> Claim:
         """Return the claim with these parameters.
+
+        Args:
+            epsilon: Claimed epsilon; None: a rho is claimed.
+            delta: Claimed delta.
+            rho: Claimed rho; None: an epsilon is claimed.
 
         Raises:
             ValueError: neither epsilon nor rho is given, or both are, or one is out of range.
@@ -237,7 +265,13 @@ class EventCounts:
     other_samples: int
 
     def bound_epsilon(self, claim: Claim, error: float, *, as_ratio: bool) -> float:
-        """Return a lower limit of epsilon, by the ratio of Poisson counts or by limits of both probabilities."""
+        """Return a lower limit of epsilon, by the ratio of Poisson counts or by limits of both probabilities.
+
+        Args:
+            claim: The claim, whose delta is used.
+            error: Probability that the limit is wrong, between 0 and 1.
+            as_ratio: Whether the numbers of samples are Poisson, so that the ratio of both counts may be used.
+        """
         if as_ratio and not claim.delta:
             return float(find_log_ratio_lower_bound(self.hits, self.other_hits, error))
         return float(

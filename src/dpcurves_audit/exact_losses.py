@@ -150,6 +150,11 @@ def add_losses(left: Sequence[NoisyBlock], right: Sequence[NoisyBlock], claim: P
     An epsilon is ``epsilon**2 / 2`` zero-concentrated (Bun and Steinke 2016). The loss is infinite if the noises of
     both differ, or if Gaussian noise claims an epsilon.
 
+    Args:
+        left: Sums and noise of the one data set, block by block.
+        right: Sums and noise of the other.
+        claim: The claim; decides whether the loss is an epsilon or a rho.
+
     >>> from dpcurves.laws import Family
     >>> noise = Noise(Family.LAPLACE, Fraction(2))
     >>> add_losses([([3, 1], noise)], [([4, 3], noise)], PrivacyLoss.pure(1))
@@ -383,11 +388,23 @@ class ChoicePath:
         return self.taken[step]
 
     def sample_exponential_mechanism(self, penalties: Any, rate: Fraction, randomness: Randomness) -> int:
-        """Return a choice with the probabilities of the exponential mechanism."""
+        """Return a choice with the probabilities of the exponential mechanism.
+
+        Args:
+            penalties: Penalty of each choice.
+            rate: Factor of the penalties in the exponent.
+            randomness: Without effect.
+        """
         return self.choose(exponential.selection_probabilities(np.asarray(penalties), rate).tolist())
 
     def is_noisily_above_zero(self, scores: Any, noise: Noise, randomness: Randomness) -> NDArray[np.bool_]:
-        """Return for each score whether it is above zero with discrete Laplace noise."""
+        """Return for each score whether it is above zero with discrete Laplace noise.
+
+        Args:
+            scores: Integers, one for each decision.
+            noise: Law of the noise of a score.
+            randomness: Without effect.
+        """
         decisions = []
         for score in np.asarray(scores).tolist():
             above = float(find_tails(noise, np.array([1 - score]))[0])
@@ -403,7 +420,13 @@ class ChoicePath:
 
 
 def walk_choices(mechanism: Any, table: Table, plan: Plan) -> dict[Any, float]:
-    """Return the probability of each outcome of `run`, by a walk through all of its choices."""
+    """Return the probability of each outcome of `run`, by a walk through all of its choices.
+
+    Args:
+        mechanism: A mechanism that makes choices alone.
+        table: Exact numbers of a query.
+        plan: The plan of the query.
+    """
     law: dict[Any, float] = {}
     path: ChoicePath | None = ChoicePath()
     while path is not None:
@@ -431,6 +454,11 @@ def sum_over_common_noise(mechanism: Any, table: Table, plan: Plan) -> dict[Any,
     """Return the probability of each answer of the sparse vector technique with one positive answer.
 
     Given the common noise, comparisons are independent. The sum ends where the rest has a probability below 1e-17.
+
+    Args:
+        mechanism: Without effect: the plan has the laws of the noise.
+        table: Exact numbers of a query.
+        plan: The plan of the query, with one positive answer.
     """
     law = plan.law.require_type(ThresholdAnswers)
     if law.size != 1:
@@ -499,6 +527,11 @@ def _find_choice_loss(
 
 def compare_laws(left: dict[Any, float], right: dict[Any, float], claim: PrivacyLoss) -> float:
     """Return the loss of two sets of probabilities of outcomes: epsilon, or rho at all of `ORDERS`; in one direction.
+
+    Args:
+        left: Probability of each outcome with the one data set.
+        right: Probability of each outcome with the other.
+        claim: The claim; decides whether the loss is an epsilon or a rho.
 
     >>> round(compare_laws({1: 0.75, 2: 0.25}, {1: 0.5, 2: 0.5}, PrivacyLoss.pure(1)), 3)
     0.405

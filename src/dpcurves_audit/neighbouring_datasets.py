@@ -66,6 +66,11 @@ class NeighbouringDatasets:
 def pairs(datasets: Iterable[tuple[Any, Any]], *, adjacency: Neighbours, name: str = "pairs") -> NeighbouringDatasets:
     """Return a family of given pairs of data sets.
 
+    Args:
+        datasets: Pairs of neighbouring data sets.
+        adjacency: The relation that holds in each pair.
+        name: Name of the family, in reports.
+
     Raises:
         ValueError: there is no pair.
 
@@ -381,6 +386,11 @@ def answers(queries: int, *, adjacency: Neighbours = ADD_REMOVE, value: float = 
 
 def streams(steps: int, *, adjacency: Neighbours = ADD_REMOVE, level: float = 0) -> NeighbouringDatasets:
     """Return counts of the time steps of a stream, as arrays: one more tuple in a step, or one moved to another step.
+
+    Args:
+        steps: Number of time steps, at least 1.
+        adjacency: One tuple more, or one moved.
+        level: Smallest count of a time step.
 
     >>> streams(4).pairs[0].right.tolist()
     [0.0, 0.0, 0.0, 1.0]

@@ -77,7 +77,13 @@ def limit_time(seconds: float) -> Iterator[None]:
 
 
 def call_release(release: Release, data: Any, timeout: float) -> Any:
-    """Return everything that a call publishes: its answer and printed output, or its failure."""
+    """Return everything that a call publishes: its answer and printed output, or its failure.
+
+    Args:
+        release: The audited function.
+        data: The data set, which is copied first.
+        timeout: Seconds after which the call counts as hanging.
+    """
     output = io.StringIO()
     try:
         with limit_time(timeout), redirect_stdout(output), redirect_stderr(output):

@@ -146,7 +146,15 @@ class Event:
         )
 
     def bound_loss(self, left: Sample, right: Sample, claim: Claim, error: float, *, as_ratio: bool) -> float:
-        """Return a lower limit of the privacy loss, in the claimed parameter, from fresh samples."""
+        """Return a lower limit of the privacy loss, in the claimed parameter, from fresh samples.
+
+        Args:
+            left: Fresh outcomes of the one data set.
+            right: Fresh outcomes of the other.
+            claim: The claimed loss.
+            error: Probability that the limit is wrong, between 0 and 1.
+            as_ratio: Whether the numbers of samples are Poisson.
+        """
         if claim.rho is None:
             return self.count_hits(left, right).bound_epsilon(claim, error, as_ratio=as_ratio)
         likelier, other = (right, left) if self.reverse else (left, right)
@@ -154,7 +162,14 @@ class Event:
 
 
 def sort_scores(scores: Iterable[Score], left: Sample, right: Sample, tuning: Tuning) -> list[SortedScore]:
-    """Return the sorted values of the scores that any outcome has."""
+    """Return the sorted values of the scores that any outcome has.
+
+    Args:
+        scores: Functions of an outcome.
+        left: Outcomes of the one data set.
+        right: Outcomes of the other.
+        tuning: The largest number of cuts of a score.
+    """
     sorted_scores = (SortedScore.from_samples(score, left, right, tuning) for score in scores)
     return [sorted_score for sorted_score in sorted_scores if sorted_score is not None]
 
@@ -196,7 +211,14 @@ class SortedScore:
 
     @classmethod
     def from_samples(cls, score: Score, left: Sample, right: Sample, tuning: Tuning = TUNING) -> SortedScore | None:
-        """Return the sorted values of a score; None if no outcome has one."""
+        """Return the sorted values of a score; None if no outcome has one.
+
+        Args:
+            score: Function of an outcome.
+            left: Outcomes of the one data set.
+            right: Outcomes of the other.
+            tuning: The largest number of cuts.
+        """
         a, b = (np.sort(scores[~np.isnan(scores)]) for scores in map(score.compute, (left, right)))
         values = np.sort(np.concatenate([a, b]), kind="stable")  # merges the two
         if not len(values):
@@ -635,7 +657,14 @@ def find_error_fraction(done: int, shares: Sequence[float] = TUNING.error_shares
 
 
 def make_histogram(event: Event, left: Sample, right: Sample, bins: int = 40) -> ScoreHistogram | None:
-    """Return both histograms of the event's score, on about `bins` equal bins between the outer thousandths."""
+    """Return both histograms of the event's score, on about `bins` equal bins between the outer thousandths.
+
+    Args:
+        event: The event, with its score.
+        left: Outcomes of the one data set.
+        right: Outcomes of the other.
+        bins: Largest number of bins, about.
+    """
     a = event.score.compute(left)
     b = event.score.compute(right)
     values = np.concatenate([a[~np.isnan(a)], b[~np.isnan(b)]])

@@ -98,7 +98,13 @@ def open_dataset(data: Any, unit: Unit) -> Iterator[Records]:
 
 
 def make_adjacency(neighbours: Neighbours, unit: Unit, records: Records | CachedRecords) -> Adjacency:
-    """Return the adjacency for this unit; if the relation makes the number of units public, it is counted here."""
+    """Return the adjacency for this unit; if the relation makes the number of units public, it is counted here.
+
+    Args:
+        neighbours: Add-remove or replace-one.
+        unit: What is protected.
+        records: The records, whose units are counted if their number is public.
+    """
     return neighbours.to_adjacency(unit, records.units() if neighbours.has_public_units else None)
 
 
@@ -400,6 +406,12 @@ def make_session_sampler(questions: Mapping[Any, PrivacyLoss], neighbours: Neigh
 def make_killed_sampler(question: Any, loss: PrivacyLoss, neighbours: Neighbours, lives: int = 3) -> KilledSampler:
     """Return a sampler of a session with a ledger on disk that is killed after its answer, and asked again under its
     request.
+
+    Args:
+        question: The question.
+        loss: Loss of the question, and budget of the ledger.
+        neighbours: The claimed relation.
+        lives: Number of starts of the process.
     """
 
     def ask_question(data: Any, folder: Path, publish: Publish) -> None:

@@ -149,6 +149,11 @@ class CountedNumbers(IntervalResult):
         Simulated counts that are too small to divide by count as errors beyond both ends: if there are more of these
         than an end may miss, the end is the bound of the number. The interval of an unknown number is its whole range.
 
+        Args:
+            name: One of `names`.
+            level: Probability that the interval contains the number, between 0 and 1.
+            population: Whether numbers of the population are meant, rather than those of these records.
+
         Raises:
             ValueError: `name` is not one of `names`; `level` is not between 0 and 1; or, with `population`, a unit may
                 have several records.

@@ -334,7 +334,13 @@ class PairwiseScorerQuestion(TableQuestion):
 
     def scorecard(self, fitted: FittedScorer, name: str, *, standard: bool = False) -> Scorecard:
         """Return the scorer as a `Scorecard` of the original columns; if `standard`, its scores have mean 0 and
-        standard deviation 1 by the released sums, and rounded coefficients."""
+        standard deviation 1 by the released sums, and rounded coefficients.
+
+        Args:
+            fitted: Weights of a fit, one for each feature.
+            name: Name of the scores.
+            standard: Whether scores are divided by their released deviation and centred.
+        """
         divisor, offset = (
             (fitted.score_deviation, fitted.mean_score / fitted.score_deviation) if standard else (1.0, 0.0)
         )

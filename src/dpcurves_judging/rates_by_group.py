@@ -147,6 +147,11 @@ class GroupRates(ScoresByCategory):
         They are for the records of each group; with `population`, for the population, which needs independent units of
         one record each. The shape is ``(groups, 2)``.
 
+        Args:
+            number: Name of a rate or a metric.
+            level: Probability that all intervals contain their numbers at once, between 0 and 1.
+            population: Whether numbers of the population are meant, rather than those of these records.
+
         Raises:
             ValueError: `number` is unknown; `level` is not between 0 and 1; or, with `population`, units have
                 several records.
@@ -165,6 +170,11 @@ class GroupRates(ScoresByCategory):
         Each interval is computed from the intervals of both groups, as in `ScoresByCategory.difference`, at the level
         of the studentised range of independent numbers (Tukey and Kramer). Groups whose number is not known are left
         out. Raises the errors of `intervals_of`.
+
+        Args:
+            number: Name of a rate or a metric.
+            level: Probability that all intervals contain their differences at once, between 0 and 1.
+            population: Whether numbers of the population are meant, rather than those of these records.
         """
         keys = list(self)
         measured = self._measure_known(number, level, population=population)
@@ -177,6 +187,15 @@ class GroupRates(ScoresByCategory):
         Noise and sampling bias the largest gap upwards if groups are alike; its interval then begins at 0. Groups whose
         number is not known are left out; with fewer than two known groups the gap is NaN, with the interval from 0 to
         the largest possible gap: 1, or infinity for the log loss.
+
+        Args:
+            number: Name of a rate or a metric.
+            level: Probability that the interval contains the largest difference, between 0 and 1.
+            population: Whether numbers of the population are meant, rather than those of these records.
+
+        Raises:
+            ValueError: `number` is unknown; `level` is not between 0 and 1; or, with `population`, units have
+                several records.
         """
         measured = [estimate for _, estimate in self._measure_known(number, level, population=population)]
         most = 1.0
@@ -198,7 +217,15 @@ class GroupRates(ScoresByCategory):
         population: bool = True,
         name: str | None = None,
     ) -> Axes:
-        """Plot the gap of each pair of groups as a forest plot, with the largest gap at the bottom."""
+        """Plot the gap of each pair of groups as a forest plot, with the largest gap at the bottom.
+
+        Args:
+            number: Name of a rate or a metric.
+            ax: Axes to draw on; None: new ones.
+            level: Probability that all intervals contain their differences at once, between 0 and 1.
+            population: Whether intervals for the population are drawn.
+            name: Name in the legend.
+        """
         privacy = self.privacy
         shades = list[Shade]()
         names = list[str]()

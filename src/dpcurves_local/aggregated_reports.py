@@ -483,7 +483,13 @@ class AggregatedReports(NoisySums):
     def simulate(
         self, total: int | None, draws: int, generator: np.random.Generator
     ) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """Simulate errors of the unbiased estimate, from false reports and from sampling by level."""
+        """Simulate errors of the unbiased estimate, from false reports and from sampling by level.
+
+        Args:
+            total: Public number of people; None: private.
+            draws: Number of simulated releases.
+            generator: Random numbers of the simulation.
+        """
         nested = self.nested_law
         chunk = max(1, VALUES_AT_ONCE // (2 * max(self.size, self.rows * self.cells)))
         for start in range(0, draws, chunk):

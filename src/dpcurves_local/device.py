@@ -318,6 +318,11 @@ class ReportMemo:
     def load_or_create(self, task: str, person: str, make_report: Callable[[], bytes]) -> bytes:
         """Return the stored report; on the first call, store and return the result of `make_report`.
 
+        Args:
+            task: Hash of the task.
+            person: Name of the person.
+            make_report: Function that makes a new report, called once at most.
+
         Raises:
             ValueError: the file cannot be used.
         """

@@ -356,6 +356,11 @@ def find_largest_ratio(plan: Plan, second: Plan, one_probabilities: Sequence[int
     Two values in different intervals of one level lie in different intervals of all finer levels. The first report is
     about a single level, so the largest ratio of the levels counts; or about all levels, so their ratios multiply. The
     second report, given the first, depends only on the probabilities of the two values.
+
+    Args:
+        plan: Plan of the first report.
+        second: Plan of the second report, of one bit.
+        one_probabilities: Probability that a value in each cell gives a one, in multiples of ``1 / PROBABILITY_PARTS``.
     """
     law = plan.law.require_type(AggregatedReports)
     ratios = [randomiser.support.likelihood_ratio for randomiser in find_randomisers(law, plan.loss)]

@@ -86,7 +86,14 @@ def choose_grid(kernel: Function, lower: float, upper: float, *, people: int, lo
 
 def predict_error(kernel: Function, grid: Grid, people: int, loss: PrivacyLoss) -> float:
     """Return the root mean square error of a kernel's mean over pairs, by noise, sampling and discretisation, for
-    evenly spread values."""
+    evenly spread values.
+
+    Args:
+        kernel: Function of two values.
+        grid: Public cells of the values.
+        people: Number of people.
+        loss: Loss of one report.
+    """
     cells = grid.cells
     on_cells = MidpointKernel(kernel)(grid.edges)
     randomiser = choose_randomiser(cells + 1, convert_to_epsilon(loss))

@@ -195,7 +195,15 @@ def _build_level(table: _LevelTable, width: int, reports: int, max_octets: int =
 def build_all_levels_tree(
     rows: int, cells: int, widths: tuple[int, ...], loss: PrivacyLoss, people: int
 ) -> AggregatedReports:
-    """Return the tree in which each person reports about all levels, with an equal share of the loss for each."""
+    """Return the tree in which each person reports about all levels, with an equal share of the loss for each.
+
+    Args:
+        rows: Rows of the table, one for each category.
+        cells: Cells of each row.
+        widths: Cells of an interval of each level.
+        loss: Loss of all reports of a person together.
+        people: Number of people.
+    """
     # 4: bytes of the longest index of a Hadamard response, so that some randomiser is always this short
     epsilon = convert_to_epsilon(loss * Fraction(1, len(widths)))
     longest = max(LONGEST_REPORT // len(widths), 4)
@@ -265,11 +273,23 @@ class Local:
         return (Person,)
 
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
-        """Plan on a public grid: a person reports once, so adaptive refinement is not possible."""
+        """Plan on a public grid: a person reports once, so adaptive refinement is not possible.
+
+        Args:
+            workload: The counts that will be read.
+            loss: Privacy loss of each person.
+            adjacency: What is protected, with the public number of people.
+        """
         return choose_one_round(workload, Setting(loss, adjacency))
 
     def plan_query(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Plan the people's reports to a query. Raises `UnsupportedQuery`."""
+        """Plan the people's reports to a query. Raises `UnsupportedQuery`.
+
+        Args:
+            query: Counts of public cells.
+            loss: Privacy loss of each person.
+            adjacency: What is protected, with the public number of people.
+        """
         plan = plan_reports(self._apply_aim(query), loss, adjacency, self.coins)
         if plan.law.require_type(AggregatedReports).people > MOST_PEOPLE:
             raise UnsupportedQuery("people", f"must be at most {MOST_PEOPLE} people; divide them among several tasks")
@@ -289,7 +309,14 @@ class Local:
         return replace(counts, use=self.aim)
 
     def run(self, plan: Plan, holders: Sequence[Person], allotment: Allotment, randomness: Randomness) -> Release:
-        """Run all people at once in one process, for simulations."""
+        """Run all people at once in one process, for simulations.
+
+        Args:
+            plan: Plan of all reports.
+            holders: The people, with one record each. SECRET.
+            allotment: Proof that the loss of the plan was charged.
+            randomness: Source of the noise of all people.
+        """
         slots = np.array([person.slot for person in holders], dtype=np.int64)
         return collect(plan, [make_messages(plan, slots, randomness)], allotment, seeded=randomness.is_seeded)
 
@@ -437,6 +464,12 @@ class ReportAggregator:
 def collect(plan: Plan, messages: Iterable[Reports], allotment: Allotment, *, seeded: bool) -> Release:
     """Aggregate messages chunk by chunk, with the memory of the tables alone. Invalid messages are left out.
 
+    Args:
+        plan: Plan of the query.
+        messages: Messages in chunks, a row of bytes each.
+        allotment: Proof that the loss of the plan was charged.
+        seeded: Whether the noise came from a known seed.
+
     Raises:
         ValueError: there is no valid message, or the payment is for another loss than the plan's.
     """
@@ -465,7 +498,13 @@ def _find_plan_randomisers(plan: Plan) -> tuple[Randomiser, ...]:
 
 
 def find_answers(law: AggregatedReports, number: int, slots: IntArray) -> IntArray:
-    """Return the intervals of a level that hold these slots, row by row; the last answer is "missing"."""
+    """Return the intervals of a level that hold these slots, row by row; the last answer is "missing".
+
+    Args:
+        law: The levels.
+        number: Number of the level.
+        slots: Slot of each person, in row-major order. SECRET.
+    """
     level = law.levels[number]
     row, cell = np.divmod(slots, law.cells)
     interval = np.searchsorted(level.first_cells, cell, side="right") - 1

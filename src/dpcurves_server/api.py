@@ -21,13 +21,13 @@ from dpcurves.shortcuts import parse_loss
 from dpcurves.translation import ENGLISH, require_language
 from dpcurves_parties.serving.messages import ProtocolError
 
+from .audit_log import MOST_EVENTS, event_to_json
 from .authentication import OF_PICTURES, Services
 from .datasets import Dataset
 from .planner import PlannedRound, parse_row_share, respond_when_planned
 from .questions import AskedQuestion, QuestionPlan, loss_to_json, redact_question
 from .releases import DRAWN, Answer, StoredModel, render_page, render_statement
 from .renderer import MADE, collect_file_inputs, find_drawn_type, wait_for_drawing, wait_until_drawn
-from .store import MOST_EVENTS, event_to_json
 from .visitors import Visitor
 
 

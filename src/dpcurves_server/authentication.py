@@ -23,6 +23,7 @@ from starlette.responses import JSONResponse
 from dpcurves_parties.serving.messages import ProtocolError
 from dpcurves_parties.serving.server import parse_network
 
+from .audit_log import AuditLog
 from .datasets import Datasets
 from .people import BrowserSession, PasswordHasherPool, People, RateLimiter, Sessions, Tokens
 from .projects import Projects
@@ -30,7 +31,7 @@ from .questions import Questions
 from .queue import Stewardship
 from .releases import Models, Releases
 from .renderer import Renderer
-from .store import Archive, AuditLog
+from .store import Archive
 from .synthetic import SyntheticTables
 from .visitors import Visitor
 

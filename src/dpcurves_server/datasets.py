@@ -27,7 +27,8 @@ from dpcurves.privacy import Adjacency, AdjacencyWithoutBound, Unit
 from dpcurves_parties.serving.messages import ProtocolError
 
 from .declared_columns import Declared, columns_from_json, has_unknown_range
-from .store import DATASETS, Archive, format_now
+from .store import Archive, format_now
+from .tables import DATASETS
 from .visitors import Right, Subject, Visitor, not_found, require
 
 if TYPE_CHECKING:

@@ -24,7 +24,8 @@ from .datasets import DUCKDB_ENDINGS, Dataset, Source
 from .form_inputs import LABEL_FIELDS
 from .forms import FieldValues, Form, strip_text
 from .questions import AskedQuestion
-from .store import ASKED_FORMS, Archive, has_row
+from .store import Archive, has_row
+from .tables import ASKED_FORMS
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,8 @@ from dpcurves.ledger.account import LONGEST_ACCOUNT_NAME, require_name
 from dpcurves_parties.serving.messages import ProtocolError
 from dpcurves_parties.serving.task_app import RateLimiter as RateLimiter
 
-from .store import ADDRESSES, DATASETS, MEMBERS, PEOPLE, ROLES, SESSIONS, SUBJECTS, TOKENS, Archive, format_now, has_row
+from .store import Archive, format_now, has_row
+from .tables import ADDRESSES, DATASETS, MEMBERS, PEOPLE, ROLES, SESSIONS, SUBJECTS, TOKENS
 from .visitors import Right, Role, Subject, Visitor, not_found, require
 
 SHORTEST_PASSWORD = 12

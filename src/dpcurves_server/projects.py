@@ -19,7 +19,8 @@ from dpcurves.privacy import PrivacyLoss
 from dpcurves_parties.serving.messages import ProtocolError
 
 from .people import find_visitor
-from .store import DATASETS, MEMBERS, PEOPLE, PROJECTS, QUESTIONS, Archive, format_now, has_row
+from .store import Archive, format_now, has_row
+from .tables import DATASETS, MEMBERS, PEOPLE, PROJECTS, QUESTIONS
 from .visitors import Right, Subject, Visitor, may, not_found, require
 
 MOST_OPEN = 500

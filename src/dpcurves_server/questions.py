@@ -39,7 +39,8 @@ from .datasets import Dataset, Datasets
 from .planner import PlanJob, PlannedRounds, Planner
 from .projects import Project, Projects, find_project_for
 from .schema_alignment import align_with_schema
-from .store import QUESTIONS, RELEASES, Archive, format_now
+from .store import Archive, format_now
+from .tables import QUESTIONS, RELEASES
 from .visitors import Right, Subject, Visitor, may, not_found, require
 
 MOST_LISTED = 500

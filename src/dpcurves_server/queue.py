@@ -31,7 +31,8 @@ from dpcurves_parties.serving.database import write_transaction
 from dpcurves_parties.serving.messages import ProtocolError
 
 from .questions import AskedQuestion, Questions, State, describe_subject, loss_from_text
-from .store import DATASETS, QUESTIONS, RELEASES, Archive, has_row
+from .store import Archive, has_row
+from .tables import DATASETS, QUESTIONS, RELEASES
 from .visitors import Right, Visitor, not_found, require
 
 # States: `queued -> paid -> counted -> answered`, or `queued -> refused`.

@@ -31,7 +31,8 @@ from dpcurves_parties.serving.messages import ProtocolError
 
 from .projects import find_project_for
 from .questions import WITH_RELEASES, AskedQuestion, State, list_questions, question_from_row, redact_person
-from .store import MODELS, QUESTIONS, RELEASES, Archive, format_now
+from .store import Archive, format_now
+from .tables import MODELS, QUESTIONS, RELEASES
 from .visitors import Right, Subject, Visitor, may, not_found, require
 
 # Picture and table of an answer: post-processing, which workers do when no question waits.

@@ -30,7 +30,8 @@ from dpcurves_parties.serving.messages import ProtocolError
 from .datasets import Dataset, Datasets
 from .declared_columns import MOST_ROWS, USUAL_ROWS, dummy_table, pack_table
 from .lookalikes import Resemblance, compare_tables
-from .store import PROPOSED, SYNTHETIC, Archive, format_now
+from .store import Archive, format_now
+from .tables import PROPOSED, SYNTHETIC
 from .visitors import MACHINE, Right, Subject, Visitor, require
 
 Result = TypeVar("Result")

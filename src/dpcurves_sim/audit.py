@@ -58,10 +58,14 @@ class LedgerAudit:
 
     def check_now(self) -> None:
         """Compare the ledger with the model, even if nothing was written. Raises `Violation`."""
-        if not self._path.exists():
-            if self.charges or self.answers:
+        with self._disk.read_snapshot(self._path) as exists:
+            if exists:
+                self._compare()
+            elif self.charges or self.answers:
                 raise Violation("the ledger is gone, with acknowledged charges")
-            return
+
+    def _compare(self) -> None:
+        """Compare the ledger with the model in one snapshot. Raises `Violation`."""
         grants = self._read("SELECT request, dataset, amount, entry FROM dpcurves_grants")
         amounts = {request: amount for request, _, amount, _ in grants}
         if len(amounts) < len(grants):

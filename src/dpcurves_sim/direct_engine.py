@@ -110,26 +110,25 @@ class DirectConnection:
             raise convert_error(statement, error) from error
 
     def execute(
-        self, statement: Any, parameters: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None
+        self, statement: Any, parameters: dict[str, Any] | Sequence[Mapping[str, Any]] | None = None
     ) -> _DirectResult:
-        """Execute a statement of SQLAlchemy, once or for each of several mappings; return its rows.
+        """Execute a statement of SQLAlchemy, once or for each of several mappings, at least one; return its rows.
 
         Raises:
             DBAPIError: SQLite refuses the statement.
         """
-        rows = (parameters,) if isinstance(parameters, Mapping) else parameters or ({},)
-        form = compile_statement(statement, tuple(rows[0]), len(rows) > 1)
-        if form.has_lists:
-            text, records = form.expand_lists(rows[0])
+        if not isinstance(parameters, dict) and parameters is not None:  # a list of mappings
+            row, *others = parameters
         else:
-            text, records = form.text, [form.list_values(row) for row in rows]
+            row, others = parameters or {}, []
+        form = compile_statement(statement, tuple(row), bool(others))
+        text, values = form.expand_lists(row) if form.has_lists else (form.text, form.list_values(row))
         try:
-            if len(records) == 1:
-                cursor = self._connection.execute(text, records[0])
+            if others:
+                cursor = self._connection.executemany(text, [values, *map(form.list_values, others)])
             else:
-                cursor = self._connection.executemany(text, records)
-            names = tuple([column[0] for column in cursor.description or ()])
-            return _DirectResult(_describe_columns(names), iter(cursor.fetchall()), cursor.rowcount)
+                cursor = self._connection.execute(text, values)
+            return _DirectResult(form.find_names(cursor), cursor.fetchall(), cursor.rowcount)
         except sqlite3.Error as error:
             raise convert_error(text, error) from error
 
@@ -139,12 +138,53 @@ class DirectConnection:
             self.exec_driver_sql(statement)
 
 
-class _DirectResult(IteratorResult[Any]):
-    """The rows of a statement, and the number of changed rows."""
+class _DirectResult:
+    """The rows of a statement, and the number of changed rows.
 
-    def __init__(self, columns: SimpleResultMetaData, rows: Iterator[Any], rowcount: int) -> None:
-        super().__init__(columns, rows)
+    Mappings and single columns, which most product code reads, are made here; SQLAlchemy makes all other forms.
+    """
+
+    def __init__(self, names: tuple[str, ...], rows: list[tuple[Any, ...]], rowcount: int) -> None:
+        self._names, self._rows = names, rows
         self.rowcount = rowcount
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._make_result())
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a method of SQLAlchemy's result with the same rows."""
+        return getattr(self._make_result(), name)
+
+    def _make_result(self) -> IteratorResult[Any]:
+        """Return the rows as a result of SQLAlchemy."""
+        return IteratorResult(_describe_columns(self._names), iter(self._rows))
+
+    def mappings(self) -> _Values:
+        """Return the rows as mappings of names to values."""
+        names = self._names
+        return _Values([dict(zip(names, row, strict=True)) for row in self._rows])
+
+    def scalars(self) -> _Values:
+        """Return the values of the first column."""
+        return _Values([row[0] for row in self._rows])
+
+
+class _Values:
+    """Rows in one form."""
+
+    def __init__(self, values: list[Any]) -> None:
+        self._values = values
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._values)
+
+    def all(self) -> list[Any]:
+        """Return all rows."""
+        return self._values
+
+    def first(self) -> Any:
+        """Return the first row, or None."""
+        return self._values[0] if self._values else None
 
 
 _describe_columns = lru_cache(SimpleResultMetaData)
@@ -168,6 +208,7 @@ class CompiledForm:
         self._processors = compiled._bind_processors
         self._order = compiled.positiontup or ()
         self._defaults: dict[str, Any] | None = None
+        self._names: tuple[str, ...] | None = None
         self.text: str = compiled.string
         self.has_lists = bool(compiled.post_compile_params or compiled.literal_execute_params)
 
@@ -181,14 +222,20 @@ class CompiledForm:
             return self._process(self._order, values, self._processors)
         return values
 
-    def expand_lists(self, row: Mapping[str, Any]) -> tuple[str, list[Sequence[Any]]]:
+    def find_names(self, cursor: sqlite3.Cursor) -> tuple[str, ...]:
+        """Return the names of the columns of the statement's rows, read off the first cursor that executes it."""
+        if self._names is None:
+            self._names = tuple([column[0] for column in cursor.description or ()])
+        return self._names
+
+    def expand_lists(self, row: Mapping[str, Any]) -> tuple[str, Sequence[Any]]:
         """Return the text for the lengths of the lists in a row, and the values of its parameters."""
         values = self._construct(row)
         expanded = self._compiled._process_parameters_for_postcompile(values)
         values = {**values, **expanded.additional_parameters}
         processors = {**self._processors, **expanded.processors}
         ordered = [values[name] for name in expanded.positiontup]
-        return expanded.statement, [self._process(expanded.positiontup, ordered, processors)]
+        return expanded.statement, self._process(expanded.positiontup, ordered, processors)
 
     def _construct(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values of parameters and constants by name."""

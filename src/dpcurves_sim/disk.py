@@ -21,6 +21,7 @@ from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import unquote
 
 from dpcurves import drafts
 from dpcurves.ledger import chain, head_copy, sqlite
@@ -61,11 +62,14 @@ class SimulatedDisk:
     def __init__(self, world: World, root: Path) -> None:
         self._world, self.root = world, root
         self._flushed = _Flushed()
+        self._inside = f"{root}{os.sep}"
         self._graveyard = root / "flushed"
         self._graveyard.mkdir()
+        self._graves: set[int] = set()
         self._writers: dict[int, Any] = {}
         self._volatile: dict[str, dict[str, bytes]] = {}
         self._readers: dict[str, tuple[int, sqlite3.Connection]] = {}
+        self._snapshot: sqlite3.Connection | None = None
         self.commits = 0
         self.commits_by_file: Counter[str] = Counter()
         self.stale: Path | None = None
@@ -80,37 +84,40 @@ class SimulatedDisk:
 
     # Files
 
-    def flush(self, descriptor: int) -> None:
-        """Mark the file or folder of a descriptor as flushed to disk."""
-        path = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
-        if self.root not in path.parents:
+    def contains(self, path: str) -> bool:
+        """Return True for a path inside the folder of this disk."""
+        return path.startswith(self._inside)
+
+    def flush(self, path: str) -> None:
+        """Mark a file or folder as flushed to disk."""
+        if not self.contains(path):
             return
-        if path.is_dir():
+        if os.path.isdir(path):
             self._flush_names(path)
-        elif path.exists():
-            self._flushed.contents[path.stat().st_ino] = path.read_bytes()
+        elif os.path.exists(path):
+            self._flushed.contents[os.stat(path).st_ino] = read_file(path)
 
     def flush_all(self, folder: Path) -> None:
         """Mark a folder and all its files as flushed to disk."""
         for path in self._list_files(folder):
-            self._flushed.contents[path.stat().st_ino] = path.read_bytes()
-        self._flush_names(folder)
+            self._flushed.contents[os.stat(path).st_ino] = read_file(path)
+        self._flush_names(str(folder))
 
-    def _flush_names(self, folder: Path) -> None:
+    def _flush_names(self, folder: str) -> None:
         """Keep the names of a folder, and links to their files, so that a loss of power can bring them back."""
-        names = {}
-        for path in folder.iterdir():
-            inode = path.stat().st_ino
-            names[path.name] = inode
-            grave = self._graveyard / str(inode)
-            if not grave.exists():
-                os.link(path, grave)
-        self._flushed.names[str(folder)] = names
+        with os.scandir(folder) as entries:
+            names = {entry.name: entry.inode() for entry in entries}
+        for name, inode in names.items():
+            if inode not in self._graves:
+                os.link(f"{folder}/{name}", f"{self._graveyard}/{inode}")
+                self._graves.add(inode)  # a linked file keeps its inode
+        self._flushed.names[folder] = names
 
     @staticmethod
-    def _list_files(folder: Path) -> list[Path]:
+    def _list_files(folder: Path) -> list[str]:
         """Return the files of a folder that are no databases, in the order of their names."""
-        return sorted(path for path in folder.iterdir() if path.is_file() and not path.name.endswith(DATABASES))
+        with os.scandir(folder) as entries:
+            return sorted(entry.path for entry in entries if not entry.name.endswith(DATABASES) and entry.is_file())
 
     def _lose_unflushed(self, folder: Path) -> None:
         """Take what a machine's disk had not flushed: names, contents, and commits."""
@@ -125,12 +132,12 @@ class SimulatedDisk:
             path = folder / name
             if not name.endswith(("-wal", "-shm")) and not path.exists() and world.draw("name comes back") < 0.5:
                 os.link(self._graveyard / str(inode), path)
-        for path in self._list_files(folder):
-            flushed = self._flushed.contents.get(path.stat().st_ino, b"")
-            present = path.read_bytes()
+        for file in self._list_files(folder):
+            flushed = self._flushed.contents.get(os.stat(file).st_ino, b"")
+            present = read_file(file)
             if flushed != present:
                 torn = present[: int(world.draw("torn") * len(present))]
-                path.write_bytes(world.choose("contents", [flushed, present, torn]))
+                Path(file).write_bytes(world.choose("contents", [flushed, present, torn]))
         for name, image in list(self._volatile.items()):
             if Path(name).parent == folder and world.draw("commits") < 0.5:
                 self._put_image(Path(name), image)
@@ -145,7 +152,7 @@ class SimulatedDisk:
     def _prepare_loss(self, machine: str, fault: str) -> Callable[[], None]:
         """Keep the files of a machine as they are now, before killed code cleans up; return what a fault does next."""
         folders = [folder for folder in (self.root / machine, self.root / HEADS) if folder.exists()]
-        files = {path: path.read_bytes() for folder in folders for path in self._list_files(folder)}
+        files = {path: read_file(path) for folder in folders for path in self._list_files(folder)}
 
         def finish() -> None:
             """Restore the files as they were at the kill, so that nothing that cleanup code did remains; after a loss
@@ -154,10 +161,10 @@ class SimulatedDisk:
             for folder in folders:
                 for path in self._list_files(folder):
                     if path not in files:
-                        path.unlink()
+                        os.unlink(path)
             for path, content in files.items():
-                if not path.exists() or path.read_bytes() != content:
-                    path.write_bytes(content)
+                if not os.path.exists(path) or read_file(path) != content:
+                    Path(path).write_bytes(content)
             if fault == POWER:
                 for folder in folders:
                     self._lose_unflushed(folder)
@@ -192,7 +199,7 @@ class SimulatedDisk:
         if file is None or self._writers.get(file[1], (None,))[0] is not connection or not self._world.is_running:
             commit(connection)
             return
-        path = Path(connection.execute("PRAGMA database_list").fetchone()[2])
+        path: Path = connection.path
         if path.name.startswith(drafts.MARK):
             commit(connection)
             self.release(connection)
@@ -201,7 +208,7 @@ class SimulatedDisk:
         if fault == FULL:
             raise make_database_error("SQLITE_FULL")
         # 2: value of SQLite's ``PRAGMA synchronous`` from which a commit waits for the disk
-        is_durable = connection.execute("PRAGMA synchronous").fetchone()[0] >= 2
+        is_durable = connection.find_synchronous() >= 2
         if not is_durable:
             self._volatile.setdefault(str(path), self._take_image(path))
         commit(connection)
@@ -216,9 +223,10 @@ class SimulatedDisk:
 
     def _flush_new_log(self, path: Path) -> None:
         """Flush the folder of a database if its log is new: SQLite does so at the first commit to a new log."""
-        log = path.with_name(path.name + "-wal")
-        if log.exists() and self._flushed.names.get(str(path.parent), {}).get(log.name) != log.stat().st_ino:
-            self._flush_names(path.parent)
+        identity = chain.file_identity(path.with_name(f"{path.name}-wal"))
+        folder = str(path.parent)
+        if identity is not None and self._flushed.names.get(folder, {}).get(f"{path.name}-wal") != identity[1]:
+            self._flush_names(folder)
 
     def rollback(self, connection: Any, rollback: Callable[[Any], None]) -> None:
         """Roll a transaction back by the product's `rollback`, and let other processes write."""
@@ -243,21 +251,41 @@ class SimulatedDisk:
             os.replace(draft, path.with_name(path.name + ending))
 
     def read(self, path: Path, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Return the rows of a query on the committed state of a database, for checks; none if it does not exist.
+        """Return the rows of a query on the committed state of a database, for checks; none if it does not exist."""
+        connection = self._snapshot or self._find_reader(path)
+        return [] if connection is None else connection.execute(query, values).fetchall()
 
-        Its connection stays open, which saves SQLite from moving its log into the file after each transaction.
-        """
+    @contextmanager
+    def read_snapshot(self, path: Path) -> Iterator[bool]:
+        """Let all reads until the context ends see one snapshot of a database. Yields whether the database exists."""
+        connection = self._find_reader(path)
+        if connection is None:
+            yield False
+            return
+        connection.execute("BEGIN")
+        self._snapshot = connection
         try:
-            inode = path.stat().st_ino
-        except FileNotFoundError:
-            return []
+            yield True
+        finally:
+            self._snapshot = None
+            connection.execute("COMMIT")
+
+    def _find_reader(self, path: Path) -> sqlite3.Connection | None:
+        """Return the connection of checks to a database, or None if the database does not exist.
+
+        It stays open, which saves SQLite from moving its log into the file after each transaction.
+        """
+        identity = chain.file_identity(path)
+        if identity is None:
+            return None
+        inode = identity[1]
         known, connection = self._readers.get(str(path), (0, None))
         if known != inode or connection is None:
             if connection is not None:
                 connection.close()
             connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)
             self._readers[str(path)] = inode, connection
-        return connection.execute(query, values).fetchall()
+        return connection
 
     def close(self) -> None:
         """Close the connections of checks."""
@@ -277,6 +305,15 @@ class SimulatedDisk:
         return present
 
 
+def read_file(path: str) -> bytes:
+    """Return the content of a small file."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        return os.read(descriptor, os.fstat(descriptor).st_size)
+    finally:
+        os.close(descriptor)
+
+
 def make_database_error(name: str) -> sqlite3.OperationalError:
     """Return an error of SQLite with this name, such as SQLITE_FULL."""
     error = sqlite3.OperationalError(name)
@@ -284,10 +321,36 @@ def make_database_error(name: str) -> sqlite3.OperationalError:
     return error
 
 
-class _ReusedConnection(chain.FileConnection):
+class _DraftConnection(chain.FileConnection):
+    """A connection that knows the path of its database."""
+
+    path: Path
+
+    def find_synchronous(self) -> int:
+        """Return the value of ``PRAGMA synchronous``."""
+        return int(self.execute("PRAGMA synchronous").fetchone()[0])
+
+
+class _ReusedConnection(_DraftConnection):
     """A connection to a simulated disk that is given out again after it was closed: opening one costs a millisecond."""
 
     idle: list[_ReusedConnection] | None = None
+    _last_pragma = ""
+    _synchronous: int | None = None
+
+    def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+        """Execute a statement, but no setting that the last use of this connection has made already."""
+        if statement.startswith("PRAGMA synchronous ="):
+            if statement == self._last_pragma:
+                return self.cursor()
+            self._last_pragma, self._synchronous = statement, None
+        return super().execute(statement, *values)
+
+    def find_synchronous(self) -> int:
+        """Return the value of ``PRAGMA synchronous``, which is asked for once after each change."""
+        if self._synchronous is None:
+            self._synchronous = super().find_synchronous()
+        return self._synchronous
 
     def close(self) -> None:
         """Roll back, and wait for the next transaction; a connection to a draft ends."""
@@ -311,15 +374,17 @@ class _Databases:
 
     def connect(self, address: str, **options: Any) -> sqlite3.Connection:
         """Return an idle connection to the file at this address, or open a connection. Raises `sqlite3.Error`."""
-        path = address.removeprefix("file://").partition("?")[0]
-        if drafts.MARK in path or not os.path.exists(path):
-            draft: sqlite3.Connection = sqlite3.connect(address, **options)
+        path = Path(unquote(address.removeprefix("file://").partition("?")[0]))
+        identity = None if drafts.MARK in path.name else chain.file_identity(path)
+        if identity is None:
+            draft: _DraftConnection = sqlite3.connect(address, **{**options, "factory": _DraftConnection})
+            draft.path = path
             return draft
-        idle = self._idle.setdefault((address, os.stat(path).st_ino), [])
+        idle = self._idle.setdefault((address, identity[1]), [])
         if idle:
             return idle.pop()
         connection: _ReusedConnection = sqlite3.connect(address, **{**options, "factory": _ReusedConnection})
-        connection.idle = idle
+        connection.idle, connection.path = idle, path
         return connection
 
     def close(self) -> None:
@@ -338,14 +403,15 @@ class _SystemCalls:
         self._world, self._disk = world, disk
 
     def __getattr__(self, name: str) -> Any:
-        """Return any other name of `os` unchanged."""
-        return getattr(os, name)
+        """Return any other name of `os` unchanged, and keep it."""
+        self.__dict__[name] = getattr(os, name)
+        return self.__dict__[name]
 
     def _step(self, action: str, path: Any, *faults: str) -> None:
         """Count an event of the disk. Raises `OSError` if the disk is full or broken."""
         if not self._world.is_running:
             return
-        name = Path(os.fsdecode(path)).name
+        name = os.path.basename(os.fsdecode(path))
         shown = "a draft" if name.startswith(drafts.MARK) else "a head" if name.endswith(".head") else name
         fault = self._world.step(f"{action} {shown}", KILL, POWER, *faults)
         if fault == FULL:
@@ -355,18 +421,18 @@ class _SystemCalls:
 
     def open(self, path: Any, flags: int, mode: int = 0o777, **more: Any) -> int:
         """Open a file; a new file on the simulated disk is an event."""
-        file = Path(os.fsdecode(path))
-        is_stored = self._disk.root in file.parents and not file.name.endswith(sqlite.ENDING)
-        if flags & os.O_CREAT and is_stored and not file.exists():
+        file = os.fsdecode(path)
+        is_stored = self._disk.contains(file) and not file.endswith(sqlite.ENDING)
+        if flags & os.O_CREAT and is_stored and not os.path.exists(file):
             self._step("create", path, FULL)
         return os.open(path, flags, mode, **more)
 
     def fsync(self, descriptor: int) -> None:
         """Flush a file or folder to the simulated disk. Failures around the flush of a head strike its other calls."""
-        path = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
-        if HEADS not in (path.name, path.parent.name):
+        path = os.readlink(f"/proc/self/fd/{descriptor}")
+        if HEADS not in path.split(os.sep)[-2:]:
             self._step("flush", path, BROKEN)
-        self._disk.flush(descriptor)
+        self._disk.flush(path)
 
     def link(self, source: Any, target: Any) -> None:
         """Give a file a second name."""

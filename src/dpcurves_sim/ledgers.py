@@ -62,6 +62,8 @@ TAMPERINGS = (
     "DELETE FROM dpcurves_book",
 )
 """Attacks on a copy of the ledger by a process without the key."""
+NOTHING_TO_RESTORE = "there is nothing to restore"
+"""Words of the refusal of a restore that was completed."""
 TRANSIENT = frozenset({"ledger", "key"})
 """Arguments of refusals after which a person waits, has the disk repaired, and starts the command again."""
 
@@ -110,6 +112,7 @@ class LedgerScenario:
         self._may_restore = not self._has_stream and world.draw("restore") < 0.3
         self._keeps_open = world.draw("pool") < 0.4
         self._requests = REQUESTS if world.draw("requests") < 0.4 else REQUESTS[:2]
+        self._latest: dict[str, bytes] | None = None
         self._stack = ExitStack()
 
     def start(self) -> None:
@@ -130,7 +133,7 @@ class LedgerScenario:
         if world.draw("auditor") < 0.08:
             world.start("auditor", MACHINE, self._run_auditor)
         if world.draw("operator") < 0.15:
-            world.start("operator", "office", self._put_copy_back)
+            world.start("operator", "office", self._run_operator)
 
     def close(self) -> None:
         """Restore the product function that opens records, which `start` replaced."""
@@ -350,8 +353,22 @@ class LedgerScenario:
                 if reading.step == STEPS:
                     return
 
-    def _put_copy_back(self) -> None:
-        """Take a copy of the ledger, put it back later, see that it is refused, and put the latest one back."""
+    def _run_operator(self) -> None:
+        """Put an older copy of the ledger back; accept it, or put the latest one back. A killed operator goes on."""
+        if self._latest is None:
+            self._latest = self._put_copy_back()
+        if self._latest is None:
+            return
+        if self._may_restore:
+            self._accept_older_copy()
+        else:
+            self._disk.put_back(self._path, self._latest)
+            self._world.note("puts the latest copy back")
+        self._audit.is_stale = False
+
+    def _put_copy_back(self) -> dict[str, bytes] | None:
+        """Take a copy of the ledger, put it back later, and see that it is refused. Return the latest ledger; None if
+        the copy is not older."""
         world, disk = self._world, self._disk
         world.sleep(world.draw("backup") * 2)
         world.wait_until(lambda: self._path.exists() or world.is_calm, 0.5)
@@ -359,7 +376,7 @@ class LedgerScenario:
         entries = self._audit.count_entries()
         world.sleep(world.draw("restore") * 4)
         if not self._path.exists() or world.is_calm or self._read_head() <= entries:
-            return  # the guarantee is for copies that are older than the stored head
+            return None  # the guarantee is for copies that are older than the stored head
         world.note("puts an older copy of the ledger back")
         world.stop_machine(MACHINE)
         self._audit.is_stale = True
@@ -370,15 +387,25 @@ class LedgerScenario:
             raise Violation("an older copy of the ledger was written to")
         world.stop_machine(MACHINE)
         if self._may_restore:
-            ledger = Ledger.open(self._url)
-            ledger.accept_restored()
-            ledger.verify()
-            self._audit.forget_later()
-            world.note("accepts the older copy")
-        else:
-            disk.put_back(self._path, present)
-            world.note("puts the latest copy back")
-        self._audit.is_stale = False
+            self._audit.forget_later()  # now: the restore may be recorded before a killed operator learns of that
+        return present
+
+    def _accept_older_copy(self) -> None:
+        """Accept the copy, again if that was interrupted."""
+        ledger = self._open()
+        while True:
+            try:
+                ledger.accept_restored()
+                break
+            except ArgumentError as error:
+                if NOTHING_TO_RESTORE in error.rule:
+                    break  # an operator who was killed has done all of it
+                if error.argument not in TRANSIENT:
+                    raise
+                self._report(error)
+            self._world.sleep(0.5)  # seconds until the next attempt
+        self._retry(ledger.verify)
+        self._world.note("accepts the older copy")
 
     def _read_head(self) -> int:
         """Return the number of entries of the stored head; 0 if none is stored."""

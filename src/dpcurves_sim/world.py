@@ -150,7 +150,7 @@ class Process:
     is_done: bool = False
     starts: int = 0
     events: int = 0
-    draws: Counter[str] = field(default_factory=Counter, repr=False)
+    draws: dict[str, int] = field(default_factory=dict, repr=False)
     _greenlet: greenlet | None = field(default=None, repr=False)
 
 
@@ -194,8 +194,9 @@ class World:
     def draw_word(self, purpose: str) -> int:
         """Return a 64-bit number that seed, process, event and purpose decide, and how often it was drawn there."""
         process = self._current or self._cause
-        key = crc32(f"{process.name} {process.events} {process.draws[purpose]} {purpose}".encode())
-        process.draws[purpose] += 1
+        number = process.draws.get(purpose, 0)
+        key = crc32(f"{process.name} {process.events} {number} {purpose}".encode())
+        process.draws[purpose] = number + 1
         mixed = self.schedule.seed ^ (key << 32) ^ key
         for factor in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB):  # SplitMix64 (Steele, Lea, Flood 2014)
             mixed = (mixed + 0x9E3779B97F4A7C15) % WORD

@@ -281,6 +281,12 @@ class MessageBoard:
     def post_message(self, name: str, stage: int, site: int, message: bytes) -> bytes:
         """Store a site's message of a stage; return nothing. Raises `ProtocolError` if the round is unknown or over,
         the stage was handed out, or the site sent another message before.
+
+        Args:
+            name: Name of the round.
+            stage: Number of the stage.
+            site: Number of the site.
+            message: Signed message of the site.
         """
         with self._changed:
             open_round = self._find_round(name)
@@ -307,6 +313,11 @@ class MessageBoard:
     def refuse_round(self, name: str, site: int, line: str) -> bytes:
         """End a round that a site cannot answer, with the site's reason in one line; all later requests about the round
         get it.
+
+        Args:
+            name: Name of the round.
+            site: Number of the site.
+            line: The reason in one line.
         """
         with self._changed:
             self._find_round(name).refusal = f"site {self.task.members[site].name!r}: {line[:300]}"

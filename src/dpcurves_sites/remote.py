@@ -299,6 +299,11 @@ class Transport(Protocol):
     def post(self, path: str, body: bytes, token: str = "") -> bytes:
         """Send a request to a path of the coordinator, and return the body of its answer. Raises `ProtocolError` if it
         refuses or cannot be reached.
+
+        Args:
+            path: Path below the coordinator's address.
+            body: Body of the request.
+            token: Bearer token; empty: none.
         """
         ...
 
@@ -411,6 +416,11 @@ class RemoteFederation:
         """Plan a question, and let the sites charge and answer it, like `Session.ask`.
 
         A repeated request id returns the same curve without a further charge.
+
+        Args:
+            question: The question.
+            loss: The loss that each site charges.
+            request: Name of this request, for repeating it. None: a random name.
 
         Warns:
             CurveWarning: each of the curve's `notes`.

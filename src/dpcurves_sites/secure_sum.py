@@ -175,6 +175,11 @@ class Signer:
     def sign_message(self, sum_round: SumRound, stage: int, body: bytes) -> bytes:
         """Return the message of a stage: the round's header, stage, site, body, and the site's Ed25519 signature over
         all of these.
+
+        Args:
+            sum_round: The round.
+            stage: Number of the stage.
+            body: What the message says.
         """
         message = sum_round.header + bytes([stage]) + self.site.to_bytes(2, "little") + body
         return message + self.key.sign(message)
@@ -190,6 +195,11 @@ class SignedMessage(NamedTuple):
 
 def parse_message(sum_round: SumRound, stage: int, octets: bytes) -> SignedMessage:
     """Parse and verify a message of this round and stage.
+
+    Args:
+        sum_round: The round.
+        stage: Number of the stage.
+        octets: The message as it was received.
 
     Raises:
         ProtocolError: The message is of another round or stage, or its signature is invalid.
@@ -283,7 +293,14 @@ class RandomSource(Protocol):
 
 
 def share_secret(secret: bytes, holders: Sequence[int], threshold: int, randomness: RandomSource) -> dict[int, bytes]:
-    """Return a Shamir share per holder: `threshold` of them determine the secret, fewer are independent of it."""
+    """Return a Shamir share per holder: `threshold` of them determine the secret, fewer are independent of it.
+
+    Args:
+        secret: The secret, below `PRIME` as a little-endian integer.
+        holders: Numbers of the holders.
+        threshold: How many shares determine the secret.
+        randomness: Source of the coefficients.
+    """
     coefficients = [int.from_bytes(secret, "little"), *(randomness.sample_below(PRIME) for _ in range(threshold - 1))]
     shares = {}
     for holder in holders:
@@ -430,6 +447,11 @@ Step = tuple[bytes, bytes]
 def advertise_keys(sum_round: SumRound, signer: Signer, randomness: RandomSource) -> Step:
     """Draw a site's secrets of a round; return its first state, and the message of stage `KEYS` with
     their public keys.
+
+    Args:
+        sum_round: The round.
+        signer: Number and signing key of the site.
+        randomness: Source of the secrets.
     """
     state = SiteState(randomness.random_bytes(32), randomness.random_bytes(32), randomness.random_bytes(32))
     public = [

@@ -107,6 +107,11 @@ class PolyaBlocks:
     def bound_acceptance(self, block: int, integer: int, bits: int) -> tuple[Fraction, Fraction]:
         """Return a lower and an upper bound of the acceptance probability of a point, times ``2**bits``; they converge
         as `bits` grows.
+
+        Args:
+            block: Number of the block.
+            integer: The proposed integer in it.
+            bits: Binary digits of the bounds.
         """
         factor = Fraction(self.compute_factor(block) << block, integer)
         extra_bits = max(0, factor.numerator.bit_length() - factor.denominator.bit_length() + 2)
@@ -200,6 +205,13 @@ def _sample_acceptances(
 def decide_acceptance(law: PolyaBlocks, block: int, integer: int, word: int, randomness: Randomness) -> bool:
     """Return True if a uniform number with leading bits `word` is below the acceptance probability of a point; exact,
     by further random bits where needed.
+
+    Args:
+        law: The blocks, with their acceptance probabilities.
+        block: Number of the block.
+        integer: The proposed integer in it.
+        word: First binary digits of a uniform number.
+        randomness: Source of further digits.
     """
     bits = WORD_BITS
     while True:
@@ -306,5 +318,11 @@ def gaussian_parameter(variance: Fraction, shares: int) -> Fraction:
 def sample_gaussian_share(variance: Fraction, shares: int, size: int, randomness: Randomness) -> NDArray[np.int64]:
     """Draw `size` independent discrete Gaussians with variance parameter ``variance / shares``: one party's shares of
     noise.
+
+    Args:
+        variance: Variance parameter of the sum of all shares.
+        shares: Number of shares.
+        size: Number of draws.
+        randomness: Source of the random bits.
     """
     return discrete_gaussian.sample(variance / shares, size, randomness)

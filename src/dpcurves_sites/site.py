@@ -555,6 +555,11 @@ class Federation:
 
         A repeated request id returns the same curve without a further charge.
 
+        Args:
+            question: The question.
+            loss: The loss that each site charges.
+            request: Name of this request, for repeating it. None: a random name.
+
         Warns:
             CurveWarning: each of the curve's `notes`.
 

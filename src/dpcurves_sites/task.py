@@ -53,6 +53,11 @@ class Member:
     def create(cls, folder: Path, name: str, units: int | None) -> Self:
         """Create a site: write a new signing key and the public facts into a folder.
 
+        Args:
+            folder: Folder of the site.
+            name: Name of the site.
+            units: Public number of units; None: private.
+
         Raises:
             ValueError: The folder has a key already, or cannot be written.
         """

@@ -82,6 +82,11 @@ class SocketTransport:
     def post(self, path: str, body: bytes, token: str = "") -> bytes:
         """Send a request and return its answer. Messages without an answer are batched with the next request.
 
+        Args:
+            path: Path below the coordinator's address.
+            body: Body of the request.
+            token: Bearer token; empty: none.
+
         Raises:
             ProtocolError: The request, or an earlier message of its batch, was refused.
         """

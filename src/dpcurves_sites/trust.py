@@ -236,6 +236,11 @@ class SecureSum:
 
         Private cuts and comparisons are not linear: groups are cut after a pilot query instead, and contribution bounds
         follow noisy counts at powers of two.
+
+        Args:
+            workload: The counts that will be read.
+            loss: The loss of the workload at each site.
+            adjacency: Which tables the loss is about.
         """
         setting = Setting(loss, adjacency)
         if isinstance(workload, CoverageWorkload):
@@ -283,6 +288,12 @@ class SecureSum:
     def run(self, plan: Plan, holders: Sequence[SiteHolder], allotment: Allotment, randomness: Randomness) -> Release:
         """Run all sites in one process, each with its own ledger and secrets; `randomness` is not used.
 
+        Args:
+            plan: Plan of the query.
+            holders: All sites, in their order.
+            allotment: Proof that the loss of the plan was charged.
+            randomness: Without effect.
+
         Raises:
             ValueError: The payment is for another loss, or the number of sites is wrong.
         """
@@ -327,7 +338,13 @@ class SecureSum:
         return np.concatenate(summands).view(np.uint64)
 
     def sample_noise_share(self, noise: Noise, size: int, randomness: Randomness) -> IntArray:
-        """SECRET. Draw `size` independent shares of a noise of the plan for one site."""
+        """SECRET. Draw `size` independent shares of a noise of the plan for one site.
+
+        Args:
+            noise: Noise of the sum over all sites.
+            size: Number of draws.
+            randomness: Source of the random bits.
+        """
         if noise.family is Family.LAPLACE:
             return shares.sample_polya_differences(noise.parameter, Fraction(1, self.honest_sites), size, randomness)
         return shares.sample_gaussian_share(noise.parameter, self.honest_sites, size, randomness)
@@ -427,7 +444,13 @@ def groups_from_pilot_query(workload: ScoreGroupWorkload, setting: Setting) -> S
 
 
 def derive_round(roster: Roster, plan: Plan, allotment: Allotment) -> SumRound:
-    """Return the round that answers a plan, a function of the plan, the request and the paid step."""
+    """Return the round that answers a plan, a function of the plan, the request and the paid step.
+
+    Args:
+        roster: The sites and their public keys.
+        plan: Plan of the query.
+        allotment: Proof that the loss of the plan was charged.
+    """
     facts = f"{plan.fingerprint}\n{allotment.part}\n{allotment.request}".encode()
     digest = sha256(b"dpcurves sites turn 1\n" + facts).digest()
     size = plan.law.require_type(CountLaw).size  # type: ignore[type-abstract]
@@ -436,6 +459,12 @@ def derive_round(roster: Roster, plan: Plan, allotment: Allotment) -> SumRound:
 
 def build_release(plan: Plan, sum_round: SumRound, messages: RoundMessages, allotment: Allotment) -> Release:
     """Unmask the sum of a round's messages and return it as a release.
+
+    Args:
+        plan: Plan of the query.
+        sum_round: The round that answers the plan.
+        messages: All messages of the round, by stage.
+        allotment: Proof that the loss of the plan was charged.
 
     Raises:
         ProtocolError: A message is missing, altered or of another round.
@@ -448,6 +477,11 @@ def build_release(plan: Plan, sum_round: SumRound, messages: RoundMessages, allo
 def rebuild_release(plan: Plan, values: Sequence[int], allotment: Allotment) -> Release:
     """Rebuild a release of an earlier round from an analyst's statement, to plan the next round, which is charged
     anyway.
+
+    Args:
+        plan: Plan of the query.
+        values: The released numbers.
+        allotment: Proof that the loss of the plan was charged.
 
     Raises:
         ValueError: The number of values does not fit the plan.

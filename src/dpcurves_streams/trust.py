@@ -48,6 +48,11 @@ class CentralStream:
     def plan(self, query: TimeStepQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return the curator's plan for a query of a stream.
 
+        Args:
+            query: What is asked of the records.
+            loss: The loss of this query.
+            adjacency: Which tables the loss is about.
+
         Raises:
             UnsupportedQuery: the mechanism cannot answer the query.
         """

@@ -122,7 +122,15 @@ class CompetingRisks(IntervalResult):
         privacy: PrivacyStatement,
     ) -> CompetingRisks:
         """Return the result for counts of censored records and of events of each cause; each count is a row of cells,
-        with times outside."""
+        with times outside.
+
+        Args:
+            evidence: Releases of the counts, with times outside the grid separate.
+            causes: Public values of the event column, one for each cause.
+            grid: The grid of times whose cells were counted.
+            label: What the times are, as on the axis of a picture.
+            privacy: The statement of what was spent; notes on dependence are added to it.
+        """
         return cls(causes, label, privacy.with_notes(*notes_on_dependence(privacy)), evidence, grid)
 
     @property
@@ -254,6 +262,11 @@ class CompetingRisks(IntervalResult):
 
     def incidence_difference(self, other: CompetingRisks, cause: Category, time: float) -> Estimate:
         """Return the share with an event of this cause before `time`, minus the share in another group.
+
+        Args:
+            other: Competing risks of another group, with the same causes and grid.
+            cause: One of `causes`.
+            time: The time, in units of the grid; the nearest edge is used.
 
         Raises:
             ValueError: the cause does not exist, `time` lies beyond the grid, or grids or causes differ.

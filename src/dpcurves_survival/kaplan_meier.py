@@ -566,7 +566,13 @@ class SurvivalQuestion(TableQuestion):
     def ask_with_budget_fraction(
         self, budget_fraction: Fraction, earlier_releases: tuple[Release, ...], axis_type: type[Axis] = Axis
     ) -> Needs[Any]:
-        """Ask with a fraction of the budget; `earlier_releases` are added to the privacy statement."""
+        """Ask with a fraction of the budget; `earlier_releases` are added to the privacy statement.
+
+        Args:
+            budget_fraction: Fraction of the question's privacy loss, above 0 and at most 1.
+            earlier_releases: Releases that the question paid for before, for the privacy statement.
+            axis_type: Class of the axis of times, which decides how values are mapped to cells.
+        """
         axis = axis_type(self.time, self.grid.with_outside(Outside.APART))
         table = yield from ask_workload(
             PrefixWorkload(prepend_category_axes(self.by, event_categories(self), axis)), budget_fraction

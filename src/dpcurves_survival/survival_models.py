@@ -281,8 +281,9 @@ class SurvivalModel(IntervalResult):
 
     @property
     def records(self) -> FloatArray:
-        """Unbiased number of records of each group, (groups,); may be negative by noise."""
-        return np.asarray(np.add.reduceat(self._cell_counts.counts.sum(axis=(0, 1)), self._group_starts))
+        """Estimated number of records of each group, not negative, (groups,)."""
+        unbiased = np.add.reduceat(self._cell_counts.counts.sum(axis=(0, 1)), self._group_starts)
+        return np.maximum(unbiased, 0.0)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
         """Return lower and upper endpoints of `observed`, each at `level` separately: shape ``(groups, 2)``."""

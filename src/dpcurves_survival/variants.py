@@ -757,7 +757,14 @@ class IntervalCensoredSurvival(IntervalResult):
     def from_counts(
         cls, evidence: Evidence, grid: Grid, label: str, privacy: PrivacyStatement
     ) -> IntervalCensoredSurvival:
-        """Return the curve of counts of pairs of cells, including times outside the grid."""
+        """Return the curve of counts of pairs of cells, including times outside the grid.
+
+        Args:
+            evidence: Counts of pairs of cells, of the last examination before the event and the first after it.
+            grid: The grid of times whose cells were counted.
+            label: What the times are, as on the axis of a picture.
+            privacy: The statement of what was spent; notes on dependence are added to it.
+        """
         return cls(label, privacy.with_notes(*notes_on_dependence(privacy)), evidence, grid)
 
     @cached_property

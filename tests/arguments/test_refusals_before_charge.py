@@ -152,6 +152,7 @@ STEPS = [
 ]
 
 
+@pytest.mark.quick_share(3, kinds=())
 @pytest.mark.parametrize(("name", "step"), STEPS)
 def test_nothing_that_is_given_to_a_question_is_charged_and_then_fails(
     name: str, step: int, charges: list[str]
@@ -223,6 +224,7 @@ SETTINGS = (
 )  # fmt: skip
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("name", SETTINGS)
 def test_nothing_that_is_given_to_a_session_is_charged_and_then_fails(
     name: str, charges: list[str], tmp_path: Path

@@ -70,6 +70,7 @@ def test_limits_of_rho_are_below_it_for_noise_of_gauss_and_near_it() -> None:
     assert min(found) > 0.42
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize(
     "kind", [pytest.param("count", marks=pytest.mark.reproduction), "answer", "several pairs", "rho"]
 )

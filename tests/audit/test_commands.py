@@ -37,6 +37,7 @@ def run(*words: str) -> Result:
     return CliRunner().invoke(app(), words)
 
 
+@pytest.mark.reproduction
 def test_the_release_of_the_page_is_flagged_by_its_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     section = (
         (ROOT / "docs" / "audit.md").read_text("utf-8").partition("## On the command line")[2].partition("\n## ")[0]

@@ -81,6 +81,7 @@ def test_every_question_and_every_mechanism_is_in_the_audit_of_everything() -> N
     assert kinds - run == {"StreamMechanismChoice", "Sequential", "State"}  # what they have in common
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("each", BESIDE, ids=lambda each: f"{each.kind}: {each.name}")
 def test_both_neighbours_of_the_first_pair_are_answered(each: AuditTarget) -> None:
     reader, pair = OutcomeParser(), each.family.pairs[0]
@@ -89,6 +90,7 @@ def test_both_neighbours_of_the_first_pair_are_answered(each: AuditTarget) -> No
     assert not any(words.startswith("raises") for words in reader.kind_numbers), reader.kind_numbers
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize(
     ("name", "claim"),
     [

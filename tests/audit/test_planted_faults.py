@@ -47,6 +47,7 @@ def test_a_release_that_does_not_keep_its_promise_is_found(case: Case) -> None:
         assert "seeded by a clock" in [finding.name for finding in report.findings]
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("case", list(exam.controls())[1::6], ids=lambda case: case.name)
 def test_a_release_that_keeps_its_promise_is_not_flagged(case: Case) -> None:
     report = dp.audit(

@@ -42,6 +42,7 @@ def test_figure_misses_its_mark_if_it_is_beside_it_by_two_standard_errors(
     assert bool(row.reason) == (verdict == "no")
 
 
+@pytest.mark.reproduction
 def test_each_row_of_intervals_is_read_by_its_question(benchmark: SimpleNamespace) -> None:
     """Each reading has endpoints in order, and an exact number beside them, also where its value is unknown."""
     for row in benchmark.intervals.ROWS:

@@ -50,6 +50,7 @@ def test_each_line_has_releases_and_a_standard_error(kept: str) -> None:
     assert all(int(row[6]) > 1 for row in rows)
 
 
+@pytest.mark.reproduction
 def test_what_is_kept_is_measured_and_other_tasks_stay(tmp_path: Path) -> None:
     file = tmp_path / "marks.json"
     line = {"regime": "KS of none", "asked": "KS", "mark": 1, "mean": 1, "error": 0, "worst": 1, "where": "here"}

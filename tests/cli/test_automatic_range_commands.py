@@ -58,6 +58,7 @@ def test_one_command_gives_price_curve_and_a_band_that_holds(
     assert any(held)
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("word", ["cdf", "quantiles", "histogram"])
 def test_that_a_file_without_types_has_dates_is_for_the_asker_to_say(run: Run, strange: Path, word: str) -> None:
     more = ("--grid", "auto") if word == "histogram" else ()
@@ -71,6 +72,7 @@ def test_that_a_file_without_types_has_dates_is_for_the_asker_to_say(run: Run, s
     assert re.search(r"\b20\d\d-\d\d-\d\d\b", declared.output)
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize(
     ("asked", "turns"),
     [
@@ -92,6 +94,7 @@ def test_auto_is_a_grid_that_is_looked_for_and_its_price_is_told_first(
     assert "epsilon 1 pays for" in planned.output
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("asked", [("quantiles", "--probabilities", "0.5"), ("cdf",), ("histogram", "--grid", "auto")])
 def test_dates_of_a_file_without_types_are_days(run: Run, tmp_path: Path, asked: tuple[str, ...]) -> None:
     """Those from a Friday on, one a day; lines that are no dates are missing, and no line reaches another."""

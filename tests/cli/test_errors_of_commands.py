@@ -191,6 +191,7 @@ def test_a_loss_that_no_noise_is_large_enough_for_is_called_as_it_was_typed(run:
     refused(run("plan", "cdf", *DELAY[2:], "--rho", "1e300", "--adjacency", "add-remove"), 2, "rho: a number from 1e-9")
 
 
+@pytest.mark.quick_share(9)
 @pytest.mark.parametrize(
     ("options", "word"),
     [

@@ -175,6 +175,7 @@ def test_federations_show_names_of_sites_and_refusals_plainly(
     assert_is_plain(run(*commands[0]).output)
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_clients_of_a_server_show_its_names_and_refusals_plainly(
     name: str, run: Run, answers: dict[str, tuple[int, Any]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -15,6 +15,7 @@ Run = Callable[..., Result]
 ONE = ("--epsilon", "1", "--adjacency", "replace-one")
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize(
     "case",
     [

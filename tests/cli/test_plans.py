@@ -152,6 +152,7 @@ FIRST_LINES = {
 }  # fmt: skip
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("kind", FIRST_LINES)
 def test_plans_of_other_questions_say_first_how_wide_their_intervals_are(run: Run, kind: str) -> None:
     """Also where the second class is left out; quantiles are in units of the column, of which 100 are the range."""

@@ -155,14 +155,18 @@ def test_the_origin_of_the_model_may_be_stated(run: Run, parquet: Path) -> None:
     assert "fitted on 2012" in result.stdout
 
 
+WAYS = "numbers", "roc", "precision-recall", "gain", "calibration", "decision-curve", "confusion"
+
+
+@pytest.mark.parametrize("ways", [WAYS[::3], pytest.param(WAYS, marks=pytest.mark.reproduction)], ids=len)
 def test_one_release_of_scores_is_shown_in_many_ways_for_nothing(
-    run: Run, csv: Path, ledger: str, tmp_path: Path
+    ways: tuple[str, ...], run: Run, csv: Path, ledger: str, tmp_path: Path
 ) -> None:
     judged = ("--label", "late", "--neg-label", "0", "--score", "score")
     asked = ("scores", csv, *judged, "--epsilon", "2", "--ledger", ledger)
     first = run(*asked, "--request-id", "once")
     assert first.exit_code == 0, first.output
-    for show in ("numbers", "roc", "precision-recall", "gain", "calibration", "decision-curve", "confusion"):
+    for show in ways:
         file = tmp_path / f"{show}.svg"
         again = run(*asked, "--request-id", "once", "--show", show, "--plot", file)
         assert again.exit_code == 0, again.output

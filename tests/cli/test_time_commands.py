@@ -66,6 +66,7 @@ def test_numbers_of_competing_risks_and_of_late_entries_are_shown_and_drawn(
     assert "95% band" in run(*late, "--show", "hazard").stdout
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize(
     "case",
     [

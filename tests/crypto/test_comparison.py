@@ -44,6 +44,7 @@ def test_every_key_is_one_from_its_cell_on_at_every_threshold(bits: int, ring: R
     assert not opened[..., 1:].any()
 
 
+@pytest.mark.quick_share(12)
 @pytest.mark.parametrize("engine", ENGINES, ids=NAMES)
 @RINGS
 @pytest.mark.parametrize("bits", [32, 63, 64])

@@ -59,6 +59,7 @@ def test_the_curve_is_near_and_says_what_was_paid_and_done(adjacency: Adjacency,
     assert len(curve.prefixes.rounds) == 3
 
 
+@pytest.mark.quick_share(16)
 @pytest.mark.parametrize("adjacency", both(len(X)))
 @pytest.mark.parametrize("loss", [PrivacyLoss.pure(0.01), PrivacyLoss.zcdp(0.0001)])
 @pytest.mark.parametrize("values", [X, np.full(5, np.nan), np.zeros(3), np.array([1.0])])

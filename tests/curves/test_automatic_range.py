@@ -70,6 +70,7 @@ def rank_errors(values: FloatArray, found: FloatArray) -> FloatArray:
     return np.asarray(np.maximum(np.maximum(least - wanted, wanted - most), 0))
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize(
     "law", [pytest.param(law, marks=[pytest.mark.reproduction] * (n % 2)) for n, law in enumerate(LAWS)]
 )
@@ -124,6 +125,7 @@ def test_cells_hold_one_multiple_each_where_values_are_multiples() -> None:
     assert np.all((middle % 1 == 0) | (middle == np.nextafter(np.floor(middle), np.inf)))
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("part", [0.05, 0.3, 0.9])
 def test_heaps_of_other_values_are_not_taken_for_all(part: float) -> None:
     """It said that values seemed to be multiples, and rounded quantiles, where nearly all lay between."""
@@ -143,6 +145,7 @@ def test_a_damaged_fact_is_refused(name: str, wrong: object) -> None:
         dp.CDF.from_json(json.dumps(stored))
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize(
     "values",
     [
@@ -334,6 +337,7 @@ def test_times_may_be_durations_and_scores_dates_without_a_grid() -> None:
         assert session.remaining.epsilon == 3
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("law", [law for law in LAWS if law != "pareto"])
 def test_a_plot_shows_the_range_of_nearly_all_records_and_not_of_empty_cells(law: str) -> None:
     """The noise of empty cells up to 1e300 adds up to more than 0.1 % of 4,000 records at epsilon 0.5.

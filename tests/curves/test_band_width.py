@@ -74,6 +74,7 @@ def test_a_small_loss_leaves_no_interval_that_is_wider_than_its_noise(kind: str,
     assert beside_one_turn(values, Grid(0, 1, cells=1024), PrivacyLoss.pure("0.1"))[0] < 1.15
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize(
     "kind", [pytest.param("years", marks=SLOW), "uneven years", pytest.param("uniform", marks=SLOW), "beta"]
 )

@@ -61,6 +61,7 @@ def test_without_noise_means_are_those_of_the_bins(loss: PrivacyLoss, adjacency:
     )  # simulated, on the safe side
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("epsilon", ["0.2", "1"])
 @pytest.mark.parametrize("adjacency", both(2000), ids=str)
 def test_an_honest_model_leaves_the_envelope_as_rarely_as_said(adjacency: Adjacency, epsilon: str) -> None:
@@ -113,6 +114,7 @@ EDGES = {
 }  # fmt: skip
 
 
+@pytest.mark.quick_share(28)
 @pytest.mark.parametrize("columns", EDGES.values(), ids=list(EDGES))
 @pytest.mark.parametrize("loss", [PrivacyLoss.pure("0.01"), ONE, HUGE, PrivacyLoss.zcdp("0.1")], ids=str)
 def test_whatever_is_in_the_columns_there_is_an_answer(

@@ -58,6 +58,7 @@ def test_values_outside_may_have_cells_of_their_own() -> None:
     assert curve.y[-1] == pytest.approx(np.mean(X <= 0.6), abs=1e-9)
 
 
+@pytest.mark.quick_share(16)
 @pytest.mark.parametrize("adjacency", both(len(X)))
 @pytest.mark.parametrize("loss", [PrivacyLoss.pure(0.01), PrivacyLoss.zcdp(0.0001)])
 @pytest.mark.parametrize("values", [X, np.full(5, np.nan), np.zeros(3), np.array([1.0])])

@@ -80,6 +80,7 @@ def test_values_outside_are_counted_alone(question: Question) -> None:
     assert curve.y[-1] == pytest.approx(np.mean(X <= 0.6), abs=1e-9)
 
 
+@pytest.mark.quick_share(72)
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("adjacency", both(len(X)))
 @pytest.mark.parametrize("loss", [PrivacyLoss.pure("0.01"), PrivacyLoss.zcdp("0.0001"), PrivacyLoss.pure(5)])

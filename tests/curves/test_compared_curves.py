@@ -40,6 +40,7 @@ def asked(question: Any, given: dict[str, Any], seed: int = 1) -> Any:
         return session.ask(question, LOSS)
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("kind", QUESTIONS)
 @pytest.mark.filterwarnings("ignore::dpcurves.CurveWarning")
 def test_tables_that_differ_are_told_apart_and_drawn_together(kind: str) -> None:
@@ -68,7 +69,7 @@ def test_tables_that_differ_are_told_apart_and_drawn_together(kind: str) -> None
     [
         ("cdf", "continuous"),
         pytest.param("histogram", "heaped", marks=pytest.mark.reproduction),
-        ("roc", "zero-inflated"),
+        pytest.param("roc", "zero-inflated", marks=pytest.mark.reproduction),
     ],
 )
 @pytest.mark.filterwarnings("ignore::dpcurves.CurveWarning")

@@ -71,6 +71,7 @@ SURVIVAL, COLUMN = ("survival", "--time", "t", "--event", "e"), ("cdf", "--colum
 MANY, FEW = ("--epsilon", "3", "--units", "20000"), ("--epsilon", "0.5", "--units", "300")
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("question", [SURVIVAL, COLUMN], ids=["survival", "column"])
 @pytest.mark.parametrize("groups", ["arm=a,b", "arm=a,b,c"])
 def test_a_plan_of_groups_recommends_narrow_cells_for_many_records(question: tuple[str, ...], groups: str) -> None:
@@ -87,6 +88,7 @@ def test_a_plan_of_groups_recommends_wide_cells_for_few_records(question: tuple[
     assert f"--grid 0:24:{cells}: " in printed
 
 
+@pytest.mark.quick_share(10)
 @pytest.mark.parametrize("question", [SURVIVAL, COLUMN], ids=["survival", "column"])
 @pytest.mark.parametrize(
     "words",

@@ -29,6 +29,7 @@ def answered_with(values: tuple[int, ...]) -> Callable[[Step], Release]:
     return reply
 
 
+@pytest.mark.quick_share(3, kinds=())
 @pytest.mark.filterwarnings("ignore::dpcurves.curves.CurveWarning")
 @pytest.mark.parametrize("place", range(len(TURN)))
 @pytest.mark.parametrize("kind", [pytest.param(kind, marks=pytest.mark.reproduction) for kind in TURN] + ["in turn"])

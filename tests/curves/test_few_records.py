@@ -49,6 +49,7 @@ PLOTTED = {
 }  # fmt: skip
 
 
+@pytest.mark.quick_share(12)
 @pytest.mark.parametrize("columns", SCORED.values(), ids=list(SCORED))
 @pytest.mark.parametrize("cuts", list(RocThresholds))
 def test_every_roc_curve_rises_from_corner_to_corner(
@@ -78,6 +79,7 @@ def test_every_area_is_one(columns: tuple[list[float], list[float]]) -> None:
             assert (curve.fpr[0], curve.tpr[0], curve.fpr[-1], curve.tpr[-1]) == (0, 0, 1, 1)
 
 
+@pytest.mark.quick_share(12)
 @pytest.mark.parametrize("columns", PLOTTED.values(), ids=list(PLOTTED))
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: type(estimator).__name__)
 def test_every_estimator_leaves_a_density(estimator: TableEstimator, columns: tuple[list[float], list[float]]) -> None:

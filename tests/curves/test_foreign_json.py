@@ -69,6 +69,7 @@ def limited() -> Iterator[None]:
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < MOST_KILOBYTES
 
 
+@pytest.mark.quick_share(6)
 @pytest.mark.filterwarnings("ignore")  # of numbers that strangers made up
 @pytest.mark.usefixtures("limited")
 @pytest.mark.parametrize("number", FIRST.values(), ids=FIRST)

@@ -32,6 +32,7 @@ def test_exact_counts_are_read_exactly() -> None:
     assert wide.y.tolist() == pytest.approx([0.05, 0.15, 0.35])
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("law", NOISES)
 def test_bands_hold_the_true_curve_about_as_often_as_they_say(law: str) -> None:
     """Fewer than 38 of 60 bands at 0.8 hold by chance once in 1,000 runs, all once in 600,000; seeds are fixed."""

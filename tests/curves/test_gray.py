@@ -80,6 +80,7 @@ def cmprsk(table: dict[str, Any], cause: str, rho: float = 0) -> float:
     return float(score[:-1] @ np.linalg.solve(variance[:-1, :-1], score[:-1]))
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize(("seed", "ratios"), [(1, (1, 1.5, 1)), (2, (1, 1, 1)), (3, (1, 1, 0.5))])
 def test_at_a_huge_epsilon_the_statistic_is_that_of_cmprsk(seed: int, ratios: tuple[float, ...]) -> None:
     table = trial(700, seed, ratios)

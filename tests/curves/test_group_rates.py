@@ -120,6 +120,7 @@ def test_all_rates_of_a_threshold_share_one_simulation_for_each_level(monkeypatc
     assert len(searched) == 3 * len(GROUPS)
 
 
+@pytest.mark.reproduction
 def test_a_group_of_one_release_errs_as_it_does_alone() -> None:
     """Five groups of one release: at most 1.3 times the error of each alone at the same loss (parallel composition)."""
     one, alone = [], []

@@ -42,6 +42,7 @@ def test_each_category_has_its_own_histogram() -> None:
     assert list(bars.to_frame(level=0.9, population=True).columns) == ["k", "left", "right", "count", "lower", "upper"]
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("outside", Outside)
 def test_intervals_hold_all_counts_at_once_and_those_of_the_population(outside: Outside) -> None:
     """60 samples at level 0.9: fewer than 45 held in less than 1 of 10,000 suites; the seeds are fixed."""

@@ -48,6 +48,7 @@ def textbook(given: dict[str, Any], years: int = 12) -> Any:
     return 1 - np.cumsum(mass)[:-1], float(many @ np.log(rows @ mass)), rows, many
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("adjacency", both(900))
 def test_at_a_huge_epsilon_it_is_the_most_likely_curve(adjacency: Any) -> None:
     given = columns(900, 1)

@@ -43,6 +43,7 @@ def textbook(table: dict[str, Any], cells: int = 0) -> dict[str, float]:
     return areas | apart
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("releases", ["pairs", "scores"])
 @pytest.mark.parametrize("adjacency", [0, 1], ids=["add-remove", "replace-one"])
 def test_at_a_huge_epsilon_numbers_are_those_of_scikit_learn(releases: str, adjacency: int) -> None:
@@ -118,6 +119,7 @@ def test_the_margins_of_the_tables_of_a_score_are_its_own(releases: str) -> None
             assert margin[0].tolist() == np.bincount(cells[model], minlength=5).tolist()
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("kind", ["no positive", "no negative", "tied", "equal", "perfect"])
 def test_hostile_tables(kind: str) -> None:
     table = sample(800, 4)

@@ -188,11 +188,14 @@ def test_areas_of_uplift_and_qini_curves_are_those_of_scikit_uplift(seed: int) -
     assert found.plot_curves().get_ylabel() == "more good outcomes"  # type: ignore[attr-defined]
 
 
-def test_bands_of_uplift_and_qini_curves_hold_whole_curves_about_as_often_as_they_say() -> None:
-    """At 0.9 of 30, these records and the population: 8 or more that do not hold come once in 130."""
+@pytest.mark.parametrize(("releases", "least"), [(10, 6), pytest.param(30, 23, marks=pytest.mark.reproduction)])
+def test_bands_of_uplift_and_qini_curves_hold_whole_curves_about_as_often_as_they_say(
+    releases: int, least: int
+) -> None:
+    """At 0.9 of 30, these records and the population: 8 or more that do not hold come once in 130; 5 of 10, in 600."""
     crowd, curves = exact(CASES["uplift"], records=100_000, seed=3)[1], ("uplift", "qini")
     held = np.zeros((2, 2))
-    for seed in range(30):
+    for seed in range(releases):
         given, adjacency = trial(1500, 3 * seed), both(1500)[seed % 2]  # as many are treated as in the crowd
         found = answer(CASES["uplift"].question, given, PrivacyLoss.pure(1), adjacency, seed)
         here = answer(CASES["uplift"].question, given, HUGE, adjacency, seed)
@@ -200,8 +203,8 @@ def test_bands_of_uplift_and_qini_curves_hold_whole_curves_about_as_often_as_the
             true = getattr(crowd, curve) * 1500 / 100_000 if population else getattr(here, curve)
             low, high = found.band(0.9, curve=curve, population=population)
             held[row, int(population)] += (low <= true + 1e-6).all() and (true <= high + 1e-6).all()
-    assert (held >= 23).all()
-    assert held.sum() < 120
+    assert (held >= least).all()
+    assert held.sum() < 4 * releases
 
 
 def test_areas_of_rare_outcomes_have_ends_where_counts_know_a_number_and_none_where_they_know_none() -> None:
@@ -261,6 +264,7 @@ def test_intervals_hold_the_numbers_of_records_and_of_the_population(name: str) 
     assert sum(held.values()) < releases * len(held), held
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("name", CASES)
 def test_results_go_to_json_and_back_and_are_drawn(name: str) -> None:
     case = CASES[name]
@@ -304,6 +308,7 @@ def test_cells_are_joined_where_noise_is_large_and_two_releases_are_wider() -> N
     assert wide.upper - wide.lower > high - low
 
 
+@pytest.mark.reproduction
 def test_sampling_errors_of_two_releases_of_scores_may_add_up() -> None:
     """In each class one model ranks high whom the other ranks low, so both areas err in opposite directions. The counts
     are those of two models that agree: no narrower interval holds for both. 400 samples: a standard deviation of them

@@ -37,6 +37,7 @@ def asked(
         return session.ask(question, loss)
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("adjacency", NEIGHBOURS, ids=str)
 @pytest.mark.parametrize(("mechanism", "loss"), CASES, ids=str)
 def test_a_distribution_function_is_near_the_truth_and_comes_back(

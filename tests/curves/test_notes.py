@@ -79,6 +79,7 @@ def test_every_result_prints_as_one_short_line() -> None:
 SCORES = [0.2, 0.7] * 500
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("ask", [dp.roc_curve, dp.calibration_curve, dp.hosmer_lemeshow])
 def test_a_label_that_finds_nobody_is_told_of_from_released_counts(ask: Callable[..., Any]) -> None:
     paid: dict[str, Any] = {"epsilon": 200, "adjacency": dp.REPLACE_ONE}  # at 2, one of 300 releases counts somebody
@@ -114,6 +115,7 @@ QUESTIONS = {
 }
 
 
+@pytest.mark.quick_share(8)
 @pytest.mark.parametrize(("where", "question"), QUESTIONS.items())
 @pytest.mark.parametrize("adjacency", [dp.REPLACE_ONE, dp.ADD_REMOVE])
 def test_a_curve_that_tells_no_more_than_none_says_so_and_one_that_tells_more_does_not(

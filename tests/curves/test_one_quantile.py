@@ -28,6 +28,7 @@ LEVEL, UNITS, RELEASES = 0.9, 4000, 2000
 SAFE = 0.015  # what 5,000 simulated draws add to a level for both ends, at most
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("population", [False, True])
 def test_where_one_edge_decides_both_ends_the_interval_holds_as_often_as_it_says(population: bool) -> None:
     """The share below the edge is p itself, so each end fails by its half of the chance; 4 sigma to either side."""
@@ -62,6 +63,7 @@ def test_few_are_told_by_their_number_and_level_alone() -> None:
     assert not are_few(1, 0.999, 1000)
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("data", DATA)
 def test_one_quantile_is_tested_by_its_own_noise_and_not_by_that_of_all(data: str) -> None:
     """Inside the interval, but for one counted cell to a side, lie no more records than twice the noise hides."""
@@ -96,6 +98,7 @@ DRAWN: Mapping[str, Callable[[np.random.Generator, int], NDArray[np.float64]]] =
 }
 
 
+@pytest.mark.quick_share(24)
 @pytest.mark.parametrize("shares", [(0.5,), (0.0,), (1.0,), (0.1, 0.5, 0.9)])
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("adjacency", [*both(5000), AddRemove(Unit("who", 3))])

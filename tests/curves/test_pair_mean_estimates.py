@@ -37,6 +37,7 @@ def reported(way: Randomiser, reports: Reports) -> DebiasedReports:
     return law.debias_tallies(way.count_support(reports).astype(np.float64))
 
 
+@pytest.mark.quick_share(8)
 @pytest.mark.parametrize("kind", RANDOMISERS, ids=lambda kind: kind.NAME)
 @pytest.mark.parametrize("population", [False, True], ids=["records", "population"])
 def test_estimates_are_unbiased_and_vary_as_they_say(kind: type[Randomiser], population: bool) -> None:
@@ -94,9 +95,10 @@ def apart(x: FloatArray, y: FloatArray) -> FloatArray:
     return np.abs(x - y)
 
 
-def test_intervals_hold_for_the_records_and_for_the_population() -> None:
+@pytest.mark.parametrize("runs", [20, pytest.param(60, marks=pytest.mark.reproduction)])
+def test_intervals_hold_for_the_records_and_for_the_population(runs: int) -> None:
     """Over 60 releases of 90% no fewer than by chance once in 10,000 hold, of means and of collisions."""
-    runs, held = 60, {"records": [0, 0], "population": [0, 0]}
+    held = {"records": [0, 0], "population": [0, 0]}
     middles = (np.arange(16) + 0.5) / 16
     whole = np.bincount((np.random.default_rng(1).beta(2, 5, 200_000) * 16).astype(int), minlength=16) / 200_000
     kernels = np.abs(np.subtract.outer(middles, middles)), np.eye(16)
@@ -141,6 +143,7 @@ def test_what_is_no_kernel_on_these_cells_is_refused() -> None:
             dp.u_statistic(curve, dp.MidpointKernel(sides))  # type: ignore[arg-type]
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize(("people", "cells", "level"), [(1000, 256, 0.95), (100, 16, 0.95), (50, 256, 0.8)])
 def test_where_noise_is_all_there_is_intervals_are_the_whole_range_and_never_turned_round(
     people: int, cells: int, level: float

@@ -38,6 +38,7 @@ OTHERS: tuple[Any, ...] = (
 )
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("question", [*QUESTIONS, *OTHERS], ids=lambda question: type(question).__name__)
 def test_the_code_of_a_question_makes_an_equal_question(question: Any) -> None:
     code = write_question_code(question, column=len("question = "))

@@ -57,6 +57,7 @@ def test_points_are_as_many_as_records_but_not_too_many_and_none_of_them() -> No
     assert found.sample(7, np.random.default_rng(0)).shape == (7, 2)
 
 
+@pytest.mark.quick_share(12)
 @pytest.mark.parametrize(("adjacency", "loss"), [(dp.ADD_REMOVE, {"epsilon": "0.5"}), (dp.REPLACE_ONE, {"rho": "0.1"})])
 @pytest.mark.parametrize(
     ("x", "residual"),
@@ -185,6 +186,7 @@ def test_a_rehearsal_pays_for_bounds_and_an_estimator() -> None:
         assert sum(plan.loss.epsilon or 0 for plan in plans) == 1
 
 
+@pytest.mark.quick_share(9)
 @pytest.mark.parametrize("units", [1, 1000, 10**9])
 @pytest.mark.parametrize("loss", [dp.PrivacyLoss.pure("0.1"), dp.PrivacyLoss.zcdp("0.005"), dp.PrivacyLoss.zcdp(3)])
 def test_bounds_get_a_public_part_and_the_plane_the_rest(loss: dp.PrivacyLoss, units: int) -> None:
@@ -213,6 +215,7 @@ def test_where_records_are_many_hardly_any_are_spared() -> None:
     assert find_spare_records(setting, choose_bound_fraction(setting, 10**6), 10**6) == 120
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("which", [0, 1], ids=["add-remove", "replace-one"])
 def test_bounds_of_few_records_leave_most_of_them_inside(which: int) -> None:
     """At records times epsilon 100: 0.88 on average, by 0.02 over 40 releases; the least of 320 was 0.24."""

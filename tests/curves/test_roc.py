@@ -41,6 +41,7 @@ def test_at_a_huge_epsilon_the_curve_is_that_of_scikit_learn_on_the_same_cells(
     assert roc.tpr[used] == pytest.approx(tpr, abs=1e-9)
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize(
     ("adjacency", "loss"), list(zip(both(len(LABELS)), (PrivacyLoss.pure(0.3), PrivacyLoss.zcdp(0.005)), strict=True))
 )
@@ -75,6 +76,7 @@ WITHOUT = {
 }
 
 
+@pytest.mark.quick_share(8)
 @pytest.mark.parametrize("epsilon", [pytest.param(1, marks=pytest.mark.reproduction), 0.1])
 @pytest.mark.parametrize("adjacency", both(60))
 @pytest.mark.parametrize("lacking", WITHOUT)
@@ -180,6 +182,7 @@ def test_finer_cells_are_counted_where_records_are_known_to_be_worth_it() -> Non
 CUT = [RocThresholds.QUANTILES, RocThresholds.MEDIANS]
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("cuts", CUT)
 @pytest.mark.parametrize("adjacency", both(len(LABELS)))
 def test_at_a_huge_epsilon_cuts_leave_the_curve_of_scikit_learn_on_the_pieces(
@@ -192,6 +195,7 @@ def test_at_a_huge_epsilon_cuts_leave_the_curve_of_scikit_learn_on_the_pieces(
     assert roc.auc == pytest.approx(roc_auc_score(LABELS, SCORES), abs=0.01)
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize(
     ("adjacency", "loss"), list(zip(both(len(LABELS)), (PrivacyLoss.zcdp(0.02), PrivacyLoss.pure(0.5)), strict=True))
 )

@@ -76,6 +76,7 @@ def test_shares_lie_within_their_intervals_also_where_noise_left_nobody() -> Non
         assert (curve.prob_true <= high).all()
 
 
+@pytest.mark.quick_share(12)
 @pytest.mark.parametrize("columns", [{"y": [], "s": []}, {"y": [1], "s": [0.5]}, {"y": [0, 0], "s": [1, 1]}])
 @pytest.mark.parametrize("seed", range(4))
 def test_tiny_tables_give_defined_answers(columns: dict[str, list[float]], seed: int) -> None:

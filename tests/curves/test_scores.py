@@ -121,6 +121,7 @@ def test_scores_by_category_are_those_of_the_records_in_it() -> None:
     assert difference[:3] == pytest.approx((expected,) * 3, abs=1e-6)
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("adjacency", both(2000))
 def test_what_is_written_is_read_again_with_its_intervals(adjacency: Adjacency) -> None:
     scores = answer(QUESTION, TABLE, PrivacyLoss.pure(1), adjacency, seed=2)
@@ -141,6 +142,7 @@ WITHOUT = {
 }  # fmt: skip
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("columns", WITHOUT.values(), ids=list(WITHOUT))
 def test_whatever_is_counted_all_readings_have_their_ends_in_order(columns: tuple[list[float], list[float]]) -> None:
     table = {"y": np.array(columns[0]), "s": np.array(columns[1])}

@@ -204,6 +204,7 @@ def test_counts_are_whole_and_no_interval_ends_beyond_what_is_possible() -> None
             assert wide[0] <= count[0] <= count[1] <= wide[1]
 
 
+@pytest.mark.quick_share(8)
 @pytest.mark.parametrize("adjacency", [dp.REPLACE_ONE, dp.ADD_REMOVE])
 @pytest.mark.parametrize(("value", "bounds"), [(10.0, (0, 10)), (0.0, (0, 10)), (-10.0, (-10, -5)), (7.0, (5, 7))])
 def test_a_sum_lies_within_what_bounds_and_records_allow_and_in_its_interval(

@@ -51,6 +51,7 @@ def textbook(table: dict[str, Any], scores: list[float] | None = None, until: fl
     return float(excess[:2] @ np.linalg.solve(covariance[:2, :2], excess[:2]))
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_at_a_huge_epsilon_the_tests_are_those_of_the_textbook(seed: int) -> None:
     table = trial(900, seed, (10, 10, 12))

@@ -33,6 +33,7 @@ EACH: dict[str, Any] = {
 }
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("name", sorted(set(EACH) - {"grown"}))  # whose intervals depend on all records together
 def test_each_combination_has_the_curve_of_its_own_records(name: str) -> None:
     found = answer(EACH[name], TABLE, HUGE, both(900)[1], seed=1)
@@ -49,6 +50,7 @@ def _alone(question: Any) -> Any:
     return replace(question, by=None)
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("name", EACH)
 def test_combinations_are_drawn_written_read_and_framed(name: str) -> None:
     found = answer(EACH[name], TABLE, PrivacyLoss.pure(1), both(900)[0], seed=3)
@@ -85,6 +87,7 @@ def test_one_column_in_a_tuple_is_one_column() -> None:
     assert list(found) == ["F", "M"]
 
 
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize(
     ("by", "line"),
     [

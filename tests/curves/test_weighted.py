@@ -338,15 +338,22 @@ def test_ratios_are_safe_without_signal_and_tell_groups_apart_with_it() -> None:
     )
 
 
-@pytest.mark.parametrize("informative", [pytest.param(False, marks=pytest.mark.reproduction), True])
-def test_intervals_for_the_population_hold_two_sided(informative: bool) -> None:
-    """Seeds are fixed; of 24 intervals that hold with chance 0.9, 17 or fewer hold with chance 0.008."""
+@pytest.mark.parametrize(
+    ("informative", "releases", "least"),
+    [
+        (True, 8, 5),
+        pytest.param(True, 24, 18, marks=pytest.mark.reproduction),
+        pytest.param(False, 24, 18, marks=pytest.mark.reproduction),
+    ],
+)
+def test_intervals_for_the_population_hold_two_sided(informative: bool, releases: int, least: int) -> None:
+    """Seeds are fixed; of 24 intervals that hold with chance 0.9, 17 or fewer hold with chance 0.008; 4 of 8, 0.005."""
     draw = np.random.default_rng(5)
     people = np.where(draw.random(50_000) < 0.3, 0.0, draw.beta(2, 4, 50_000))  # zero-inflated
     chance = (1 + 3 * people) if informative else draw.choice([1.0, 4.0], people.size)
     cap, held = float(1 / chance.min()), np.zeros(3, dtype=int)
     truth = np.append((people[:, None] < GRID.edges[:-1]).mean(axis=0), 1.0)
-    for seed in range(24):
+    for seed in range(releases):
         at = np.random.default_rng(100 + seed).choice(people.size, 2000, p=chance / chance.sum())
         table = {"x": people[at], "w": 1 / chance[at]}
         curve = asked(dp.WeightedCdfQuestion("x", GRID, "w", cap), table, PrivacyLoss.pure(4), seed=seed)
@@ -357,7 +364,7 @@ def test_intervals_for_the_population_hold_two_sided(informative: bool) -> None:
         held[1] += low <= people.mean() <= high
         low, high = curve.quantile_interval(0.7, 0.9, population=True)
         held[2] += low <= np.quantile(people, 0.7) <= high
-    assert held.min() > 17
+    assert held.min() >= least
 
 
 def test_the_command_line_asks_weighted_results(tmp_path: Any) -> None:

@@ -65,6 +65,7 @@ def passed(x: FloatArray, shares: FloatArray, p: FloatArray, *, last: bool = Fal
     return np.asarray(x[right - 1] + part * (x[right] - x[right - 1]))
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("data", SOME)
 def test_medians_of_survival_lie_between_the_edges_at_which_the_whole_band_leaves_them(data: str) -> None:
     time, event = population(data)
@@ -81,6 +82,7 @@ def test_medians_of_survival_lie_between_the_edges_at_which_the_whole_band_leave
             assert high <= ends[np.flatnonzero(np.append(True, upper > 0.5))[-1] + 1]
 
 
+@pytest.mark.quick_share(5)
 @pytest.mark.parametrize("data", DATA)
 def test_areas_add_to_the_noise_half_of_the_tied_pairs_to_either_end(data: str) -> None:
     for shift, epsilon, slack in ((0.0, "1", SIMULATED), (RARE, "10", SAMPLED)):
@@ -140,6 +142,7 @@ def test_regions_of_roc_curves_are_the_boxes_and_the_corners_between_two_of_them
             assert np.diff(edges) @ (upper - lower) <= across @ up + 1e-9
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("data", SOME)
 def test_numbers_of_scores_are_no_wider_than_boxes_and_differences_add_up_ties_alone(data: str) -> None:
     of, chance = people(data), np.random.default_rng(5)

@@ -46,6 +46,7 @@ def test_a_type_says_what_a_column_holds(declared: pa.DataType, kind: ColumnKind
     assert column_from_arrow_type("x", declared).kind is kind
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("declared", [held for held in HELD if not pa.types.is_union(held)], ids=str)
 def test_rows_that_are_all_null_are_opened_counted_and_ranked(declared: pa.DataType) -> None:
     if pa.types.is_run_end_encoded(declared):

@@ -125,6 +125,7 @@ def as_double(value: Any) -> float:
     return np.nan if value is None else float(value)
 
 
+@pytest.mark.quick_share(12)
 @pytest.mark.parametrize("kind", sorted(TYPED))
 def test_every_type_of_number_is_the_double_that_python_makes_of_it(source: str, kind: str, tmp_path: Path) -> None:
     column = TYPED[kind]
@@ -206,6 +207,7 @@ DECLARED: list[tuple[Any, ...]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.quick_share(12)
 @pytest.mark.parametrize("kind", sorted(CATEGORIES))
 def test_categories_match_by_their_number_or_their_text(source: str, kind: str, tmp_path: Path) -> None:
     values, held = CATEGORIES[kind]

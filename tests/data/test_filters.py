@@ -66,6 +66,7 @@ def test_a_filter_does_not_change_the_distance_of_tables_that_differ_in_a_record
         assert distance(counts[first], counts[second]) <= 2
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("keeps", [False, True])
 @pytest.mark.parametrize("most", [1, 2])
 def test_a_filter_acts_before_the_contribution_bound(most: int, keeps: bool) -> None:

@@ -51,6 +51,7 @@ def assert_clear(ax: Axes) -> None:
     assert note.y0 >= 0
 
 
+@pytest.mark.quick_share(12)
 @pytest.mark.parametrize("kind", ["cdf", "roc", "calibration"])
 @pytest.mark.parametrize("size", [LANDSCAPE, SQUARE, (6.4, 4.8), (3.6, 3.2)])
 def test_the_footnote_is_clear_of_the_label_and_inside(kind: str, size: tuple[float, float]) -> None:

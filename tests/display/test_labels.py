@@ -243,6 +243,7 @@ SAMPLE = [
 ]
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize(("kind", "labels", "style"), SAMPLE)
 def test_names_are_whole_different_and_apart(kind: str, labels: str, style: str) -> None:
     check(kind, SETS[labels], style)
@@ -321,6 +322,25 @@ def test_the_legend_of_a_journal_figure_names_the_column_once_and_covers_no_curv
     assert not covers_data(ax, legend.get_window_extent())
     assert legend.get_title().get_text() == "arm"
     assert [text.get_text() for text in legend.get_texts()] == names
+
+
+@pytest.mark.parametrize("inches", [3.8, 4.2, 7.0])
+def test_numbers_at_risk_stand_apart_also_where_names_at_lines_leave_them_little_room(inches: float) -> None:
+    """Columns that a narrow plot has no room for are left out, the same ones in each row."""
+    edges = np.linspace(0, 48, 49)
+    ax = headless_axes((inches, 3.6))
+    for number, name in enumerate(("relapse", "death of another cause")):
+        risk = AtRiskRow(edges, np.linspace(5003, 351, 48), np.full(48, 68.0))
+        heights = (0.5 + 0.3 * number) * edges / 48
+        draw_survival(edges, heights, PRIVACY, label="months", at_risk=risk, ax=ax, name=name)
+    ax.figure.canvas.draw()
+    numbers = [
+        text for text in ax.texts if "±" in text.get_text() and text.get_visible() and "(" not in text.get_text()
+    ]
+    boxes = [text.get_window_extent() for text in numbers]
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+    columns = {round(box.x0 + box.x1) for box in boxes}
+    assert len(numbers) == 2 * len(columns) >= 4
 
 
 def test_narrow_small_multiples_keep_the_size_of_their_texts() -> None:

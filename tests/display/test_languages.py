@@ -309,6 +309,40 @@ def test_numbers_and_dates_follow_the_locale_and_labels_stay(
     assert "records by mean" in english
 
 
+def test_the_category_of_all_other_values_is_in_the_language_and_a_category_called_other_stays() -> None:
+    """The category is a word of the package; a declared category of the same letters is a word of the user."""
+    generator = np.random.default_rng(1)
+    table = {"age": generator.gamma(9, 5, 2000), "ward": generator.choice(["a", "b", "other"], 2000)}
+    grid, loss = dp.Grid(0, 120, cells=8), dp.PrivacyLoss.pure(1, delta=1e-7)
+    found, listed = dp.UnlistedCategories("ward"), dp.Categories("ward", ("a", "b"))
+    own = dp.CdfQuestion("age", grid, by=dp.Categories("ward", ("a", "other")))
+    questions = [
+        dp.BarChartQuestion(found), dp.CdfQuestion("age", grid, by=found), dp.HistogramQuestion("age", grid, by=found),
+        dp.SummaryQuestion("age", 0, 120, by=found),
+    ]  # fmt: skip
+    budget = dp.PrivacyLoss.pure(20, delta=1e-5)
+    with dp.Session(table, budget=budget, adjacency=dp.REPLACE_ONE, randomness=dp.Randomness.from_seed(1)) as session:
+        selected = [session.ask(question, loss) for question in questions]
+        chart, curves = (
+            session.ask(question, dp.PrivacyLoss.pure(1)) for question in (dp.BarChartQuestion(listed), own)
+        )
+    with use_language("de"):
+        shown = [(result.describe_picture().to_json(), visible_text(result.render_html(""))) for result in selected]
+    with use_language("de"):  # words that a reader has seen in one language stay in it
+        texts = chart.describe_picture().to_json(), visible_text(chart.render_html(""))
+    with use_language("de"):
+        kept = curves.describe_picture().to_json(), visible_text(curves.render_html(""))
+    for picture, page in shown:  # the user's category is called other, so that of all other values has another name
+        assert "Sonstige (Gruppen)" in picture
+        assert "Sonstige (Gruppen)" in page
+        assert "other groups" not in f"{picture}{page}"
+    for text in texts:
+        assert "Sonstige" in text
+        assert not re.search(r"\bother\b", text), re.findall(r".{30}\bother\b.{30}", text)
+    assert all("other" in text and "Sonstige" not in text for text in kept)
+    assert chart.category[-1] == "other"  # in English for programs
+
+
 def test_small_multiples_have_one_legend_and_a_title_in_each_language() -> None:
     """Panels of a translated figure have no legends again; labels of values stand once; a title keeps the column."""
     from dpcurves.cli.output import add_title
@@ -333,6 +367,7 @@ def test_small_multiples_have_one_legend_and_a_title_in_each_language() -> None:
         assert note in " ".join(text.get_text() for text in legend.get_texts())
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize(
     "question",
     [
@@ -513,6 +548,7 @@ def test_studies_and_model_cards_are_in_the_language_with_their_questions_and_bu
         assert not re.search("question:|Budget of|budget epsilon 1, spent|price|left|Study|card", text)
 
 
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize("adjacency", list(Neighbours))
 @pytest.mark.parametrize("language", OTHERS)
 def test_a_review_is_in_the_language_of_its_readers(

@@ -49,6 +49,7 @@ def rounded(values: Any) -> set[float]:
     return set(np.round(numbers[np.isfinite(numbers)], 9).tolist())
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("number", range(len(DOCUMENTS)), ids=lambda number: json.loads(DOCUMENTS[number])["kind"])
 def test_a_description_has_every_drawn_number_of_each_kind_and_no_other(number: int) -> None:
     result = result_from_json(DOCUMENTS[number])
@@ -131,6 +132,34 @@ def test_the_only_title_of_several_panels_is_that_of_the_picture_and_intervals_k
     assert [panel.title for panel in picture.panels] == ["", ""]
     wide, narrow = marks_of(picture, "intervals", "these records"), marks_of(picture, "intervals", "the population")
     assert wide[0].width > narrow[0].width > 0
+
+
+@pytest.mark.parametrize("is_drawn", [False, True])
+def test_lines_that_were_written_apart_have_semicolons_and_lines_that_the_layout_wrapped_have_none(
+    is_drawn: bool,
+) -> None:
+    """Titles and legend entries of several lines are read as several statements; a long title stays one."""
+    by = [
+        dp.Categories(name, ("a", "b"))
+        for name in ("district of the registered office of the parent company", "size class of the firm by turnover")
+    ]
+    table = {axis.column: np.resize(["a", "b", "b"], 900) for axis in by}
+    table |= {"score": np.linspace(0, 1, 900), "label": np.resize([0, 1], 900)}
+    with dp.Session(table, budget=dp.PrivacyLoss.pure(2), adjacency=dp.REPLACE_ONE) as session:
+        counts = session.ask(dp.ContingencyQuestion(*by), dp.PrivacyLoss.pure(1))
+        curve = session.ask(dp.RocQuestion("label", "score"), dp.PrivacyLoss.pure(1))
+    ax = counts.plot()
+    if is_drawn:
+        ax.figure.canvas.draw()
+        assert ax.get_title().count("\n") > 2  # wrapped
+    title, statistic, *_ = describe_picture(ax).title.split("; ")
+    assert (
+        title
+        == "Records by district of the registered office of the parent company and size class of the firm by turnover"
+    )
+    assert statistic.startswith("chi-squared")
+    entries = [mark.name for mark in curve.describe_picture().panels[0].marks]
+    assert any("); 95% interval for these records: " in entry for entry in entries)
 
 
 def test_an_unknown_artist_is_refused_and_not_left_out() -> None:

@@ -28,6 +28,7 @@ BROKEN_WORDS = """() => [...document.querySelectorAll(".dpcurves table:not(.numb
 """Words in the names of numbers that stand on two lines; a line may end behind a hyphen."""
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.filterwarnings("ignore::dpcurves.CurveWarning")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_names_of_numbers_are_whole_words_and_wide_tables_have_a_shadow(tmp_path: Path, scheme: Any) -> None:

@@ -91,6 +91,7 @@ def passes(document: Any) -> bool:
     return next(find_faults(document, SCHEMA, "curve"), None) is None
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("path", list(places(DOCUMENT)), ids=str)
 def test_our_reader_agrees_with_the_validator_on_every_damage_of_every_place(path: tuple[Any, ...]) -> None:
     damaged = [changed(path, value) for value in OTHERS] + [changed(path, gone=True)]

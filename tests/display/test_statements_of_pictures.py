@@ -19,6 +19,7 @@ import dpcurves as dp
 from dpcurves.conversation import PrivacyStatement
 from dpcurves.curves.column_drift import Drift, DriftStatistic
 from dpcurves.curves.histogram import is_noise_alone
+from dpcurves.curves.result import result_from_json
 from dpcurves.display import (
     SEEDED,
     Shade,
@@ -33,6 +34,7 @@ from dpcurves.display import (
 )
 from dpcurves.display.artists import WARNING, Footnote
 from dpcurves.display.groups import ForestPanel, draw_forest, mean_band_width
+from dpcurves.translation import use_language
 
 mpl.use("Agg")
 PRIVACY = PrivacyStatement(1.0, 0.5, "replace-one", "", 1, 4000, "one curator", "flat", True, "a")
@@ -122,7 +124,7 @@ def test_a_test_or_counts_above_a_plot_stand_below_its_title_in_lines_of_their_o
     scores = dp.scores(codes, np.linspace(0, 1, 400), grid=dp.Grid(0, 1, cells=20), **settings)
     expected = (
         (table, "Records by ward and sex", "chi-squared "),
-        (scores.confusion(0.5), "Confusion matrix at 0.5", ""),
+        (scores.confusion(0.5), "Confusion matrix of y_score for y_true at 0.5", ""),
     )
     for result, title, test in expected:
         axes = result.plot(style=style)
@@ -185,6 +187,30 @@ def test_a_histogram_of_noise_alone_says_so_and_one_of_thin_cells_does_not() -> 
     assert not is_noise_alone(thin, 2 * np.sqrt(2))
 
 
+def test_pictures_of_scores_name_the_columns_in_each_language_and_after_they_were_stored() -> None:
+    """The title says which score is judged against which label, as that of a ROC curve does."""
+    generator = np.random.default_rng(5)
+    risk = generator.random(900)
+    table = {"risk": risk, "ill": (generator.random(900) < risk).astype(int), "arm": np.resize(["a", "b"], 900)}
+    grid, loss, by = dp.Grid(0, 1, cells=8), dp.PrivacyLoss.pure(5), dp.Categories("arm", ("a", "b"))
+    with dp.Session(table, budget=dp.PrivacyLoss.pure(30), adjacency=dp.REPLACE_ONE) as session:
+        scores = session.ask(dp.ScoresQuestion("ill", "risk", grid), loss)
+        groups = session.ask(dp.ScoresQuestion("ill", "risk", grid, by=by), loss)
+        questions = (
+            dp.CalibrationQuestion("ill", "risk"), dp.HosmerLemeshowQuestion("ill", "risk"),
+            dp.BinnedResidualsQuestion("ill", "risk", dp.PUBLIC_MODEL), dp.RocQuestion("ill", "risk"),
+        )  # fmt: skip
+        asked = [session.ask(question, loss) for question in questions]
+    curves = scores.precision_recall(), scores.cumulative_gain(), scores.decision_curve(), scores.calibration()
+    for result in (scores, scores.roc(), scores.confusion(0.5), groups, *curves, *asked):
+        assert result.describe_picture().title.partition(";")[0].startswith(f"{result._title()}"), result
+        assert " of risk for ill" in result._title()
+        stored = result_from_json(result.to_json())
+        assert (stored._title(), stored.to_json()) == (result._title(), result.to_json())
+        with use_language("de"):
+            assert " von risk für ill" in stored.describe_picture().title
+
+
 def test_residuals_are_labels_minus_predictions() -> None:
     score = np.linspace(0.05, 0.95, 400)
     found = dp.binned_residuals(
@@ -192,7 +218,7 @@ def test_residuals_are_labels_minus_predictions() -> None:
     )
     ax = found.plot()
     assert ax.get_ylabel() == "mean residual: label minus prediction"
-    assert ax.get_title() == "Binned residuals"
+    assert ax.get_title() == "Binned residuals of y_score for y_true"
 
 
 def test_a_file_has_the_layout_of_the_screen_at_any_dots_per_inch() -> None:

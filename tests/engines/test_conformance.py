@@ -66,6 +66,7 @@ def test_all_edges_and_their_neighbours_are_counted_where_they_lie(load: Load) -
             assert records.sums(axes, half) == sums.tolist(), grid
 
 
+@pytest.mark.quick_share(32)
 @pytest.mark.parametrize(
     ("grid", "step"),
     [
@@ -91,6 +92,7 @@ def test_multiples_of_a_step_are_counted_alike(load: Load, grid: Grid, step: flo
 FINE = (Grid(0, 1, cells=2**50), Grid.geometric(1, 8, cells=2**33, outside=Outside.APART), Grid(0, 8, cells=2**40))
 
 
+@pytest.mark.quick_share(12)
 @pytest.mark.parametrize("grid", FINE, ids=str)
 def test_prefixes_of_grids_that_nobody_lays_out(load: Load, grid: Grid) -> None:
     values = np.unique(collect_test_numbers(grid))

@@ -239,6 +239,7 @@ def server_load(request: pytest.FixtureRequest) -> Any:
     return request.getfixturevalue(f"{request.param}_load")
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("keeps_failing_rows", [True, False])
 def test_filtered_counts_are_those_of_this_machine(keeps_failing_rows: bool, server_load: Any) -> None:
     columns = people()
@@ -265,6 +266,7 @@ def test_filtered_counts_are_those_of_this_machine(keeps_failing_rows: bool, ser
                 assert counts[0].tolist() == counts[1].tolist(), (where, question)
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("ranking", ["there", "here", "spark"])
 def test_a_filter_acts_before_the_bound_of_rows_and_person_by_person(
     ranking: str, request: pytest.FixtureRequest

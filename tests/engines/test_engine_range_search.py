@@ -51,6 +51,7 @@ def asked(table: Any, question: Any, loss: dp.PrivacyLoss, **more: Any) -> tuple
     return curve.to_json().replace(engine, ""), curve.privacy.notes
 
 
+@pytest.mark.quick_share(9)
 @pytest.mark.parametrize(
     ("column", "loss"), [("wage", LOSS), ("day", dp.PrivacyLoss.zcdp(1)), ("moment", LOSS)], ids=str
 )
@@ -68,6 +69,7 @@ def test_a_bound_of_rows_is_found_and_all_turns_see_one_state(tables: tuple[Any,
     assert any("of each who" in note for note in here[1])
 
 
+@pytest.mark.quick_share(9)
 @pytest.mark.parametrize(
     ("column", "unit"),
     [("ward", {"unit": "who", "rows_per_unit": 2}), ("ward", {"unit": "who"}), ("size", {})],

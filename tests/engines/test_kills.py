@@ -85,6 +85,7 @@ def test_before_the_charge_nothing_is_charged(postgres_url: str, table: str, kil
         assert session.remaining == CAP
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("changed", [False, True], ids=["the same snapshot", "another snapshot"])
 @pytest.mark.parametrize("turn", [0, 1])
 def test_after_the_charge_it_goes_on_in_the_same_snapshot_or_not_at_all(
@@ -237,6 +238,7 @@ class Sail:
         self._server.stop()
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.filterwarnings("ignore")  # pyspark warns of pandas 3
 @pytest.mark.parametrize("turn", [-1, 0, 1])
 def test_a_spark_that_is_gone_is_one_line_and_what_was_paid_goes_on_for_nothing(

@@ -137,6 +137,7 @@ def _noted(kept: list[str], name: str, action: Callable[..., Any]) -> Callable[.
     return noted
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("kind", ["cells", "edges", "values", "plane"])
 def test_spark_counts_65536_cells_of_any_grid_as_python_does(kind: str, sail_load: Any) -> None:
     draw, cells = np.random.default_rng(1), 2**16

@@ -115,6 +115,7 @@ def test_each_function_is_among_those_that_were_tried() -> None:
     assert {SqlQuestion.from_sql(each).function for each in SAME} == set(FUNCTIONS)
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("statement", [each for each in SAME if "GROUP" in each])
 def test_with_the_noise_fixed_the_answer_is_that_of_a_session(connection: Any, statement: str) -> None:
     terms = {"adjacency": dp.ADD_REMOVE, "unit": "person_id", "rows_per_unit": 1}

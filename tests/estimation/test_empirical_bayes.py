@@ -55,6 +55,7 @@ def sound(splits: TreeEstimate, total: float) -> None:
     assert np.all(splits.variance >= 0)
 
 
+@pytest.mark.quick_share(8)
 @pytest.mark.parametrize("family", Family)
 @pytest.mark.parametrize("cells", [1, 2, 3, 4, 5, 16, 23, 64])
 @pytest.mark.parametrize("make", LAYOUTS)
@@ -169,6 +170,7 @@ def test_an_estimate_that_knows_nothing_is_made_again_just_so() -> None:
     assert np.array_equal(reestimate_tree(known, 900, nothing).counts, once.counts)
 
 
+@pytest.mark.quick_share(12)
 @pytest.mark.parametrize("kind", ["even", "one cell", "nothing", "normal", "ends"])
 @pytest.mark.parametrize("cells", [1, 2, 5, 100])
 @pytest.mark.parametrize("parameter", [Fraction(1, 10**9), Fraction(5), Fraction(10**12)])

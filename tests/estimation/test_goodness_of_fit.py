@@ -77,6 +77,7 @@ def test_the_statistic_is_that_of_the_textbook() -> None:
     assert hosmer_lemeshow(exact_groups(score, label), NONE) == pytest.approx(exact, rel=1e-12)
 
 
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize("records", [40, 1000, 20_000])
 @pytest.mark.parametrize("alpha", [0.05, 0.2])
 def test_honest_predictions_are_rarely_called_dishonest(records: int, alpha: float) -> None:

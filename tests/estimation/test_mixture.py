@@ -22,6 +22,7 @@ ORDINARY = [
 ]
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("split", ORDINARY)
 def test_each_kind_has_the_moments_of_its_posterior(split: Split) -> None:
     found = kindwise_posterior(split.rows)

@@ -60,6 +60,7 @@ def holds(ratio: Ratio, truth: FloatArray, lower: FloatArray, upper: FloatArray)
     return bool(((lower[there] <= exact + 1e-9) & (exact <= upper[there] + 1e-9)).all())
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("scale", [10.0, pytest.param(1.0, marks=pytest.mark.reproduction)])
 @pytest.mark.parametrize("asked", ASKED.values(), ids=ASKED)
 def test_all_thresholds_are_held_at_once_as_often_as_is_said_and_no_oftener(

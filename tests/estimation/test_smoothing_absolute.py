@@ -20,6 +20,7 @@ def falling_tasks(seeds: range, most: int) -> list[Task]:
     return [task for task in tasks if not is_monotone(task.steps, task.ceiling)]
 
 
+@pytest.mark.quick_share(5)
 @pytest.mark.parametrize("first", range(0, 100, 20))
 def test_it_costs_what_highs_finds_on_hard_curves(first: int) -> None:
     for task in falling_tasks(range(first, first + 20), 256):

@@ -24,6 +24,7 @@ def tail(parts: tuple[WeightedNoise, ...], bound: float) -> float:
     return float(law[half + int(np.ceil(bound)) :].sum())
 
 
+@pytest.mark.quick_share(32)
 @pytest.mark.parametrize("chance", [0.3, 0.05, 1e-3, 1e-6])
 @pytest.mark.parametrize("family", list(Family))
 @pytest.mark.parametrize(("times", "parameter"), [(1, "1/2"), (1, "20"), (3, "7"), (12, "5/3")])

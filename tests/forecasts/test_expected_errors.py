@@ -103,6 +103,7 @@ def tried(*questions: Any) -> list[Any]:
 REPRODUCTION = pytest.mark.reproduction
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("question", tried(*QUESTIONS), ids=lambda question: type(question).__name__)
 def test_with_next_to_no_noise_hardly_anything_is_off(question: Any) -> None:
     kind = find_forecast_kind(question)
@@ -114,6 +115,7 @@ def test_with_next_to_no_noise_hardly_anything_is_off(question: Any) -> None:
     assert 0 <= quiet < loud / 3 or (loud == quiet == 0 and isinstance(question, dp.PlaneBoundsQuestion))
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize(
     ("question", "adjacency"),
     [
@@ -309,6 +311,7 @@ def test_a_note_names_the_records_of_which_an_answer_says_nothing() -> None:
 PICTURED = dp.CdfQuestion, dp.HistogramQuestion, dp.RocQuestion, dp.CalibrationQuestion, dp.SurvivalQuestion
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("question", [each for each in QUESTIONS if isinstance(each, PICTURED)])
 def test_its_picture_is_the_expected_curve_in_its_band(question: Any) -> None:
     found = dp.forecast(question, LOSS, dp.REPLACE_ONE, records=900, rehearsals=2)

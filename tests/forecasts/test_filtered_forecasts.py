@@ -24,6 +24,7 @@ def forecast(question: Any, adjacency: Any, **facts: Any) -> Any:
     return dp.forecast(question, LOSS, adjacency, rehearsals=2, generator=np.random.default_rng(3), **facts)
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: type(question).__name__)
 def test_a_share_of_the_rows_is_as_uncertain_as_so_many_rows_alone(question: Any) -> None:
     """Without a public number of rows the same; with one, the rows that fail are missing: here at most 3 times off."""

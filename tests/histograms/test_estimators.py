@@ -89,6 +89,7 @@ ANSWERS: dict[Adjacency, tuple[Answer, ...]] = dict(
 )
 
 
+@pytest.mark.quick_share(12)
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: type(estimator).__name__)
 @pytest.mark.parametrize("axes", TABLES, ids=lambda axes: "x".join(str(each.slots) for each in axes))
 def test_shares_add_up_and_it_ends_whatever_is_sent(estimator: TableEstimator, axes: Axes) -> None:
@@ -104,6 +105,7 @@ def test_shares_add_up_and_it_ends_whatever_is_sent(estimator: TableEstimator, a
                 assert found.releases
 
 
+@pytest.mark.quick_share(12)
 @pytest.mark.parametrize("axes", TABLES, ids=lambda axes: "x".join(str(each.slots) for each in axes))
 @pytest.mark.parametrize(
     "estimator",

@@ -104,6 +104,7 @@ def places(thing: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         yield from places(entry, (*path, key))
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("law", LAWS, ids=str)
 def test_what_is_of_another_form_is_read_or_refused_in_one_line(law: Law) -> None:
     stored, lines = json.loads(json.dumps(evidence(law).to_json())), list[str]()

@@ -59,6 +59,7 @@ def estimates(law: AggregatedReports, epsilon: Fraction, slots: IntArray, runs: 
     return np.concatenate([cells.reshape(runs, -1), missing[:, None]], axis=1)
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("name", WAYS)
 @pytest.mark.parametrize("epsilon", [Fraction(1), pytest.param(Fraction(4), marks=pytest.mark.reproduction)], ids=float)
 def test_counts_are_unbiased_and_scatter_as_is_simulated(name: str, epsilon: Fraction) -> None:
@@ -81,6 +82,7 @@ def test_counts_are_unbiased_and_scatter_as_is_simulated(name: str, epsilon: Fra
         assert abs((errors**2).mean() - (noise**2).mean()) < 4 * spread
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("name", WAYS)
 def test_predicted_variances_are_those_of_people_who_are_spread_evenly(name: str) -> None:
     """Mean squares of prefixes within 4 sigma: 20 comparisons, off by chance once in 800 runs; the seed is fixed."""

@@ -116,6 +116,28 @@ def test_a_restore_on_purpose_is_one_command_and_stands_in_the_chain(tmp_path: P
     assert str(Ledger.open(url).accept_restored()) == Ledger.open(url).head()
 
 
+def test_a_restore_whose_head_cannot_be_stored_says_so_and_is_completed_by_the_next_one(
+    tmp_path: Path, url: str, older: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_back(tmp_path, older)
+
+    def fail(*_: object) -> None:
+        """Report a full disk."""
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as context:
+        context.setattr(head_copy.HeadCopy, "overwrite", fail)
+        found = CliRunner().invoke(build(), ["ledger", "restore", url])
+    assert found.exit_code == 4
+    assert (
+        "the restore is recorded, but the copy of the ledger's head cannot be replaced (No space left" in found.output
+    )
+    with pytest.raises(InvalidArgument, match="dpcurves ledger restore"):
+        charge(url, "second")
+    assert CliRunner().invoke(build(), ["ledger", "restore", url]).exit_code == 0
+    charge(url, "second")
+
+
 def test_a_ledger_works_where_no_head_can_be_kept_and_heads_say_nothing_of_questions(
     tmp_path: Path, url: str, heads: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

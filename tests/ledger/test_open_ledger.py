@@ -16,7 +16,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from dpcurves.ledger import Account, Ledger, sqlite
-from dpcurves.ledger.chain import UNUSED, Key, flush_names, is_key_unused, link_draft, write_key
+from dpcurves.ledger.chain import UNUSED, Key, flush_names, is_key_unused, link_draft, mark_key_used, write_key
 
 pytestmark = pytest.mark.usefixtures("no_environment_key")
 
@@ -186,13 +186,34 @@ def test_a_start_after_a_kill_between_key_and_ledger_goes_on_and_a_charged_ledge
     killed.create(killed.key())  # goes on under the key; killed again before it opens the ledger
     assert steps == ["flush", "name"]  # else a loss of power could take the key's name and leave the ledger's
     assert is_key_unused(tmp_path / "budget.db.key")
+    monkeypatch.setattr(sqlite.chain, "mark_key_used", lambda path: (steps.append("mark"), mark_key_used(path)))
     Ledger.open(url, bytes.fromhex(killed._digits)).create(flights)  # also with a key from elsewhere
     assert not is_key_unused(tmp_path / "budget.db.key")
+    # The process that named the ledger did not flush the name: else a loss of power could take it and keep a used key.
+    assert steps == ["flush", "name", "flush", "mark"]
     assert Ledger.open(url).accounts() == (flights,)
     for file in tmp_path.glob("budget.db*"):
         if file.suffix != ".key":
             file.unlink()
     assert "the ledger is gone, and its key is still there" in refusal(url)
+
+
+def test_a_ledger_whose_folder_cannot_be_flushed_keeps_its_key_unused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = sqlite.FileStorage(f"{tmp_path}/budget.db")
+    made.create(made.key())
+
+    def fail(folder: Path) -> None:
+        """Report a broken disk."""
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(sqlite, "flush_names", fail)
+    assert refusal(f"sqlite:///{tmp_path}/budget.db") == (
+        f"ledger: '{tmp_path}/budget.db': its folder cannot be flushed to disk (Input/output error); have the disk"
+        " checked"
+    )
+    assert is_key_unused(tmp_path / "budget.db.key")
 
 
 def test_a_ledger_that_another_process_makes_between_two_looks_opens_under_its_key(

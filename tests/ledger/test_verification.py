@@ -111,6 +111,7 @@ def test_a_ledger_without_entries_verifies(url: str) -> None:
     assert ledger.verify(ledger.head()).entries == 0
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize(("table", "column"), COLUMNS)
 def test_an_edit_of_any_value_is_found(path: Path, tmp_path: Path, table: str, column: str) -> None:
     untouched = Path(shutil.copy(path, tmp_path / "untouched.db"))

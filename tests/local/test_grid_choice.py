@@ -36,6 +36,7 @@ def read(task: Task, cells: IntArray, seed: int) -> dp.Histogram:
     return curve
 
 
+@pytest.mark.reproduction
 def test_errors_are_about_those_that_were_expected() -> None:
     """Mean squares of 80 releases are within 4 sigma, once what cells leave open is taken off (the seed is fixed)."""
     people, runs = 4000, 80

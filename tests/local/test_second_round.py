@@ -163,6 +163,7 @@ def test_the_larger_class_reports_scores_and_the_road_that_errs_least_stands_fir
     assert list(roads) == sorted(roads, key=lambda road: road.error)
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize(("cells", "epsilon"), [(64, 1), (81, 1), (64, 8)])
 def test_the_deviation_of_an_area_is_forecast_and_less_than_that_of_a_task_about_the_whole_curve(
     cells: int, epsilon: int
@@ -249,6 +250,7 @@ EXTREME = [
 ]
 
 
+@pytest.mark.quick_share(12)
 @pytest.mark.parametrize("coins", Coins)
 @pytest.mark.parametrize(("cells", "epsilon"), [(1, "1"), (3, "0.3"), (4, "1"), (5, "24"), (8, "1"), (8, "2")])
 def test_a_person_in_both_rounds_loses_what_all_pairs_of_reports_tell(cells: int, epsilon: str, coins: Coins) -> None:

@@ -85,6 +85,7 @@ class Tiny:
 TINY = Tiny(2, 4), Tiny(4, 16)
 
 
+@pytest.mark.quick_share(16)
 @pytest.mark.parametrize("loss", (LOSSES | LARGE).values(), ids=list(LOSSES | LARGE))
 @pytest.mark.parametrize("neighbours", [ADD_REMOVE, REPLACE_ONE], ids=str)
 @pytest.mark.parametrize("tiny", TINY, ids=["by records", "by records and values"])

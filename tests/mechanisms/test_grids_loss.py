@@ -54,6 +54,7 @@ def drawn(seed: int) -> Answer:
     return lambda plan: tuple(chance.integers(-10, 10 ** (1 + seed % 4), len(plan.law.blank_values())).tolist())
 
 
+@pytest.mark.quick_share(16, kinds=[("estimator", "adjacency"), "loss"])
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
 @pytest.mark.parametrize("loss", [PrivacyLoss.pure("0.7"), PrivacyLoss.zcdp("0.3")], ids=str)
 @pytest.mark.parametrize(

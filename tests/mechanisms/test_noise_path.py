@@ -140,6 +140,7 @@ def shifted(law: PathSums, prefixes: Sequence[int]) -> int:
     return round(found.fun)
 
 
+@pytest.mark.quick_share(20)
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
 @pytest.mark.parametrize(
     "cells", [1, 2, 3, 4, 6, *(pytest.param(cells, marks=pytest.mark.reproduction) for cells in (5, 7, 8))]
@@ -249,6 +250,7 @@ def plan_of(cells: int, *at: int, adjacency: Adjacency = PUBLIC, loss: PrivacyLo
     return LazyTree().plan(query(cells, *at), loss, adjacency)
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("loss", [ONE, PrivacyLoss.zcdp("0.5")], ids=str)
 @pytest.mark.parametrize("cells", [6, 8])
 def test_counts_have_their_mean_and_their_covariance(cells: int, loss: PrivacyLoss) -> None:

@@ -105,6 +105,7 @@ def test_mean_squared_errors_are_those_of_the_best_known_strategies(cells: int, 
     assert strategy_for(cells).prefix_variances(LONE).mean() / 10**12 < most
 
 
+@pytest.mark.quick_share(5)
 @pytest.mark.parametrize("cells", [LEAST_CELLS, 40, 52, 70, 100, 168, 300, 365, 600, 800])
 def test_errors_are_a_ninth_below_those_of_trees_for_other_horizons_too(cells: int) -> None:
     plan, tree = (mechanism.plan(time_steps(1, cells), PURE, ONE) for mechanism in (PIdentityCounter(), TreeCounter()))

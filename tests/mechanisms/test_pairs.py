@@ -58,6 +58,7 @@ def is_within(ratio: Fraction, epsilon: Fraction) -> bool:
     return ratio * bound_exp_neg(epsilon, 400)[1] <= 1 << 400
 
 
+@pytest.mark.quick_share(36, kinds=[("way", "kernel"), "epsilon"])
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: type(way).__name__)
 @pytest.mark.parametrize("kernel", SMALL, ids=("collision", "gini", "kendall", "filtered"))
 @pytest.mark.parametrize("epsilon", ["1/1000", "1", "6"])

@@ -51,6 +51,7 @@ def conversed(
     return found, plans, sum(shares, start=Fraction(0))
 
 
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize("loss", (LOSSES | LARGE).values(), ids=list(LOSSES | LARGE))
 @pytest.mark.parametrize("adjacency", [*ADJACENCIES, *EVENTS], ids=repr)
 def test_all_turns_together_lose_what_was_granted(
@@ -76,6 +77,7 @@ def test_all_turns_together_lose_what_was_granted(
     assert len(turns) > 1
 
 
+@pytest.mark.quick_share(12)
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=list(LOSSES))
 @pytest.mark.parametrize("adjacency", [*ADJACENCIES, *EVENTS], ids=repr)
 def test_looks_alone_lose_what_was_granted_however_they_cut(
@@ -94,6 +96,7 @@ def test_looks_alone_lose_what_was_granted_however_they_cut(
         assert found.chosen_grid.cells >= 1
 
 
+@pytest.mark.quick_share(8)
 @pytest.mark.parametrize("way", range(8))
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=list(LOSSES))
 def test_over_all_doubles_shares_add_up_to_one_whatever_is_answered(way: int, loss: PrivacyLoss) -> None:

@@ -91,6 +91,7 @@ def worst_loss(laws: list[NoisySums], sets: NDArray[np.int64], pairs: NDArray[np
     return max(sum((own * norm for own, norm in zip(prices, row, strict=True)), start=Fraction(0)) for row in rows)
 
 
+@pytest.mark.quick_share(48, kinds=[("grid", "adjacency"), "loss"])
 @pytest.mark.parametrize("loss", (LOSSES | LARGE).values(), ids=list(LOSSES | LARGE))
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
 @pytest.mark.parametrize("grid", GRIDS, ids=lambda grid: str(grid.slots))
@@ -126,6 +127,7 @@ def test_a_look_and_a_square_root_of_all_cells_lose_what_was_granted_together(ad
     assert roots > 0
 
 
+@pytest.mark.quick_share(16, kinds=[("rule", "adjacency"), "loss"])
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
 @pytest.mark.parametrize("loss", LARGE.values(), ids=list(LARGE))
 @pytest.mark.parametrize("rule", ["has_atoms", "has_significant_atoms"])
@@ -154,6 +156,7 @@ def is_hopeless(adjacency: Adjacency, loss: PrivacyLoss) -> bool:
     return isinstance(adjacency, ReplaceOne) and adjacency.unit.records == 1 and loss not in LARGE.values()
 
 
+@pytest.mark.quick_share(32)
 @pytest.mark.parametrize("loss", (LOSSES | LARGE).values(), ids=list(LOSSES | LARGE))
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
 @pytest.mark.parametrize("around", [(0.5,), (0.0, 0.9)], ids=["median", "two quantiles"])

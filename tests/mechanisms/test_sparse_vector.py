@@ -69,6 +69,7 @@ def worst(query: ThresholdQuery | CoverageQuery, plan: Plan, adjacency: Adjacenc
     return float(np.abs(logs[pairs[:, 0]] - logs[pairs[:, 1]]).max())
 
 
+@pytest.mark.quick_share(84, kinds=[("adjacency", "family"), "most"])
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
 @pytest.mark.parametrize("most", [1, 2, 3])
 @pytest.mark.parametrize("family", FAMILIES)

@@ -67,6 +67,7 @@ def test_pegasus_comes_near_its_loss_with_its_own_shares_and_a_long_group() -> N
     assert 0.955 < float(counts) + grouper / 5 < 1
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("epsilon", ["0.001", "0.1", "10"])
 def test_no_group_loses_more_than_the_ceiling(epsilon: str) -> None:
     """Groups of up to 30 time steps of zeros, of steps, of what falls or rises, with one tuple more at any of them."""

@@ -208,6 +208,7 @@ def test_answers_scatter_as_the_law_says_and_a_state_goes_on_from_its_bytes(quer
     assert np.all(np.abs(spread / expected - 1) < 5 * sqrt(5 / 120))  # 120 draws a time step, 40 time steps: 5 sigma
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("horizon", [2**18, 2**21, None])
 def test_however_deep_a_tree_is_its_noise_is_added_whole(horizon: int | None) -> None:
     """Trees for Gaussian noise are nearly binary. Answers at one time step scatter as the law says, in 2 * 12 draws.

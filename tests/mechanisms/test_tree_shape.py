@@ -18,6 +18,7 @@ from dpcurves.queries import CountQuery, CountUse
 FAMILIES = list(Family)
 
 
+@pytest.mark.quick_share(32)
 @pytest.mark.parametrize("total_is_public", [True, False])
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("cells", [1, 2, 3, 5, 17, 100, 1000, 4097])

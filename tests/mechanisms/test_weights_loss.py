@@ -174,6 +174,7 @@ AUTOMATIC: dict[str, Question[Any]] = {
 }
 
 
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize("name", AUTOMATIC)
 @pytest.mark.parametrize("adjacency", ADJACENCIES[::2], ids=str)
 def test_on_an_automatic_range_tiny_neighbours_lose_what_was_paid_whatever_is_answered(
@@ -223,6 +224,7 @@ def test_a_record_adds_at_most_its_sensitivity_whatever_stands_in_its_columns(na
             assert set(tables.sum(axis=1)) == {query.per_record_sensitivity}
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_tables_are_sums_of_what_records_add_in_any_order_and_batch(name: str) -> None:
     rows = [(x, e, w) for x, e, w in product((0.0, 1.7, np.nan), (0, 1), GIVEN)]

@@ -27,6 +27,7 @@ LAWS: list[tuple[list[int], Fraction]] = [
 ]
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize(("penalties", "rate"), LAWS)
 def test_choices_follow_the_law(penalties: list[int], rate: Fraction) -> None:
     source = Randomness.from_seed(1)

@@ -98,6 +98,7 @@ def test_pictures_are_drawn(ran: Slice) -> None:
     assert ran.pictures == {f"figure_{number}.png" for number in (1, 2, 3, 4)}
 
 
+@pytest.mark.reproduction
 def test_smooth_sensitivities_are_those_of_the_formula_and_their_noise_is_private() -> None:
     done = subprocess.run([sys.executable, "-c", SMOOTH, str(PAPER)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -41,6 +41,7 @@ def test_the_delta_of_one_coordinate_is_that_of_its_definition(
     assert delta_of_gaussian(variance, epsilon, shift) == pytest.approx(expected, rel=1e-8, abs=1e-17)
 
 
+@pytest.mark.quick_share(54)
 @pytest.mark.parametrize("variance", [0.05, 0.7, 3.0])
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 2.0])
 @pytest.mark.parametrize("shift", [(1, 1), (1, -1), (2, 1), (-1, 2), (2, 2), (3, 1)])
@@ -72,6 +73,7 @@ def test_order_signs_and_idle_coordinates_change_nothing() -> None:
     assert delta_of_gaussian(2, 0.5, [0, 0]) == 0
 
 
+@pytest.mark.quick_share(18)
 @pytest.mark.parametrize("squared", [1, 2, 3, 4, 5, 8])
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.2, 1e-6), (1.0, 1e-6), (4.0, 1e-2)])
 def test_the_variance_keeps_the_promise_for_every_neighbour_and_hardly_less_breaks_it(

@@ -31,6 +31,7 @@ def test_what_a_tuple_shifts_is_what_hides_it_and_no_more_than_the_scale_pays_fo
             assert hidden == [int(time_step >= came) for time_step in range(1, time_steps + 1)]
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("name", COUNTERS)
 def test_totals_scatter_by_their_nodes_and_no_node_comes_back(name: str) -> None:
     time_steps, runs = 20, 400

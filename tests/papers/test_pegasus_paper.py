@@ -22,6 +22,7 @@ def run(out: Path, data: Path) -> tuple[str, dict[str, str]]:
     return done.stdout, record.verdicts(out / record.FILE)
 
 
+@pytest.mark.reproduction
 def test_every_claim_has_a_line_and_the_slips_of_the_chapter_show(tmp_path: Path) -> None:
     (tmp_path / "streams").mkdir()
     generator = np.random.default_rng(1)

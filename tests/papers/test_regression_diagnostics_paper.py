@@ -86,6 +86,7 @@ def test_without_data_a_slice_says_what_is_skipped_and_measures_the_rest(tmp_pat
     assert drawn >= {"overview.png", "figures_5_and_6.png", "figure_7.png", "figure_8.png", "figure_4_6.png"}
 
 
+@pytest.mark.reproduction
 def test_the_parts_hold_what_is_said_of_them(tmp_path: Path) -> None:
     command = [sys.executable, "-c", PARTS, str(PAPER), str(tmp_path), str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

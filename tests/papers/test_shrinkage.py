@@ -52,6 +52,7 @@ def errors(law: IntervalSums, truth: NDArray[np.int64], generator: np.random.Gen
     return float(found[0]), float(found[1])
 
 
+@pytest.mark.quick_share(36)
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(4)])
 @pytest.mark.parametrize("widths", [(32, 1), (256, 64, 16, 4, 1), tuple(2**i for i in range(9, -1, -1)), (1,)])
 @pytest.mark.parametrize("data", [normal, peaked, poisson])

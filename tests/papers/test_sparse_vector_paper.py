@@ -67,6 +67,7 @@ def test_without_data_it_says_what_is_skipped(tmp_path: Path) -> None:
     assert found.pictures == {"theorem_4.png"}
 
 
+@pytest.mark.reproduction
 def test_every_claim_has_a_line(ran: Slice) -> None:
     assert {claim.id for claim in load(PAPER).claims} == set(ran.verdicts)
     assert ran.pictures == {"theorem_4.png", "tables_3.png"}

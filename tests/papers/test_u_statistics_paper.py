@@ -56,6 +56,7 @@ def test_each_claim_has_a_line_and_what_is_wrong_is_put_right(tmp_path: Path) ->
     assert abs(package - numbers["figure4-kendall"].printed) < 0.1
 
 
+@pytest.mark.reproduction
 def test_without_data_it_says_what_is_skipped(tmp_path: Path) -> None:
     said, verdicts, _ = run(tmp_path, tmp_path / "nowhere")
     assert "Skipped: Figure 4." in said

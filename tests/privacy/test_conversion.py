@@ -40,6 +40,7 @@ def test_it_is_that_of_dp_accounting_at_the_best_order(rho: float, delta: float)
     assert epsilon_of_zcdp(rho, delta) == pytest.approx(oracle.get_epsilon(delta), rel=2e-5)
 
 
+@pytest.mark.quick_share(9)
 @pytest.mark.parametrize("rho", [0.01, 0.5, 3.0])
 @pytest.mark.parametrize("delta", [1e-9, 1e-6, 1e-3])
 def test_it_is_never_below_what_the_gaussian_mechanism_loses(rho: float, delta: float) -> None:

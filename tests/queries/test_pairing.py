@@ -39,6 +39,7 @@ def test_tournaments_repeat_no_pair_and_end_when_everybody_met() -> None:
             WithoutRepetition(rounds + 1).draw_pairs(people, seed(1))
 
 
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize("way", [Permutations(2), WithoutRepetition(2), OwnChoice(2)], ids=str)
 @pytest.mark.parametrize("people", [5, 6])
 def test_every_pair_is_as_likely_as_any_other(way: Pairing, people: int) -> None:

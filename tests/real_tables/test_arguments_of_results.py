@@ -26,6 +26,7 @@ ODD: tuple[Any, ...] = (
     None, "odd", 10**400, [1, 2], float("nan"), np.array([[1, 2]]), -1, {}, b"odd", object(), (), 0.5, dp.CdfQuestion,
     [None], "", "\0", True, {"a": 1}, np.array([True, False]), 1j, range(3), iter([1]), "\ud800",
 )  # fmt: skip
+PARTS = 4  # of classes, and of functions, each of which is tried by itself
 THINNED = 2  # odd values of an argument that was tried with all of them before, or of a slow call; they rotate
 LINE = re.compile(r"[\w. \[\]'\"-]+(, [a-z_]+)*: [^\n]+")
 REFUSALS = ArgumentError, dp.UnsupportedQuery, OSError, ImportError
@@ -91,10 +92,14 @@ def released_results() -> dict[type[Any], Any]:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_method_of_a_result_answers_or_names_the_argument(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.quick_share(PARTS)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_method_of_a_result_answers_or_names_the_argument(
+    part: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)  # some odd values are file names
     turns, failures, drawn, tried, arguments = count(), [], set[str](), set[str](), set[tuple[str, ...]]()
-    for kind, result in released_results().items():
+    for kind, result in list(released_results().items())[part::PARTS]:
         for name in dir(kind):
             member = inspect.getattr_static(kind, name)
             is_method = inspect.isfunction(member) or isinstance(member, classmethod | staticmethod)
@@ -107,7 +112,7 @@ def test_a_method_of_a_result_answers_or_names_the_argument(tmp_path: Path, monk
                 f"{kind.__name__}.{name}({argument}={odd!r:.40}): {text}"
                 for argument, odd, text in call_with_odd_values(getattr(result, name), turns, result, arguments, VALID)
             ]
-    assert len(tried) > 100
+    assert len(tried) > 100 / PARTS
     assert not failures, "\n".join(failures)
 
 
@@ -167,15 +172,18 @@ def arguments_of_functions(folder: Path) -> tuple[dict[str, Any], dict[str, dict
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_public_function_answers_or_names_the_argument(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.quick_share(PARTS)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_public_function_answers_or_names_the_argument(
+    part: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Before, 255 of 8,602 calls failed otherwise: comparisons with arrays, paths, tunings, adjacencies."""
     monkeypatch.chdir(tmp_path)
     valid, single = arguments_of_functions(tmp_path)
     turns, failures, tried, names = count(), [], set[tuple[str, ...]](), set[str]()
-    for name in sorted(dir(dp)):
+    functions = [name for name in sorted(dir(dp)) if inspect.isfunction(getattr(dp, name)) and name not in NOT_TRIED]
+    for name in functions[part::PARTS]:
         function = getattr(dp, name)
-        if not inspect.isfunction(function) or name in NOT_TRIED:
-            continue
         names.add(name)
         failures += [
             f"{name}({argument}={odd!r:.40}): {text}"
@@ -183,7 +191,7 @@ def test_a_public_function_answers_or_names_the_argument(tmp_path: Path, monkeyp
                 function, turns, results()["CdfQuestion"], tried, valid | single.get(name, {})
             )
         ]
-    assert len(names) > 60
+    assert len(names) > 60 / PARTS
     assert not failures, "\n".join(failures)
 
 

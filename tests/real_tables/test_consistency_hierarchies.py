@@ -55,6 +55,7 @@ WITH_SEX = {
 }  # fmt: skip
 
 
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("size", [30, 3000])
 def test_counts_of_a_tree_of_four_levels_are_whole_and_add_up(size: int, seed: int) -> None:

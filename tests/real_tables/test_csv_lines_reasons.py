@@ -70,6 +70,7 @@ def number(text: str) -> float:
         return float("nan")
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("name", AXES)
 @settings(max_examples=40, deadline=None)
 @given(lines=st.lists(st.sampled_from(LINES), max_size=30), longest=st.sampled_from([12, 2**20]))
@@ -119,6 +120,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_note_tells_the_likely_reason(fault: str) -> None:
     """A share of 20 % has 300 lines, 26 deviations of the noise of a reason (Laplace of scale 8)."""

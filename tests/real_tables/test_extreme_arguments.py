@@ -45,6 +45,7 @@ def found(price: dp.PrivacyLoss, table: Any, by: Any) -> tuple[Any, str]:
             return None, str(refusal)
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("part", range(4))
 def test_a_plan_at_any_loss_is_made_or_refused(part: int) -> None:
     """Forecasts and answers of each question at the ends of losses and of numbers of records."""
@@ -58,6 +59,7 @@ def test_a_plan_at_any_loss_is_made_or_refused(part: int) -> None:
             assert all(plan.loss.rho <= loss.rho for plan in plans)
 
 
+@pytest.mark.quick_share(15)
 @pytest.mark.parametrize("delta", ["1e-300", "1e-6", "0.999999"])
 @pytest.mark.parametrize(
     "loss", [("pure", "1e-9"), ("pure", "0.001"), ("pure", "3000"), ("pure", "1e9"), ("zcdp", "1e6")]

@@ -80,6 +80,7 @@ def notes_of(table: Any, question: Any, loss: dp.PrivacyLoss, adjacency: Any, se
     return [note for note in curves.privacy.notes if "of which about no record is counted" in note]
 
 
+@pytest.mark.quick_share(4, kinds=["universe"])
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", QUESTIONS)
 @pytest.mark.parametrize("universe", [None, HashUniverse(32)], ids=str)

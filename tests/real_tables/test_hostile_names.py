@@ -298,19 +298,25 @@ def test_every_kind_of_result_is_in_the_sweep() -> None:
     assert {place for _, place in plain_pairs(1)} == set(range(len(NAMES)))
 
 
-def test_every_kind_keeps_names_in_frames_files_and_on_terminals() -> None:
-    for name, place in plain_pairs(1):
+@pytest.mark.quick_share(4)
+@pytest.mark.parametrize("start", range(4))
+def test_every_kind_keeps_names_in_frames_files_and_on_terminals(start: int) -> None:
+    for name, place in plain_pairs(4, start):
         hold(name, place, *TABLES)
 
 
-def test_kinds_keep_names_in_workbooks() -> None:
-    for name, place in plain_pairs(3):
+@pytest.mark.quick_share(3)
+@pytest.mark.parametrize("start", [0, 3, 6])
+def test_kinds_keep_names_in_workbooks(start: int) -> None:
+    for name, place in plain_pairs(9, start):
         hold(name, place + 1 - len(NAMES), require_workbook)
 
 
 @DRAWN
-def test_kinds_keep_names_in_pictures_and_pages() -> None:
-    for name, place in plain_pairs(4, start=1):
+@pytest.mark.quick_share(4)
+@pytest.mark.parametrize("start", [1, 5, 9, 13])
+def test_kinds_keep_names_in_pictures_and_pages(start: int) -> None:
+    for name, place in plain_pairs(16, start):
         hold(name, place + 2 - len(NAMES), require_picture_and_page)
 
 
@@ -352,6 +358,7 @@ def run(*arguments: object) -> Result:
     return result
 
 
+@pytest.mark.quick_share(4)
 @DRAWN
 @pytest.mark.parametrize("name", ["COUNT", "", "=1\n1", "x" * 300])
 def test_commands_write_all_files_of_columns_with_hostile_names(name: str, tmp_path: Path) -> None:

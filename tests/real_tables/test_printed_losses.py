@@ -33,6 +33,7 @@ def test_a_loss_is_stated_from_above_and_to_six_digits(amount: Fraction) -> None
     assert format_loss(float(number)) == format_loss(number)  # what has six digits stays
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("amount", AMOUNTS)
 def test_no_text_of_a_release_states_less_than_was_lost(amount: str) -> None:
     exact = Fraction(amount)

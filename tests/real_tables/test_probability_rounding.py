@@ -30,6 +30,7 @@ NEAR = np.array([
 ])  # fmt: skip
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("grid", PROBABILITIES, ids=str)
 def test_the_slot_of_a_rounded_probability_is_an_end_cell_in_numpy_in_sql_and_among_thresholds(grid: Grid) -> None:
     slots = grid.cell_of(NEAR)

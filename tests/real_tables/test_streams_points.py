@@ -71,6 +71,7 @@ def require_in_interval(line: dict[str, Any], name: str) -> None:
     assert line[name] >= 0
 
 
+@pytest.mark.quick_share(13)
 @pytest.mark.parametrize("terms", LOSSES)
 @pytest.mark.parametrize("stream", STREAMS_OF)
 @pytest.mark.parametrize("kind", QUESTIONS)

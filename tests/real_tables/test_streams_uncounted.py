@@ -82,6 +82,7 @@ def notes_of(stream: Any) -> dict[UncountedReason, str]:
     return found
 
 
+@pytest.mark.quick_share(14)
 @pytest.mark.parametrize("fields", [{}, CAPPED], ids=["tuples", "users"])
 @pytest.mark.parametrize("failure", FAILURES)
 def test_a_stream_of_which_much_is_not_counted_says_so_with_the_reason(failure: str, fields: dict[str, Any]) -> None:
@@ -96,6 +97,7 @@ def test_a_stream_of_which_much_is_not_counted_says_so_with_the_reason(failure: 
         assert loss is not SURE or f"about {share} of the tuples" in notes[reason]
 
 
+@pytest.mark.quick_share(14)
 @pytest.mark.parametrize(
     "question",
     [Counts(STATES, windows=(3,)), Totals(STATES), Totals(STATES, windows=(4,), forest=FOREST), Groups(STATES),
@@ -246,14 +248,17 @@ def test_windows_of_another_engine_have_to_say_what_they_did_not_count() -> None
             next(stream)
 
 
-def test_of_ordinary_streams_with_a_few_per_cent_uncounted_fewer_than_one_in_a_hundred_has_a_note() -> None:
+@pytest.mark.parametrize(("streams", "most_noted"), [(72, 1), pytest.param(240, 2, marks=pytest.mark.reproduction)])
+def test_of_ordinary_streams_with_a_few_per_cent_uncounted_fewer_than_one_in_a_hundred_has_a_note(
+    streams: int, most_noted: int
+) -> None:
     """240 streams of 32 steps, sparse to dense, with 2 % and 4 % uncounted in each reason at the most, and none.
 
     At a rate of 1 in 100 two or fewer have a note with a chance of 57 %; more than two never come at the rate that is
     aimed at, 9 in 1,000 at the most.
     """
     generator, noted = np.random.default_rng(5), 0
-    for number in range(240):
+    for number in range(streams):
         mean = (0.0, 0.3, 5.0, 200.0)[number % 4]
         share = (0.0, 0.01, 0.04)[number // 4 % 3]
         loss = (dp.PrivacyLoss.pure("0.2"), dp.PrivacyLoss.pure(3), dp.PrivacyLoss.zcdp("0.1"))[number // 12 % 3]
@@ -274,7 +279,7 @@ def test_of_ordinary_streams_with_a_few_per_cent_uncounted_fewer_than_one_in_a_h
             reading = reader.read_next(values[:counted], values[counted:])
             has_note |= bool(reading.notes)
         noted += has_note or bool(reading.notes_so_far)
-    assert noted <= 2
+    assert noted <= most_noted
 
 
 def test_intervals_of_totals_of_reasons_cover_as_often_as_they_say() -> None:

@@ -32,6 +32,7 @@ def ask(table: dict[str, Any], times: dp.Grid, epsilon: str = "1", **more: Any) 
 TO_14 = dp.Grid(0, 14, cells=7)
 
 
+@pytest.mark.quick_share(8)
 @pytest.mark.parametrize("epsilon", ["1", "1000000"])
 @pytest.mark.parametrize("end", [10.0, 13.5])
 @pytest.mark.parametrize("times", [TO_14, dp.Values(range(1, 15))])

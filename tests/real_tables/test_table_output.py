@@ -74,6 +74,7 @@ def test_numbers_have_their_intervals_in_frames() -> None:
         assert "lower" not in display.frame_columns(found.to_frame(level=None))
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize(
     ("unit", "factor", "form"),
     [("date", 1, r"19[45]\d-\d\d-\d\d"), ("moment", 86_400, r"19[45]\d-\d\d-\d\dT\d\d:\d\d:\d\dZ")],

@@ -62,6 +62,7 @@ def refusal(data: Any, question: Any) -> str:
     return str(caught.value)
 
 
+@pytest.mark.quick_share(12)
 @pytest.mark.parametrize("asked", QUESTIONS)
 @pytest.mark.parametrize("source", TYPED)
 def test_a_column_that_declares_text_is_refused_by_every_question_that_needs_numbers(
@@ -74,6 +75,7 @@ def test_a_column_that_declares_text_is_refused_by_every_question_that_needs_num
         assert "north" not in said
 
 
+@pytest.mark.quick_share(12)
 @pytest.mark.parametrize("asked", QUESTIONS)
 @pytest.mark.parametrize("source", UNTYPED)
 def test_a_column_without_a_type_is_not_read_as_numbers_and_parted_by_its_text(

@@ -127,6 +127,7 @@ def notes_of(name: str, table: dict[str, Any], adjacency: Any = dp.ADD_REMOVE) -
     return [note for note in answer(QUESTIONS[name], table, adjacency).notes if words in note]
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_a_mistake_of_unit_or_sign_in_30_percent_of_the_records_is_told_with_its_share(name: str) -> None:
     """900 of 3,000 records are wrong: 7 deviations of the noisiest count or more, with a seed.
@@ -143,6 +144,7 @@ def test_a_mistake_of_unit_or_sign_in_30_percent_of_the_records_is_told_with_its
             assert "_'" in told[0]  # the column
 
 
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_ordinary_records_have_no_such_note(name: str) -> None:
     """A count beyond 5 deviations of its noise has a chance of 4e-4 at most; for all columns and sides below 1 %."""
@@ -191,6 +193,7 @@ def swapped_times(share: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("source", ["mapping", "csv", "parquet"])
 def test_two_times_in_the_wrong_order_are_missing_in_all_counts_and_noted(source: str, tmp_path: Path) -> None:
     """3 % of the records are wrong: 90 of 3,000, 20 deviations of the noise of the missing ones at epsilon 1."""
@@ -290,6 +293,7 @@ def test_a_comparison_of_models_leaves_out_scores_in_percent() -> None:
     assert type(told).from_json(told.to_json()).notes == told.notes
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("name", ["uplift", "several classes", "ordered classes", "forecast quantiles"])
 def test_other_questions_count_values_outside_in_the_end_cells_as_before(name: str) -> None:
     exact, table = dp.PrivacyLoss.pure(10**6), records(0.3)
@@ -302,14 +306,16 @@ def test_other_questions_count_values_outside_in_the_end_cells_as_before(name: s
     assert read[0] == pytest.approx(read[1], abs=1e-9, nan_ok=True)
 
 
-def test_a_heaped_and_a_zero_inflated_column_have_no_note_of_values_outside() -> None:
+@pytest.mark.quick_share(4)
+@pytest.mark.parametrize("part", range(4))
+def test_a_heaped_and_a_zero_inflated_column_have_no_note_of_values_outside(part: int) -> None:
     draw, table = np.random.default_rng(3), records(0.0)
     table |= {
         "p_": np.where(draw.random(RECORDS) < 0.4, 0.0, np.where(draw.random(RECORDS) < 0.5, 1.0, table["p"])),
         "g_": np.round(table["g"]), "v_": np.where(draw.random(RECORDS) < 0.6, 0.0, 100.0),
         "t_": np.where(draw.random(RECORDS) < 0.3, 0.0, np.ceil(table["t"])),
     }  # fmt: skip
-    for name in set(QUESTIONS) - CLIPPED - UNNAMED - {"roc, log-odds", "survival, unit"}:
+    for name in sorted(set(QUESTIONS) - CLIPPED - UNNAMED - {"roc, log-odds", "survival, unit"})[part::4]:
         assert notes_of(name, table) == [], name
 
 

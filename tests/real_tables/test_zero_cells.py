@@ -51,6 +51,7 @@ def rank_error(values: FloatArray, released: FloatArray) -> float:
     return float(np.maximum(np.maximum(least - wanted, wanted - most), 0).mean())
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("outside", list(dp.Outside))
 def test_quantiles_of_wages_with_zeros_are_zero_and_their_intervals_finite(outside: dp.Outside) -> None:
     for seed in range(3):
@@ -65,6 +66,7 @@ def test_quantiles_of_wages_with_zeros_are_zero_and_their_intervals_finite(outsi
         assert "e-324" not in found._repr_html_() + found.to_csv_text() + str(found._summary())
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("law", LAWS)
 def test_a_grid_makes_quantiles_as_exact_as_none_does(law: str) -> None:
     """Seeds are fixed. Before, rank errors of wages were 900 on the grid and 3 without."""
@@ -75,6 +77,7 @@ def test_a_grid_makes_quantiles_as_exact_as_none_does(law: str) -> None:
     assert errors[0] <= 1.15 * errors[1] + 9  # three ranks a release, of 10,000: chance
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("value", [0.0, 7.0, 20_000.0, 500_000.0, -3.0, 0.25])
 def test_a_column_of_one_round_number_has_this_number_for_its_quantiles(value: float) -> None:
     grid = dp.Grid(-1000, 1000, cells=2000) if abs(value) < 100 else GRID
@@ -153,6 +156,7 @@ def ask_cdf(values: FloatArray, grid: dp.Grid, seed: int, epsilon: float = 1) ->
     return dp.cdf(values, grid=grid, epsilon=epsilon, **how)
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("outside", list(dp.Outside))
 @pytest.mark.parametrize("grid", [GRID, dp.Grid(-1000, 500_000, cells=501)])
 def test_a_curve_has_exact_quantiles_at_zero_and_the_given_edges(grid: dp.Grid, outside: dp.Outside) -> None:
@@ -179,6 +183,7 @@ def test_a_curve_has_exact_quantiles_at_zero_and_the_given_edges(grid: dp.Grid, 
         assert "e-324" not in curve._repr_html_() + curve.to_csv_text() + curve.to_json() + curve.histogram(8).to_json()
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize(
     ("grid", "values"),
     [
@@ -237,6 +242,7 @@ def test_quantiles_of_smooth_values_stay_between_round_numbers() -> None:
         assert curve.quantile(P) == pytest.approx(np.interp(P, curve.counted_shares, curve.prefixes.grid.edges))
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("side", [0, 1])
 @pytest.mark.parametrize("is_clipped", [False, True])
 def test_a_curve_reads_the_bound_of_a_grid_on_which_values_are_heaped_or_clipped(side: int, is_clipped: bool) -> None:

@@ -34,7 +34,7 @@ from dpcurves.privacy import PrivacyLoss
 from dpcurves_parties.serving.messages import ProtocolError
 from dpcurves_server import MACHINE
 from dpcurves_server.questions import AskedQuestion, State
-from dpcurves_server.store import QUESTIONS
+from dpcurves_server.tables import QUESTIONS
 
 PRICE = Fraction(1, 1000)
 LONGEST = 1800.0

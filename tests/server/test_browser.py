@@ -158,6 +158,7 @@ def test_an_analyst_signs_in_plans_as_they_type_asks_and_sees_the_answer(served:
         served.release = page.url.removeprefix(served.url)
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize(("scheme", "width"), [("light", WIDTH), ("dark", NARROW)])
 def test_every_page_of_every_role_is_read_by_axe_and_fits_its_window(served: Served, scheme: Any, width: int) -> None:
     """In the light and wide, the next page in the dark and narrow; each page in both where pictures are asked for."""

@@ -96,6 +96,7 @@ def require_answered(question: Any, sessions: Sequence[dp.Session]) -> None:
         session.check_plans(session.plan(aligned, LOSS))
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("word", FORMS)
 def test_every_question_is_answered_from_the_fields_that_are_marked(word: str, sessions: list[dp.Session]) -> None:
     form = FORMS[word]
@@ -175,6 +176,7 @@ def assert_says_where(form: Form, error: FormError) -> None:
 WRONG = ("two", "-1", "12.5", "9:1", "1;2")
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("word", FORMS)
 def test_wrong_values_are_refused_at_their_field_in_words_of_the_page(word: str) -> None:
     form = FORMS[word]

@@ -28,7 +28,8 @@ from dpcurves_server import MACHINE, Services, releases
 from dpcurves_server import renderer as awaiting
 from dpcurves_server.questions import State
 from dpcurves_server.queue import Queue, WorkerRole
-from dpcurves_server.store import QUESTIONS, Archive
+from dpcurves_server.store import Archive
+from dpcurves_server.tables import QUESTIONS
 from dpcurves_server.worker import MISFIT, UNREADABLE, Worker, _try_step, format_error
 
 

@@ -171,6 +171,7 @@ def test_a_forged_header_gives_nobody_another_address(running: Running) -> None:
     assert statuses[-1] == 429
 
 
+@pytest.mark.reproduction
 def test_a_burst_of_large_plans_leaves_a_server_small_and_everybody_else_served(running: Running) -> None:
     scene = running.scene
     context, address = make_ca_context(scene.folder / "cert.pem"), f"https://127.0.0.1:{running.port}"

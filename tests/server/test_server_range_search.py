@@ -49,6 +49,7 @@ def answered(scene: Scene, project: str, stored: dict[str, Any], loss: dp.Privac
     return result_from_json(Queue(scene.gate.archive).load_curve(asked.id))
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("stored", [
     {"ask": "cdf", "column": "delay", "grid": "auto"}, {"ask": "histogram", "column": "delay", "grid": "auto"},
     {"ask": "mean", "column": "delay", "lower": "auto", "upper": "auto"},

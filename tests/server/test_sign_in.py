@@ -25,7 +25,7 @@ from dpcurves_server.authentication import client_address
 from dpcurves_server.datasets import Datasets
 from dpcurves_server.people import PasswordHasherPool
 from dpcurves_server.questions import State
-from dpcurves_server.store import PEOPLE
+from dpcurves_server.tables import PEOPLE
 
 
 @pytest.fixture(scope="module")

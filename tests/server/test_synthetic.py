@@ -229,6 +229,7 @@ COPIES: dict[str, Callable[[pa.Table, bytes], bytes]] = {
 }
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("copy", sorted(COPIES))
 def test_the_confidential_table_is_refused_as_a_synthetic_one_whatever_is_ticked(uploads: Uploads, copy: str) -> None:
     table, file = registered(uploads), (uploads.scene.folder / "flights.parquet").read_bytes()

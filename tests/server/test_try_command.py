@@ -517,6 +517,7 @@ def fill_needed_fields(opened: Opened, word: str) -> dict[str, Any]:
     return {name: known.get(name, "") for name in chosen}
 
 
+@pytest.mark.quick_share(5)
 @pytest.mark.parametrize("word", WORDS)
 def test_the_copies_of_each_question_ask_it_again(opened: Opened, word: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Python, command and notebook run as they are, from another folder, and charge the same question."""
@@ -540,6 +541,7 @@ def test_the_copies_of_each_question_ask_it_again(opened: Opened, word: str, mon
     assert len({(grant.purpose, grant.loss) for grant in grants}) == 1
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("word", WORDS)
 def test_each_question_is_answered_from_its_needed_fields(
     opened: Opened, word: str, monkeypatch: pytest.MonkeyPatch

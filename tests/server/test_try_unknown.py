@@ -46,6 +46,7 @@ def write_table(path: Path, columns: Mapping[str, Any]) -> Path:
     return path
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("kind", ["csv", "numbers"])
 def test_categories_that_nobody_knows_are_found_by_each_question(tmp_path: Path, kind: str) -> None:
     """At epsilon 9, 2.25 of which find names, a name of 5 rows is found with probability below 1e-9 (the threshold of 8
@@ -96,6 +97,7 @@ def test_each_form_that_splits_finds_categories_and_offers_no_unknown_ones_elsew
             assert unlisted.universe is not None
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("kind", ["csv", "parquet", "moments"])
 def test_dates_are_asked_and_read_as_dates(tmp_path: Path, kind: str) -> None:
     """Days are uniform on the first 90 of 2024; the column is named as its unit, which once hid it."""

@@ -18,7 +18,7 @@ from dpcurves_server import launch as workers
 from dpcurves_server.launch import Workers, choose_roles
 from dpcurves_server.questions import State
 from dpcurves_server.queue import Queue, WorkerRole
-from dpcurves_server.store import QUESTIONS
+from dpcurves_server.tables import QUESTIONS
 from dpcurves_server.worker import Worker
 
 PRICE, CHEAP = 250_000_000, 5_000_000

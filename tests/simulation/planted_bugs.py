@@ -111,6 +111,34 @@ def write_key_in_place(path: Path, digits: str) -> bool:
     return True
 
 
+def open_without_flush(self: sqlite.FileStorage) -> chain.Database:
+    """Open as before simulations found it."""
+    with replace_attributes((self, "_flush_names", do_nothing)):
+        return OPEN_DATABASE(self)
+
+
+OPEN_DATABASE = sqlite.FileStorage.open_database
+
+
+def let_head_errors_through(self: Ledger) -> Any:
+    """Accept an older copy as before simulations found it."""
+    heads = self._head_copy
+
+    def overwrite(book: Any) -> None:
+        """Replace the head, and let an error of the system through."""
+        try:
+            OVERWRITE(heads, book)
+        except OSError as error:
+            raise RuntimeError(error.strerror) from error
+
+    with replace_attributes((heads, "overwrite", overwrite)):
+        return ACCEPT_RESTORED(self)
+
+
+ACCEPT_RESTORED = Ledger.accept_restored
+OVERWRITE = head_copy.HeadCopy.overwrite
+
+
 def leave_without_release(self: Any) -> None:
     """The lock of the number stays, since its file stays open."""
 
@@ -225,6 +253,12 @@ BUGS = (
         [(head_copy, "flush", do_nothing), (head_copy, "flush_names", do_nothing)],
     ),
     PlantedBug("a key is written in place", "ledger", [(sqlite, "write_key", write_key_in_place)]),
+    PlantedBug("a key is used before its ledger is flushed", "ledger", [
+        (sqlite.FileStorage, "open_database", open_without_flush),
+    ]),
+    PlantedBug("a restore fails with an error of the system", "ledger", [
+        (Ledger, "accept_restored", let_head_errors_through),
+    ]),
     PlantedBug("a charge is acknowledged before it is committed", "ledger", [
         (Ledger, "charge_and_read_balance", charge_before_commit),
     ]),

@@ -122,8 +122,11 @@ class Beside(Resources):
 
 @contextmanager
 def two_servers(task: Task) -> Iterator[tuple[list[TaskService], Wire]]:
-    """Both servers of a task, with nothing in their stores, and the way from server 0 to server 1."""
-    with TemporaryDirectory() as folder:
+    """Both servers of a task, with nothing in their stores, and the way from server 0 to server 1.
+
+    No copy of a ledger's head is kept: the names of drafts would be counted among the ids of messages.
+    """
+    with TemporaryDirectory() as folder, mock.patch.dict("os.environ", DPCURVES_HEADS="off"):
         wires, services = [Wire(), Wire()], []
         for party, wire in enumerate(wires):
             url = f"sqlite:///{folder}/{party}.db"

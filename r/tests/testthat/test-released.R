@@ -218,6 +218,24 @@ test_that("survival curves are survfit objects, in the band that was released", 
   expect_equal(summary(fit, times = told$x[5])$surv, told$y[5])
 })
 
+test_that("numbers at risk are those of the cells that begin at or before the times", {
+  told <- bands(kept("survival.json"), csv = csv("survival.csv"))
+  edges <- told$x
+  risk <- numbers_at_risk(kept("survival.json"), edges[c(1, 4)], csv = csv("survival.csv"))
+  expect_named(risk, c("time", "at_risk", "lower", "upper"))
+  expect_equal(risk$at_risk, told$at_risk[c(2, 5)])
+  expect_equal(risk$upper, told$at_risk_upper[c(2, 5)])
+  within <- numbers_at_risk(kept("survival.json"), mean(edges[4:5]), csv = csv("survival.csv"))
+  expect_equal(within$at_risk, told$at_risk[5])
+  expect_equal(nrow(numbers_at_risk(kept("survival.json"), max(edges) + 1, csv = csv("survival.csv"))), 0)
+  expect_gt(nrow(numbers_at_risk(kept("survival.json"), csv = csv("survival.csv"))), 3)
+  bare <- told[c("x", "y", "at_risk")] # as of a cumulative hazard, whose numbers have no intervals
+  file <- tempfile(fileext = ".csv")
+  utils::write.csv(bare, file, row.names = FALSE)
+  expect_equal(numbers_at_risk(kept("survival.json"), edges[c(1, 4)], csv = file)$at_risk, told$at_risk[c(2, 5)])
+  expect_error(numbers_at_risk(kept("cdf.json"), csv = csv("cdf.csv")), "^x: a curve with numbers at risk is needed")
+})
+
 test_that("tidy and glance name numbers as broom does", {
   told <- bands(kept("cdf.json"), csv = csv("cdf.csv"))
   tidied <- tidy.dpcurves_released(kept("cdf.json"), csv = csv("cdf.csv"))

@@ -1,8 +1,10 @@
 """A warning that a table differs from the table of the account's last question.
 
+    tables.key    in the folder of heads: the key of all digests, which is not the ledger's
+    NAME.table    the digest of the files of the account's last question, sealed with that key
+
 The digest is compared on the holder's terminal alone, after the charge: a refusal would reveal to analysts exactly,
-without a charge, that a record came or went. It is sealed with a separate key, which is stored beside it and not in the
-ledger.
+without a charge, that a record came or went.
 """
 
 from __future__ import annotations
@@ -18,16 +20,16 @@ from ..data import list_paths
 from ..ledger.chain import read_key, write_key
 from ..ledger.head_copy import find_folder
 
-CHANGED = (
-    "the table differs from the one that this account was asked about before: if that is on purpose, name it with a "
-    "version, as in --dataset visits@12; thresholds of one request must be asked of one table"
-)
-
 
 def find_change(files: Sequence[Path], ledger: str, dataset: str) -> str | None:
     """Return the warning if files differ from the files of the last call for this account; None otherwise.
 
     Nothing is compared where the folder of heads cannot be used, and for tables that are no files.
+
+    Args:
+        files: Paths that name the files of the table.
+        ledger: URL of the ledger.
+        dataset: Name of the account.
     """
     folder = find_folder()
     paths = [path for path in list_paths(files) if path.is_file()]
@@ -49,6 +51,13 @@ def find_change(files: Sequence[Path], ledger: str, dataset: str) -> str | None:
             file.write(digest + "\n")
         return None if stored is None else CHANGED
     return None
+
+
+CHANGED = (
+    "the table differs from the one that this account was asked about before: if that is on purpose, name it with a "
+    "version, as in --dataset visits@12; thresholds of one request must be asked of one table"
+)
+"""Warning about a changed table."""
 
 
 def _hash_file(path: Path) -> str:

@@ -10,10 +10,13 @@ divides the parts, so that notes read from files divide in the same way.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 ADVICE_MARK = "; advice: "
 """Text between the fact and the advice of a note."""
+REST_MARK = "are together in "
+"""Text before the name of the category of all unselected values, in quotes."""
 
 
 def add_advice(fact: str, advice: str) -> str:
@@ -42,3 +45,12 @@ def select_reader_notes(notes: Iterable[str]) -> tuple[str, ...]:
     """
     facts = (f"; {note}".partition(ADVICE_MARK)[0].removeprefix("; ") for note in notes)
     return tuple(dict.fromkeys(filter(None, facts)))
+
+
+def find_rest_names(notes: Iterable[str]) -> frozenset[str]:
+    """Return the names of the categories of all unselected values that notes on partition selection name.
+
+    >>> sorted(find_rest_names(["4 are released, and all groups of few units are together in 'other'"]))
+    ['other']
+    """
+    return frozenset(name for note in notes for name in re.findall(rf"{REST_MARK}'([^']*)'", note))

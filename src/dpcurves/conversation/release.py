@@ -243,6 +243,11 @@ class Release:
     def from_json(cls, text: str, plan: Plan, allotment: Allotment) -> Release:
         """Parse a stored release.
 
+        Args:
+            text: JSON that `to_json` wrote.
+            plan: Plan of the question that is asked now.
+            allotment: Proof that the loss of the plan was charged.
+
         Raises:
             ValueError: the stored release answers another plan.
         """
@@ -471,7 +476,18 @@ class PrivacyStatement:
         model: str,
         where: str = "",
     ) -> PrivacyStatement:
-        """Return the statement of a curve with this loss under this adjacency."""
+        """Return the statement of a curve with this loss under this adjacency.
+
+        Args:
+            loss: What was spent.
+            adjacency: Add-remove or replace-one, with the privacy unit.
+            trust: Text of the trust model.
+            mechanism: Text of the mechanisms.
+            seeded: Whether the noise came from a known seed.
+            grant: Request id of the grant; empty: none.
+            model: Text on the model that made the scores; empty: none.
+            where: Text of the filter; empty: none.
+        """
         unit = adjacency.unit
         return cls(
             epsilon=None if loss.epsilon is None else float(loss.epsilon), rho=float(loss.rho),

@@ -368,7 +368,13 @@ class TableEstimator(Protocol):
     """
 
     def estimate_table(self, axes: Axes, setting: Setting, budget_fraction: Fraction) -> Strategy[EstimatedTable]:
-        """Yield the steps of all rounds; return an estimate of the table with these axes."""
+        """Yield the steps of all rounds; return an estimate of the table with these axes.
+
+        Args:
+            axes: Axes of the table.
+            setting: Loss and adjacency of the question.
+            budget_fraction: Fraction of the loss, above 0 and at most 1.
+        """
         ...
 
 

@@ -488,7 +488,8 @@ def choose_tail_points(
 
     Args:
         pilot: The pilot estimate.
-        low, high: The clipping bounds.
+        low: The lower clipping bound.
+        high: The upper clipping bound.
         noise: The standard deviation of the noise of one count of the tails.
         rows: The number of groups of records, each with independent noise.
 

@@ -136,6 +136,11 @@ class BarChart(IntervalResult):
 
         The last one has all other values if they are `ListedCategories` or `SelectedCategories`. A note says if nearly
         all records are there.
+
+        Args:
+            evidence: The counts, one row of all categories and missing values, with the law of their noise.
+            categories: Column and public categories whose cells were counted.
+            privacy: The statement of what was spent, stored with the result.
         """
         _, missing = evidence.sums.reconstruct(np.array(evidence.values, dtype=np.float64), evidence.total)
         has_other = isinstance(categories, SelectedCategories)
@@ -418,6 +423,11 @@ class BarChart(IntervalResult):
             rows.append((name, f"{text}, {share:.1%} of the records" if is_printed else text))
         more = self.categories.slots - most_rows
         return [*rows, *([("more categories", str(more))] if more > 0 else [])]
+
+    @property
+    def _rest_names(self) -> frozenset[str]:
+        """The name of the category of all other values, if there is one."""
+        return frozenset(map(str, self.categories.values[-1:])) if self.has_other else frozenset()
 
     def _question(self) -> dict[str, object]:
         """Return the JSON fields that restore the chart with `_from_json`."""

@@ -42,6 +42,7 @@ from ..data import Category
 from ..display import MOST_LABELLED, Shade, describe_interval
 from ..display.numerals import UNITS
 from ..queries import Hint
+from ..translation import translate
 from .question import By, Key, combine_categories, format_key, list_columns, parse_grouping
 from .result import TOO_WIDE, CompositeResult, PlotArguments, interval_scopes, refuse_damaged, require_label_mappings
 
@@ -233,8 +234,14 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
     def _category_names(self, name: str | None) -> list[str]:
         """Return the distinct label of each category in a picture, after `name` if given; the picture has the column
         as title of its legend or of its rows."""
-        names = [format_key(category) if name is None else f"{name}, {format_key(category)}" for category in self]
+        labels = map(self._translate_category, self)
+        names = [label if name is None else f"{name}, {label}" for label in labels]
         return display.format_distinct_labels(names, display.LONGEST_WHOLE)
+
+    def _translate_category(self, category: Key) -> str:
+        """Return the name of a category, that of all other values in the language of the reader."""
+        values = category if isinstance(category, tuple) else (category,)
+        return format_key(tuple(str(translate(str(v))) if v in self._rest_names else v for v in values))
 
     def with_labels(
         self, columns: Mapping[str, str], categories: Mapping[str, Mapping[str, str]] | None = None
@@ -377,7 +384,13 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
     def report_tables(
         self, *, level: float = 0.95, population: bool = True, suppress: float | None = None
     ) -> list[display.ResultTable]:
-        """Return the table of the numbers of each category, and the table of all curves for readers who open it."""
+        """Return the table of the numbers of each category, and the table of all curves for readers who open it.
+
+        Args:
+            level: Confidence level of the intervals.
+            population: Whether intervals for the population are included.
+            suppress: See `to_csv`.
+        """
         tables = super().report_tables(level=level, population=population, suppress=suppress)
         group_table = (
             None if tables[0].is_list else self.describe_groups(level=level, population=population, suppress=suppress)
@@ -586,7 +599,13 @@ def build_by_category(by: By, evidence: Evidence, make: Callable[[Evidence], Any
 
 
 def collect_by_category(by: By, curves: Iterable[Any], result_class: type[ByCategory[Any]] = ByCategory) -> Any:
-    """Return the curves by category, in their declared order; without `by` the only curve."""
+    """Return the curves by category, in their declared order; without `by` the only curve.
+
+    Args:
+        by: Columns of categories; None: no grouping.
+        curves: A result for each combination of categories, in their order.
+        result_class: Class of the collection.
+    """
     if not by:
         return next(iter(curves))
     categories = combine_categories(parse_grouping(by))
@@ -616,7 +635,13 @@ def format_axis_label(column: str, measured_in: str) -> str:
 
 
 def describe_question(quantity: str, column: str, by: By) -> str:
-    """Return the description of a question for the ledger, as in "mean of age by sex"."""
+    """Return the description of a question for the ledger, as in "mean of age by sex".
+
+    Args:
+        quantity: What is asked for, such as "mean".
+        column: The column that it is computed from.
+        by: Columns of categories; None: no grouping.
+    """
     return f"{quantity} of {column}{describe_grouping(by)}"
 
 

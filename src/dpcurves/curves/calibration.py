@@ -115,6 +115,14 @@ class Calibration(GroupIntervalResult):
         population with a score in the group, which needs independent units of one record each. About one in twenty
         intervals at level 0.95 may miss, so a single group off the diagonal is no evidence: `HosmerLemeshow` tests all
         groups at once.
+
+        Args:
+            level: Probability that an interval contains its number, between 0 and 1.
+            population: Whether numbers of the population are meant, rather than those of these records.
+            generator: Random numbers of the simulated noise; None: a fixed public seed.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         limits = self.groups.intervals(share_intervals, level, self.privacy, population=population, generator=generator)
         return join_intervals(limits, np.stack([self.prob_true] * 2, axis=1))
@@ -243,8 +251,13 @@ class HosmerLemeshow(GroupIntervalResult):
     def from_counts(
         cls, groups: ScoreGroups, privacy: PrivacyStatement, *, generator: np.random.Generator | None = None
     ) -> HosmerLemeshow:
-        """Return the test from the released counts of groups. `generator` simulates the null distribution; None: a
-        fixed public seed."""
+        """Return the test from the released counts of groups.
+
+        Args:
+            groups: Released counts of the groups of predicted probabilities.
+            privacy: The statement of what was spent; notes on dependence and on hidden groups are added to it.
+            generator: Random numbers of the simulated null distribution; None: a fixed public seed.
+        """
         released = groups.group_counts
         privacy = privacy.with_notes(*notes_on_dependence(privacy), *_notes_on_hidden_groups(groups))
         rng = public_generator(generator)
@@ -270,6 +283,14 @@ class HosmerLemeshow(GroupIntervalResult):
 
         Each is for the number of positives among these records of its group; with `population`, for the expected number
         in a group of that size, which needs independent units of one record each. They contain `observed`.
+
+        Args:
+            level: Probability that an interval contains its number, between 0 and 1.
+            population: Whether numbers of the population are meant, rather than those of these records.
+            generator: Random numbers of the simulated noise; None: a fixed public seed.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         limits = self.groups.intervals(
             positive_intervals, level, self.privacy, population=population, generator=generator

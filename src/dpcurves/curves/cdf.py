@@ -155,6 +155,12 @@ class CdfHistogram(IntervalResult):
 
         Edges that are not edges of the grid are moved to the nearest grid edge, and a note states this.
 
+        Args:
+            prefixes: Released numbers of records below the edges of a grid, and their total.
+            bins: Number of bins, or their edges in units of the column.
+            label: What the values are, as on the axis of a picture.
+            privacy: The statement of what was spent, stored with the result.
+
         Raises:
             ValueError: there is no bin, or edges do not increase, lie outside of the grid, or share a nearest edge.
         """
@@ -177,6 +183,14 @@ class CdfHistogram(IntervalResult):
         The share of a bin lies between these two shares. This holds for these records; for the `population` from which
         they were sampled, noise and sampling are simulated together: see `simultaneous_mean_ends`. That needs
         independent units of one record each.
+
+        Args:
+            level: Probability that all intervals contain their numbers at once, between 0 and 1.
+            population: Whether numbers of the population are meant, rather than those of these records.
+            generator: Random numbers of the simulated noise; None: a fixed public seed.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         level = require_probability("level", level)
         records = self._record_intervals(level, generator)
@@ -444,7 +458,13 @@ class CDF(IntervalResult):
     @classmethod
     def from_prefixes(cls, prefixes: PrefixShares, label: str, privacy: PrivacyStatement) -> CDF:
         """Return the curve of prefix counts along a grid, from one round or several, with notes on records beyond
-        the grid and on noise."""
+        the grid and on noise.
+
+        Args:
+            prefixes: Released numbers of records below the edges of a grid, and their total.
+            label: What the values are, as on the axis of a picture.
+            privacy: The statement of what was spent; the notes are added to it.
+        """
         notes = notes_on_end_cells(prefixes.grid, *prefixes.measured_prefix_counts, prefixes.evidence, prefixes.scale)
         curve = cls(label, privacy, prefixes)
         straight = note_on_straight_interval(prefixes)
@@ -452,7 +472,13 @@ class CDF(IntervalResult):
 
     @classmethod
     def from_placeholder(cls, prefixes: PrefixShares, label: str, privacy: PrivacyStatement) -> CDF:
-        """Return a curve of blank values, for plans without data, without the notes that a release gets."""
+        """Return a curve of blank values, for plans without data, without the notes that a release gets.
+
+        Args:
+            prefixes: Numbers without data, of the shape that a release will have.
+            label: What the values are, as on the axis of a picture.
+            privacy: The statement of what will be spent.
+        """
         return cls(label, privacy, prefixes)
 
     def _notes_on_noise(self) -> tuple[str, ...]:
@@ -709,9 +735,17 @@ class CDF(IntervalResult):
         of the population from which they were sampled: see `population_band`. That needs independent units of one
         record each.
 
+        Args:
+            level: Probability that the band contains the whole curve, between 0 and 1.
+            population: Whether numbers of the population are meant, rather than those of these records.
+            generator: Random numbers of the simulated noise; None: a fixed public seed.
+
         Returns:
             Lower and upper shares, each of the shape of `x`. Between two edges the curve lies between the lower share
             at the left edge and the upper share at the right edge.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         lower, upper = self._counted_band(require_probability("level", level), population, generator)
         declared = self.prefixes.declared_edges
@@ -752,6 +786,15 @@ class CDF(IntervalResult):
         which the share below does not differ significantly from `p`, and the cells beside them. A bound is infinite if
         the quantile may lie outside the grid; both are declared values, if any. (NumPy's `linear` may extend one record
         further.)
+
+        Args:
+            p: Share of the records below the quantile, from 0 to 1.
+            level: Probability that the interval contains the quantile, between 0 and 1.
+            population: Whether numbers of the population are meant, rather than those of these records.
+            generator: Random numbers of the simulated noise; None: a fixed public seed.
+
+        Raises:
+            ValueError: `p` or `level` is out of range; or, with `population`, a unit may have several records.
         """
         levels = np.array([require_proportion("p", p)])
         ((left, right),) = self.quantile_intervals(levels, level, population=population, generator=generator).tolist()
@@ -765,6 +808,15 @@ class CDF(IntervalResult):
         Fewer quantiles have narrower intervals. Up to nine are tested one by one, each at a fraction of the error
         probability; more are bounded by the crossings of the `band` with `p`, which hold for all `p` at once
         (`find_quantile_ends`).
+
+        Args:
+            p: Shares of the records below the quantiles, from 0 to 1, of any shape.
+            level: Probability that all intervals contain their quantiles at once, between 0 and 1.
+            population: Whether numbers of the population are meant, rather than those of these records.
+            generator: Random numbers of the simulated noise; None: a fixed public seed.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         require_independent(self.privacy, population)
         levels_and_cells = (as_numbers("p", p), self.quantile_cell(p))

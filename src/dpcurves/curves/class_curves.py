@@ -117,6 +117,14 @@ class PrecisionRecall(BandedTableResult):
         records were sampled, which needs independent units of one record each. The bands of both rates are
         simultaneous: see `ratio_bands`. If noise alone can explain the count above a threshold, the interval of
         precision is 0 to 1.
+
+        Args:
+            level: Probability that both bands contain their whole curves, between 0 and 1.
+            population: Whether numbers of the population are meant, rather than those of these records.
+            generator: Random numbers of the simulated noise; None: a fixed public seed.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         ratios = PRECISION, RECALL
         precision, recall = self.table.bands(ratios, level, population=population, generator=generator)
@@ -191,6 +199,14 @@ class CumulativeGain(BandedTableResult):
         needs independent units of one record each. All are simultaneous: see `ratio_bands`. The limits of the lift are
         the tighter of two: from the limits of precision and prevalence, and from the limits of both shares. If the
         share of records above a threshold may be zero, the upper limit is infinite.
+
+        Args:
+            level: Probability that the three bands contain their whole curves, between 0 and 1.
+            population: Whether numbers of the population are meant, rather than those of these records.
+            generator: Random numbers of the simulated noise; None: a fixed public seed.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         ratios = FLAGGED, RECALL, PRECISION
         shares = self.table.bands(ratios, level, population=population, generator=generator)
@@ -281,6 +297,14 @@ class DecisionCurve(ClassTableResult):
 
         It is for the net benefit of these records; with `population`, for the population from which the records were
         sampled, which needs independent units of one record each. See `ratio_bands`.
+
+        Args:
+            level: Probability that the band contains the whole curve, between 0 and 1.
+            population: Whether numbers of the population are meant, rather than those of these records.
+            generator: Random numbers of the simulated noise; None: a fixed public seed.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         points = _threshold_indices(self.table)
         thresholds = len(self.table.thresholds)
@@ -356,6 +380,10 @@ class Confusion(ClassTableResult):
     matrix: FloatArray
     table: ClassTable
 
+    def _title(self) -> str:
+        """Return the title: columns and threshold."""
+        return f"{self.table.columns.add_to_title('Confusion matrix')} at {self.threshold:g}"
+
     @classmethod
     def from_counts(cls, table: ClassTable, threshold: float = 0.5) -> Confusion:
         """Return the matrix from released counts, at no further loss; a note names the edge that replaces a `threshold`
@@ -370,7 +398,13 @@ class Confusion(ClassTableResult):
     def report_tables(
         self, *, level: float = 0.95, population: bool = True, suppress: float | None = None
     ) -> list[display.ResultTable]:
-        """Return the matrix, with a row for each true class, and the list of rates."""
+        """Return the matrix, with a row for each true class, and the list of rates.
+
+        Args:
+            level: Confidence level of the intervals.
+            population: Whether intervals for the population are included.
+            suppress: See `to_csv`.
+        """
         names = ["negative", "positive"], ["called negative", "called positive"]
         matrix = display.build_cross_table("Records by true and predicted class", "true class", names, self.matrix)
         return [matrix, *super().report_tables(level=level, population=population, suppress=suppress)]
@@ -396,6 +430,14 @@ class Confusion(ClassTableResult):
         sampled, which needs independent units of one record each. The interval is 0 to 1 if noise alone can explain the
         counts. F1 is an increasing function of the share of true positives among all records that are positive or
         classified so, whose limits are transformed.
+
+        Args:
+            level: Probability that an interval contains its number, between 0 and 1.
+            population: Whether numbers of the population are meant, rather than those of these records.
+            generator: Random numbers of the simulated noise; None: a fixed public seed.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         limits = self._intervals_at(level, population=population, generator=generator)
         lower, upper = self._intervals_at(KNOWN_LEVEL).T
@@ -427,6 +469,14 @@ class Confusion(ClassTableResult):
 
         With `population`, they are for the expected counts in a sample of this size; see `mean_intervals`. Arguments
         and errors as for `intervals`.
+
+        Args:
+            level: Probability that an interval contains its number, between 0 and 1.
+            population: Whether numbers of the population are meant, rather than those of these records.
+            generator: Random numbers of the simulated noise; None: a fixed public seed.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         level = require_probability("level", level)
         require_independent(self.privacy, population)
@@ -570,6 +620,14 @@ class ScoreCalibration(ClassTableResult):
         Each is for the share of positives among these records of its group; with `population`, for the population from
         which the records were sampled, which needs independent units of one record each. The interval is 0 to 1 if
         noise alone can explain the count of a group.
+
+        Args:
+            level: Probability that an interval contains its number, between 0 and 1.
+            population: Whether numbers of the population are meant, rather than those of these records.
+            generator: Random numbers of the simulated noise; None: a fixed public seed.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
 
         def split_groups(cells: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -60,7 +60,7 @@ from ..inference.rates import ClassCounts, Ratio, SimulatedCounts, ratio_bands
 from ..inference.simulation import sampling_generator
 from ..summaries import auc_of_counts, two_classes
 from .pair_mean import compute_basic_interval
-from .question import cells_to_json, grid_from_edges, require_independent
+from .question import NO_COLUMNS, ScoredColumns, cells_to_json, grid_from_edges, require_independent
 from .result import IntervalResult, SimulationCache
 
 BAND = "simultaneous band"
@@ -80,12 +80,14 @@ class ClassTable(SimulationCache):
         privacy: The privacy statement, which every picture shows.
         lattice_counts: Counts of the scores on a lattice, and of other scores, if it was found and not declared. Its
             points are the values of the grid, or else its edges. None: no lattice was found.
+        columns: The columns of scores and labels, for titles.
     """
 
     evidence: Evidence
     grid: Grid
     privacy: PrivacyStatement
     lattice_counts: Evidence | None = None
+    columns: ScoredColumns = NO_COLUMNS
 
     @cached_property
     def counts(self) -> ClassCounts:
@@ -143,7 +145,17 @@ class ClassTable(SimulationCache):
         self, ratios: Sequence[Ratio], level: float, *, population: bool, generator: np.random.Generator | None
     ) -> tuple[Band, ...]:
         """Return for each ratio the lower and upper limits at all thresholds, simultaneous over thresholds and
-        ratios with confidence `level`; see `ratio_bands`."""
+        ratios with confidence `level`; see `ratio_bands`.
+
+        Args:
+            ratios: Ratios of sums of counts, each with a value at all thresholds.
+            level: Probability that all bands hold at once, between 0 and 1.
+            population: Whether numbers of the population are meant, rather than those of these records.
+            generator: Random numbers of the simulated noise; None: a fixed public seed.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
+        """
         level = require_probability("level", level)
         require_independent(self.privacy, population)
         simulated = partial(SimulatedCounts.from_counts, self.counts, population=population, generator=generator)
@@ -160,6 +172,9 @@ class ClassTable(SimulationCache):
             level: Confidence level of each interval.
             population: Whether intervals are for the population, so that they cover sampling, too.
             generator: Random numbers of the simulation; None: a fixed public seed.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         level = require_probability("level", level)
         require_independent(self.privacy, population)
@@ -198,9 +213,9 @@ class ClassTable(SimulationCache):
         return cells[..., 1:-1] if self.grid.outside is Outside.APART else cells
 
     def question_to_json(self) -> dict[str, Any]:
-        """Return the cells of the grid as JSON values, which `from_evidence` reads."""
+        """Return the cells of the grid and the columns as JSON values, which `from_evidence` reads."""
         lattice = {} if self.lattice_counts is None else {"lattice": self.lattice_counts.to_json()}
-        return {"edges": self.grid.edges.tolist(), **cells_to_json(self.grid), **lattice}
+        return {"edges": self.grid.edges.tolist(), **cells_to_json(self.grid), **self.columns.to_json(), **lattice}
 
     @classmethod
     def from_evidence(cls, evidence: Mapping[str, Any], privacy: PrivacyStatement) -> ClassTable:
@@ -208,7 +223,8 @@ class ClassTable(SimulationCache):
         question = evidence["question"]
         grid = grid_from_edges(question)
         lattice = Evidence.from_json(question["lattice"]) if "lattice" in question else None
-        return cls(Evidence.from_json(evidence["releases"][0]).as_cell_counts(2), grid, privacy, lattice)
+        counts = Evidence.from_json(evidence["releases"][0]).as_cell_counts(2)
+        return cls(counts, grid, privacy, lattice, ScoredColumns.from_json(question))
 
 
 class ClassTableResult(IntervalResult):
@@ -235,8 +251,12 @@ class ClassTableResult(IntervalResult):
     def from_counts(cls, table: ClassTable) -> Self:
         """Return the result from released counts."""
 
+    def _title(self) -> str:
+        """Return the title with the columns of scores and labels."""
+        return self.table.columns.add_to_title(super()._title())
+
     def _question(self) -> dict[str, Any]:
-        """Return the JSON fields of the table: its grid."""
+        """Return the JSON fields of the table: its grid and columns."""
         return self.table.question_to_json()
 
     @classmethod

@@ -178,6 +178,11 @@ def rank_sum_test(first: CDF, second: CDF, *, generator: np.random.Generator | N
     ``scipy.stats.mannwhitneyu`` for the second and the first group, divided by the product of their sizes. The p-value
     is two-sided, and is simulated with both noise and sampling. Costs no budget. Arguments and errors as for `ks_test`.
 
+    Args:
+        first: Curve of one group.
+        second: Curve of the other group, on the same grid.
+        generator: Random numbers of simulated noise and samples; None: a fixed public seed.
+
     Returns:
         The `statistic`, between 0 and 1, and its `p_value`.
 
@@ -208,7 +213,13 @@ def simulate_samples(
     first: CDF | Histogram, second: CDF | Histogram, rng: np.random.Generator
 ) -> tuple[ReleasedSample, ReleasedSample, IntArray]:
     """Return the released counts of two curves of one kind between edges that both counted, with simulated noise,
-    and the indices of these edges."""
+    and the indices of these edges.
+
+    Args:
+        first: Released counts of one sample.
+        second: Released counts of the other sample, on a grid with common edges.
+        rng: Random numbers of the simulated noise.
+    """
     if isinstance(first, Histogram) or isinstance(second, Histogram):
         first_sample, second_sample = (
             simulate_histogram_sample(cast("Histogram", curve), rng) for curve in (first, second)

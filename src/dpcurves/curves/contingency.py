@@ -123,7 +123,15 @@ class Contingency(IntervalResult):
         *,
         generator: np.random.Generator | None = None,
     ) -> Contingency:
-        """Return the table and the test of independence from released counts of all pairs."""
+        """Return the table and the test of independence from released counts of all pairs.
+
+        Args:
+            evidence: Counts of all pairs of categories, a row for each row of the table, with the law of their noise.
+            rows: Column and public categories of the rows.
+            columns: Column and public categories of the columns.
+            privacy: The statement of what was spent; notes on dependence are added to it.
+            generator: Random numbers of the simulated noise; None: a fixed public seed.
+        """
         rng = public_generator(generator)
         cells = evidence.unbiased_cells
         noise = _simulate_noise(evidence, rng)
@@ -286,7 +294,13 @@ class Contingency(IntervalResult):
     def report_tables(
         self, *, level: float = 0.95, population: bool = True, suppress: float | None = None
     ) -> list[display.ResultTable]:
-        """Return the counts as a cross table with sums, and all numbers with intervals for readers who open them."""
+        """Return the counts as a cross table with sums, and all numbers with intervals for readers who open them.
+
+        Args:
+            level: Confidence level of the intervals.
+            population: Whether intervals for the population are included.
+            suppress: See `to_csv`.
+        """
         table = self.describe_table(level=level, population=population, suppress=suppress)
         counts = next(column.values for column in table.columns if column.name == "count")
         names = [str(value) for value in self.rows.values], [str(value) for value in self.columns.values]

@@ -132,7 +132,14 @@ class Histogram(IntervalResult):
 
     @classmethod
     def from_counts(cls, evidence: Evidence, grid: Grid, label: str, privacy: PrivacyStatement) -> Histogram:
-        """Return the histogram of released counts of one row of cells, with a note on crowded end cells."""
+        """Return the histogram of released counts of one row of cells, with a note on crowded end cells.
+
+        Args:
+            evidence: The counts, one row of all cells of the grid, with the law of their noise.
+            grid: The grid whose cells were counted.
+            label: What the values are, as on the axis of a picture.
+            privacy: The statement of what was spent; the notes are added to it.
+        """
         (cells,), missing = evidence.sums.reconstruct(np.array(evidence.values, dtype=np.float64), evidence.total)
         unbiased = cells[1:-1] if grid.outside is Outside.APART else cells
         error = sqrt(evidence.sums.nested_law.parts[-1].noise.variance)
@@ -419,7 +426,13 @@ class Histogram2D(ReleasedResult):
 
     @classmethod
     def from_counts(cls, estimated: EstimatedTable, axes: tuple[Axis, Axis], privacy: PrivacyStatement) -> Histogram2D:
-        """Return the histogram of estimated counts, clipped to possible values."""
+        """Return the histogram of estimated counts, clipped to possible values.
+
+        Args:
+            estimated: Estimated counts of all cells of the plane and outside it, with their releases.
+            axes: Column and grid of each axis.
+            privacy: The statement of what was spent, stored with the result.
+        """
         evidence = tuple(Evidence.from_release(release) for release in estimated.releases)
         labels = str(axes[0].column), str(axes[1].column)
         upper_limit = privacy.most_records

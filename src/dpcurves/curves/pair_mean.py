@@ -136,7 +136,14 @@ def compute_basic_interval(
     estimate: float, deviations: FloatArray, level: float, population: bool
 ) -> tuple[float, float]:
     """Return the ends of the basic interval, from draws of the error of the estimate; for the population, extended
-    to the percentile interval."""
+    to the percentile interval.
+
+    Args:
+        estimate: The point estimate.
+        deviations: Simulated errors of the estimate, (draws,).
+        level: Confidence level, between 0 and 1.
+        population: Whether numbers of the population are meant, rather than those of these records.
+    """
     low, high = basic_interval(estimate, deviations, level)
     if not population:
         return low, high

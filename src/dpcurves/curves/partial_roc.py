@@ -112,6 +112,11 @@ class BoundedFprEstimator(MetricEstimator):
     def compute_in_order(self, table: ClassTable, cells: FloatArray, order: int) -> FloatArray:
         """Return the number, (...), if in each cell all negatives score higher (-1), scores are tied (0), or all
         positives score higher (1). Scores of a declared value are tied in any case.
+
+        Args:
+            table: The grid, with its declared values if there are any.
+            cells: Counts of negatives and positives, (..., 2, slots).
+            order: Number -1, 0 or 1: the order of scores inside cells.
         """
         raise NotImplementedError
 
@@ -131,7 +136,13 @@ class PartialArea(BoundedFprEstimator):
 
     def compute_in_order(self, table: ClassTable, cells: FloatArray, order: int) -> FloatArray:
         """Return the standardised area, (...): of trapezoids cut at `max_fpr` for tied scores (order 0), else of
-        steps."""
+        steps.
+
+        Args:
+            table: The grid, with its declared values if there are any.
+            cells: Counts of negatives and positives, (..., 2, slots).
+            order: Number -1, 0 or 1: the order of scores inside cells.
+        """
         roc = RocPoints.from_cells(cells)
         left, right = (np.minimum(part, self.max_fpr) for part in (roc.fpr[..., :-1], roc.fpr[..., 1:]))
         run = np.diff(roc.fpr, axis=-1)
@@ -154,7 +165,13 @@ class Sensitivity(BoundedFprEstimator):
 
     def compute_in_order(self, table: ClassTable, cells: FloatArray, order: int) -> FloatArray:
         """Return the true positive rate at `max_fpr`, (...): interpolated along the segment that crosses this rate
-        for tied scores (order 0), else the lower (-1) or upper (1) end of the segment."""
+        for tied scores (order 0), else the lower (-1) or upper (1) end of the segment.
+
+        Args:
+            table: The grid, with its declared values if there are any.
+            cells: Counts of negatives and positives, (..., 2, slots).
+            order: Number -1, 0 or 1: the order of scores inside cells.
+        """
         roc = RocPoints.from_cells(cells)
         fpr = np.maximum.accumulate(roc.fpr, axis=-1)  # noise may make it fall
         segment = np.clip((fpr <= self.max_fpr).sum(axis=-1) - 1, 0, fpr.shape[-1] - 2)[..., None]
@@ -202,6 +219,11 @@ class MetricEstimate:
         """Return the endpoints of an interval for the statistic of the exact scores of these records, for any order
         inside cells; with `population`, for the statistic of the population, which needs independent units of one
         record each.
+
+        Args:
+            level: Probability that the interval contains the statistic, between 0 and 1.
+            population: Whether numbers of the population are meant, rather than those of these records.
+            generator: Random numbers of the simulated noise; None: a fixed public seed.
 
         Raises:
             ValueError: `level` is not between 0 and 1; or for the population, units have several records.

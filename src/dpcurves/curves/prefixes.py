@@ -139,6 +139,11 @@ class PrefixShares:
     ) -> PrefixShares:
         """Return the shares from the stored releases of a curve, round by round, and the `facts` of its question.
 
+        Args:
+            releases: Stored releases, the first round first.
+            grid: The grid that was asked about.
+            facts: Facts of the question that are stored beside its releases.
+
         Raises:
             ValueError: there is no release, or a release is damaged.
         """

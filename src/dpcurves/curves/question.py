@@ -24,7 +24,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from ..arguments import InvalidArgument, MissingPackage, describe_value, require_type
 from ..codec import STORED
@@ -364,6 +364,43 @@ def edges_to_json(grid: Grid) -> dict[str, object]:
     """Return the edges of an explicit grid, its treatment of outside values and its declared values, as JSON fields
     of a question."""
     return {**cells_to_json(grid), "edges": grid.edges.tolist()}
+
+
+class ScoredColumns(NamedTuple):
+    """The columns that a result about scores is computed from, for titles; empty if a stored result has no names.
+
+    Attributes:
+        score: The column of scores, or the name of the model that computes them.
+        label: The column of true labels.
+
+    >>> ScoredColumns("risk", "ill").add_to_title("Calibration curve"), ScoredColumns().add_to_title("Decision curve")
+    ('Calibration curve of risk for ill', 'Decision curve')
+    """
+
+    score: str = ""
+    label: str = ""
+
+    @classmethod
+    def from_question(cls, score: object, label: str) -> ScoredColumns:
+        """Return the columns of a question, whose score may be a model."""
+        return cls(str(score), label)
+
+    @classmethod
+    def from_json(cls, question: Mapping[str, Any]) -> ScoredColumns:
+        """Return the columns that `to_json` wrote."""
+        return cls(*(str(question.get(name, "")) for name in cls._fields))
+
+    def to_json(self) -> dict[str, str]:
+        """Return the columns as JSON values; nothing if they have no names."""
+        return self._asdict() if all(self) else {}
+
+    def add_to_title(self, title: str) -> str:
+        """Return a title that names the columns, as far as they are known."""
+        return f"{title} of {self.score} for {self.label}" if all(self) else title
+
+
+NO_COLUMNS = ScoredColumns()
+"""Columns of a stored result without their names."""
 
 
 def grid_from_edges(question: Mapping[str, Any]) -> Grid:

@@ -100,7 +100,13 @@ class Ranking(SummaryByCategory):
     def report_tables(
         self, *, level: float = 0.95, population: bool = True, suppress: float | None = None
     ) -> list[display.ResultTable]:
-        """Return the table of the categories in their order, with their numbers and possible ranks."""
+        """Return the table of the categories in their order, with their numbers and possible ranks.
+
+        Args:
+            level: Confidence level of the intervals.
+            population: Whether intervals for the population are included.
+            suppress: See `to_csv`.
+        """
         return [self.describe_table(level=level, population=population, suppress=suppress)]
 
     def order_by_size(self, values: FloatArray) -> IntArray:

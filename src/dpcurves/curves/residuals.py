@@ -57,7 +57,7 @@ from ..summaries.two_classes import project_to_simplex
 from .bounds import COVERAGE_CONFIDENCE, ask_for_bounds, build_coverage_query, describe_coverage
 from .histogram import require_estimator
 from .outside import infinite_note_thresholds
-from .question import TableQuestion, build_privacy_statement, parse_class_labels
+from .question import ScoredColumns, TableQuestion, build_privacy_statement, parse_class_labels
 from .result import PlotArguments, ReleasedResult, notes_on_classes, notes_on_dependence
 from .score_groups import GroupResult, ScoreGroups, build_score_groups, check_group_number, count_noise_deviation
 
@@ -242,7 +242,16 @@ class ResidualPlot(ReleasedResult):
         coverage: float,
         alpha: float,
     ) -> ResidualPlot:
-        """Return the plot of estimated counts, given the coverage of the bounds and how many records it may lack."""
+        """Return the plot of estimated counts, given the coverage of the bounds and how many records it may lack.
+
+        Args:
+            estimated: Estimated counts of all cells of the plane and outside it.
+            axes: Column and grid of predictions, then of residuals.
+            privacy: The statement of what was spent; a note is added to it if noise may hide a tenth of the records.
+            evidence: The releases behind the estimate.
+            coverage: Share of the records that both bounds together were chosen to cover, between 0 and 1.
+            alpha: Number of records by which coverage may fall short, with probability 0.95.
+        """
         within = max(float(estimated.cells.sum()), 1.0)
         beyond = max(estimated.outside, 0.0)
         density = project_to_simplex(estimated.cells / within, 1.0)
@@ -624,7 +633,14 @@ class BinnedResiduals(GroupResult):
         name: str | None = None,
         style: str | None = None,
     ) -> Axes:
-        """Plot mean residuals against mean predictions, inside their envelope (`level=None`: without one)."""
+        """Plot mean residuals against mean predictions, inside their envelope (`level=None`: without one).
+
+        Args:
+            ax: Axes to draw on; None: new ones.
+            level: Probability of the envelope in each bin, between 0 and 1; None: no envelope.
+            name: Name in the legend; None: the plot is the first of its axes.
+            style: Name of a style of `dpcurves.display`; None: the current settings of matplotlib.
+        """
         shades = []
         if level is not None:
             half_width = self.envelope_at(level)
@@ -642,13 +658,26 @@ class BinnedResiduals(GroupResult):
     def columns_with_intervals(
         self, *, level: float = ENVELOPE_LEVEL, population: bool = True, suppress: float | None = None
     ) -> dict[str, NDArray[Any]]:
-        """Return the columns of `to_frame`, as `to_csv` writes them; the envelope is always for the population."""
+        """Return the columns of `to_frame`, as `to_csv` writes them; the envelope is always for the population.
+
+        Args:
+            level: Probability of the envelope in each bin, between 0 and 1.
+            population: Without effect.
+            suppress: See `to_csv`.
+        """
         return self._format_columns(display.frame_columns(self.to_frame(level=level)), (), suppress)
 
     def plot_headless(
         self, *, level: float = ENVELOPE_LEVEL, population: bool = True, ax: Axes | None = None, name: str | None = None
     ) -> Axes:
-        """Plot the residuals in their envelope without a display; return the axes."""
+        """Plot the residuals in their envelope without a display; return the axes.
+
+        Args:
+            level: Probability of the envelope in each bin, between 0 and 1.
+            population: Without effect: the envelope is for the population.
+            ax: Axes to draw on; None: new ones.
+            name: Name in the legend.
+        """
         return self.plot(ax or display.headless_axes(self.SIZE), level=level, name=name)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Axes:
@@ -713,7 +742,8 @@ class BinnedResidualsQuestion(TableQuestion):
         privacy = build_privacy_statement(answer.releases, self.model.value).with_notes(
             *notes_on_classes(answer.counts, classes)
         )
-        return BinnedResiduals.from_counts(build_score_groups(answer, bin_limit, min_records), privacy)
+        columns = ScoredColumns.from_question(self.score, self.label)
+        return BinnedResiduals.from_counts(build_score_groups(answer, columns, bin_limit, min_records), privacy)
 
     def __str__(self) -> str:
         return f"binned residuals of {self.score} for {self.label}"

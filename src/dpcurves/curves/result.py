@@ -47,7 +47,7 @@ from ..arguments import InvalidArgument, check_public_methods, describe_value, r
 from ..arrays import FloatArray
 from ..codec import JsonSchema, parse_attribute_docs
 from ..conversation import Evidence, PrivacyStatement, Release
-from ..conversation.notes import add_advice, select_reader_notes
+from ..conversation.notes import add_advice, find_rest_names, select_reader_notes
 from ..data import Categories, Grid, MissingReason, OrderedAxis, Outside
 from ..display import POPULATION, RECORDS, Shade, describe_interval, format_number
 from ..extensions import load_results
@@ -831,7 +831,14 @@ class ReleasedResult(Result, ABC):
     def to_csv_text(
         self, *, level: float = 0.95, population: bool = True, suppress: float | None = None, raw: bool = False
     ) -> str:
-        """Return the text that `to_csv` writes; its arguments are explained there."""
+        """Return the text that `to_csv` writes; its arguments are explained there.
+
+        Args:
+            level: The confidence level of bands and intervals.
+            population: Whether ends for the population are written as well.
+            suppress: See `to_csv`.
+            raw: See `to_csv`.
+        """
         columns = self.columns_with_intervals(level=level, population=population, suppress=suppress)
         rows = max(map(len, columns.values()), default=0)
         source_column = {"data": np.full(rows, self.privacy.source)} if self.privacy.source else {}
@@ -862,7 +869,14 @@ class ReleasedResult(Result, ABC):
     def to_workbook(
         self, picture: Axes, level: float = 0.95, population: bool = True, suppress: float | None = None
     ) -> bytes:
-        """Return the bytes of the workbook that `to_excel` writes, around a given plot."""
+        """Return the bytes of the workbook that `to_excel` writes, around a given plot.
+
+        Args:
+            picture: Axes with the plot of the result.
+            level: Confidence level of the intervals.
+            population: Whether intervals for the population are included.
+            suppress: See `to_csv`.
+        """
         settings: dict[str, Any] = {"level": level, "population": population, "suppress": suppress}
         tables = [table for table in self.report_tables(**settings) if not table.is_detail]
         rows = [(name, "".join(select_reader_notes([text]))) for name, text in self._facts_beside(tables, suppress)]
@@ -873,7 +887,13 @@ class ReleasedResult(Result, ABC):
     def columns_with_intervals(
         self, *, level: float = 0.95, population: bool = True, suppress: float | None = None
     ) -> dict[str, NDArray[Any]]:
-        """Return the columns that `to_csv` writes, by name; this class has no intervals."""
+        """Return the columns that `to_csv` writes, by name; this class has no intervals.
+
+        Args:
+            level: Without effect, as the class has no intervals.
+            population: Without effect.
+            suppress: See `to_csv`.
+        """
         return self._format_columns(display.frame_columns(self.to_frame()), (), suppress)
 
     def describe_table(
@@ -1026,7 +1046,14 @@ class ReleasedResult(Result, ABC):
     def plot_headless(
         self, *, level: float = 0.95, population: bool = True, ax: Axes | None = None, name: str | None = None
     ) -> Axes:
-        """Plot the result without a display; return the axes."""
+        """Plot the result without a display; return the axes.
+
+        Args:
+            level: Without effect, as the class has no intervals.
+            population: Without effect.
+            ax: Axes to draw on; None: new ones.
+            name: Name in the legend.
+        """
         return self.plot(ax or display.headless_axes(self.SIZE), name=name)
 
     def describe_picture(self, *, level: float = 0.95, population: bool = True) -> display.PictureDescription:
@@ -1158,7 +1185,12 @@ class ReleasedResult(Result, ABC):
         """Return the user's words that the result shows: columns, categories, labels, privacy unit, source, filter."""
         privacy = self.privacy
         words = {privacy.unit, privacy.source, privacy.where, privacy.grant, *_list_user_words(self._question())}
-        return frozenset(word for word in words if word and not display.is_date_axis(word))
+        return frozenset(word for word in words - self._rest_names if word and not display.is_date_axis(word))
+
+    @property
+    def _rest_names(self) -> frozenset[str]:
+        """Names of categories of all other values, which are words of the package and not of the user."""
+        return find_rest_names(self.privacy.notes)
 
     def _summary_rows(self, suppress: float | None) -> Sequence[tuple[str, str]]:
         """Return the rows of the HTML summary, (name, text); classes with intervals leave out numbers whose interval
@@ -1468,7 +1500,13 @@ class IntervalResult(SimulationCache, ReleasedResult):
         self, *, level: float = 0.95, population: bool = True, suppress: float | None = None
     ) -> dict[str, NDArray[Any]]:
         """Return the columns that `to_csv` writes, by name, with ends of intervals at `level`; a band of too many
-        points to simulate is left out."""
+        points to simulate is left out.
+
+        Args:
+            level: Confidence level of the intervals.
+            population: Whether intervals for the population are included.
+            suppress: See `to_csv`.
+        """
         columns = self._frame_columns(None, population=False)
         value_columns = set(columns)
         if max(map(len, columns.values()), default=0) > TUNING.most_simulated_points:
@@ -1500,7 +1538,14 @@ class IntervalResult(SimulationCache, ReleasedResult):
     def plot_headless(
         self, *, level: float = 0.95, population: bool = True, ax: Axes | None = None, name: str | None = None
     ) -> Axes:
-        """Plot the result without a display, with its bands or intervals; return the axes."""
+        """Plot the result without a display, with its bands or intervals; return the axes.
+
+        Args:
+            level: The confidence level of bands and intervals.
+            population: Whether intervals for the population are drawn.
+            ax: Axes to draw on; None: new ones.
+            name: Name in the legend.
+        """
         drawn_on = ax or display.headless_axes(self.SIZE)
         return self.plot(drawn_on, level=level, population=population, name=name)
 
@@ -1557,7 +1602,8 @@ class CompositeResult(IntervalResult):
     def _user_words(self) -> frozenset[str]:
         """Return the user's words on the results inside it, and the names of these, which are those of categories."""
         members = self._members()
-        return super()._user_words().union(map(str, members), *(member._user_words() for member in members.values()))
+        inner = (member._user_words() for member in members.values())
+        return super()._user_words().union(map(str, members), *inner) - self._rest_names
 
     def _with_source(self, source: str) -> Self:
         """Return this result unchanged: the results inside it have the source."""

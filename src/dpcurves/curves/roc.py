@@ -71,7 +71,7 @@ from ..queries import AucQuery, PrefixQuery
 from ..summaries import auc_of_steps, binormal_tpr, cumulate_from_top, roc_points
 from .class_table import ClassTable, ClassTableResult, notes_on_found_values
 from .prefixes import build_all_edges_query, parse_edges
-from .question import TableQuestion, build_privacy_statement, parse_class_labels, require_independent
+from .question import ScoredColumns, TableQuestion, build_privacy_statement, parse_class_labels, require_independent
 from .result import PlotArguments, ReleasedResult, interval_scopes, notes_on_classes, notes_on_width
 
 
@@ -134,7 +134,13 @@ class FinerCounts:
 
     @classmethod
     def from_grids(cls, evidence: Evidence, finer: Grid, grid: Grid) -> FinerCounts:
-        """Return the counts on a finer grid, which has all edges of the coarser `grid` of a curve."""
+        """Return the counts on a finer grid, which has all edges of the coarser `grid` of a curve.
+
+        Args:
+            evidence: Counts of negatives and positives in the finer cells.
+            finer: The finer grid.
+            grid: The grid of the curve.
+        """
         inner = np.searchsorted(finer.edges, grid.edges[:-1])
         if grid.outside is Outside.APART:
             inner = np.concatenate([[0], inner + 1, [finer.cells + 1]])
@@ -209,7 +215,15 @@ class ROC(ClassTableResult):
     def from_counts(
         cls, table: ClassTable, title: str = "ROC curve", positive: str = "", finer_counts: FinerCounts | None = None
     ) -> ROC:
-        """Return the curve from released counts, at no further loss."""
+        """Return the curve from released counts, at no further loss.
+
+        Args:
+            table: Counts of negatives and positives along a grid of scores.
+            title: Title of the plot.
+            positive: Name of the positive class; empty: unnamed.
+            finer_counts: Counts of the same records in finer cells, for a narrower interval of the AUC; None: none were
+                asked.
+        """
         evidence = table.evidence
         cells = estimate_two_classes(evidence.sums, evidence.values, evidence.total)
         fpr, tpr = roc_points(positive=cells[1], negative=cells[0])
@@ -252,6 +266,10 @@ class ROC(ClassTableResult):
         """The counts of the curve, and of finer cells, if these were counted."""
         return (self.evidence,) if self.finer_counts is None else (self.evidence, self.finer_counts.evidence)
 
+    def _title(self) -> str:
+        """Return the title, which names the columns."""
+        return self.title
+
     def auc_interval(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
     ) -> tuple[float, float]:
@@ -267,6 +285,14 @@ class ROC(ClassTableResult):
         units of one record each; for the sampling variance see `estimate_area_spread`.
 
         The interval is 0 to 1 if noise alone can explain the counts of a class: the area may not exist then.
+
+        Args:
+            level: Probability that the interval contains the AUC, between 0 and 1.
+            population: Whether numbers of the population are meant, rather than those of these records.
+            generator: Random numbers of the simulated noise; None: a fixed public seed.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         level = require_probability("level", level)
         require_independent(self.privacy, population)
@@ -453,7 +479,8 @@ class RocQuestion(TableQuestion):
         grid = counts.grid or self.grid
         notes = notes_on_classes(last, self._classes)
         privacy = build_privacy_statement(counts.releases, self.model).with_notes(*notes)
-        table = ClassTable(counts.counts, grid, privacy, counts.lattice_counts)
+        columns = ScoredColumns.from_question(self.score, self.label)
+        table = ClassTable(counts.counts, grid, privacy, counts.lattice_counts, columns)
         finer = counts.releases[-2].plan.query.axes[-1] if len(counts.evidence) > 1 else None
         within = FinerCounts.from_grids(counts.evidence[0], finer.grid, grid) if isinstance(finer, Axis) else None
         curve = ROC.from_counts(table, f"ROC curve of {self.score} for {self.label}", str(self.pos_label), within)

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from math import sqrt
@@ -42,6 +42,8 @@ from ..estimation import shrink_estimate
 from ..inference import GroupCounts, GroupNoise, choose_draws, public_generator, simulate_cell_noise
 from ..privacy import PrivacyLoss
 from .question import (
+    NO_COLUMNS,
+    ScoredColumns,
     TableQuestion,
     build_privacy_statement,
     cells_to_json,
@@ -124,10 +126,12 @@ class ScoreGroups(ABC):
     Attributes:
         cells: The counted cells; outside scores are in no group if they are counted apart.
         counts: Evidence of two rows: negatives, positives.
+        columns: The columns of scores and labels, for titles.
     """
 
     cells: Grid
     counts: conversation.Evidence
+    columns: ScoredColumns = field(default=NO_COLUMNS, kw_only=True)
 
     @property
     @abstractmethod
@@ -267,8 +271,8 @@ class MeasuredGroups(ScoreGroups):
         return np.diff(self.grid.edges) / (2 * conversation.HALF_WIDTH_STEPS)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the cells, and the releases of counts and sums, as JSON values."""
-        question = {"edges": self.grid.edges.tolist(), **cells_to_json(self.grid)}
+        """Return the cells, the columns, and the releases of counts and sums, as JSON values."""
+        question = {"edges": self.grid.edges.tolist(), **cells_to_json(self.grid), **self.columns.to_json()}
         return {"question": question, "releases": [self.counts.to_json(), self.sums.to_json()]}
 
     @classmethod
@@ -276,7 +280,7 @@ class MeasuredGroups(ScoreGroups):
         """Return the groups that `to_json` wrote."""
         counts, sums = (conversation.Evidence.from_json(release) for release in evidence["releases"])
         question = evidence["question"]
-        return cls(grid_from_edges(question), counts, sums)
+        return cls(grid_from_edges(question), counts, sums, columns=ScoredColumns.from_json(question))
 
 
 def count_noise_deviation(loss: PrivacyLoss, setting: conversation.Setting) -> float:
@@ -378,9 +382,10 @@ class CountedGroups(ScoreGroups):
         return GroupNoise(*(np.add.reduceat(summand, self.starts, axis=-1) for summand in summands))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the cells, the number of groups, and the release of counts as JSON values."""
+        """Return the cells, the columns, the number of groups, and the release of counts as JSON values."""
         question = {
-            "edges": self.cells.edges.tolist(), **cells_to_json(self.cells), "groups": self.max_groups
+            "edges": self.cells.edges.tolist(), **cells_to_json(self.cells), **self.columns.to_json(),
+            "groups": self.max_groups,
         }  # fmt: skip
         return {"question": question, "releases": [self.counts.to_json()]}
 
@@ -392,10 +397,13 @@ def groups_from_json(evidence: Mapping[str, Any]) -> ScoreGroups:
         return MeasuredGroups.from_json(evidence)
     cells = grid_from_edges(question)
     (counts,) = evidence["releases"]
-    return CountedGroups(cells, conversation.Evidence.from_json(counts), int(question["groups"]))
+    columns = ScoredColumns.from_json(question)
+    return CountedGroups(cells, conversation.Evidence.from_json(counts), int(question["groups"]), columns=columns)
 
 
-def build_score_groups(found: conversation.ScoreGroupReleases, groups: int, least: int = 0) -> ScoreGroups:
+def build_score_groups(
+    found: conversation.ScoreGroupReleases, columns: ScoredColumns, groups: int, least: int = 0
+) -> ScoreGroups:
     """Return the groups as released; if all cells were counted, at most `groups` groups formed from their counts.
 
     In the latter case their number is also limited so that each seems to hold `least` records. Tied scores stay
@@ -404,8 +412,8 @@ def build_score_groups(found: conversation.ScoreGroupReleases, groups: int, leas
     counts = conversation.Evidence.from_release(found.counts)
     if found.sums is None:
         group_limit = int(max(float(counts.unbiased_cells.sum()), 0.0) // least) if least else groups
-        return CountedGroups(found.grid, counts, max(1, min(groups, group_limit)))
-    return MeasuredGroups(found.grid, counts, conversation.Evidence.from_release(found.sums))
+        return CountedGroups(found.grid, counts, max(1, min(groups, group_limit)), columns=columns)
+    return MeasuredGroups(found.grid, counts, conversation.Evidence.from_release(found.sums), columns=columns)
 
 
 Read = TypeVar("Read")
@@ -459,7 +467,8 @@ class GroupQuestion(TableQuestion):
         privacy = build_privacy_statement((*number.counting_releases, *answer.releases), self.model).with_notes(
             *notes_on_classes(answer.counts, classes)
         )
-        return read(build_score_groups(answer, groups), privacy)
+        columns = ScoredColumns.from_question(self.score, self.label)
+        return read(build_score_groups(answer, columns, groups), privacy)
 
 
 class GroupResult(ReleasedResult):
@@ -476,6 +485,10 @@ class GroupResult(ReleasedResult):
         def from_counts(cls, groups: ScoreGroups, privacy: conversation.PrivacyStatement) -> Self:
             """Return the result from released groups."""
             ...
+
+    def _title(self) -> str:
+        """Return the title with the columns of scores and labels."""
+        return self.groups.columns.add_to_title(super()._title())
 
     @property
     def rounds(self) -> tuple[conversation.Evidence, ...]:

@@ -72,8 +72,10 @@ from .class_table import (
     notes_on_crowding,
 )
 from .question import (
+    NO_COLUMNS,
     By,
     Key,
+    ScoredColumns,
     TableQuestion,
     build_privacy_statement,
     format_key,
@@ -200,9 +202,14 @@ class Scores(ClassTableResult):
         if self.table.are_probabilities:
             yield from (self.calibration(), self.decision_curve())
 
+    def _title(self) -> str:
+        """Return the title: a table of metrics of a score, if its columns are known."""
+        is_known = self.table.columns != NO_COLUMNS
+        return self.table.columns.add_to_title("Metrics") if is_known else self.TITLE
+
     def roc(self) -> ROC:
         """Return the ROC curve, and its area."""
-        return ROC.from_counts(self.table)
+        return ROC.from_counts(self.table, self.table.columns.add_to_title("ROC curve"))
 
     def precision_recall(self) -> PrecisionRecall:
         """Return the precision-recall curve, and the average precision."""
@@ -295,7 +302,16 @@ class Scores(ClassTableResult):
     def intervals(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
     ) -> FloatArray:
-        """Return lower and upper ends of all `metrics`, in order, of shape ``(metrics, 2)``: see `interval`."""
+        """Return lower and upper ends of all `metrics`, in order, of shape ``(metrics, 2)``: see `interval`.
+
+        Args:
+            level: Probability that an interval contains its number, between 0 and 1.
+            population: Whether numbers of the population are meant, rather than those of these records.
+            generator: Random numbers of the simulated noise; None: a fixed public seed.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
+        """
         ends = [self.interval(metric, level, population=population, generator=generator) for metric in self.metrics]
         return np.array(ends)
 
@@ -398,16 +414,23 @@ class ScoresQuestion(TableQuestion):
     def ask_counts(
         self, budget_fraction: Fraction, earlier_releases: tuple[Release, ...], axis_class: type[Axis] = Axis
     ) -> Needs[Any]:
-        """Ask for the table with this budget fraction; the privacy statement includes `earlier_releases`."""
+        """Ask for the table with this budget fraction; the privacy statement includes `earlier_releases`.
+
+        Args:
+            budget_fraction: Fraction of the question's privacy loss, above 0 and at most 1.
+            earlier_releases: Releases that the question paid for before, for the privacy statement.
+            axis_class: Class of the axis of scores, which decides how values are mapped to cells.
+        """
         classes = parse_class_labels(self.label, self.pos_label, self.neg_label)
         score = axis_class(self.score, self.grid)
         axes = prepend_category_axes(self.by, classes, score)
         searches_lattice = self.by is None and not earlier_releases
         answer = yield from ask_workload(PrefixWorkload(axes, searches_lattice=searches_lattice), budget_fraction)
         privacy = build_privacy_statement((*earlier_releases, *answer.releases), self.model)
+        columns = ScoredColumns.from_question(self.score, self.label)
         if self.by is None:
-            return Scores.from_counts(ClassTable(answer.counts, self.grid, privacy, answer.lattice_counts))
-        tables = (ClassTable(pair, self.grid, privacy) for pair in split_rows(answer.counts, 2))
+            return Scores.from_counts(ClassTable(answer.counts, self.grid, privacy, answer.lattice_counts, columns))
+        tables = (ClassTable(pair, self.grid, privacy, columns=columns) for pair in split_rows(answer.counts, 2))
         return collect_by_category(self.by, map(Scores.from_counts, tables), ScoresByCategory)
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:

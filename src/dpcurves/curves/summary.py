@@ -116,9 +116,10 @@ class Summary(IntervalResult):
     """Count, sum, mean and variance of the values of a column.
 
     Values outside the bounds are clipped: all four statistics are computed from clipped values. If noise alone may have
-    made the count (an empty table does so with probability 2.5 % at most), sum, mean and variance are unknown: NaN,
-    with intervals that contain every possible value. If the bounds were found privately, tails were counted: then
-    `names` mention the bounds, and intervals of the sum and the mean are for all values.
+    made the count (an empty table does so with probability 2.5 % at most), sum, mean and variance are unknown: NaN.
+    Intervals of mean and variance then contain every possible value, that of the sum is as wide as its noise. If the
+    bounds were found privately, tails were counted: then `names` mention the bounds, and intervals of the sum and the
+    mean are for all values.
 
     Attributes:
         count: Records with a value: never below zero, nor above a public number of records; NaN if that number is
@@ -328,7 +329,16 @@ class Summary(IntervalResult):
 
     def interval(self, level: float, *, population: bool = False, draws: int = SUMMARY_DRAWS) -> tuple[float, float]:
         """Return confidence limits of the requested number (see `statistic`), from `draws` simulated draws; see
-        `intervals`."""
+        `intervals`.
+
+        Args:
+            level: Probability that the interval contains the number, between 0 and 1.
+            population: Whether numbers of the population are meant, rather than those of these records.
+            draws: Number of simulated draws of the noise.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
+        """
         return self._interval(self.statistic, level, population=population, draws=draws)
 
     def mean_interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
@@ -554,7 +564,13 @@ class SummaryByCategory(ByCategory[Summary]):
     def report_tables(
         self, *, level: float = 0.95, population: bool = True, suppress: float | None = None
     ) -> list[display.ResultTable]:
-        """Return a table with a row for each category: all its statistics, and intervals of the requested statistic."""
+        """Return a table with a row for each category: all its statistics, and intervals of the requested statistic.
+
+        Args:
+            level: Confidence level of the intervals.
+            population: Whether intervals for the population are included.
+            suppress: See `to_csv`.
+        """
         table = self.describe_groups(level=level, population=population, suppress=suppress)
         return [] if table is None else [table]
 

@@ -135,6 +135,11 @@ class SquaredWeights:
         """Return the squared weights from the values that `to_json` wrote, and the release; `slots` is the number of
         slots of the grid.
 
+        Args:
+            stored: What `to_json` wrote.
+            released: The stored release.
+            slots: Number of slots of the grid.
+
         Raises:
             ValueError: the values and the release do not fit together.
         """
@@ -232,6 +237,11 @@ class WeightedShares(PrefixShares):
         cls, releases: Sequence[Mapping[str, Any]], grid: Grid, facts: Mapping[str, Any] = NOTHING
     ) -> WeightedShares:
         """Return the shares from the stored releases of sums of weights and of squared weights.
+
+        Args:
+            releases: The stored releases of sums of weights and of squared weights.
+            grid: The grid that was asked about.
+            facts: What `to_json` wrote about the squared weights.
 
         Raises:
             ValueError: the releases do not fit together.
@@ -379,7 +389,13 @@ class WeightedHistogram(CdfHistogram):
 
     @classmethod
     def from_cells(cls, prefixes: WeightedShares, label: str, privacy: PrivacyStatement) -> WeightedHistogram:
-        """Return a bin for each cell of the grid, with notes on crowded end cells and on sums that noise hides."""
+        """Return a bin for each cell of the grid, with notes on crowded end cells and on sums that noise hides.
+
+        Args:
+            prefixes: Released sums of weights below the edges of the grid.
+            label: What the values are, as on the axis of a picture.
+            privacy: The statement of what was spent; the notes are added to it.
+        """
         notes = notes_on_end_cells(prefixes.grid, *prefixes.measured_prefix_counts, prefixes.evidence, prefixes.scale)
         bins = cls.from_placeholder(prefixes, label, privacy.with_notes(*notes))
         cells = slice(1, -1) if prefixes.grid.outside is Outside.APART else slice(None)
@@ -391,7 +407,13 @@ class WeightedHistogram(CdfHistogram):
 
     @classmethod
     def from_placeholder(cls, prefixes: WeightedShares, label: str, privacy: PrivacyStatement) -> WeightedHistogram:
-        """Return a bin for each cell, without the notes that a release gets, for plans without data."""
+        """Return a bin for each cell, without the notes that a release gets, for plans without data.
+
+        Args:
+            prefixes: Sums without data, of the shape that a release will have.
+            label: What the values are, as on the axis of a picture.
+            privacy: The statement of what will be spent.
+        """
         return cast("WeightedHistogram", cls.from_prefixes(prefixes, prefixes.grid.edges, label, privacy))
 
     @property

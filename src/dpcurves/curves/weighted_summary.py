@@ -110,8 +110,8 @@ class WeightedSummary(Summary):
     """Sum of the weights, weighted sum and weighted mean of the values of a column.
 
     Values outside the bounds are clipped to the nearer bound, and weights above the cap to the cap. If noise alone can
-    explain the sum of weights, sum and mean are unknown: NaN, with intervals that contain every possible value. A
-    weighted count has neither.
+    explain the sum of weights, sum and mean are unknown: NaN. The interval of the mean then contains every possible
+    value, that of the sum is as wide as its noise. A weighted count has neither.
 
     Attributes:
         count: The sum of all weights, in their units: the approximate number of people that they represent.
@@ -154,7 +154,17 @@ class WeightedSummary(Summary):
         statistic: str,
     ) -> WeightedSummary:
         """Return the summary of the four releases, each of one cell: weights, weighted values, squared weights and
-        their spread; of a weighted count the first and the third."""
+        their spread; of a weighted count the first and the third.
+
+        Args:
+            rounds: The releases in order: of a weighted count two, else four.
+            bounds: The range of the values, of which only both ends are used.
+            label: What the values are, as on the axis of a picture.
+            privacy: The statement of what was spent; a note on the weights is added to it.
+            weights: Column of the survey weights and their public cap.
+            center: The public point from which the spread was measured, in steps from the middle of the bounds.
+            statistic: The number that was asked for.
+        """
         caps = _sum_weights(rounds)
         count = max(caps, 0.0) * weights.cap
         ends = (bounds.lower, bounds.upper)
@@ -562,7 +572,15 @@ def build_weighted_summaries(
     weights: Weights,
     centers: Sequence[int] = (),
 ) -> Any:
-    """Return the summary of all rounds, or a summary for each category."""
+    """Return the summary of all rounds, or a summary for each category.
+
+    Args:
+        question: The question, with its column, bounds and categories.
+        releases: The releases of all rounds.
+        privacy: The statement of what was spent.
+        weights: Column of the survey weights and their public cap.
+        centers: Point from which each spread was measured, in steps from the middle; empty: all from the middle.
+    """
     rows = _split_by_category(question.by, releases)
     bounds = build_bounds_cell(question.lower, question.upper)
     label = _format_label(question.column, question.measured_in)

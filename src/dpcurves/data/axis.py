@@ -306,7 +306,13 @@ class LatticeAxis(Axis):
 
     @classmethod
     def from_axis(cls, axis: Axis, step: float, *, has_points: bool = False) -> LatticeAxis:
-        """Return the lattice of this step within the grid of an axis."""
+        """Return the lattice of this step within the grid of an axis.
+
+        Args:
+            axis: Column and grid.
+            step: Distance of neighbouring multiples, in units of the column.
+            has_points: Whether each multiple has a cell of its own.
+        """
         lower, upper = axis.grid.endpoints
         first, last = find_multiples(lower, upper, step)
         cells = last - first + 2 if has_points else 3
@@ -329,6 +335,11 @@ class LatticeAxis(Axis):
 
 def find_multiples(lower: float, upper: float, step: float) -> tuple[int, int]:
     """Return the quotients of the first and the last multiple of a step between two numbers, up to rounding.
+
+    Args:
+        lower: The lower number.
+        upper: The upper number.
+        step: Distance of neighbouring multiples, above zero.
 
     >>> find_multiples(0.0, 1.0, 0.1), find_multiples(-7.0, 12.0, 5.0)
     ((0, 10), (-1, 2))

@@ -101,6 +101,11 @@ def edges_of_width(lower: float, width: float, cells: int) -> NDArray[np.float64
 
     Over a common denominator all are integers. Their sums are exact below 2**53, and one division rounds once.
 
+    Args:
+        lower: The first edge.
+        width: Width of a cell.
+        cells: Number of cells.
+
     >>> edges_of_width(-0.3, 0.1, 4).tolist()
     [-0.3, -0.2, -0.1, 0.0, 0.1]
     """

@@ -578,12 +578,27 @@ def set_title(ax: Axes, title: str) -> Axes:
 
 
 def find_title(ax: Axes) -> str:
-    """Return the title of a plot, or the common title of several plots, in one line; empty if it has none."""
+    """Return the title of a plot, or the common title of several plots, in one line; empty if it has none.
+
+    Lines below a title are separated from it by semicolons.
+    """
     figure = ax.figure.get_figure(root=True)
-    titles = [axes.get_title() for axes in figure.axes if axes.get_title()]
-    legends = [legend.get_title().get_text() for legend in figure.legends]
-    title = legends[0] if legends else figure.get_suptitle() or (titles[0] if len(titles) == 1 else "")
-    return " ".join(title.split())
+    if figure.legends:
+        return " ".join(figure.legends[0].get_title().get_text().split())
+    titles = [axes.title for axes in figure.axes if axes.get_title()]
+    if figure.get_suptitle():
+        titles = [figure._suptitle]
+    return join_text_lines(ax, titles[0]) if len(titles) == 1 else ""
+
+
+def join_text_lines(ax: Axes, text: Any) -> str:
+    """Return a text of matplotlib in one line: semicolons between lines that were written apart, spaces where the
+    layout of `ax` wrapped it."""
+    from .layout import fitted_layout
+
+    layout = fitted_layout(ax)
+    written = text.get_text() if layout is None else layout.read_unwrapped(text)
+    return "; ".join(" ".join(line.split()) for line in written.splitlines() if line.strip())
 
 
 def reserve_legend_room(ax: Axes, room: float) -> None:

@@ -90,7 +90,14 @@ def _format_links(links: Sequence[tuple[str, str]]) -> str:
 def summary_facts(
     title: str, rows: Sequence[tuple[str, str]], privacy: PrivacyStatement, tables: Sequence[ResultTable] = ()
 ) -> dict[str, Any]:
-    """Return the content of an HTML summary as plain objects, without markup, for pages with their own layout."""
+    """Return the content of an HTML summary as plain objects, without markup, for pages with their own layout.
+
+    Args:
+        title: Title of the result.
+        rows: Names and texts of the main numbers.
+        privacy: Statement and notes of the result.
+        tables: Further tables.
+    """
     return {
         "title": format_label(title, 160), "summary": [list(row) for row in rows], "notes": list(privacy.notes),
         "statement": footer(privacy).splitlines(), "privacy": [list(row) for row in statement_rows(privacy)],
@@ -215,7 +222,13 @@ def render_report(
 
 
 def render_table_summary(title: str, columns: Mapping[str, Sequence[str]], notes: Sequence[str] = ()) -> str:
-    """Return a summary for notebooks as an HTML fragment: a title, a table of texts by heading, and notes."""
+    """Return a summary for notebooks as an HTML fragment: a title, a table of texts by heading, and notes.
+
+    Args:
+        title: Title above the table.
+        columns: Texts of each column by heading, all of one length.
+        notes: Paragraphs below the table.
+    """
     heads = "".join(f'<th scope="col">{isolate_in_html(name)}</th>' for name in columns)
     rows = ""
     for texts in zip(*columns.values(), strict=True):

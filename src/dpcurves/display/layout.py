@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any, cast
 from warnings import catch_warnings, filterwarnings
 from weakref import WeakKeyDictionary
@@ -86,6 +86,8 @@ UNWRAPPED_LETTERS = 10_000
 """Characters of a line that is never reached: legend entries are laid out unwrapped at first."""
 WRAPPED_LETTERS = 90, 75, 60, 50, 40, 32, 26, 20, 14
 """Characters of a line of a wrapped legend entry, in the order in which they are tried."""
+BELOW_POSITION = ("data", "axes fraction")
+"""Coordinates of matplotlib of texts below positions of the x axis."""
 LABEL_TITLE = "title of names at lines"
 """Identifier of the text above the names at the ends of lines."""
 COLORBAR, STATEMENT = "<colorbar>", "<statement>"
@@ -189,7 +191,7 @@ class FittedLayout(ConstrainedLayoutEngine):
             for step in wrapping:
                 step(fig, fig._get_renderer())  # type: ignore[attr-defined]
         self._give_room(fig)
-        steps = *wrapping, self._separate_ticks, self._enlarge
+        steps = *wrapping, self._separate_ticks, self._thin_numbers_below, self._enlarge
         for _ in range(self._tuning.passes):
             renderer = fig._get_renderer()  # type: ignore[attr-defined]  # what constrained layout uses, too
             for ax in fig.axes:
@@ -248,6 +250,11 @@ class FittedLayout(ConstrainedLayoutEngine):
             text.set_text(lines)
             self._whole_texts[text] = lines, whole
         return changed
+
+    def read_unwrapped(self, text: Text) -> str:
+        """Return the words of a title or an axis label as they were before the layout wrapped them."""
+        last, whole = self._whole_texts.get(text, ("", ""))
+        return whole if text.get_text() == last else text.get_text()
 
     def _labels_with_room(self, fig: Figure) -> Iterator[tuple[Text, float]]:
         """Yield each title and axis label with text, with the pixels that one line of it may have."""
@@ -433,6 +440,25 @@ class FittedLayout(ConstrainedLayoutEngine):
             return True
         return False
 
+    def _thin_numbers_below(self, fig: Figure, renderer: RendererBase) -> bool:
+        """Hide every second column of a table below an axis, such as numbers at risk, whose texts overlap; return
+        whether something changed."""
+        return any([self._thin_numbers_of(ax, renderer) for ax in fig.axes])
+
+    def _thin_numbers_of(self, ax: Axes, renderer: RendererBase) -> bool:
+        """Hide every second column of the table below the x axis of `ax` if texts overlap; return whether they did."""
+        cells = [
+            text for text in ax.texts
+            if isinstance(text, Annotation) and text.get_visible() and text.xycoords == BELOW_POSITION
+        ]  # fmt: skip
+        boxes = [text.get_window_extent(renderer) for text in cells]
+        if not any(one.overlaps(other) for one, other in combinations(boxes, 2)):
+            return False
+        shown = sorted({float(text.xy[0]) for text in cells})[::2]
+        for text in cells:
+            text.set_visible(float(text.xy[0]) in shown)
+        return len(shown) > 1
+
     def _turn_names(self, ax: Axes, labels: Sequence[Text], fig: Figure) -> None:
         """Turn the category names below an axis, on one line each, as far as their distances need."""
         ticks = np.sort(ax.transData.transform([(tick, 0.0) for tick in ax.get_xticks()])[:, 0])
@@ -590,7 +616,15 @@ def _describe_legend(legend: Legend) -> tuple[Any, ...]:
 
 
 def fit_text(text: Text, whole: str, room: float, most_lines: int, renderer: RendererBase) -> str:
-    """Return `whole` in lines of at most `room` pixels; if there would be too many lines, cut in the middle."""
+    """Return `whole` in lines of at most `room` pixels; if there would be too many lines, cut in the middle.
+
+    Args:
+        text: The text object, with its font.
+        whole: The words.
+        room: Width in pixels.
+        most_lines: Largest number of lines.
+        renderer: The renderer that measures widths.
+    """
     measure = measure_in(text, renderer)
     if all(measure(line) <= room for line in whole.splitlines()):
         return whole

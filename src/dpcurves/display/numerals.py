@@ -187,6 +187,12 @@ def format_in_cell(value: float, lower: float, upper: float, *, known_to: float 
 
     For an unbounded cell the text has its finite end; for a cell of one value, all its digits.
 
+    Args:
+        value: The number.
+        lower: Lower end of the cell; minus infinity: none.
+        upper: Upper end of the cell; infinity: none.
+        known_to: Width to which the value is known; 0: to the cell alone.
+
     >>> inf = float("inf")
     >>> format_in_cell(187.2, 0, 244), format_in_cell(49219, 49219, inf), format_in_cell(976.6, -inf, 976.6)
     ('190', 'at or above 49,219', 'below 976.6')
@@ -367,7 +373,15 @@ def format_in_iso(values: ArrayLike, label: str) -> list[str | float]:
 
 
 def format_axis_value(value: float, lower: float, upper: float, label: str, known_to: float = 0.0) -> str:
-    """Format a value in a cell as `format_in_cell` does, or as a day."""
+    """Format a value in a cell as `format_in_cell` does, or as a day.
+
+    Args:
+        value: The number.
+        lower: Lower end of the cell; minus infinity: none.
+        upper: Upper end of the cell; infinity: none.
+        label: Label of the axis, which says whether the numbers are days.
+        known_to: Width to which the value is known; 0: to the cell alone.
+    """
     return format_date(value, label) or format_in_cell(value, lower, upper, known_to=known_to)
 
 

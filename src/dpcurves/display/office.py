@@ -107,6 +107,12 @@ def _format_cell(value: object, escape: Callable[[str], str]) -> object:
 def find_wide_intervals(values: ArrayLike, lower: ArrayLike, upper: ArrayLike, share: float) -> BoolArray:
     """Mark numbers that are unknown, or whose interval is wider than the fraction `share` of the number.
 
+    Args:
+        values: The numbers, (rows,).
+        lower: Lower ends, of the same shape.
+        upper: Upper ends, of the same shape.
+        share: Largest width of an interval, as a fraction of its number.
+
     >>> find_wide_intervals([100.0, 10.0], [95.0, 5.0], [105.0, 15.0], 0.2).tolist()
     [False, True]
 

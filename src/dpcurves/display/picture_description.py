@@ -33,7 +33,17 @@ from matplotlib.ticker import FixedLocator, ScalarFormatter
 
 from ..translation import current_reader, translate
 from .artists import DateFormatter, Footnote, PlainFormatter
-from .canvas import GREY, SALT, SILENT, find_title, prefix_ids, save_figure, strip_preamble, translate_figure
+from .canvas import (
+    GREY,
+    SALT,
+    SILENT,
+    find_title,
+    join_text_lines,
+    prefix_ids,
+    save_figure,
+    strip_preamble,
+    translate_figure,
+)
 from .layout import COLORBAR
 from .numerals import IN_UTC, format_number
 
@@ -186,7 +196,7 @@ def describe_picture(ax: Axes) -> PictureDescription:
     return PictureDescription(
         find_title(ax),
         # the only title among several panels is that of the picture
-        tuple(_describe_panel(axes, _join_lines(axes.get_title()) if titled > 1 else "") for axes in panels),
+        tuple(_describe_panel(axes, join_text_lines(axes, axes.title) if titled > 1 else "") for axes in panels),
         next(filter(None, legend_titles), ""),
         tuple(dict.fromkeys(line for note in footnotes for line in note.list_statements())),
     )
@@ -597,7 +607,9 @@ def _width_of(kind: MarkType, artist: Artist) -> float:
 def _legend_name(artist: Artist) -> str:
     """Return the legend entry of an artist in one line; empty if it has none."""
     label = artist.get_label()
-    return "" if label is None or str(label).startswith("_") else _join_lines(label)
+    if label is None or str(label).startswith("_"):
+        return ""
+    return "; ".join(filter(None, map(_join_lines, str(label).splitlines())))
 
 
 def _list_legend_notes(artist: Artist) -> list[str]:

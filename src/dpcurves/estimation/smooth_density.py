@@ -17,7 +17,7 @@ averages this model, `slow_trends` and splits by their posterior probabilities.
 
 Formal guarantees: post-processing, a function of released and public numbers.
 
-The tuning constants were chosen on the laws, shapes and histograms of `benchmarks/smooth_laws.py` and
+`Tuning`, at the end, was chosen on the laws, shapes and histograms of `benchmarks/smooth_laws.py` and
 `benchmarks/regimes.py` that are reserved for that, except `largest_bin_share`, which the histogram MEDCOST required.
 
 >>> counts = 100.0 * np.exp(-np.arange(8) / 2)  # of 64 cells in intervals of 8, exponential, noise variance 9
@@ -48,86 +48,9 @@ from .empirical_bayes import (
 from .slow_trends import CountedIntervals, TrendPosterior, fit_slow_trend
 
 
-@dataclass(frozen=True, slots=True)
-class Tuning:
-    """Numbers that steer the fit of a smooth density."""
-
-    bins: int = 128
-    """Largest number of bins of constant density, besides the first and the last cell: it bounds the time of a fit."""
-    frontier: int = 64
-    """Ratio. A node of the released tree with at most 1 / `frontier` of the cells enters by one estimate that combines
-    its count with the counts of all nodes below it; wider nodes enter by their own counts."""
-    fewest_cells: int = 32
-    """Cells: with fewer, no density is fitted."""
-    fewest_counts: int = 4
-    """Released counts: with fewer, no density is fitted."""
-    exact_variance: float = 1.0
-    """Squared records: noise of a smaller variance leaves counts nearly exact, so that a density adds nothing."""
-    waves: int = 12
-    """Cosine waves in the logarithm of the density."""
-    line_deviation: float = 5.0
-    """Log density: prior standard deviation of the coefficient of the straight line, which runs from -1 to 1 across the
-    cells. Results hardly depend on this and the next three.
-    """
-    parabola_deviation: float = 8.0
-    """Log density: prior standard deviation of the coefficient of the parabola."""
-    end_deviation: float = 1.5
-    """Exponent of a distance from an end of the grid: its prior standard deviation."""
-    clipped_deviation: float = 3.0
-    """Prior standard deviation of the log ratio of the outermost cells to the density there: they also hold clipped
-    values."""
-    fading: float = 2.0
-    """Power of the wave number with which the prior standard deviation of waves falls."""
-    amplitudes: tuple[float, ...] = (0.1, 0.7, 4.0)
-    """Log density: prior standard deviations of the first wave; the fits with each are averaged."""
-    pilot_amplitude: float = 2.0
-    """Log density: prior standard deviation of the first wave in the rounds before the last, which fit the
-    overdispersion; the last round has each of `amplitudes` instead. It lies between the two largest of these."""
-    overdispersions: tuple[float, ...] = (1.0, 2.0, 5.0, 15.0)
-    """Ratios of the variance of records around the density to multinomial variance; the most likely one is used."""
-    largest_overdispersion: float = 2.0
-    """Ratio of the variance of records around the density to multinomial variance, above which the density gets no
-    weight, because it fits the data badly."""
-    least_gain: float = 4.0
-    """Log-likelihood that the first fit must gain over even records; otherwise the fit stops there."""
-    prior_log_odds: float = 2.0
-    """Log odds, before counts are seen, against a smooth density."""
-    certain: float = 0.99
-    """Posterior probability of the density above which estimates from splits alone are not averaged in."""
-    least_variance: float = 1e-6
-    """Squared records per record: lower limit of variances, since nested counts are collinear below it."""
-    negligible_scatter: float = 0.1
-    """Multinomial variance over noise variance below which the counts of narrow nodes are ignored."""
-    laplace_kurtosis: float = 3.0
-    """Excess kurtosis of Laplace noise, which is 3."""
-    occupied_z: float = 2.0
-    """Standard deviations of splits above which uneven cells are taken to hold records."""
-    tail_share: float = 0.001
-    """Share of the records on either side that may lie outside the interval from which the scale of uneven cells is
-    chosen."""
-    precise_ratio: float = 100.0
-    """Records per bin over the noise standard deviation above which uneven cells get no density: counts are precise."""
-    largest_misfit: float = 6.0
-    """Ratio of the squared residuals of the first fit to their expectation above which no density is fitted."""
-    largest_bin_share: float = 0.08
-    """Share of the records in a bin of several cells above which the bin is too wide for a constant density within
-    it."""
-    steps: tuple[int, int, int] = (8, 2, 20)
-    """Largest numbers of Gauss-Newton steps: in each of two rounds that fit the overdispersion, and in the last
-    round."""
-    least_promise: float = 1e-2
-    """Log-likelihood that a Gauss-Newton step must promise to gain; otherwise the fit has converged."""
-    gain_share: float = 1e-4
-    """Share of the promised gain that a step must realise; otherwise it is halved."""
-    least_length: float = 1e-3
-    """Fraction of the full Gauss-Newton step below which halving stops."""
-
-
-TUNING = Tuning()
-
-
 class SmoothPosterior(NamedTuple):
     """The posterior of counts under a smooth density, given noisy counts.
+
     Attributes:
         cumulative_shares: Share of the density below each edge of a cell, (cells + 1,).
         counts_below: Conditional mean of the number of records below each edge, (cells + 1,), given the counts.
@@ -523,3 +446,81 @@ def _scale_positions(edges: FloatArray, counts: FloatArray) -> FloatArray:
             inner = np.arange(float(len(inner)))
         positions[first : last + 1] = 1.0 + (TUNING.bins - 2.0) * (inner - inner[0]) / (inner[-1] - inner[0])
     return positions
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer the fit of a smooth density."""
+
+    bins: int = 128
+    """Largest number of bins of constant density, besides the first and the last cell: it bounds the time of a fit."""
+    frontier: int = 64
+    """Ratio. A node of the released tree with at most 1 / `frontier` of the cells enters by one estimate that combines
+    its count with the counts of all nodes below it; wider nodes enter by their own counts."""
+    fewest_cells: int = 32
+    """Cells: with fewer, no density is fitted."""
+    fewest_counts: int = 4
+    """Released counts: with fewer, no density is fitted."""
+    exact_variance: float = 1.0
+    """Squared records: noise of a smaller variance leaves counts nearly exact, so that a density adds nothing."""
+    waves: int = 12
+    """Cosine waves in the logarithm of the density."""
+    line_deviation: float = 5.0
+    """Log density: prior standard deviation of the coefficient of the straight line, which runs from -1 to 1 across the
+    cells. Results hardly depend on this and the next three.
+    """
+    parabola_deviation: float = 8.0
+    """Log density: prior standard deviation of the coefficient of the parabola."""
+    end_deviation: float = 1.5
+    """Exponent of a distance from an end of the grid: its prior standard deviation."""
+    clipped_deviation: float = 3.0
+    """Prior standard deviation of the log ratio of the outermost cells to the density there: they also hold clipped
+    values."""
+    fading: float = 2.0
+    """Power of the wave number with which the prior standard deviation of waves falls."""
+    amplitudes: tuple[float, ...] = (0.1, 0.7, 4.0)
+    """Log density: prior standard deviations of the first wave; the fits with each are averaged."""
+    pilot_amplitude: float = 2.0
+    """Log density: prior standard deviation of the first wave in the rounds before the last, which fit the
+    overdispersion; the last round has each of `amplitudes` instead. It lies between the two largest of these."""
+    overdispersions: tuple[float, ...] = (1.0, 2.0, 5.0, 15.0)
+    """Ratios of the variance of records around the density to multinomial variance; the most likely one is used."""
+    largest_overdispersion: float = 2.0
+    """Ratio of the variance of records around the density to multinomial variance, above which the density gets no
+    weight, because it fits the data badly."""
+    least_gain: float = 4.0
+    """Log-likelihood that the first fit must gain over even records; otherwise the fit stops there."""
+    prior_log_odds: float = 2.0
+    """Log odds, before counts are seen, against a smooth density."""
+    certain: float = 0.99
+    """Posterior probability of the density above which estimates from splits alone are not averaged in."""
+    least_variance: float = 1e-6
+    """Squared records per record: lower limit of variances, since nested counts are collinear below it."""
+    negligible_scatter: float = 0.1
+    """Multinomial variance over noise variance below which the counts of narrow nodes are ignored."""
+    laplace_kurtosis: float = 3.0
+    """Excess kurtosis of Laplace noise, which is 3."""
+    occupied_z: float = 2.0
+    """Standard deviations of splits above which uneven cells are taken to hold records."""
+    tail_share: float = 0.001
+    """Share of the records on either side that may lie outside the interval from which the scale of uneven cells is
+    chosen."""
+    precise_ratio: float = 100.0
+    """Records per bin over the noise standard deviation above which uneven cells get no density: counts are precise."""
+    largest_misfit: float = 6.0
+    """Ratio of the squared residuals of the first fit to their expectation above which no density is fitted."""
+    largest_bin_share: float = 0.08
+    """Share of the records in a bin of several cells above which the bin is too wide for a constant density within
+    it."""
+    steps: tuple[int, int, int] = (8, 2, 20)
+    """Largest numbers of Gauss-Newton steps: in each of two rounds that fit the overdispersion, and in the last
+    round."""
+    least_promise: float = 1e-2
+    """Log-likelihood that a Gauss-Newton step must promise to gain; otherwise the fit has converged."""
+    gain_share: float = 1e-4
+    """Share of the promised gain that a step must realise; otherwise it is halved."""
+    least_length: float = 1e-3
+    """Fraction of the full Gauss-Newton step below which halving stops."""
+
+
+TUNING = Tuning()

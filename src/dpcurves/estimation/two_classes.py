@@ -265,7 +265,8 @@ def smooth_shares(scores: FloatArray, positive: FloatArray, negative: FloatArray
 
     Arguments:
         scores: Mean score of each group, (groups,).
-        positive, negative: Nonnegative counts of each group, not all zero.
+        positive: Nonnegative counts of positives of each group, (groups,).
+        negative: Nonnegative counts of negatives, (groups,); not all counts are zero.
         variance: Variance of the noise of each count.
 
     >>> counts = np.array([10.0, 60.0, 40.0]), np.array([90.0, 40.0, 60.0])

@@ -9,7 +9,7 @@ Recursive descent by precedence, from weak to strong:
     factor       number, text, DATE '...', column, function(...), CASE, (expression), - factor
 
 Words that people of SQL try and that the language lacks (aggregates, window functions, the current time, powers) get a
-message with what to write instead (`INSTEAD`).
+message with what to write instead (`vocabulary.INSTEAD`).
 
 Formal guarantees: no part of a text is ignored. The language has no functions with state, time, randomness or access to
 other rows, so an expression is a function of one row; its size is bounded.
@@ -33,9 +33,7 @@ from ..arguments import InvalidArgument
 from .syntax import (
     ARITHMETIC,
     CALLS,
-    CASTS,
     CLOCK_UNITS,
-    COMPARISONS,
     LONGEST_EXPRESSION,
     MOST_NESTED_CALLS,
     RESERVED,
@@ -47,6 +45,7 @@ from .syntax import (
     make_number_literal,
     require_bounded,
 )
+from .vocabulary import ALIASES, CASTS_BY_TYPE, FUNCTIONS, INSTEAD, LIST, SIGNS
 
 QUOTED_LETTERS = 40
 """Characters of an expression that a message quotes."""
@@ -61,50 +60,6 @@ WORDS = re.compile(
     re.VERBOSE,
 )
 """Numbers, texts, quoted names, words and signs."""
-FUNCTIONS = f"{' '.join(sorted(CALLS))} date_diff date_trunc"
-"""Functions that a message lists."""
-ALIASES = MappingProxyType({
-    "log": "ln", "ceiling": "ceil", "substring": "substr", "ifnull": "coalesce", "prefix": "starts_with",
-    "startswith": "starts_with", "datediff": "date_diff",
-})  # fmt: skip
-"""Other names of functions."""
-CASTS_BY_TYPE = MappingProxyType({
-    **{name: cast for cast, name in CASTS.items()}, "TEXT": "to_text", "FLOAT8": "to_number",
-})  # fmt: skip
-SIGNS = MappingProxyType({
-    **{sign: name for name, sign in COMPARISONS.items()}, "!=": "ne", "==": "eq",
-})  # fmt: skip
-_OTHER_ROWS = "aggregates read other rows, and an expression reads a single row: leave this out"
-_WINDOW = "window functions read other rows, and an expression reads a single row: leave this out"
-_QUERY = "queries inside an expression are not allowed: make a view of the query, and name its column"
-_RANDOM = "random functions are not allowed, because an expression is a function of its row: leave this out"
-_TIME = "the current time is not allowed; write a date, as in DATE '2024-01-31'"
-_POWER = "powers differ in their last bits between engines; write products, as in x * x"
-_COMMENT = "comments are not allowed"
-_LIST = (
-    "an expression has one value; declare categories once, beside the name of a column, or compare with several values,"
-    " as in region IN ('a', 'b')"
-)
-INSTEAD = MappingProxyType({
-    "//": "is not an operator here; write floor(a / b)",
-    "%": "is not an operator here; write a - b * floor(a / b)",
-    "mod": "is not a function here; write a - b * floor(a / b)",
-    **dict.fromkeys(("^", "**", "pow", "power"), _POWER),
-    "||": "texts are not joined; compare the columns one by one",
-    "ilike": "it is unknown; write lower(name) LIKE 'abc%'",
-    "if": "it is unknown; write CASE WHEN condition THEN a ELSE b END",
-    "trim": "it is unknown; compare with IN and the spellings that occur",
-    ".": "name the column alone, without its table",
-    "interval": "it is unknown; write date_diff('day', a, b) > 30",
-    "timestamp": "it is unknown; compare with a date, as in DATE '2024-01-31'",
-    **dict.fromkeys(("select", "exists", "with", "values", "any", "all", "some"), _QUERY),
-    **dict.fromkeys(("over", "row_number", "rank", "dense_rank", "lag", "lead", "ntile", "first_value"), _WINDOW),
-    **dict.fromkeys(("count", "sum", "avg", "mean", "min", "max", "median", "stddev", "variance"), _OTHER_ROWS),
-    **dict.fromkeys(("random", "rand", "uuid", "gen_random_uuid", "setseed"), _RANDOM),
-    **dict.fromkeys(("now", "today", "current_date", "current_timestamp", "current_time", "localtime"), _TIME),
-    **dict.fromkeys(("--", "/*"), _COMMENT),
-})  # fmt: skip
-"""Rules for words that people try."""
 
 
 class Word(NamedTuple):
@@ -200,7 +155,7 @@ class _Parser:
     def _refuse_next(self) -> NoReturn:
         """Refuse the next word, which has no place here."""
         word = self._next
-        known = _LIST if word.text == "," else INSTEAD.get(word.text.lower())
+        known = LIST if word.text == "," else INSTEAD.get(word.text.lower())
         usual = "a value, a column or a function is needed; write as in wage / hours, or age >= 65 AND sex = 'F'"
         self._refuse(word, known if known is not None and word.kind in {"word", "sign"} else usual)
 

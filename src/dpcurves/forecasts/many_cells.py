@@ -122,7 +122,13 @@ def make_tail(noise: Noise) -> Tail:
 
 
 def find_critical_value(log_probability: Callable[[float], float], level: float, tuning: Tuning = TUNING) -> float:
-    """Return the least number of standard deviations at which a probability, which grows with it, reaches `level`."""
+    """Return the least number of standard deviations at which a probability, which grows with it, reaches `level`.
+
+    Args:
+        log_probability: Logarithm of the probability for a number of standard deviations; increasing.
+        level: The probability to reach, between 0 and 1.
+        tuning: Number of bisections.
+    """
     lowest = 0.0
     highest = 1.0
     target = float(np.log(level))

@@ -165,12 +165,24 @@ def plane_bounds_error(question: Any, plane_bounds: curves.PlaneBounds, records:
 
 
 def verification_error(question: curves.VerifyQuestion, verification: curves.Verification, exact: int) -> float:
-    """Return the absolute error of the share of subsets that confirm the claim."""
+    """Return the absolute error of the share of subsets that confirm the claim.
+
+    Args:
+        question: The question, with its number of subsets.
+        verification: The released result.
+        exact: Number of subsets that confirm the claim.
+    """
     return abs(verification.share - exact / question.subsets)
 
 
 def roc_error(question: Any, curve: curves.ROC | curves.SmoothAuc, records: Columns) -> float:
-    """Return the absolute error of the area under the ROC curve; half the width of its interval if it is unknown."""
+    """Return the absolute error of the area under the ROC curve; half the width of its interval if it is unknown.
+
+    Args:
+        question: The question, with its columns and classes.
+        curve: The released curve.
+        records: The made-up records, by column.
+    """
     score, positive = _scores_and_labels(question, records)
     if isinstance(curve, curves.ROC) and np.isnan(curve.auc):
         return mean_half_width(curve.auc_interval(LEVEL))
@@ -193,14 +205,26 @@ def binned_residuals_error(question: Any, curve: curves.BinnedResiduals, records
 
 
 def scores_error(question: Any, scores: curves.Scores, records: Columns) -> float:
-    """Return the absolute error of the area under the ROC curve; half the width of its interval if it is unknown."""
+    """Return the absolute error of the area under the ROC curve; half the width of its interval if it is unknown.
+
+    Args:
+        question: The question, with its columns and classes.
+        scores: The released scores.
+        records: The made-up records, by column.
+    """
     score, positive = _scores_and_labels(question, records)
     area = scores.value(curves.Metric.AUC)
     return area_half_width(scores, False) if np.isnan(area) else abs(area - _exact_area(score, positive))
 
 
 def positives_error(question: Any, groups: curves.HosmerLemeshow, records: Columns) -> float:
-    """Return the mean absolute error of the positives of a group."""
+    """Return the mean absolute error of the positives of a group.
+
+    Args:
+        question: The question, with its columns and classes.
+        groups: The released groups.
+        records: The made-up records, by column.
+    """
     score, positive = _scores_and_labels(question, records)
     inside = (score >= groups.edges[0]) & (score <= groups.edges[-1])
     group = np.minimum(np.searchsorted(groups.edges, score[inside], side="right") - 1, len(groups.observed) - 1)
@@ -209,7 +233,13 @@ def positives_error(question: Any, groups: curves.HosmerLemeshow, records: Colum
 
 
 def number_error(question: Any, summary: curves.Summary, records: Columns) -> float:
-    """Return the absolute error of a number of clipped values; half its interval if the number is unknown."""
+    """Return the absolute error of a number of clipped values; half its interval if the number is unknown.
+
+    Args:
+        question: The question, with its column and, if any, its bounds.
+        summary: The released number.
+        records: The made-up records, by column.
+    """
     values = _column_values(records, question.column)
     values = np.clip(values, getattr(question, "lower", None), getattr(question, "upper", None))
     values = values[~np.isnan(values)]

@@ -337,7 +337,13 @@ def wilson_ends(counts: FloatArray, spread: FloatArray, squared: float, size: fl
 
 
 def quadratic_roots(first: FloatArray | float, half: FloatArray, rest: FloatArray) -> Band:
-    """Return the lowest and the highest x with ``first x^2 - 2 half x + rest <= 0``; without a solution, the vertex."""
+    """Return the lowest and the highest x with ``first x^2 - 2 half x + rest <= 0``; without a solution, the vertex.
+
+    Args:
+        first: Coefficient of x**2, above zero; of any shape.
+        half: Minus half of the coefficient of x, of the same shape.
+        rest: The constant, of the same shape.
+    """
     root = np.sqrt(np.maximum(half**2 - first * rest, 0.0))
     return (half - root) / first, (half + root) / first
 

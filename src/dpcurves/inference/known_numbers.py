@@ -27,6 +27,12 @@ Ends = tuple[float, float]
 def is_uninformative(lower: ArrayLike, upper: ArrayLike, least: ArrayLike, most: ArrayLike) -> BoolArray:
     """Return for each interval whether it covers the range from `least` to `most`; a NaN endpoint is unbounded.
 
+    Args:
+        lower: Lower endpoints, of any shape.
+        upper: Upper endpoints, of the same shape.
+        least: Least possible value of each number.
+        most: Largest possible value of each number.
+
     >>> is_uninformative([0.0, 0.1, np.nan], [1.0, 1.0, 1.0], 0.0, 1.0).tolist()
     [True, False, True]
     """

@@ -61,7 +61,8 @@ def invert_contrast_test(  # noqa: PLR0917
         errors: Simulated errors of the contrast at a number: (draws, ...).
         level: The coverage probability of each interval.
         inside: Accepted numbers, (...).
-        least, most: Bounds of the numbers, (...).
+        least: Lower bounds of the numbers, (...).
+        most: Upper bounds of the numbers, (...).
     """
 
     def excess(number: FloatArray) -> FloatArray:
@@ -534,7 +535,13 @@ def count_posterior(released: int, subsets: int, noise: Noise) -> FloatArray:
 
 
 def majority_probability(released: int, subsets: int, noise: Noise) -> float:
-    """Return the posterior probability that more than half of the subsets were counted: see `count_posterior`."""
+    """Return the posterior probability that more than half of the subsets were counted: see `count_posterior`.
+
+    Args:
+        released: The released number of subsets.
+        subsets: Number of all subsets.
+        noise: Law of the noise of the released number.
+    """
     return float(count_posterior(released, subsets, noise)[subsets // 2 + 1 :].sum())
 
 
@@ -543,6 +550,11 @@ def subset_majority_probability(released: int, subsets: int, noise: Noise) -> fl
 
     Then the prior of the true count is uniform as well, and given s of m counted the probability has the law Beta(s +
     1, m - s + 1).
+
+    Args:
+        released: The released number of subsets.
+        subsets: Number of all subsets.
+        noise: Law of the noise of the released number.
     """
     from scipy.special import betainc
 
@@ -551,7 +563,14 @@ def subset_majority_probability(released: int, subsets: int, noise: Noise) -> fl
 
 
 def count_interval(released: int, subsets: int, noise: Noise, level: float) -> tuple[float, float]:
-    """Return a confidence interval of the true count, with coverage `level` at least for every count."""
+    """Return a confidence interval of the true count, with coverage `level` at least for every count.
+
+    Args:
+        released: The released number of subsets.
+        subsets: Number of all subsets.
+        noise: Law of the noise of the released number.
+        level: Confidence level, between 0 and 1.
+    """
     counts = np.arange(subsets + 1)
     tail_probability = (1 - level) / 2
     above = _noise_tail(released - counts, noise)
@@ -568,6 +587,12 @@ def probability_interval(released: int, subsets: int, noise: Noise, level: float
 
     An end is the probability at which binomial sampling and noise together reach the released number with half of the
     error probability (Clopper and Pearson 1934).
+
+    Args:
+        released: The released number of subsets.
+        subsets: Number of all subsets.
+        noise: Law of the noise of the released number.
+        level: Confidence level, between 0 and 1.
     """
     from scipy.special import bdtr
 

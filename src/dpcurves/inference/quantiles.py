@@ -178,7 +178,13 @@ TUNING = Tuning()
 
 
 def are_few(quantiles: int, level: float, draws: int) -> bool:
-    """Return whether tests are used for this number of quantiles. It uses no released number, so coverage is kept."""
+    """Return whether tests are used for this number of quantiles. It uses no released number, so coverage is kept.
+
+    Args:
+        quantiles: Number of quantiles.
+        level: Simultaneous confidence level, between 0 and 1.
+        draws: Number of simulated draws.
+    """
     return 1 <= quantiles <= TUNING.most_tested and (draws + 1) * (1 - level) / (2 * quantiles) >= 1
 
 
@@ -432,7 +438,14 @@ class PathQuantile:
 
     @classmethod
     def from_evidence(cls, evidence: Evidence, p: float, level: float, *, independent: bool = False) -> PathQuantile:
-        """Return the searches for the quantile `p`, given the counts of a release."""
+        """Return the searches for the quantile `p`, given the counts of a release.
+
+        Args:
+            evidence: A release of counts along a path of prefixes.
+            p: Share of the records below the quantile, from 0 to 1.
+            level: Confidence level, between 0 and 1.
+            independent: Whether the noises of the counts are taken to be independent.
+        """
         law = evidence.path_sums
         missing = None if law.missing is None else evidence.values[-1]
         counts = dict(zip(law.prefix_lengths, evidence.values, strict=False))

@@ -100,13 +100,25 @@ def simulate_null(first: ReleasedSample, second: ReleasedSample, generator: np.r
 
 
 def kolmogorov_smirnov(first: ReleasedSample, second: ReleasedSample, null: NullDraws) -> TwoSampleTest:
-    """Return `kolmogorov_smirnov_statistic` with its p-value under draws of `simulate_null`."""
+    """Return `kolmogorov_smirnov_statistic` with its p-value under draws of `simulate_null`.
+
+    Args:
+        first: Released counts of one sample.
+        second: Released counts of the other sample, in the same cells.
+        null: Simulated counts of both samples under one distribution.
+    """
     statistic = float(kolmogorov_smirnov_statistic(first.cells, second.cells))
     return TwoSampleTest(min(statistic, 1.0), monte_carlo_p_value(statistic, kolmogorov_smirnov_statistic(*null)))
 
 
 def mann_whitney(first: ReleasedSample, second: ReleasedSample, null: NullDraws) -> TwoSampleTest:
-    """Return `mann_whitney_statistic` with its two-sided p-value under draws of `simulate_null`."""
+    """Return `mann_whitney_statistic` with its two-sided p-value under draws of `simulate_null`.
+
+    Args:
+        first: Released counts of one sample.
+        second: Released counts of the other sample, in the same cells.
+        null: Simulated counts of both samples under one distribution.
+    """
     statistic = float(mann_whitney_statistic(first.cells, second.cells))
     p_value = monte_carlo_p_value(abs(statistic - 0.5), np.abs(mann_whitney_statistic(*null) - 0.5))
     return TwoSampleTest(min(max(statistic, 0.0), 1.0), p_value)

@@ -375,6 +375,11 @@ class TableEstimate:
 def estimate_table(law: HaarTensorSums, values: Sequence[int], total: int | None) -> TableEstimate:
     """Return unbiased counts; no other linear estimate exists except of the total, which a public total corrects.
 
+    Args:
+        law: The law of the released numbers.
+        values: The released numbers, ``law.size`` integers.
+        total: Public number of records; None: private.
+
     Raises:
         ValueError: the values do not fit the law.
     """

@@ -124,7 +124,13 @@ class Noise:
 
     @classmethod
     def from_loss(cls, loss: PrivacyLoss, l1_distance: Fraction | int, squared_l2_distance: Fraction | int) -> Noise:
-        """Calibrate noise to a loss and a sensitivity in L1 (Laplace) and squared L2 distance (Gaussian)."""
+        """Calibrate noise to a loss and a sensitivity in L1 (Laplace) and squared L2 distance (Gaussian).
+
+        Args:
+            loss: The loss, pure or zero-concentrated.
+            l1_distance: Largest L1 distance between the numbers of neighbours.
+            squared_l2_distance: Square of their largest L2 distance.
+        """
         if loss.epsilon is not None:
             return cls(Family.LAPLACE, l1_distance / loss.epsilon)
         return cls(Family.GAUSSIAN, squared_l2_distance / (2 * loss.rho))
@@ -214,7 +220,13 @@ STORED.add(
 
 
 def simulate_noise(noise: Noise, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
-    """Simulate integers of a noise law, as floats. Not for protection, because `generator` is predictable."""
+    """Simulate integers of a noise law, as floats. Not for protection, because `generator` is predictable.
+
+    Args:
+        noise: The law, of one party or of a sum over parties.
+        shape: Shape of the result.
+        generator: Random numbers of the simulation.
+    """
     if not isinstance(noise.parties, int):
         return _simulate_fractional_parties(noise, float(noise.parties), shape, generator)
     if noise.parties > MOST_SUMMED_PARTIES:

@@ -368,6 +368,11 @@ def column_weights(points: int, bits: int, column_bits: int) -> IntArray:
 
     Rounded down, by integers, so that they are equal on all machines. The last column has length 1. Read-only.
 
+    Args:
+        points: Number of columns.
+        bits: Binary digits of the entries of the matrix.
+        column_bits: Binary digits of the result.
+
     >>> column_weights(3, 20, 10).tolist()
     [868, 915, 1024]
     """
@@ -447,7 +452,13 @@ def inverse_weights(points: int, bits: int) -> FloatArray:
 
 
 def causal_product(left: FloatArray, right: FloatArray, length: int) -> FloatArray:
-    """Return the first coefficients of a product of power series, along the last axis."""
+    """Return the first coefficients of a product of power series, along the last axis.
+
+    Args:
+        left: Coefficients of one series, (..., coefficients).
+        right: Coefficients of the other series, of shapes that broadcast.
+        length: Number of coefficients to return.
+    """
     size = 1 << (left.shape[-1] + right.shape[-1] - 1).bit_length()
     spectrum = np.fft.rfft(left, size) * np.fft.rfft(right, size)
     product: FloatArray = np.fft.irfft(spectrum, size)[..., :length]

@@ -216,7 +216,13 @@ class QuestionBudget:
 
     @classmethod
     def from_external_charge(cls, request: str, loss: PrivacyLoss, *, charged_by_round: bool = False) -> QuestionBudget:
-        """Return a budget that other parties charged in their ledgers, for analysts who hold no data."""
+        """Return a budget that other parties charged in their ledgers, for analysts who hold no data.
+
+        Args:
+            request: Request id of the charge.
+            loss: Loss that was charged.
+            charged_by_round: Whether each round was charged by itself.
+        """
         return cls(Grant(request, loss, "elsewhere", 0), charged_by_round=charged_by_round)
 
     def pay(self, item: Hashable, fraction: Fraction) -> Allotment:
@@ -465,6 +471,11 @@ class Member:
 
     def request(self, dataset: str, loss: PrivacyLoss, binding: str) -> str:
         """Return the request id of a project's question. It is equal for all analysts of the project.
+
+        Args:
+            dataset: Dataset whose budget pays.
+            loss: Loss of the question.
+            binding: 64 hexadecimal digits: a hash of question, loss and the dataset's terms.
 
         >>> loss, question = PrivacyLoss.pure(1), "ab" * 32
         >>> ann, bob, eve = Member("delays", "ann"), Member("delays", "bob"), Member("noise", "eve")

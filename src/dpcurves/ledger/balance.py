@@ -213,13 +213,23 @@ def _parse_balance(chain: Chain, row: RowMapping) -> Balance:
     """Return the balance of an account's row. Raises `InvalidArgument` if the seal of the spent amount is wrong."""
     if not chain.has_valid_spending((row["dataset"],), row):
         raise make_tampering_error(f"the spent budget of {row['dataset']!r} was changed without the key")
-    currency_name, delta = accounts.split_delta(row["currency"])
-    currency = accounts.Currency(currency_name)
-    cap = currency.to_loss(Fraction(row["cap"], accounts.BILLION)).with_delta(delta)
-    unit_column, records = row["unit_column"], row["unit_records"]
-    unit = Unit(unit_column, records) if records or not unit_column else Unit.with_unknown_bound(unit_column)
-    account = accounts.Account(row["dataset"], Neighbours(row["neighbours"]), unit, cap)
-    return Balance(account, accounts.Amount(currency, row["spent"]))
+    account = _parse_account(tuple([row[name] for name in _TERMS]))
+    return Balance(account, accounts.Amount(account.currency, row["spent"]))
+
+
+_TERMS = ("dataset", "neighbours", "unit_column", "unit_records", "currency", "cap")
+"""Columns of the terms of an account, which never change."""
+
+
+@lru_cache(maxsize=128)
+def _parse_account(terms: tuple[Any, ...]) -> accounts.Account:
+    """Return the terms of an account from its columns. Terms are parsed once: each transaction reads them."""
+    dataset, neighbours, unit_column, unit_records, currency, cap = terms
+    name, delta = accounts.split_delta(currency)
+    limit = accounts.Currency(name).to_loss(Fraction(cap, accounts.BILLION)).with_delta(delta)
+    has_bound = unit_records or not unit_column
+    unit = Unit(unit_column, unit_records) if has_bound else Unit.with_unknown_bound(unit_column)
+    return accounts.Account(dataset, Neighbours(neighbours), unit, limit)
 
 
 # Allowances of projects and analysts.
@@ -300,6 +310,12 @@ def require_allowances(
 ) -> tuple[AllowanceBalance, AllowanceBalance]:
     """Return the allowances of a project and of one of its analysts.
 
+    Args:
+        chain: Open transaction of the ledger.
+        dataset: Name of the dataset.
+        project: Name of the project.
+        analyst: Name of the analyst.
+
     Raises:
         ValueError: an allowance is missing, or was changed without the key.
     """
@@ -331,6 +347,11 @@ def find_allowance(chain: Chain, allowance: accounts.Allowance) -> AllowanceBala
 
 def set_allowance(chain: Chain, allowance: accounts.Allowance, rule: accounts.AllowanceRule) -> None:
     """Write an allowance that replaces the owner's current one and carries over its spent amount.
+
+    Args:
+        chain: Open transaction of the ledger.
+        allowance: The new allowance.
+        rule: Whether siblings may exceed their parent in sum.
 
     Raises:
         ValueError: the account or the project's allowance is missing; the allowance exceeds its parent, or is less than

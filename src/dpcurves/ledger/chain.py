@@ -121,6 +121,8 @@ _OF_STATES = b"dpcurves: states of streams"
 """HKDF context of the key that encrypts stream states."""
 
 Fact = str | int | float | bytes | None
+_encode_facts = json.JSONEncoder(separators=(",", ":"), default=lambda raw: {"bytes": raw.hex()}).encode
+"""Encoder of sealed facts, made once: making it takes as long as encoding."""
 
 
 class Key:
@@ -133,7 +135,7 @@ class Key:
     (Key(...), False)
     """
 
-    __slots__ = ("_secret", "identity")
+    __slots__ = ("_mac", "_secret", "identity")
 
     def __init__(self, secret: bytes) -> None:
         if len(secret) < KEY_BYTES:
@@ -142,6 +144,7 @@ class Key:
                 f"at least {KEY_BYTES} bytes are needed, as secrets.token_bytes({KEY_BYTES}) gives, got {len(secret)}",
             )
         self._secret = bytes(secret)
+        self._mac = hmac.new(self._secret, digestmod="sha256")  # copied for each seal: keying again takes longer
         self.identity = self.seal("key")
         """Public identifier of this key. It reveals nothing else about the key."""
 
@@ -166,8 +169,9 @@ class Key:
     def seal(self, *facts: Fact) -> str:
         """Return a message authentication code of the facts, their order and their types."""
         # The JSON is injective: different lists of facts give different messages, even if types were edited.
-        message = json.dumps(facts, separators=(",", ":"), default=lambda raw: {"bytes": raw.hex()})
-        return hmac.digest(self._secret, message.encode(), "sha256").hex()
+        mac = self._mac.copy()
+        mac.update(_encode_facts(facts).encode())
+        return mac.hexdigest()
 
     def derive_dataset_key(self, dataset: str) -> bytes:
         """Return 32 bytes for one dataset. They reveal nothing about the key or about other datasets' bytes."""
@@ -706,6 +710,16 @@ def require_version(connection: sql.Connection) -> None:
         )
 
 
+def read_known_book(connection: sql.Connection, key: Key) -> Book:
+    """Return the book of a ledger that is opened, after its schema version was checked.
+
+    Raises:
+        ValueError: as of `require_version` and `read_book`.
+    """
+    require_version(connection)
+    return read_book(connection, key)
+
+
 @lru_cache(maxsize=2)
 def _creation_statements(dialect: sql.Dialect) -> tuple[str, ...]:
     """Return the statements that create missing tables and indexes, compiled once per process."""
@@ -819,7 +833,13 @@ class Chain:
     def read_first(
         self, table: sql.Table, query: sql.Select[Any], values: Mapping[str, Fact] = MappingProxyType({})
     ) -> sql.RowMapping | None:  # fmt: skip
-        """Return the first entry of a query with these parameters, or None. Refuses an entry without a valid seal."""
+        """Return the first entry of a query with these parameters, or None. Refuses an entry without a valid seal.
+
+        Args:
+            table: The table that the query reads.
+            query: The query.
+            values: Parameters of the query.
+        """
         row = self.connection.execute(query, dict(values)).mappings().first()
         if row is not None:
             self.require_sealed(table, row)
@@ -851,5 +871,5 @@ class Chain:
 
     def _sealed_facts(self, table: sql.Table, entry: Mapping[str, Fact] | sql.RowMapping) -> tuple[Fact, ...]:
         """Return the facts that the seal of an entry covers: table, ledger, seal of the previous entry, and content."""
-        content = (entry[name] for name in _content_columns(table))
+        content = [entry[name] for name in _content_columns(table)]
         return (table.name, self.book.name, entry["previous"], *content)

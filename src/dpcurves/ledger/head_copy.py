@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -99,7 +100,8 @@ class HeadCopy:
         """
         if self._folder is None:
             return
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not self._folder.is_dir():
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self._path(book, self._folder)
         with hold_draft(path, 0o600) as draft:  # the next writer removes the draft of a killed one
             draft.write_text(f"{book.entries} {book.head}\n", encoding="ascii")
@@ -124,7 +126,13 @@ class HeadCopy:
     @staticmethod
     def _path(book: Book, folder: Path) -> Path:
         """Return the file in a folder that holds the copy of this ledger's head; named by a digest."""
-        return folder / f"{sha256(f'head of {book.name}'.encode()).hexdigest()[:32]}.head"
+        return _find_file(book.name, folder)
+
+
+@lru_cache(maxsize=16)
+def _find_file(name: str, folder: Path) -> Path:
+    """Return the file of the head of the ledger of a name."""
+    return folder / f"{sha256(f'head of {name}'.encode()).hexdigest()[:32]}.head"
 
 
 _SELECT_SEAL = sql.union_all(

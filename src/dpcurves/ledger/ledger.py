@@ -39,8 +39,8 @@ from ..privacy import PrivacyLoss
 from . import balance as balances
 from . import verification
 from .account import Account, Allowance, AllowanceRule, Grant, Member
-from .chain import Book, Chain, Database, Key, find_key, lock_book, read_book, require_version
-from .head_copy import RESTORED, HeadCopy, find_folder
+from .chain import Book, Chain, Database, Key, find_key, lock_book, read_book, read_known_book
+from .head_copy import RESTORED, VARIABLE, HeadCopy, find_folder
 from .sqlite import parse_storage_url
 from .statement import (
     MemberBalance,
@@ -125,8 +125,7 @@ class Ledger:
             storage.create(initial_key)
         secret = find_key(key, storage.key)  # again, because another process may have created the ledger first
         database = storage.open_database()
-        database.run_read(require_version)
-        database.run_read(partial(read_book, key=secret))
+        database.run_read(partial(read_known_book, key=secret))
         return cls(database, secret, HeadCopy(find_folder() if storage.is_persistent else None))
 
     @classmethod
@@ -280,6 +279,15 @@ class Ledger:
         other arguments are as of `charge`. `only_if` is called with the transaction before a new charge, while no other
         process can charge or write; an exception that it raises cancels the charge.
 
+        Args:
+            member: The analyst and the project whose allowances pay.
+            dataset: Dataset whose budget pays.
+            loss: Loss of the question. An account in rho converts a pure loss.
+            purpose: The question in words, for statements and errors.
+            binding: 64 hexadecimal digits: a hash of question, loss and the dataset's terms.
+            units: Number of units under replace-one, where it is public; else None.
+            only_if: Condition of a new charge; an exception that it raises cancels the charge.
+
         Raises:
             BudgetExceeded: the loss exceeds one of the three remaining amounts. Nothing was written.
             ValueError: as of `charge`; or the project or the analyst has no allowance, or the spent amount of an
@@ -299,6 +307,12 @@ class Ledger:
     def store_answer(self, grant: Grant, round_number: int, part: int, answer: str) -> str:
         """Store the answer to one round of a question, durably, unless one is stored: the first writer wins.
 
+        Args:
+            grant: The grant that paid for the question.
+            round_number: Number of the round, from 0.
+            part: Number of the paid part of the grant, from 0.
+            answer: The answer as text.
+
         Returns:
             The stored answer, the only answer that may be shown.
 
@@ -311,6 +325,11 @@ class Ledger:
     def find_answer(self, grant: Grant, round_number: int, part: int) -> str | None:
         """Return the stored answer to one round of a question, or None.
 
+        Args:
+            grant: The grant that paid for the question.
+            round_number: Number of the round, from 0.
+            part: Number of the paid part of the grant, from 0.
+
         Raises:
             ValueError: this ledger did not give the grant, or the answer was changed without the key.
         """
@@ -318,6 +337,11 @@ class Ledger:
 
     def store_notes(self, grant: Grant, part: int, notes: Mapping[str, int]) -> dict[str, int]:
         """Store notes, durably and all together, unless stored under these names: the first writer wins.
+
+        Args:
+            grant: The grant that paid for the notes.
+            part: Number of the paid part of the grant, from 0.
+            notes: Integers by name. SECRET.
 
         Returns:
             The stored notes under these names, the only notes that may be used. SECRET: they can reveal more than the
@@ -330,6 +354,11 @@ class Ledger:
 
     def find_notes(self, grant: Grant, part: int, names: Sequence[str]) -> dict[str, int]:
         """Return the notes under these names for a part of a grant; names without a note are left out. SECRET.
+
+        Args:
+            grant: The grant that paid for the notes.
+            part: Number of the paid part of the grant, from 0.
+            names: Names of the notes.
 
         Raises:
             ValueError: this ledger did not give the grant, or a note was changed without the key.
@@ -345,6 +374,11 @@ class Ledger:
 
         The state is encrypted under a key derived from the ledger's. It is overwritten, though a disk and its backups
         may keep the old ciphertext.
+
+        Args:
+            grant: The grant of the stream.
+            time_steps: Answers by time step; the first follows the last stored one.
+            state: State of the mechanism after the last of these time steps. SECRET.
 
         Returns:
             The stored answers, the only answers that may be shown. The result is `time_steps` itself if it was stored.
@@ -412,7 +446,8 @@ class Ledger:
         The total loss is then the loss in the copy plus the loss of all releases made after the copy, recorded or not.
 
         Raises:
-            ValueError: the ledger is not an older copy of the ledger that was used here.
+            ValueError: the ledger is not an older copy of the ledger that was used here, or the copy of its head cannot
+                be replaced.
         """
 
         def record_restore(chain: Chain) -> Book:
@@ -429,8 +464,17 @@ class Ledger:
             )
 
         book = self._run_write(record_restore, may_be_older=True)
-        self._head_copy.overwrite(book)
-        return verification.Head(book.entries, book.head)
+        try:
+            self._head_copy.overwrite(book)
+        except OSError as error:
+            reason = error.strerror
+        else:
+            return verification.Head(book.entries, book.head)
+        raise InvalidArgument(
+            "ledger",
+            f"the restore is recorded, but the copy of the ledger's head cannot be replaced ({reason}); make room in"
+            f" its folder, which {VARIABLE} names, and restore again",
+        )
 
     def head(self) -> str:
         """Return the end of the chain. Store it outside the ledger and pass it to `verify` later.

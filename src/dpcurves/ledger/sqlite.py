@@ -21,7 +21,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from time import monotonic, sleep
 from types import MappingProxyType
@@ -196,13 +196,17 @@ class FileStorage:
         self._key_path = self._path.with_name(self._path.name + ".key")
         self._label = repr(name)
         self._digits = chain.generate_key_digits()
-        self._new = chain.Key.from_hex(self._digits, "a new key")
         if not os.path.isdir(self._path.parent):  # unlike `Path.is_dir` it never raises
             raise InvalidArgument(
                 "ledger", f"{self._label}: the folder is not there; make it first, or correct the path"
             )
         if self.exists() and not os.path.isfile(self._path):
             raise InvalidArgument("ledger", f"{self._label}: this path is not a file; name the file of the ledger")
+
+    @cached_property
+    def _new(self) -> chain.Key:
+        """The key that a new ledger would get."""
+        return chain.Key.from_hex(self._digits, "a new key")
 
     def exists(self) -> bool:
         """Return True if anything exists at the path of the ledger."""
@@ -262,10 +266,25 @@ class FileStorage:
     def open_database(self) -> chain.Database:
         """Return the database, with a new connection for each transaction; writers queue."""
         if self.exists() and chain.is_key_unused(self._key_path):
+            # The process that named the ledger may have failed before it flushed the name. A loss of power that keeps a
+            # used key and takes the ledger's name would leave a ledger that counts as lost.
+            self._flush_names()
             chain.mark_key_used(self._key_path)
         return replace(
             self._make_database(self._path, _make_unpooled_engine, _connect_to_read),
             write_lock=WriterQueue(self._path).wait_turn,
+        )
+
+    def _flush_names(self) -> None:
+        """Flush the names of the ledger's folder to disk. Raises `InvalidArgument` if that fails."""
+        try:
+            flush_names(self._path.parent)
+        except OSError as error:
+            reason = error.strerror
+        else:
+            return
+        raise InvalidArgument(
+            "ledger", f"{self._label}: its folder cannot be flushed to disk ({reason}); have the disk checked"
         )
 
     def open_persistent(self) -> chain.Database:
@@ -374,6 +393,7 @@ def _make_pooled_engine(connect: Connect) -> sql.Engine:
     return _make_engine(pool)
 
 
+@lru_cache(maxsize=64)
 def _uri(path: Path) -> str:
     """Return SQLite's URI of a file, which must exist."""
     return f"{path.as_uri()}?mode=rw"  # does not create a file: a ledger that was moved away is not restarted

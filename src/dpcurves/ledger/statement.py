@@ -49,6 +49,11 @@ class MemberBalance:
 def require_member_balance(chain: Chain, dataset: str, member: Member) -> MemberBalance:
     """Return the remaining budget of a member.
 
+    Args:
+        chain: Open transaction of the ledger.
+        dataset: Name of the dataset.
+        member: Project and analyst.
+
     Raises:
         ValueError: the account or an allowance is missing, or was changed without the key.
     """
@@ -58,6 +63,12 @@ def require_member_balance(chain: Chain, dataset: str, member: Member) -> Member
 
 def pay_from_allowances(chain: Chain, charge: Charge, grant: Grant, member: Member) -> None:
     """Pay the price of a grant from both allowances of a member, and record the payer.
+
+    Args:
+        chain: Open transaction of the ledger.
+        charge: Account, price and purpose.
+        grant: The grant, of this ledger.
+        member: Project and analyst who pay.
 
     Raises:
         BudgetExceeded: an allowance is too small. The transaction must be rolled back.
@@ -72,6 +83,11 @@ def pay_from_allowances(chain: Chain, charge: Charge, grant: Grant, member: Memb
 
 def require_paid_by(chain: Chain, grant: Grant, member: Member) -> None:
     """Refuse a grant that the member's project has not paid.
+
+    Args:
+        chain: Open transaction of the ledger.
+        grant: The grant, of this ledger.
+        member: Project and analyst.
 
     Raises:
         ValueError: another project or none has paid, or the row was changed without the key.

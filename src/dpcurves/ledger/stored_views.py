@@ -36,6 +36,11 @@ def read_view_definitions(chain: Chain, dataset: str) -> dict[str, str]:
 def append_view(chain: Chain, dataset: str, change: ViewChange) -> None:
     """Append the definition that `change` returns for the stored definitions, with the present time.
 
+    Args:
+        chain: Open transaction of the ledger.
+        dataset: Name of the dataset.
+        change: Function from the stored definitions to a name and its new definition.
+
     Raises:
         ValueError: as `read_view_definitions`; or the name or the definition cannot be stored.
     """

@@ -60,6 +60,12 @@ class _SealedState:
 def store_time_steps(chain: Chain, grant: Grant, time_steps: Mapping[int, str], state: bytes) -> Mapping[int, str]:
     """Store the answers to the next time steps, and the state after the last of them. Returns the stored answers.
 
+    Args:
+        chain: Open transaction of the ledger.
+        grant: The grant of the stream.
+        time_steps: Answers by time step.
+        state: State of the mechanism after the last of them. SECRET.
+
     Formal guarantees: one grant shows one answer to a time step, time steps are answered in order without gaps, and the
     state belongs to the last answer. The sealed state contains that time step and the end of the chain at that time;
     the chain is followed from there, so a state or an answer that was removed or restored is detected.
@@ -126,6 +132,11 @@ def find_stream_state(chain: Chain, grant: Grant) -> StreamState | None:
 
 def find_time_steps(chain: Chain, grant: Grant, time_steps: range) -> dict[int, str]:
     """Return the answers to these time steps, in order.
+
+    Args:
+        chain: Open transaction of the ledger.
+        grant: The grant of the stream.
+        time_steps: Numbers of the time steps.
 
     Raises:
         ValueError: this ledger did not give the grant, or an answer is missing or was changed without the key.
@@ -246,6 +257,12 @@ def _make_tampering_error(grant: Grant, description: str) -> InvalidArgument:
 def find_notes(chain: Chain, grant: Grant, part: int, names: Sequence[str]) -> dict[str, int]:
     """Return the notes under these names; names without a note are left out.
 
+    Args:
+        chain: Open transaction of the ledger.
+        grant: The grant, of this ledger.
+        part: Number of the paid part of the grant, from 0.
+        names: Names of the notes.
+
     Raises:
         ValueError: this ledger did not give the grant, or a note was changed without the key.
     """
@@ -261,6 +278,12 @@ def find_notes(chain: Chain, grant: Grant, part: int, names: Sequence[str]) -> d
 
 def store_notes(chain: Chain, grant: Grant, part: int, notes: Mapping[str, int]) -> dict[str, int]:
     """Store the notes that are missing. Returns the stored notes.
+
+    Args:
+        chain: Open transaction of the ledger.
+        grant: The grant, of this ledger.
+        part: Number of the paid part of the grant, from 0.
+        notes: Integers by name. SECRET.
 
     Raises:
         ValueError: this ledger did not give the grant, the part is negative, a name cannot be stored, or the ledger has

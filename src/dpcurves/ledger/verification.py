@@ -197,6 +197,11 @@ def grant_of(row: RowMapping) -> accounts.Grant:
 def find_grant(chain: Chain, dataset: str, request: str) -> accounts.Grant | None:
     """Return the grant of a request on this dataset, or None.
 
+    Args:
+        chain: Open transaction of the ledger.
+        dataset: Name of the dataset.
+        request: Request id.
+
     Raises:
         ValueError: the row was changed without the key.
     """
@@ -221,8 +226,14 @@ def require_grant(chain: Chain, grant: accounts.Grant) -> str:
 
 def _parse_loss(row: RowMapping) -> PrivacyLoss:
     """Return the loss of a grant's row."""
-    rho, delta = accounts.split_delta(row["rho"])
-    return PrivacyLoss(None if row["epsilon"] is None else Fraction(row["epsilon"]), Fraction(rho), delta=delta)
+    return _parse_loss_columns(row["epsilon"], row["rho"])
+
+
+@lru_cache(maxsize=256)
+def _parse_loss_columns(epsilon: str | None, rho: str) -> PrivacyLoss:
+    """Return the loss that two columns state. Grants of one ledger have few losses, each parsed once."""
+    exact_rho, delta = accounts.split_delta(rho)
+    return PrivacyLoss(None if epsilon is None else Fraction(epsilon), Fraction(exact_rho), delta=delta)
 
 
 def delta_spent(chain: Chain, dataset: str) -> Fraction:
@@ -238,6 +249,12 @@ def delta_spent(chain: Chain, dataset: str) -> Fraction:
 def find_answer(chain: Chain, grant: accounts.Grant, round_number: int, part: int) -> str | None:
     """Return the stored answer of this round, or None.
 
+    Args:
+        chain: Open transaction of the ledger.
+        grant: The grant, of this ledger.
+        round_number: Number of the round, from 0.
+        part: Number of the paid part of the grant, from 0.
+
     Raises:
         ValueError: this ledger did not give the grant, or the answer was changed without the key.
     """
@@ -248,6 +265,13 @@ def find_answer(chain: Chain, grant: accounts.Grant, round_number: int, part: in
 
 def store_answer(chain: Chain, grant: accounts.Grant, round_number: int, part: int, answer: str) -> str:
     """Store an answer unless one is stored. Returns the stored answer.
+
+    Args:
+        chain: Open transaction of the ledger.
+        grant: The grant, of this ledger.
+        round_number: Number of the round, from 0.
+        part: Number of the paid part of the grant, from 0.
+        answer: The answer as text.
 
     Formal guarantees: a grant has one answer to a round. An answer is an entry after its grant. If no answer is stored,
     the chain is verified from the grant to its end, because a removed entry could have been the answer.
@@ -317,6 +341,12 @@ def enter_event(chain: Chain, event: Event) -> None:
 
 def events_of(chain: Chain, after: int, most: int, dataset: str | None) -> tuple[EventEntry, ...]:
     """Return up to `most` events with higher entry numbers, in order, of one dataset or of all.
+
+    Args:
+        chain: Open transaction of the ledger.
+        after: Number of the entry after which they start; 0: from the beginning.
+        most: The largest number of events.
+        dataset: Only events of this dataset; None: of all.
 
     Raises:
         ValueError: an event was changed without the key.

@@ -95,6 +95,11 @@ class LinearChoice(LinearMechanism):
     def choose_mechanism(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> LinearMechanism:
         """Return the linear mechanism for this query, loss and adjacency, by the rule of the class docstring; touches
         no data.
+
+        Args:
+            query: What is asked of the records.
+            loss: The loss of this query.
+            adjacency: Which tables the loss is about.
         """
         if query.uses_prefixes:
             return _choose_prefix_mechanism(cast("CountQuery", query), loss, adjacency, self.tuning)
@@ -102,7 +107,13 @@ class LinearChoice(LinearMechanism):
         return next(candidates, FlatHistogram())
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return the plan of the chosen mechanism. Raises `UnsupportedQuery`; touches no data."""
+        """Return the plan of the chosen mechanism. Raises `UnsupportedQuery`; touches no data.
+
+        Args:
+            query: What is asked of the records.
+            loss: The loss of this query.
+            adjacency: Which tables the loss is about.
+        """
         return self.choose_mechanism(query, loss, adjacency).plan(query, loss, adjacency)
 
 
@@ -129,6 +140,11 @@ class MechanismChoice:
     def choose_mechanism(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Mechanism | LazyMechanism:
         """Return the only mechanism for the type of query, else `SquareRoot` or the choice of `LinearChoice`; touches
         no data.
+
+        Args:
+            query: What is asked of the records.
+            loss: The loss of this query.
+            adjacency: Which tables the loss is about.
         """
         if only := _find_only_mechanism(query):
             return only
@@ -140,12 +156,23 @@ class MechanismChoice:
         return SquareRoot() if root < nested else linear
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return the plan of the chosen mechanism. Raises `UnsupportedQuery`; touches no data."""
+        """Return the plan of the chosen mechanism. Raises `UnsupportedQuery`; touches no data.
+
+        Args:
+            query: What is asked of the records.
+            loss: The loss of this query.
+            adjacency: Which tables the loss is about.
+        """
         return self.choose_mechanism(query, loss, adjacency).plan(query, loss, adjacency)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """Return the noisy integers of a plan: noisy sums if its law is a `NoisySums`, else the values of the query's
         own mechanism.
+
+        Args:
+            table: Exact numbers of the query. SECRET.
+            plan: The plan that `plan` returned for this query.
+            randomness: Source of the noise.
         """
         mechanism = _find_only_mechanism(plan.query) or LINEAR
         if not isinstance(mechanism, Mechanism):
@@ -158,6 +185,12 @@ class MechanismChoice:
     def answer(self, count: Counter, plan: Plan, memory: Memory, randomness: Randomness) -> tuple[int, ...]:
         """Return noisy counts of the prefixes of a plan of `LazyTree`, in the order of its law; new noisy blocks are
         stored in `memory` first.
+
+        Args:
+            count: Function of prefix lengths that returns exact numbers of records. SECRET.
+            plan: A plan of `LazyTree`.
+            memory: Noisy blocks that earlier answers used. SECRET.
+            randomness: Source of the noise of new blocks.
         """
         return LazyTree().answer(count, plan, memory, randomness)
 

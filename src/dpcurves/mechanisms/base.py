@@ -40,11 +40,23 @@ class Mechanism(Protocol):
     """
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return the plan of a release. Raises `UnsupportedQuery`; touches no data."""
+        """Return the plan of a release. Raises `UnsupportedQuery`; touches no data.
+
+        Args:
+            query: What is asked of the records.
+            loss: The loss of this query.
+            adjacency: Which tables the loss is about.
+        """
         ...
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return noisy integers in the order of ``plan.law``."""
+        """Return noisy integers in the order of ``plan.law``.
+
+        Args:
+            table: Exact numbers of the query. SECRET.
+            plan: The plan that `plan` returned for this query.
+            randomness: Source of the noise.
+        """
         ...
 
 
@@ -59,11 +71,24 @@ class LazyMechanism(Protocol):
     """
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return the plan of a release. Raises `UnsupportedQuery`; touches no data."""
+        """Return the plan of a release. Raises `UnsupportedQuery`; touches no data.
+
+        Args:
+            query: What is asked of the records.
+            loss: The loss of this query.
+            adjacency: Which tables the loss is about.
+        """
         ...
 
     def answer(self, count: Counter, plan: Plan, memory: Memory, randomness: Randomness) -> tuple[int, ...]:
-        """Return noisy integers in the order of ``plan.law``, after storing the sums that later answers reuse."""
+        """Return noisy integers in the order of ``plan.law``, after storing the sums that later answers reuse.
+
+        Args:
+            count: Function of prefix lengths that returns exact numbers of records. SECRET.
+            plan: The plan that `plan` returned for the query.
+            memory: Noisy sums that earlier answers used. SECRET.
+            randomness: Source of the noise of new sums.
+        """
         ...
 
 
@@ -89,6 +114,11 @@ class QueryMechanism:
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return the plan of a release by this mechanism; touches no data. Raises `UnsupportedQuery` for other types of
         queries.
+
+        Args:
+            query: What is asked of the records.
+            loss: The loss of this query.
+            adjacency: Which tables the loss is about.
         """
         if not self.accepts_query(query):
             raise UnsupportedQuery(

@@ -256,7 +256,13 @@ class ExponentialPartition(QueryMechanism):
         return Plan(query, loss, adjacency, "buckets by the exponential mechanism", blank, error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return 1 for each position at which an interval starts, else 0."""
+        """Return 1 for each position at which an interval starts, else 0.
+
+        Args:
+            table: Exact numbers of the query. SECRET.
+            plan: The plan that `plan` returned for this query.
+            randomness: Source of the noise.
+        """
         query: IntervalPartitionQuery = self.require_query(plan)
         cells = table[places_to_array(query.order)].astype(np.int64)
         rate = deviation_rate(query, plan.loss, plan.adjacency)
@@ -277,6 +283,11 @@ def interval_prior(places: int) -> float:
 def deviation_rate(query: IntervalPartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Fraction:
     """Return the weight of one record of deviation in the exponent, after rounding errors are paid for; not positive if
     the loss is too small.
+
+    Args:
+        query: The partition that is asked for, with its order of cells.
+        loss: The loss of this query.
+        adjacency: Which tables the loss is about.
     """
     places = len(query.order)
     log_error = 4 * bound_partition_log_error(places, places.bit_length()) + 4 * adjacency.l1_sensitivity * WEIGHT_ERROR
@@ -329,7 +340,13 @@ class ExponentialQuantiles(QueryMechanism):
         )
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return ``pieces - 1`` edge numbers in nondecreasing order."""
+        """Return ``pieces - 1`` edge numbers in nondecreasing order.
+
+        Args:
+            table: Exact numbers of the query. SECRET.
+            plan: The plan that `plan` returned for this query.
+            randomness: Source of the noise.
+        """
         query: QuantileCutsQuery = self.require_query(plan)
         below = np.concatenate(([0], np.cumsum(_count_inside(table, _require_grid(query)))))
         epsilon = level_epsilon(plan.loss, query.pieces) / plan.adjacency.l1_sensitivity
@@ -360,7 +377,14 @@ def level_epsilon(loss: PrivacyLoss, pieces: int) -> Fraction:
 
 
 def cut_recursively(start: int, end: int, pieces: int, choose: Callable[[int, int, int], int]) -> Iterator[int]:
-    """Generate the cuts between two edges from left to right: `choose` cuts them in two, then each part again."""
+    """Generate the cuts between two edges from left to right: `choose` cuts them in two, then each part again.
+
+    Args:
+        start: The first edge.
+        end: The last edge.
+        pieces: Number of pieces between both edges.
+        choose: Function of start, end and pieces that returns a cut, counted from `start`.
+    """
     if pieces > 1:
         cut = start + choose(start, end, pieces)
         yield from cut_recursively(start, cut, pieces // 2, choose)
@@ -415,6 +439,11 @@ class ExponentialWorstBox(QueryMechanism):
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """Return one integer: the index, in ``query.boxes``, of the sampled box; boxes whose counts differ more from
         the expected ones are more likely.
+
+        Args:
+            table: Exact numbers of the query. SECRET.
+            plan: The plan that `plan` returned for this query.
+            randomness: Source of the noise.
         """
         query: WorstBoxQuery = self.require_query(plan)
         counts = count_boxes(table[:-1].astype(np.int64).reshape(query.shape), query.boxes)

@@ -65,7 +65,14 @@ from .tree_strategy import TUNING, TreeShape, find_best_shape
 def regular_tiling_law(
     query: CountQuery | SumQuery | WeightedQuery, shape: TreeShape, loss: PrivacyLoss, adjacency: Adjacency
 ) -> IntervalSums:
-    """Return the law of noisy sums over nested regular tilings; see `tiling_law`."""
+    """Return the law of noisy sums over nested regular tilings; see `tiling_law`.
+
+    Args:
+        query: Counts or sums of all cells.
+        shape: Width and budget fraction of each tiling.
+        loss: The loss of this query.
+        adjacency: Which tables the loss is about.
+    """
     tilings = [range(0, query.cells, width) for width in shape.widths]
     return tiling_law(query, tilings, shape.budget_fractions, loss, adjacency)
 
@@ -101,6 +108,11 @@ def tiling_law(
 
 def calibrate_noise(query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Noise:
     """Calibrate the noise of a table of disjoint sums: Laplace for a pure loss, Gaussian for a zero-concentrated one.
+
+    Args:
+        query: Disjoint sums, with the sensitivity of one record.
+        loss: The loss of this query.
+        adjacency: Which tables the loss is about.
 
     Raises:
         UnsupportedQuery: the loss is so small that no sampler has that much noise, or a record cannot add anything.
@@ -224,7 +236,15 @@ class PrefixMechanism(LinearMechanism):
 def plan_sums(
     name: str, query: CountQuery | SumQuery | WeightedQuery, shape: TreeShape, loss: PrivacyLoss, adjacency: Adjacency
 ) -> Plan:
-    """Plan sums, with the error of a prefix by least squares on all levels, or of a finest interval."""
+    """Plan sums, with the error of a prefix by least squares on all levels, or of a finest interval.
+
+    Args:
+        name: Name of the mechanism.
+        query: Counts or sums of all cells.
+        shape: Width and budget fraction of each tiling.
+        loss: The loss of this query.
+        adjacency: Which tables the loss is about.
+    """
     law = regular_tiling_law(query, shape, loss, adjacency)
     if query.uses_prefixes:
         return plan_prefixes(name, query, law, loss, adjacency)
@@ -232,7 +252,15 @@ def plan_sums(
 
 
 def plan_prefixes(name: str, query: Query, law: NoisySums, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-    """Plan prefixes, with the error of their least squares estimates."""
+    """Plan prefixes, with the error of their least squares estimates.
+
+    Args:
+        name: Name of the mechanism.
+        query: Counts or sums whose prefixes will be read.
+        law: Law of the noisy sums.
+        loss: The loss of this query.
+        adjacency: Which tables the loss is about.
+    """
     variance = law.mean_prefix_variance(total_is_public=adjacency.public_record_count is not None)
     return Plan(query, loss, adjacency, name, law, round_error(sqrt(variance)))
 
@@ -249,7 +277,13 @@ def compute_exact_sums(table: ExactTable, law: NoisySums) -> list[tuple[ExactTab
 
 
 def sample_noise(noise: Noise, size: int, randomness: Randomness) -> IntArray:
-    """Sample `size` independent integers of a law with a single party (its field `parties` is not used)."""
+    """Sample `size` independent integers of a law with a single party (its field `parties` is not used).
+
+    Args:
+        noise: The law, Laplace or Gaussian.
+        size: Number of integers.
+        randomness: Source of the random bits.
+    """
     sample = discrete_laplace.sample if noise.family is Family.LAPLACE else discrete_gaussian.sample
     return sample(noise.parameter, size, randomness)
 

@@ -62,6 +62,11 @@ def add_reasons(plan: Plan) -> Plan:
 def add_noise_to_reasons(counts: IntArray, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
     """SECRET counts in, noisy counts out: return the count of each reason plus its noise; an empty tuple if the plan
     has no reasons.
+
+    Args:
+        counts: Number of missing values of each reason, of shape ``(reasons,)``. SECRET.
+        plan: The plan, with the noise of reasons.
+        randomness: Source of the noise.
     """
     if plan.reasons is None:
         return ()

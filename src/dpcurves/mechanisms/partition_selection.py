@@ -220,6 +220,11 @@ class ThresholdedCategories(QueryMechanism):
 
         Categories are in alphabetical order. If more than `MOST_NAMES` exceed the threshold, those with the largest
         noisy numbers of units are returned.
+
+        Args:
+            table: Name and number of units of each category, of shape ``(categories, 2)``. SECRET.
+            plan: The plan that `plan` returned for this query.
+            randomness: Source of the noise.
         """
         self.require_query(plan)
         noise = calibrate_category_noise(plan.loss, plan.adjacency)
@@ -350,6 +355,11 @@ class UniverseCategories(QueryMechanism):
 
         Names are in alphabetical order. If more than `MOST_NAMES` exceed their thresholds, those with the largest noisy
         numbers of units are returned.
+
+        Args:
+            table: Name and number of units of each category, of shape ``(categories, 2)``. SECRET.
+            plan: The plan that `plan` returned for this query.
+            randomness: Source of the noise.
         """
         universe = self.require_query(plan).universe
         noise = calibrate_universe_noise(plan.loss, plan.adjacency, universe.sizes)
@@ -391,6 +401,11 @@ def bound_units_below(plan: Plan, name: str, noisy: int) -> int:
     Under a delta the noise is bounded, so the bound always holds. In a universe the noise of all names together exceeds
     the bound with probability at most `Tuning.alarm`: on average `FALSE_NAMES` names without units exceed a threshold,
     and their number falls by ``exp(-rate)`` with each further unit.
+
+    Args:
+        plan: Plan of the release.
+        name: A released name.
+        noisy: Its released number of units.
     """
     if isinstance(plan.query, UniverseSelectionQuery):
         universe = plan.query.universe

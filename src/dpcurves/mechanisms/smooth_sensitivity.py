@@ -110,6 +110,11 @@ def calibrate_cauchy_to_loss(loss: PrivacyLoss, adjacency: Adjacency, parts: int
     Neighbours differ by as many moves as their L1 sensitivity. A pure loss of epsilon is ``epsilon**2 / 2``
     zero-concentrated, so the part of a zero-concentrated loss of each number pays for an epsilon of ``sqrt(2 * rho)``,
     rounded down.
+
+    Args:
+        loss: The loss of all numbers together.
+        adjacency: Which tables the loss is about.
+        parts: How many numbers are released.
     """
     return calibrate_cauchy(pure_epsilon(loss * Fraction(1, parts)) / adjacency.l1_sensitivity)
 
@@ -150,7 +155,13 @@ class NoisyMedians(QueryMechanism):
         return Plan(query, loss, adjacency, "recursive medians by smooth sensitivity", Selection(even), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return ``2**levels - 1`` edge numbers in nondecreasing order."""
+        """Return ``2**levels - 1`` edge numbers in nondecreasing order.
+
+        Args:
+            table: Exact numbers of the query. SECRET.
+            plan: The plan that `plan` returned for this query.
+            randomness: Source of the noise.
+        """
         query: MedianQuery = self.require_query(plan)
         rule = calibrate_cauchy_to_loss(plan.loss, plan.adjacency, query.levels)
         cells: IntArray = table[:-1].astype(np.int64)
@@ -285,7 +296,13 @@ class NoisyAuc(QueryMechanism):
         return Plan(query, loss, adjacency, "area by smooth sensitivity", Selection((AREA_STEPS // 2,)), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return one integer: the noisy area under the curve, in steps of ``2**-20``, from 0 to ``2**20``."""
+        """Return one integer: the noisy area under the curve, in steps of ``2**-20``, from 0 to ``2**20``.
+
+        Args:
+            table: Exact numbers of the query. SECRET.
+            plan: The plan that `plan` returned for this query.
+            randomness: Source of the noise.
+        """
         query: AucQuery = self.require_query(plan)
         counts = [int(count) for count in table[:-1]]
         negative, positive = counts[: query.cells], counts[query.cells :]

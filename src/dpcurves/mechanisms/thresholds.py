@@ -97,7 +97,13 @@ class SparseVector(QueryMechanism):
         return Plan(query, loss, adjacency, "sparse vector technique", law, error)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return the indices of comparisons that reached their threshold, padded with the number of comparisons."""
+        """Return the indices of comparisons that reached their threshold, padded with the number of comparisons.
+
+        Args:
+            table: Exact numbers of the query. SECRET.
+            plan: The plan that `plan` returned for this query.
+            randomness: Source of the noise.
+        """
         law = plan.law.require_type(ThresholdAnswers)
         differences = compute_differences(table, self.require_query(plan).comparison_matrix)
         (threshold_noise,) = sample_noise(law.threshold_noise, 1, randomness).tolist()
@@ -145,6 +151,11 @@ def difference_sensitivity(weights: NDArray[np.int64], adjacency: Adjacency) -> 
 def sparse_vector_law(compared: Comparisons, loss: PrivacyLoss, adjacency: Adjacency) -> ThresholdAnswers:
     """Return the law of threshold answers: both Laplace noises, with the scales that minimise the variance of a
     comparison.
+
+    Args:
+        compared: Weights of the compared sums, and how many comparisons may reach their threshold.
+        loss: The loss of this query.
+        adjacency: Which tables the loss is about.
 
     Raises:
         UnsupportedQuery: the loss is zero, no weight differs from 0, or no sampler has that much noise.
@@ -202,6 +213,12 @@ def select_reached(
 ) -> tuple[int, ...]:
     """SECRET: return the indices of the first `cutoff` differences that, plus their noise, reach the common noise,
     padded with the number of differences.
+
+    Args:
+        differences: Exact sums minus their thresholds.
+        sum_noises: Noise of each sum.
+        threshold_noise: Noise that all thresholds have in common.
+        cutoff: Largest number of indices to return.
     """
     reached = [
         index
@@ -244,7 +261,13 @@ class MergedCells(QueryMechanism):
         return Plan(query, loss, adjacency, "merged cells", Selection((1,) * query.cells), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return 1 for the last cell of each interval, else 0; the last interval ends with the axis in any case."""
+        """Return 1 for the last cell of each interval, else 0; the last interval ends with the axis in any case.
+
+        Args:
+            table: Exact numbers of the query. SECRET.
+            plan: The plan that `plan` returned for this query.
+            randomness: Source of the noise.
+        """
         query: MergePartitionQuery = self.require_query(plan)
         noises = sample_noise(calibrate_merge_noise(plan.loss, plan.adjacency), 2 * query.cells, randomness).tolist()
         counts = [int(count) for count in table[:-1]]
@@ -271,6 +294,12 @@ def mark_interval_ends(
 ) -> Iterator[int]:
     """SECRET counts in, private decisions out: generate 1 for the last cell of each interval, else 0, given the noises
     of counts and of minimums.
+
+    Args:
+        counts: Exact number of records in each cell.
+        min_records: Number of records that an interval should have at least.
+        count_noises: Noise of the count at each cell.
+        threshold_noises: Noise of the minimum of an interval that starts at each cell.
     """
     total, threshold = 0, None
     for count, noise, threshold_noise in zip(counts, count_noises, threshold_noises, strict=True):
@@ -334,7 +363,13 @@ class PrivTree(QueryMechanism):
         return Plan(query, loss, adjacency, name, PartitionDecisions(_example_partition(growth, adjacency)), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return for each divisible box whether it is divided, 1 or 0, in the order of `SplitRule.find_leaves`."""
+        """Return for each divisible box whether it is divided, 1 or 0, in the order of `SplitRule.find_leaves`.
+
+        Args:
+            table: Exact numbers of the query. SECRET.
+            plan: The plan that `plan` returned for this query.
+            randomness: Source of the noise.
+        """
         query: TreePartitionQuery = self.require_query(plan)
         growth = calibrate_privtree(query, plan.loss, plan.adjacency)
         below = cumulate_to_corners(table[:-1].astype(np.int64).reshape(query.shape))
@@ -362,6 +397,11 @@ class PrivTreeParameters:
 def calibrate_privtree(query: TreePartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> PrivTreeParameters:
     """Return the parameters of PrivTree with the smallest noise at which a partition loses at most `loss`.
 
+    Args:
+        query: The partition that is asked for: shape, divisions and threshold.
+        loss: The loss of this query.
+        adjacency: Which tables the loss is about.
+
     Raises:
         UnsupportedQuery: the loss is zero, or scores with so much noise might exceed 64 bits.
     """
@@ -372,6 +412,12 @@ def calibrate_privtree(query: TreePartitionQuery, loss: PrivacyLoss, adjacency: 
 
 def calibrate_noise_and_decay(parts: int, height: int, loss: PrivacyLoss, adjacency: Adjacency) -> tuple[Noise, int]:
     """Calibrate the noise of scores and their decay, for the parts of a box and the number of splits on a path.
+
+    Args:
+        parts: Largest number of parts of a box.
+        height: Largest number of splits on a path.
+        loss: The loss of this query.
+        adjacency: Which tables the loss is about.
 
     Raises:
         UnsupportedQuery: the loss is zero, or scores with so much noise might exceed 64 bits.
@@ -405,7 +451,13 @@ def path_price(parts: int, height: int) -> Fraction:
 
 
 def is_noisily_above_zero(scores: IntArray, noise: Noise, randomness: Randomness) -> BoolArray:
-    """SECRET scores in, decisions out: return whether each score plus noise is above zero."""
+    """SECRET scores in, decisions out: return whether each score plus noise is above zero.
+
+    Args:
+        scores: Integers, of shape ``(boxes,)``. SECRET.
+        noise: Law of the noise of each score.
+        randomness: Source of the random bits.
+    """
     decided: BoolArray = sample_noise(noise, len(scores), randomness) > -scores  # a sum might leave 64 bits
     return decided
 

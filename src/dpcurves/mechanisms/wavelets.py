@@ -437,6 +437,11 @@ class SquareRoot(FixedWidthMechanism, PrefixMechanism):
 def longest_normalised_column(points: int, bits: int, column_bits: int) -> int:
     """Return the largest squared length of a column of `NormalisedSums`, on the lattice of its values. Exact.
 
+    Args:
+        points: Number of columns.
+        bits: Binary digits of the entries of the matrix.
+        column_bits: Binary digits of the weights of columns.
+
     >>> longest_normalised_column(3, 20, 10) / 4**30
     1.0
     """

@@ -91,6 +91,11 @@ def _parse_coefficient(coefficient: Any, name: str) -> float:
 def parse_formula(coefficients: Mapping[Any, Any], ranges: Ranges, categories: Levels) -> FormulaParts:
     """Return intercept, columns and terms of named coefficients.
 
+    Args:
+        coefficients: Coefficients by their names in R or statsmodels.
+        ranges: Declared range of each numeric column.
+        categories: All categories of each categorical column.
+
     Raises:
         ValueError: a name matches no column or level, or is ambiguous.
     """

@@ -57,7 +57,13 @@ def one_bracket(bits: int) -> Bracket:
 
 
 def multiply_brackets(left: Bracket, right: Bracket, bits: int) -> Bracket:
-    """Return the bracket of a product of two nonnegative numbers, rounded outwards."""
+    """Return the bracket of a product of two nonnegative numbers, rounded outwards.
+
+    Args:
+        left: Lower and upper bound of one number, in units of ``2**-bits``.
+        right: Lower and upper bound of the other number.
+        bits: Binary digits after the point.
+    """
     return left[0] * right[0] >> bits, (left[1] * right[1] >> bits) + 1
 
 
@@ -91,14 +97,27 @@ def bound_exp_neg_above(epsilon: Fraction) -> Fraction:
 
 
 def geometric_terms(first: Bracket, ratio: Bracket, count: int, bits: int) -> list[Bracket]:
-    """Return brackets of ``first * ratio**k`` for k = 0 to ``count - 1``, in units of ``2**-bits``."""
+    """Return brackets of ``first * ratio**k`` for k = 0 to ``count - 1``, in units of ``2**-bits``.
+
+    Args:
+        first: Lower and upper bound of the first term, in units of ``2**-bits``.
+        ratio: Lower and upper bound of the ratio, in the same units.
+        count: Number of terms, at least 1.
+        bits: Binary digits after the point.
+    """
     return list(
         accumulate(repeat(ratio, count - 1), lambda member, step: multiply_brackets(member, step, bits), initial=first)
     )
 
 
 def bound_geometric_sum(first: Bracket, ratio: Bracket, bits: int) -> int:
-    """Return an upper bound of the sum of an infinite geometric series with a ratio below 1."""
+    """Return an upper bound of the sum of an infinite geometric series with a ratio below 1.
+
+    Args:
+        first: Lower and upper bound of the first term, in units of ``2**-bits``.
+        ratio: Lower and upper bound of the ratio, in the same units.
+        bits: Binary digits after the point.
+    """
     return (first[1] << bits) // ((1 << bits) - ratio[1]) + 1
 
 
@@ -116,6 +135,11 @@ def sample_alternating_series(exponent: Fraction, first: int, randomness: Random
 
     With ``first = 1`` and exponents in [0, 1] the result is True with probability ``exp(-exponent)``: the alternating
     sum of the probabilities ``exponent**k / k!`` that the first k bits are 1.
+
+    Args:
+        exponent: The exponent, not negative and at most `first`.
+        first: First index of the series.
+        randomness: Source of the random bits.
     """
     k = first
     while randomness.sample_below(exponent.denominator * k) < exponent.numerator:
@@ -191,7 +215,14 @@ def sample_by_inversion(law: InvertedLaw, randomness: Randomness) -> int:
 
 
 def refine_until_proven(law: InvertedLaw, word: int, bits: int, randomness: Randomness) -> int:
-    """Return the outcome for a uniform number with first `bits` binary digits `word`; draw more digits if needed."""
+    """Return the outcome for a uniform number with first `bits` binary digits `word`; draw more digits if needed.
+
+    Args:
+        law: Bounds of the cumulative probabilities of the outcomes.
+        word: The first `bits` binary digits of the uniform number.
+        bits: Number of binary digits in `word`.
+        randomness: Source of the random bits.
+    """
     while (outcome := _find_proven_outcome(law, word, bits)) is None:
         word = word << WORD_BITS | int(randomness.sample_words(1)[0])
         bits = bits + WORD_BITS
@@ -433,6 +464,11 @@ class PartitionLaw:
     def from_penalties(cls, penalties: Penalty, rate: Fraction, prior: float) -> PartitionLaw:
         """Return the law of `sample_partition`: the weights of all partitions of the first 0, 1, ... positions are
         summed. SECRET.
+
+        Args:
+            penalties: Penalty of each interval, of shape ``(lengths, n + 1)``, as for `sample_partition`. SECRET.
+            rate: Factor of the penalties in the exponent, not negative.
+            prior: Weight of each interval before its penalty is known, at most 1.
         """
         if not LEAST_PRIOR <= prior <= 1:
             raise InvalidArgument("prior", f"must be a probability from {LEAST_PRIOR} to 1, got {prior}")

@@ -156,7 +156,13 @@ class WeightQuery(WeightedQuery):
         return None if records is None else records * Weights.STEPS
 
     def amounts(self, values: FloatArray, steps: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """SECRET: return the weights in steps, and the cap minus the weights."""
+        """SECRET: return the weights in steps, and the cap minus the weights.
+
+        Args:
+            values: Values of the records, (records,).
+            steps: Clipped weights in steps, of the same shape.
+            rows: Row of the table of each record.
+        """
         return steps, Weights.STEPS - steps
 
     @property
@@ -185,7 +191,13 @@ class SquaredWeightQuery(WeightedQuery):
         return Weights.STEPS
 
     def amounts(self, values: FloatArray, steps: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """SECRET: return the squared weights in steps, and the squared cap minus the squared weights."""
+        """SECRET: return the squared weights in steps, and the squared cap minus the squared weights.
+
+        Args:
+            values: Values of the records, (records,).
+            steps: Clipped weights in steps, of the same shape.
+            rows: Row of the table of each record.
+        """
         squares = (steps**2 + Weights.STEPS // 2) // Weights.STEPS
         return squares, Weights.STEPS - squares
 
@@ -224,7 +236,13 @@ class WeightedSumQuery(WeightedQuery):
         return Weights.STEPS * self.half
 
     def amounts(self, values: FloatArray, steps: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """SECRET: return weights times distances from the middle of the cell, in steps, and zeros."""
+        """SECRET: return weights times distances from the middle of the cell, in steps, and zeros.
+
+        Args:
+            values: Values of the records, (records,).
+            steps: Clipped weights in steps, of the same shape.
+            rows: Row of the table of each record.
+        """
         return steps * self.grid.offset_of(values, self.half), np.zeros_like(steps)
 
 
@@ -274,7 +292,13 @@ class WeightedSpreadQuery(WeightedQuery):
         return (COARSE_WEIGHT_STEPS * (self.half + self._outermost_center)) ** 2
 
     def amounts(self, values: FloatArray, steps: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """SECRET: return squared weights times squared distances from the centers of rows, in steps, and zeros."""
+        """SECRET: return squared weights times squared distances from the centers of rows, in steps, and zeros.
+
+        Args:
+            values: Values of the records, (records,).
+            steps: Clipped weights in steps, of the same shape.
+            rows: Row of the table of each record.
+        """
         centers = np.array(self.centers, dtype=np.int64)[rows]
         coarser = Weights.STEPS // COARSE_WEIGHT_STEPS
         weighted_distances = (steps + coarser // 2) // coarser * (self.grid.offset_of(values, self.half) - centers)

@@ -251,7 +251,13 @@ class DerivesColumns(Protocol):
     """Engine that evaluates expressions and filters."""
 
     def derive(self, text: str, is_numeric: bool, argument: str) -> tuple[Column, int]:
-        """Return the column of an expression and its position. Raises `ValueError`, by the schema alone."""
+        """Return the column of an expression and its position. Raises `ValueError`, by the schema alone.
+
+        Args:
+            text: The expression as text.
+            is_numeric: Whether the expression must be a number.
+            argument: Name of the argument in error messages.
+        """
 
     def filtered(self, where: str, keeps_failing_rows: bool) -> engines.CountingEngine:
         """Return an engine on the same rows with a filter. Raises `ValueError`, by the schema alone."""

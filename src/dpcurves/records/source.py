@@ -433,6 +433,11 @@ def sql_name(position: int) -> str:
 def find_column(name: object, columns: Sequence[Column], argument: str = "column") -> int:
     """Return the position of the column with this name. (A model has no column: sources that cannot score refuse it.)
 
+    Args:
+        name: Name of the column.
+        columns: All columns of the source.
+        argument: Name of the argument in error messages.
+
     Raises:
         ValueError: the column is missing, or its name occurs twice. If the first line of a file of text seems to be a
             record, the message shows nothing of it.
@@ -563,6 +568,11 @@ def add_whole_row_column(rows: str, columns: Sequence[Column], positions: Sequen
 
     The encoding is injective: texts contain printable ASCII only, so neither the separator nor the mark of a missing
     value occurs in them.
+
+    Args:
+        rows: FROM clause with all columns.
+        columns: All columns of the source.
+        positions: Positions of the columns that are selected besides.
     """
     texts = (column.text.format(sql_name(position)) for position, column in enumerate(columns))
     joined_texts = ", ".join(f"coalesce({text}, chr(30))" for text in texts)
@@ -910,6 +920,12 @@ class ArrowSource:
 def register_batches(
     connection: duckdb.DuckDBPyConnection, schema: Schema, read: Callable[[], Iterator[RecordBatch]]
 ) -> str:
-    """Register the batches with DuckDB. Returns their table name."""
+    """Register the batches with DuckDB. Returns their table name.
+
+    Args:
+        connection: Connection to DuckDB.
+        schema: Names and types of the columns.
+        read: Function that yields the batches anew at each call.
+    """
     connection.register(SCANNED, Stream(schema, read))
     return SCANNED

@@ -218,7 +218,13 @@ class LineBlock:
 
     @classmethod
     def from_block(cls, block: Bytes, delimiter: int, fields: int) -> LineBlock:
-        """Split a block. Each step handles all lines at once, for any content."""
+        """Split a block. Each step handles all lines at once, for any content.
+
+        Args:
+            block: Bytes of whole lines, the last one ended by a line feed.
+            delimiter: Byte between fields.
+            fields: Number of fields of a line.
+        """
         mark_positions = np.flatnonzero((block == LINE_FEED) | (block == QUOTE) | (block == delimiter))
         marks = block[mark_positions]
         feeds = np.flatnonzero(marks == LINE_FEED)

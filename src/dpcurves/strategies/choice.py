@@ -55,6 +55,7 @@ from ..conversation import (
     TableWorkload,
     Workload,
 )
+from ..conversation.notes import REST_MARK
 from ..data import FALSE_NAMES, Categories, SelectedCategories, UnlistedCategories
 from ..histograms import Extent, RefinedGridEstimator
 from ..laws.law import round_error
@@ -161,12 +162,24 @@ def find_unlisted(question: object) -> UnlistedCategories | None:
 
 
 def replace_unlisted(question: Question, unlisted: UnlistedCategories, names: tuple[str, ...]) -> Question:
-    """Return the question with the selected categories, of these names, in place of the unlisted ones in its `by`."""
+    """Return the question with the selected categories, of these names, in place of the unlisted ones in its `by`.
+
+    Args:
+        question: A question whose `by` has the unlisted categories.
+        unlisted: The unlisted categories.
+        names: Names of the selected categories.
+    """
     return replace_categories(question, unlisted, unlisted.to_selected_categories(names))
 
 
 def replace_categories(question: Question, unlisted: UnlistedCategories, categories: Categories) -> Question:
-    """Return the question with these categories in place of the unlisted ones in its `by`."""
+    """Return the question with these categories in place of the unlisted ones in its `by`.
+
+    Args:
+        question: A question whose `by` has the unlisted categories.
+        unlisted: The unlisted categories.
+        categories: What takes their place.
+    """
     by = tuple(categories if column is unlisted else column for column in _by_columns(question))
     as_dataclass: Any = question
     changed: Question = replace(as_dataclass, by=by if isinstance(as_dataclass.by, tuple) else by[0])
@@ -192,12 +205,12 @@ def describe_found_categories(release: Release, unlisted: UnlistedCategories, na
     other = unlisted.to_selected_categories(names).values[-1]
     if not names:
         return (
-            f"groups of {unlisted.column} were found with {release.plan.loss}: none is released, and all are together "
-            f"in {other!r}"
+            f"groups of {unlisted.column} were found with {release.plan.loss}: none is released, and all "
+            f"{REST_MARK}{other!r}"
         )
     note = (
         f"groups of {unlisted.column} were found with {release.plan.loss}: {len(names)} are released, and all groups "
-        f"of few units are together in {other!r}"
+        f"of few units {REST_MARK}{other!r}"
     )
     if unlisted.universe is None:
         return note
@@ -271,7 +284,12 @@ def describe_uncounted_categories(
 
 def describe_category_price(loss: str, unlisted: UnlistedCategories, fewest: int) -> tuple[str, ...]:
     """Return a one-line note on the share of the loss that partition selection spends, for a preview before anything is
-    charged. `fewest` is the number of units from which a name of `EXAMPLE_LETTERS` is mostly found.
+    charged.
+
+    Args:
+        loss: Text of the loss that finds the categories.
+        unlisted: The unlisted categories.
+        fewest: Number of units from which a name of `EXAMPLE_LETTERS` is mostly found.
     """
     if unlisted.universe is not None:
         letters = f" of {EXAMPLE_LETTERS} letters" if len(unlisted.universe.sizes) >= EXAMPLE_LETTERS else ""

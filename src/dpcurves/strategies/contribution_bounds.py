@@ -71,73 +71,6 @@ than r times the noise of a cell have that many records. For 8 cells and a fract
 epsilon) / (1 - s) units; a noisy count of units has standard deviation 1.4 (1 / epsilon) / s. Both are equal at s =
 1/8. The pilot query increases the error of the answer by the factor 1 / (1 - s).
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Tuning:
-    """Numbers that steer the choice of the bound, chosen on the laws of `benchmarks/unknown_units.py`.
-
-    Prior of the noisy counts: the logarithm of the number of units continues from cell to cell with a slope that
-    changes little and tends to fall (it is constant for power laws and falls evenly for log-normal laws), or the
-    sequence ends and may restart after empty cells.
-    """
-
-    smoothing_gain: float = 0.3
-    """Ratio. Error of a smoothed distribution function of evenly spread records over the error before smoothing."""
-    sampling_deviation: float = 0.3
-    """Share. Error of a distribution function of one record sampled from many."""
-    unit_deviation: float = 0.2
-    """Share. Random part of the distance between a unit's distribution and the distribution of all records."""
-    size_effect: float = 0.15
-    """Share. Part of the distance between a unit's distribution and the distribution of all records; this part grows
-    with the unit's number of records.
-    """
-    level_step: float = 0.5
-    """log2 units. Grid step of the latent number of units and of slopes."""
-    lowest_level: float = -1.0
-    """log2 units. Smallest positive latent number of units."""
-    largest_slope: float = 4.0
-    """log2 units per cell. Latent slopes lie between minus and plus this number."""
-    level_error: float = 0.2
-    """Ratio. Relative rounding error of a latent number of units."""
-    slope_drift: float = 0.15
-    """log2 units per cell. Mean decrease of the slope from cell to cell."""
-    slope_scale: float = 0.4
-    """log2 units per cell. Mean absolute deviation of a slope from the expected slope, which is `slope_drift` below the
-    last one.
-    """
-    end_probability: float = 0.05
-    """Probability that a cell is the last before empty cells."""
-    begin_probability: float = 0.004
-    """Probability that a cell is the first after empty cells. Noise exceeds 5.8 of its scales somewhere in the about
-    ten empty last cells in 1 of 70 pilot queries; it must not count as units.
-    """
-    restart_probability: float = 0.003
-    """Probability that the next cell has any number of units, unrelated to the last one."""
-    empty_probability: float = 0.3
-    """Probability that the first cell is empty."""
-    final_slope: float = -3.0
-    """log2 units per cell. Slope inside the last occupied cell."""
-    significance_z: float = 5.0
-    """z-score above which a noisy count is taken as it is."""
-    paths: int = 200
-    """Sequences. Number of simulated sequences of unit counts."""
-    value_cells: int = 4
-    """Cells. Number of cells of values in which units are counted if shares are asked for."""
-    unrelated_probability: float = 0.65
-    """Prior probability that values do not depend on the number of records of a unit."""
-    share_slope: float = 0.05
-    """Share per doubling. Prior standard deviation of the change of a share with each doubling of a unit's number of
-    records, if values depend on it.
-    """
-    residual_share: float = 0.001
-    """Share. Least distance that is assumed between the distributions of used and of excluded records."""
-    largest_log_odds: float = 500.0
-    """Natural-log units. Limit of the log odds that values depend on the number of records."""
-
-
-TUNING = Tuning()
-"""The tuning that is used."""
 PRIMES = tuple(number for number in range(2, 80) if all(number % divisor for divisor in range(2, number)))
 """Prime numbers below 80. Multiples of the square roots of primes fill the unit cube evenly: quasi-random draws, equal
 on all machines.
@@ -197,7 +130,13 @@ class UnitSizes(NamedTuple):
 
 
 def build_unit_size_query(column: str, question: object, growth: NoiseGrowth) -> CountQuery:
-    """Build the count of units by size, and by the value of one record if shares along a grid are asked for."""
+    """Build the count of units by size, and by the value of one record if shares along a grid are asked for.
+
+    Args:
+        column: Column of unit identifiers.
+        question: The question that the bound is for.
+        growth: How noise and use of a bound are related in that question.
+    """
     values = getattr(question, "column", None)
     grid = getattr(question, "grid", None)
     value_cells = TUNING.value_cells
@@ -338,6 +277,11 @@ def sample_unit_sizes(noisy: FloatArray, noise: Noise, summed: int = 1) -> UnitS
 
     Forward filtering and backward sampling of the hidden Markov model of `Tuning`, with quasi-random draws: equal noisy
     counts give equal samples. An isolated count far behind the others is usually noise.
+
+    Args:
+        noisy: Noisy number of units of each size, of shape ``(sizes,)``.
+        noise: Law of the noise of one count.
+        summed: How many counts each number is the sum of.
     """
     return _sample_unit_sizes(tuple(noisy.tolist()), noise, summed)
 
@@ -443,6 +387,11 @@ def _share_errors(sizes: UnitSizes, growth: NoiseGrowth) -> list[FloatArray]:
 def expected_error(bias: FloatArray, deviation: FloatArray, family: Family) -> FloatArray:
     """Return the mean absolute error of a count or sum that is too small by `bias` and has noise of this standard
     deviation.
+
+    Args:
+        bias: How much is lost, not negative; of any shape.
+        deviation: Standard deviation of the noise, above zero; of the same shape.
+        family: Laplace, or else Gaussian.
 
     >>> expected_error(np.array([0.0, 100.0]), np.array([2.0, 2.0]), Family.LAPLACE).round(2).tolist()
     [1.41, 100.0]
@@ -572,3 +521,70 @@ def describe_bound_price(adjacency: AdjacencyWithoutBound, look: Plan) -> tuple[
         f"{adjacency.column} by the number of their records{values} and chooses a power of two up to "
         f"{2**MOST_DOUBLINGS:,}; the errors below are for a bound of 1 and grow with the bound",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer the choice of the bound, chosen on the laws of `benchmarks/unknown_units.py`.
+
+    Prior of the noisy counts: the logarithm of the number of units continues from cell to cell with a slope that
+    changes little and tends to fall (it is constant for power laws and falls evenly for log-normal laws), or the
+    sequence ends and may restart after empty cells.
+    """
+
+    smoothing_gain: float = 0.3
+    """Ratio. Error of a smoothed distribution function of evenly spread records over the error before smoothing."""
+    sampling_deviation: float = 0.3
+    """Share. Error of a distribution function of one record sampled from many."""
+    unit_deviation: float = 0.2
+    """Share. Random part of the distance between a unit's distribution and the distribution of all records."""
+    size_effect: float = 0.15
+    """Share. Part of the distance between a unit's distribution and the distribution of all records; this part grows
+    with the unit's number of records.
+    """
+    level_step: float = 0.5
+    """log2 units. Grid step of the latent number of units and of slopes."""
+    lowest_level: float = -1.0
+    """log2 units. Smallest positive latent number of units."""
+    largest_slope: float = 4.0
+    """log2 units per cell. Latent slopes lie between minus and plus this number."""
+    level_error: float = 0.2
+    """Ratio. Relative rounding error of a latent number of units."""
+    slope_drift: float = 0.15
+    """log2 units per cell. Mean decrease of the slope from cell to cell."""
+    slope_scale: float = 0.4
+    """log2 units per cell. Mean absolute deviation of a slope from the expected slope, which is `slope_drift` below the
+    last one.
+    """
+    end_probability: float = 0.05
+    """Probability that a cell is the last before empty cells."""
+    begin_probability: float = 0.004
+    """Probability that a cell is the first after empty cells. Noise exceeds 5.8 of its scales somewhere in the about
+    ten empty last cells in 1 of 70 pilot queries; it must not count as units.
+    """
+    restart_probability: float = 0.003
+    """Probability that the next cell has any number of units, unrelated to the last one."""
+    empty_probability: float = 0.3
+    """Probability that the first cell is empty."""
+    final_slope: float = -3.0
+    """log2 units per cell. Slope inside the last occupied cell."""
+    significance_z: float = 5.0
+    """z-score above which a noisy count is taken as it is."""
+    paths: int = 200
+    """Sequences. Number of simulated sequences of unit counts."""
+    value_cells: int = 4
+    """Cells. Number of cells of values in which units are counted if shares are asked for."""
+    unrelated_probability: float = 0.65
+    """Prior probability that values do not depend on the number of records of a unit."""
+    share_slope: float = 0.05
+    """Share per doubling. Prior standard deviation of the change of a share with each doubling of a unit's number of
+    records, if values depend on it.
+    """
+    residual_share: float = 0.001
+    """Share. Least distance that is assumed between the distributions of used and of excluded records."""
+    largest_log_odds: float = 500.0
+    """Natural-log units. Limit of the log odds that values depend on the number of records."""
+
+
+TUNING = Tuning()
+"""The tuning that is used."""

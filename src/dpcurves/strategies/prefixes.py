@@ -11,7 +11,8 @@ here a first round shows where they are, and later rounds divide intervals there
 Variants count coarse intervals first if records are few, search for atoms (single cells that hold many records), count
 every cell last where that is no worse, or divide only where a few quantiles may lie (`search_quantiles`). Whether
 several rounds are made at all depends on public facts (`is_worth_refining`): cells, loss, and a public number of
-records. Fractions are those for Laplace noise and few records per cell (`choose_budget_fractions` has the others).
+records. Fractions are those for Laplace noise and few records per cell (`choose_budget_fractions` has the others);
+other numbers that steer the rounds stand in `Tuning`, at the end.
 
 Splits and their variances are empirical Bayes estimates from all earlier rounds (`estimation.empirical_bayes`). The
 released curve is an estimate from all rounds, its band is from the last round alone, which is unbiased whatever earlier
@@ -64,15 +65,6 @@ from ..queries import CountQuery, CountUse, Hint, PartitionQuery, Places, Prefix
 from . import lattices
 from .ranks import signal_to_noise
 
-# The constants here and in `empirical_bayes` were chosen on normal, peaked and Poisson data and on seven real
-# histograms, over grids of 1,024 to 32,768 cells and epsilon from 0.1 to 2; they are the same for all data sets.
-# `pilot_ratios`, `coarse_fraction`, `cautious_tolerances`, `short_fraction`, `uneven_share`, `dense_exact`,
-# `atom_tolerance` and `atom_share` were chosen on one half of the shapes and histograms of `benchmarks/regimes.py`
-# ("choose") and judged on the other half, except that integers of the other half helped to choose `atom_tolerance`, and
-# its tables `atom_share`. `short_fraction` and `uneven_share` were chosen at 2 and 20 million records, `dense_exact` at
-# epsilon 2 to 10.
-
-
 Tilings = tuple[Places, ...]
 """Nested tilings of the cells, from coarse to fine, each by the first cells of its intervals."""
 
@@ -87,210 +79,6 @@ SECOND_ROUND_FRACTION = Fraction(1, 10)
 """Budget fraction of the second of three rounds."""
 SEARCH_ROUND_FRACTION = Fraction(1, 10)
 """Budget fraction of each round of a search for quantiles except the last."""
-
-
-@dataclass(frozen=True, slots=True)
-class FamilyTuning:
-    """Numbers that depend on the noise. The base noise is the noise of a count if a round had one tiling."""
-
-    pilot_ratios: tuple[float, float]
-    """Records over the base noise's standard deviation from which a first round has a second tiling, and a third. With
-    fewer records narrow intervals show nothing but noise.
-    """
-    largest_last_round: int
-    """Intervals of a last round above which no second round is made before."""
-    largest_tilings: tuple[int, ...]
-    """Largest numbers of intervals that are counted in 1, 2, ... tilings."""
-    split_ratios: tuple[tuple[float, ...], ...]
-    """For rounds of 1, 2, ... tilings: records that an interval of the last round may hold, in standard deviations of a
-    count, tried in order until there are not too many intervals. The limit applies to an interval with `typical_width`
-    of the cells; it shrinks with the square root of the width, within `least_scale` and `largest_scale`. Gaussian noise
-    grows with the square root of the number of tilings only, so one more tiling of intervals with fewer records is then
-    preferred.
-    """
-
-
-FAMILY_TUNING = {
-    Family.LAPLACE: FamilyTuning(
-        pilot_ratios=(150.0, 150.0),
-        largest_last_round=200,
-        largest_tilings=(96, 1200),
-        split_ratios=((30.0,), (12.0, 20.0, 40.0), (12.0, 20.0, 40.0)),
-    ),
-    Family.GAUSSIAN: FamilyTuning(
-        pilot_ratios=(50.0, 300.0),
-        largest_last_round=320,
-        largest_tilings=(16, 130, 1000),
-        split_ratios=((8.0,), (5.0,), (3.0,), (3.0,)),
-    ),
-}
-"""Tuning by the family of the noise."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tuning:
-    """Numbers that steer refinement under noise of both families. Split variances hold for a round of 3 tilings."""
-
-    largest_second_round: int = 96
-    """Intervals. A second round with more intervals than this is not worth its price."""
-    widespread_share: float = 0.4
-    """Share of the grid's cells. If the last round, with Gaussian noise, would have more intervals than this share,
-    every cell is counted by itself instead."""
-    widespread_atom_share: float = 0.5
-    """Share of the cells that replaces `widespread_share` if cells hold `far_above` times the base noise's standard
-    deviation.
-    """
-    far_above: float = 12.0
-    """Ratio of records per cell to the base noise's standard deviation above which `widespread_atom_share` replaces
-    `widespread_share`."""
-    uneven_share: float = 0.35
-    """Share of the cells. With unclear splits in more intervals than this share, smoothing would improve little."""
-    tolerances: tuple[float, ...] = (4.0, 4.0, 1.0, 1.0)
-    """Ratios, one per number of tilings of a round. Posterior variance that a split may keep, over the noise variance
-    of a split.
-    """
-    cautious_tolerances: tuple[float, ...] = (8.0, 6.0, 1.0, 1.0)
-    """Ratios, one per number of tilings. Replace `tolerances` with few records for the noise: prefixes then have much
-    noise anyway.
-    """
-    even_tolerances: tuple[float, ...] = (8.0, 5.0, 1.0, 1.0)
-    """Ratios, one per number of tilings. Replace `tolerances` if records seem to lie evenly: unsplit intervals are then
-    straight.
-    """
-    even_ratio: float = 1.7
-    """Factor on `FamilyTuning.split_ratios` if records seem to lie evenly. Slow trends are then read off fewer counts
-    with less noise: errors are 0.55 to 0.9 times the errors of factor 1 on the trends of
-    `benchmarks/accuracy/public_cells.py` and on even records, and bands 1 to 1.24 times as wide.
-    """
-    atom_tolerance: float = 0.3
-    """Tolerance in a search for atoms with one tiling, in which more splits add no noise."""
-    atom_share: float = 0.5
-    """Ratio. Squared difference of two halves over its maximum, above which single cells hold most records."""
-    atom_z: float = 2.0
-    """Standard errors by which the sum of squared differences of halves must exceed the noise to show atoms. Of 2 and
-    3, chosen on whole ages, 10,000 records on 256 cells: largest errors were 0.85 times those of 3, and the same on
-    three other shapes.
-    """
-    clear_atom_z: float = 200.0
-    """Standard errors of the sum of squared differences of halves, from which full cells are clear by themselves, and
-    no search is made for them. Years of school of 61,395 people, epsilon 1, lost 1.5 times by a search; ten to sixteen
-    values of 3,000 and 10,000 records, at 2 to 140 standard errors, had largest errors of 0.44 to 0.97 times those
-    without a search, and root mean squares of 0.71 to 1.16 times."""
-    outstanding_margin: float = 1.25
-    """Factor on the largest noise of pieces, which the excess of an interval must exceed: see
-    `divide_outstanding_intervals`. Of 1 and 1.25, chosen on the atoms of `benchmarks/accuracy/public_cells.py`.
-    """
-    least_pieces: float = 8.0
-    """Pieces of an interval below which a second round for its sake is not worth the price."""
-    coarse_factors: tuple[float, ...] = (1.0, 2.0, 4.0)
-    """Factors on `FamilyTuning.split_ratios`, and on tolerances in intervals of at least `typical_width`: the
-    candidates for a last round with Laplace noise, from narrow intervals to wide ones. In narrow intervals tolerances
-    stay: otherwise a peak of four cells had ten times the largest error in one of 16 releases."""
-    least_gain: float = 0.05
-    """Share of the expected error by which wider intervals must reduce it. Noise is known, but splits are expected from
-    a prior: whole ages on 256 cells lost a fifth for an expected gain of 4 %."""
-    max_band_width_ratio: float = 1.2
-    """Ratio of the expected band of wider intervals to the narrowest of all candidates, up to which they are chosen: in
-    the mean, and where it is widest, which grew from 2.1 to 3.8 points on 3,000 long-tailed records without a limit.
-    Errors at 1.15 and 1.25 were the same; bands were up to 1.1 and 1.2 times as wide as those of the first
-    candidate."""
-    band_z: float = 2.7
-    """Standard deviations of the noisiest split in half the width of a band, as that of a Brownian bridge has at 95 %:
-    its largest deviation is 1.36, and its standard deviation in the middle 0.5."""
-    typical_width: float = 0.01
-    """Share of the cells to which `FamilyTuning.split_ratios` apply."""
-    least_scale: float = 0.4
-    """Factor. Lower limit of sqrt(`typical_width` / width), by which `FamilyTuning.split_ratios` are multiplied; wide
-    intervals reach it.
-    """
-    largest_scale: float = 2.2
-    """Factor. Upper limit of the same square root; narrow intervals reach it."""
-    enough_ratio: float = 250
-    """Signal-to-noise ratio (all records over the base noise's standard deviation) above which `tolerances` apply."""
-    even_probability: float = 0.5
-    """Probability. Posterior probability of even records above which they are taken to be even."""
-    coarsening: float = 1.6
-    """Factor on the leaves that an interval of a coarser tiling may hold, beside tilings whose numbers of intervals
-    grow by a constant ratio; larger means fewer and wider coarse intervals."""
-    gaussian_coarsenings: tuple[float, ...] = (1.0, 1.3, 1.6, 2.0)
-    """Factors. The candidates for `coarsening` in a last round with Gaussian noise."""
-    most_tilings: int = 5
-    """Tilings. Largest number of tilings in a round."""
-    quantile_z: float = 2.0
-    """Standard errors of the counts within which a quantile may lie, in a search for quantiles. This field,
-    `quantile_margin`, `sampling_ratio`, `last_ratio` and `pilot_ratio` were chosen on a log-normal distribution and on
-    two normal ones, 3,000 records at epsilon 1.
-    """
-    quantile_margin: float = 4.0
-    """Standard deviations of the noise of a round's count that are added to `quantile_z` standard errors."""
-    far_z: float = 4.0
-    """Standard errors from a quantile within which an interval of `large_factor` times the allowed records is split,
-    instead of `quantile_z`; larger values split more. Beside a quantile, an unsplit interval with nearly all records
-    would be the whole interval estimate. Tried on beta(2, 5) alone, 60 releases of
-    3,000 records whose number is private: mean widths 0.61 times, errors 0.93 times.
-    """
-    large_factor: float = 8.0
-    """Factor. An interval with this many times the allowed records is split within `far_z` instead of `quantile_z`
-    standard errors.
-    """
-    sampling_ratio: float = 0.5
-    """Ratio. Records in an interval near a population's quantile of level p, in units of ``sqrt(n p (1 - p))``, its
-    sampling standard deviation; an interval with more is split."""
-    private_intervals: float = 64.0
-    """Intervals of a first round if the number of records is private: see `choose_first_depth`."""
-    dense: float = 5.5
-    """Ratio. Records per cell over a split's variance, above which all cells are counted."""
-    dense_exact: float = 2.0
-    """Ratio. Replaces `dense` if the variance of a count is below `negligible_variance`: then fewer records per cell
-    suffice to count all cells."""
-    negligible_variance: float = 0.25
-    """Squared records. Variance of a count in a single tiling at which four in five counts are exact."""
-    fairly_dense: float = 1.0
-    """Ratio. Records per cell over a split's variance, above which a short first round shows them."""
-    few_intervals: int = 24
-    """Intervals per quantile. If at most this many remain to be counted, the third round of a search for quantiles is
-    the last; otherwise another follows."""
-    last_ratio: float = 3.0
-    """Ratio. Records over the noise of a count that an interval near a quantile may hold in the last round."""
-    pilot_ratio: float = 2.0
-    """Ratio. Records in an interval over the noise of its count, as `last_ratio`, but for rounds before the last;
-    smaller means finer intervals."""
-    most_quantiles: int = 3
-    """Quantiles. Largest number in a question for which a search is considered: the records that it needs grow with the
-    cube of the number. A question of more is answered by the general strategy."""
-    least_search_cells: int = 16
-    """Cells from which quantiles are searched for."""
-    search_ratio: float = 300.0
-    """Records over the standard deviation of one count and the cube of the number of quantiles, from which a search is
-    made if the number of records is public. For one quantile of 300 records at epsilon 1 under replace-one a search had
-    up to a third more error, of 1,000 records a quarter less. The median of three quartiles had a third more error at
-    3,000 records, and all three half the error at 30,000.
-    """
-    many_cells: float = 1.5
-    """Cells over `balanced_intervals` from which several rounds are more accurate than one. Chosen on eleven shapes of
-    `benchmarks/accuracy/public_cells.py` on 16 to 64 cells, 300 to 3,000 records: one round has up to 1.5 times less
-    error below 1, and 1.2 to 2 times more above 2.
-    """
-    few_values: int = 256
-    """Values. Number of declared values up to which each is counted if the number of records is private; not
-    measured.
-    """
-    value_ratio: float = 2.5
-    """Records per declared value over the standard deviation of a count, from which each value is counted. Chosen on
-    integers of three distributions, smooth, heaped and zero-inflated (121 and 1,001 values, epsilon 1, replace-one, 12
-    releases each), and not judged on others: bands were 15 to 46 % narrower than with three rounds; the curve had up to
-    20 % more error on smooth and zero-inflated data, up to a third less on heaped data.
-    """
-    most_quantile_rounds: int = 4
-    """Rounds. Largest number of rounds of a search for quantiles."""
-    fewest_cells: int = 100
-    """Cells. From this many on, several rounds are made for any number of records; with a public number of records
-    fewer may suffice (`has_many_cells`).
-    """
-
-
-TUNING = Tuning()
-"""The tuning that is used."""
 _LARGE = Fraction(10**6)
 """Records (Laplace) or squared records (Gaussian). Noise parameter so large that the discreteness of the noise does not
 matter.
@@ -317,7 +105,13 @@ def tiling_at_depth(layout: DyadicLayout, depth: int) -> Tilings:
 
 
 def choose_first_depth(layout: DyadicLayout, total: float | None, noise: Noise) -> int:
-    """Return the depth with about `balanced_intervals`, or `Tuning.private_intervals` if the number is private."""
+    """Return the depth with about `balanced_intervals`, or `Tuning.private_intervals` if the number is private.
+
+    Args:
+        layout: Dyadic intervals of the cells.
+        total: Public number of records; None: private.
+        noise: Law of the noise of one count.
+    """
     intervals = TUNING.private_intervals if total is None else balanced_intervals(total, noise)
     return min(max(round(log2(max(intervals, 2.0))), 2), layout.depth)
 
@@ -383,6 +177,11 @@ def choose_budget_fractions(cells: int, total: float | None, base_noise: Noise) 
     """Return the budget fractions of the three rounds; they are public before any count.
 
     Arguments as in `is_dense`.
+
+    Args:
+        cells: Number of cells.
+        total: Public number of records; None: private.
+        base_noise: Noise of one count with the whole budget.
 
     >>> choose_budget_fractions(100, 1000, Noise(Family.LAPLACE, Fraction(2)))
     (Fraction(3, 20), Fraction(1, 10), Fraction(3, 4))
@@ -1038,6 +837,11 @@ def is_worth_searching_quantiles(axis: Axis, workload: PrefixWorkload, setting: 
 def search_quantiles(axis: Axis, shares: tuple[float, ...], setting: Setting) -> Strategy[TableCounts]:
     """Count a fixed partition, then intervals that are short where the quantiles may lie, until these are few.
 
+    Args:
+        axis: The column and its grid.
+        shares: Share of the records below each quantile, between 0 and 1.
+        setting: Loss and adjacency of the search.
+
     Formal guarantees: each round has the price of a `PartitionQuery` for all earlier answers; its intervals are
     functions of earlier answers and of public facts. There are three rounds or `Tuning.most_quantile_rounds`; each has
     `SEARCH_ROUND_FRACTION` of the loss except the last, which has the remainder. *Proof by induction from the last
@@ -1243,3 +1047,216 @@ def _choose_next_tilings(
     base_noise = Noise(joint.noise.family, joint.noise.parameter / len(levels) / multiple)
     tilings = refine(joint.tree_estimate, base_noise)
     return tilings if len(tilings[-1]) > 1 else tuple(level.starts for level in levels)
+
+
+# The constants here and in `empirical_bayes` were chosen on normal, peaked and Poisson data and on seven real
+# histograms, over grids of 1,024 to 32,768 cells and epsilon from 0.1 to 2; they are the same for all data sets.
+# `pilot_ratios`, `coarse_fraction`, `cautious_tolerances`, `short_fraction`, `uneven_share`, `dense_exact`,
+# `atom_tolerance` and `atom_share` were chosen on one half of the shapes and histograms of `benchmarks/regimes.py`
+# ("choose") and judged on the other half, except that integers of the other half helped to choose `atom_tolerance`, and
+# its tables `atom_share`. `short_fraction` and `uneven_share` were chosen at 2 and 20 million records, `dense_exact` at
+# epsilon 2 to 10.
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer refinement under noise of both families. Split variances hold for a round of 3 tilings."""
+
+    largest_second_round: int = 96
+    """Intervals. A second round with more intervals than this is not worth its price."""
+    widespread_share: float = 0.4
+    """Share of the grid's cells. If the last round, with Gaussian noise, would have more intervals than this share,
+    every cell is counted by itself instead."""
+    widespread_atom_share: float = 0.5
+    """Share of the cells that replaces `widespread_share` if cells hold `far_above` times the base noise's standard
+    deviation.
+    """
+    far_above: float = 12.0
+    """Ratio of records per cell to the base noise's standard deviation above which `widespread_atom_share` replaces
+    `widespread_share`."""
+    uneven_share: float = 0.35
+    """Share of the cells. With unclear splits in more intervals than this share, smoothing would improve little."""
+    tolerances: tuple[float, ...] = (4.0, 4.0, 1.0, 1.0)
+    """Ratios, one per number of tilings of a round. Posterior variance that a split may keep, over the noise variance
+    of a split.
+    """
+    cautious_tolerances: tuple[float, ...] = (8.0, 6.0, 1.0, 1.0)
+    """Ratios, one per number of tilings. Replace `tolerances` with few records for the noise: prefixes then have much
+    noise anyway.
+    """
+    even_tolerances: tuple[float, ...] = (8.0, 5.0, 1.0, 1.0)
+    """Ratios, one per number of tilings. Replace `tolerances` if records seem to lie evenly: unsplit intervals are then
+    straight.
+    """
+    even_ratio: float = 1.7
+    """Factor on `FamilyTuning.split_ratios` if records seem to lie evenly. Slow trends are then read off fewer counts
+    with less noise: errors are 0.55 to 0.9 times the errors of factor 1 on the trends of
+    `benchmarks/accuracy/public_cells.py` and on even records, and bands 1 to 1.24 times as wide.
+    """
+    atom_tolerance: float = 0.3
+    """Tolerance in a search for atoms with one tiling, in which more splits add no noise."""
+    atom_share: float = 0.5
+    """Ratio. Squared difference of two halves over its maximum, above which single cells hold most records."""
+    atom_z: float = 2.0
+    """Standard errors by which the sum of squared differences of halves must exceed the noise to show atoms. Of 2 and
+    3, chosen on whole ages, 10,000 records on 256 cells: largest errors were 0.85 times those of 3, and the same on
+    three other shapes.
+    """
+    clear_atom_z: float = 200.0
+    """Standard errors of the sum of squared differences of halves, from which full cells are clear by themselves, and
+    no search is made for them. Years of school of 61,395 people, epsilon 1, lost 1.5 times by a search; ten to sixteen
+    values of 3,000 and 10,000 records, at 2 to 140 standard errors, had largest errors of 0.44 to 0.97 times those
+    without a search, and root mean squares of 0.71 to 1.16 times."""
+    outstanding_margin: float = 1.25
+    """Factor on the largest noise of pieces, which the excess of an interval must exceed: see
+    `divide_outstanding_intervals`. Of 1 and 1.25, chosen on the atoms of `benchmarks/accuracy/public_cells.py`.
+    """
+    least_pieces: float = 8.0
+    """Pieces of an interval below which a second round for its sake is not worth the price."""
+    coarse_factors: tuple[float, ...] = (1.0, 2.0, 4.0)
+    """Factors on `FamilyTuning.split_ratios`, and on tolerances in intervals of at least `typical_width`: the
+    candidates for a last round with Laplace noise, from narrow intervals to wide ones. In narrow intervals tolerances
+    stay: otherwise a peak of four cells had ten times the largest error in one of 16 releases."""
+    least_gain: float = 0.05
+    """Share of the expected error by which wider intervals must reduce it. Noise is known, but splits are expected from
+    a prior: whole ages on 256 cells lost a fifth for an expected gain of 4 %."""
+    max_band_width_ratio: float = 1.2
+    """Ratio of the expected band of wider intervals to the narrowest of all candidates, up to which they are chosen: in
+    the mean, and where it is widest, which grew from 2.1 to 3.8 points on 3,000 long-tailed records without a limit.
+    Errors at 1.15 and 1.25 were the same; bands were up to 1.1 and 1.2 times as wide as those of the first
+    candidate."""
+    band_z: float = 2.7
+    """Standard deviations of the noisiest split in half the width of a band, as that of a Brownian bridge has at 95 %:
+    its largest deviation is 1.36, and its standard deviation in the middle 0.5."""
+    typical_width: float = 0.01
+    """Share of the cells to which `FamilyTuning.split_ratios` apply."""
+    least_scale: float = 0.4
+    """Factor. Lower limit of sqrt(`typical_width` / width), by which `FamilyTuning.split_ratios` are multiplied; wide
+    intervals reach it.
+    """
+    largest_scale: float = 2.2
+    """Factor. Upper limit of the same square root; narrow intervals reach it."""
+    enough_ratio: float = 250
+    """Signal-to-noise ratio (all records over the base noise's standard deviation) above which `tolerances` apply."""
+    even_probability: float = 0.5
+    """Probability. Posterior probability of even records above which they are taken to be even."""
+    coarsening: float = 1.6
+    """Factor on the leaves that an interval of a coarser tiling may hold, beside tilings whose numbers of intervals
+    grow by a constant ratio; larger means fewer and wider coarse intervals."""
+    gaussian_coarsenings: tuple[float, ...] = (1.0, 1.3, 1.6, 2.0)
+    """Factors. The candidates for `coarsening` in a last round with Gaussian noise."""
+    most_tilings: int = 5
+    """Tilings. Largest number of tilings in a round."""
+    quantile_z: float = 2.0
+    """Standard errors of the counts within which a quantile may lie, in a search for quantiles. This field,
+    `quantile_margin`, `sampling_ratio`, `last_ratio` and `pilot_ratio` were chosen on a log-normal distribution and on
+    two normal ones, 3,000 records at epsilon 1.
+    """
+    quantile_margin: float = 4.0
+    """Standard deviations of the noise of a round's count that are added to `quantile_z` standard errors."""
+    far_z: float = 4.0
+    """Standard errors from a quantile within which an interval of `large_factor` times the allowed records is split,
+    instead of `quantile_z`; larger values split more. Beside a quantile, an unsplit interval with nearly all records
+    would be the whole interval estimate. Tried on beta(2, 5) alone, 60 releases of
+    3,000 records whose number is private: mean widths 0.61 times, errors 0.93 times.
+    """
+    large_factor: float = 8.0
+    """Factor. An interval with this many times the allowed records is split within `far_z` instead of `quantile_z`
+    standard errors.
+    """
+    sampling_ratio: float = 0.5
+    """Ratio. Records in an interval near a population's quantile of level p, in units of ``sqrt(n p (1 - p))``, its
+    sampling standard deviation; an interval with more is split."""
+    private_intervals: float = 64.0
+    """Intervals of a first round if the number of records is private: see `choose_first_depth`."""
+    dense: float = 5.5
+    """Ratio. Records per cell over a split's variance, above which all cells are counted."""
+    dense_exact: float = 2.0
+    """Ratio. Replaces `dense` if the variance of a count is below `negligible_variance`: then fewer records per cell
+    suffice to count all cells."""
+    negligible_variance: float = 0.25
+    """Squared records. Variance of a count in a single tiling at which four in five counts are exact."""
+    fairly_dense: float = 1.0
+    """Ratio. Records per cell over a split's variance, above which a short first round shows them."""
+    few_intervals: int = 24
+    """Intervals per quantile. If at most this many remain to be counted, the third round of a search for quantiles is
+    the last; otherwise another follows."""
+    last_ratio: float = 3.0
+    """Ratio. Records over the noise of a count that an interval near a quantile may hold in the last round."""
+    pilot_ratio: float = 2.0
+    """Ratio. Records in an interval over the noise of its count, as `last_ratio`, but for rounds before the last;
+    smaller means finer intervals."""
+    most_quantiles: int = 3
+    """Quantiles. Largest number in a question for which a search is considered: the records that it needs grow with the
+    cube of the number. A question of more is answered by the general strategy."""
+    least_search_cells: int = 16
+    """Cells from which quantiles are searched for."""
+    search_ratio: float = 300.0
+    """Records over the standard deviation of one count and the cube of the number of quantiles, from which a search is
+    made if the number of records is public. For one quantile of 300 records at epsilon 1 under replace-one a search had
+    up to a third more error, of 1,000 records a quarter less. The median of three quartiles had a third more error at
+    3,000 records, and all three half the error at 30,000.
+    """
+    many_cells: float = 1.5
+    """Cells over `balanced_intervals` from which several rounds are more accurate than one. Chosen on eleven shapes of
+    `benchmarks/accuracy/public_cells.py` on 16 to 64 cells, 300 to 3,000 records: one round has up to 1.5 times less
+    error below 1, and 1.2 to 2 times more above 2.
+    """
+    few_values: int = 256
+    """Values. Number of declared values up to which each is counted if the number of records is private; not
+    measured.
+    """
+    value_ratio: float = 2.5
+    """Records per declared value over the standard deviation of a count, from which each value is counted. Chosen on
+    integers of three distributions, smooth, heaped and zero-inflated (121 and 1,001 values, epsilon 1, replace-one, 12
+    releases each), and not judged on others: bands were 15 to 46 % narrower than with three rounds; the curve had up to
+    20 % more error on smooth and zero-inflated data, up to a third less on heaped data.
+    """
+    most_quantile_rounds: int = 4
+    """Rounds. Largest number of rounds of a search for quantiles."""
+    fewest_cells: int = 100
+    """Cells. From this many on, several rounds are made for any number of records; with a public number of records
+    fewer may suffice (`has_many_cells`).
+    """
+
+
+TUNING = Tuning()
+"""The tuning that is used."""
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyTuning:
+    """Numbers that depend on the noise. The base noise is the noise of a count if a round had one tiling."""
+
+    pilot_ratios: tuple[float, float]
+    """Records over the base noise's standard deviation from which a first round has a second tiling, and a third. With
+    fewer records narrow intervals show nothing but noise.
+    """
+    largest_last_round: int
+    """Intervals of a last round above which no second round is made before."""
+    largest_tilings: tuple[int, ...]
+    """Largest numbers of intervals that are counted in 1, 2, ... tilings."""
+    split_ratios: tuple[tuple[float, ...], ...]
+    """For rounds of 1, 2, ... tilings: records that an interval of the last round may hold, in standard deviations of a
+    count, tried in order until there are not too many intervals. The limit applies to an interval with `typical_width`
+    of the cells; it shrinks with the square root of the width, within `least_scale` and `largest_scale`. Gaussian noise
+    grows with the square root of the number of tilings only, so one more tiling of intervals with fewer records is then
+    preferred.
+    """
+
+
+FAMILY_TUNING = {
+    Family.LAPLACE: FamilyTuning(
+        pilot_ratios=(150.0, 150.0),
+        largest_last_round=200,
+        largest_tilings=(96, 1200),
+        split_ratios=((30.0,), (12.0, 20.0, 40.0), (12.0, 20.0, 40.0)),
+    ),
+    Family.GAUSSIAN: FamilyTuning(
+        pilot_ratios=(50.0, 300.0),
+        largest_last_round=320,
+        largest_tilings=(16, 130, 1000),
+        split_ratios=((8.0,), (5.0,), (3.0,), (3.0,)),
+    ),
+}
+"""Tuning by the family of the noise."""

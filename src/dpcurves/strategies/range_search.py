@@ -14,8 +14,8 @@ The search has three to eight rounds, each of which counts intervals of one colu
    are multiples, too. All rounds are combined, so that no pilot query is wasted. Neighbouring cells that seem empty
    are counted as one interval, because each interval adds noise to all prefixes behind it.
 
-The tuning constants were chosen on the distributions of `benchmarks/unknown.py` under add-remove. The data on which
-that benchmark measures coverage of bands were not used to choose them.
+Numbers that steer the search stand in `Tuning`, at the end. They were chosen on the distributions of
+`benchmarks/unknown.py` under add-remove, not on the data on which that benchmark measures coverage of bands.
 
 No record is clipped: coarse cells beyond the fine ones reach up to `LARGEST_EDGE`, and the two outermost cells count
 all values beyond, including infinities.
@@ -108,121 +108,6 @@ cells are chosen.
 """
 LEAST_CELL_WIDTH = 1e-290
 """Units of the column. Least width of cells: below it, powers of ten are not exact enough."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tuning:
-    """Numbers that steer the search. Unless another unit is stated, they are signal-to-noise ratios or z-scores."""
-
-    atoms_fraction: Fraction = Fraction(1, 10)
-    """Fraction of the loss. Pilot query for single cells that seem to hold most records, before the final count."""
-    least_fraction: Fraction = Fraction(1, 25)
-    """Fraction of the loss. The least that a second or third pilot query gets."""
-    largest_fraction: Fraction = Fraction(1, 3)
-    """Fraction of the remaining loss. The most that a second or third pilot query gets."""
-    minimum_ratio: float = 8.0
-    """Signal-to-noise ratio of all records that a second or third pilot query must reach, if `largest_fraction`
-    allows.
-    """
-    target_ratio: float = 700.0
-    """Signal-to-noise ratio of all records that a second or third pilot query aims at, at up to `target_fraction` of
-    the loss.
-    """
-    target_fraction: float = 0.1
-    """Fraction of the loss. A later pilot query gets at most this fraction to reach `target_ratio`."""
-    occupied_z: float = 7.0
-    """z-score of the noisy count of a decade above which the decade is occupied; smaller counts are taken for
-    noise.
-    """
-    concentration: tuple[float, float] = (0.0, 0.25)
-    """Shares of the records in one interval above which a second and a third pilot query are made. The first is 0: the
-    second query is always made, because nothing is known of the distribution within a decade.
-    """
-    faint_z: float = 5.0
-    """z-score. If the largest count of the first pilot query is below it, that count is taken for noise and the query
-    is repeated.
-    """
-    reliable_ratio: float = 100.0
-    """Signal-to-noise ratio from which the number of records is estimated from all counts."""
-    discount_z: float = 2.0
-    """Standard deviations that are subtracted from estimated counts."""
-    neighbour_weights: tuple[float, ...] = (0.25, 0.08, 0.03)
-    """Fractions. Before shares of the cells are normalised, an interval gets at least these fractions of the shares of
-    intervals at a distance of 1, 2 and 3."""
-    cells_per_ratio: float = 0.15
-    """Cells of a later pilot query per unit of the signal-to-noise ratio of all records, within `pilot_cells`."""
-    pilot_cells: tuple[int, int] = (32, 256)
-    """Cells. Minimum and maximum number of cells of a later pilot query."""
-    grid_cells: tuple[int, int] = (256, 4096)
-    """Cells. Minimum and maximum of the final grid; between them, half as many cells as all records are standard
-    deviations of the noise.
-    """
-    singleton_cells: int = 1024
-    """Cells of the final grid from which numbers of two digits, popular for heaps, get separate cells."""
-    few_records: float = 250.0
-    """Signal-to-noise ratio of all records below which the final count has one tiling of few intervals."""
-    split_ratio: float = 4.0
-    """Signal-to-noise ratio above which an interval is split if the final count has one tiling (see `few_records`)."""
-    beside_z: float = 4.0
-    """z-score above which a decade beside an occupied one is occupied, too. Laplace noise exceeds 4 standard deviations
-    with probability 1/570.
-    """
-    heap_z: float = 4.0
-    """z-score that the records on round numbers must exceed together to count as heaps."""
-    heap_share: float = 0.03
-    """Share of all records. More than this share must lie on round numbers for them to count as heaps, in addition to
-    `heap_z`.
-    """
-    reach: int = 5
-    """Intervals. Distance from a clearly occupied interval within which `nearby_z` applies, else `faint_z`."""
-    nearby_z: float = 2.0
-    """z-score from which an interval near an occupied one counts as occupied."""
-    margin: int = 2
-    """Intervals beside an occupied one that are not merged with empty intervals beyond."""
-    step_z: float = 4.0
-    """z-score of the records near a single number from which this number is used to find a step."""
-    step_radius: int = 3
-    """Intervals on each side of a single number that count as near."""
-    step_slack: float = 1.6
-    """Factor by which a step may exceed the estimated spacing of multiples."""
-    off_share: float = 0.05
-    """Share of the records on single numbers that may lie off all multiples of a step."""
-    step_powers: int = 4
-    """Powers of ten, from that of the estimated spacing of values downward, among which their step (1, 2 or 5 times a
-    power) is sought."""
-    most_counted: float = 0.5
-    """Share of the records that must lie between counted multiples before cells are chosen by a step."""
-    some_counted: float = 0.2
-    """Share of the records that must lie between counted multiples before quantiles are reported as multiples; for the
-    choice of cells, `most_counted` applies.
-    """
-    uncertain_share: float = 0.3
-    """Share of the records between counted multiples that may, with noise, lie off all multiples."""
-    single_share: float = 0.02
-    """Share of the records above which a single multiple is counted apart from the values above it, because a band is
-    as wide within an interval as all records of the interval.
-    """
-    single_ratio: float = 20.0
-    """Signal-to-noise ratio in the final count from which a single multiple is counted apart from the values above
-    it.
-    """
-    few_multiples: int = 20
-    """Multiples of a step in an interval up to which all become edges, if the interval is cut at all."""
-    singleton_target: float = 0.5
-    """Cells. Single numbers in an interval, or at its ends, may get separate cells if at least this many cells are
-    allocated to it."""
-    least_cells: float = 1.5
-    """Cells. An interval is cut if at least this many cells are allocated to it."""
-    even_ratio: float = 2.6
-    """Ratio of two endpoints up to which an interval is cut into cells of equal width, else evenly on a log scale."""
-    rounds_alone: int = 3
-    """Rounds. Number of pilot queries, with equal budget fractions, if nothing but a range is asked for."""
-
-
-TUNING = Tuning()
-"""The tuning that is used."""
-MOST_ROUNDS = len(PILOT_FRACTIONS) + len(TUNING.concentration) + 2
-"""Rounds. Largest number of rounds of a search."""
 
 
 class SingletonRule(Enum):
@@ -899,6 +784,12 @@ def round_numbers_between(low: float, high: float, cells: float) -> list[float]:
 def multiples_between(low: float, high: float, cells: float, step: float) -> list[float]:
     """Return multiples of the step strictly between two numbers: all of them if few, else round ones.
 
+    Args:
+        low: The lower number.
+        high: The upper number.
+        cells: About how many cells are needed.
+        step: Distance of neighbouring multiples.
+
     >>> multiples_between(0.0, 10.0, 1, 2.0), multiples_between(1000.0, 2000.0, 4, 2.0)
     ([2.0, 4.0, 6.0, 8.0], [1200.0, 1400.0, 1600.0, 1800.0])
     """
@@ -934,3 +825,118 @@ def _decimal_multiples_between(low: float, high: float, cells: float) -> list[fl
         return []
     edges = (float(f"{factor * digit}e{power}") for factor in range(lowest, highest + 1))
     return [edge for edge in edges if low < edge < high]
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer the search. Unless another unit is stated, they are signal-to-noise ratios or z-scores."""
+
+    atoms_fraction: Fraction = Fraction(1, 10)
+    """Fraction of the loss. Pilot query for single cells that seem to hold most records, before the final count."""
+    least_fraction: Fraction = Fraction(1, 25)
+    """Fraction of the loss. The least that a second or third pilot query gets."""
+    largest_fraction: Fraction = Fraction(1, 3)
+    """Fraction of the remaining loss. The most that a second or third pilot query gets."""
+    minimum_ratio: float = 8.0
+    """Signal-to-noise ratio of all records that a second or third pilot query must reach, if `largest_fraction`
+    allows.
+    """
+    target_ratio: float = 700.0
+    """Signal-to-noise ratio of all records that a second or third pilot query aims at, at up to `target_fraction` of
+    the loss.
+    """
+    target_fraction: float = 0.1
+    """Fraction of the loss. A later pilot query gets at most this fraction to reach `target_ratio`."""
+    occupied_z: float = 7.0
+    """z-score of the noisy count of a decade above which the decade is occupied; smaller counts are taken for
+    noise.
+    """
+    concentration: tuple[float, float] = (0.0, 0.25)
+    """Shares of the records in one interval above which a second and a third pilot query are made. The first is 0: the
+    second query is always made, because nothing is known of the distribution within a decade.
+    """
+    faint_z: float = 5.0
+    """z-score. If the largest count of the first pilot query is below it, that count is taken for noise and the query
+    is repeated.
+    """
+    reliable_ratio: float = 100.0
+    """Signal-to-noise ratio from which the number of records is estimated from all counts."""
+    discount_z: float = 2.0
+    """Standard deviations that are subtracted from estimated counts."""
+    neighbour_weights: tuple[float, ...] = (0.25, 0.08, 0.03)
+    """Fractions. Before shares of the cells are normalised, an interval gets at least these fractions of the shares of
+    intervals at a distance of 1, 2 and 3."""
+    cells_per_ratio: float = 0.15
+    """Cells of a later pilot query per unit of the signal-to-noise ratio of all records, within `pilot_cells`."""
+    pilot_cells: tuple[int, int] = (32, 256)
+    """Cells. Minimum and maximum number of cells of a later pilot query."""
+    grid_cells: tuple[int, int] = (256, 4096)
+    """Cells. Minimum and maximum of the final grid; between them, half as many cells as all records are standard
+    deviations of the noise.
+    """
+    singleton_cells: int = 1024
+    """Cells of the final grid from which numbers of two digits, popular for heaps, get separate cells."""
+    few_records: float = 250.0
+    """Signal-to-noise ratio of all records below which the final count has one tiling of few intervals."""
+    split_ratio: float = 4.0
+    """Signal-to-noise ratio above which an interval is split if the final count has one tiling (see `few_records`)."""
+    beside_z: float = 4.0
+    """z-score above which a decade beside an occupied one is occupied, too. Laplace noise exceeds 4 standard deviations
+    with probability 1/570.
+    """
+    heap_z: float = 4.0
+    """z-score that the records on round numbers must exceed together to count as heaps."""
+    heap_share: float = 0.03
+    """Share of all records. More than this share must lie on round numbers for them to count as heaps, in addition to
+    `heap_z`.
+    """
+    reach: int = 5
+    """Intervals. Distance from a clearly occupied interval within which `nearby_z` applies, else `faint_z`."""
+    nearby_z: float = 2.0
+    """z-score from which an interval near an occupied one counts as occupied."""
+    margin: int = 2
+    """Intervals beside an occupied one that are not merged with empty intervals beyond."""
+    step_z: float = 4.0
+    """z-score of the records near a single number from which this number is used to find a step."""
+    step_radius: int = 3
+    """Intervals on each side of a single number that count as near."""
+    step_slack: float = 1.6
+    """Factor by which a step may exceed the estimated spacing of multiples."""
+    off_share: float = 0.05
+    """Share of the records on single numbers that may lie off all multiples of a step."""
+    step_powers: int = 4
+    """Powers of ten, from that of the estimated spacing of values downward, among which their step (1, 2 or 5 times a
+    power) is sought."""
+    most_counted: float = 0.5
+    """Share of the records that must lie between counted multiples before cells are chosen by a step."""
+    some_counted: float = 0.2
+    """Share of the records that must lie between counted multiples before quantiles are reported as multiples; for the
+    choice of cells, `most_counted` applies.
+    """
+    uncertain_share: float = 0.3
+    """Share of the records between counted multiples that may, with noise, lie off all multiples."""
+    single_share: float = 0.02
+    """Share of the records above which a single multiple is counted apart from the values above it, because a band is
+    as wide within an interval as all records of the interval.
+    """
+    single_ratio: float = 20.0
+    """Signal-to-noise ratio in the final count from which a single multiple is counted apart from the values above
+    it.
+    """
+    few_multiples: int = 20
+    """Multiples of a step in an interval up to which all become edges, if the interval is cut at all."""
+    singleton_target: float = 0.5
+    """Cells. Single numbers in an interval, or at its ends, may get separate cells if at least this many cells are
+    allocated to it."""
+    least_cells: float = 1.5
+    """Cells. An interval is cut if at least this many cells are allocated to it."""
+    even_ratio: float = 2.6
+    """Ratio of two endpoints up to which an interval is cut into cells of equal width, else evenly on a log scale."""
+    rounds_alone: int = 3
+    """Rounds. Number of pilot queries, with equal budget fractions, if nothing but a range is asked for."""
+
+
+TUNING = Tuning()
+"""The tuning that is used."""
+MOST_ROUNDS = len(PILOT_FRACTIONS) + len(TUNING.concentration) + 2
+"""Rounds. Largest number of rounds of a search."""

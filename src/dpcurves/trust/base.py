@@ -42,6 +42,11 @@ class Planner(Protocol):
     def plan_query(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return the plan of a single query. Raises `UnsupportedQuery` if the trust model cannot answer it; reads no
         data.
+
+        Args:
+            query: What is asked of the records.
+            loss: The loss of this query.
+            adjacency: Which tables the loss is about.
         """
         ...
 
@@ -90,6 +95,12 @@ def run_conversation(
     question: SupportsSteps[Curve], loss: PrivacyLoss, adjacency: Adjacency, trust: Planner
 ) -> Generator[Step, Release, Curve]:
     """Yield all queries that the trust model plans for the needs of a question, and return its curve.
+
+    Args:
+        question: The question, which yields its needs.
+        loss: The loss of the whole question.
+        adjacency: Which tables the loss is about.
+        trust: The trust model, which plans the queries.
 
     Formal guarantees: a need gets its budget fraction of the loss, and its steps get fractions of that. The caller pays
     for the steps, and bounds their total by the loss of the question.

@@ -79,6 +79,11 @@ class Central:
 
         The curator can count again, so `AUTO` may choose several rounds, of which later ones depend on earlier answers.
         With a named mechanism there is one round.
+
+        Args:
+            workload: The counts that will be read.
+            loss: The loss of the workload.
+            adjacency: Which tables the loss is about.
         """
         choose_strategy = choose_adaptive if isinstance(self.mechanism, MechanismChoice) else choose_one_round
         return choose_strategy(workload, Setting(loss, adjacency))

@@ -65,6 +65,11 @@ def sample_bernoulli(parts: int, size: int, randomness: Randomness) -> BoolArray
 
     A uniform integer of 64 bits is compared with `parts`. Its first eight bits decide unless they equal the first eight
     bits of `parts`; only then are the others drawn.
+
+    Args:
+        parts: Numerator of the probability; `ONE_PROBABILITY` is its denominator.
+        size: Number of bits.
+        randomness: Source of the random bits.
     """
     octets = np.frombuffer(randomness.random_bytes(size), dtype=np.uint8)
     border = parts >> _REST
@@ -203,6 +208,11 @@ def sample_uniform(outcomes: int, size: int, randomness: Randomness) -> IntArray
 
     Among the 2**32 products of a word and `outcomes`, every upper half is equally frequent after products whose lower
     half is below ``2**32 % outcomes`` are rejected.
+
+    Args:
+        outcomes: Number of outcomes, at most 2**31.
+        size: Number of integers.
+        randomness: Source of the random bits.
     """
     products = np.frombuffer(randomness.random_bytes(4 * size), dtype="<u4").astype(np.uint64) * np.uint64(outcomes)
     half_word = 32  # bits of a random word of `sample_uniform`

@@ -289,7 +289,13 @@ class BitVectorRandomiser(Randomiser):
 
 
 def set_true_bits(rows: Reports, answers: IntArray, is_set: BoolArray) -> None:
-    """SECRET: set the bit of each row's answer where `is_set` is true, and clear it elsewhere, in place."""
+    """SECRET: set the bit of each row's answer where `is_set` is true, and clear it elsewhere, in place.
+
+    Args:
+        rows: Reports as bits, eight in a byte, (reports, bytes).
+        answers: Answer of each report, from 0.
+        is_set: Whether the bit of each answer is set.
+    """
     if loops_are_compiled():
         _fill_true_bits(rows, answers, is_set)
         return
@@ -453,6 +459,11 @@ class HadamardResponse(Randomiser):
     def draw_bits(self, answers: IntArray, index: IntArray, randomness: Randomness) -> IntArray:
         """SECRET: return the reported bit of each answer at a public index: its sign, flipped with probability ``1 -
         p``.
+
+        Args:
+            answers: Answer of each person, from 0.
+            index: Public row of the Hadamard matrix of each person.
+            randomness: Source of the random bits.
         """
         flipped = ~sample_bernoulli(self._true_sign_parts, len(answers), randomness)
         return compute_parity(answers & index) ^ flipped
@@ -639,6 +650,11 @@ smaller."""
 
 def make_randomiser(name: str, answers: int, epsilon: Fraction) -> Randomiser:
     """Return the randomiser of this name.
+
+    Args:
+        name: Name of the randomiser.
+        answers: Number of possible answers.
+        epsilon: Loss of one report.
 
     Raises:
         ValueError: the name is unknown, or there are too many answers for this randomiser.

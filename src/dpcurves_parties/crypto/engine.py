@@ -158,7 +158,13 @@ def widen_mask(mask: Words, output: Words | None = None) -> Words:
 
 
 def choose_side(right: Words, left_side: Words, right_side: Words) -> Words:
-    """Return the right side where `right` is all ones, else the left side."""
+    """Return the right side where `right` is all ones, else the left side.
+
+    Args:
+        right: Masks of all ones or all zeros.
+        left_side: Words for zeros.
+        right_side: Words for ones.
+    """
     result = left_side ^ right_side
     result &= right
     result ^= left_side
@@ -171,6 +177,11 @@ def seed_correction(right: Words, left_difference: Words, right_difference: Word
 
     The differences are between both servers' left children and right children. The top bit of the correction is for
     left children; the second result has the top bit set where right children need the opposite bit.
+
+    Args:
+        right: Masks of all ones where the path turns right.
+        left_difference: XOR of both servers' left children, (keys, 2).
+        right_difference: XOR of their right children, (keys, 2).
     """
     correction = choose_side(widen_mask(right), right_difference, left_difference)
     left_control = (left_difference[:, 1] ^ ~right) & TOP
@@ -202,7 +213,14 @@ class PortableEngine:
         return cls(TaskKeys.from_task(task))
 
     def generate(self, public: PublicShare, cells: Words, first: Words, second: Words) -> None:
-        """SECRET: write correction words level by level, with all keys of the chunk in one AES call."""
+        """SECRET: write correction words level by level, with all keys of the chunk in one AES call.
+
+        Args:
+            public: Correction words; filled in.
+            cells: Cell of each key. SECRET.
+            first: Seeds of server 0, (keys, 2). SECRET.
+            second: Seeds of server 1, (keys, 2). SECRET.
+        """
         writer = _CorrectionWriter(self._ciphers(), public)
         domain = public.domain
         pair = (first, second)
@@ -218,12 +236,25 @@ class PortableEngine:
         """SECRET: write the leaf corrections of keys whose levels were written elsewhere, as the fast engine does.
 
         `pair` holds both servers' leaf seeds, `owed` the servers' summed values on the paths.
+
+        Args:
+            public: Correction words; their leaves are filled in.
+            cells: Cell of each key. SECRET.
+            pair: Leaf seeds of both servers. SECRET.
+            owed: Summed values of both servers on the paths. SECRET.
         """
         _CorrectionWriter(self._ciphers(), public).write_leaves(cells, pair, owed)
 
     def descend(self, state: PathState, public: PublicShare, start: int, stop: int, path: int) -> None:
         """SECRET: move the state down level by level, with all keys of the chunk in one AES call; two seed buffers
         alternate.
+
+        Args:
+            state: Seeds and values of a server; changed in place. SECRET.
+            public: Correction words.
+            start: First level.
+            stop: Level after the last one.
+            path: Turns as bits, the last one lowest.
         """
         step = _Step.from_ciphers(self._ciphers(), public.domain.ring, len(state.seeds))
         buffer = np.empty((len(state.seeds) + 1, 2), np.uint64)
@@ -537,6 +568,12 @@ class FastEngine:
     def generate(self, public: PublicShare, cells: Words, first: Words, second: Words) -> None:
         """SECRET: write correction words with the compiled loop; leaves are written by the portable engine. Raises
         `ValueError` if the arrays of `public` are not contiguous.
+
+        Args:
+            public: Correction words; filled in.
+            cells: Cell of each key. SECRET.
+            first: Seeds of server 0, (keys, 2). SECRET.
+            second: Seeds of server 1, (keys, 2). SECRET.
         """
         from .kernels import compile_generation
 
@@ -554,7 +591,15 @@ class FastEngine:
         self._portable.write_leaf_corrections(public, cells, pair, owed)
 
     def descend(self, state: PathState, public: PublicShare, start: int, stop: int, path: int) -> None:
-        """SECRET: move the state down by the compiled loop, which keeps blocks in registers across a level."""
+        """SECRET: move the state down by the compiled loop, which keeps blocks in registers across a level.
+
+        Args:
+            state: Seeds and values of a server; changed in place. SECRET.
+            public: Correction words.
+            start: First level.
+            stop: Level after the last one.
+            path: Turns as bits, the last one lowest.
+        """
         from .kernels import compile_descent
 
         words = public.domain.ring.words

@@ -165,7 +165,14 @@ class PortableGates:
     """
 
     def garble(self, left: Words, right: Words, offset: Words, key: Words) -> tuple[Words, Words]:
-        """SECRET: return tables and output labels of 0, with one AES call for all four hashes of each instance."""
+        """SECRET: return tables and output labels of 0, with one AES call for all four hashes of each instance.
+
+        Args:
+            left: Labels of 0 of the left input, (instances, 2). SECRET.
+            right: Labels of 0 of the right input, of the same shape. SECRET.
+            offset: XOR of the labels of 0 and 1. SECRET.
+            key: Public AES key of the gate.
+        """
         count = len(left)
         blocks = np.empty((4, count, 2), np.uint64)
         offset_multiple = np.array([offset[0] ^ offset[1], offset[0]], np.uint64)
@@ -185,7 +192,14 @@ class PortableGates:
         return tables, output
 
     def evaluate(self, left: Words, right: Words, tables: Words, key: Words) -> Words:
-        """SECRET: return the output's labels, with one AES call for both hashes of each instance."""
+        """SECRET: return the output's labels, with one AES call for both hashes of each instance.
+
+        Args:
+            left: Labels of the left input, (instances, 2).
+            right: Labels of the right input, of the same shape.
+            tables: Both rows of each garbled gate, (2, instances, 2).
+            key: Public AES key of the gate.
+        """
         blocks = np.empty((2, len(left), 2), np.uint64)
         for half, labels in enumerate((left, right)):
             _write_sigma(labels, half, blocks[half])
@@ -243,7 +257,14 @@ class FastGates:
             raise InvalidArgument("lanes", f"must be from 1 to {supported_lanes()} on this processor, got {self.lanes}")
 
     def garble(self, left: Words, right: Words, offset: Words, key: Words) -> tuple[Words, Words]:
-        """SECRET: return tables and output labels of 0, by the compiled loop from 64 instances on."""
+        """SECRET: return tables and output labels of 0, by the compiled loop from 64 instances on.
+
+        Args:
+            left: Labels of 0 of the left input, (instances, 2). SECRET.
+            right: Labels of 0 of the right input, of the same shape. SECRET.
+            offset: XOR of the labels of 0 and 1. SECRET.
+            key: Public AES key of the gate.
+        """
         if len(left) < _LEAST_COMPILED:
             return self._portable.garble(left, right, offset, key)
         from .kernels import compile_garbling
@@ -255,7 +276,14 @@ class FastGates:
         return tables, output
 
     def evaluate(self, left: Words, right: Words, tables: Words, key: Words) -> Words:
-        """SECRET: return the output's labels, by the compiled loop from 64 instances on."""
+        """SECRET: return the output's labels, by the compiled loop from 64 instances on.
+
+        Args:
+            left: Labels of the left input, (instances, 2).
+            right: Labels of the right input, of the same shape.
+            tables: Both rows of each garbled gate, (2, instances, 2).
+            key: Public AES key of the gate.
+        """
         if len(left) < _LEAST_COMPILED:
             return self._portable.evaluate(left, right, tables, key)
         from .kernels import compile_evaluation

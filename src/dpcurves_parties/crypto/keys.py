@@ -261,6 +261,11 @@ class ServerKeys(Generic[Public]):
     def from_bytes(cls, domain: Domain, party: int, blob: bytes) -> Self:
         """Parse the keys of a frame.
 
+        Args:
+            domain: The cells, and the ring of the values.
+            party: Number of the server, 0 or 1.
+            blob: The frame.
+
         Raises:
             ValueError: the frame is of another kind, version, domain or server, its length or checksum is wrong, or it
                 has invalid bits. The message shows no content.

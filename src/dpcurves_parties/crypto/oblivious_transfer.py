@@ -154,6 +154,11 @@ class BaseReceiver:
     def from_choices(cls, choices: NDArray[np.bool_], point: bytes, randomness: RandomByteSource) -> BaseReceiver:
         """Choose one key of each transfer, given the sender's point, without branches.
 
+        Args:
+            choices: Chosen key of each transfer, (transfers,). SECRET.
+            point: The sender's point, encoded.
+            randomness: Source of the random bits.
+
         Raises:
             ProtocolError: the point is invalid.
         """

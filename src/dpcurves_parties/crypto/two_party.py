@@ -477,6 +477,12 @@ def evaluate(
 ) -> Talk[list[Bits]]:
     """Run the evaluator; return its XOR shares of all output wires, or of the final step's. See `garble`.
 
+    Args:
+        job: Circuit, owners of its inputs and number of instances.
+        values: Inputs of this party, as in `Inputs`. SECRET.
+        randomness: Source of the random bits.
+        final_values: Its inputs to the final step.
+
     Raises:
         ProtocolError: a message was not the next one of the session. The error shows nothing of this party's inputs.
     """
@@ -632,6 +638,11 @@ def garble_one(job: Job, values: PartyInputs, randomness: RandomByteSource) -> T
     """Run the garbler for one instance; return its XOR shares of the output wires. It has the guarantees of `garble`,
     with base transfers only.
 
+    Args:
+        job: Circuit and owners of its inputs, of one instance.
+        values: Inputs of this party, as in `Inputs`. SECRET.
+        randomness: Source of the random bits.
+
     Raises:
         ProtocolError: a message was not the next one of the session. The error shows nothing of this party's inputs.
     """
@@ -664,6 +675,11 @@ def garble_one(job: Job, values: PartyInputs, randomness: RandomByteSource) -> T
 def evaluate_one(job: Job, values: PartyInputs, randomness: RandomByteSource) -> Talk[list[Bits]]:
     """Run the evaluator for one instance, as `evaluate` does for many, with base transfers only; return its XOR shares
     of the output wires.
+
+    Args:
+        job: Circuit and owners of its inputs, of one instance.
+        values: Inputs of this party, as in `Inputs`. SECRET.
+        randomness: Source of the random bits.
 
     Raises:
         ProtocolError: a message was not the next one of the session. The error shows nothing of this party's inputs.

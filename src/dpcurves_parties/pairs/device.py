@@ -65,6 +65,11 @@ class KeyBundle:
     def from_bytes(cls, octets: bytes, task: bytes, person: int) -> KeyBundle:
         """Parse and verify the key bundle of a person for a task.
 
+        Args:
+            octets: The bundle as it was received.
+            task: Hash of the task.
+            person: Number of the person.
+
         Raises:
             ProtocolError: the length is wrong, or the bundle was signed for another person or task.
         """
@@ -134,7 +139,13 @@ class PersonKeys:
         )
 
     def seal_message(self, body: bytes, address: MessageAddress, recipient: KeyBundle) -> bytes:
-        """Encrypt and sign a message. Only the recipient can open it, and only at this address."""
+        """Encrypt and sign a message. Only the recipient can open it, and only at this address.
+
+        Args:
+            body: The plaintext.
+            address: Meeting, step, sender and recipient.
+            recipient: Public keys of the recipient.
+        """
         sealed: bytes = SUITE.encrypt(
             body, X25519PublicKey.from_public_bytes(recipient.hpke_key), address.associated_data
         )
@@ -142,6 +153,11 @@ class PersonKeys:
 
     def open_message(self, message: bytes, address: MessageAddress, sender: KeyBundle) -> bytes:
         """Verify and decrypt a message.
+
+        Args:
+            message: The message as it was received.
+            address: Meeting, step, sender and recipient.
+            sender: Public keys of the sender.
 
         Raises:
             ProtocolError: another person signed the message, its address differs, or a bit has changed.
@@ -152,7 +168,14 @@ class PersonKeys:
 def open_sealed_message(
     hpke_key: X25519PrivateKey, message: bytes, address: MessageAddress, sender: KeyBundle
 ) -> bytes:
-    """Verify and decrypt a message with the recipient's key. Raises as `PersonKeys.open_message`."""
+    """Verify and decrypt a message with the recipient's key. Raises as `PersonKeys.open_message`.
+
+    Args:
+        hpke_key: Private key of the recipient.
+        message: The message as it was received.
+        address: Meeting, step, sender and recipient.
+        sender: Public keys of the sender.
+    """
     sealed, signature = message[:-SIGNATURE_SIZE], message[-SIGNATURE_SIZE:]
     try:
         Ed25519PublicKey.from_public_bytes(sender.signing_key).verify(signature, address.associated_data + sealed)
@@ -324,6 +347,12 @@ class Device:
     def open_file(cls, path: Path, task_hash: bytes, max_meetings: int, randomness: Randomness) -> Device:
         """Open the device in a file; creates the file if it is missing.
 
+        Args:
+            path: The file.
+            task_hash: Hash of the task.
+            max_meetings: Largest number of meetings of a person.
+            randomness: Source of the secret of a new device.
+
         Raises:
             ProtocolError: the file belongs to another task or another number of meetings, or cannot be read. The
                 message shows none of its content.
@@ -390,6 +419,11 @@ class Device:
     def store_message(self, meeting: Meeting, step: int, message: bytes) -> None:
         """Store the partner's message of a step before it is answered. The first message stored for a step stays.
 
+        Args:
+            meeting: The meeting.
+            step: Number of the step.
+            message: The message as it was received.
+
         Raises:
             ProtocolError: the meeting was not entered, or was dropped.
         """
@@ -448,6 +482,12 @@ class Device:
         """SECRET: return this person's uniform inputs to a meeting, after its `value_count` values.
 
         They never change.
+
+        Args:
+            meeting: The meeting.
+            job: The computation of the meeting.
+            person: Number of this person.
+            value_count: How many inputs are values of the person.
         """
         randomness = Randomness.from_key(self._secret, "thrown in " + meeting.name.hex())
         return tuple(

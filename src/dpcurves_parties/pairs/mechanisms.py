@@ -333,6 +333,12 @@ def plan_answers(
 def plan_sum(query: PairQuery, loss: PrivacyLoss, adjacency: Adjacency, zetas: Zetas | None = None) -> Plan:
     """Plan one noisy sum of all pairs' values. No party sees the values or the exact sum.
 
+    Args:
+        query: Kernel and pairing.
+        loss: The loss of this query.
+        adjacency: Replace-one, with the public number of people.
+        zetas: Variance components of the kernel, for the forecast of the error; None: the worst case.
+
     Formal guarantees: replacing a person changes the values of that person's pairs only, each by at most the kernel's
     span, hence the sum by at most `PairQuery.per_record_sensitivity`; see `FiniteLaplace` for a sum of this
     sensitivity.
@@ -368,6 +374,11 @@ def plan_response(query: PairQuery, loss: PrivacyLoss) -> Response:
 @lru_cache(maxsize=64)  # a pure function of public facts
 def plan_sum_noise(query: PairQuery, loss: PrivacyLoss, people: int) -> FiniteLaplace:
     """Return the noise on the sum of all pairs' values, each minus the kernel's least value.
+
+    Args:
+        query: Kernel and pairing.
+        loss: The loss of this query.
+        people: Number of people.
 
     Raises:
         UnsupportedQuery: the sum has too many bits.

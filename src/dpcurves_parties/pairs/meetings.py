@@ -46,7 +46,14 @@ class RelayClient:
 
     @classmethod
     def connect(cls, task: PairTask, ticket: Ticket, relay: str = "", timeout: float = ANSWER_SECONDS) -> RelayClient:
-        """Connect to the relay server of a task, at the task's URL or at another URL."""
+        """Connect to the relay server of a task, at the task's URL or at another URL.
+
+        Args:
+            task: The task document.
+            ticket: The person's ticket.
+            relay: URL of the relay server; empty: the URL of the task.
+            timeout: Seconds to wait for an answer.
+        """
         (server,) = task.servers
         return cls(task, ticket, Channel.from_certificate(relay or server.url, server.certificate, timeout))
 
@@ -132,6 +139,12 @@ def reveal_seed(task: PairTask, ticket: Ticket, seed: bytes, timeout: float = AN
 
     The operation is idempotent.
 
+    Args:
+        task: The task document.
+        ticket: The coordinator's ticket.
+        seed: The seed that the task document commits to.
+        timeout: Seconds to wait for an answer.
+
     Raises:
         ProtocolError: the server cannot be reached, or refuses.
     """
@@ -192,6 +205,12 @@ class Participant:
         cls, client: RelayClient, randomness: Randomness, path: Any, on_drop: Callable[[str], object]
     ) -> Participant:
         """Enter a task with the device in a file; creates the file if it is missing.
+
+        Args:
+            client: Connection to the relay server.
+            randomness: Source of the random bits.
+            path: File of the device.
+            on_drop: Function that is called with a line for each meeting that is dropped.
 
         Raises:
             ProtocolError: the ticket is of another task or was used with another device, or the task is closed.

@@ -58,7 +58,14 @@ Numbers = NDArray[np.uint64]
 
 
 def build_answers_job(name: bytes, kernel: Kernel, response: Response, pairs: int) -> Job:
-    """Return the job in which each pair answers by itself. Either person supplies its values and random bits."""
+    """Return the job in which each pair answers by itself. Either person supplies its values and random bits.
+
+    Args:
+        name: Name of the job, unique in the task.
+        kernel: Function of the values of two people.
+        response: Randomised response to the kernel.
+        pairs: Number of pairs.
+    """
     circuit = build_noisy_circuit(kernel, response)
     half = len(circuit.inputs) // 2
     return Job(name, circuit, (InputOwner.GARBLER,) * half + (InputOwner.EVALUATOR,) * half, pairs)
@@ -68,6 +75,12 @@ def build_server_answers_job(name: bytes, kernel: Kernel, response: Response, pa
     """Return the job in which two servers compute each pair's answer from XOR shares of all values.
 
     Each server supplies the random bits of one side.
+
+    Args:
+        name: Name of the job, unique in the task.
+        kernel: Function of the values of two people.
+        response: Randomised response to the kernel.
+        pairs: Number of pairs.
     """
     circuit = build_noisy_circuit(kernel, response)
     values = (InputOwner.SHARED,) * len(kernel.columns)
@@ -82,6 +95,14 @@ def prepare_server_answer_inputs(  # noqa: PLR0917
 ) -> list[Numbers | None]:  # fmt: skip
     """SECRET: return one server's inputs to `build_server_answers_job`: shares of both people of each pair, and random
     bits.
+
+    Args:
+        kernel: Function of the values of two people.
+        response: Randomised response to the kernel.
+        shares: This server's shares of the values, by column. SECRET.
+        pairs: People of each pair, (pairs, 2).
+        party: Number of the server, 0 or 1.
+        randomness: Source of the random bits.
     """
     inputs: list[Numbers | None] = []
     for person in (0, 1):
@@ -95,7 +116,15 @@ def prepare_server_answer_inputs(  # noqa: PLR0917
 def prepare_answer_inputs(
     kernel: Kernel, response: Response, values: Mapping[str, Any], party: int, randomness: Randomness
 ) -> list[Numbers | None]:
-    """SECRET: return one party's inputs to `build_answers_job`: values by column, and random bits."""
+    """SECRET: return one party's inputs to `build_answers_job`: values by column, and random bits.
+
+    Args:
+        kernel: Function of the values of two people.
+        response: Randomised response to the kernel.
+        values: This party's values, by column. SECRET.
+        party: Number of the party, 0 or 1.
+        randomness: Source of the random bits.
+    """
     own_inputs = [
         coerce_unsigned_array(values[name], bits)
         for name, bits in zip(kernel.columns, kernel.bits.values(), strict=True)
@@ -121,6 +150,12 @@ def build_sum_job(name: bytes, kernel: Kernel, noise: FiniteLaplace, pairs: int)
 
     The output is the sum minus its least possible value, plus noise, modulo `2**noise.width`. Both servers supply each
     random bit (XOR).
+
+    Args:
+        name: Name of the job, unique in the task.
+        kernel: Function of the values of two people.
+        noise: Noise of the sum.
+        pairs: Number of pairs.
     """
     owners = (InputOwner.SHARED,) * len(kernel.circuit.inputs)
     plain = Job(name, kernel.circuit, owners, pairs)
@@ -147,6 +182,11 @@ def share_values(
     """SECRET: split values by column into two XOR shares, one for each server. Each share alone is uniform.
 
     Values are coerced as by `coerce_unsigned`, since a mask covers the declared bits only.
+
+    Args:
+        values: Values by column. SECRET.
+        widths: Declared bits of each column.
+        randomness: Source of the random bits.
     """
     masks = {
         name: randomness.sample_words(len(values[name])) >> np.uint64(64 - width) for name, width in widths.items()
@@ -155,7 +195,13 @@ def share_values(
 
 
 def prepare_sum_inputs(kernel: Kernel, shares: Mapping[str, Numbers], pairs: IntArray) -> list[Numbers | None]:
-    """SECRET: return one server's inputs to `build_sum_job`: its shares of both people of each pair."""
+    """SECRET: return one server's inputs to `build_sum_job`: its shares of both people of each pair.
+
+    Args:
+        kernel: Function of the values of two people.
+        shares: This server's shares of the values, by column. SECRET.
+        pairs: People of each pair, (pairs, 2).
+    """
     return [shares[name][pairs[:, person]] for person in (0, 1) for name in kernel.columns]
 
 
@@ -205,6 +251,12 @@ def draw_committed_pairs(pairing: Pairing, people: int, seed: bytes, seed_commit
     """Draw the pairs from a seed after checking its commitment, which was published before any value was entered.
 
     So the seed cannot have been chosen after values were known.
+
+    Args:
+        pairing: The rule of pairs.
+        people: Number of people.
+        seed: The revealed seed.
+        seed_commitment: The published commitment.
 
     Raises:
         ProtocolError: the seed does not match the commitment.
@@ -265,6 +317,11 @@ class PairTerms:
     @classmethod
     def from_plan(cls, kernel: Kernel, plan: Plan, document_hash: bytes = b"") -> PairTerms:
         """Return the terms of a plan.
+
+        Args:
+            kernel: Function of the values of two people.
+            plan: Plan of answers of pairs.
+            document_hash: Hash of the task document; empty: none.
 
         Raises:
             ProtocolError: the plan is of another kernel, adds its noise to the sum, or has no seed commitment.

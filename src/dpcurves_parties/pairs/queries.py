@@ -58,12 +58,24 @@ class Overlaps(NamedTuple):
         return (self.one_shared * zeta1 + self.both_shared * zeta2) / self.pairs**2 if self.pairs else float("inf")
 
     def pairing_variance(self, people: int, zeta1: float, zeta2: float) -> float:
-        """Return the variance due to the choice of pairs: `variance` minus `all_pairs_variance`."""
+        """Return the variance due to the choice of pairs: `variance` minus `all_pairs_variance`.
+
+        Args:
+            people: Number of people.
+            zeta1: Variance of the kernel's conditional mean given one person.
+            zeta2: Variance of the kernel.
+        """
         return max(self.variance(zeta1, zeta2) - all_pairs_variance(people, zeta1, zeta2), 0.0)
 
 
 def all_pairs_variance(people: int, zeta1: float, zeta2: float) -> float:
-    """Return the variance of the mean over all pairs of people (Hoeffding 1948). See `Overlaps.variance`."""
+    """Return the variance of the mean over all pairs of people (Hoeffding 1948). See `Overlaps.variance`.
+
+    Args:
+        people: Number of people.
+        zeta1: Variance of the kernel's conditional mean given one person.
+        zeta2: Variance of the kernel.
+    """
     return (2 * (people - 2) * zeta1 + zeta2) * 2 / (people * (people - 1))
 
 
@@ -226,6 +238,11 @@ def shuffle_people(people: int, seed: bytes, number: int) -> IntArray:
     """Return a uniform random order of the people, derived from the seed by 64 bits of SHAKE-256 per person.
 
     Two people have the same 64 bits, and keep their order, with probability below ``people**2 / 2**65``.
+
+    Args:
+        people: Number of people.
+        seed: The seed of the pairs.
+        number: Number of the order.
     """
     return np.argsort(_expand_seed(people, seed, f"order {number}"), kind="stable")
 

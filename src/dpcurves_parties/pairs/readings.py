@@ -116,6 +116,12 @@ def find_pair_interval(law: PairLaw, values: Sequence[int], level: float, *, pop
     and Coull 1998), so that the interval is not too short if nearly all pairs agree. The covariance of pairs with a
     person in common is bounded from the products of their answers, with `doubt_z`; without products the worst case is
     assumed. For the population, this is exact for a kernel of two values if each person is in one pair.
+
+    Args:
+        law: Law of the released numbers.
+        values: The released numbers.
+        level: Confidence level, between 0 and 1.
+        population: Whether the mean of the population is meant, rather than that of these people.
     """
     if not law.pairs:
         return float(law.step * law.minimum), float(law.step * law.maximum)
@@ -264,6 +270,11 @@ def estimate_among_passing(statistic: UStatistic, people: int, passing: int) -> 
     A pair counts 0 if one person fails the condition (see `Kernel.with_filter`), and a fraction
     ``m (m - 1) / (n (n - 1))`` of all pairs of n people are pairs of the m who pass.
 
+    Args:
+        statistic: Mean over all pairs.
+        people: Number of people.
+        passing: Public number of people who meet the condition.
+
     Raises:
         TypeError: `statistic` is not a U-statistic, or a number is not an integer.
         ValueError: fewer than two people pass, more than all, or the kernel has no condition.
@@ -294,6 +305,11 @@ def estimate_auc(statistic: UStatistic, people: int, positives: int) -> UStatist
     The kernel is 0 for two people of one class; otherwise 1 if the positive one has the higher score, -1 if the lower,
     0 for a tie. A fraction ``2 p (n - p) / (n (n - 1))`` of all pairs has two different classes, so the area is one
     half plus the mean divided by twice this fraction; a tie of scores counts one half.
+
+    Args:
+        statistic: Mean of the kernel `AUC` over all pairs.
+        people: Number of people.
+        positives: Public number of positives.
 
     Raises:
         TypeError: `statistic` is not a U-statistic, or a number is not an integer.

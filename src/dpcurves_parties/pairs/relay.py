@@ -62,7 +62,13 @@ def load_seed(connection: Connection, task: str) -> bytes | None:
 
 
 def store_seed(connection: Connection, task: str, seed: bytes) -> None:
-    """Store the seed of a closed task. The commitment leaves only one possible seed."""
+    """Store the seed of a closed task. The commitment leaves only one possible seed.
+
+    Args:
+        connection: Open transaction of the server's database.
+        task: Hash of the task.
+        seed: The seed, which was checked against its commitment.
+    """
     acquire_lock(connection, task)
     if load_seed(connection, task) is None:
         connection.execute(insert(SEEDS), {"task": task, "seed": seed})
@@ -109,6 +115,12 @@ class RelayStore:
     def register_bundle(self, connection: Connection, task: str, person: int, bundle: bytes) -> None:
         """Store the key bundle of a person; each person has one.
 
+        Args:
+            connection: Open transaction of the server's database.
+            task: Hash of the task.
+            person: Number of the person.
+            bundle: Signed public keys of the person.
+
         Raises:
             ProtocolError: another bundle is stored, or the seed is revealed.
         """
@@ -128,7 +140,14 @@ class RelayStore:
 
     @write_transaction
     def store_message(self, connection: Connection, task: str, slot: Slot, message: bytes) -> None:
-        """Store the encrypted message of a slot; a second message for the same slot is ignored."""
+        """Store the encrypted message of a slot; a second message for the same slot is ignored.
+
+        Args:
+            connection: Open transaction of the server's database.
+            task: Hash of the task.
+            slot: Meeting, writer and step.
+            message: The encrypted message.
+        """
         meeting, writer, step = slot
         acquire_lock(connection, f"letter {task} {meeting} {writer} {step}")
         if connection.execute(_select_message(task, slot)).first() is None:
@@ -141,7 +160,13 @@ class RelayStore:
 
     @read_transaction
     def load_step(self, connection: Connection, task: str, step: int) -> dict[tuple[int, int], bytes]:
-        """Return all messages of a step, by meeting and sender."""
+        """Return all messages of a step, by meeting and sender.
+
+        Args:
+            connection: Open transaction of the server's database.
+            task: Hash of the task.
+            step: Number of the step.
+        """
         columns = LETTERS.c.meeting, LETTERS.c.writer, LETTERS.c.letter
         rows = connection.execute(select(*columns).where(LETTERS.c.task == task, LETTERS.c.step == step))
         return {(row.meeting, row.writer): row.letter for row in rows}

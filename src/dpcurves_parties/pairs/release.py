@@ -100,6 +100,12 @@ def release_sum(plan: Plan, pairs: IntArray, noisy: int, allotment: Allotment, *
 def release_values(plan: Plan, pairs: IntArray, values: Sequence[int], allotment: Allotment) -> Release:
     """Release values that servers have sent to an analyst. The servers have charged for them.
 
+    Args:
+        plan: Plan of sums or answers of pairs.
+        pairs: People of each pair, (pairs, 2).
+        values: The noisy numbers.
+        allotment: Proof that the loss of the plan was charged.
+
     Raises:
         ValueError: the number of values is wrong, or a person is in too many pairs.
     """
@@ -130,6 +136,12 @@ class SimulatedPeople:
 
 def simulate_release(plan: Plan, people: SimulatedPeople, allotment: Allotment, randomness: Randomness) -> Release:
     """Simulate a release with all values in one place, by evaluating the circuit in the clear.
+
+    Args:
+        plan: Plan of sums or answers of pairs.
+        people: Values and kernel.
+        allotment: Proof that the loss of the plan was charged.
+        randomness: Source of pairs and noise.
 
     Raises:
         ValueError: the table and the plan have different numbers of people, or a value does not fit its declared bits.
@@ -170,6 +182,12 @@ def simulate_answers(
     response: Response, kernel: Kernel, people: tuple[Mapping[str, Any], ...], randomness: Randomness
 ) -> IntArray:
     """Return randomised answers of pairs, by the circuit in the clear, from values of the first and the second person.
+
+    Args:
+        response: Randomised response to the kernel.
+        kernel: Function of the values of two people.
+        people: Values of the first and of the second person of each pair, by column.
+        randomness: Source of the random bits.
 
     Formal guarantees: each pair's answer loses what `plan_response` states, and each pair has its own random bits.
     """

@@ -100,7 +100,13 @@ class PairStore:
         return StoredRun(RunState(row.state), row.run, row.share)
 
     def store_run(self, job: bytes, run: bytes, share: bytes) -> None:
-        """Store a share; replaces a share that was never confirmed. Raises `ProtocolError` if a run was confirmed."""
+        """Store a share; replaces a share that was never confirmed. Raises `ProtocolError` if a run was confirmed.
+
+        Args:
+            job: Name of the job.
+            run: Name of the run.
+            share: This server's share of the result. SECRET.
+        """
         row = {"job": job, "state": RunState.STORED.value, "run": run, "share": share}
 
         def replace_run(connection: SqlConnection) -> None:
@@ -406,6 +412,11 @@ PAIRS = TaskType(PairTask, PairService)
 def ask_people(task: PairTask, ticket: Ticket, timeout: float = ANSWER_SECONDS) -> UStatistic:
     """Return the mean over the pairs that have answered by now. It costs no loss, which the devices have already paid.
 
+    Args:
+        task: The task document.
+        ticket: The analyst's ticket.
+        timeout: Seconds to wait for an answer.
+
     Warns:
         CurveWarning: each of its `notes`.
 
@@ -441,6 +452,12 @@ def ask_pairs(task: PairTask, ticket: Ticket, party: int = 0, timeout: float = A
     """Return the mean over pairs from two servers; repeated questions get the same answer.
 
     The pairs are derived here too, from the seed that the servers show.
+
+    Args:
+        task: The task document.
+        ticket: The analyst's ticket.
+        party: Number of the server that is asked, 0 or 1.
+        timeout: Seconds to wait for an answer.
 
     Warns:
         CurveWarning: each of its `notes`.

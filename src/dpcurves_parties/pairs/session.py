@@ -238,7 +238,13 @@ class RunStore(Protocol):
         """Return the stored run of a job; its state is NOTHING if there is no run."""
 
     def store_run(self, job: bytes, run: bytes, share: bytes) -> None:
-        """Store a share; replaces a share that was never confirmed. Raises `ProtocolError` if a run was confirmed."""
+        """Store a share; replaces a share that was never confirmed. Raises `ProtocolError` if a run was confirmed.
+
+        Args:
+            job: Name of the job.
+            run: Name of the run.
+            share: This server's share of the result. SECRET.
+        """
 
     def confirm_run(self, job: bytes, run: bytes) -> None:
         """Record that the other server has stored its share. Raises `ProtocolError` if another run is stored."""
@@ -262,6 +268,11 @@ class FileRunStore:
 
     def store_run(self, job: bytes, run: bytes, share: bytes) -> None:
         """Store a share; replaces a share that was never confirmed.
+
+        Args:
+            job: Name of the job.
+            run: Name of the run.
+            share: This server's share of the result. SECRET.
 
         Raises:
             ProtocolError: a run was confirmed.

@@ -63,7 +63,15 @@ class StreamMechanismChoice(TimeStepMechanism):
     def step(
         self, table: ExactTable, time_step: int, state: State, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], State]:
-        """Return noisy integers and the state after this step: commit both, or neither."""
+        """Return noisy integers and the state after this step: commit both, or neither.
+
+        Args:
+            table: Exact counts of the time step. SECRET.
+            time_step: Number of the time step, from 1.
+            state: State after the step before. SECRET.
+            plan: Plan of the stream.
+            randomness: Source of the noise.
+        """
         return self._mechanism_of(plan).step(table, time_step, state, plan, randomness)
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> State:

@@ -191,7 +191,15 @@ class TreeCounter(TimeStepMechanism):
     def step(
         self, table: ExactTable, time_step: int, state: TreeCounterState, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], TreeCounterState]:
-        """Return running totals, each plus the noise of its prefix, rounded."""
+        """Return running totals, each plus the noise of its prefix, rounded.
+
+        Args:
+            table: Exact counts of the time step. SECRET.
+            time_step: Number of the time step, from 1.
+            state: State after the step before. SECRET.
+            plan: Plan of the stream.
+            randomness: Source of the noise.
+        """
         require_next(time_step, state)
         law = plan.law.require_type(TreeCounts)
         block = law.block(time_step)
@@ -243,7 +251,13 @@ def _build_tree(shape: TreeShape, full_loss_noise: Noise) -> PrefixTree:
 
 
 def sample_block_noise(block: Block, keys: int, secret: bytes) -> BlockNoise:
-    """SECRET: draw the noise of all prefixes of a block, for each key, from the block's secret."""
+    """SECRET: draw the noise of all prefixes of a block, for each key, from the block's secret.
+
+    Args:
+        block: First time step and tree of the block.
+        keys: Number of keys.
+        secret: Secret of the block, from which its noise is derived.
+    """
     stream = Randomness.from_key(secret, f"{TREE_KIND} {block.start}")
     tree = block.tree
     sizes = [tree.widths[0] // width for width in tree.widths]
@@ -385,7 +399,15 @@ class BufferedCounter(TimeStepMechanism):
     def step(
         self, table: ExactTable, time_step: int, state: BufferedCounterState, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], BufferedCounterState]:
-        """Return weighted counts, each plus one draw. Raises `UnsupportedQuery` after the horizon."""
+        """Return weighted counts, each plus one draw. Raises `UnsupportedQuery` after the horizon.
+
+        Args:
+            table: Exact counts of the time step. SECRET.
+            time_step: Number of the time step, from 1.
+            state: State after the step before. SECRET.
+            plan: Plan of the stream.
+            randomness: Source of the noise.
+        """
         require_next(time_step, state)
         law = plan.law.require_type(BufferedPrefixes)
         if time_step > law.time_steps:

@@ -105,7 +105,15 @@ class Perturber(Memoryless):
     def step(
         self, table: ExactTable, time_step: int, state: TimeStepState, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], TimeStepState]:
-        """Return the exact count of each state plus one independent draw, and the state of the next step."""
+        """Return the exact count of each state plus one independent draw, and the state of the next step.
+
+        Args:
+            table: Exact counts of the time step. SECRET.
+            time_step: Number of the time step, from 1.
+            state: State after the step before. SECRET.
+            plan: Plan of the stream.
+            randomness: Source of the noise.
+        """
         require_next(time_step, state)
         law = plan.law.require_type(IntervalSums)
         noise = sample_noise(law.levels[0].noise, law.cells, randomness)
@@ -164,7 +172,15 @@ class Hierarchy(Memoryless):
     def step(
         self, table: ExactTable, time_step: int, state: TimeStepState, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], TimeStepState]:
-        """Return exact counts of all counted nodes, each plus one draw."""
+        """Return exact counts of all counted nodes, each plus one draw.
+
+        Args:
+            table: Exact counts of the time step. SECRET.
+            time_step: Number of the time step, from 1.
+            state: State after the step before. SECRET.
+            plan: Plan of the stream.
+            randomness: Source of the noise.
+        """
         require_next(time_step, state)
         law = plan.law.require_type(HierarchyCounts)
         query: HierarchyQuery = self.require_query(plan)
@@ -207,7 +223,13 @@ def best_budget_fractions(forest: Forest, family: Family) -> tuple[Fraction, ...
 
 
 def mean_deviation(forest: Forest, budget_fractions: tuple[Fraction, ...], family: Family) -> float:
-    """Return the mean standard deviation of all nodes' best estimates, if the whole loss gives a deviation of 1."""
+    """Return the mean standard deviation of all nodes' best estimates, if the whole loss gives a deviation of 1.
+
+    Args:
+        forest: The nodes, with their parents.
+        budget_fractions: Fraction of the loss of each node; 0: not counted.
+        family: Laplace, or else Gaussian.
+    """
     power = 2 if family is Family.LAPLACE else 1
     variances: FloatArray = np.array([float(share) ** -power if share else np.inf for share in budget_fractions])
     return round_error(float(np.sqrt(NodeEstimates(forest.parents, variances).variances).mean()))
@@ -264,7 +286,15 @@ class PrunedHierarchy(Memoryless):
     def step(
         self, table: ExactTable, time_step: int, state: TimeStepState, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], TimeStepState]:
-        """Return the decisions, then the counts of undivided nodes, each plus one draw."""
+        """Return the decisions, then the counts of undivided nodes, each plus one draw.
+
+        Args:
+            table: Exact counts of the time step. SECRET.
+            time_step: Number of the time step, from 1.
+            state: State after the step before. SECRET.
+            plan: Plan of the stream.
+            randomness: Source of the noise.
+        """
         require_next(time_step, state)
         query: PrunedQuery = self.require_query(plan)
         law = plan.law.require_type(PrunedCounts)
@@ -286,6 +316,11 @@ def division_rule(query: PrunedQuery, loss: PrivacyLoss, adjacency: Adjacency) -
     """Return when aggregations are divided, within the query's budget fraction.
 
     Raises `UnsupportedQuery` as PrivTree does.
+
+    Args:
+        query: The forest, and the budget fraction of divisions.
+        loss: The loss of this query.
+        adjacency: Which tables the loss is about.
     """
     depths = query.forest.depths[: len(query.forest.names)]
     max_children = max(Counter(parent for parent in query.forest.parents if parent >= 0).values(), default=2)

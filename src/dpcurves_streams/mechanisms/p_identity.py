@@ -111,6 +111,13 @@ class PIdentityCounter(TimeStepMechanism):
     ) -> tuple[tuple[int, ...], PIdentityCounterState]:
         """Return running totals, each plus the noise of its prefix, rounded. Raises `UnsupportedQuery` after the
         horizon.
+
+        Args:
+            table: Exact counts of the time step. SECRET.
+            time_step: Number of the time step, from 1.
+            state: State after the step before. SECRET.
+            plan: Plan of the stream.
+            randomness: Source of the noise.
         """
         require_next(time_step, state)
         law = plan.law.require_type(PIdentityPrefixes)

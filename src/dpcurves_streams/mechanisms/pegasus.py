@@ -284,7 +284,15 @@ class Pegasus(QueryMechanism):
     def step(
         self, table: ExactTable, time_step: int, state: GroupingState, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], GroupingState]:
-        """Return counts, each plus one draw, then the decisions."""
+        """Return counts, each plus one draw, then the decisions.
+
+        Args:
+            table: Exact counts of the time step. SECRET.
+            time_step: Number of the time step, from 1.
+            state: State after the step before. SECRET.
+            plan: Plan of the stream.
+            randomness: Source of the noise.
+        """
         require_next(time_step, state)
         law = plan.law.require_type(GroupedCounts)
         table = _count_nodes(table, self.require_query(plan))

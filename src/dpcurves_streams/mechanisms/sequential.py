@@ -68,7 +68,13 @@ class Sequential(Protocol[Kept]):
     """
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return the plan of a release. Raises `UnsupportedQuery`; touches no data."""
+        """Return the plan of a release. Raises `UnsupportedQuery`; touches no data.
+
+        Args:
+            query: What is asked of the records.
+            loss: The loss of this query.
+            adjacency: Which tables the loss is about.
+        """
         ...
 
     def begin(self, plan: Plan) -> Kept:

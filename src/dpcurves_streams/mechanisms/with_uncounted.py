@@ -109,7 +109,13 @@ class WithUncountedTotals:
     mechanism: Sequential[Any]
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return the plan of a release. Raises `UnsupportedQuery`; touches no data."""
+        """Return the plan of a release. Raises `UnsupportedQuery`; touches no data.
+
+        Args:
+            query: What is asked of the records.
+            loss: The loss of this query.
+            adjacency: Which tables the loss is about.
+        """
         if not isinstance(adjacency, AddRemove) or not isinstance(query, TimeStepQuery):
             raise UnsupportedQuery(
                 "adjacency",
@@ -139,7 +145,15 @@ class WithUncountedTotals:
     def step(
         self, table: ExactTable, time_step: int, state: CombinedState, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], CombinedState]:
-        """Return noisy counts, then noisy totals of reasons, then the noisy total of users beyond the cap."""
+        """Return noisy counts, then noisy totals of reasons, then the noisy total of users beyond the cap.
+
+        Args:
+            table: Exact counts of the time step. SECRET.
+            time_step: Number of the time step, from 1.
+            state: State after the step before. SECRET.
+            plan: Plan of the stream.
+            randomness: Source of the noise.
+        """
         require_next(time_step, state)
         plans = split_plan(plan)
         reasons = len(TUPLE_REASONS)

@@ -287,7 +287,13 @@ class Smoothing(Enum):
         return AdaptiveSmoother(variance, keys) if self is Smoothing.AUTO else UnsmoothedCounts(keys)
 
     def window_estimator(self, variance: float | FloatArray, width: int, keys: int) -> SequentialEstimator:
-        """Return the estimator of window sums: `AdaptiveWindowSmoother` for AUTO, `UnsmoothedWindow` for PLAIN."""
+        """Return the estimator of window sums: `AdaptiveWindowSmoother` for AUTO, `UnsmoothedWindow` for PLAIN.
+
+        Args:
+            variance: Variance of the noise of a count.
+            width: Time steps of a window.
+            keys: Number of keys.
+        """
         return (
             AdaptiveWindowSmoother(variance, width, keys) if self is Smoothing.AUTO else UnsmoothedWindow(width, keys)
         )

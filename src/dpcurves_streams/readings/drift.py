@@ -297,6 +297,12 @@ def alarm_level_and_draws(
 ) -> tuple[float, int]:
     """Return the level of the threshold of one window, and the number of draws from which it is simulated.
 
+    Args:
+        grid: Cells or categories of the distribution.
+        windows_per_year: Number of windows in a year.
+        false_alarm_rate: Probability of a false alarm in a year, between 0 and 1.
+        tuning: Number of simulated draws.
+
     Raises:
         ValueError: `windows_per_year` is below 1, or `false_alarm_rate` is not between 0 and 1, or too small to be
             simulated.

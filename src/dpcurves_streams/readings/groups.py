@@ -64,7 +64,14 @@ class OpenGroups:
 
 @compile_loop
 def update_moments(values: FloatArray, joined: IntArray, moments: FloatArray, summaries: FloatArray) -> None:
-    """Fill in lengths, means and sums of squares, one value after the other (Welford 1962)."""
+    """Fill in lengths, means and sums of squares, one value after the other (Welford 1962).
+
+    Args:
+        values: Values, (time steps, keys).
+        joined: Whether each value continues the group before it, of the same shape; 0: a new group begins.
+        moments: Length, mean and sum of squares of the running group of each key; changed in place.
+        summaries: Summaries of the group of each value; filled in.
+    """
     for time_step in range(values.shape[0]):
         for key in range(values.shape[1]):
             if joined[time_step, key] == 0:

@@ -51,8 +51,9 @@ def test_a_score_does_not_depend_on_other_records_nor_on_batches_nor_on_places()
     model = card()
     whole = model.predict(table)
     for size in (1, 2, 3, 7, 64, 1000):
-        parts = [model.predict(table.iloc[start : start + size]) for start in range(0, len(table), size)]
-        assert np.concatenate(parts).tobytes() == whole.tobytes()
+        end = min(200 * size, len(table))
+        parts = [model.predict(table.iloc[start : min(start + size, end)]) for start in range(0, end, size)]
+        assert np.concatenate(parts).tobytes() == whole[:end].tobytes()
     order = np.random.default_rng(2).permutation(len(table))
     assert model.predict(table.iloc[order]).tobytes() == whole[order].tobytes()
     strided: list[FloatArray] = [np.repeat(table[name].to_numpy(), 3)[::3] for name in ("age", "stay")]

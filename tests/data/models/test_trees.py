@@ -50,8 +50,9 @@ def test_a_score_does_not_depend_on_other_records_nor_on_batches_nor_on_places()
     model = TreeEnsemble.from_sklearn(grown, name="late")
     whole = model.predict(table)
     for size in (1, 3, 64):
-        parts = [model.predict(table.iloc[start : start + size]) for start in range(0, len(table), size)]
-        assert np.concatenate(parts).tobytes() == whole.tobytes()
+        end = min(100 * size, len(table))
+        parts = [model.predict(table.iloc[start : min(start + size, end)]) for start in range(0, end, size)]
+        assert np.concatenate(parts).tobytes() == whole[:end].tobytes()
     order = draw.permutation(len(table))
     assert model.predict(table.iloc[order]).tobytes() == whole[order].tobytes()
 

@@ -171,7 +171,13 @@ class DerivedColumns(DerivedSchema):
         self.source = source
 
     def scan(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int], *, whole: bool = False) -> str:
-        """Return a FROM clause with the columns at these positions, as `Source.scan` or `Source.scan_whole`."""
+        """Return a FROM clause with the columns at these positions, as `Source.scan` or `Source.scan_whole`.
+
+        Args:
+            connection: Connection to DuckDB.
+            positions: Positions of columns of the source, and of derived columns behind them.
+            whole: Whether a column `whole` of all columns of the source is added.
+        """
         inputs = self.find_inputs(positions) or [0]
         derived = self.find_derived(positions)
         # Texts that only expressions read need not be bytes, which have values for invalid UTF-8, too.

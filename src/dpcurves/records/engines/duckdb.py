@@ -178,7 +178,14 @@ def _inner_slot_sql(grid: Grid, formula: engines.Formula, value: str, slot: str)
 
 
 def category_slot_sql(keys: Sequence[Sequence[str | float]], number: str, text: str, slot: str) -> str:
-    """Return SQL for the category of a value, given its number and text; NULL if no category matches."""
+    """Return SQL for the category of a value, given its number and text; NULL if no category matches.
+
+    Args:
+        keys: The texts or numbers that belong to each category, in order of slots.
+        number: SQL of the value as a number.
+        text: SQL of the value as text.
+        slot: SQL type of the result.
+    """
     texts, numbers = engines.Keys.from_keys(keys)
     lookups = [
         *_lookup_sql(texts, text, _text_literal, slot),
@@ -263,7 +270,13 @@ def hmac_pads(key: bytes) -> dict[str, bytes]:
 
 
 def unit_count_sql(rows: str, unit: Column, unit_place: int) -> str:
-    """Return SQL for the number of units: distinct identifiers, plus one if any row has none."""
+    """Return SQL for the number of units: distinct identifiers, plus one if any row has none.
+
+    Args:
+        rows: FROM clause of the rows.
+        unit: The column of unit identifiers.
+        unit_place: Position of that column.
+    """
     unit_rows = f"SELECT {unit.unit.format(sql_name(unit_place))} AS unit FROM {rows}"
     return f"SELECT count(DISTINCT unit) + CAST(count(*) > count(unit) AS BIGINT) FROM ({unit_rows})"
 
@@ -272,6 +285,12 @@ def unit_sizes_sql(rows: str, unit: Column, unit_place: int, passes: str = "") -
     """Return SQL for the number of units by number of rows. Rows without a unit are one unit together.
 
     With a filter, whose condition is the column `passes`, rows that fail it are not counted; a unit may have none.
+
+    Args:
+        rows: FROM clause of the rows.
+        unit: The column of unit identifiers.
+        unit_place: Position of that column.
+        passes: SQL of the filter; empty: all rows pass.
     """
     number = f"count(*) FILTER (WHERE {passes})" if passes else "count(*)"
     unit_rows = f"SELECT {unit.unit.format(sql_name(unit_place))} AS unit{f', {passes}' if passes else ''} FROM {rows}"
@@ -332,6 +351,11 @@ def _subset_sql(name: str, subsets: int) -> str:
 
 def assign_subsets(names: Iterable[bytes], key: bytes, subsets: int) -> FloatArray:
     """Return the subset of each unit by the HMAC-SHA256 of its name.
+
+    Args:
+        names: Names of the units. SECRET.
+        key: Key from which the key of subsets is derived. SECRET.
+        subsets: Number of subsets.
 
     Formal guarantees: a subset is a function of the key and of that name alone.
     """
@@ -411,6 +435,11 @@ def names_sql(read: str, column: Column, *, each_record: bool) -> str:
 
     A value is given as its number if `value_names` names it by that, else as the text that columns show, unless it is
     too long.
+
+    Args:
+        read: SELECT statement of the rows, with number, text and unit of each axis.
+        column: The column of the first axis.
+        each_record: Whether each record is a unit of its own.
     """
     units = "count(*)" if each_record else "count(DISTINCT unit) + CAST(count(*) > count(unit) AS BIGINT)"
     value = "n0 + 0" if column.value_type in FLOATS else "t0"
@@ -507,7 +536,13 @@ def cell_sql(bound: Sequence[engines.BoundAxis]) -> str:
 
 
 def read_rows_sql(rows: str, bound: Sequence[engines.BoundAxis], extra: str) -> str:
-    """Return SQL for the rows with the number and the text of each axis, and an extra expression."""
+    """Return SQL for the rows with the number and the text of each axis, and an extra expression.
+
+    Args:
+        rows: FROM clause of the rows.
+        bound: The axes with the columns that they read.
+        extra: SQL of a further column.
+    """
     return _read_sql(rows, bound, extra)
 
 
@@ -592,7 +627,13 @@ class DuckEngine:
         return self._source.columns
 
     def derive(self, text: str, is_numeric: bool, argument: str) -> tuple[Column, int]:
-        """Return the column that an expression defines, and its place among the source's and the derived columns."""
+        """Return the column that an expression defines, and its place among the source's and the derived columns.
+
+        Args:
+            text: The expression as text.
+            is_numeric: Whether the expression must be a number.
+            argument: Name of the argument in error messages.
+        """
         return self._derived.add(text, is_numeric, argument)
 
     def filtered(self, where: str, keeps_failing_rows: bool) -> DuckEngine:

@@ -69,7 +69,13 @@ class CircuitBuilder:
         return self.xor(other, self.conjunction(condition, self.xor(one, other)))
 
     def carry(self, left: int, right: int, carry: int) -> int:
-        """Return the carry bit of a full adder: one AND."""
+        """Return the carry bit of a full adder: one AND.
+
+        Args:
+            left: Wire of one summand.
+            right: Wire of the other.
+            carry: Wire of the carry bit of the position before.
+        """
         return self.xor(carry, self.conjunction(self.xor(left, carry), self.xor(right, carry)))
 
     def build_circuit(self, outputs: Sequence[CircuitOutput]) -> Circuit:

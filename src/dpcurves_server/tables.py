@@ -1,0 +1,102 @@
+"""Tables of a verification server, in the database of its ledger: people, data sets, questions and releases.
+
+    PEOPLE, ROLES, SUBJECTS, SESSIONS, TOKENS, ADDRESSES     who signs in, by password or by an identity provider
+    DATASETS, PROJECTS, MEMBERS, MODELS                      what is asked about, and by whom
+    QUESTIONS, RELEASES, ASKED_FORMS                         what was asked and answered
+    SYNTHETIC, PROPOSED                                      synthetic tables, confirmed and waiting
+
+No table holds records. Passwords, session cookies and tokens are stored as hashes.
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sql
+from sqlalchemy import BigInteger, CheckConstraint, Column, Table, Text
+
+from dpcurves_parties.serving.database import (
+    bytes_columns,
+    integer_column,
+    integer_key_columns,
+    text_columns,
+    text_key_columns,
+)
+
+METADATA = sql.MetaData()
+# Passwords are hashed by Argon2id.
+PEOPLE = Table(
+    "dpcurves_people", METADATA, *text_key_columns("name"), *text_columns("password"),
+    Column("locked", sql.Boolean, nullable=False), *text_columns("made_at"),
+)  # fmt: skip
+# `dataset` is set for stewards, and empty for other roles.
+ROLES = Table("dpcurves_roles", METADATA, *text_key_columns("person", "role", "dataset"))
+# Subject identifiers, one per identity provider: they are unique within an issuer only.
+SUBJECTS = Table("dpcurves_subjects", METADATA, *text_key_columns("issuer", "subject"), *text_columns("person"))
+# `ends` of sessions and tokens is in seconds since 1970.
+SESSIONS = Table(
+    "dpcurves_sessions", METADATA, *text_key_columns("digest"), *text_columns("person", "csrf", "made_at"),
+    integer_column("ends"),
+    sql.Index("dpcurves_sessions_of_person", "person"),
+)  # fmt: skip
+TOKENS = Table(
+    "dpcurves_tokens", METADATA, *text_key_columns("digest"), Column("id", Text, nullable=False, unique=True),
+    *text_columns("person", "project", "label", "made_at"), integer_column("ends"),
+    sql.Index("dpcurves_tokens_of_person", "person"),
+)  # fmt: skip
+# `account` names an account of the ledger; `source` (JSON) is the secret location of the records; `columns` (JSON) is
+# the public schema.
+DATASETS = Table(
+    "dpcurves_datasets", METADATA, *text_key_columns("name"), *integer_key_columns("version"),
+    *text_columns("account", "relation", "source", "columns"), Column("units", BigInteger),
+    *text_columns("description", "made_at"),
+)  # fmt: skip
+PROJECTS = Table(
+    "dpcurves_projects", METADATA, *text_key_columns("name"), *text_columns("dataset", "description", "made_at")
+)
+MEMBERS = Table("dpcurves_members", METADATA, *text_key_columns("project", "person"))
+MODELS = Table(
+    "dpcurves_models",
+    METADATA,
+    *text_key_columns("project", "digest"),
+    *text_columns("name", "model", "person", "made_at"),
+)
+# The queue. `state` is internal; `shown` is published on a fixed schedule, so that it leaks no timing. A question and
+# its release have the same `id`. The ledger charges `request`, which may pay for several questions. Questions that the
+# same release answers have equal `same`.
+QUESTIONS = Table(
+    "dpcurves_questions", METADATA, Column("number", sql.Integer, primary_key=True, autoincrement=True),
+    Column("id", Text, nullable=False, unique=True), *text_columns("request", "project", "dataset"),
+    integer_column("version"),
+    *text_columns("person", "question", "purpose", "same"), Column("epsilon", Text), Column("rho", Text),
+    *text_columns("asked_at", "state", "shown"), Column("refusal", Text), Column("worker", Text),
+    Column("claimed", BigInteger), integer_column("tries"),  # claimed: seconds since 1970
+    Column("cells", BigInteger, nullable=False),
+    CheckConstraint("state IN ('queued', 'paid', 'counted', 'answered', 'refused')", name="dpcurves_known_state"),
+    sql.Index("dpcurves_questions_by_state", "state", "number"),
+    sql.Index("dpcurves_questions_of_project", "project", "number"),
+)  # fmt: skip
+# `id` is the question's; `svg` and `csv` are empty until a worker has drawn them; `facts` (JSON) feed the HTML summary.
+RELEASES = Table(
+    "dpcurves_releases", METADATA, *text_key_columns("id"), *text_columns("curve", "svg", "csv", "facts"),
+    Column("published_at", Text), Column("published_by", Text),
+)  # fmt: skip
+# `statement` is the privacy statement of the table; `packed` is the table as Parquet.
+SYNTHETIC = Table(
+    "dpcurves_synthetic_tables", METADATA, *text_key_columns("dataset"), *integer_key_columns("version"),
+    *text_columns("statement"),
+    *bytes_columns("packed"), *text_columns("made_at"),
+)  # fmt: skip
+# Addresses from which a person has signed in, as digests: strangers elsewhere cannot keep this person out.
+ADDRESSES = Table(
+    "dpcurves_known_addresses",
+    METADATA,
+    *text_key_columns("person", "digest"),
+    Column("seen", BigInteger, nullable=False),
+)
+# A synthetic table that waits for a second person: `person` sent it, `resemblance` is a word of `lookalikes`.
+PROPOSED = Table(
+    "dpcurves_proposed_tables", METADATA, *text_key_columns("dataset"), *integer_key_columns("version"),
+    *text_columns("statement"), *bytes_columns("packed"), *text_columns("made_at", "person", "resemblance"),
+)  # fmt: skip
+# The form of a question about a local table: `word` is the word of the command line, `fields` (JSON) the texts of its
+# fields. A command is written from them.
+ASKED_FORMS = Table("dpcurves_asked_forms", METADATA, *text_key_columns("id"), *text_columns("word", "fields"))
