@@ -320,7 +320,8 @@ def command(effort: Effort) -> Iterator[MarkRow]:
                   effort.repeats, beside)  # fmt: skip
 
 
-TASKS: Mapping[str, Mapping[str, Callable[[Effort], Iterator[MarkRow]]]] = {
+Task = Callable[[Effort], Iterator[MarkRow]]
+TASKS: Mapping[str, Mapping[str, Task]] = {
     "A": {"simple methods": beside_simple_methods, "same edges": same_edges},
     "B": {"strategies": strategies},
     "C": {row.name: partial(measure_interval_row, row) for row in ROWS},
@@ -338,10 +339,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.releases:
         effort = effort._replace(releases=options.releases)
     kept = _read_rows(options.json)
-    tasks = [(part, *task) for part in options.parts for task in TASKS[part].items()]
-    for part, name, task in [] if options.kept else tasks:
-        if options.only and not any(text in name for text in options.only):
-            continue
+    for part, name, task in [] if options.kept else _choose_tasks(options.parts, options.only):
         with warnings.catch_warnings(action="ignore"):
             kept |= {(row.part, row.name, row.figure): row for row in task(effort)}
         print(f"{part}, {name}: {process_time():.0f} CPU s", file=sys.stderr)
@@ -352,6 +350,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
         Console(width=None if Console().is_terminal else WIDTH),
         [row for row in _in_order(kept) if row.part in options.parts],
     )
+
+
+def _choose_tasks(parts: Sequence[str], texts: Sequence[str]) -> list[tuple[str, str, Task]]:
+    """Return part, name and task of all tasks of these parts, or of those whose names contain one of the texts.
+
+    Raises:
+        SystemExit: No name contains one of the texts.
+    """
+    tasks = [(part, *task) for part in parts for task in TASKS[part].items()]
+    for text in texts:
+        if not any(text in name for _, name, _ in tasks):
+            raise SystemExit(f"--only {text}: must be part of the name of a task of part {', '.join(parts)}, "
+                             f"such as {tasks[0][1]}")  # fmt: skip
+    return [task for task in tasks if not texts or any(text in task[1] for text in texts)]
 
 
 def _in_order(rows: Mapping[tuple[str, str, str], MarkRow]) -> list[MarkRow]:

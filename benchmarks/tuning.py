@@ -50,10 +50,11 @@ def draw_classes(seed: int, records: int = 3000) -> tuple[FloatArray, FloatArray
     return labels, 1 / (1 + np.exp(-generator.normal(labels - 0.5, 1.0)))
 
 
-def answer(question: Any, seed: int, /, epsilon: str = "0.5", **columns: Any) -> Any:
-    """Return the released answer to a question about synthetic columns, under add-remove adjacency."""
-    loss = dp.PrivacyLoss.pure(epsilon)
-    return next(rehearse_answers(question, columns, loss, dp.ADD_REMOVE, seed))
+def answer(
+    question: Any, seed: int, /, epsilon: str = "0.5", adjacency: dp.Neighbours = dp.ADD_REMOVE, **columns: Any
+) -> Any:
+    """Return the released answer to a question about synthetic columns."""
+    return next(rehearse_answers(question, columns, dp.PrivacyLoss.pure(epsilon), adjacency, seed))
 
 
 def ask_session(question: Any, seed: int, table: Mapping[str, Any], **unit: str) -> Any:
@@ -484,6 +485,17 @@ def measure_pair_statistic(seed: int) -> Numbers:
     return {"width": width(dp.gini_mean_difference(curve).interval(0.95, population=True))}
 
 
+def measure_whole_numbers(seed: int) -> Numbers:
+    """Return the interval of Gini's mean difference of 30,000 whole numbers, and the error of their curve."""
+    values, grid = np.floor(draw_records(seed, 30_000)), dp.Grid(0, 100, cells=100)
+    curve = answer(dp.CdfQuestion("value", grid), seed, "1", dp.REPLACE_ONE, value=values)
+    exact = np.searchsorted(np.sort(values), grid.edges[:-1]) / len(values)
+    return {
+        "width": width(dp.gini_mean_difference(curve).interval(0.95)),
+        "curve error": float(np.abs(curve.y[:-1] - exact).mean()),
+    }
+
+
 def measure_column_drift(seed: int) -> Numbers:
     """Return the threshold of the population stability index of two windows of a column."""
     histograms = [
@@ -537,6 +549,7 @@ CASES: Mapping[str, Case] = {
     "stream": measure_stream,
     "stream drift": measure_stream_drift,
     "pair statistic": measure_pair_statistic,
+    "pairs of whole numbers": measure_whole_numbers,
     "column drift": measure_column_drift,
 }
 MODULES: Mapping[str, tuple[str, ...]] = {
@@ -547,7 +560,7 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     "dpcurves.curves.consistency": ("totals",),
     "dpcurves.curves.contingency": ("table",),
     "dpcurves.curves.outside": ("notes",),
-    "dpcurves.curves.pair_mean": ("pair statistic",),
+    "dpcurves.curves.pair_mean": ("pair statistic", "pairs of whole numbers"),
     "dpcurves.curves.residuals": ("bounds",),
     "dpcurves.curves.result": ("notes",),
     "dpcurves.curves.straight_intervals": ("notes",),
@@ -578,7 +591,7 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     "dpcurves.strategies.contribution_bounds": ("contribution bound",),
     "dpcurves.strategies.prefixes": ("curve", "curve, rho", "quantiles"),
     "dpcurves.strategies.range_search": ("range", "range of steps"),
-    "dpcurves.strategies.lattices": ("stepped area",),
+    "dpcurves.strategies.lattices": ("stepped area", "pairs of whole numbers"),
     "dpcurves.strategies.ranks": ("area", "declared area"),
     "dpcurves_audit.search": ("audit",),
     "dpcurves_judging.model_pairs": ("models",),

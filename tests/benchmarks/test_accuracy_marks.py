@@ -83,3 +83,12 @@ def test_file_keeps_rows_that_are_not_measured_again(
     printed = capsys.readouterr().out
     assert printed.index("B. ") < printed.index("other") < printed.index("D. ") < printed.index("one ")
     assert printed.count("Of 1 rows 1 are at their mark") == 2
+
+
+def test_text_that_no_task_contains_is_refused_before_anything_is_measured(
+    benchmark: SimpleNamespace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        benchmark.command.main(["--parts", "B", "--only", "strategies", "Gini"])
+    assert stopped.value.code == "--only Gini: must be part of the name of a task of part B, such as strategies"
+    assert capsys.readouterr().out == ""

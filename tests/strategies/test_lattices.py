@@ -300,6 +300,21 @@ def test_a_search_on_edges_and_the_counts_after_it_add_up_to_the_loss(
     assert (later[0] == TUNING.count_fraction) == (counts[1] > 0)
 
 
+@pytest.mark.parametrize("people", [30_000, 10**6])
+@pytest.mark.parametrize("counts", [(0, 10**6, 0), (10**6, 0, 0), (0, 0, 10**6), (0, 0, 0), (-(10**6),) * 3], ids=str)
+@pytest.mark.parametrize("loss", [ONE, PrivacyLoss.zcdp("0.5")], ids=str)
+def test_a_search_for_readings_over_pairs_costs_a_curve_three_percent_of_the_loss_at_most(
+    people: int, loss: PrivacyLoss, counts: tuple[int, ...]
+) -> None:
+    workload = PrefixWorkload((Axis("x", Grid(0, 128, cells=128)),), searches_lattice=True)
+    pilot_fraction, *later = collect_fractions(workload, loss, ReplaceOne(EACH_RECORD, people), counts)
+    assert pilot_fraction + sum(later) == 1
+    found = counts[1] > 0
+    assert pilot_fraction == choose_pilot_fraction(ratio_of(loss, ReplaceOne(EACH_RECORD, people)))
+    assert pilot_fraction + found * later[0] <= Fraction(3, 100)
+    assert later[-1] > Fraction(1, 2)
+
+
 def ratio_of(loss: PrivacyLoss, adjacency: Adjacency) -> float:
     """The signal-to-noise ratio of all records, or the least one if their number is private."""
     records = adjacency.public_record_count

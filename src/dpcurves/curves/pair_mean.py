@@ -49,6 +49,9 @@ class Tuning:
     unseen_people: float = 3.0
     """People who are added to a sample before it is resampled, spread evenly over all cells: a kind of people of whom 3
     are expected is missing from a sample with probability exp(-3), 5 %."""
+    moved_share: float = 0.1
+    """Share of the error probability of an interval that is spent on the number of values that are not where their cell
+    has them."""
 
 
 TUNING = Tuning()
@@ -68,6 +71,8 @@ class UStatistic:
         minimum: The smallest possible value.
         maximum: The largest possible value.
         pairs: The number of pairs that answered, if pairs of people were drawn.
+        bound_moved: An upper bound of the distance, beyond `resolution`, that is due to a few values that are not where
+            their cell has them, as a function of the probability of an error; None: there are none.
     """
 
     value: float
@@ -78,6 +83,7 @@ class UStatistic:
     minimum: float = -inf
     maximum: float = inf
     pairs: int | None = None
+    bound_moved: Callable[[float], float] | None = None
 
     def __post_init__(self) -> None:
         # without finite limits, a statistic that has a value also has an interval
@@ -93,7 +99,8 @@ class UStatistic:
         by `resolution`, so that it holds wherever values lie inside their cells. If the resolution is large, noise can
         miss the value at one end only, and each end holds with a probability between ``(1 + level) / 2`` and `level`:
         see `end_level`, which gets `resolution`, half of the distance between both ends, as a lower bound of that
-        distance.
+        distance. If values seem to be edges of cells, `Tuning.moved_share` of the error probability is spent on the
+        number of the others, and the interval is widened by the distance that they can make.
 
         Clipped values count as the ends of the grid. With `population`, the interval is for the expected value of the
         statistic. Samples of this size are then simulated along with the noise, with `Tuning.unseen_people` more people
@@ -104,14 +111,19 @@ class UStatistic:
             ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         level = require_probability("level", level)
+        resolution = self.resolution
+        if self.bound_moved is not None:
+            moved_error = TUNING.moved_share * (1 - level)
+            resolution += self.bound_moved(moved_error)
+            level += moved_error
         low, high = self.interval_function(level, population)
-        if self.resolution > 0:
+        if resolution > 0:
             deviation = (high - low) / 2 / NormalDist().inv_cdf((1 + level) / 2)
             # noise below a millionth of the discretization error is negligible
-            end_probability = end_level(self.resolution / max(deviation, 1e-6 * self.resolution), level)
+            end_probability = end_level(resolution / max(deviation, 1e-6 * resolution), level)
             low, high = self.interval_function(2 * end_probability - 1, population)
-        low = low - self.resolution
-        high = high + self.resolution
+        low = low - resolution
+        high = high + resolution
         span = self.maximum - self.minimum
         if not (low <= self.maximum + span and high >= self.minimum - span):  # noise alone: no statistic lies there
             return self.minimum, self.maximum

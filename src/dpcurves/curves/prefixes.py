@@ -120,6 +120,8 @@ class PrefixShares:
         step: The number whose multiples the values seem to be; 0: none. See `range_search.find_value_step`.
         uses_all_rounds: Whether the intervals of all rounds determine how cells are halved: see `combine_rounds`.
         declared: The grid of the question, if zero was counted in a cell of its own: see `split_at_zero`. None: `grid`.
+        lattice_counts: Counts of the values that are edges of the grid of the question, and of all other values, if
+            nearly all are edges: see `lattices.search_edges`. None: this was not asked, or is not so.
     """
 
     evidence: Evidence
@@ -129,6 +131,7 @@ class PrefixShares:
     step: float = 0.0
     uses_all_rounds: bool = False
     declared: Grid | None = None
+    lattice_counts: Evidence | None = None
 
     @classmethod
     def from_json(
@@ -164,14 +167,17 @@ class PrefixShares:
                 f"must be true or false, got {has_separate_zero!r}: use the text that to_json wrote",
             )
         cells, declared = (split_at_zero(grid), grid) if has_separate_zero else (grid, None)
-        return cls(last, cells, tuple(earlier), facts.get("pilot_queries", 0), step, uses_all_rounds, declared)
+        pilot_queries = facts.get("pilot_queries", 0)
+        lattice = Evidence.from_json(facts["lattice"]) if "lattice" in facts else None
+        return cls(last, cells, tuple(earlier), pilot_queries, step, uses_all_rounds, declared, lattice)
 
     @property
     def facts(self) -> dict[str, object]:
         """Facts that JSON stores unless they are 0 or false: number of pilot queries, step of values, use of all
-        rounds, a separate cell of zero."""
+        rounds, a separate cell of zero, counts of values that are edges."""
         names = "pilot_queries", "step", "uses_all_rounds", "has_separate_zero"
-        return {name: fact for name in names if (fact := getattr(self, name))}
+        lattice = {} if self.lattice_counts is None else {"lattice": self.lattice_counts.to_json()}
+        return {name: fact for name in names if (fact := getattr(self, name))} | lattice
 
     @property
     def has_separate_zero(self) -> bool:

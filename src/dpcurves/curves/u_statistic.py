@@ -25,7 +25,7 @@ Gascon and Kulkarni 2019.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf, log
 
@@ -50,6 +50,7 @@ from ..summaries.kernels import (  # fmt: skip
     same_cell_kernel,
 )
 from .cdf import CDF
+from .class_table import bound_last_cell
 from .comparison import counts_between, find_common_bounds, require_same_grid, thin_edges
 from .histogram import Histogram
 from .pair_mean import ROUNDED, TUNING, UStatistic, compute_basic_interval, estimate_pair_mean
@@ -82,7 +83,7 @@ def gini_mean_difference(curve: CDF) -> UStatistic:
     >>> abs(gini_mean_difference(curve).value - 2) < 0.05
     True
     """
-    cells = _MeasuredCells.from_curve(curve)
+    cells = _MeasuredCells.from_curve(curve, uses_lattice=True)
     kernel = mean_difference_kernel(cells.edges)
     people = max(float(cells.likely_counts.sum()), 2.0)
     value = float(mean_over_pairs(kernel, cells.likely_counts))
@@ -90,7 +91,9 @@ def gini_mean_difference(curve: CDF) -> UStatistic:
     # Both ends are equal if each cell holds one value: a remaining difference is rounding.
     resolution = 0.0 if ends[0] == ends[1] else max(abs(end - value) for end in ends)
     maximum = cells.span / 2 * people / (people - 1) or inf  # half of the people at each end
-    return cells.estimate_statistic(lambda counts: mean_over_pairs(kernel, counts), resolution, 0.0, maximum)
+    # the mean of |x - y| over the other people changes by at most as much as x
+    estimated = cells.estimate_statistic(lambda counts: mean_over_pairs(kernel, counts), resolution, 0.0, maximum)
+    return cells.add_moved_values(estimated, 2.0)
 
 
 def sample_variance(curve: CDF) -> UStatistic:
@@ -107,10 +110,12 @@ def sample_variance(curve: CDF) -> UStatistic:
     >>> abs(sample_variance(curve).value - 1) < 0.05
     True
     """
-    cells = _MeasuredCells.from_curve(curve)
+    cells = _MeasuredCells.from_curve(curve, uses_lattice=True)
     people = max(float(cells.likely_counts.sum()), 2.0)
     maximum = (cells.span / 2) ** 2 * people / (people - 1) or inf  # half of the people at each end
-    return cells.estimate_mean(half_square_kernel(cells.edges), 0.0, maximum)
+    estimated = cells.estimate_mean(half_square_kernel(cells.edges), 0.0, maximum)
+    # the mean of (x - y)^2 / 2 over the other people has a slope of at most the span in x
+    return cells.add_moved_values(estimated, 2 * cells.span)
 
 
 def u_statistic(curve: CDF | Histogram, kernel: Function | MidpointKernel | CellKernel) -> UStatistic:
@@ -170,7 +175,7 @@ def gini_coefficient(curve: CDF) -> UStatistic:
     >>> abs(gini_coefficient(curve).value - 0.25) < 0.01
     True
     """
-    cells = _MeasuredCells.from_curve(curve)
+    cells = _MeasuredCells.from_curve(curve, uses_lattice=True)
     low, high = cell_endpoints(cells.edges)
     if low[0] < 0:
         raise InvalidArgument(
@@ -196,7 +201,11 @@ def gini_coefficient(curve: CDF) -> UStatistic:
         ]
         ends = np.array([difference / (2 * max(float(mean), floor)) for difference, mean in extremes])
     resolution = 0.0 if ends[0] == ends[1] else float(np.abs(ends * people / (people - 1) - value).max())
-    return cells.estimate_statistic(compute_gini, resolution, 0.0, 1.0)
+    # Mean difference and twice the mean, whose ratio is at most 1, each change by at most twice the sum of all moves
+    # over the number of people.
+    smallest_mean = max(float(cells.shares @ low), floor)
+    estimated = cells.estimate_statistic(compute_gini, resolution, 0.0, 1.0)
+    return cells.add_moved_values(estimated, 2 / smallest_mean)
 
 
 def collision_probability(curve: CDF | Histogram) -> UStatistic:
@@ -328,14 +337,16 @@ class _MeasuredCells:
         curve: The curve of the counts.
         bounds: Indices of the cells at which intervals begin, and the number of cells.
         stream: Index of the sample: each sample has its own random streams.
+        uses_lattice: Whether values are where a lattice that was found has them, but for a few.
     """
 
     curve: CDF
     bounds: IntArray
     stream: int
+    uses_lattice: bool = False
 
     @classmethod
-    def from_curve(cls, curve: CDF) -> _MeasuredCells:
+    def from_curve(cls, curve: CDF, *, uses_lattice: bool = False) -> _MeasuredCells:
         """Return the counted intervals of one curve, at most `KERNEL_CELLS`. Raises unless it is a distribution
         function whose grid clips outside values."""
         require_type("curve", curve, CDF, "a distribution function, as dp.cdf gives one,")
@@ -345,7 +356,8 @@ class _MeasuredCells:
                 "values outside the grid were counted apart, so their distance is unknown; ask on a grid with "
                 "outside='clipped'",
             )
-        return cls._from_edges(curve, np.asarray(curve.prefixes.evidence.sums.bounds), 0)
+        cells = cls._from_edges(curve, np.asarray(curve.prefixes.evidence.sums.bounds), 0)
+        return replace(cells, uses_lattice=uses_lattice and curve.prefixes.lattice_counts is not None)
 
     @classmethod
     def from_curves(cls, first: CDF, second: CDF) -> tuple[_MeasuredCells, _MeasuredCells]:
@@ -362,8 +374,26 @@ class _MeasuredCells:
 
     @property
     def edges(self) -> FloatArray:
-        """The ends of the intervals; for declared values, the first and the last value in each, (intervals, 2), also
-        if zero has a separate cell."""
+        """The ends of the intervals; for declared values or points of a lattice that was found, the first and the last
+        in each, (intervals, 2), also if zero has a separate cell."""
+        return self._points if self.uses_lattice else self._ends
+
+    @property
+    def _points(self) -> FloatArray:
+        """The first and the last edge of the question's grid in each interval, (intervals, 2); its ends if it has
+        none."""
+        prefixes = self.curve.prefixes
+        points = prefixes.declared_grid.edges
+        interval = np.searchsorted(self.bounds, prefixes.grid.cell_of(points), side="right") - 1
+        limits = np.stack(cell_endpoints(self._ends), axis=1)
+        has_points = np.isin(np.arange(len(limits)), interval)
+        first, last = (np.searchsorted(interval, np.arange(len(limits)), side) for side in ("left", "right"))
+        limits[has_points] = np.stack([points[first[has_points]], points[last[has_points] - 1]], axis=1)
+        return limits
+
+    @property
+    def _ends(self) -> FloatArray:
+        """The ends of the intervals as counted, in either form of `cell_endpoints`."""
         prefixes = self.curve.prefixes
         grid = self.curve.prefixes.grid
         if grid.values is not None:
@@ -486,6 +516,24 @@ class _MeasuredCells:
             for block in np.split(noise, bias_draws // 64):
                 moved.append(statistic(self.likely_counts + sign * block))
         return float(np.concatenate(moved).mean()) - about
+
+    def add_moved_values(self, estimated: UStatistic, slope: float) -> UStatistic:
+        """Return the statistic with a bound of what values between the points of a lattice can change: it changes by at
+        most `slope` times the mean distance of all values from where they are taken to be.
+
+        A value lies less than one cell above the last point in its interval.
+        """
+        lattice_counts = self.curve.prefixes.lattice_counts
+        if not self.uses_lattice or lattice_counts is None:
+            return estimated
+        width = float(np.diff(self.curve.prefixes.declared_grid.edges).max())
+        people = max(float(self.likely_counts.sum()), 2.0)
+
+        def bound_change(error_probability: float) -> float:
+            """Return the largest change, which is exceeded with at most this probability."""
+            return slope * width * min(bound_last_cell(lattice_counts, error_probability) / people, 1.0)
+
+        return replace(estimated, bound_moved=bound_change)
 
     def estimate_mean(self, kernel: Kernel, minimum: float = -inf, maximum: float = inf) -> UStatistic:
         """Return the mean of a kernel over all pairs, between `minimum` and `maximum`."""

@@ -40,6 +40,15 @@ class Tuning:
     """Fractions of the loss. Least and largest fraction of the pilot query: what other numbers lose by the search."""
     count_fraction: Fraction = Fraction(1, 10)
     """Fraction of the loss that counts the numbers off a lattice that was found."""
+    pairs_ratio: float = 250.0
+    """Signal-to-noise ratio that this count aims at, with `count_fraction` at most, where only readings over pairs use
+    it: numbers off the lattice are known to 0.4 % of the records."""
+    least_pairs_ratio: float = 10_000.0
+    """Signal-to-noise ratio below which readings over pairs search no lattice: the search would cost a curve, which
+    does not need it, more than 3 % of the loss."""
+    fewest_pair_records: int = 10_000
+    """Records below which readings over pairs search no lattice, however large epsilon is: sampling errors are then
+    larger than what is unknown inside cells."""
     pilot_off_share: float = 0.2
     """Share of the numbers that are not zero which the pilot query may find off the lattice: four standard deviations
     of its noise if no record is zero. Counts that are all equal, as of a plan without data, have one half."""
@@ -90,7 +99,7 @@ NOT_SEARCHED = LatticeSearch((), Fraction(0), None)
 
 
 def search_lattice(
-    axis: Axis, step: float, records: float | None, ratio: float, *, has_points: bool = False
+    axis: Axis, step: float, records: float | None, ratio: float, *, has_points: bool = False, only_pairs: bool = False
 ) -> Generator[Step, Release, LatticeSearch]:
     """Ask whether nearly all numbers of an axis lie on a lattice, and if so, how many do not.
 
@@ -103,6 +112,8 @@ def search_lattice(
         records: The public or counted number of records; None: these queries count them.
         ratio: The signal-to-noise ratio of all records at the whole loss; without their number, that of one record.
         has_points: Whether the second count has a cell for each point, because other numbers are read as points.
+        only_pairs: Whether only readings over pairs use the second count, which then has no more of the loss than they
+            need.
     """
     lattice = LatticeAxis.from_axis(axis, step)
     fraction = choose_pilot_fraction(TUNING.least_ratio if records is None else ratio)
@@ -115,10 +126,13 @@ def search_lattice(
         query = CountQuery((LatticeAxis.from_axis(axis, step, has_points=True),), CountUse.CELLS)
     else:
         query = CountQuery((lattice,), CountUse.PREFIXES)
-    release = yield Step(query, TUNING.count_fraction)
+    count_fraction = TUNING.count_fraction
+    if only_pairs:
+        count_fraction = min(count_fraction, _round_fraction(TUNING.pairs_ratio / max(ratio, 1.0)))
+    release = yield Step(query, count_fraction)
     is_used = _lie_on_lattice(release, fewest_records, TUNING.off_share)
     found = FoundLattice(find_points(axis.grid, step), release) if is_used else None
-    return LatticeSearch((pilot, release), fraction + TUNING.count_fraction, found)
+    return LatticeSearch((pilot, release), fraction + count_fraction, found)
 
 
 def _lie_on_lattice(release: Release, fewest_records: float, off_share: float) -> bool:
@@ -148,7 +162,9 @@ def spend_remainder(strategy: Strategy[TableCounts], search: LatticeSearch) -> G
         return replace(counts, releases=(*search.releases, *counts.releases), lattice_counts=lattice_counts)
 
 
-def search_edges(axis: Axis, setting: Setting, ratio: float) -> Generator[Step, Release, LatticeSearch]:
+def search_edges(
+    axis: Axis, setting: Setting, ratio: float, *, only_pairs: bool = False
+) -> Generator[Step, Release, LatticeSearch]:
     """Ask whether nearly all numbers of an axis are edges of its grid, if edges are multiples of a step that numbers
     are often rounded to, and records are not known to be few.
 
@@ -156,15 +172,20 @@ def search_edges(axis: Axis, setting: Setting, ratio: float) -> Generator[Step, 
         axis: The numbers on their grid.
         setting: The loss and the adjacency.
         ratio: The signal-to-noise ratio of one record at the whole loss.
+        only_pairs: Whether only readings over pairs use the result: then edges are searched only if records are known
+            to be many.
     """
     records = setting.adjacency.public_record_count
     step = find_edge_step(axis.grid)
     if not step or not isinstance(axis.column, str) or setting.loss.rho == 0:
         return NOT_SEARCHED
     if records is None:
-        return (yield from search_lattice(axis, step, None, ratio))
-    is_searched = records * ratio >= TUNING.least_ratio
-    return (yield from search_lattice(axis, step, records, records * ratio)) if is_searched else NOT_SEARCHED
+        return NOT_SEARCHED if only_pairs else (yield from search_lattice(axis, step, None, ratio))
+    if records * ratio < (TUNING.least_pairs_ratio if only_pairs else TUNING.least_ratio):
+        return NOT_SEARCHED
+    if only_pairs and records < TUNING.fewest_pair_records:
+        return NOT_SEARCHED
+    return (yield from search_lattice(axis, step, records, records * ratio, only_pairs=only_pairs))
 
 
 def find_edge_step(grid: Grid) -> float:
@@ -193,7 +214,12 @@ def choose_pilot_fraction(ratio: float) -> Fraction:
     [0.025, 0.025, 0.01, 0.001]
     """
     least, largest = TUNING.pilot_fractions
-    return max(least, min(largest, Fraction(round(1000 * TUNING.pilot_ratio / max(ratio, 1.0)), 1000)))
+    return max(least, min(largest, _round_fraction(TUNING.pilot_ratio / max(ratio, 1.0))))
+
+
+def _round_fraction(fraction: float) -> Fraction:
+    """Return the fraction as a multiple of a thousandth, at least one."""
+    return Fraction(max(round(1000 * fraction), 1), 1000)
 
 
 def choose_step(grid: Grid, most_points: int) -> float:

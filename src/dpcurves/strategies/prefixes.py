@@ -768,16 +768,17 @@ def count_once(workload: PrefixWorkload, setting: Setting) -> Strategy[TableCoun
 
 def count_adaptively(workload: PrefixWorkload, setting: Setting) -> Strategy[TableCounts]:
     """Count as `_count_cells` does, after a search whether values are the edges of cells if the workload asks for that:
-    then cells are counted as declared values are.
+    then cells of several rows are counted as declared values are.
 
     Formal guarantees: as for `lattices.search_lattice` and `lattices.spend_remainder`.
     """
-    axis = workload.axes[-1]
+    *rows, axis = workload.axes
     if not workload.searches_lattice or not isinstance(axis, Axis):
         return (yield from _count_cells(workload, setting, are_values=False))
-    search = yield from lattices.search_edges(axis, setting, signal_to_noise(1.0, setting))
+    search = yield from lattices.search_edges(axis, setting, signal_to_noise(1.0, setting), only_pairs=not rows)
     rest = replace(setting, loss=setting.loss * (ALL - search.budget_fraction))
-    strategy = _count_cells(workload, rest, are_values=search.lattice is not None)
+    # Rounds find single values of one row, which lose less in them than in counts of every cell.
+    strategy = _count_cells(workload, rest, are_values=bool(rows) and search.lattice is not None)
     return (yield from lattices.spend_remainder(strategy, search))
 
 
