@@ -316,7 +316,7 @@ def test_the_category_of_all_other_values_is_in_the_language_and_a_category_call
     grid, loss = dp.Grid(0, 120, cells=8), dp.PrivacyLoss.pure(1, delta=1e-7)
     found, listed = dp.UnlistedCategories("ward"), dp.Categories("ward", ("a", "b"))
     own = dp.CdfQuestion("age", grid, by=dp.Categories("ward", ("a", "other")))
-    questions = [
+    questions: list[dp.Question[Any]] = [
         dp.BarChartQuestion(found), dp.CdfQuestion("age", grid, by=found), dp.HistogramQuestion("age", grid, by=found),
         dp.SummaryQuestion("age", 0, 120, by=found),
     ]  # fmt: skip

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import test_hostile_names
@@ -89,7 +89,7 @@ def test_r_reads_names_that_its_reader_changes_and_numbers_that_are_not_known(
             result = session.ask(question, budget["budget"])
         readings = [result]
         if isinstance(result, dp.ByCategory) and type(question).__name__ == "CountQuestion":
-            readings.append(dp.ranking(result))
+            readings.append(dp.ranking(cast(Any, result)))
         if isinstance(result, dp.ScoresByCategory):
             readings += [dp.group_rates(result), dp.group_curves(result)]
         for reading in readings:
