@@ -15,7 +15,7 @@ import dpcurves as dp
 from dpcurves.curves import CDF, CdfQuestion
 from dpcurves.curves.pair_mean import UStatistic
 from dpcurves.data import Grid, LatticeAxis
-from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
+from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import Hint
 from dpcurves.session import plan_question
 from dpcurves.strategies import AdaptivePartition
@@ -104,7 +104,8 @@ def test_hints_methods_groups_and_few_or_unknown_records_are_not_searched() -> N
         CdfQuestion("x", Grid(0, 128, cells=100)),
     )
     few = ReplaceOne(EACH_RECORD, 9999)
-    asked = *((question, ADJACENCY) for question in questions), (QUESTION, few), (QUESTION, AddRemove(EACH_RECORD))
+    asked: list[tuple[CdfQuestion, Adjacency]] = [(question, ADJACENCY) for question in questions]
+    asked += [(QUESTION, few), (QUESTION, AddRemove(EACH_RECORD))]
     for (question, adjacency), epsilon in product(asked, (1, 100)):
         plans = plan_question(question, PrivacyLoss.pure(epsilon), adjacency)
         assert not any(isinstance(axis, LatticeAxis) for plan in plans for axis in plan.query.axes)
