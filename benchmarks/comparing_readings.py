@@ -779,10 +779,11 @@ def pool(rows: list[Row]) -> list[Row]:
 
 
 def sum_up(group: list[Row], setting: Any) -> Row:
-    """One row of all releases of several settings of a reading."""
+    """One row of all releases of several settings of a reading; its bias is that of settings where one is known."""
+    biases = [row.bias for row in group if not np.isnan(row.bias)]
     return Row(
         group[0].name, group[0].whom, setting, sum(row.held for row in group), sum(row.drawn for row in group),
-        float(np.median([row.ratio for row in group])), float(np.nanmedian([row.bias for row in group])),
+        float(np.median([row.ratio for row in group])), float(np.median(biases)) if biases else nan,
     )  # fmt: skip
 
 

@@ -80,9 +80,9 @@ How often each interval held, and how wide it was over the error made: the mean 
 error at the level, so 1 is ideal; of bands and of several intervals at once, one over that quantile of the largest
 error in half widths. Where an interval ends at edges of cells, an error counts for half a cell at least. Nothing was
 chosen on these laws but how many finer cells a ROC curve counts, on its continuous and skewed scores, and from how
-many records on a variance counts cells of its values: {releases} releases of each case at level {level} and epsilon
-{epsilon}, half of them under each adjacency. A star is below the level, and a plus above it, by what chance does once
-in 30,000 times.
+many records on a variance counts cells: {releases} releases of each case at level {level} and epsilon
+{epsilon}, half of them under each adjacency. A star is below the level, a plus above it, by what chance does once
+in 30,000.
 
 Of {releases} releases a share has a standard error of {error:.2f}, and kinds of data share random numbers, so that
 cells of one row, and readings of one answer, err together: where net benefit held 0.71 to 0.88 of 24 releases, it held
@@ -94,13 +94,13 @@ declared times and their differences held 0.79 for these records, 0.90 and 0.89 
 precision of two groups held 0.72 of 40 for the population (3,000 declared scores, arms 20/80), 0.91 of 200 others,
 as the gap of flagged shares held 0.72 of 40 for these records (3,000 tied scores, arms 20/80), 0.94 of 200 others.
 Where rank-sum tests of 1,000 tied values alike accepted 0.72 of 40, they accepted 0.92 of 200 others, the exact ones
-0.93; where hazard ratios of 1,000 weighted records held 0.75 of 40 for these records, 37 of 38 others.
+0.93; where hazard ratios of 1,000 weighted records held 0.75 of 40 for these records, 0.93 of 200 others.
 Where the band without a range held 0.71 of 300 tied records, it held 0.94 of 240 others (heaped and zero-inflated ones
 0.91 and 0.93, for the population 0.89 to 0.90); where 0.79 of 3,000 tied and clipped ones for the population, 0.88 and
 0.96 of 48 others. `python benchmarks/interval_against_error.py --page docs/intervals.md` measures it again, and `python
-benchmarks/marks_of_few_records.py --kept` prints widths with standard errors beside what they are to be.
+benchmarks/marks_of_few_records.py --kept` prints widths and standard errors.
 
-Each cell has the share that held / width over error. Why some are wide, at 90 % and epsilon 1:
+Each cell has the share that held / width over error. Why some are wide:
 
 - *Areas of tied, heaped or clipped scores on a grid of numbers*: scores of one cell may be equal, or in any order, and
   no count tells which. At 30,000 records such pairs take 0.046 to 0.089, where noise asks 0.0015. Ten scores that are
