@@ -367,7 +367,9 @@ def edges_to_json(grid: Grid) -> dict[str, object]:
 
 
 class ScoredColumns(NamedTuple):
-    """The columns that a result about scores is computed from, for titles; empty if a stored result has no names.
+    """The columns that a result about scores is computed from, for titles; None where names are not known.
+
+    A column may have an empty name.
 
     Attributes:
         score: The column of scores, or the name of the model that computes them.
@@ -377,8 +379,8 @@ class ScoredColumns(NamedTuple):
     ('Calibration curve of risk for ill', 'Decision curve')
     """
 
-    score: str = ""
-    label: str = ""
+    score: str | None = None
+    label: str | None = None
 
     @classmethod
     def from_question(cls, score: object, label: str) -> ScoredColumns:
@@ -388,15 +390,15 @@ class ScoredColumns(NamedTuple):
     @classmethod
     def from_json(cls, question: Mapping[str, Any]) -> ScoredColumns:
         """Return the columns that `to_json` wrote."""
-        return cls(*(str(question.get(name, "")) for name in cls._fields))
+        return cls(question.get("score"), question.get("label"))
 
     def to_json(self) -> dict[str, str]:
         """Return the columns as JSON values; nothing if they have no names."""
-        return self._asdict() if all(self) else {}
+        return {name: column for name, column in self._asdict().items() if column is not None}
 
     def add_to_title(self, title: str) -> str:
         """Return a title that names the columns, as far as they are known."""
-        return f"{title} of {self.score} for {self.label}" if all(self) else title
+        return title if None in self else f"{title} of {self.score} for {self.label}"
 
 
 NO_COLUMNS = ScoredColumns()
