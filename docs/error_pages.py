@@ -30,6 +30,8 @@ whatever is refused before the charge costs nothing. Words in *italics* stand fo
 
 Below stand all of them, by the module that raises them. The words may change, the kinds [may not](stability.md).
 """
+NOT_SEARCHED = frozenset({"dpcurves_judging", "dpcurves_parties", "dpcurves_sim"})
+"""Packages whose errors are refused messages between servers, or are of developers: the search leaves them out."""
 
 
 @dataclass(frozen=True, order=True)
@@ -97,4 +99,5 @@ def _plain(text: str) -> str:
 
 def _table(room: str, found: list[Raised]) -> str:
     rows = "\n".join(f"| {each.argument} | {each.rule} | {each.kind} |" for each in found)
-    return f"\n## {room.replace('_', ' ').capitalize()}\n\n| argument | rule | error |\n|---|---|---|\n{rows}\n"
+    hidden = " { data-search-exclude }" if room in NOT_SEARCHED else ""
+    return f"\n## {room.replace('_', ' ').capitalize()}{hidden}\n\n| argument | rule | error |\n|---|---|---|\n{rows}\n"
