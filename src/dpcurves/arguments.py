@@ -189,10 +189,32 @@ def _parse_finite(value: Any) -> Fraction | Decimal | None:
         return Fraction(int(value.numerator), int(value.denominator))
     try:
         text = str(value)
+        require_plain_digits(text)
         number = Fraction(text) if "/" in text and len(text) <= MAX_NUMBER_LENGTH else Decimal(text)
     except Exception:  # str() of a foreign object may fail in any way
         return None
     return number if isinstance(number, Fraction) or number.is_finite() else None
+
+
+def require_plain_digits(text: str) -> None:
+    """Refuse a number with ``_`` between its digits, or with other digits than 0 to 9, both of which Python reads: a
+    slip in typing 1.0 must not become 10.
+
+    Raises:
+        ValueError: the text has such a character.
+    """
+    if "_" in text or not text.isascii():
+        raise ValueError("a number is written in the digits 0 to 9, without _")
+
+
+def parse_float(text: str) -> float:
+    """Return the double of a text in plain digits (`require_plain_digits`). Raises `ValueError` for other texts.
+
+    >>> parse_float("1e3")
+    1000.0
+    """
+    require_plain_digits(text)
+    return float(text)
 
 
 def require_nonnegative_fraction(name: str, value: Fraction) -> Fraction:

@@ -43,6 +43,8 @@ NAMES = {16: "boolean", 20: "bigint", 21: "smallint", 23: "integer", 700: "real"
 """Names of PostgreSQL's number types, by oid."""
 TEXTS = {18, 19, 25, 1042, 1043}
 """Type numbers (oid) of text: "char", name, text, character, character varying."""
+UUID = 2950
+"""Type number (oid) of uuid."""
 INTERVAL = 1186
 """Type number (oid) of interval."""
 TIMES = {1082, 1083, 1114, 1184, INTERVAL, 1266}
@@ -124,7 +126,17 @@ def make_column(typed_column: TypedColumn) -> Column:
         return Column(
             name, ColumnKind.NUMBERS, number, text, unit=unit, declared_value_type=values, declared_type=NAMES[oid]
         )
-    if oid in TEXTS or oid == 2950 or sort == ENUM:  # oid of uuid
+    if oid == UUID:
+        return Column(
+            name,
+            ColumnKind.TEXT,
+            _NO_NUMBER,
+            _TEXT,
+            unit=_TEXT,
+            declared_value_type=ValueType.UUID,
+            declared_type="uuid",
+        )
+    if oid in TEXTS or sort == ENUM:
         unit = f"CASE WHEN octet_length({_TEXT}) <= {LONGEST_TEXT} THEN {_TEXT} END"
         return Column(name, ColumnKind.TEXT, _NO_NUMBER, _TEXT, unit=unit)
     unit = "{0}" if oid in TIMES and oid != INTERVAL else NO_UNIT

@@ -210,7 +210,7 @@ class NumbersView(ResultView):
         """Return a table with a row for each number, or with categories a row for each number and category."""
         if not hasattr(curve, "label_columns"):
             columns = curve._known_columns()
-            return [self.make_table(curve, columns, what=curve._interval_name(), max_rows=max(len(curve.names), 2))]
+            return [self.make_table(curve, columns, what=curve._interval_name(), max_rows=len(curve.names))]
         return [interleave_groups(curve, [NumbersView.tables(self, result)[0] for result in curve.values()])]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -61,7 +62,7 @@ def test_rows_that_are_all_null_are_opened_counted_and_ranked(declared: pa.DataT
             kind = column_from_arrow_type("x", declared).kind
             if kind not in {ColumnKind.TIMES, ColumnKind.OTHER}:
                 fitting: dict[ColumnKind, tuple[int | str, int | str]] = {
-                    ColumnKind.TEXT: ("b", "a"),
+                    ColumnKind.TEXT: (str(UUID(int=2)), str(UUID(int=1))),  # which a column of UUIDs takes, too
                     ColumnKind.NUMBERS: (1, 2),
                 }
                 assert records.counts([Categories("x", fitting.get(kind, (1, "a")))]).tolist() == [0, 0, used]

@@ -153,7 +153,7 @@ def render_page(results: Sequence[tuple[Any, Axes]], suppress: float | None = No
 
 def _print_result(question: object, curve: Any, view: View[Any], output: Output) -> None:
     """Print a result: its question, the tables of the view, and the line on its privacy."""
-    from ..display import curve_table, footer
+    from ..display import footer
 
     with show_spinner("simulating the noise"):
         tables = view.tables(curve)
@@ -161,7 +161,7 @@ def _print_result(question: object, curve: Any, view: View[Any], output: Output)
     print_to_console(console, str(question))
     for table in tables:
         headline = filter(None, table.headline.split("\n"))
-        print_to_console(console, *headline, curve_table(table.columns, most=table.max_rows, rows=table.all_rows))
+        print_to_console(console, *headline, table.format_rows())
     print_to_console(console, *footer(curve.privacy).split("\n"))
 
 

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin,
 
 import click
 
-from ..arguments import InvalidArgument
+from ..arguments import InvalidArgument, parse_float
 from .terminal import Misuse, print_to_stderr, restore_option_names, translate_argument_errors
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ def parse_labels(argument: str, text: str) -> tuple[Label, ...]:
 def _parse_float(text: str) -> float | None:
     """Return the double of a text; None for other texts."""
     try:
-        return float(text)
+        return parse_float(text)
     except ValueError:
         return None
 

@@ -21,7 +21,7 @@ from .terminal import Misuse, OutputError, make_console, print_to_stdout
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
-    from rich.console import Console
+    from rich.console import Console, Group
 
     from ..conversation import PrivacyStatement
     from ..curves import ROC, BinnedResiduals, HosmerLemeshow
@@ -343,6 +343,12 @@ class ViewTable(NamedTuple):
     max_rows: int = 40
     all_rows: int = 0
 
+    def format_rows(self) -> Group:
+        """Return the table for a terminal, with all rows up to `max_rows`, or up to two if that is fewer."""
+        from ..display import curve_table
+
+        return curve_table(self.columns, most=max(self.max_rows, 2), rows=self.all_rows)
+
     @classmethod
     def from_table(
         cls, headline: str, table: ResultTable, max_rows: int = 40, *, without: Sequence[str] = ()
@@ -350,7 +356,7 @@ class ViewTable(NamedTuple):
         """Return the table of a result, in words, with all rows up to `max_rows`, else with rows at round steps, and
         without the columns of these short names."""
         shown = table.leave_out(without).select_rows(max_rows)
-        return cls(headline, shown.text_columns(), max(shown.rows, 2), table.rows)
+        return cls(headline, shown.text_columns(), shown.rows, table.rows)
 
 
 def interleave_groups(curves: Any, tables: Sequence[ViewTable]) -> ViewTable:
@@ -372,7 +378,7 @@ def interleave_groups(curves: Any, tables: Sequence[ViewTable]) -> ViewTable:
     labels = [(column, texts * len(first[row_name])) for column, texts in curves.label_columns()]
     rest = {name: column for name, column in columns.items() if name != row_name}
     ordered = {row_name: columns[row_name], **join_columns(labels, rest, reserved=[row_name])}
-    return tables[0]._replace(columns=ordered, max_rows=max(len(columns[row_name]), 2))
+    return tables[0]._replace(columns=ordered, max_rows=len(columns[row_name]))
 
 
 class View(Protocol[Curve]):

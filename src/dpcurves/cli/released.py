@@ -332,7 +332,7 @@ def _read_tree(path: str) -> dict[str, Any]:
 
 def _show_several(results: Mapping[str, ReleasedResult], view: SavedResultView, output: Output) -> list[str]:
     """Print and write several results together; return the names of the files written. Raises `Misuse` for --json."""
-    from ..display import csv_text, curve_table, footer, use_style
+    from ..display import csv_text, footer, use_style
     from ..publication import plot_results_together, stack_columns
 
     if output.json is not None:
@@ -348,7 +348,7 @@ def _show_several(results: Mapping[str, ReleasedResult], view: SavedResultView, 
         for name, result in results.items():
             with part():
                 for table in view.tables(result):
-                    printed = curve_table(table.columns, most=table.max_rows, rows=table.all_rows)
+                    printed = table.format_rows()
                     print_to_console(output.make_console(), *f"{name}: {table.headline}".split("\n"), printed)
                 print_to_console(output.make_console(), *footer(result.privacy).split("\n"))
             for note in result.notes:

@@ -35,7 +35,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import InvalidArgument, describe_value, parse_choice, require_integer, require_number, require_type
+from ..arguments import (
+    InvalidArgument,
+    describe_value,
+    parse_choice,
+    parse_float,
+    require_integer,
+    require_number,
+    require_plain_digits,
+    require_type,
+)
 from ..object_summary import ObjectSummary
 
 if TYPE_CHECKING:
@@ -126,6 +135,7 @@ def parse_cell_count(text: str) -> int:
     (1024, 1024)
     """
     power = fullmatch(r"2\^([0-9]{1,2})", text)
+    require_plain_digits(text)
     return int(text) if power is None else 1 << int(power[1])
 
 
@@ -312,10 +322,12 @@ class Grid:
             spacing = Spacing(fields.pop(0))
         has_width = spacing is Spacing.LINEAR and fields[-1].startswith(WIDTH)
         try:
-            lower = float(fields[0])
-            upper = float(fields[1])
+            lower = parse_float(fields[0])
+            upper = parse_float(fields[1])
             size = fields[2]
-            (cells, width) = (None, float(size.removeprefix(WIDTH))) if has_width else (parse_cell_count(size), None)
+            (cells, width) = (
+                (None, parse_float(size.removeprefix(WIDTH))) if has_width else (parse_cell_count(size), None)
+            )
             if len(fields) != 3:
                 raise IndexError
         except (ValueError, IndexError):

@@ -87,6 +87,8 @@ def csv_text(columns: Mapping[str, ArrayLike], *, raw: bool = False) -> str:
 
     >>> csv_text({"x": [1.0, -0.5], "y": [float("nan"), 2.0], "ward": ["-a", "b,c"]}).split()
     ['x,y,ward', "1.0,,'-a", '-0.5,2.0,"b,c"']
+    >>> csv_text({"lower": [-0.0]}).split()
+    ['lower', '0.0']
     """
     escape = str if raw else escape_formula
     text = StringIO(newline="")
@@ -98,9 +100,13 @@ def csv_text(columns: Mapping[str, ArrayLike], *, raw: bool = False) -> str:
 
 
 def _format_cell(value: object, escape: Callable[[str], str]) -> object:
-    """Return a cell of a CSV file: empty for unknown numbers, text escaped by `escape`, numbers unchanged."""
+    """Return a cell of a CSV file: empty for unknown numbers, text escaped by `escape`, numbers unchanged, but zero
+    without a sign.
+    """
     if value is None or (isinstance(value, float) and isnan(value)):
         return ""
+    if isinstance(value, float):
+        return value + 0.0
     return escape(value) if isinstance(value, str) else value
 
 

@@ -53,7 +53,7 @@ from ..queries.weights import WeightedQuery
 from .engines import engine as engines
 from .monotone import Step, find_chain, invert_grid
 from .source import DURATION, Column, ColumnKind, find_column, hide_failure
-from .value_names import category_key, suggest_spelling
+from .value_names import ValueType, category_key, suggest_spelling
 
 # SENSITIVE. Regressions in disjoint subsets. Each fit is a function of the records in its subset, not of their order.
 
@@ -925,7 +925,7 @@ def require_matching_values(axis: Categories, column: Column) -> None:
                 argument, f"{describe_value(value)} is not text, but {axis.column!r} holds text; {_suggest_text(axis)}"
             )
         if (
-            column.kind is ColumnKind.NUMBERS
+            column.value_type not in (ValueType.TEXT, ValueType.UNDECLARED)
             and isinstance(value, str)
             and category_key(value, column.value_type) is None
         ):

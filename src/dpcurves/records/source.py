@@ -421,6 +421,11 @@ def decimal_column(name: str, declared: str = "DECIMAL") -> Column:
     return Column(name, ColumnKind.NUMBERS, number, text, declared_value_type=ValueType.DECIMAL, declared_type=declared)
 
 
+def uuid_column(name: str, declared: str = "UUID") -> Column:
+    """Return a column that the schema declares as UUIDs, given as text (`uuid_texts`)."""
+    return Column(name, ColumnKind.TEXT, NUMBER_IN_TEXT, declared_value_type=ValueType.UUID, declared_type=declared)
+
+
 _DECIMAL_NAME = f"CASE WHEN contains({TEXT}, '.') THEN rtrim(rtrim({TEXT}, '0'), '.') ELSE {TEXT} END"
 """Text of a decimal number without trailing zeros, as specified in `value_names`."""
 
@@ -749,6 +754,24 @@ def plain_array(values: ArrowArrayExportable) -> Array:
     if _is_decimal(data_type):
         array = array.cast(DataType.large_string())
     return _drop_long_texts(_text_to_bytes(array) if _is_text(array.type) else _nested_to_texts(array))
+
+
+def is_uuid(field: Any) -> bool:
+    """Return True if an Arrow field declares its 16 bytes as a UUID (Arrow's canonical extension ``arrow.uuid``)."""
+    metadata = Field.from_arrow(field).metadata or {}
+    return bool(metadata.get(b"ARROW:extension:name") == b"arrow.uuid")
+
+
+def uuid_texts(values: ArrowArrayExportable) -> Array:
+    """Convert UUIDs of 16 bytes to their names, as specified in `value_names`; null stays null."""
+    digits = [
+        None if value is None else value.hex() for value in Array.from_arrow(values).cast(DataType.binary()).to_pylist()
+    ]
+    texts = [
+        None if text is None else f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}".encode()
+        for text in digits
+    ]
+    return Array(texts, DataType.large_binary())
 
 
 def _text_to_bytes(array: Array) -> Array:

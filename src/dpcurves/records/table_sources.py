@@ -436,7 +436,11 @@ def _parquet_by_pyarrow(group: FileGroup) -> ParquetSource:
     if any((other.names, other.types) != (schema.names, schema.types) for other in schemas[1:]):
         raise InvalidArgument("data", MIXED)
     names = _require_distinct(group.paths[0], [*schema.names, *group.keys])
-    types = (*map(DataType.from_arrow, schema.types), *[DataType.binary()] * len(group.keys))
+    uuids = _find_uuid_columns(file_schemas[0])
+    types = (
+        *(DataType.large_binary() if field.name in uuids else DataType.from_arrow(field.type) for field in schema),
+        *[DataType.binary()] * len(group.keys),
+    )
 
     def read_batches(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
         """Yield the columns at these positions, batch by batch, file by file."""
@@ -448,12 +452,17 @@ def _parquet_by_pyarrow(group: FileGroup) -> ParquetSource:
                 # 2**16: rows of a batch that pyarrow reads
                 for batch in file.iter_batches(batch_size=2**16, columns=selected_names):
                     columns = dict(zip(selected_names, batch.select(selected_names).columns, strict=True))
+                    columns |= {name: sources.uuid_texts(columns[name]) for name in uuids.intersection(columns)}
                     yield [
                         _repeat_key(keys[position], batch.num_rows) if position in keys else columns[names[position]]
                         for position in positions
                     ]
 
-    columns = tuple(map(sources.column_from_arrow_type, names, types))[: len(schema.names)] + _key_columns(group)
+    columns = tuple(
+        sources.uuid_column(name) if name in uuids else sources.column_from_arrow_type(name, data_type)
+        for name, data_type in zip(schema.names, types, strict=False)
+    )
+    columns += _key_columns(group)
     is_plain = tuple(
         position >= len(schema.names) or (sources.is_number(data_type) and not DataType.is_float16(data_type))
         for position, data_type in enumerate(types)
@@ -475,6 +484,17 @@ def _find_utf8_columns(schema: Any) -> frozenset[int]:
         number
         for number, leaf in enumerate(leaves)
         if leaf.logical_type.type == "STRING" and leaf.physical_type == "BYTE_ARRAY" and not leaf.max_repetition_level
+    )
+
+
+def _find_uuid_columns(schema: Any) -> frozenset[str]:
+    """Return the names of the columns that a Parquet schema declares as UUIDs, of one value in a row."""
+    names = schema.to_arrow_schema().names
+    leaves = [schema.column(number) for number in range(len(schema))]
+    return frozenset(
+        leaf.path
+        for leaf in leaves
+        if leaf.logical_type.type == "UUID" and not leaf.max_repetition_level and leaf.path in names
     )
 
 
@@ -716,6 +736,8 @@ def _make_column(name: str, kind: str, declared: DataType) -> sources.Column:
     """Return the column of a relation from DuckDB's type name and the Arrow type that is read."""
     if kind in WIDE:
         return sources.decimal_column(name)
+    if kind == "uuid":
+        return sources.uuid_column(name)
     column = sources.column_from_arrow_type(name, declared)
     if kind in TAKEN | TEXTS:
         return column
@@ -792,13 +814,18 @@ def source_of_table(data: Any) -> sources.ArrowSource:
         row_type = rows[0].type
     if any(batch.null_count for batch in rows):
         raise InvalidArgument("data", "a table must not have missing rows; drop them first")
-    fields = [
-        (position, field.type, sources.column_from_arrow_type(field.name, field.type))
-        for position, field in enumerate(row_type.fields)
-    ]
     return source_of_columns(
-        [MemoryColumn(column, kind, partial(_column_chunks, rows, position)) for position, kind, column in fields]
+        [_column_of_field(rows, position, field) for position, field in enumerate(row_type.fields)]
     )
+
+
+def _column_of_field(rows: Sequence[Array], position: int, field: Any) -> MemoryColumn:
+    """Return the column at a position of the batches of an Arrow table, with its declared type."""
+    chunks = partial(_column_chunks, rows, position)
+    if sources.is_uuid(field):
+        texts = DataType.large_binary()
+        return MemoryColumn(sources.uuid_column(field.name), texts, lambda: [*map(sources.uuid_texts, chunks())])
+    return MemoryColumn(sources.column_from_arrow_type(field.name, field.type), field.type, chunks)
 
 
 def _column_chunks(rows: Sequence[Array], position: int) -> list[Array]:

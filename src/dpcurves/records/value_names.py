@@ -15,6 +15,8 @@ DOUBLE         the same value of the type, as
 DECIMAL        its digits, without exponent and      NULL and NaN
                without trailing zeros: ``7``, ``.5``
                is ``0.5``
+UUID           32 hexadecimal digits in lower case,  NULL
+               with hyphens after 8, 12, 16 and 20
 UNDECLARED     the text of the field or object       NULL, an empty field of CSV, None, NaN, NaT, NA
 =============  ====================================  =====================================================
 
@@ -32,6 +34,7 @@ from enum import Enum
 from math import isinf, isnan
 from types import MappingProxyType
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 
@@ -55,6 +58,7 @@ class ValueType(Enum):
     SINGLE = "numbers of 32 bits"
     DOUBLE = "numbers of 64 bits"
     DECIMAL = "decimal numbers"
+    UUID = "UUIDs"
     UNDECLARED = "no declared type"
 
 
@@ -123,7 +127,7 @@ def category_key(category: Category, declared: ValueType) -> Key | None:
     """
     if isinstance(category, str):
         return category if declared in (ValueType.TEXT, ValueType.UNDECLARED) else _KEYS_OF_TEXT[declared](category)
-    if declared is ValueType.TEXT:
+    if declared in (ValueType.TEXT, ValueType.UUID):
         return None
     return _number_key(category, declared)
 
@@ -191,8 +195,21 @@ def _parse_decimal(text: str) -> Key | None:
     return _format_plain_decimal(Decimal(text)) if is_plain else None
 
 
+def _parse_uuid(text: str) -> Key | None:
+    """Return a text that is the name of a UUID; None for other texts, such as one in capital letters or braces."""
+    return text if text == _format_uuid(text) else None
+
+
+def _format_uuid(text: str) -> str | None:
+    """Return the name of the UUID that a text spells in any notation; None for other texts."""
+    with suppress(ValueError):
+        return str(UUID(text.strip()))
+    return None
+
+
 _KEYS_OF_TEXT: Mapping[ValueType, Callable[[str], Key | None]] = MappingProxyType({
     ValueType.TRUTH: _parse_truth, ValueType.WHOLE: _parse_integer, ValueType.DECIMAL: _parse_decimal,
+    ValueType.UUID: _parse_uuid,
     **{float_type: _make_float_parser(float_type) for float_type in FLOATS},
 })  # fmt: skip
 
@@ -217,9 +234,13 @@ def suggest_spelling(category: Category, declared: ValueType) -> str:
     ('1', '2.5')
     >>> suggest_spelling("x", ValueType.TRUTH)
     'true or false'
+    >>> suggest_spelling("{00000000-0000-0000-0000-00000000ABCD}", ValueType.UUID)
+    '00000000-0000-0000-0000-00000000abcd'
     """
     if declared is ValueType.TRUTH:
         return " or ".join(TRUTHS[::-1])
+    if declared is ValueType.UUID:
+        return _format_uuid(str(category)) or "a UUID, as in 00000000-0000-0000-0000-00000000abcd"
     number = parse_number(category) if isinstance(category, str) else category
     if number is not None and declared is ValueType.DECIMAL and isinstance(category, str):
         with suppress(ArithmeticError):
