@@ -7,6 +7,8 @@ import sys
 import pytest
 from quick_cases import choose_quick_cases
 
+from dpcurves.privacy import EACH_RECORD, AddRemove, Neighbours, PrivacyLoss, ReplaceOne, Unit
+
 CROSS = {
     f"test[{law}-{adjacency}-{bins}]": {"law": law, "adjacency": adjacency, "bins": bins}
     for law, adjacency, bins in itertools.product(range(9), ("add-remove", "replace-one"), (1, 2, 3))
@@ -48,6 +50,18 @@ def test_kinds_that_are_named_stay_whatever_their_number() -> None:
     assert choose_quick_cases(cases, 5, kinds=["number"]) == set(cases)
     with pytest.raises(pytest.UsageError, match=r"kinds must be arguments of the test, got law"):
         choose_quick_cases(cases, 5, kinds=["law"])
+
+
+@pytest.mark.parametrize("kinds", [None, (), ["bins"]], ids=str)
+def test_each_adjacency_stays_under_each_kind_of_loss(kinds: list[str] | None) -> None:
+    adjacencies = [AddRemove(EACH_RECORD), AddRemove(Unit("patient", 2)), ReplaceOne(EACH_RECORD, 3), *Neighbours]
+    losses = [PrivacyLoss.pure(1), PrivacyLoss.pure(2), PrivacyLoss.zcdp(1), PrivacyLoss.zcdp(2)]
+    cases = {
+        f"{adjacency!r}, pure {loss.is_pure}; {loss}, {bins} bins": {"adjacency": adjacency, "loss": loss, "bins": bins}
+        for adjacency, loss, bins in itertools.product(adjacencies, losses, range(4))
+    }
+    chosen = choose_quick_cases(cases, 100, kinds)
+    assert len(chosen) == len({case.split(";")[0] for case in chosen}) == 10
 
 
 @pytest.mark.quick_share(4)

@@ -29,7 +29,6 @@ def law_of(plan: Plan) -> HaarSums:
     return plan.law
 
 
-@pytest.mark.quick_share(64)
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
 @pytest.mark.parametrize(
     ("rows", "cells", "width"),

@@ -182,7 +182,6 @@ def test_a_loss_is_never_exceeded_by_any_answers(question: Asked, adjacency: Adj
     assert kind == "concentrated" or worst > 0.8  # and the budget is used
 
 
-@pytest.mark.quick_share(8)
 @pytest.mark.parametrize("kind", LOSSES)
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
 def test_finer_cells_for_the_area_lose_no_more(
@@ -217,7 +216,7 @@ LOOKS = {"ROC": 2, "ROC, scores outside counted apart": 2, "calibration, groups 
 """Turns, where a look says where thresholds or groups end; there is one more where records are counted first."""
 
 
-@pytest.mark.quick_share(24, kinds=[("name", "adjacency"), "kind"])
+@pytest.mark.quick_share(24, kinds=[("name", "adjacency"), ("name", "kind")])
 @pytest.mark.parametrize("kind", LOSSES)
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
 @pytest.mark.parametrize("name", LOOKS)

@@ -31,7 +31,6 @@ def law_of(plan: Plan) -> ToeplitzSums:
     return plan.law
 
 
-@pytest.mark.quick_share(40)
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
 @pytest.mark.parametrize(
     ("rows", "cells", "width"),

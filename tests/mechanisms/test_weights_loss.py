@@ -174,7 +174,6 @@ AUTOMATIC: dict[str, Question[Any]] = {
 }
 
 
-@pytest.mark.quick_share(6)
 @pytest.mark.parametrize("name", AUTOMATIC)
 @pytest.mark.parametrize("adjacency", ADJACENCIES[::2], ids=str)
 def test_on_an_automatic_range_tiny_neighbours_lose_what_was_paid_whatever_is_answered(

@@ -66,7 +66,6 @@ def law(table: tuple[int, ...], single: float, pair: float) -> tuple[float, ...]
     return tuple(found.tolist())
 
 
-@pytest.mark.quick_share(8)
 @pytest.mark.parametrize("cells", [2, 3])
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
 def test_a_pure_loss_is_never_exceeded_by_any_partition(cells: int, adjacency: Adjacency) -> None:
@@ -125,7 +124,6 @@ def four(adjacency: Adjacency) -> PrivacyLoss:
     return PrivacyLoss.pure(4 * adjacency.l1_sensitivity)
 
 
-@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
 def test_four_cells_where_the_published_partition_leaks_lose_no_more_either(adjacency: Adjacency) -> None:
     assert [scale_of(change, four(adjacency), adjacency) for change in (1, 2)] == [Fraction(1, 4), Fraction(1, 2)]

@@ -24,7 +24,7 @@ def choose_quick_cases(
 
     `cases` maps names of cases to their arguments. Each value of the arguments that `kinds` names is in a case that
     stays, and each combination of values, where names are in a tuple; by default each value of all arguments whose
-    values repeat, such as those of a cross product.
+    values repeat, such as those of a cross product. Each adjacency stays under each kind of loss, whatever `kinds` are.
     """
     values: dict[str, dict[str, object]] = defaultdict(dict)
     for case, arguments in cases.items():
@@ -37,7 +37,11 @@ def choose_quick_cases(
         raise pytest.UsageError(f"quick_share: kinds must be arguments of the test, got {', '.join(sorted(unknown))}")
     order = sorted(cases, key=lambda case: hashlib.sha256(case.encode()).digest())
     kinds_of = {
-        case: {(names, tuple(values[name].get(case) for name in names)) for names in together} for case in order
+        case: {
+            *((names, tuple(values[name].get(case) for name in names)) for names in together),
+            ((), privacy_kind(cases[case])),
+        }
+        for case in order
     }
     missing = set().union(*kinds_of.values())
     chosen: list[str] = []
@@ -48,6 +52,15 @@ def choose_quick_cases(
     others = [case for case in order if case not in chosen]
     wanted = -(-len(cases) // one_in)  # rounded up
     return {*chosen, *others[: max(wanted - len(chosen), 0)]}
+
+
+def privacy_kind(arguments: Mapping[str, object]) -> tuple[object, ...]:
+    """Return the adjacencies among the arguments of a case, and of each loss whether it is pure."""
+    # Late, because `conftest.py` limits the threads of NumPy before it is imported.
+    from dpcurves.privacy import AddRemove, Neighbours, PrivacyLoss, ReplaceOne
+
+    adjacencies = [value for value in arguments.values() if isinstance(value, AddRemove | Neighbours | ReplaceOne)]
+    return (*adjacencies, *(value.is_pure for value in arguments.values() if isinstance(value, PrivacyLoss)))
 
 
 def comparable_value(value: object) -> object:

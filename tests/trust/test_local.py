@@ -232,7 +232,6 @@ def about_all(cells: int, widths: tuple[int, ...], loss: PrivacyLoss, people: in
     return replace(plan, law=build_all_levels_tree(rows, cells, widths, loss, people))
 
 
-@pytest.mark.quick_share(30)
 @pytest.mark.parametrize(
     ("rows", "cells", "widths"), [(1, 4, (2, 1)), (1, 6, (3, 1)), (1, 5, (4, 2, 1)), (2, 3, (2, 1)), (3, 2, (2, 1))]
 )
