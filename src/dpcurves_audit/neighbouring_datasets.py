@@ -55,7 +55,7 @@ class NeighbouringDatasets:
     pairs: tuple[NeighbourPair, ...]
 
     def with_pairs(self, *pairs: NeighbourPair) -> NeighbouringDatasets:
-        """Return this family with further pairs, which are tried first."""
+        """Return this family with further pairs of neighbouring data sets, which are tried first."""
         return replace(self, pairs=(*pairs, *self.pairs))
 
     def take_first(self, number: int) -> NeighbouringDatasets:

@@ -236,7 +236,7 @@ def _groups_to_json(groups: Categories | tuple[Categories, ...]) -> Any:
 
 
 def _refuse(rule: str) -> NoReturn:
-    """Raise `InvalidArgument` for the statement with this rule."""
+    """Raise `InvalidArgument` about the argument ``statement`` with this rule."""
     raise InvalidArgument("statement", rule)
 
 
@@ -573,7 +573,7 @@ class _StatementReader:
         return arguments
 
     def _read_table(self, clause: exp.Expression) -> tuple[str, ...]:
-        """Return the parts of the table's name in FROM."""
+        """Return the parts of the table's name in a FROM clause: catalog and schema if stated, then the table."""
         table = self._read_parts(clause, ("this",))["this"]
         if not isinstance(table, self.exp.Table):
             _refuse(f"FROM {_format_expression(table)}: name a table or view; for a query, {A_VIEW}")

@@ -288,7 +288,7 @@ class CountedNumbers(IntervalResult):
         return {"numbers": {name: self.value(name) for name in self._statistics}}
 
     def _summary(self) -> list[tuple[str, str]]:
-        """Return for each number a pair of texts: its name and its value."""
+        """Return the rows of the summary: title and value of each number, as texts."""
         values = [format_number(self.value(name)) for name in self._statistics]
         return list(zip(self._number_titles(), values, strict=True))
 

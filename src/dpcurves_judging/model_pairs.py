@@ -215,7 +215,7 @@ class ModelPairQuestion(TableQuestion):
         return self.grid if self.second_grid is None else self.second_grid
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Return the shapes of the tables: classes, and cells of both scores, or of one score after the other."""
+        """Return the shape of each table: (classes, cells, cells) of both scores, or (classes, cells) of each score."""
         first, second = (grid.cells for grid in self._coarsen_grids())
         return ((2, first, second),) if self.releases != 2 else ((2, first), (2, second))
 

@@ -218,7 +218,7 @@ class People:
         self._archive.run_logged(Event(who.name, "said who is, to an issuer,", name), replace_subject)
 
     def lock(self, who: Visitor, name: str) -> None:
-        """Lock an account. All of its sessions and tokens end.
+        """Lock an account, and end its sessions and tokens.
 
         Raises:
             ProtocolError: The visitor may not, the account does not exist, or it is the visitor's own.
@@ -329,7 +329,7 @@ def _end_sessions(connection: Connection, name: str) -> None:
 
 
 def _find_roles(connection: Connection, name: str) -> set[str]:
-    """Return the words of an account's roles."""
+    """Return the names of an account's roles."""
     return set(connection.execute(select(ROLES.c.role).where(ROLES.c.person == name)).scalars())
 
 
@@ -577,7 +577,7 @@ class Sessions:
         return self._archive.read_snapshot(find_session)
 
     def sign_out(self, cookie: str) -> None:
-        """End the session of this cookie, if it has a session."""
+        """End the session with this cookie, if any."""
         ended = delete(SESSIONS).where(SESSIONS.c.digest == hash_secret(cookie))
         self._archive.write(lambda connection: connection.execute(ended).rowcount)
 

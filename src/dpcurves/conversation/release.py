@@ -288,7 +288,7 @@ class Evidence:
 
     @classmethod
     def from_release(cls, release: Release) -> Evidence:
-        """Return the evidence of one release. Sums over records have no total."""
+        """Return the noise law, values and public total of a release as evidence. Sums over records have no total."""
         law = release.plan.law
         return cls(
             law,
@@ -305,7 +305,7 @@ class Evidence:
 
     @property
     def sums(self) -> NoisySums:
-        """The law as a law of noisy sums of any kind. Raises `TypeError` if it is of another kind."""
+        """The law as noisy sums, conditioned on the released values. Raises `TypeError` for laws of other kinds."""
         return self.law.require_type(NoisySums).condition_on(self.values)  # type: ignore[type-abstract]
 
     def as_cell_counts(self, rows: int = 1) -> Evidence:
@@ -498,7 +498,7 @@ class PrivacyStatement:
         )  # fmt: skip
 
     def with_notes(self, *notes: str) -> PrivacyStatement:
-        """Return this statement with further notes, without duplicates."""
+        """Return a copy of this statement with further notes; duplicates are dropped."""
         return replace(self, notes=tuple(dict.fromkeys((*self.notes, *notes))))
 
     @property

@@ -355,7 +355,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """The result of the test, in one line."""
+        """The test in one line of text: value, interval, p-value and conclusion, or that no test was computed."""
         if self.value is None or self.p_value is None:
             return f"{self.measure}: compare the intervals in the picture, group by group; there is no test"
         interval = (

@@ -270,7 +270,7 @@ class MergedCellCounts:
 
     @cached_property
     def noise(self) -> FloatArray:
-        """Simulated noise of the counts, (draws, *shape)."""
+        """Simulated noise of the merged counts, ``(draws, *shape)``, in records."""
         return self._merge_slots(self.slots.noise)
 
     def simulate_counts(self, population: bool) -> FloatArray:

@@ -346,7 +346,9 @@ class Grid:
     def _initialize(  # noqa: PLR0917
         self, lower: float, upper: float, cells: int, spacing: Spacing, explicit: tuple[float, ...], outside: Outside
     ) -> Grid:
-        """Set the cells. Refuses edges that doubles cannot distinguish."""
+        """Check the arguments and set the cells; return the grid. Raises `InvalidArgument` for edges that doubles
+        cannot distinguish.
+        """
         lower = require_number("grid", lower)
         upper = require_number("grid", upper)
         cells = require_integer("cells", cells)

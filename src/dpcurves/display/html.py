@@ -116,7 +116,7 @@ def _format_table(rows: Sequence[tuple[str, str]]) -> str:
 
 
 def statement_rows(privacy: PrivacyStatement) -> list[tuple[str, str]]:
-    """Return names and texts of the facts in a privacy statement."""
+    """Return rows of name and text that state the guarantee: loss, neighbours, unit, trust, mechanism and others."""
     facts = [
         ("privacy loss", privacy.loss),
         ("neighbours", privacy.adjacency),

@@ -349,7 +349,7 @@ def quadratic_roots(first: FloatArray | float, half: FloatArray, rest: FloatArra
 
 
 def join_bands(one: Band, other: Band) -> Band:
-    """Return the band that contains both bands."""
+    """Return the smallest band that contains both bands, from pointwise lower and upper bounds."""
     return np.minimum(one[0], other[0]), np.maximum(one[1], other[1])
 
 

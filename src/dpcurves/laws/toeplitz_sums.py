@@ -217,7 +217,7 @@ class ToeplitzSums(EqualWidthSums):
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """One part: a value per interval of a row, all with the same noise."""
+        """One part: a released value per interval of a row, each with noise of the same law."""
         return (Part(self.points, self.noise),)
 
     @property

@@ -53,7 +53,7 @@ class Spending(ABC):
 
         @property
         def limit(self) -> accounts.Amount:
-            """The total that may be spent."""
+            """Largest amount that may be spent in total."""
             ...
 
         @property
@@ -163,7 +163,7 @@ class Balance(Spending):
 
 
 def open_balance(chain: Chain, account: accounts.Account) -> None:
-    """Append a new account, with nothing spent, to the ledger."""
+    """Append an account to the ledger, with nothing spent."""
     chain.append(
         ACCOUNTS,
         dataset=account.dataset,

@@ -154,11 +154,11 @@ class Ledger:
 
     @property
     def database(self) -> Database:
-        """Return the database. Other packages may keep tables in it."""
+        """Return the ledger's database, in which other packages may create tables."""
         return self._database
 
     def create(self, account: Account) -> None:
-        """Create an account. An existing account with equal terms is left unchanged.
+        """Create an account; leave an existing account with equal terms unchanged.
 
         Raises:
             ValueError: the account exists with other terms. Names the first that differs.

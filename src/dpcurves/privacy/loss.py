@@ -395,7 +395,9 @@ class PrivacyLoss:
         printer.text(f"PrivacyLoss({self})")
 
     def _build_summary(self) -> ObjectSummary:
-        """Return the loss in words: how much likelier its unit's data can make any outcome, and its delta."""
+        """Return a summary for display: the loss, its meaning as a bound on ratios of probabilities or divergences,
+        and its delta.
+        """
         rows = [("loss", str(self))]
         if self.epsilon is None:
             bound = f"a times {format_loss(self.rho)}"

@@ -890,7 +890,7 @@ class ArrowSource:
         return {} if not nested or has_pyarrow() else dict.fromkeys(nested, NESTED)
 
     def row_count_sql(self, positions: Sequence[int]) -> None:
-        """Return None: batches are counted by reading them."""
+        """Return None: no query counts the rows, which are counted while batches are read."""
 
     def scan(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
         """Register the columns at these positions with DuckDB as batches; return the table name for a FROM clause."""

@@ -472,7 +472,7 @@ class _SearchState:
 
     @property
     def slots(self) -> int:
-        """Number of counted cells, including the two outermost ones."""
+        """Number of counted cells, both unbounded outer cells included."""
         return len(self.pilot_counts.edges) + 1
 
     def ask_tilings(self, tilings: Tilings, budget_fraction: Fraction) -> Strategy[_SearchState]:

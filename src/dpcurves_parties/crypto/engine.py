@@ -158,7 +158,7 @@ def widen_mask(mask: Words, output: Words | None = None) -> Words:
 
 
 def choose_side(right: Words, left_side: Words, right_side: Words) -> Words:
-    """Return the right side where `right` is all ones, else the left side.
+    """Return `right_side` where the mask `right` is all ones, else `left_side`, elementwise.
 
     Args:
         right: Masks of all ones or all zeros.

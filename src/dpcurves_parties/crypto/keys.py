@@ -186,7 +186,7 @@ class CorrectionWords(ABC):
         return replace(self, **chosen)
 
     def overwrite(self, other: Self) -> None:
-        """Copy the words of as many other keys into these arrays, in place."""
+        """Copy the correction words of equally many other keys into these arrays, in place."""
         for name, words in self._arrays().items():
             words[...] = getattr(other, name)
 

@@ -250,11 +250,11 @@ class PairService(SharedTaskService[PairTask]):
 
     @property
     def askable(self) -> PairQuestions:
-        """Questions that may be asked: the single answer."""
+        """Questions that analysts may ask: the single release of the task."""
         return PairQuestions(self.task)
 
     def warm(self) -> None:
-        """Compile the loops over gates before the first answer needs them."""
+        """Compile the loops over gates, so that the first answer does not wait for them."""
         compile_loops()
 
     def close(self, message: bytes) -> bytes:

@@ -183,7 +183,7 @@ class Pool:
             self._count += 1
 
     def discard(self, connection: ClientConnection) -> None:
-        """Remove a connection, if the pool contains it."""
+        """Remove a connection from the pool; do nothing if the pool lacks the connection."""
         if connection in self:
             del self._groups[connection.network][connection]
             self._count -= 1
@@ -312,7 +312,7 @@ class HttpConnection(HttpToolsProtocol):
             self._admission.remove(self)
 
     def abort(self) -> None:
-        """Close the connection at once, or stop its handshake."""
+        """Close the connection without delay, or cancel its handshake."""
         if self.transport is not None:
             self.transport.abort()
         elif self._coming is not None:

@@ -109,7 +109,7 @@ ONE_ROW = "one row"
 
 
 def _table(visit: Visit) -> LocalTable:
-    """Return the table that the pages are about."""
+    """Return the table of the local site that the visit belongs to."""
     return cast("LocalTable", cast("LocalSite", visit.site).table)
 
 

@@ -69,7 +69,7 @@ class AnswerKey:
 
     @property
     def fields(self) -> dict[str, str]:
-        """Key and nonce as fields of a message, both as hexadecimal digits."""
+        """Key and nonce as the message fields ``key`` and ``word``, in hexadecimal digits."""
         return {"key": self.key, "word": self.nonce}
 
     def seal_answer_share(self, party: int, answer_share: Answer) -> str:
@@ -143,7 +143,7 @@ class SealedQuestion:
 
     @classmethod
     def create(cls, question: QuestionMessage, party: int) -> Self:
-        """Create a message with a new key, which is used for this message alone."""
+        """Create a sealed question with a new key pair, used for this question alone."""
         key = X25519PrivateKey.generate()
         digits = key.public_key().public_bytes_raw().hex()
         first, second = (AnswerKey(question, digits, secrets.token_hex(NONCE_SIZE)) for _ in range(ANSWER_SHARES))
