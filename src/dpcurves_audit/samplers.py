@@ -160,7 +160,8 @@ class BatchSampler:
 
 
 def import_function(function_path: str) -> Release:
-    """Import the function ``module:name``; names may have dots.
+    """Return the function named ``module:name``, imported from the working directory or the environment; names may have
+    dots.
 
     Raises:
         ValueError: the function does not exist.

@@ -367,7 +367,7 @@ class PublicFunctionSampler:
 
     @cached_property
     def _callable_sampler(self) -> Sampler:
-        """The sampler that asks the question in this process."""
+        """Sampler that calls the question's public function in this process."""
         return CallableSampler(self._ask_question, CALL_SECONDS)
 
     def _ask_question(self, data: Any) -> Any:
@@ -569,7 +569,7 @@ def _list_mechanism_targets() -> Iterator[AuditTarget]:
 
 
 def _list_site_targets() -> Iterator[AuditTarget]:
-    """Yield the noisy sums of sites, for both adjacencies and both kinds of losses."""
+    """Yield audit targets for noisy sums of sites, for both adjacencies and both kinds of losses."""
     from dpcurves_sites.trust import SecureSum
 
     model = SecureSum(SITES, 1)

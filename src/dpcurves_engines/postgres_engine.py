@@ -664,7 +664,7 @@ class PostgresEngine(CheckablePostgres):
         return engine
 
     def close(self) -> None:
-        """Close the connection, and with it the snapshot."""
+        """Close the connection to the database, which ends the snapshot."""
         self._link.close()
 
     def _total_by_place(

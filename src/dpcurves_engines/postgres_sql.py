@@ -240,11 +240,11 @@ class Statement:
         self.parameters: list[Any] = []
 
     def add_doubles(self, values: Any) -> str:
-        """Add an array of doubles and return its placeholder."""
+        """Add a parameter with an array of doubles to the statement; return its SQL placeholder."""
         return f"{self._add_parameter(Doubles(values))}::float8[]"
 
     def add_texts(self, values: Sequence[str]) -> str:
-        """Add an array of texts and return its placeholder."""
+        """Add a parameter with an array of texts to the statement; return its SQL placeholder."""
         return f"{self._add_parameter(list(values))}::text[]"
 
     def add_bytes(self, value: bytes) -> str:

@@ -249,7 +249,7 @@ def collect_offset_constants(grid: Grid, half: int, *, squared: bool) -> Sequenc
 
 
 def _sort_by_position(values: Any, positions: Any) -> NDArray[Any]:
-    """Return the values in the order of their positions."""
+    """Return the values sorted by their positions."""
     return np.asarray(values)[np.argsort(positions)]
 
 

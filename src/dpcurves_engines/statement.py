@@ -619,7 +619,9 @@ class _StatementReader:
         return values
 
     def _read_literal(self, expression: exp.Expression) -> Literal:
-        """Return a number, text or truth value. Raises `InvalidArgument` for any other expression."""
+        """Return the value of a literal: a number, text or truth value. Raises `InvalidArgument` for other
+        expressions.
+        """
         exp = self.exp
         negative = isinstance(expression, self.exp.Neg)
         if negative:
@@ -659,7 +661,7 @@ OF_A_VIEW = frozenset({"joins", "laterals", "with", "query", "pivots"})
 
 
 def _parse_number(text: str) -> float:
-    """Return a finite double. Raises `InvalidArgument` for other texts."""
+    """Return a text as a finite double. Raises `InvalidArgument` for other texts."""
     try:
         number = float(text)
     except ValueError:

@@ -276,7 +276,7 @@ class CountedNumbers(IntervalResult):
 
     @property
     def _likely_tables(self) -> Tables:
-        """Nonnegative counts near the released ones, table by table."""
+        """Non-negative estimates of the counts, close to the released ones, one array per table."""
         return [table.likely_counts for table in self._tables]
 
     def _columns(self) -> Mapping[str, Any]:

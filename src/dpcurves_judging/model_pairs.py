@@ -278,7 +278,7 @@ class ModelPairQuestion(TableQuestion):
         return collect_by_category(self.by, (ModelPair(design, evidence, privacy) for evidence in evidence_by_category))
 
     def _coarsen_grids(self) -> tuple[Grid, Grid]:
-        """Return the cells of both scores after merging."""
+        """Return the grids of both scores, with neighbouring cells merged to `cells` cells."""
         return coarsen_grid(self.grid, self.cells), coarsen_grid(self.grid_of_second, self.cells)
 
     def __str__(self) -> str:

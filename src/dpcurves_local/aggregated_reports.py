@@ -334,7 +334,7 @@ class AggregatedReports(NoisySums):
 
     @property
     def reported_levels(self) -> tuple[LevelReports, ...]:
-        """Levels that at least one person reported about."""
+        """Levels with at least one report."""
         return tuple(level for level in self.levels if level.reports)
 
     @property

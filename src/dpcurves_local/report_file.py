@@ -201,7 +201,7 @@ class ReportFormat:
 
     @property
     def single_header(self) -> bytes:
-        """The complete header of a part that holds one record."""
+        """Header, with its count, of a part that holds a single record."""
         return self.header_prefix + encode_count(1)
 
     @property
@@ -226,7 +226,7 @@ class ReportFormat:
         return np.concatenate([heads, self._append_checksums(names, messages)], axis=1).tobytes()
 
     def _append_checksums(self, names: Octets, messages: Octets) -> Octets:
-        """Return records with their checksums, ``(people, record_size)`` bytes."""
+        """Return one record per person: name hash, message and checksum, ``(people, record_size)`` bytes."""
         content = np.concatenate([names, messages], axis=1)
         checks = self._compute_checksums(content).astype("<u4").view(np.uint8).reshape(-1, CHECKSUM_SIZE)
         return np.concatenate([content, checks], axis=1)

@@ -51,7 +51,7 @@ class PasswordHasherPool:
         return self._pool.submit(self._hasher.hash, password).result()
 
     def verify_password(self, hashed: str | None, password: str) -> bool:
-        """Verify a password against its hash. For an unknown account (None) this takes equally long.
+        """Return True if the password matches its hash; takes equally long for unknown accounts (None).
 
         Raises:
             ProtocolError: Too many sign-ins are waiting.
@@ -307,7 +307,7 @@ def find_visitor(connection: Connection, name: str) -> Visitor | None:
 
 
 def _load_person(connection: Connection, name: str, locked: bool, made_at: str) -> Person:
-    """Return an account with its roles and projects."""
+    """Return an account with its roles, stewarded datasets and projects, from the database."""
     assignments = connection.execute(select(ROLES.c.role, ROLES.c.dataset).where(ROLES.c.person == name)).all()
     projects = connection.execute(select(MEMBERS.c.project).where(MEMBERS.c.person == name)).scalars()
     roles = {row.role for row in assignments}

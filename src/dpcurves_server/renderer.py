@@ -376,7 +376,7 @@ class Renderer:
             self._waiting[person] += 1
 
     def _forget_waiting(self, person: str) -> None:
-        """Uncount a drawing that was made or cancelled."""
+        """Decrease the number of a person's waiting drawings by one."""
         with self._counting:
             self._waiting[person] -= 1
             if not self._waiting[person]:

@@ -145,7 +145,7 @@ class SimulatedDisk:
         self.flush_all(folder)
 
     def _remove(self, path: Path) -> None:
-        """Remove a file; of a database all its files."""
+        """Remove a file and, for a database, its log and lock files."""
         for ending in ENDINGS if path.suffix == ".db" else ("",):
             path.with_name(path.name + ending).unlink(missing_ok=True)
 

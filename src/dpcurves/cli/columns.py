@@ -492,7 +492,7 @@ class BarChartView(ResultView):
     SUPPRESSES = True
 
     def compute_reading(self, curve: BarChart) -> BarChart:
-        """Return the chart in this order, without suppressed counts."""
+        """Return the chart in the requested order, with counts below the requested minimum suppressed."""
         return curve.sort_by(self.order).suppress_below(self.least_count)
 
     def draw(self, curve: BarChart) -> Axes:

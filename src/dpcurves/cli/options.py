@@ -448,7 +448,7 @@ def build_group(group: Group, values: Mapping[str, Any]) -> Any:
 
 
 def names_of(groups: Iterable[Group]) -> frozenset[str]:
-    """Return the names of all options of these groups."""
+    """Return the names of all options that these groups declare."""
     return frozenset(parameter.name for group in groups for parameter in parameters_of(group))
 
 
@@ -1050,7 +1050,7 @@ class AutoCells(CellOptions):
 
 
 def is_range_automatic(cells: CellOptions) -> bool:
-    """Return True if no grid is given, or ``auto``."""
+    """Return True if the range is to be searched: ``--grid`` is missing or ``auto``, without edges and values."""
     has_other_cells = (cells.edges, cells.values) != (None, None)
     if cells.grid == AUTO and has_other_cells:
         raise Misuse(

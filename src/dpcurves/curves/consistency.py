@@ -292,7 +292,7 @@ class ConsistentTotals(CompositeResult):
 
     @property
     def privacy(self) -> PrivacyStatement:
-        """The privacy statement of all tables together (basic composition)."""
+        """The privacy statement of all tables together, with the sum of their losses (basic composition)."""
         statements = [statement.privacy for statement in self.tables.values()]
         first = statements[0]
         is_pure = all(statement.epsilon is not None for statement in statements)

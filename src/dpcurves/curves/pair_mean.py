@@ -259,7 +259,7 @@ class MergedCellCounts:
 
     @cached_property
     def likely_counts(self) -> FloatArray:
-        """Non-negative counts near the unbiased ones, of shape `shape`."""
+        """Non-negative estimates of the merged counts, close to the unbiased ones, of shape `shape`."""
         return self._merge_slots(self.slots.likely_counts)
 
     @cached_property

@@ -369,7 +369,7 @@ class Summary(IntervalResult):
         )
 
     def key_columns(self, level: float, *, population: bool = True) -> dict[str, Any]:
-        """Return all statistics, the requested number with its intervals."""
+        """Return all statistics by name, with the intervals of the requested statistic."""
         limits = {
             of_population: self.interval(level, population=of_population)
             for of_population in interval_scopes(self.privacy, population=population).values()

@@ -268,7 +268,9 @@ class WeightedShares(PrefixShares):
 
     @property
     def scale(self) -> float:
-        """The released amount per effective record, in integer steps of weight."""
+        """Weight that one effective record adds to the released sums, in integer steps of weight (see
+        `Weights.step`).
+        """
         return Weights.STEPS * self.sampling_ratios.overall
 
     @property

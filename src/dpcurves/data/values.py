@@ -126,7 +126,7 @@ class Values(Grid):
         return np.stack([first[slots[..., 0]], last[slots[..., 1] - 1]], axis=-1)
 
     def with_outside(self, outside: Outside) -> Values:
-        """Return these values with another treatment of values outside."""
+        """Return equal declared values with another rule for values that are not declared."""
         return Values(self.declared_values, outside=outside)
 
     def to_explicit(self) -> Values:

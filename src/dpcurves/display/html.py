@@ -274,7 +274,7 @@ def _format_accounts(balances: Sequence[BalanceReport]) -> str:
 
 
 def _format_account(balance: BalanceReport) -> str:
-    """Return an account as HTML: its name and budget, and a table of its charges."""
+    """Return the HTML of an account: name, budget, and a table of its charges."""
     name = _format_cell(balance.dataset)
     dataset = format_label(balance.dataset, 400)
     amounts = translate(f"budget {balance.budget}, spent {balance.spent}, left {balance.remaining}")

@@ -170,7 +170,7 @@ class _TypeChecker:
         raise InvalidArgument(self.argument, f"{format_expression(node)[:60]}: {rule}")
 
     def _check(self, node: Node, expected: ValueType | None) -> Checked:
-        """Return a node with its own type, which the expected one may decide for fields without a type."""
+        """Return the checked node with its type; `expected` decides the type of columns whose type is open."""
         match node:
             case Literal():
                 return self._check_literal(node, expected)
@@ -303,7 +303,7 @@ class _TypeChecker:
         return Checked("case", common, checked)
 
     def _check_is_null(self, node: Call, expected: ValueType | None) -> Checked:
-        """Return IS NULL of a value of any type."""
+        """Return the checked IS NULL of a value of any type."""
         return Checked("is_null", TRUTH, (self.check(node.arguments[0], None),))
 
     def _check_is_not_null(self, node: Call, expected: ValueType | None) -> Checked:

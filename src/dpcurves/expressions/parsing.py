@@ -280,7 +280,7 @@ class _Parser:
         return Call("neg", (node,))
 
     def _parse_cast(self) -> Node:
-        """Return a value, cast by ``::type`` or not."""
+        """Parse a value and any casts ``::type`` that follow; return their node."""
         node = self._parse_value()
         while self._take("::"):
             node = self._cast(node)

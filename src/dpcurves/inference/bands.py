@@ -354,7 +354,7 @@ def join_bands(one: Band, other: Band) -> Band:
 
 
 def join_intervals(one: FloatArray, other: FloatArray) -> FloatArray:
-    """Return intervals that contain both intervals, each (intervals, 2)."""
+    """Return, row by row, the smallest interval that contains both intervals, ``(intervals, 2)``."""
     return np.stack(join_bands((one[:, 0], one[:, 1]), (other[:, 0], other[:, 1])), axis=1)
 
 

@@ -358,7 +358,7 @@ class NormalisedSums(ToeplitzSums):
 
     @property
     def _inverse_column_weights(self) -> FloatArray:
-        """One over the weight of each interval, (points,)."""
+        """Reciprocal of the weight of each interval, ``(points,)``."""
         return 2.0**self.column_bits / self.column_weights
 
 

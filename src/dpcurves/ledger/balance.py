@@ -308,7 +308,7 @@ def every_allowance(chain: Chain) -> tuple[AllowanceBalance, ...]:
 def require_allowances(
     chain: Chain, dataset: str, project: str, analyst: str
 ) -> tuple[AllowanceBalance, AllowanceBalance]:
-    """Return the allowances of a project and of one of its analysts.
+    """Return the allowances of a project and of one analyst in the project, both of which must exist.
 
     Args:
         chain: Open transaction of the ledger.

@@ -812,7 +812,7 @@ class Chain:
         return self._key.is_valid_seal(entry["mac"], *self._sealed_facts(table, entry))
 
     def require_sealed(self, table: sql.Table, entry: sql.RowMapping) -> None:
-        """Refuse an entry without this ledger's valid seal.
+        """Require that an entry has a valid seal under this ledger's key.
 
         Raises:
             ValueError: names the entry number.

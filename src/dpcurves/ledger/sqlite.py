@@ -344,7 +344,7 @@ class MemoryStorage:
         return self._key
 
     def require_not_lost(self) -> None:
-        """Do nothing: a ledger in memory is always new."""
+        """Do nothing: no earlier ledger in memory can be lost, because each is new."""
 
     def create(self, key: chain.Key) -> None:
         """Create the ledger's tables in memory, with its book under `key`."""

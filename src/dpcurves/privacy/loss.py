@@ -323,7 +323,7 @@ class PrivacyLoss:
         return PrivacyLoss(pure, self.rho * share, tuple(part * share for part in self.parts), self.delta * share)
 
     def with_delta(self, delta: Exact) -> PrivacyLoss:
-        """Return this loss with another delta.
+        """Return a loss with equal epsilon or rho, and this delta.
 
         Raises:
             ValueError: `delta` is not a probability below 1.

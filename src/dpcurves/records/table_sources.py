@@ -593,7 +593,7 @@ class _Field(NamedTuple):
 
     @property
     def is_readable(self) -> bool:
-        """True if DuckDB reads the column for any values."""
+        """True if DuckDB reads the column without errors for any stored values."""
         if self.physical_type is None or self.physical_type == "INT96":
             return False
         if self.duckdb_type in NUMBERS:

@@ -209,7 +209,7 @@ class PortableEngine:
 
     @classmethod
     def from_task(cls, task: bytes) -> PortableEngine:
-        """Return an engine with the keys of this task."""
+        """Return an engine with the AES keys derived from the hash of a task."""
         return cls(TaskKeys.from_task(task))
 
     def generate(self, public: PublicShare, cells: Words, first: Words, second: Words) -> None:
@@ -562,7 +562,7 @@ class FastEngine:
 
     @classmethod
     def from_task(cls, task: bytes) -> FastEngine:
-        """Return an engine with the keys of this task."""
+        """Return an engine with the AES keys derived from the hash of a task."""
         return cls(TaskKeys.from_task(task), supported_lanes())
 
     def generate(self, public: PublicShare, cells: Words, first: Words, second: Words) -> None:

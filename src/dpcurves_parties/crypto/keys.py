@@ -79,7 +79,7 @@ class SeedShare:
 
     @classmethod
     def concatenate(cls, parts: Sequence[SeedShare]) -> SeedShare:
-        """Concatenate seeds of one server.
+        """Return one share with the seeds of all parts, which must belong to one server.
 
         Raises:
             ValueError: there are no parts, or they belong to several servers.
@@ -192,7 +192,7 @@ class CorrectionWords(ABC):
 
     @classmethod
     def concatenate(cls, parts: Sequence[Self]) -> Self:
-        """Concatenate correction words of one domain.
+        """Return the correction words of all parts, which must have one domain.
 
         Raises:
             ValueError: there are no parts, or they have several domains.
@@ -276,7 +276,7 @@ class ServerKeys(Generic[Public]):
 
     @classmethod
     def concatenate(cls, parts: Sequence[Self]) -> Self:
-        """Concatenate keys of one server.
+        """Return the keys of all parts, which must belong to one server and one domain.
 
         Raises:
             ValueError: there are no parts, or they have several domains or servers.

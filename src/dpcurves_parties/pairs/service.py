@@ -303,7 +303,7 @@ class PairService(SharedTaskService[PairTask]):
         ).encode()
 
     def answer(self, message: bytes, analyst: int = 0) -> bytes:
-        """Return both servers' answer to an analyst; all analysts get the same answer.
+        """Return the answer of both servers to an analyst, equal for all analysts.
 
         Raises:
             ProtocolError: the question cannot be answered, or the other server does not respond. Nothing was

@@ -255,7 +255,7 @@ class Admission:
             timer.cancel()
 
     def _evict(self, connection: ClientConnection) -> None:
-        """Remove a connection from all pools and abort it."""
+        """Remove a connection from all pools and close it without delay."""
         self.remove(connection)
         connection.abort()
 

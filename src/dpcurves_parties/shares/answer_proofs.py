@@ -202,7 +202,7 @@ class ProvedCells(ProvedValues):
         return np.append(weights.ravel(), np.uint64(0))[slots]
 
     def derive_noise(self, key: NoiseKey) -> list[int]:
-        """SECRET: return one server's noise of all interval sums."""
+        """SECRET: return one server's noise of all interval sums, derived from its key."""
         return key.derive_sum_noise(self.law)
 
     def require_possible(self, counts: Sequence[int], reports: int) -> None:

@@ -151,7 +151,7 @@ class SymbolicInteger:
 
     @classmethod
     def from_bits(cls, bits: Sequence[SymbolicInteger]) -> SymbolicInteger:
-        """Return the unsigned number with these bits, lowest first.
+        """Return the unsigned integer with these bits, lowest bit first.
 
         Raises:
             ValueError: there are no bits.

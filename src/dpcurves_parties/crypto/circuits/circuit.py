@@ -240,7 +240,7 @@ def evaluate_circuit(circuit: Circuit, *values: ArrayLike) -> tuple[NDArray[Any]
 
 
 def decode_outputs(circuit: Circuit, wires: Sequence[Bools]) -> tuple[NDArray[Any], ...]:
-    """Return the integers of all outputs, from their wires."""
+    """Return the integer of each output of the circuit, instance by instance, from the bits of its wires."""
     integers = []
     start = 0
     for number in circuit.outputs:

@@ -165,7 +165,7 @@ class Prio3Histogram:
         return field.ELEMENT_SIZE * (2 * self.chunk_length + 2) + field.XOF_SEED_SIZE
 
     def input_size(self, party: int) -> int:
-        """Return the bytes of an input share."""
+        """Return the size in bytes of one input share of a server."""
         if party:
             return 2 * field.XOF_SEED_SIZE
         return field.ELEMENT_SIZE * (self.length + self.proof_length) + field.XOF_SEED_SIZE

@@ -164,7 +164,7 @@ class SealedQuestion:
         return self.question.to_json(**self.answer_keys[self.party].fields, letter=_encode_base64(letter))
 
     def open_answer_shares(self, message: bytes) -> tuple[Answer, Answer]:
-        """SECRET: open both answer shares of an answer.
+        """SECRET: decrypt the answer shares of both servers from an answer.
 
         Raises:
             ProtocolError: the answer does not match the question, or a share is invalid, or shares differ in the report
@@ -256,7 +256,7 @@ def _encode_base64(octets: bytes) -> str:
 
 
 def _decode_base64(text: object) -> bytes:
-    """Decode Base64 text; empty if it is invalid."""
+    """Return the bytes of a Base64 text; empty for invalid texts."""
     try:
         return b64decode(text, validate=True) if isinstance(text, str) else b""
     except ValueError:
