@@ -83,7 +83,7 @@ class ArgumentError(Exception):
         return f"{self.argument}: {self.rule}"
 
     def with_argument(self, argument: str) -> Self:
-        """Return the same error under another argument name."""
+        """Return an equal error, with the same rule and value, whose message names the argument `argument`."""
         return type(self)(argument, self.rule, self.value)
 
 

@@ -210,6 +210,6 @@ def _ignore_curve_warnings() -> warnings.catch_warnings[None]:
 
 
 def _require(holds: bool, property_text: str) -> None:
-    """Raise `Failure` with the text of the property unless it holds."""
+    """Raise `Failure`, which states a property of all questions and results, unless `holds` is true."""
     if not holds:
         raise Failure(f"a property of all questions and results is violated: {property_text}")

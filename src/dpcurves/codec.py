@@ -91,7 +91,9 @@ class Codec:
         self.writers[kind], self.readers[kind], self.schemas[kind] = write, read, schema
 
     def encode(self, value: Any, hint: Any = None) -> Any:
-        """Return a value as JSON values, by its own type or else by `hint`, the annotation of its field."""
+        """Return `value` as JSON values; `hint`, the annotation of its field, selects the writer if its type has
+        none.
+        """
         for kind in (*type(value).__mro__, hint):
             if kind in self.writers:
                 return self.writers[kind](value)

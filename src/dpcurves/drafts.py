@@ -85,7 +85,7 @@ def _lock_new_file(folder: Path, names: Iterator[str], mode: int) -> tuple[Path,
 
 
 def sweep_drafts(folder: Path) -> int:
-    """Remove the drafts of ended processes from a folder. Returns their number."""
+    """Remove draft files that ended processes left in a folder; return the number of removed files."""
     if fcntl is None:
         return 0
     removed = 0

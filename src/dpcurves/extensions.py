@@ -41,7 +41,8 @@ def load_field_object(name: str) -> Any:
 
 
 def load_results(kind: str) -> None:
-    """Import the class of a kind of result, which registers it. The kind ``curves`` holds any results: import all.
+    """Import the class of a kind of result, which registers the class. The kind ``curves`` stands for any kind, so all
+    classes are imported.
 
     Most classes are named like their kind without hyphens, ignoring case: such a class is imported alone.
     """

@@ -75,7 +75,7 @@ class EntryField:
 
     @property
     def path(self) -> str:
-        """Return the field as it is named in comments and errors."""
+        """Return the path of the field in an entry, as comments and errors print the field."""
         return f"deployment.{self.section}.{self.name}"
 
 
@@ -604,7 +604,7 @@ def _is_of(entry: Mapping[str, Any], key: str, choices: tuple[Any, ...]) -> bool
 
 
 def _check_section(section: str, stored: object) -> list[str]:
-    """Return what is wrong with one section of an entry."""
+    """Return the faults of one section of an entry, as texts; empty for a valid section."""
     if not isinstance(stored, Mapping):
         return [f"deployment.{section} must be an object"]
     known = {entry_field.name: entry_field for entry_field in ENTRY_FIELDS if entry_field.section == section}

@@ -115,7 +115,7 @@ def require_unpublished(folder: Path) -> None:
 
 
 def _is_published(folder: Path) -> bool:
-    """Return whether `publish` wrote this folder."""
+    """Return True if the folder holds the files that `publish` writes."""
     return all((folder / name).exists() for name in (PAGE, PRIVACY_TEXT, CHECKSUMS))
 
 
@@ -160,7 +160,7 @@ def describe_review(
 
 
 def _escape(text: object) -> str:
-    """Return any text as Markdown of one line that shows it as it is."""
+    """Return a text as one line of Markdown, escaped so that readers see the text literally."""
     # characters of a name or question in the sheet: longer than any that a ledger takes, so that none is cut
     cell_length = 20_000
     return escape_for_markdown(text, cell_length)

@@ -262,7 +262,7 @@ def _selects_partitions(asked: StudyQuestion) -> bool:
 
 
 def _require_text(name: str, value: object) -> str:
-    """Return `value` if it is a text."""
+    """Return `value`. Raises `InvalidArgument` about the argument `name` unless `value` is a text."""
     if not isinstance(value, str):
         raise InvalidArgument(name, f"a text is needed, in quotes, got {describe_value(value)}")
     return value

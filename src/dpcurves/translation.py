@@ -326,7 +326,7 @@ def use_language(language: str) -> Iterator[None]:
 
 @contextmanager
 def keep_names(names: Collection[str]) -> Iterator[None]:
-    """Leave these words of the user unchanged in what a ``with`` block writes, even if they look like ours."""
+    """Leave these texts of the user untranslated inside a ``with`` block, even if the catalogue has them."""
     reader = _READER.get()
     token = _READER.set(None if reader is None else Reader(reader.language, reader.names | set(names), reader.written))
     try:

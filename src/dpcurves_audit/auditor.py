@@ -201,7 +201,7 @@ def _subtract_outcomes(a: Sample, b: Sample) -> Floats | None:
 
 
 def _is_same_step(x: Floats | None, y: Floats | None) -> bool:
-    """Return True if both differences exist and are equal."""
+    """Return True if both arrays of differences exist and are equal."""
     return x is not None and y is not None and bool(np.array_equal(x, y, equal_nan=True))
 
 
@@ -261,7 +261,7 @@ def check_timing(sampler: Sampler, pair: NeighbourPair, calls: int = 60) -> list
 
 
 def _time_call(sampler: Sampler, data: Any) -> float:
-    """Return the run time of one call, in seconds."""
+    """Return the wall time of one call of the release on `data`, in seconds."""
     start = perf_counter()
     sampler.draw(data, 1)
     return perf_counter() - start

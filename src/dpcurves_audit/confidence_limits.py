@@ -194,7 +194,7 @@ class Claim:
 
     @property
     def amount(self) -> float:
-        """The claimed epsilon or rho, which the lower bound is compared with."""
+        """The claimed epsilon or, without epsilon, the claimed rho, with which lower bounds are compared."""
         return self.epsilon if self.epsilon is not None else float(self.rho or 0)
 
     @property

@@ -102,7 +102,7 @@ class StreamSampler:
         return plan
 
     def draw(self, data: Any, number: int) -> NDArray[np.float64]:
-        """Return everything that `number` runs of the stream release, one run a row."""
+        """Return the released values of `number` runs of the stream on `data`, one run a row."""
         tables = np.zeros((len(data), self.query.keys + self.reasons), dtype=np.int64)
         tables[:, 0] = data
         if self.reasons:
@@ -217,7 +217,7 @@ class ReportSampler:
     task: Any
 
     def draw(self, data: Any, number: int) -> NDArray[np.uint8]:
-        """Return `number` messages of the person, one a row of bytes."""
+        """Return `number` reports of the person in `data`, one report a row of bytes."""
         from dpcurves_local.device import find_slot
 
         value, person = data
@@ -240,7 +240,7 @@ class ResponseSampler:
     randomiser: Any
 
     def draw(self, data: Any, number: int) -> NDArray[np.uint8]:
-        """Return `number` reports of the randomiser on the same answer, one a row of bytes."""
+        """Return `number` randomised reports of the answer `data`, one report a row of bytes."""
         reports: NDArray[np.uint8] = self.randomiser.draw(
             np.full(number, data, dtype=np.int64), Randomness.from_system()
         )
@@ -314,7 +314,7 @@ class PairAnswersSampler:
     seed: bytes
 
     def draw(self, data: Any, number: int) -> NDArray[np.float64]:
-        """Return the answers of all pairs, for `number` runs, one run a row."""
+        """Return the answers of all pairs in `number` runs on `data`, one run a row."""
         from dpcurves_parties.pairs.mechanisms import plan_response
         from dpcurves_parties.pairs.queries import PairQuery
         from dpcurves_parties.pairs.release import simulate_answers

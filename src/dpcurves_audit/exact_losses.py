@@ -478,7 +478,7 @@ def sum_over_common_noise(mechanism: Any, table: Table, plan: Plan) -> dict[Any,
 
 
 def sum_over_minimums(mechanism: Any, table: Table, plan: Plan) -> dict[Any, float]:
-    """Return the probability of each answer of merged cells: intervals are independent, given where they begin.
+    """Return the exact probability of each answer of the mechanism that merges cells.
 
     In an interval, counts are compared with one noisy minimum, over which the probabilities are summed.
     """

@@ -55,11 +55,11 @@ class NeighbouringDatasets:
     pairs: tuple[NeighbourPair, ...]
 
     def with_pairs(self, *pairs: NeighbourPair) -> NeighbouringDatasets:
-        """Return this family with further pairs, which are tried first."""
+        """Return this family with further pairs of neighbouring data sets, which are tried first."""
         return replace(self, pairs=(*pairs, *self.pairs))
 
     def take_first(self, number: int) -> NeighbouringDatasets:
-        """Return the family of its first `number` pairs alone."""
+        """Return a family with only the first `number` pairs."""
         return replace(self, pairs=self.pairs[:number])
 
 
@@ -433,7 +433,7 @@ def _choose_pairs(
 
 
 def _require_adjacency(adjacency: Neighbours) -> Neighbours:
-    """Return the adjacency. Raises `WrongArgumentType` for other values."""
+    """Return `adjacency` unchanged. Raises `WrongArgumentType` for other values than adjacencies."""
     require_type("adjacency", adjacency, Neighbours, "ADD_REMOVE or REPLACE_ONE")
     return adjacency
 

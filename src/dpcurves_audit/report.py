@@ -167,7 +167,7 @@ class Report:
         return self.lower_bound if self.parameter == "rho" else 0.0
 
     def with_findings(self, *findings: Finding) -> Report:
-        """Return the report with these findings after its own."""
+        """Return a copy of the report with further findings."""
         return replace(self, findings=(*self.findings, *findings))
 
     @property
@@ -319,7 +319,9 @@ class Report:
         return text
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Plot the histograms of both sides with the event shaded."""
+        """Plot the histograms of outcomes on both neighbouring data sets, with the distinguishing event shaded;
+        return the axes.
+        """
         from matplotlib import pyplot as plt
 
         axes = plt.subplots()[1] if ax is None else ax
@@ -361,7 +363,9 @@ STYLE = (
 
 
 def _draw_svg_histogram(report: Report) -> str:
-    """Return both histograms, with the event shaded, as SVG."""
+    """Return an SVG of the histograms of outcomes on both neighbouring data sets, with the event shaded; empty
+    without histograms.
+    """
     histogram = report.histogram
     if histogram is None or not histogram.left_shares:
         return ""

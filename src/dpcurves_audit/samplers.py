@@ -135,8 +135,8 @@ class BatchSampler:
         self.name = getattr(release, "__name__", type(release).__name__)
 
     def draw(self, data: Any, number: int) -> Any:
-        """Return the outcomes of one call for `number` outcomes. Raises `InvalidArgument` if it returns another
-        number.
+        """Return the outcomes of one call that requests `number` outcomes. Raises `InvalidArgument` for another
+        number of outcomes.
         """
         if number < 1:
             return []
@@ -160,7 +160,8 @@ class BatchSampler:
 
 
 def import_function(function_path: str) -> Release:
-    """Import the function ``module:name``; names may have dots.
+    """Return the function named ``module:name``, imported from the working directory or the environment; names may have
+    dots.
 
     Raises:
         ValueError: the function does not exist.

@@ -410,7 +410,7 @@ class Search:
 
     @property
     def _is_hopeless(self) -> bool:
-        """Whether many calls were made, and all of them failed."""
+        """Return True if many calls were made and all calls failed."""
         return self.calls >= self.tuning.hopeless and self._make_report(1 - self.confidence).is_silent
 
     # One round.

@@ -146,7 +146,7 @@ class CachedRecords:
         return self._counts[key]
 
     def close(self) -> None:
-        """Close the records, and keep the cached counts."""
+        """Close the records; cached counts stay available."""
         self._open.close()
         self._records = None
 
@@ -249,7 +249,7 @@ class LazyTreeSampler(NoiseSampler):
     """Prefix counts that are asked one after the other under one charge, all of them one outcome."""
 
     def draw(self, data: Any, number: int) -> Any:
-        """Return all prefix counts of `number` charges."""
+        """Return the prefix counts of `number` charges on `data`, one list per charge."""
         with self.open_cached_records(data) as records:
             adjacency = make_adjacency(self.neighbours, self.unit, records)
             randomness = Randomness.from_system()
@@ -260,7 +260,7 @@ class LazyTreeSampler(NoiseSampler):
             return [self._run_once(records, plans, randomness) for _ in range(number)]
 
     def _run_once(self, records: Any, plans: list[Any], randomness: Randomness) -> list[int]:
-        """Return all prefix counts of one charge, asked one after the other."""
+        """Return all prefix counts of one charge, answered plan by plan with a common memory."""
         memory = InProcessMemory()
         axes = self.query.axes
         counts: list[int] = []
@@ -307,7 +307,7 @@ class RoundsSampler:
                 records.close()
 
     def _run_rounds(self, records: Any, adjacency: Adjacency) -> list[Any]:
-        """Return the values of all rounds of one run."""
+        """Return the released values of all rounds of one run, as a list."""
         trust = Central()
         randomness = Randomness.from_system()
         memories: dict[int, InProcessMemory] = {}
@@ -367,7 +367,7 @@ class PublicFunctionSampler:
 
     @cached_property
     def _callable_sampler(self) -> Sampler:
-        """The sampler that asks the question in this process."""
+        """Sampler that calls the question's public function in this process."""
         return CallableSampler(self._ask_question, CALL_SECONDS)
 
     def _ask_question(self, data: Any) -> Any:
@@ -569,7 +569,7 @@ def _list_mechanism_targets() -> Iterator[AuditTarget]:
 
 
 def _list_site_targets() -> Iterator[AuditTarget]:
-    """Yield the noisy sums of sites, for both adjacencies and both kinds of losses."""
+    """Yield audit targets for noisy sums of sites, for both adjacencies and both kinds of losses."""
     from dpcurves_sites.trust import SecureSum
 
     model = SecureSum(SITES, 1)

@@ -596,7 +596,7 @@ class PostgresEngine(CheckablePostgres):
         )
 
     def places(self, bound: Sequence[BoundAxis]) -> IntArray:
-        """SENSITIVE: return the cell of each used row; one past the last cell if it is missing on any axis."""
+        """SENSITIVE: return the cell index of each used row; the number of cells for rows missing on any axis."""
         statement = Statement()
         index = self._cell_index_sql(bound, statement)
         query = f"SELECT {index} FROM ({sql.read_sql(bound, self._used_rows(bound, statement))}) AS values"
@@ -664,7 +664,7 @@ class PostgresEngine(CheckablePostgres):
         return engine
 
     def close(self) -> None:
-        """Close the connection, and with it the snapshot."""
+        """Close the connection to the database, which ends the snapshot."""
         self._link.close()
 
     def _total_by_place(

@@ -78,7 +78,7 @@ class _PostgresCompiler(LayeredCompiler):
         return double_literal(float(value))  # type: ignore[arg-type]
 
     def write_operation(self, checked: Checked, arguments: Sequence[str]) -> str:
-        """Return the SQL of one operation on named parts."""
+        """Return the PostgreSQL SQL of one operation, whose arguments are SQL texts."""
         if checked.function == "count_periods":
             period = int(checked.number)
             moment = arguments[0]
@@ -184,7 +184,7 @@ class PostgresDerivedColumns(DerivedSchema):
         self._types = table.types
 
     def describe_column(self, text: str, kind: ValueType) -> Column:
-        """Return a derived column as PostgreSQL reads it."""
+        """Return a derived column of this type, with the SQL by which PostgreSQL reads its values."""
         match kind:
             case ValueType.TEXT:
                 return Column(text, ColumnKind.TEXT, "NULL::float8", "{0}")

@@ -252,19 +252,19 @@ class Statement:
         self.parameters: list[Any] = []
 
     def add_doubles(self, values: Any) -> str:
-        """Add an array of doubles and return its placeholder."""
+        """Add a parameter with an array of doubles to the statement; return its SQL placeholder."""
         return f"{self._add_parameter(Doubles(values))}::float8[]"
 
     def add_texts(self, values: Sequence[str]) -> str:
-        """Add an array of texts and return its placeholder."""
+        """Add a parameter with an array of texts to the statement; return its SQL placeholder."""
         return f"{self._add_parameter(list(values))}::text[]"
 
     def add_bytes(self, value: bytes) -> str:
-        """Add bytes and return their placeholder."""
+        """Add a parameter of bytes to the statement; return its SQL placeholder."""
         return f"{self._add_parameter(value)}::bytea"
 
     def add_integer(self, value: int) -> str:
-        """Add a 64-bit integer and return its placeholder."""
+        """Add a parameter of a 64-bit integer to the statement; return its SQL placeholder."""
         return f"{self._add_parameter(value)}::int8"
 
     def _add_parameter(self, value: Any) -> str:
@@ -299,7 +299,9 @@ def _has_value_sql(kind: ColumnKind, number: int) -> str:
 
 
 def name_sql(column: Column, value: str) -> tuple[str, str]:
-    """Return SQL of the bytes from which `value_names.value_name` makes a value's name, and of whether it has one."""
+    """Return two SQL expressions of `value`: the bytes from which `value_names.value_name` makes a name, and whether
+    a name exists.
+    """
     number = column.number.format(value)
     text = f"({number} + 0)::text" if column.value_type in FLOATS else f"({column.text.format(value)})"
     has_value = (

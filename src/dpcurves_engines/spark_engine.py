@@ -249,7 +249,7 @@ def collect_offset_constants(grid: Grid, half: int, *, squared: bool) -> Sequenc
 
 
 def _sort_by_position(values: Any, positions: Any) -> NDArray[Any]:
-    """Return the values in the order of their positions."""
+    """Return the values sorted by their positions."""
     return np.asarray(values)[np.argsort(positions)]
 
 
@@ -453,7 +453,7 @@ class SparkEngine(CheckableSpark):
         return [i for i, column in enumerate(self.columns) if column.kind in {ColumnKind.NUMBERS, ColumnKind.TEXT}]
 
     def places(self, bound: Sequence[BoundAxis]) -> IntArray:
-        """SENSITIVE: return the cell of each used row; one past the last cell if it is missing on any axis."""
+        """SENSITIVE: return the cell index of each used row; the number of cells for rows missing on any axis."""
         (columns,) = self.numbers(bound)
         index = np.zeros(len(columns[0]), dtype=np.int64)
         missing = np.zeros(len(columns[0]), dtype=bool)
@@ -519,7 +519,7 @@ class SparkEngine(CheckableSpark):
         return {value: units for value, units in names if value is not None}
 
     def using(self, unit: Unit) -> SparkEngine:
-        """Return an engine on the same frame under another contribution bound."""
+        """Return an engine on the same frame with the contribution bound of `unit`."""
         engine = type(self)(self._frame, unit, self._data_key, self._version)
         engine._rows, engine._proven_positions = self._rows, self._proven_positions  # its filter and derived columns
         return engine

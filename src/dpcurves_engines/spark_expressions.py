@@ -75,7 +75,7 @@ class _SparkCompiler(LayeredCompiler):
         return text_literal(value) if isinstance(value, str) else double_literal(float(value))  # type: ignore[arg-type]
 
     def write_operation(self, checked: Checked, arguments: Sequence[str]) -> str:
-        """Return the SQL of one operation on named parts."""
+        """Return the Spark SQL of one operation, whose arguments are SQL texts."""
         if checked.function == "count_periods":
             period = int(checked.number)
             moment = arguments[0]
@@ -143,7 +143,7 @@ class SparkDerivedColumns(DerivedSchema):
     """Columns of a frame, and columns that Spark derives from them."""
 
     def describe_column(self, text: str, kind: ValueType) -> Column:
-        """Return a derived column as Spark reads it."""
+        """Return a derived column of this type, with the SQL by which Spark reads its values."""
         if kind is ValueType.DATE:
             return Column(text, ColumnKind.TIMES, "CAST(NULL AS DOUBLE)", "{0}", elapsed_time="{0}", time=DATE)
         return make_column(text, SQL_TYPES[kind].lower())
@@ -269,7 +269,7 @@ def are_values_equal(session: Any, checked: Checked) -> bool:
 
 
 def _walk_parts(checked: Checked) -> Iterator[Checked]:
-    """Yield an expression and all its parts."""
+    """Yield an expression and all its subexpressions."""
     yield checked
     for argument in checked.arguments:
         yield from _walk_parts(argument)
@@ -283,7 +283,7 @@ def _are_equal(received: Sequence[Any], expected: Any, kind: ValueType) -> bool:
 
 
 def _encode_values(values: Sequence[Any], kind: ValueType) -> Any:
-    """Return values as `evaluate_checked` takes them."""
+    """Return values of one type as the array that `evaluate_checked` accepts."""
     if kind is ValueType.TEXT:
         return np.array(values, dtype=object)
     if kind is ValueType.MOMENT:

@@ -47,7 +47,7 @@ def double_literal(value: float) -> str:
 
 
 def make_column(name: str, declared: str) -> Column:
-    """Return the column of a declared type, in Spark's spelling."""
+    """Return a column from its name and its declared type, spelt as by Spark."""
     if declared == "boolean":
         number, text = "CAST(CAST({0} AS INT) AS DOUBLE)", "CAST({0} AS STRING)"
         return Column(
@@ -162,7 +162,7 @@ def has_value_sql(bound: BoundAxis) -> str:
 
 
 def name_sql(bound: BoundAxis) -> str:
-    """Return SQL of the text from which `value_names.value_name` makes a value's name."""
+    """Return the SQL of the text from which `value_names.value_name` makes the name of a value."""
     if bound.column.value_type in FLOATS:
         number = _number_sql(bound)
         return f"CAST(CASE WHEN {number} = 0 THEN CAST(0 AS DOUBLE) ELSE {number} END AS STRING)"

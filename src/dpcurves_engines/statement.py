@@ -236,7 +236,7 @@ def _groups_to_json(groups: Categories | tuple[Categories, ...]) -> Any:
 
 
 def _refuse(rule: str) -> NoReturn:
-    """Raise `InvalidArgument` for the statement with this rule."""
+    """Raise `InvalidArgument` about the argument ``statement`` with this rule."""
     raise InvalidArgument("statement", rule)
 
 
@@ -573,7 +573,7 @@ class _StatementReader:
         return arguments
 
     def _read_table(self, clause: exp.Expression) -> tuple[str, ...]:
-        """Return the parts of the table's name in FROM."""
+        """Return the parts of the table's name in a FROM clause: catalog and schema if stated, then the table."""
         table = self._read_parts(clause, ("this",))["this"]
         if not isinstance(table, self.exp.Table):
             _refuse(f"FROM {_format_expression(table)}: name a table or view; for a query, {A_VIEW}")
@@ -619,7 +619,9 @@ class _StatementReader:
         return values
 
     def _read_literal(self, expression: exp.Expression) -> Literal:
-        """Return a number, text or truth value. Raises `InvalidArgument` for any other expression."""
+        """Return the value of a literal: a number, text or truth value. Raises `InvalidArgument` for other
+        expressions.
+        """
         exp = self.exp
         negative = isinstance(expression, self.exp.Neg)
         if negative:
@@ -659,7 +661,7 @@ OF_A_VIEW = frozenset({"joins", "laterals", "with", "query", "pivots"})
 
 
 def _parse_number(text: str) -> float:
-    """Return a finite double. Raises `InvalidArgument` for other texts."""
+    """Return a text as a finite double. Raises `InvalidArgument` for other texts."""
     try:
         number = float(text)
     except ValueError:

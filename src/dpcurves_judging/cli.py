@@ -218,7 +218,7 @@ class ScorerView(NumbersView):
     """View of a scorer: the held-out area under the ROC curve, and coefficients."""
 
     def tables(self, curve: Any) -> list[ViewTable]:
-        """Return a table of numbers, and a table with a row for each feature."""
+        """Return the table of areas and other numbers, and a table with the coefficient of each feature."""
         coefficients = curve.coefficients
         return [
             *super().tables(curve),

@@ -276,7 +276,7 @@ class CountedNumbers(IntervalResult):
 
     @property
     def _likely_tables(self) -> Tables:
-        """Nonnegative counts near the released ones, table by table."""
+        """Non-negative estimates of the counts, close to the released ones, one array per table."""
         return [table.likely_counts for table in self._tables]
 
     def _columns(self) -> Mapping[str, Any]:
@@ -288,7 +288,7 @@ class CountedNumbers(IntervalResult):
         return {"numbers": {name: self.value(name) for name in self._statistics}}
 
     def _summary(self) -> list[tuple[str, str]]:
-        """Return for each number a pair of texts: its name and its value."""
+        """Return the rows of the summary: title and value of each number, as texts."""
         values = [format_number(self.value(name)) for name in self._statistics]
         return list(zip(self._number_titles(), values, strict=True))
 

@@ -168,7 +168,7 @@ class HeldOut(Predictor):
 
     @classmethod
     def of_facts(cls, facts: Mapping[str, Any]) -> Self:
-        """Return the held-out scores from the JSON values that `facts` returns."""
+        """Return the held-out scores from JSON values that `facts` returned."""
         require_known_fields(facts, ("folds", "models"))
         models = ({name: value for name, value in model.items() if name != "dpcurves"} for model in facts["models"])
         return cls(

@@ -62,7 +62,7 @@ class _SimulatedRecords(NamedTuple):
 
 
 def _make_pair_columns(question: ModelPairQuestion, draw: Any) -> dict[str, Any]:
-    """Return synthetic labels, and scores of both models."""
+    """Return the columns of simulated records: labels, and scores of both models."""
     records = _SimulatedRecords.from_draw(draw)
     names = parse_class_labels(question.label, question.pos_label, question.neg_label).values
     return {
@@ -120,7 +120,7 @@ def _make_class_labels(label: Categories, records: _SimulatedRecords) -> dict[st
 
 
 def _make_ordinal_columns(question: OrdinalClassesQuestion, draw: Any) -> dict[str, Any]:
-    """Return synthetic labels of three classes, and one score."""
+    """Return the columns of simulated records: labels of three ordered classes, and a score."""
     records = _SimulatedRecords.from_draw(draw)
     score = {require_column_name(question.score): interpolate_grid(question.grid, records.score)}
     return {**_make_class_labels(question.label, records), **score}

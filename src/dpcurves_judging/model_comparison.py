@@ -301,7 +301,9 @@ class ModelComparisonQuestion(TableQuestion):
         return dict(self._list_statistics())
 
     def _list_statistics(self) -> Iterator[tuple[str, ComparedArea]]:
-        """Yield each area and each difference with its name."""
+        """Yield name and definition of each statistic: the area of each score, and the difference of each pair of
+        areas.
+        """
         areas = [partial(_compute_mean_area, places=self.find_tables(index)) for index in range(len(self.scores))]
         for index, score in enumerate(self.scores):
             table, axis = self.find_tables(index)[0]

@@ -215,7 +215,7 @@ class ModelPairQuestion(TableQuestion):
         return self.grid if self.second_grid is None else self.second_grid
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Return the shapes of the tables: classes, and cells of both scores, or of one score after the other."""
+        """Return the shape of each table: (classes, cells, cells) of both scores, or (classes, cells) of each score."""
         first, second = (grid.cells for grid in self._coarsen_grids())
         return ((2, first, second),) if self.releases != 2 else ((2, first), (2, second))
 
@@ -278,7 +278,7 @@ class ModelPairQuestion(TableQuestion):
         return collect_by_category(self.by, (ModelPair(design, evidence, privacy) for evidence in evidence_by_category))
 
     def _coarsen_grids(self) -> tuple[Grid, Grid]:
-        """Return the cells of both scores after merging."""
+        """Return the grids of both scores, with neighbouring cells merged to `cells` cells."""
         return coarsen_grid(self.grid, self.cells), coarsen_grid(self.grid_of_second, self.cells)
 
     def __str__(self) -> str:

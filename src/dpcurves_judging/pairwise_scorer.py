@@ -71,7 +71,7 @@ class FoldSums(NamedTuple):
     noise_variance: float
 
     def drop_fold(self, fold: int) -> FoldSums:
-        """Return the sums over all folds but this fold."""
+        """Return a copy of the sums without one fold."""
         counts, feature_sums, product_sums = (np.delete(sums, fold, axis=1) for sums in self[:3])
         return FoldSums(counts, feature_sums, product_sums, self.noise_variance)
 
@@ -390,7 +390,7 @@ class PairwiseScorerQuestion(TableQuestion):
         return Folds(tuple(dict.fromkeys((*columns, self.split_by))), (self.split_by,), self.folds)
 
     def _make_fold_axis(self) -> Axis:
-        """Return the axis with one cell for each fold."""
+        """Return the axis of folds, with one cell per fold."""
         return Axis(self._make_folds(), Grid(0, self.folds, cells=self.folds))
 
     def __str__(self) -> str:

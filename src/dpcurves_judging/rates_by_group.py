@@ -253,7 +253,7 @@ class GroupRates(ScoresByCategory):
         return f"a score of {self.threshold:g} or more is called positive"
 
     def _row_words(self) -> Mapping[str, str]:
-        """Return the words of rates and metrics by their short names."""
+        """Return the titles of rates and metrics by their short names."""
         return {**RATE_TITLES, **{metric.key: metric.value.title for metric in Metric}}
 
     def _figure_title(self) -> str:

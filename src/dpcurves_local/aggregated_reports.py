@@ -200,7 +200,9 @@ def _sample_hypergeometric(people: IntArray, size: int, draws: int, generator: n
 
 
 def _sample_tallies(level: LevelReports, answers: IntArray, generator: np.random.Generator) -> FloatArray:
-    """Simulate tallies of reports about these true answers, shape (draws, answers)."""
+    """Simulate the number of reports that support each answer, ``(draws, answers)``, from the counts of true
+    answers.
+    """
     if level.p_two_others == level.p_true_and_other == 0:
         # A report is one answer: the true one with probability `gain`, else a uniform answer.
         true_answers = generator.binomial(answers, float(level.gain))
@@ -332,7 +334,7 @@ class AggregatedReports(NoisySums):
 
     @property
     def reported_levels(self) -> tuple[LevelReports, ...]:
-        """Levels that at least one person reported about."""
+        """Levels with at least one report."""
         return tuple(level for level in self.levels if level.reports)
 
     @property

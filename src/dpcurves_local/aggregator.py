@@ -93,7 +93,7 @@ class Collection:
             self._add_batch(records)
 
     def add_each(self, reports: Iterable[bytes]) -> None:
-        """Count reports that arrive one by one, in batches of 16,384."""
+        """Add single reports to the counts, in batches of 16,384."""
         for batch in _split_batches(reports):
             self.add(b"".join(batch))
 

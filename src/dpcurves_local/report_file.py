@@ -201,7 +201,7 @@ class ReportFormat:
 
     @property
     def single_header(self) -> bytes:
-        """The complete header of a part that holds one record."""
+        """Header, with its count, of a part that holds a single record."""
         return self.header_prefix + encode_count(1)
 
     @property
@@ -221,12 +221,12 @@ class ReportFormat:
         return self.header_prefix + encode_count(len(names)) + self._append_checksums(names, messages).tobytes()
 
     def encode_reports_singly(self, names: Octets, messages: Octets) -> bytes:
-        """Return the records of many people as one part each, as they would send them one by one."""
+        """Return the records of many people as bytes, each record as a complete part."""
         heads = np.tile(np.frombuffer(self.single_header, dtype=np.uint8), (len(names), 1))
         return np.concatenate([heads, self._append_checksums(names, messages)], axis=1).tobytes()
 
     def _append_checksums(self, names: Octets, messages: Octets) -> Octets:
-        """Return records with their checksums, ``(people, record_size)`` bytes."""
+        """Return one record per person: name hash, message and checksum, ``(people, record_size)`` bytes."""
         content = np.concatenate([names, messages], axis=1)
         checks = self._compute_checksums(content).astype("<u4").view(np.uint8).reshape(-1, CHECKSUM_SIZE)
         return np.concatenate([content, checks], axis=1)
@@ -293,7 +293,7 @@ class ReportFormat:
         return flat.reshape(records, self.record_size)
 
     def _count_single_parts(self, view: memoryview, position: int) -> int:
-        """Return the number of consecutive one-record parts that begin here."""
+        """Return the number of consecutive one-record parts of `view` from `position` on, at most one batch."""
         header = self.single_header
         stride = len(header) + self.record_size
         rows_in_batch = min((len(view) - position) // stride, MOST_AT_ONCE)

@@ -337,7 +337,7 @@ class ReportReceiver:
 
     @property
     def task_name(self) -> str:
-        """First half of the task's hash, by which reports name it."""
+        """Name of the task in reports: the first half of its hash, in hexadecimal digits."""
         return self.task.report_format.task.hex()
 
     @property
@@ -489,7 +489,7 @@ class ReportServer:
     monitoring: Monitoring = UNWATCHED
 
     def serve(self, address: Address, ready: Callable[[], object]) -> None:
-        """Serve until the process is stopped. `ready` is called once it listens.
+        """Serve until the process is stopped; call `ready` once the server listens.
 
         Raises:
             ValueError: the certificate is invalid or has expired; or the store or the address cannot be opened.

@@ -93,7 +93,7 @@ class DebiasedReports:
         return self.make_pair_form(kernel - mean)
 
     def likely(self, shares: FloatArray) -> DebiasedReports:
-        """Return reports of as many people whose counts are the expected ones under these shares of answers."""
+        """Return answers of the same people, with the counts expected if the true answers had these shares."""
         return replace(self, counts=self.people * shares)
 
 

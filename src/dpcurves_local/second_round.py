@@ -73,7 +73,7 @@ class TwoRoundArea(UStatistic):
 
     @property
     def statements(self) -> tuple[str, str]:
-        """One line with the people of both rounds, and one with the loss and the people for whom it holds."""
+        """Two lines of text: the people of both rounds, and the loss with the people whom it protects."""
         return f"people: {self.people[0]} in the first round, {self.people[1]} in the second", _describe_losses(self)
 
 
@@ -185,7 +185,7 @@ class SecondRound(Task):
 
     @cached_property
     def plan(self) -> Plan:
-        """The plan of one randomised bit of each person."""
+        """Plan of the second round, in which each person reports one randomised bit."""
         axis = Axis(self.question.column, Grid(0, 1, cells=1))
         adjacency = ReplaceOne(EACH_RECORD, self.people)
         return Local().plan_query(CountQuery((axis,), CountUse.CELLS), self.loss.as_single_release(), adjacency)
@@ -482,7 +482,7 @@ class BitCounts(NamedTuple):
 
     @property
     def mean(self) -> float:
-        """Debiased share of ones before randomisation."""
+        """Estimated share of people whose bit was 1 before randomisation."""
         return (self.ones / self.reports - self.p_other) / self.gain
 
     def sample_means(self, draws: int) -> tuple[FloatArray, FloatArray]:

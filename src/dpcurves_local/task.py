@@ -255,7 +255,7 @@ class Task(Document):
 
     @cached_property
     def plan(self) -> Plan:
-        """The plan of a report, derived from this document alone."""
+        """Plan of a person's report, derived from the task document alone."""
         plans = plan_question(self.question, self.loss, ReplaceOne(EACH_RECORD, self.people), self._trust_model)
         if len(plans) != 1:
             raise UnsupportedQuery(
@@ -287,7 +287,7 @@ class Task(Document):
 
     @property
     def axes(self) -> Sequence[Axis | Categories]:
-        """Axes on which a device places values, at the resolution that rounding needs."""
+        """Axes by which a device assigns values to cells; stochastic rounding needs finer cells."""
         return self.plan.query.axes if self._stochastic_rounding is None else (self._stochastic_rounding.fine_axis,)
 
     @cached_property

@@ -40,13 +40,13 @@ class ChildProcess:
         return self.process
 
     def kill(self) -> None:
-        """Kill the process, if there is one, which ends its present job. It is not waited for."""
+        """Kill the process, if any, and so end its present job; do not wait for the end."""
         process = self.process
         if process is not None:
             process.kill()
 
     def stop(self) -> None:
-        """Kill the process, if there is one, wait for its end, and close its pipes."""
+        """Kill the process, if any, wait for its end, and close its pipes."""
         process = self.process
         self.process = None
         if process is not None:

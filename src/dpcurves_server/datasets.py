@@ -307,7 +307,7 @@ class Datasets:
         return str(self._archive.read_snapshot(lambda connection: _require_latest(connection, name)).account)
 
     def _dataset_from_row(self, row: Row[Any]) -> Dataset:
-        """Return the public facts of a stored version."""
+        """Return the public facts of one version of a dataset, from its database row."""
         columns = columns_from_json(json.loads(row.columns))
         account = self._archive.ledger.account(row.account)
         facts = (row.units, row.description, row.made_at)

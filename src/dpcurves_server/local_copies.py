@@ -42,7 +42,7 @@ class AskedForm:
 
 
 def store_form(archive: Archive, id: str, form: AskedForm) -> None:
-    """Store the form by which a question was asked; the first one stays."""
+    """Store the form with which the question `id` was asked, unless a form is stored."""
 
     def insert_form(connection: Connection) -> None:
         """Store the form unless there is one."""
@@ -54,7 +54,7 @@ def store_form(archive: Archive, id: str, form: AskedForm) -> None:
 
 
 def find_form(archive: Archive, id: str) -> AskedForm | None:
-    """Return the form by which a question was asked; None if it was asked otherwise."""
+    """Return the form with which the question `id` was asked; None for a question asked without a form."""
     query = select(ASKED_FORMS).where(ASKED_FORMS.c.id == id)
     row = archive.read_snapshot(lambda connection: connection.execute(query).first())
     return None if row is None else AskedForm(row.word, json.loads(row.fields))

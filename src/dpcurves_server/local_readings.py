@@ -108,7 +108,7 @@ def _parse_value(text: str, label: str) -> float:
 
 
 def _format_reading(value: float, lower: float, upper: float) -> str:
-    """Return a number and its interval in words."""
+    """Return the text of a number with its 95% interval for these records."""
     width = (upper - lower) / 2
     texts = [format_number(number, width if np.isfinite(width) else abs(value)) for number in (value, lower, upper)]
     return f"{texts[0]} (95% for these records: {texts[1]} to {texts[2]})"

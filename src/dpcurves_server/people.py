@@ -51,7 +51,7 @@ class PasswordHasherPool:
         return self._pool.submit(self._hasher.hash, password).result()
 
     def verify_password(self, hashed: str | None, password: str) -> bool:
-        """Verify a password against its hash. For an unknown account (None) this takes equally long.
+        """Return True if the password matches its hash; takes equally long for unknown accounts (None).
 
         Raises:
             ProtocolError: Too many sign-ins are waiting.
@@ -218,7 +218,7 @@ class People:
         self._archive.run_logged(Event(who.name, "said who is, to an issuer,", name), replace_subject)
 
     def lock(self, who: Visitor, name: str) -> None:
-        """Lock an account. All of its sessions and tokens end.
+        """Lock an account, and end its sessions and tokens.
 
         Raises:
             ProtocolError: The visitor may not, the account does not exist, or it is the visitor's own.
@@ -307,7 +307,7 @@ def find_visitor(connection: Connection, name: str) -> Visitor | None:
 
 
 def _load_person(connection: Connection, name: str, locked: bool, made_at: str) -> Person:
-    """Return an account with its roles and projects."""
+    """Return an account with its roles, stewarded datasets and projects, from the database."""
     assignments = connection.execute(select(ROLES.c.role, ROLES.c.dataset).where(ROLES.c.person == name)).all()
     projects = connection.execute(select(MEMBERS.c.project).where(MEMBERS.c.person == name)).scalars()
     roles = {row.role for row in assignments}
@@ -329,7 +329,7 @@ def _end_sessions(connection: Connection, name: str) -> None:
 
 
 def _find_roles(connection: Connection, name: str) -> set[str]:
-    """Return the words of an account's roles."""
+    """Return the names of an account's roles."""
     return set(connection.execute(select(ROLES.c.role).where(ROLES.c.person == name)).scalars())
 
 
@@ -577,7 +577,7 @@ class Sessions:
         return self._archive.read_snapshot(find_session)
 
     def sign_out(self, cookie: str) -> None:
-        """End the session of this cookie, if it has a session."""
+        """End the session with this cookie, if any."""
         ended = delete(SESSIONS).where(SESSIONS.c.digest == hash_secret(cookie))
         self._archive.write(lambda connection: connection.execute(ended).rowcount)
 

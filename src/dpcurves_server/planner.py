@@ -254,7 +254,7 @@ class Planner:
         return outcome
 
     def stop(self) -> None:
-        """Stop the process, even while it plans."""
+        """Stop the planning process, also during a plan, and drop waiting requests."""
         with self._changed:
             self._waiting.clear()
         self._child.stop()

@@ -112,7 +112,7 @@ class Answer:
 
     @property
     def svg(self) -> str:
-        """The picture: the stored one, or a new drawing."""
+        """Picture of the answer as SVG, stored or drawn now."""
         return self.stored_svg or render_svg(self.load_curve())
 
     @property
@@ -126,7 +126,7 @@ class Answer:
         return self.stored_csv or render_csv(self.load_curve())
 
     def load_curve(self) -> Any:
-        """Return the curve as `Session.ask` returns it."""
+        """Return the released curve, equal to the result of `Session.ask`."""
         return result_from_json(self.json)
 
 
@@ -255,7 +255,7 @@ class StoredModel:
 
     @property
     def predictor(self) -> Predictor:
-        """The model, parsed from its JSON, as questions use it."""
+        """The model as a predictor of questions, parsed from its stored JSON."""
         return predictor_from_json(self.text)
 
     @property

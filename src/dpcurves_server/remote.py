@@ -156,7 +156,7 @@ class Remote:
         return self._channel.get(_build_path("releases", f"{release}.{ending}"), self._token)
 
     def add_model(self, model: Predictor) -> str:
-        """Store a model in the project; returns its digest."""
+        """Upload a model to the project; return the digest of the model."""
         require_type("model", model, Predictor, "a Scorecard or TreeEnsemble")
         return str(self._post("projects", self._project, "models", message={"model": model.to_object()})["digest"])
 

@@ -326,7 +326,7 @@ class Renderer:
         self._sent: tuple[object, str] = (None, "")  # the process that has a table, and the table's digest
 
     def start(self) -> None:
-        """Start the process, so that it imports its modules before the first request."""
+        """Start the drawing process, so that it imports its modules before the first request."""
         self._hands[SKETCH].submit(self._warm_up)
 
     def stop(self) -> None:
@@ -336,7 +336,7 @@ class Renderer:
         self._child.stop()
 
     def find(self, facts: Facts, table: SyntheticTable | None) -> Drawing | None:
-        """Return the cached drawing of these inputs, or None."""
+        """Return the cached drawing of these facts and this table, or None."""
         return self._kept.peek(_cache_key(facts, table))
 
     def submit(self, facts: Facts, table: SyntheticTable | None, person: str = "") -> Future[Drawing]:
@@ -376,7 +376,7 @@ class Renderer:
             self._waiting[person] += 1
 
     def _forget_waiting(self, person: str) -> None:
-        """Uncount a drawing that was made or cancelled."""
+        """Decrease the number of a person's waiting drawings by one."""
         with self._counting:
             self._waiting[person] -= 1
             if not self._waiting[person]:
@@ -388,7 +388,7 @@ class Renderer:
             self._last.pop(person, None)
 
     def _warm_up(self) -> None:
-        """Start the process while no drawing is made."""
+        """Start the drawing process, after any drawing in progress."""
         with self._turn:
             self._child.ensure_running()
 

@@ -39,5 +39,5 @@ class Archive(Transactions):
         super().__init__(self.ledger.database, METADATA)
 
     def run_logged(self, event: Event, work: Work[Result]) -> Result:
-        """Run `work` and log the event in one transaction."""
+        """Run `work` and record the event in the audit log, in one transaction; return the result of `work`."""
         return self.run_transaction(lambda both: self.ledger.record_event(event, both), work)

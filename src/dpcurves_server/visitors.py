@@ -163,7 +163,7 @@ def may(who: Visitor, right: Right, subject: Subject = NOTHING) -> bool:
 
 
 def require(who: Visitor, right: Right, subject: Subject = NOTHING) -> None:
-    """Refuse a visitor without this right. A hidden object gives the same error as an absent one.
+    """Require that a visitor has a right on a subject. A hidden object gives the same error as an absent one.
 
     Raises:
         ProtocolError: The visitor does not have the right.

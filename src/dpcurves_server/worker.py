@@ -87,7 +87,9 @@ class Worker:
         return job is not None or (self._does is not WorkerRole.CHARGES and self._draw_next())
 
     def _draw_next(self) -> bool:
-        """Draw one undrawn answer, if any. If drawing fails, this worker leaves it to the serving process."""
+        """Draw and store one answer without picture, if any; a failed drawing is left to the serving process. Return
+        False without such an answer.
+        """
         waiting = (id for id in self._queue.find_undrawn() if id not in self._left)
         chosen = next((id for id in waiting if self._queue.lease_drawing(self._worker, id)), None)
         if chosen is None:

@@ -128,7 +128,9 @@ class LedgerAudit:
             raise Violation(f"{request!r} was charged {amount}, and {self.charges[request]} before")
 
     def show(self, name: Hashable, value: Hashable, request: str) -> None:
-        """Record a shown value. Raises `Violation` if it is unpaid, or differs from an earlier one of its name."""
+        """Record a published value. Raises `Violation` for an uncharged request, or a value unlike an earlier one of
+        the same name.
+        """
         if not self._read("SELECT entry FROM dpcurves_grants WHERE request = ?", request):
             raise Violation(f"{name} was shown before it was paid")
         if self.shown.setdefault(name, value) != value:

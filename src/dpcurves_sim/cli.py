@@ -125,7 +125,9 @@ class Summary(NamedTuple):
 
 
 def run_seeds(scenario: str, events: int, seeds: range) -> Summary:
-    """Run schedules with successive seeds, in this process."""
+    """Run one schedule per seed in this process; return the failures and the totals of events, faults and CPU
+    seconds.
+    """
     start = process_time()
     outcomes = [run_schedule(Schedule(scenario, seed, events)) for seed in seeds]
     return Summary(
@@ -169,7 +171,7 @@ def run_many(scenario: str, seeds: range, *, events: int, is_minimised: bool, wo
 
 
 def replay(schedule: Schedule, is_minimised: bool) -> int:
-    """Run one schedule, and print its last events. Return 1 if it failed."""
+    """Run one schedule, and print its last events or its failure; return the exit status, 1 after a failure."""
     outcome = run_schedule(schedule)
     if outcome.violation:
         print_to_stdout(str(minimise(outcome) if is_minimised else outcome))

@@ -62,7 +62,7 @@ class DirectEngine:
             raise convert_error("connect", error) from error
 
     def dispose(self) -> None:
-        """Do nothing: no connection stays open."""
+        """Do nothing: connections do not stay open."""
 
 
 class DirectConnection:
@@ -133,7 +133,7 @@ class DirectConnection:
             raise convert_error(text, error) from error
 
     def _run_ddl_visitor(self, visitor: Any, metadata: sql.MetaData, **_: Any) -> None:
-        """Create missing tables: `MetaData.create_all` calls this."""
+        """Create missing tables; `MetaData.create_all` calls this method."""
         for statement in _list_creations(metadata):
             self.exec_driver_sql(statement)
 
@@ -244,7 +244,7 @@ class CompiledForm:
 
     @staticmethod
     def _process(names: Sequence[str], values: Sequence[Any], processors: Mapping[str, Any]) -> Sequence[Any]:
-        """Return the values as SQLite stores them."""
+        """Return the values as SQLite stores them, each converted by the processor of its name."""
         return [
             processors[name](value) if name in processors else value for name, value in zip(names, values, strict=True)
         ]

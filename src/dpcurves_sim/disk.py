@@ -76,7 +76,7 @@ class SimulatedDisk:
         world.on_kill.append(self._prepare_loss)
 
     def make_folder(self, machine: str) -> Path:
-        """Return the folder of a machine, made if it is missing."""
+        """Return the folder of a machine, created if missing."""
         folder = self.root / machine
         folder.mkdir(exist_ok=True)
         self._flushed.names.setdefault(str(folder), {})
@@ -85,7 +85,7 @@ class SimulatedDisk:
     # Files
 
     def contains(self, path: str) -> bool:
-        """Return True for a path inside the folder of this disk."""
+        """Return True if the path is inside the folder of this disk."""
         return path.startswith(self._inside)
 
     def flush(self, path: str) -> None:
@@ -120,7 +120,7 @@ class SimulatedDisk:
             return sorted(entry.path for entry in entries if not entry.name.endswith(DATABASES) and entry.is_file())
 
     def _lose_unflushed(self, folder: Path) -> None:
-        """Take what a machine's disk had not flushed: names, contents, and commits."""
+        """Discard data that a machine has not flushed, chosen by the seed: file names, contents and commits."""
         world = self._world
         names = self._flushed.names.get(str(folder), {})
         for path in sorted(folder.iterdir()):
@@ -145,7 +145,7 @@ class SimulatedDisk:
         self.flush_all(folder)
 
     def _remove(self, path: Path) -> None:
-        """Remove a file; of a database all its files."""
+        """Remove a file and, for a database, its log and lock files."""
         for ending in ENDINGS if path.suffix == ".db" else ("",):
             path.with_name(path.name + ending).unlink(missing_ok=True)
 

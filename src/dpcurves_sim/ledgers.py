@@ -87,7 +87,7 @@ def put_empty_ledger(disk: SimulatedDisk, path: Path, number: int = 0) -> None:
 
 @lru_cache
 def open_table() -> Records:
-    """Return the opened records, which no fault touches; opening takes long."""
+    """Return the records of `TABLE`, opened once without simulated faults because opening is slow."""
     return open_records(TABLE, unit=EACH_RECORD, key=bytes(32))
 
 
@@ -140,7 +140,7 @@ class LedgerScenario:
         self._stack.close()
 
     def finish(self) -> None:
-        """Check the final state. Raises `Violation`."""
+        """Check the invariants of the final state. Raises `Violation`."""
         self._audit.check_now()
         ledger = Ledger.open(self._url)
         ledger.create(Account("last", Neighbours.ADD_REMOVE, EACH_RECORD, CAP))  # a writer sweeps drafts of killed ones

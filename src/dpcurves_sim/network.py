@@ -139,7 +139,7 @@ class SimulatedNetwork:
         self._waiting = 0
 
     def serve(self, process: Process) -> None:
-        """Let a process receive requests while it lives and has an application."""
+        """Deliver requests to a process while the process lives and has an application."""
         self._servers[process.name] = process
 
     def open_app(self, server: str, app: App | None) -> None:

@@ -102,7 +102,7 @@ def pause_garbage_collection() -> Iterator[None]:
 
 @pause_garbage_collection()
 def run_schedule(schedule: Schedule) -> Outcome:
-    """Run one schedule, and return what came of it."""
+    """Run one schedule; return its outcome, with events, faults and any violation."""
     world = World(schedule)
     violation = ""
     with simulate_disk(world) as disk, warnings.catch_warnings():
@@ -159,7 +159,7 @@ class _Search:
         self._independent = find_scenario(outcome.schedule.scenario).INDEPENDENT  # type: ignore[attr-defined]
 
     def fails(self, **changes: Any) -> bool:
-        """Run the schedule with some changes. If it fails by the same invariant, it becomes the shortest one."""
+        """Run the schedule with some fields changed; return True and store the outcome if the same invariant fails."""
         if self.runs >= self._most_runs:
             return False
         self.runs += 1

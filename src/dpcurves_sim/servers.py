@@ -95,7 +95,7 @@ class Pair(NamedTuple):
 
 @lru_cache
 def make_pair(form: Form) -> Pair:
-    """Make a task of this form, and seal the reports of its owners."""
+    """Create a task of this form with its servers' identities, and seal the reports of its owners."""
     kept = tempfile.TemporaryDirectory()
     folder = Path(kept.name)
     first, second = (Identity.create(folder / f"a{party}", f"https://127.0.0.1:{7 + party}") for party in (0, 1))
@@ -128,7 +128,7 @@ def make_pair(form: Form) -> Pair:
 
 
 async def run_in_thread(work: Callable[..., Any], *arguments: Any) -> Any:
-    """Return what `work` returns in a simulated thread. It replaces `starlette.concurrency.run_in_threadpool`."""
+    """Return the result of `work`, called in a simulated thread. Replaces `starlette.concurrency.run_in_threadpool`."""
     return await asyncio.get_running_loop().run_in_executor(None, work, *arguments)
 
 
@@ -168,7 +168,7 @@ class SimulatedExecutor:
         pass
 
     def submit(self, work: Callable[..., Any], *arguments: Any) -> SimulatedFuture:
-        """Start the work; return its result as a future."""
+        """Start `work` with its arguments; return a future of the result."""
         future = SimulatedFuture()
         process = self.world.current
 
@@ -347,7 +347,7 @@ class ServersScenario:
                 return
 
     def _run_coordinator(self) -> None:
-        """Close the task, at one server or the other, until it is closed."""
+        """Send requests to close the task, to either server, until the task is closed."""
         world, pair = self._world, self._pair
         world.sleep(world.draw("closing") * 6)
         while True:
@@ -446,7 +446,7 @@ class ServersScenario:
     # Invariants
 
     def check(self) -> None:
-        """Check that decided sets stay, and are equal at both servers. Raises `Violation`."""
+        """Check that decided report sets never change and are equal at both servers. Raises `Violation`."""
         if self._seen == self._disk.commits:
             return
         self._seen = self._disk.commits

@@ -375,12 +375,12 @@ class SitesScenario:
         return pack_parts(parts)
 
     def _alter(self, message: bytes) -> bytes:
-        """Return a message with one other bit."""
+        """Return the message with one bit flipped."""
         at = int(self._world.draw("altered") * len(message))
         return message[:at] + bytes([message[at] ^ 1]) + message[at + 1 :]
 
     def _cheat_with(self, stage: int, message: bytes) -> bytes:
-        """Return what a cheating site sends instead of its message."""
+        """Return the message that a cheating site sends in place of `message`."""
         fault = self._world.step(f"send {STAGES[stage]}", *FRAUDS)
         sent = message
         if fault == FRAUDS[0]:

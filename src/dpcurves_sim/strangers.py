@@ -61,7 +61,7 @@ class Stranger:
             return None
 
     def _make_request(self) -> Request:
-        """Return a request that this world's seed decides."""
+        """Return a request drawn from the seed of this world."""
         world = self._world
         form = world.choose("path", (*PATHS, *PUBLIC))
         path = form.format(task=self._task, other=self._task[::-1], path=world.choose("below", self._paths()))

@@ -210,7 +210,7 @@ class World:
 
     @property
     def is_calm(self) -> bool:
-        """True once no fault strikes any more."""
+        """True once the schedule injects no further faults."""
         return self.event > self.schedule.events or self.now > self.tuning.longest_storm
 
     # Processes
@@ -219,7 +219,7 @@ class World:
         self, name: str, machine: str, main: Callable[[], object], *, group: str = "", is_daemon: bool = False,
         starts_again: bool = True,
     ) -> Process:  # fmt: skip
-        """Start a process, which begins after a random time."""
+        """Create a process that calls `main` after a random delay; return the process."""
         process = Process(name, machine, main, group or name, is_daemon, starts_again)
         self._processes.append(process)
         if (name, 0) in self.schedule.cut:
@@ -283,7 +283,7 @@ class World:
         self._processes = [one for one in self._processes if one.starts_again or not (one.is_done or one.is_dead)]
 
     def _end(self, process: Process) -> None:
-        """Unwind a process that was killed."""
+        """Unwind the stack of a killed process and remove the process from the schedule."""
         process.is_dead = True
         thread = process._greenlet
         process._greenlet = None
@@ -327,7 +327,7 @@ class World:
 
     @property
     def current(self) -> Process:
-        """The simulated process that has the only thread at this moment."""
+        """The simulated process that runs at this moment."""
         if self._current is None:
             raise RuntimeError("no process runs")
         return self._current
@@ -351,7 +351,7 @@ class World:
             raise Killed
 
     def poll(self, seconds: float, deadline: float = inf) -> None:
-        """Sleep between two looks at what others do: some seconds, longer while all others wait or are stopped.
+        """Sleep between two checks of a condition: some seconds, longer while all other processes wait or are stopped.
 
         Looks in between would find nothing new. A process that polls wakes up at its deadline, and at the latest after
         `Tuning.longest_poll`, since what it waits for may be the time.
@@ -457,7 +457,7 @@ class SimulatedLock:
         self._held = False
 
     def acquire(self, blocking: bool = True) -> bool:
-        """Take the lock; wait for it if `blocking`. Return whether it was taken."""
+        """Acquire the lock, waiting for it if `blocking`. Return True if the lock was acquired."""
         if not blocking and self._held:
             return False
         while self._held:
@@ -470,7 +470,7 @@ class SimulatedLock:
         self._held = False
 
     def locked(self) -> bool:
-        """Return whether a process holds the lock."""
+        """Return True if a process holds the lock."""
         return self._held
 
     def __enter__(self) -> SimulatedLock:

@@ -141,7 +141,7 @@ class StoredMessage:
         return cls(path, len(message), sha256(message).digest())
 
     def read(self, *, receipt: bool = False) -> bytes:
-        """Return the message, or the part before its vector."""
+        """Return the stored message or, for a receipt, only the bytes before its vector."""
         message = self.path.read_bytes()
         return _cut_receipt(message) if receipt else message
 
@@ -202,7 +202,7 @@ class MessageBoard:
         return name.encode()
 
     def _open_round(self, analyst: int, name: str, signed_request: bytes, request: str, vector_length: int) -> None:
-        """Open a round with this request id in place of any earlier one of its name, and drop old rounds."""
+        """Open a round for this request in place of any earlier round of the same name, and drop old rounds."""
         with self._changed:
             stored = StoredMessage.write(self._scratch.path, signed_request)
             if name in self._rounds:
@@ -437,7 +437,7 @@ class Polls:
         board.notify = self._notify
 
     def _notify(self) -> None:
-        """Wake up all polls. Called from threads."""
+        """Wake all waiting polls; may be called from any thread."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._wake)
 

@@ -31,7 +31,7 @@ OVER = b"over"
 
 
 def pack_parts(parts: Sequence[bytes]) -> bytes:
-    r"""Return parts as one byte string, each behind its length.
+    r"""Return `parts` as one byte string, each preceded by its length in 8 bytes.
 
     >>> pack_parts([b"a", b""])
     b'\x01\x00\x00\x00\x00\x00\x00\x00a\x00\x00\x00\x00\x00\x00\x00\x00'

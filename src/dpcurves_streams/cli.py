@@ -284,7 +284,9 @@ class DriftOptions:
     def add_drift(
         self, readings: Iterable[StepReading], options: CountOptions, windows_per_year: int
     ) -> Iterator[StepReading]:
-        """Yield the steps; a step that closes a window after the reference gets the drift of that window."""
+        """Yield the steps; a step at which a window ends, after the reference window, gets the drift statistics of
+        this window.
+        """
         from .readings import DriftWatch, TimeStepReading
 
         since = int(self.drift_since or 0)

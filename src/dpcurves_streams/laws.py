@@ -159,7 +159,7 @@ class HierarchyCounts(TimeStepLaw):
 
     @property
     def size(self) -> int:
-        """Number of values of a step: one per node that has noise."""
+        """Number of released values per step: one per node with noise."""
         return sum(noise is not None for noise in self.noises)
 
 
@@ -260,7 +260,7 @@ class PrunedCounts(TimeStepLaw):
         return self.groups + len(self.parents)
 
     def mark_reached(self, divided: BoolArray) -> BoolArray:
-        """Mark the divided aggregations all of whose ancestors are divided."""
+        """Return a mask of the divided aggregations whose ancestors are all divided."""
         reached = divided.copy()
         for group, parent in enumerate(self.parents[: self.groups]):
             reached[group] &= parent < 0 or reached[parent]
@@ -317,7 +317,7 @@ class CountsAndUncountedTotals(TimeStepLaw):
 
     @property
     def size_of_counts(self) -> int:
-        """Number of values of the counts, which come first."""
+        """Number of released counts per step, which precede the totals of uncounted tuples."""
         size = self.counts.size
         return 0 if size is None else size
 
@@ -384,7 +384,7 @@ class BufferedPrefixes(PrefixLaw):
 
     @property
     def size(self) -> int:
-        """Number of values of a step: one per key."""
+        """Number of released values per step: one per key."""
         return self.keys
 
     @property
@@ -630,7 +630,7 @@ class PIdentityPrefixes(PrefixLaw):
 
     @property
     def size(self) -> int:
-        """Number of values of a step: one running total per key."""
+        """Number of released values per step: one running total per key."""
         return self.keys
 
     @property
@@ -850,7 +850,7 @@ class TreeCounts(PrefixLaw):
 
     @property
     def size(self) -> int:
-        """Number of values of a step: one running total per key."""
+        """Number of released values per step: one running total per key."""
         return self.keys
 
     @property

@@ -110,7 +110,9 @@ class ScoreErrors(NamedTuple):
 
     @property
     def departure_scores(self) -> FloatArray:
-        """Scores of a log ratio that changes over time: linearly, and back and forth, (2, blocks)."""
+        """Change of the block scores if the log ratio deviates from constant by `departure`: in a linear and in a
+        quadratic shape over time, ``(2, blocks)``.
+        """
         whole = max(float(self.information.sum()), TUNING.least_event_variance)
         position = (np.cumsum(self.information) - self.information / 2) / whole
         shapes = np.stack([np.sqrt(3) * (2 * position - 1), np.sqrt(5) * (6 * position**2 - 6 * position + 1)])

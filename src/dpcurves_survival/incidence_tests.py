@@ -182,7 +182,7 @@ def _shift(values: FloatArray, first: float) -> FloatArray:
 
 
 def _divide(numerator: FloatArray, denominator: FloatArray, other: float = 0.0) -> FloatArray:
-    """Divide where the denominator is positive; `other` elsewhere."""
+    """Return ``numerator / denominator`` where the denominator is positive, and `other` elsewhere."""
     upper, lower = np.broadcast_arrays(np.asarray(numerator, float), np.asarray(denominator, float))
     return np.asarray(np.divide(upper, lower, out=np.full(upper.shape, other), where=lower > 0))
 
@@ -211,7 +211,7 @@ class _Comparison:
     def from_groups(
         cls, groups: Sequence[CompetingRisks], cause: Category, generator: np.random.Generator
     ) -> _Comparison:
-        """Return the comparison of one cause, with fresh noise of every group."""
+        """Return the comparison of one cause between groups, with newly simulated noise of every group."""
         row = groups[0].causes.index(cause)
         tables = [group._risk_table for group in groups]
         noises = [group._sample_noise(generator) for group in groups]

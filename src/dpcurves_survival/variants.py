@@ -974,7 +974,7 @@ class IntervalCensoredQuestion(TableQuestion):
             )
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for one table: counts of each pair of cells."""
+        """Ask for one table: a noisy count of each pair of time cells; return the curves."""
         grid = self.grid.with_outside(Outside.APART)
         order: dict[str, Any] = {"earlier": self.last, "later": self.first, "allows_equal": True}
         last = OrderedAxis(self.last, grid, **order)

@@ -59,7 +59,7 @@ def open_ledger(url: str) -> Ledger:
 
 
 def require_lasting(url: str) -> None:
-    """Refuse other kinds of URLs, and ledgers in memory, which end with the command.
+    """Raise `Misuse` for ledger URLs that are neither SQLite nor PostgreSQL, and for ledgers in memory.
 
     No message repeats the URL, because it may contain a password.
     """

@@ -306,7 +306,9 @@ def _describe_merged_cells(curve: Histogram | WeightedHistogram, edge_indices: N
 
 
 def _parse_estimator(argument: str, word: str) -> TableEstimator:
-    """Return the table estimator of a word. Raises `Misuse` for other words."""
+    """Return the estimator of two-dimensional counts with the name `word`, such as "dawa". Raises `Misuse` about the
+    option `argument` for unknown names.
+    """
     from .. import histograms
 
     estimators = {
@@ -490,7 +492,7 @@ class BarChartView(ResultView):
     SUPPRESSES = True
 
     def compute_reading(self, curve: BarChart) -> BarChart:
-        """Return the chart in this order, without suppressed counts."""
+        """Return the chart in the requested order, with counts below the requested minimum suppressed."""
         return curve.sort_by(self.order).suppress_below(self.least_count)
 
     def draw(self, curve: BarChart) -> Axes:
@@ -520,7 +522,7 @@ class CrossTableOptions(options.QuestionOptions):
     )
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
-        """Return both columns with their declared categories."""
+        """Return the question fields ``rows`` and ``columns``: two columns, each with its declared categories."""
         from ..data import Categories
 
         return {
@@ -567,7 +569,9 @@ class SummaryView(ResultView):
     SUPPRESSES = True
 
     def tables(self, curve: Summary) -> list[ViewTable]:
-        """Return a table with a row for each statistic and its intervals."""
+        """Return one table with a row per statistic and its intervals; the headline begins with the plot's axis
+        label.
+        """
         (table,) = super().tables(curve)
         return [table._replace(headline="\n".join(filter(None, [curve.plot_label, table.headline])))]
 

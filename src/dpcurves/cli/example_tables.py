@@ -42,7 +42,9 @@ class ExampleTable:
     seed: int = 2026
 
     def columns(self) -> Columns:
-        """Return the columns. They are equal in each call."""
+        """Return the example table's columns as arrays by name, generated from its seed and hence equal in each
+        call.
+        """
         from ..inference.simulation import example_generator
 
         return self.make_columns(example_generator(self.seed))
@@ -224,7 +226,7 @@ def _make_ages(rng: np.random.Generator) -> Columns:
 
 
 def _make_me(rng: np.random.Generator) -> Columns:
-    """Return one person's record."""
+    """Return a table of one record: the age and score of one person."""
     import numpy as np
 
     return {"age": np.array([41]), "score": np.array([0.37])}

@@ -448,7 +448,7 @@ def build_group(group: Group, values: Mapping[str, Any]) -> Any:
 
 
 def names_of(groups: Iterable[Group]) -> frozenset[str]:
-    """Return the names of all options of these groups."""
+    """Return the names of all options that these groups declare."""
     return frozenset(parameter.name for group in groups for parameter in parameters_of(group))
 
 
@@ -487,7 +487,9 @@ class LossOptions:
     rho: str | None = optional("R", "Privacy loss rho of zero-concentrated differential privacy, instead of --epsilon.")
 
     def loss(self) -> PrivacyLoss:
-        """Return the privacy loss. Raises `ValueError` if a ledger cannot represent it."""
+        """Return the privacy loss that the options state, such as ``--epsilon``. Raises `ValueError` if a ledger
+        cannot represent this loss.
+        """
         from ..ledger import Currency
         from ..privacy import PrivacyLoss
 
@@ -554,7 +556,7 @@ class GuaranteeOptions:
         return Unit(self.unit, parse_integer("rows-per-unit", self.rows_per_unit))
 
     def max_rows_per_unit(self) -> int | None:
-        """Return the contribution bound, or None if it was left out."""
+        """Return ``--rows-per-unit`` as a number of records, or None without the option."""
         return None if self.rows_per_unit is None else parse_integer("rows-per-unit", self.rows_per_unit)
 
 
@@ -725,7 +727,9 @@ class SplitOptions(QuestionOptions):
         return {"by": self.parse_categories()}
 
     def parse_categories(self) -> By:
-        """Return the columns and their categories, or None without a split."""
+        """Return the columns of ``--by`` with their categories, as the field `by` of a question; None without
+        ``--by``.
+        """
         columns = self.by or []
         if self.universe is not None and all("=" in column for column in columns if self.categories is None):
             raise Misuse(
@@ -1046,7 +1050,7 @@ class AutoCells(CellOptions):
 
 
 def is_range_automatic(cells: CellOptions) -> bool:
-    """Return True if no grid is given, or ``auto``."""
+    """Return True if the range is to be searched: ``--grid`` is missing or ``auto``, without edges and values."""
     has_other_cells = (cells.edges, cells.values) != (None, None)
     if cells.grid == AUTO and has_other_cells:
         raise Misuse(
@@ -1133,7 +1137,7 @@ class ProbabilityOptions(_Probabilities):  # type: ignore[valid-type, misc]
     """Options for the probabilities of quantiles, of all records or by group."""
 
     def adapt_view(self, view: Any, question: Any) -> Any:
-        """Return the view; one of groups shows the quantiles at these probabilities."""
+        """Return the view; a view of groups gets the probabilities of these options as its levels."""
         return replace(view, levels=self.question_fields({})["probabilities"]) if hasattr(view, "levels") else view
 
 

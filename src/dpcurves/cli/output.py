@@ -208,7 +208,9 @@ class Output:
         return self.write("json", lambda: "".join((encode(), "\n")).encode())
 
     def write(self, argument: str, encode: Callable[[], bytes]) -> tuple[str, ...]:
-        """Write the file of this option, atomically, if asked for. Returns the file name, if it was written."""
+        """Write the bytes of `encode` atomically to the file that the option `argument` names. Returns ``(file
+        name,)``, or ``()`` without the option.
+        """
         name = self.files.get(argument)
         if name is None:
             return ()
@@ -237,7 +239,7 @@ def _is_same(one: Path, other: Path) -> bool:
 
 
 def _require_ending(argument: str, name: str) -> None:
-    """Refuse a wrong file ending, and files whose library is not installed."""
+    """Raise `Misuse` if the ending of the file `name` does not suit the option, or the format's library is missing."""
     if argument == "json" and Path(name).suffix.lower() in OTHERS:
         other = OTHERS[Path(name).suffix.lower()]
         raise Misuse(
@@ -471,7 +473,9 @@ class ResultView:
         return plot_headless(curve, level=self.settings.level, population=self.settings.population)
 
     def select_scopes(self, privacy: PrivacyStatement) -> Mapping[str, bool]:
-        """Return what intervals cover: these records, and the population if asked for and each unit has one record."""
+        """Return the scopes of intervals with their values of `population`: these records, and the population if
+        requested and each unit has one record.
+        """
         from ..curves.result import interval_scopes
 
         return interval_scopes(privacy, population=self.settings.population)

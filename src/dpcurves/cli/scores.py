@@ -75,7 +75,9 @@ class ShowOptions:
     bands: str = option("each|all", "With --by: bands hold for each category (each) or for all together (all).", "each")
 
     def view(self, settings: IntervalSettings, grid: Grid | None) -> ScoresView:
-        """Return the view of scores on this grid, if known. Refuses metrics of probabilities for other scores."""
+        """Return the view of the metrics that ``--show`` selects. Raises `Misuse` for metrics of probabilities if
+        `grid` is unknown or not within [0, 1].
+        """
         if self.show == GAPS and self.split_options.by is None:
             raise Misuse("show", "gaps compare groups: name them with --by and --categories")
         compute_metric = parse_choice("show", self.show, {**READ, GAPS: READ["confusion"]})
@@ -269,7 +271,7 @@ class ResidualPlotView(PlainView):
 
 
 def parse_declared_column(argument: str, text: str) -> NumericColumn | Categories:
-    """Parse a column with its range, or with its categories."""
+    """Parse ``NAME=L:U`` as a numeric column with its range, or ``NAME=A,B`` as a column with its categories."""
     from ..data import Categories
     from ..models import NumericColumn
 
@@ -300,7 +302,9 @@ class ClaimOptions(QuestionOptions):
     subsets: str = option("N", "Number of disjoint subsets of units, from 2 to 10000.", "50", parse_integer_above_one)
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the regression's columns, and the claim about one coefficient."""
+        """Return the regression question's fields: predictor columns, and the column and category of the claimed
+        coefficient.
+        """
         question_fields = super().question_fields(defaults)
         columns = tuple(
             parse_declared_column("explained-by", declaration) for declaration in question_fields.pop("explained_by")

@@ -94,7 +94,7 @@ class ForecastOptions:
 
     @property
     def is_asked(self) -> bool:
-        """True if a forecast was asked for."""
+        """True if at least one option of forecasts has a value."""
         return any(value is not None for value in (self.forecast, self.like, self.plot))
 
     def parse_row_share(self) -> float | None:

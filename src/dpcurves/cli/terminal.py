@@ -88,7 +88,7 @@ class Misuse(InvalidArgument):
 
 
 def require_packages(argument: str, rule: str, *names: str) -> None:
-    """Raise `Misuse` about `argument`, with this rule, if one of these packages is not installed."""
+    """Raise `Misuse` about the option `argument`, with the text `rule`, if a package of `names` is not installed."""
     from importlib.util import find_spec
 
     if any(find_spec(name) is None for name in names):

@@ -100,23 +100,21 @@ def _to_plain(fact: Any) -> Any:
 
 def _dataclass_to_plain(fact: Any) -> dict[str, Any]:
     """Return the class name and the fields of a dataclass, without display fields and empty defaults."""
+    longest_written = 4096  # numbers of a tuple that canonical JSON writes in decimal
     plain: dict[str, Any] = {KIND: type(fact).__name__}
     for fact_field in fields(fact):
-        value = getattr(fact, fact_field.name)
+        value: Any = getattr(fact, fact_field.name)
         is_display = fact_field.name in DISPLAY_FIELDS or not (fact_field.repr or fact_field.metadata.get("told"))
         # Empty defaults (None, "", (), 0, False) are left out: a new field with one keeps all old fingerprints.
         has_empty_default = fact_field.default is not MISSING and not fact_field.default
         if not is_display and not (has_empty_default and value == fact_field.default):
-            plain[fact_field.name] = _to_plain(value) if isinstance(value, Enum) else _shorten_numbers(value)
+            # A long tuple, such as the edges of a fine grid, is hashed as an array: writing 65,536 edges in decimal
+            # takes 70 ms.
+            is_long = isinstance(value, tuple) and len(value) > longest_written
+            if is_long and set(map(type, value)) == {float}:
+                value = np.array(value)
+            plain[fact_field.name] = _to_plain(value) if isinstance(value, Enum) else value
     return plain
-
-
-def _shorten_numbers(value: Any) -> Any:
-    """Return a long tuple of floats as an array, which canonical JSON hashes; anything else as it is."""
-    # A tuple such as the edges of a fine grid is hashed as an array: writing 65,536 edges in decimal takes 70 ms.
-    longest_written = 4096  # numbers
-    is_long = isinstance(value, tuple) and len(value) > longest_written
-    return np.array(value) if is_long and set(map(type, value)) == {float} else value
 
 
 # One round of a question, and the facts that are public before the first round.
@@ -288,7 +286,7 @@ class Evidence:
 
     @classmethod
     def from_release(cls, release: Release) -> Evidence:
-        """Return the evidence of one release. Sums over records have no total."""
+        """Return the noise law, values and public total of a release as evidence. Sums over records have no total."""
         law = release.plan.law
         return cls(
             law,
@@ -305,7 +303,7 @@ class Evidence:
 
     @property
     def sums(self) -> NoisySums:
-        """The law as a law of noisy sums of any kind. Raises `TypeError` if it is of another kind."""
+        """The law as noisy sums, conditioned on the released values. Raises `TypeError` for laws of other kinds."""
         return self.law.require_type(NoisySums).condition_on(self.values)  # type: ignore[type-abstract]
 
     def as_cell_counts(self, rows: int = 1) -> Evidence:
@@ -498,7 +496,7 @@ class PrivacyStatement:
         )  # fmt: skip
 
     def with_notes(self, *notes: str) -> PrivacyStatement:
-        """Return this statement with further notes, without duplicates."""
+        """Return a copy of this statement with further notes; duplicates are dropped."""
         return replace(self, notes=tuple(dict.fromkeys((*self.notes, *notes))))
 
     @property

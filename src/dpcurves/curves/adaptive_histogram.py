@@ -175,7 +175,9 @@ class PilotEstimate(NamedTuple):
         return np.where(wide, np.sign(middle) * (outer - inner) / ratio, middle)
 
     def quantile(self, share: float) -> float:
-        """Return the value below which this share of the records lies, by linear interpolation in intervals."""
+        """Return the value below which the fraction `share` of the estimated records lies, interpolated linearly
+        inside intervals.
+        """
         below = np.append(0.0, np.cumsum(self.records))
         interval = min(int(np.searchsorted(below, share * below[-1], side="right")) - 1, len(self.records) - 1)
         fraction = (share * below[-1] - below[interval]) / max(self.records[interval], 1e-300)
@@ -434,7 +436,7 @@ class AutoRangeHistogramQuestion(TableQuestion):
             )
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask the pilot queries, then count on the cells that they chose."""
+        """Ask the pilot queries, then count records on a grid chosen from their answers; return the histograms."""
         pilot_counts = yield from ask_pilot_queries(self.column)
         pilot = PilotEstimate.from_pilot_queries(pilot_counts, setting)
         grid = choose_even_cells(pilot, self.cells)
@@ -454,7 +456,7 @@ class AutoRangeHistogramQuestion(TableQuestion):
         return HistogramQuestion(self.column, grid, self.by, self.measured_in)
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """Return one note: what all rounds cost together, and how much of it the pilot queries take."""
+        """Return one note with the total loss of all rounds and the loss of the pilot queries."""
         return (note_on_pilot_queries(setting),)
 
     def __str__(self) -> str:
@@ -691,5 +693,5 @@ class AutoRangeSummaryQuestion(_AutoRangeSummaryQuestion):
     moments: int = 2
 
     def with_bounds(self, lower: float, upper: float) -> SummaryQuestion:
-        """Return the `SummaryQuestion` about the same column with known clipping bounds."""
+        """Return the `SummaryQuestion` about the same column with these clipping bounds."""
         return SummaryQuestion(self.column, lower, upper, self.by, self.measured_in, self.moments)

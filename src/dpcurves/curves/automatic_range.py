@@ -108,12 +108,14 @@ class AutoRangeCdfQuestion(TableQuestion):
         require_type("column", self.column, str, "the name of a column")
 
     def steps(self, setting: Setting) -> Needs[CDF]:
-        """Ask the pilot queries, then count on the grid that they chose."""
+        """Ask the pilot queries, then count records on a grid chosen from their answers; return the distribution
+        function.
+        """
         counts = yield from ask_workload(AutomaticRangeWorkload(self.column), ALL)
         return build_cdf_with_range_note(counts, format_axis_label(self.column, self.measured_in))
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """Return one note: what all rounds cost together, and what the first of them costs."""
+        """Return one note with the total loss of all rounds and the loss of the first round."""
         first_loss = setting.loss * PILOT_FRACTIONS[0]
         return (
             f"no range is given: {setting.loss} pays for {FEWEST_ROUNDS} to {MOST_ROUNDS} rounds (noisy releases); the "
@@ -152,12 +154,12 @@ class AutoRangeQuantilesQuestion(TableQuestion):
         object.__setattr__(self, "probabilities", parse_shares("probabilities", self.probabilities))
 
     def steps(self, setting: Setting) -> Needs[Quantiles]:
-        """Ask for a distribution function, and read its quantiles."""
+        """Ask for the distribution function over an automatic range; return its quantiles at the probabilities."""
         curve = yield from self._cdf_question.steps(setting)
         return Quantiles(np.array(self.probabilities), curve)
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """Return one note: what all rounds cost together, and what the first of them costs."""
+        """Return one note with the total loss of all rounds and the loss of the first round."""
         return self._cdf_question.plan_notes(setting)
 
     @property

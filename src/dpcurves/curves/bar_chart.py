@@ -155,7 +155,7 @@ class BarChart(IntervalResult):
 
     @property
     def values(self) -> tuple[Category, ...]:
-        """The categories in the order of the bars."""
+        """The public categories, in the order of the bars."""
         return tuple(self.categories.values[place] for place in self._places)
 
     @property
@@ -330,7 +330,7 @@ class BarChart(IntervalResult):
 
     @cached_property
     def _places(self) -> NDArray[np.int64]:
-        """For each bar, the index of its category in the release."""
+        """Index of each bar's category in the release, ``(bars,)``, in the order of the bars."""
         values = self.categories.values
         last = [self.categories.slots - 1] * self.has_other
         places = list(range(len(values) - self.has_other))
@@ -511,7 +511,7 @@ class BarChartQuestion(TableQuestion):
         return ListedCategories.from_categories(self.by)
 
     def steps(self, setting: Setting) -> Needs[BarChart]:
-        """Count all categories in one round."""
+        """Ask for one noisy count per category; return the bar chart."""
         answer = yield from ask_workload(CellWorkload((self.counted_categories,)), ALL)
         return BarChart.from_counts(answer.counts, self.counted_categories, build_privacy_statement(answer.releases))
 

@@ -182,7 +182,7 @@ class BoundsQuestion(TableQuestion):
         return build_coverage_query(self.column, self.unit, self.coverage, self.doublings)
 
     def steps(self, setting: Setting) -> Needs[Bounds]:
-        """Search all intervals in one round."""
+        """Ask one query that searches the bounds, with the whole budget; return the bounds."""
         bounds, _ = yield from ask_for_bounds(self.query, ALL)
         return bounds
 
@@ -268,11 +268,11 @@ class PlaneBounds(ReleasedResult):
 
     @property
     def rounds(self) -> tuple[()]:
-        """Empty: each interval has its releases."""
+        """Empty: the results of both intervals hold the releases."""
         return ()
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw the rectangle of both intervals; return the axes."""
+        """Draw the rectangle that both intervals span; return the axes."""
         bounds = (self.x.bound, self.y.bound)
         labels = (self.x.label, self.y.label)
         capped = [interval.label for interval in self._both if interval.is_capped]
@@ -298,7 +298,7 @@ class PlaneBounds(ReleasedResult):
         return {"curves": {interval.label: json.loads(interval.to_json()) for interval in self._both}}
 
     def _question(self) -> dict[str, object]:
-        """Return the JSON fields: the names of both columns."""
+        """Return the JSON field ``columns``: the labels of both intervals."""
         return {"columns": [interval.label for interval in self._both]}
 
     @classmethod
@@ -350,7 +350,7 @@ class PlaneBoundsQuestion(TableQuestion):
             )
 
     def steps(self, setting: Setting) -> Needs[PlaneBounds]:
-        """Ask for the bounds of each column."""
+        """Ask for the bounds of each column with a fixed fraction of the budget; return both intervals."""
         width, first = yield from ask_for_bounds(self.x.query, COLUMN_FRACTION)
         height, second = yield from ask_for_bounds(self.y.query, COLUMN_FRACTION)
         return PlaneBounds(width, height, build_privacy_statement((first.release, second.release)))

@@ -96,7 +96,7 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
 
     @property
     def column(self) -> str:
-        """The names of all columns, separated by commas."""
+        """The names of the category columns, joined by commas."""
         return ", ".join(self.columns)
 
     def format_category(self, category: Key) -> str:
@@ -185,7 +185,9 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         return axes
 
     def _describe_release(self, level: float | None) -> PrivacyStatement:
-        """Return the privacy statement below small multiples, whose bands have this level."""
+        """Return the privacy statement printed below small multiples, which does not depend on the level of their
+        bands.
+        """
         return self.privacy
 
     def _legend_title(self, level: float | None) -> str:
@@ -447,7 +449,7 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         return display.join_columns(self.label_columns(), {})
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw all curves without intervals; return the axes."""
+        """Draw the curves of all categories on the axes ``how["ax"]``, without intervals; return the axes."""
         return self.plot(how["ax"], level=None, name=how["name"])
 
 

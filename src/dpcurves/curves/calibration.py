@@ -170,7 +170,9 @@ class CalibrationQuestion(GroupQuestion):
     _GROUP_NUMBERS = CALIBRATION_GROUP_NUMBERS
 
     def steps(self, setting: Setting) -> Needs[Calibration]:
-        """Count the records if their number is needed, then both classes in groups."""
+        """Ask for the number of records if grouping needs one, then for counts of both classes per score group;
+        return the calibration curve.
+        """
         return self._ask_result(Calibration.from_counts, setting)
 
     def __str__(self) -> str:

@@ -171,7 +171,7 @@ class CdfHistogram(IntervalResult):
 
     @property
     def count(self) -> FloatArray:
-        """Estimated records in each bin, of shape ``(bins,)``."""
+        """Estimated number of records in each bin, ``(bins,)``."""
         return self.share * self.total
 
     def intervals(
@@ -258,7 +258,7 @@ class CdfHistogram(IntervalResult):
 
     @property
     def rounds(self) -> tuple[Evidence, ...]:
-        """The releases of all rounds."""
+        """Evidence of all rounds in order: each round's noise law and released values."""
         return self.prefixes.rounds
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
@@ -359,7 +359,7 @@ class HasQuantiles(Protocol):
         ...
 
     def quantile(self, p: FloatArray, /) -> FloatArray:
-        """Return the value at each level `p`, (levels,)."""
+        """Return the quantiles at the probabilities `p`, ``(levels,)``, in units of the column."""
         ...
 
     def quantile_cell(self, p: FloatArray, /) -> FloatArray:
@@ -537,7 +537,7 @@ class CDF(IntervalResult):
 
     @cached_property
     def x(self) -> FloatArray:
-        """The edges of the grid, ``(cells + 1,)``."""
+        """Edges of the declared grid, ``(cells + 1,)``, in units of the column."""
         return self.prefixes.declared_grid.edges
 
     @cached_property
@@ -626,12 +626,12 @@ class CDF(IntervalResult):
 
     @overload
     def cdf(self, t: float) -> np.float64:
-        """Return one share for one number."""
+        """Return the share of records up to the number `t`."""
         ...
 
     @overload
     def cdf(self, t: Several) -> FloatArray:
-        """Return an array of shares for several numbers."""
+        """Return the share of records up to each number of `t`, in the shape of `t`."""
         ...
 
     def cdf(self, t: ArrayLike) -> FloatArray | np.float64:
@@ -645,12 +645,12 @@ class CDF(IntervalResult):
 
     @overload
     def quantile(self, p: float) -> np.float64:
-        """Return one value for one level."""
+        """Return the quantile at the probability `p`, in units of the column."""
         ...
 
     @overload
     def quantile(self, p: Several) -> FloatArray:
-        """Return an array of values for several levels."""
+        """Return the quantile at each probability of `p`, in the shape of `p` and in units of the column."""
         ...
 
     def quantile(self, p: ArrayLike) -> FloatArray | np.float64:
@@ -929,7 +929,7 @@ class CDF(IntervalResult):
 
     @property
     def rounds(self) -> tuple[Evidence, ...]:
-        """The releases of all rounds."""
+        """Evidence of all rounds in order: each round's noise law and released values."""
         return self.prefixes.rounds
 
     def _interval_limits(self, level: float, /, *, population: bool) -> Band:

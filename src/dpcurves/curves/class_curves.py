@@ -381,7 +381,7 @@ class Confusion(ClassTableResult):
     table: ClassTable
 
     def _title(self) -> str:
-        """Return the title: columns and threshold."""
+        """Return the plot title, which names both columns and the threshold."""
         return f"{self.table.columns.add_to_title('Confusion matrix')} at {self.threshold:g}"
 
     @classmethod
@@ -512,7 +512,7 @@ class Confusion(ClassTableResult):
         return cls.from_counts(table, float(document.arrays["threshold"]))
 
     def _summary(self) -> list[tuple[str, str]]:
-        """Return for each rate a pair of texts: its name and its value."""
+        """Return the rows of the summary: name and value of each rate, as texts."""
         return [(RATE_TITLES[name], display.format_number(rate)) for name, rate in self.rates.items()]
 
 

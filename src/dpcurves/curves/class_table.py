@@ -243,7 +243,7 @@ class ClassTableResult(IntervalResult):
 
     @property
     def evidence(self) -> Evidence:
-        """The released counts."""
+        """The released counts of both classes, with their noise law."""
         return self.table.evidence
 
     @classmethod

@@ -99,7 +99,7 @@ class DriftStatistic(NamedTuple):
 
     @property
     def alarm(self) -> bool:
-        """Whether the value is above its threshold."""
+        """True if the value exceeds its threshold."""
         return self.value > self.threshold
 
 
@@ -173,7 +173,7 @@ class Drift(CompositeResult):
 
     @cached_property
     def statistics(self) -> Mapping[tuple[str, str], DriftStatistic]:
-        """The drift statistics by window and statistic."""
+        """Each drift statistic with its threshold, by the names of window and statistic."""
         return self._compute_statistics()
 
     def _compute_statistics(self) -> Mapping[tuple[str, str], DriftStatistic]:

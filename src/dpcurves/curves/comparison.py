@@ -270,7 +270,7 @@ def require_comparable(first: CDF, second: CDF) -> None:
 
 
 def require_same_grid(first: CDF, second: CDF) -> None:
-    """Raise unless both are distribution functions on one grid.
+    """Require that both curves are distribution functions on equal grids.
 
     Raises:
         TypeError: `first` or `second` is not a `CDF`.
@@ -332,7 +332,7 @@ class Comparison:
 
     @classmethod
     def from_curves(cls, private: Any, public: Any) -> Comparison:
-        """Return the comparison of two curves of one kind.
+        """Compare a private and a public curve of the same kind, by the test for this kind.
 
         Raises:
             ValueError: the kinds differ or have no comparison; or a unit has several records, so that nothing is known
@@ -355,7 +355,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """The result of the test, in one line."""
+        """The test in one line of text: value, interval, p-value and conclusion, or that no test was computed."""
         if self.value is None or self.p_value is None:
             return f"{self.measure}: compare the intervals in the picture, group by group; there is no test"
         interval = (

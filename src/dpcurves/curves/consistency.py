@@ -208,7 +208,7 @@ class _Table(NamedTuple):
 
     @property
     def grid(self) -> Grid | None:
-        """The cells of histograms; None for summaries."""
+        """Grid of the table's histograms; None for a table of summaries."""
         first = self.members[0]
         return first.grid if isinstance(first, Histogram) else None
 
@@ -292,7 +292,7 @@ class ConsistentTotals(CompositeResult):
 
     @property
     def privacy(self) -> PrivacyStatement:
-        """The privacy statement of all tables together (basic composition)."""
+        """The privacy statement of all tables together, with the sum of their losses (basic composition)."""
         statements = [statement.privacy for statement in self.tables.values()]
         first = statements[0]
         is_pure = all(statement.epsilon is not None for statement in statements)
@@ -412,7 +412,7 @@ class ConsistentTotals(CompositeResult):
 
     @cached_property
     def _tables(self) -> dict[str, _Table]:
-        """The released tables in one form, by name."""
+        """The released tables, converted to `_Table`, by name."""
         return {name: _to_table(table) for name, table in self.tables.items()}
 
     @cached_property

@@ -402,7 +402,7 @@ class ContingencyQuestion(TableQuestion):
             )
 
     def steps(self, setting: Setting) -> Needs[Contingency]:
-        """Count all pairs in one round."""
+        """Ask for one noisy count per pair of categories; return the contingency table."""
         counts = yield from ask_workload(CellWorkload((self.rows, self.columns)), ALL)
         return Contingency.from_counts(counts.counts, self.rows, self.columns, build_privacy_statement(counts.releases))
 

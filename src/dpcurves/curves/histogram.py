@@ -322,7 +322,7 @@ class HistogramQuestion(TableQuestion):
     measured_in: str = ""
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for one table of counts, cell by cell."""
+        """Ask for one noisy count per cell; return the histogram or, with `by`, one histogram per category."""
         label = format_axis_label(self.column, self.measured_in)
         answer = yield from ask_workload(
             CellWorkload(prepend_category_axes(self.by, Axis(self.column, self.grid))), ALL
@@ -445,7 +445,7 @@ class Histogram2D(ReleasedResult):
         return display.draw_plane(self.count, (self.x_edges, self.y_edges), self.labels, **how)
 
     def _columns(self) -> dict[str, FloatArray]:
-        """Return the columns of the data frame, one row for each cell: its bounds along both columns, and count."""
+        """Return the columns of the data frame with one row per cell: edges along both axes, and count."""
         left, bottom = (edges[:-1] for edges in (self.x_edges, self.y_edges))
         right, top = (edges[1:] for edges in (self.x_edges, self.y_edges))
         across = len(bottom)
@@ -456,7 +456,7 @@ class Histogram2D(ReleasedResult):
         }  # fmt: skip
 
     def _question(self) -> dict[str, object]:
-        """Return the JSON field of the names of both columns."""
+        """Return the JSON field ``labels``: the labels of both columns."""
         return {"labels": list(self.labels)}
 
     @classmethod
@@ -566,7 +566,7 @@ class Histogram2DQuestion(TableQuestion):
         require_estimator(self.estimator)
 
     def steps(self, setting: Setting) -> Needs[Histogram2D]:
-        """Ask for estimates of all cells, by the estimator of the question."""
+        """Ask for the counts of all cells, as the question's estimator computes them; return the histogram."""
         axes = Axis(self.x, self.x_grid), Axis(self.y, self.y_grid)
         estimated = yield from ask_workload(TableWorkload(axes, estimator=self.estimator), ALL)
         # `notes_on_plane` reports outside records of the plane as a whole

@@ -259,7 +259,7 @@ class MergedCellCounts:
 
     @cached_property
     def likely_counts(self) -> FloatArray:
-        """Non-negative counts near the unbiased ones, of shape `shape`."""
+        """Non-negative estimates of the merged counts, close to the unbiased ones, of shape `shape`."""
         return self._merge_slots(self.slots.likely_counts)
 
     @cached_property
@@ -270,7 +270,7 @@ class MergedCellCounts:
 
     @cached_property
     def noise(self) -> FloatArray:
-        """Simulated noise of the counts, (draws, *shape)."""
+        """Simulated noise of the merged counts, ``(draws, *shape)``, in records."""
         return self._merge_slots(self.slots.noise)
 
     def simulate_counts(self, population: bool) -> FloatArray:

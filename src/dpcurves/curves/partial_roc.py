@@ -106,7 +106,7 @@ class BoundedFprEstimator(MetricEstimator):
         return middle - low, high - middle
 
     def compute(self, table: ClassTable, cells: FloatArray) -> FloatArray:
-        """Return the number, (...), with the scores of one cell taken as tied."""
+        """Return the metric, ``(...)``, for counts `cells` ``(..., 2, slots)``, with all scores of a cell tied."""
         return self.compute_in_order(table, cells, 0)
 
     def compute_in_order(self, table: ClassTable, cells: FloatArray, order: int) -> FloatArray:

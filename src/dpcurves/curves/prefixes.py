@@ -266,7 +266,9 @@ class PrefixShares:
 
     @cached_property
     def cells(self) -> FloatArray:
-        """The ends of each counted cell, (slots, 2): its boundaries, or its declared value in both columns."""
+        """Lower and upper bound of each counted cell, ``(slots, 2)``; a cell of one declared value has this value
+        twice.
+        """
         return self.grid.value_range(np.arange(self.grid.slots)[:, None] + np.arange(2))
 
     def shares_at_boundaries(self, shares: FloatArray) -> FloatArray:
@@ -275,7 +277,7 @@ class PrefixShares:
 
     @property
     def rounds(self) -> tuple[Evidence, ...]:
-        """The evidence of all rounds, in order."""
+        """Evidence of all rounds, the last round last."""
         return *self.earlier_evidence, self.evidence
 
     @property
@@ -630,12 +632,12 @@ class SearchedQuantiles:
 
     @property
     def x(self) -> FloatArray:
-        """The edges whose counts were queried, in increasing order."""
+        """Edges at which records were counted, in increasing order, in units of the column."""
         return self.grid.boundary(np.array(self.evidence.path_sums.prefix_lengths, dtype=np.int64))
 
     @property
     def rounds(self) -> tuple[Evidence, ...]:
-        """The releases, all rounds together."""
+        """Evidence of the search, which has a single release."""
         return (self.evidence,)
 
     def question_to_json(self) -> dict[str, Any]:

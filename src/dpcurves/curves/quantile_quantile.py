@@ -50,12 +50,12 @@ class HasQuantileFunction(Protocol):
 
     @property
     def x(self) -> FloatArray:
-        """Edges of the cells of the curve."""
+        """Edges of the curve's cells, in units of its column."""
         ...
 
     @property
     def label(self) -> str:
-        """Label of the column of the curve."""
+        """Axis label of the curve's column."""
         ...
 
     @property
@@ -65,15 +65,17 @@ class HasQuantileFunction(Protocol):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The notes of the curve, one line each."""
+        """Notes on the numbers of the curve, one line each."""
         ...
 
     def quantile(self, p: FloatArray, /) -> FloatArray:
-        """Return the values at or below which these shares of the records lie."""
+        """Return the quantiles of the curve at the shares `p`, in units of its column."""
         ...
 
     def quantile_intervals(self, p: FloatArray, /, level: float, *, population: bool = False) -> FloatArray:
-        """Return limits of these quantiles, ``(quantiles, 2)``."""
+        """Return confidence intervals of the quantiles at `p`, ``(quantiles, 2)``, for these records or the
+        population.
+        """
         ...
 
 
@@ -125,12 +127,12 @@ class QuantileQuantile(CompositeResult):
 
     @property
     def x(self) -> FloatArray:
-        """Quantiles of the first curve."""
+        """Quantiles of the first curve at the shares `p`, in units of its column."""
         return np.asarray(self.first.quantile(self.p))
 
     @property
     def y(self) -> FloatArray:
-        """Quantiles of the second curve."""
+        """Quantiles of the second curve at the shares `p`, in units of its column."""
         return np.asarray(self.second.quantile(self.p))
 
     @property
@@ -155,7 +157,9 @@ class QuantileQuantile(CompositeResult):
 
     @property
     def scopes(self) -> Mapping[str, bool]:
-        """The scopes of the intervals: these records and, if each unit of both curves is one record, the population."""
+        """Scopes of the intervals with their values of `population`: these records and, if each unit of both curves
+        is one record, the population.
+        """
         curve_scopes = [interval_scopes(curve.privacy) for curve in (self.first, self.second)]
         return min(curve_scopes, key=len)
 
@@ -216,11 +220,11 @@ class QuantileQuantile(CompositeResult):
         return np.concatenate([ends.T for ends in self.intervals(level, population=population)])
 
     def _members(self) -> dict[str, HasQuantileFunction]:
-        """Return both curves by name, which the JSON document contains."""
+        """Return both curves for the JSON document, under the names ``first`` and ``second``."""
         return {"first": self.first, "second": self.second}
 
     def _question(self) -> dict[str, object]:
-        """Return the JSON field of the shares."""
+        """Return the JSON field ``p``: the shares at which quantiles are compared."""
         return {"p": self.p}
 
     @classmethod
@@ -230,7 +234,7 @@ class QuantileQuantile(CompositeResult):
 
     @property
     def _labels(self) -> tuple[str, str]:
-        """The labels of both curves; "first" and "second" come before equal labels."""
+        """Labels of both curves; equal labels begin with ``first:`` and ``second:``."""
         first = self.first.label
         second = self.second.label
         return (first, second) if first != second else (f"first: {first}", f"second: {second}")

@@ -114,7 +114,7 @@ class Quantiles(IntervalResult):
 
     @property
     def rounds(self) -> tuple[Evidence, ...]:
-        """The releases, round by round."""
+        """Evidence of all rounds of the curve, in order."""
         return self.curve.rounds
 
     def _interval_name(self) -> str:
@@ -237,7 +237,9 @@ class QuantilesQuestion(TableQuestion):
         return SUMMARY_LEVEL if searches else self.search
 
     def steps(self, setting: Setting) -> Needs[Quantiles]:
-        """Search for the quantiles, or ask for a distribution function and compute them."""
+        """Ask for a quantile search if the question has a search level, else for a distribution function; return the
+        quantiles.
+        """
         curve: CDF | SearchedQuantiles
         if self._search_level is not None:
             axis = Axis(self.column, self.grid)

@@ -154,7 +154,7 @@ class HasPlanNotes(Protocol):
     """A question with notes that users should read before it is charged."""
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """Return the notes, one line each, from public facts alone."""
+        """Return notes on the planned rounds, one line each, from public facts alone."""
         ...
 
 

@@ -81,7 +81,7 @@ class _Code:
 
     @property
     def line(self) -> str:
-        """The call with all arguments, as one line of Python."""
+        """The call with all its arguments as one line of Python code."""
         comma = "," if self.opening.endswith("=(") or self.opening == "(" else ""
         ending = comma if comma and len(self.parts) == 1 else ""  # a tuple of one element
         return f"{self.opening}{', '.join(map(_format_line, self.parts))}{ending}{self.closing}"

@@ -135,7 +135,7 @@ class Ranking(SummaryByCategory):
         return [(low, high) for low, high in find_possible_ranks(shades[-1].lower, shades[-1].upper).tolist()]
 
     def _question(self) -> Mapping[str, object]:
-        """Return the JSON fields of the categories, and that they are ranked."""
+        """Return the JSON fields of the categories, and ``ranked`` set to true."""
         return {**super()._question(), "ranked": True}
 
 

@@ -271,7 +271,7 @@ class ResidualPlot(ReleasedResult):
 
     @property
     def coverage_statement(self) -> str:
-        """Text: the joint coverage of both bounds, with its probability."""
+        """Text that states the joint coverage of both bounds and its probability."""
         return describe_coverage(self.coverage, self.alpha)
 
     @property
@@ -320,8 +320,7 @@ class ResidualPlot(ReleasedResult):
         return (self.x_edges[first] + self.x_edges[last]) / 2, share, mean
 
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
-        """Return other points from the same density, of shape ``(size, 2)``, drawn with this generator. Costs no
-        budget.
+        """Return `size` further points drawn from the estimated density, ``(size, 2)``. Costs no budget.
 
         Raises:
             ValueError: `size` is below zero.
@@ -600,7 +599,7 @@ class BinnedResiduals(GroupResult):
 
     @property
     def outside(self) -> float:
-        """The share of known bins whose residual leaves `envelope`: about 0.05 if the model is right."""
+        """The share of known bins whose mean residual lies outside `envelope`: about 0.05 if the model is right."""
         return self.share_outside(self.envelope)
 
     def share_outside(self, envelope: FloatArray) -> float:
@@ -653,7 +652,9 @@ class BinnedResiduals(GroupResult):
             return self._finish_plot(axes, self._title(), ax, name)
 
     def to_frame(self, *, level: float = ENVELOPE_LEVEL) -> Any:
-        """Return ``prob_pred``, ``residual``, ``count`` and ``envelope``, which holds with probability `level`."""
+        """Return a data frame of the bins: ``prob_pred``, ``residual``, ``count``, and ``envelope``, the bound of
+        residuals with probability `level`.
+        """
         return display.to_frame({**self._columns(), "envelope": self.envelope_at(level)})
 
     def columns_with_intervals(
@@ -729,7 +730,7 @@ class BinnedResidualsQuestion(TableQuestion):
             MergePartitionQuery((Axis(self.score, self.grid),), self.min_records)
 
     def steps(self, setting: conversation.Setting) -> conversation.Needs[BinnedResiduals]:
-        """Ask for counts of both classes in bins that are not small."""
+        """Ask for counts of both classes in bins of sufficient size; return the binned residuals."""
         classes = parse_class_labels(self.label, self.pos_label, self.neg_label)
         min_records = self.min_records if self.min_records is not None else find_min_records(setting)
         bin_limit = self.bins

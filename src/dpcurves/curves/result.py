@@ -597,7 +597,7 @@ class Result:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on the numbers, one line each, written from released numbers alone."""
+        """Notes on the numbers of the result, one line each, written from released numbers alone."""
         return self.privacy.notes
 
     def __repr__(self) -> str:
@@ -917,7 +917,7 @@ class ReleasedResult(Result, ABC):
         return self._build_table(columns, level)
 
     def _build_table(self, columns: Mapping[str, Any], level: float) -> display.ResultTable:
-        """Return the table of these columns, with the words and intervals of this class."""
+        """Return a table of `columns` with the headings and formats of this class, and intervals at `level`."""
         words = {name: words for name, words in self._column_words().items() if name in columns}
         names = self._row_words()
         columns = dict(columns)
@@ -989,7 +989,7 @@ class ReleasedResult(Result, ABC):
         }
 
     def _facts_beside(self, tables: Sequence[display.ResultTable], suppress: float | None) -> list[tuple[str, str]]:
-        """Return the rows of the summary that no table beside them lists."""
+        """Return the summary's rows of name and text, except rows that a table of `tables` lists."""
         listed = {text for table in tables for text in table.list_names()}
         endings = tuple(f"{separator} {name}" for name in listed for separator in ":,")
         return [
@@ -1093,7 +1093,7 @@ class ReleasedResult(Result, ABC):
 
     @classmethod
     def matches_document(cls, document: Mapping[str, Any]) -> bool:
-        """Return whether this class wrote a document of its kind: several classes may share a kind."""
+        """Return True if this class wrote `document`: several classes may share a kind of document."""
         return not cls.DISTINGUISHING_FACT or cls.DISTINGUISHING_FACT in document["evidence"]["question"]
 
     def evidence_to_json(self) -> dict[str, Any]:
@@ -1102,7 +1102,7 @@ class ReleasedResult(Result, ABC):
 
     @property
     def rounds(self) -> tuple[Evidence, ...]:
-        """The releases, round by round."""
+        """Evidence of each round, in order."""
         return self.evidence if isinstance(self.evidence, tuple) else (self.evidence,)
 
     def summary_facts(self) -> dict[str, Any]:
@@ -1178,7 +1178,7 @@ class ReleasedResult(Result, ABC):
             return display.translate_figure(display.set_title(axes, self._title()))
 
     def _keep_user_words(self, words: Collection[str] = ()) -> AbstractContextManager[None]:
-        """Leave the words of the user on this result, and further `words`, untranslated in what is written."""
+        """Return a context in which texts of the user on this result, and `words`, are not translated."""
         return nullcontext() if current_reader() is None else keep_names({*words, *self._user_words()})
 
     def _user_words(self) -> frozenset[str]:
@@ -1203,7 +1203,7 @@ class ReleasedResult(Result, ABC):
             return translate(self._title())
 
     def _title(self) -> str:
-        """Return the title of plot and HTML summary."""
+        """Return the title of the plot and of the HTML summary."""
         return self._format_template(self.TITLE)
 
     def _repr_facts(self) -> tuple[str, ...]:
@@ -1242,7 +1242,7 @@ class ReleasedResult(Result, ABC):
 
     @abstractmethod
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Axes:
-        """Draw the result with these bands or intervals; return the axes."""
+        """Draw the result with the bands or intervals `shades`; return the axes."""
 
 
 OUR_WORDS = frozenset(
@@ -1423,7 +1423,9 @@ class IntervalResult(SimulationCache, ReleasedResult):
         return self._plot(self._build_shades(scopes, level), privacy=privacy, ax=ax, name=name)
 
     def _is_unknown(self) -> bool:
-        """Return whether no number is known, which no other note says: every interval holds all possible values."""
+        """Return True if all numbers are unknown, so that every interval holds all possible values, and no note says
+        so.
+        """
         if any(NEXT_TO_NOTHING in note for note in self.notes):
             return False
         columns = [column for name, column in self._known_columns().items() if name in self.POSSIBLE_RANGES]
@@ -1591,7 +1593,7 @@ class CompositeResult(IntervalResult):
 
     @property
     def rounds(self) -> tuple[()]:
-        """Releases of this result alone: none, since the results inside it have them."""
+        """Empty: the contained results hold all releases."""
         return ()
 
     def _all_evidence(self) -> Iterator[Evidence]:
@@ -1600,13 +1602,13 @@ class CompositeResult(IntervalResult):
             yield from member._all_evidence()
 
     def _user_words(self) -> frozenset[str]:
-        """Return the user's words on the results inside it, and the names of these, which are those of categories."""
+        """Return the user's texts on the contained results, and the categories that name these results."""
         members = self._members()
         inner = (member._user_words() for member in members.values())
         return super()._user_words().union(map(str, members), *inner) - self._rest_names
 
     def _with_source(self, source: str) -> Self:
-        """Return this result unchanged: the results inside it have the source."""
+        """Return this result unchanged: the contained results name the source."""
         return self  # the results inside it have the source
 
     def to_json(self) -> str:

@@ -258,7 +258,7 @@ class ROC(ClassTableResult):
 
     @property
     def grid(self) -> Grid:
-        """The cells of the scores."""
+        """Grid of the scores."""
         return self.table.grid
 
     @property
@@ -267,7 +267,7 @@ class ROC(ClassTableResult):
         return (self.evidence,) if self.finer_counts is None else (self.evidence, self.finer_counts.evidence)
 
     def _title(self) -> str:
-        """Return the title, which names the columns."""
+        """Return the plot title, which names the columns."""
         return self.title
 
     def auc_interval(
@@ -397,7 +397,7 @@ class ROC(ClassTableResult):
         )
 
     def _summary(self) -> list[tuple[str, str]]:
-        """Return rows of texts: the area with its intervals."""
+        """Return the rows of the summary: the area under the curve with its intervals, as texts."""
         return area_rows(self.auc, self._area_intervals(interval_scopes(self.privacy), SUMMARY_LEVEL))
 
 
@@ -465,7 +465,7 @@ class RocQuestion(TableQuestion):
         return None if self.edges is None else build_all_edges_query(Axis(self.score, self.grid), self._classes)
 
     def steps(self, setting: Setting) -> Needs[ROC]:
-        """Ask for counts of both classes above thresholds; return the curve."""
+        """Ask for counts of both classes above thresholds; return the ROC curve."""
         score = Axis(self.score, self.grid)
         if self.edges is not None:
             return self._build_roc(
@@ -604,7 +604,7 @@ class SmoothAucQuestion(TableQuestion):
         parse_class_labels(self.label, self.pos_label, self.neg_label)
 
     def steps(self, setting: Setting) -> Needs[SmoothAuc]:
-        """Ask for the area, one noisy number."""
+        """Ask for one noisy estimate of the area under the ROC curve; return the binormal curve with this area."""
         classes = parse_class_labels(self.label, self.pos_label, self.neg_label)
         release = yield from ask_workload(SingleQueryWorkload(AucQuery((classes, Axis(self.score, self.grid)))), ALL)
         return SmoothAuc.from_counts(Evidence.from_release(release), build_privacy_statement([release], self.model))

@@ -217,7 +217,7 @@ class MeasuredGroups(ScoreGroups):
 
     @property
     def grid(self) -> Grid:
-        """The groups of scores, which are the counted cells."""
+        """Grid whose cells are the score groups."""
         return self.cells
 
     @cached_property
@@ -328,7 +328,7 @@ class CountedGroups(ScoreGroups):
 
     @cached_property
     def starts(self) -> IntArray:
-        """The first cell of each group, (groups,)."""
+        """Index of the first cell of each group, ``(groups,)``, in increasing order."""
         estimate = shrink_estimate(self.counts.sums, self.counts.values, self.counts.total)
         below = np.cumsum(np.maximum(self._drop_outside(estimate).sum(axis=0), 0.0))
         shares = np.arange(1, self.max_groups) / self.max_groups
@@ -337,7 +337,7 @@ class CountedGroups(ScoreGroups):
 
     @cached_property
     def grid(self) -> Grid:
-        """The groups as cells: the counted cells, merged."""
+        """Grid whose cells are the score groups, each merged from counted cells."""
         return self.cells.merge_cells(self.starts[1:].tolist())
 
     @cached_property
@@ -500,7 +500,7 @@ class GroupResult(ReleasedResult):
         return self.groups.to_json()
 
     def _question(self) -> dict[str, Any]:
-        """Return the JSON fields of the groups."""
+        """Return the JSON fields of the question about the score groups."""
         return dict(self.groups.to_json()["question"])
 
     @classmethod

@@ -208,7 +208,7 @@ class Scores(ClassTableResult):
         return self.table.columns.add_to_title("Metrics") if is_known else self.TITLE
 
     def roc(self) -> ROC:
-        """Return the ROC curve, and its area."""
+        """Return the ROC curve with the area below, computed from the released counts."""
         return ROC.from_counts(self.table, self.table.columns.add_to_title("ROC curve"))
 
     def precision_recall(self) -> PrecisionRecall:
@@ -355,7 +355,7 @@ class Scores(ClassTableResult):
         return ("AUC not known" if isnan(area) else f"AUC {area:.3f}", f"{self.table.grid.cells} cells")
 
     def _summary(self) -> list[tuple[str, str]]:
-        """Return for each metric a pair of texts: its name and value."""
+        """Return the rows of the summary: title and value of each metric, as texts."""
         return [(metric.value.title, format_number(self.value(metric))) for metric in self.metrics]
 
 
@@ -557,11 +557,11 @@ class AutoRangeScoresQuestion(TableQuestion):
         )
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """Return one note: what all rounds cost together, and how much of it the pilot queries take."""
+        """Return one note with the total loss of all rounds and the loss of the pilot queries."""
         return (note_on_pilot_queries(setting),)
 
     def with_grid(self, grid: Grid) -> ScoresQuestion:
-        """Return the `ScoresQuestion` about the same columns on a known grid."""
+        """Return the `ScoresQuestion` about the same columns with scores counted on `grid`."""
         return ScoresQuestion(self.label, self.score, grid, self.by, self.pos_label, self.neg_label, self.model)
 
     def __str__(self) -> str:

@@ -209,7 +209,7 @@ class Summary(IntervalResult):
 
     @property
     def statistics(self) -> dict[str, float]:
-        """The numbers that the releases give, by name: count, sum, mean, variance."""
+        """Statistics that the releases determine, by name: some of count, sum, mean, variance."""
         return {name: getattr(self, name) for name in STATISTICS_BY_RELEASES[len(self.evidence)]}
 
     @property
@@ -235,7 +235,7 @@ class Summary(IntervalResult):
 
     @property
     def value(self) -> float:
-        """The requested number: see `statistic`."""
+        """Value of the requested statistic: see `statistic`."""
         return self.statistics[self.statistic]
 
     @property
@@ -361,7 +361,7 @@ class Summary(IntervalResult):
         return low, high
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw the requested number with its intervals; return the axes."""
+        """Draw the requested statistic with its intervals; return the axes."""
         index = list(self.statistics).index(self.statistic)
         own_shades = [shade.select_rows([index]) for shade in shades]
         return display.draw_means(
@@ -369,7 +369,7 @@ class Summary(IntervalResult):
         )
 
     def key_columns(self, level: float, *, population: bool = True) -> dict[str, Any]:
-        """Return all statistics, the requested number with its intervals."""
+        """Return all statistics by name, with the intervals of the requested statistic."""
         limits = {
             of_population: self.interval(level, population=of_population)
             for of_population in interval_scopes(self.privacy, population=population).values()
@@ -473,7 +473,7 @@ class TailPoints(NamedTuple):
 
     @property
     def distances(self) -> FloatArray:
-        """Increasing distances of the points from the origin."""
+        """Distances of the points from the origin, in increasing order and in units of the column."""
         return np.abs(np.array(self.points) - self.origin)
 
 
@@ -689,11 +689,11 @@ class CountQuestion(TableQuestion):
 
     @property
     def _axis(self) -> Axis:
-        """The column with one cell, in which clipping puts every value."""
+        """Axis of one cell, to which clipping moves every value of the column."""
         return Axis(self.column, Grid(0, 1, cells=1))
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for counts of one cell for each category."""
+        """Ask for one noisy count of records, or one per category of `by`; return the counts."""
         return _ask_summary(self.by, self._axis, Fraction(1), lambda _: (), label=self._label, statistic=COUNT)
 
     @property
@@ -765,7 +765,7 @@ class _BoundedQuestion(TableQuestion):
 
     @property
     def _axis(self) -> Axis:
-        """The column with one cell between the bounds."""
+        """Axis of the column, with one cell between the clipping bounds."""
         return Axis(self.column, build_bounds_cell(self.lower, self.upper))
 
     def budget_fractions(self, setting: Setting) -> tuple[Fraction, ...]:

@@ -425,7 +425,7 @@ class _MeasuredCells:
 
     @cached_property
     def _counts(self) -> tuple[FloatArray, FloatArray]:
-        """Unbiased counts of the intervals, and non-negative counts near them, (intervals,) each."""
+        """Unbiased estimates of the intervals' counts, and non-negative estimates, ``(intervals,)`` each."""
         return counts_between(self.curve.prefixes, self.bounds)
 
     @property

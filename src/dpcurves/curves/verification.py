@@ -254,7 +254,7 @@ class VerifyQuestion(TableQuestion):
         self._query()
 
     def steps(self, setting: Setting) -> Needs[Verification]:
-        """Ask for one count: the number of subsets that confirm the claim."""
+        """Ask for the noisy number of subsets that confirm the claim; return the verification."""
         release = yield from ask_workload(SingleQueryWorkload(self._query()), ALL)
         privacy = build_privacy_statement([release], self.model)
         of_classes = isinstance(self.outcome, Categories)

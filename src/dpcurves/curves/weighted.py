@@ -268,7 +268,9 @@ class WeightedShares(PrefixShares):
 
     @property
     def scale(self) -> float:
-        """The released amount per effective record, in integer steps of weight."""
+        """Weight that one effective record adds to the released sums, in integer steps of weight (see
+        `Weights.step`).
+        """
         return Weights.STEPS * self.sampling_ratios.overall
 
     @property
@@ -424,7 +426,7 @@ class WeightedHistogram(CdfHistogram):
 
     @property
     def grid(self) -> Grid:
-        """The cells in which weights were summed."""
+        """Grid in whose cells the weights were summed."""
         return self.prefixes.declared_grid
 
     @property
@@ -514,7 +516,7 @@ class WeightedCDF(CDF):
 
     @property
     def count(self) -> float:
-        """The sum of all weights, in their units."""
+        """Estimated sum of the weights of all records, in units of the weight column."""
         return self.prefixes.total_weight
 
     @property
@@ -574,7 +576,7 @@ class WeightedQuantiles(Quantiles):
     curve: WeightedCDF
 
     def _question(self) -> dict[str, object]:
-        """Return the JSON fields of the weighted curve, with its edges."""
+        """Return the JSON fields of the weighted curve, and its edges as ``edges``."""
         return {"edges": self.curve.x.tolist(), **self.curve._question()}
 
 
@@ -767,7 +769,7 @@ class WeightedQuantilesQuestion(TableQuestion):
         return WeightedCdfQuestion(self.column, self.grid, self.weight, self.weight_cap, self.measured_in)
 
     def steps(self, setting: Setting) -> Needs[WeightedQuantiles]:
-        """Ask for a weighted distribution function, and read it at the shares."""
+        """Ask for a weighted distribution function; return its quantiles at the probabilities."""
         curve = yield from self._cdf_question.steps(setting)
         return WeightedQuantiles(np.array(self.probabilities), curve)
 

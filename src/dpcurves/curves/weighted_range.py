@@ -124,7 +124,7 @@ class AutoRangeWeightedCdfQuestion(TableQuestion):
         object.__setattr__(self, "weight_cap", self.with_grid(UNIT_CELL).weight_cap)
 
     def with_grid(self, grid: Grid) -> WeightedCdfQuestion:
-        """Return the `WeightedCdfQuestion` about the same columns on a known grid."""
+        """Return the `WeightedCdfQuestion` about the same columns with values counted on `grid`."""
         return WeightedCdfQuestion(self.column, grid, self.weight, self.weight_cap, self.measured_in, self.by)
 
     def steps(self, setting: Setting) -> Needs[Any]:
@@ -136,7 +136,7 @@ class AutoRangeWeightedCdfQuestion(TableQuestion):
         return (yield from _ask_on_chosen_cells(question, pilot, pilot_counts.releases, setting))
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """Return one note: what all rounds cost together, and how much of it the pilot queries take."""
+        """Return one note with the total loss of all rounds and the loss of the pilot queries."""
         return (note_on_pilot_queries(setting, further_rounds=2),)
 
     def __str__(self) -> str:
@@ -187,7 +187,7 @@ class AutoRangeWeightedHistogramQuestion(TableQuestion):
         object.__setattr__(self, "weight_cap", self.with_grid(UNIT_CELL).weight_cap)
 
     def with_grid(self, grid: Grid) -> WeightedHistogramQuestion:
-        """Return the `WeightedHistogramQuestion` about the same columns on a known grid."""
+        """Return the `WeightedHistogramQuestion` about the same columns with values counted on `grid`."""
         return WeightedHistogramQuestion(self.column, grid, self.weight, self.weight_cap, self.measured_in, self.by)
 
     def steps(self, setting: Setting) -> Needs[Any]:
@@ -198,7 +198,7 @@ class AutoRangeWeightedHistogramQuestion(TableQuestion):
         return (yield from _ask_on_chosen_cells(question, pilot, pilot_counts.releases, setting))
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """Return one note: what all rounds cost together, and how much of it the pilot queries take."""
+        """Return one note with the total loss of all rounds and the loss of the pilot queries."""
         return (note_on_pilot_queries(setting, further_rounds=2),)
 
     def __str__(self) -> str:
@@ -241,12 +241,12 @@ class AutoRangeWeightedQuantilesQuestion(TableQuestion):
         return AutoRangeWeightedCdfQuestion(self.column, self.weight, self.weight_cap, self.measured_in)
 
     def steps(self, setting: Setting) -> Needs[WeightedQuantiles]:
-        """Ask for a weighted distribution function, and read it at the shares."""
+        """Ask for a weighted distribution function; return its quantiles at the probabilities."""
         curve = yield from self._cdf_question.steps(setting)
         return WeightedQuantiles(np.array(self.probabilities), curve)
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """Return one note: what all rounds cost together, and how much of it the pilot queries take."""
+        """Return one note with the total loss of all rounds and the loss of the pilot queries."""
         return self._cdf_question.plan_notes(setting)
 
     def __str__(self) -> str:
@@ -303,7 +303,7 @@ class AutoRangeWeightedSummaryQuestion(TableQuestion):
         object.__setattr__(self, "weight_cap", self.with_bounds(0.0, 1.0).weight_cap)
 
     def with_bounds(self, lower: float, upper: float) -> WeightedSummaryQuestion:
-        """Return the `WeightedSummaryQuestion` about the same columns with known clipping bounds."""
+        """Return the `WeightedSummaryQuestion` about the same columns with these clipping bounds."""
         return WeightedSummaryQuestion(
             self.column, lower, upper, self.weight, self.weight_cap, self.measured_in, self.statistic, self.by
         )
@@ -334,7 +334,7 @@ class AutoRangeWeightedSummaryQuestion(TableQuestion):
         return (yield from scale_budget_fractions(question_steps, remaining_fraction))
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """Return one note: what all rounds cost together, and how much of it the pilot queries take."""
+        """Return one note with the total loss of all rounds and the loss of the pilot queries."""
         return (
             f"no bounds are given: {setting.loss} pays for 8 rounds (noisy releases) together; three pilot queries "
             f"find bounds, with {setting.loss * PILOT_FRACTION} together, and the rest adds up weights, and weighted "

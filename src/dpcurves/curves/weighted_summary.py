@@ -295,7 +295,7 @@ class WeightedSummary(Summary):
 
     @property
     def _bounds(self) -> Grid:
-        """The cell between the clipping bounds."""
+        """Grid of one cell between the clipping bounds."""
         return Grid(self.lower, self.upper, cells=1)
 
     def _question(self) -> dict[str, object]:
@@ -487,7 +487,7 @@ class WeightedSummaryQuestion(TableQuestion):
 
     @property
     def _axis(self) -> Axis:
-        """The column with one cell between the bounds."""
+        """Axis of the column, with one cell between the clipping bounds."""
         return Axis(self.column, build_bounds_cell(self.lower, self.upper))
 
     def steps(self, setting: Setting) -> Needs[Any]:

@@ -82,7 +82,7 @@ class Predictor(ABC):
 
     @abstractmethod
     def facts(self) -> dict[str, Any]:
-        """Return the parts of the model except its name, as JSON-compatible objects."""
+        """Return all facts of the model except its name, as JSON values by field."""
 
     def to_json(self) -> str:
         """Return a JSON text from which the same model is parsed, bit for bit."""
@@ -403,11 +403,11 @@ class Categories:
 
     @property
     def slots(self) -> int:
-        """Number of cells that records are counted in: one per category."""
+        """Number of cells in which records are counted: one per category."""
         return len(self.values)
 
     def _build_summary(self) -> ObjectSummary:
-        """Return the categories in words: their column, their number, the first of them, and the filter."""
+        """Return a summary for display: column, number of categories, the first 12 categories, and the filter."""
         listed = 12  # categories that the summary names
         names = ", ".join(map(str, self.values[:listed]))
         if len(self.values) > listed:

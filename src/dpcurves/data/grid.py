@@ -358,7 +358,9 @@ class Grid:
     def _initialize(  # noqa: PLR0917
         self, lower: float, upper: float, cells: int, spacing: Spacing, explicit: tuple[float, ...], outside: Outside
     ) -> Grid:
-        """Set the cells. Refuses edges that doubles cannot distinguish."""
+        """Check the arguments and set the cells; return the grid. Raises `InvalidArgument` for edges that doubles
+        cannot distinguish.
+        """
         lower = require_number("grid", lower)
         upper = require_number("grid", upper)
         cells = require_integer("cells", cells)
@@ -421,7 +423,9 @@ class Grid:
         return None
 
     def edge(self, index: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the edges with these indices: the bounds exactly, the others by the formula."""
+        """Return the edges with these indices, in units of the column: the bounds exactly, other edges by the
+        formula.
+        """
         if self.spacing is Spacing.EXPLICIT:
             return np.array(self.explicit)[index]
         if self.spacing is Spacing.LINEAR and self.multiplies_first:
@@ -592,7 +596,7 @@ class Grid:
         return np.where(excluded, 0, np.clip(steps, -half, half)).astype(np.int64)
 
     def with_outside(self, outside: Outside) -> Grid:
-        """Return these cells with another treatment of values outside.
+        """Return a grid of equal cells with another rule for values outside the range.
 
         >>> Grid(0, 1, cells=2).with_outside(Outside.APART).slots
         4

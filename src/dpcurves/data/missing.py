@@ -19,7 +19,7 @@ class MissingReason(Enum):
 
     @property
     def description(self) -> str:
-        """Return what these records have in common, with the frequent causes."""
+        """Return a description of the records that are missing for this reason, with the frequent causes."""
         return WORDS[self]
 
 

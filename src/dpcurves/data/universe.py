@@ -133,11 +133,11 @@ class HashUniverse:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Return the number of hashes, which all have the same rank."""
+        """Return the number of hashes of each rank: a single rank with all ``2**bits`` hashes."""
         return (1 << self.bits,)
 
     def label(self, name: str) -> str:
-        """Return the hash of a name, its released form."""
+        """Return the released form of a name: ``#`` and the first digits of the name's SHA-256 hash."""
         return f"#{sha256(name.encode()).hexdigest()[: self.digits]}"
 
     def find_rank(self, name: str) -> int | None:

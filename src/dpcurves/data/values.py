@@ -106,7 +106,7 @@ class Values(Grid):
 
     @property
     def endpoints(self) -> tuple[float, float]:
-        """Return the first and the last value."""
+        """Return the smallest and the largest declared value."""
         return self.declared_values[0], self.declared_values[-1]
 
     def value_range(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -126,11 +126,11 @@ class Values(Grid):
         return np.stack([first[slots[..., 0]], last[slots[..., 1] - 1]], axis=-1)
 
     def with_outside(self, outside: Outside) -> Values:
-        """Return these values with another treatment of values outside."""
+        """Return equal declared values with another rule for values that are not declared."""
         return Values(self.declared_values, outside=outside)
 
     def to_explicit(self) -> Values:
-        """Return these values, whose edges are always explicit."""
+        """Return these values unchanged: their edges are always explicit."""
         return self
 
     def merge_cells(self, edge_indices: Sequence[int]) -> Grid:

@@ -309,7 +309,7 @@ class Shade(NamedTuple):
         return np.atleast_1d(np.asarray(self.lower, float)), np.atleast_1d(np.asarray(self.upper, float))
 
     def select_rows(self, rows: Any) -> Shade:
-        """Return the shade of the points with these indices."""
+        """Return the shade with only the bounds at these indices."""
         lower, upper = self.endpoints
         return self._replace(lower=lower[rows], upper=upper[rows])
 
@@ -402,7 +402,7 @@ class Picture:
         return self.before == 0
 
     def legend_label(self, words: str = "") -> str | None:
-        """Return the legend entry of the curve: its name, and further words."""
+        """Return the legend entry: the name of the curve and `words`; None if both are missing."""
         name = () if self.name is None else (format_legend_label(self.name),)
         return ": ".join((*name, *filter(None, (words,)))) or None
 
@@ -452,7 +452,7 @@ class Picture:
         self.ax.step(edges, heights, where="post", label=self.legend_label(), **how)
 
     def shades_with_widths(self) -> list[tuple[Shade, float]]:
-        """The shades with bar widths; the last bar lies within the others."""
+        """Shades with the widths of their bars; the last bar is narrower, so that the others stay visible."""
         return [(shade, 7.0) for shade in self.shades[:-1]] + [(shade, 4.0) for shade in self.shades[-1:]]
 
     def draw_points(self, x: ArrayLike, y: ArrayLike, form: str = "o", **style: Any) -> None:

@@ -116,7 +116,7 @@ def _format_table(rows: Sequence[tuple[str, str]]) -> str:
 
 
 def statement_rows(privacy: PrivacyStatement) -> list[tuple[str, str]]:
-    """Return names and texts of the facts in a privacy statement."""
+    """Return rows of name and text that state the guarantee: loss, neighbours, unit, trust, mechanism and others."""
     facts = [
         ("privacy loss", privacy.loss),
         ("neighbours", privacy.adjacency),
@@ -274,7 +274,7 @@ def _format_accounts(balances: Sequence[BalanceReport]) -> str:
 
 
 def _format_account(balance: BalanceReport) -> str:
-    """Return an account as HTML: its name and budget, and a table of its charges."""
+    """Return the HTML of an account: name, budget, and a table of its charges."""
     name = _format_cell(balance.dataset)
     dataset = format_label(balance.dataset, 400)
     amounts = translate(f"budget {balance.budget}, spent {balance.spent}, left {balance.remaining}")

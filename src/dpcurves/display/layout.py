@@ -159,7 +159,7 @@ class FittedLayout(ConstrainedLayoutEngine):
         return ax in self._legends
 
     def remove_legend(self, ax: Axes) -> None:
-        """Remove the legend of `ax`, which is then made no more."""
+        """Remove the legend of `ax`, also from later layouts."""
         request = self._legends.pop(ax, None)
         legend = ax.get_legend()
         if request is not None:

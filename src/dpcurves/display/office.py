@@ -148,7 +148,7 @@ def suppress_rows(columns: Mapping[str, ArrayLike], names: Sequence[str], rows: 
 
 
 def require_workbooks() -> None:
-    """Refuse to go on without XlsxWriter.
+    """Raise an error unless XlsxWriter is installed.
 
     Raises:
         ImportError: XlsxWriter is not installed.
@@ -238,7 +238,7 @@ class _Styles:
         self._styles: dict[tuple[tuple[str, Any], ...], Any] = {}
 
     def get_style(self, **properties: Any) -> Any:
-        """Return the cell format with these properties."""
+        """Return the workbook's format with these properties; equal properties share one format."""
         key = tuple(sorted(properties.items()))
         if key not in self._styles:
             self._styles[key] = self._book.add_format(properties)
@@ -271,7 +271,7 @@ def _set_up_print(sheet: Any, widths: Sequence[float], *, tall: bool) -> None:
 
 
 def _write_page(sheet: Any, styles: _Styles, page: SheetPage) -> None:
-    """Write title, statement in one line, plot, tables and facts, one below the other."""
+    """Write title, privacy statement, plot, tables and facts of a page to a sheet, in this order."""
     widths = _set_widths(sheet, page.tables)
     lines = _count_page_lines(page)
     _set_up_print(sheet, widths, tall=lines > 110)  # lines: more would be too small on one page
@@ -339,7 +339,7 @@ def _insert_picture(sheet: Any, row: int, width: float, picture: Axes) -> int:
 
 
 def _write_table(sheet: Any, styles: _Styles, table: ResultTable, row: int) -> int:
-    """Write headings and cells of a table; return the row below it."""
+    """Write the headings and cells of a table from `row` on; return the row below the table."""
     for place, column in enumerate(table.columns):
         align = "right" if column.is_numeric else "left"
         style = styles.get_style(bold=True, text_wrap=True, bottom=1, valign="bottom", align=align)

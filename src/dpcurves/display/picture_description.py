@@ -381,7 +381,7 @@ def _has_marks(ax: Axes) -> bool:
 
 
 def _describe_panel(ax: Axes, title: str) -> PicturePanel:
-    """Return the description of one panel."""
+    """Return the description of one panel of a picture: its title, axes, marks and remarks."""
     names = _name_colors(ax)
     marks = list[PictureMark]()
     remarks = list[str]()
@@ -568,7 +568,7 @@ def _describe_texts(texts: Sequence[Text]) -> Iterator[PictureMark]:
 
 
 def _merge_rectangles(marks: Sequence[PictureMark]) -> Iterator[PictureMark]:
-    """Yield the marks, with neighbouring rectangles of one look as one mark."""
+    """Yield the marks; successive rectangles of equal colour and opacity are merged into one mark."""
     merged: PictureMark | None = None
     for mark in marks:
         if merged is not None and (mark.type, mark.color, mark.opacity) == ("rectangles", merged.color, merged.opacity):
@@ -663,7 +663,7 @@ def _first_line(label: str) -> str:
 
 
 def _join_lines(text: object) -> str:
-    """Return a text in one line."""
+    """Return the text in one line, with single spaces between words."""
     return " ".join(str(text).split())
 
 

@@ -165,7 +165,7 @@ class TableColumn:
         return formats
 
     def select_rows(self, rows: NDArray[np.int64]) -> TableColumn:
-        """Return the column with these rows alone."""
+        """Return a copy of the column with only the rows of these indices."""
         optional = {
             name: getattr(self, name) for name in ("widths", "numbers", "whole_rows") if getattr(self, name) is not None
         }
@@ -191,7 +191,7 @@ class ResultTable:
 
     @property
     def rows(self) -> int:
-        """Number of rows."""
+        """Number of rows of the table."""
         return len(self.columns[0].values) if self.columns else 0
 
     @property
@@ -201,7 +201,7 @@ class ResultTable:
 
     @property
     def has_labels(self) -> bool:
-        """Whether rows have names, such as those of groups or of statistics."""
+        """True if a column holds texts other than dates, such as the names of groups."""
         return any(column.cell_format is CellFormat.TEXT and not _has_dates(column) for column in self.columns)
 
     def list_names(self) -> set[str]:
@@ -461,7 +461,7 @@ def _decimals_of(values: NDArray[np.float64], widths: NDArray[np.float64] | None
 
 
 def _format_value(value: object, decimals: int | None, cell_format: CellFormat, bound: Bound) -> str:
-    """Return the text of a cell with this many decimals."""
+    """Return the text of a cell with this number of decimals; interval bounds are rounded outwards."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if cell_format is CellFormat.TEXT or not isinstance(value, int | float):

@@ -25,7 +25,7 @@ NO_MATPLOTLIB = "matplotlib is needed for pictures: pip install 'dpcurves[plot]'
 
 
 def require_matplotlib() -> None:
-    """Refuse to go on without matplotlib.
+    """Raise an error unless matplotlib is installed.
 
     Raises:
         ImportError: matplotlib is not installed.

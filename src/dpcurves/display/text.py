@@ -162,7 +162,7 @@ class BalanceReport(NamedTuple):
 
     @classmethod
     def from_statement(cls, statement: Statement) -> BalanceReport:
-        """Return an account's charges, allowances and remaining budget as texts."""
+        """Return the charges, allowances and remaining budget of an account's statement as texts."""
         account = statement.account
         # Times in UTC without seconds: full ISO 8601 is too wide for a table.
         charges = [

@@ -96,7 +96,7 @@ class Layout:
 
     @property
     def nodes(self) -> int:
-        """Size of arrays over nodes, including unused entries."""
+        """Length of arrays indexed by node, unused entries included."""
         return len(self.width)
 
     @cached_property
@@ -182,7 +182,7 @@ class _LayoutBuilder:
         self.finest = nodes, begin, end
 
     def _add_nodes(self, begin: IntArray, end: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-        """Add nodes for these intervals; return their indices, first cells and ends."""
+        """Add one node per interval of cells; return the indices of the new nodes, and `begin` and `end` unchanged."""
         self.begin.append(begin)
         self.end.append(end)
         self._size += len(begin)

@@ -414,7 +414,7 @@ class TreeEstimate:
 
     @property
     def cells(self) -> FloatArray:
-        """Count of each cell, (cells,)."""
+        """Estimated count of each cell, ``(cells,)``, in records."""
         return self.counts[self.layout.cell_nodes]
 
     def keep_significant_counts(self, z: float) -> FloatArray:

@@ -249,7 +249,7 @@ class JointEstimate:
 
     @property
     def noise(self) -> Noise:
-        """Noise of each count of the first round."""
+        """Noise law of each count of the first round."""
         return self.rounds[0].interval_sums.levels[0].noise
 
     @property
@@ -290,7 +290,7 @@ class ConvolvedEstimate:
 
     @cached_property
     def cells(self) -> FloatArray:
-        """Best linear estimate of each cell, (cells,)."""
+        """Best linear estimate of each cell's count, ``(cells,)``, in records."""
         return np.diff(self._prefixes, prepend=0.0)
 
     @property

@@ -160,17 +160,19 @@ class Expression:
         return _call("is_not_null", self)
 
     def is_in(self, values: Iterable[Operand]) -> Expression:
-        """Return whether the value is one of these."""
+        """Return an expression that is true where the value equals one of `values`."""
         if isinstance(values, str | bytes):
             raise WrongArgumentType("values", "a list of values is needed, as in ['north', 'south']")
         return _call("in", self, *values)
 
     def between(self, lower: Operand, upper: Operand) -> Expression:
-        """Return whether the value lies in a range, both bounds included."""
+        """Return an expression that is true where the value is from `lower` to `upper`, both included."""
         return _call("between", self, lower, upper)
 
     def call(self, function: str, *arguments: Operand) -> Expression:
-        """Return a function of this value by its name, as in ``col("wage").call("ln")``."""
+        """Return an expression that calls a function, by name, with the value and `arguments`, as in
+        ``col("wage").call("ln")``.
+        """
         from .syntax import CALLS, CASTS
 
         if function not in CALLS | CASTS.keys():
@@ -178,7 +180,7 @@ class Expression:
         return _call(function, self, *arguments)
 
     def coalesce(self, *others: Operand) -> Expression:
-        """Return the first of these values that is not missing."""
+        """Return an expression for the first value among this and `others` that is not missing."""
         return _call("coalesce", self, *others)
 
     def starts_with(self, prefix: str) -> Expression:

@@ -166,11 +166,11 @@ class _TypeChecker:
         )
 
     def _refuse(self, node: Node, rule: str) -> NoReturn:
-        """Raise `InvalidArgument` about a part of the expression."""
+        """Raise `InvalidArgument`, which quotes the expression `node` and states the rule."""
         raise InvalidArgument(self.argument, f"{format_expression(node)[:60]}: {rule}")
 
     def _check(self, node: Node, expected: ValueType | None) -> Checked:
-        """Return a node with its own type, which the expected one may decide for fields without a type."""
+        """Return the checked node with its type; `expected` decides the type of columns whose type is open."""
         match node:
             case Literal():
                 return self._check_literal(node, expected)
@@ -266,7 +266,7 @@ class _TypeChecker:
         return node.arguments
 
     def _check_alike(self, node: Call, expected: ValueType | None) -> Checked:
-        """Check comparisons, lists and other functions of values of one type."""
+        """Return a checked call of a function whose arguments share one type, such as a comparison or IN."""
         name, arguments = node.function, node.arguments
         is_comparison = name in COMPARISONS or name in {"in", "between"}
         least_arguments = {"in": 2, "between": 3, "coalesce": 1, "least": 1, "greatest": 1}.get(name, 2)
@@ -303,7 +303,7 @@ class _TypeChecker:
         return Checked("case", common, checked)
 
     def _check_is_null(self, node: Call, expected: ValueType | None) -> Checked:
-        """Return IS NULL of a value of any type."""
+        """Return the checked IS NULL of a value of any type."""
         return Checked("is_null", TRUTH, (self.check(node.arguments[0], None),))
 
     def _check_is_not_null(self, node: Call, expected: ValueType | None) -> Checked:
@@ -338,7 +338,7 @@ class _TypeChecker:
 
 
 def _suggest(kind: ValueType, expected: ValueType) -> str:
-    """Return how to convert a type; empty if there is no way."""
+    """Return advice on converting a value of type `kind` to `expected`; empty if no conversion exists."""
     if expected is TRUTH:
         return "; compare it, as in flag = 1"
     if expected is NUMBER and kind is TEXT:

@@ -57,7 +57,7 @@ class _DuckDBCompiler(LayeredCompiler):
         return _literal(checked)
 
     def write_operation(self, checked: Checked, arguments: Sequence[str]) -> str:
-        """Return the SQL of one operation on named parts."""
+        """Return the DuckDB SQL of one operation, whose arguments are SQL texts."""
         name = checked.function
         if name in NUMERIC:
             value = NUMERIC[name].format(*arguments)

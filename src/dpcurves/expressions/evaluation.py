@@ -140,7 +140,7 @@ def fold_constants(checked: Checked) -> Checked:
 
 
 def _fold_literals(checked: Checked) -> Checked:
-    """Return the literal of an operation on literals alone; other parts unchanged."""
+    """Return a literal for an operation on literals alone; other nodes are returned unchanged."""
     is_constant = checked.arguments and all(part.function == "literal" for part in checked.arguments)
     if not is_constant or checked.type is ValueType.MOMENT:
         return checked
@@ -176,7 +176,7 @@ class _Evaluation:
         self.values: dict[int, tuple[Checked, Array]] = {}
 
     def evaluate(self, checked: Checked) -> Array:
-        """Return the values of a node."""
+        """Return the value of a node in each row, computed once per node."""
         if id(checked) not in self.values:
             self.values[id(checked)] = checked, self._evaluate(checked)
         return self.values[id(checked)][1]
@@ -186,7 +186,7 @@ class _Evaluation:
         return self.columns[str(checked.value)]
 
     def _evaluate(self, checked: Checked) -> Array:
-        """Return the values of a node that was not evaluated before."""
+        """Compute the value of a node in each row."""
         if checked.function == "column":
             return self.read_column(checked)
         if checked.function == "literal":
@@ -202,7 +202,7 @@ class _Evaluation:
         return ALIKE[checked.function](arguments, kind if checked.function != "case" else checked.type)
 
     def _fill(self, checked: Checked) -> Array:
-        """Return a literal for each row."""
+        """Return an array that repeats a literal in each row."""
         value = checked.value
         if checked.type is ValueType.TEXT:
             filled = np.empty(self.rows, dtype=object)
@@ -291,7 +291,7 @@ def _is_null(values: Array) -> Array:
 
 
 def _finite(values: Array) -> Array:
-    """Return the values, NULL where they are not finite."""
+    """Return the numbers with NULL, which is NaN, in place of infinite ones."""
     return np.where(np.isfinite(values), values, np.nan)
 
 
@@ -377,7 +377,7 @@ def _substr(values: Array, start: Any, length: Any = None) -> Array:
 
 
 def _starts_with(values: Array, prefix: Any) -> Array:
-    """Return which texts begin with a prefix."""
+    """Return 1 for each text that begins with `prefix`, 0 for other texts, and NULL for missing ones."""
     return _map_numbers(values, lambda text: float(text.startswith(str(prefix))))
 
 
@@ -396,7 +396,7 @@ _COMPARE: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType({
 
 
 def _compare(name: str, left: Array, right: Array) -> Array:
-    """Compare two values; NULL if either is."""
+    """Compare two columns row by row: 1, 0, or NULL where a value is missing."""
     missing = _is_null(left) | _is_null(right)
     if left.dtype == object:  # code points are ordered as bytes of UTF-8 are
         answers = [
@@ -408,7 +408,7 @@ def _compare(name: str, left: Array, right: Array) -> Array:
 
 
 def _in(arguments: Sequence[Array], kind: ValueType) -> Array:
-    """Return which values equal one of the others, in three-valued logic."""
+    """Return 1 where the first argument equals another argument, else 0 or, by three-valued logic, NULL."""
     value, *listed = arguments
     answer = _compare("eq", value, listed[0])
     for other in listed[1:]:
@@ -417,7 +417,7 @@ def _in(arguments: Sequence[Array], kind: ValueType) -> Array:
 
 
 def _between(arguments: Sequence[Array], kind: ValueType) -> Array:
-    """Return which values lie between two others, bounds included."""
+    """Return 1 where the first argument is from the second to the third, both included; else 0 or NULL."""
     value, lower, upper = arguments
     return _and(_compare("ge", value, lower), _compare("le", value, upper))
 
@@ -431,7 +431,7 @@ def _coalesce(arguments: Sequence[Array], kind: ValueType) -> Array:
 
 
 def _nullif(arguments: Sequence[Array], kind: ValueType) -> Array:
-    """Return the value, missing where it equals the other."""
+    """Return the first argument, with NULL in rows where both arguments are equal."""
     value, other = arguments
     return np.where(_compare("eq", value, other) == 1, _null_of(value), value)
 

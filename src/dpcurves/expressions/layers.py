@@ -69,7 +69,7 @@ class LayeredCompiler(ABC):
 
     @final
     def compile(self, checked: Checked) -> str:
-        """Return the name or literal of an expression."""
+        """Return the SQL of an expression: the name of a computed column, or a literal."""
         self._count_uses(checked, set())
         return self._name_part(self._compile(checked)).sql
 
@@ -82,14 +82,16 @@ class LayeredCompiler(ABC):
                 self._count_uses(argument, seen)
 
     def _compile(self, checked: Checked) -> _Part:
-        """Return the SQL of a part."""
+        """Return the SQL of a node, compiled once; a node with several uses becomes a named column."""
         if id(checked) not in self._compiled:
             part = _Part(self.write_literal(checked), 0) if checked.function == "literal" else self._nest(checked)
             self._compiled[id(checked)] = checked, self._name_part(part) if self._uses[id(checked)] > 1 else part
         return self._compiled[id(checked)][1]
 
     def _nest(self, checked: Checked) -> _Part:
-        """Return an operation, with those arguments inside it that it mentions once."""
+        """Return the SQL of an operation; arguments with one use are nested up to a limit, others become named
+        columns.
+        """
         arguments = [self._compile(argument) for argument in checked.arguments]
         slots = [f"argument{index}_" for index in range(len(arguments))]
         outline = self._write(checked, slots)
@@ -102,9 +104,7 @@ class LayeredCompiler(ABC):
         return _Part(sql, layer, 1 + max((part.nesting for part in parts), default=0))
 
     def _name_part(self, part: _Part) -> _Part:
-        """Return the name of an operation, and the layer above the one in which it is computed; other parts as they
-        are.
-        """
+        """Return an operation as a named column of the next layer; names and literals are returned unchanged."""
         return _Part(self._name(part.layer, part.sql), part.layer + 1) if part.nesting else part
 
     def _name(self, layer: int, sql: str) -> str:
@@ -117,7 +117,7 @@ class LayeredCompiler(ABC):
         return self._names[layer, sql]
 
     def _write(self, checked: Checked, arguments: list[str]) -> str:
-        """Return the SQL of one operation on named parts."""
+        """Return the SQL of one operation, whose arguments are SQL texts."""
         name = checked.function
         if name == "column":
             return self.read_column(str(checked.value), checked.type)

@@ -58,13 +58,13 @@ class _Lowering:
         self.civil: dict[int, tuple[Checked, tuple[Checked, Checked, Checked]]] = {}
 
     def lower(self, checked: Checked) -> Checked:
-        """Return the replacement of a node."""
+        """Return a node rewritten in simpler operations, computed once per node."""
         if id(checked) not in self.lowered:
             self.lowered[id(checked)] = checked, self._lower(checked)
         return self.lowered[id(checked)][1]
 
     def _lower(self, checked: Checked) -> Checked:  # noqa: PLR0911
-        """Return the replacement of a node that was not replaced before."""
+        """Rewrite a node in simpler operations."""
         name, value = checked.function, checked.value
         if name == "literal" and isinstance(value, date):
             return _number((value - EPOCH).days)
@@ -91,7 +91,7 @@ class _Lowering:
         return Checked(name, kind, arguments, value)
 
     def _count_periods(self, unit: str, time: Checked) -> Checked:
-        """Return the number of the period in which a time lies."""
+        """Return an expression for the number of the period of length `unit` that contains a time."""
         if unit in {"second", "minute", "hour"}:
             return _periods(unit, time)
         if unit == "day":
@@ -175,7 +175,7 @@ def _add_nodes(left: Checked, right: Checked) -> Checked:
 
 
 def _add(left: Checked, number: float) -> Checked:
-    """Return the sum of a whole number and a public one."""
+    """Return an expression for the sum of a whole number and the public number `number`."""
     return _add_nodes(left, _number(number))
 
 

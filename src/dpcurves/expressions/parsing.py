@@ -147,20 +147,20 @@ class _Parser:
         return self.words[self.position] if self.position < len(self.words) else END
 
     def _refuse(self, word: Word, rule: str) -> NoReturn:
-        """Raise an error that quotes the text from a word on."""
+        """Raise `InvalidArgument` with this rule, which quotes the text from `word` on."""
         rest = self.text[word.start :].strip() if word is not END else "the end"
         shown = rest if len(rest) <= QUOTED_LETTERS else f"{rest[:QUOTED_LETTERS]}..."
         raise InvalidArgument(self.argument, f"{shown}: {rule}")
 
     def _refuse_next(self) -> NoReturn:
-        """Refuse the next word, which has no place here."""
+        """Raise `InvalidArgument` about the next word, with advice if a known mistake begins so."""
         word = self._next
         known = LIST if word.text == "," else INSTEAD.get(word.text.lower())
         usual = "a value, a column or a function is needed; write as in wage / hours, or age >= 65 AND sex = 'F'"
         self._refuse(word, known if known is not None and word.kind in {"word", "sign"} else usual)
 
     def _take(self, *texts: str) -> str | None:
-        """Take the next word if it is one of these, in upper case or as a sign; else return None."""
+        """Consume the next word and return it in upper case if `texts` contains the word; else return None."""
         word = self._next
         if word.kind in {"word", "sign"} and word.text.upper() in texts:
             self.position += 1
@@ -168,7 +168,9 @@ class _Parser:
         return None
 
     def _expect(self, *texts: str) -> str:
-        """Take the next word, which must be one of these."""
+        """Consume the next word and return it in upper case. Raises `InvalidArgument` unless `texts` contains the
+        word.
+        """
         taken = self._take(*texts)
         if taken is None:
             known = INSTEAD.get(self._next.text.lower()) if self._next.kind in {"word", "sign"} else None
@@ -176,7 +178,9 @@ class _Parser:
         return taken
 
     def _deeper(self, parse: Callable[[], Node]) -> Node:
-        """Return what `parse` returns, one level deeper."""
+        """Return the result of `parse`, called one nesting level deeper. Raises `InvalidArgument` at the nesting
+        limit.
+        """
         self.depth += 1
         if self.depth > MOST_NESTED_CALLS:
             raise InvalidArgument(
@@ -228,13 +232,13 @@ class _Parser:
         return Call("not", (node,)) if is_negated else node
 
     def _parse_between(self, value: Node) -> Node:
-        """Return BETWEEN of a value, whose bounds come next."""
+        """Parse ``lower AND upper`` and return BETWEEN of a value and both bounds."""
         lower = self._parse_sum()
         self._expect("AND")
         return Call("between", (value, lower, self._parse_sum()))
 
     def _parse_in(self, value: Node) -> Node:
-        """Return IN of a value, whose list comes next."""
+        """Parse a list in brackets and return IN of a value and the list."""
         self._expect("(")
         if self._next.text == ")":
             self._refuse(self._next, "IN needs a value, as in region IN ('north', 'south')")
@@ -276,14 +280,14 @@ class _Parser:
         return Call("neg", (node,))
 
     def _parse_cast(self) -> Node:
-        """Return a value, cast by ``::type`` or not."""
+        """Parse a value and any casts ``::type`` that follow; return their node."""
         node = self._parse_value()
         while self._take("::"):
             node = self._cast(node)
         return node
 
     def _cast(self, node: Node) -> Node:
-        """Return a value as the type that comes next."""
+        """Parse the name of a type and return the cast of a value to this type."""
         word = self._next
         name = CASTS_BY_TYPE.get(word.text.upper()) if word.kind == "word" else None
         if name is None:
@@ -301,7 +305,7 @@ class _Parser:
         return Literal(day)
 
     def _parse_text(self) -> str:
-        """Return a text in single quotes, which comes next."""
+        """Parse a text in single quotes and return its content."""
         word = self._next
         if word.kind != "text":
             self._refuse(word, "a text in single quotes is needed, as in 'north'")
@@ -330,7 +334,7 @@ class _Parser:
         return self._parse_word(word)
 
     def _parse_word(self, word: Word) -> Node:
-        """Return the value that begins with a word."""
+        """Parse a value that begins with a word: a special form, a function call or the name of a column."""
         name = word.text.lower()
         following = self.words[self.position + 1] if self.position + 1 < len(self.words) else END
         if following.text == "(" and name in SPECIAL:
@@ -367,7 +371,7 @@ class _Parser:
         return Call(name, tuple(arguments))
 
     def _parse_case(self) -> Node:
-        """Return CASE, whose first word was taken."""
+        """Parse a CASE expression after its word CASE."""
         compared = None if self._next.text.upper() == "WHEN" else self._parse_or()
         arguments: list[Node] = []
         self._expect("WHEN")
@@ -384,7 +388,7 @@ class _Parser:
         return Call("case", (*arguments, default))
 
     def _parse_cast_call(self) -> Node:
-        """Return CAST, whose opening bracket was taken."""
+        """Parse a CAST call after its opening bracket."""
         node = self._parse_or()
         self._expect("AS")
         node = self._cast(node)
@@ -392,7 +396,7 @@ class _Parser:
         return node
 
     def _parse_extract(self) -> Node:
-        """Return EXTRACT, whose opening bracket was taken."""
+        """Parse an EXTRACT call after its opening bracket."""
         word = self._next
         name = word.text.lower()
         if name not in DATE_PARTS:
@@ -429,7 +433,7 @@ class _Parser:
         return Call(f"trunc_{unit}", (node,))
 
     def _parse_date(self) -> Node:
-        """Return the literal of a date, whose first word was taken."""
+        """Parse a date literal after its word DATE."""
         word = self.words[self.position - 1]
         return self._parse_day(word, self._parse_text())
 

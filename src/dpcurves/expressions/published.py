@@ -38,7 +38,7 @@ def parse_filter(argument: str, where: object) -> str | None:
 
 
 def rename_columns(text: str, names: Mapping[str, str]) -> str:
-    """Return an expression with other names of columns.
+    """Return the text of an expression with columns renamed by `names`, from old to new name.
 
     >>> rename_columns("wage / hours", {"hours": "weekly hours"})
     'wage / "weekly hours"'

@@ -161,7 +161,7 @@ def _level(node: Node) -> int:
 
 
 def walk_nodes(node: Node) -> Iterator[Node]:
-    """Yield a node and all nodes below it."""
+    """Yield a node and its descendants, each parent before its children."""
     yield node
     if isinstance(node, Call):
         for argument in node.arguments:

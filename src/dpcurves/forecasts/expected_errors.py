@@ -611,7 +611,7 @@ class Forecast:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on distributions for which intervals would be uninformative."""
+        """Notes that name the distributions under which intervals would be uninformative."""
         uninformative = [
             expected.distribution
             for expected in self.expected_errors
@@ -877,7 +877,7 @@ def _average_traces(traces: Sequence[Traced]) -> ExpectedCurve:
 
 
 def _choose_laws(question: Any, kind: ForecastKind, records: int | None, like: Any) -> tuple[int, Mapping[str, Law]]:
-    """Return the number of records, and their laws by names."""
+    """Return the number of records, and the laws from which records are simulated, by name."""
     if isinstance(like, Mapping):
         if records is not None:
             raise InvalidArgument(

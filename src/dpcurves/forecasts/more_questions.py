@@ -33,7 +33,7 @@ class WeightedQuestion(Protocol):
 
     @property
     def weight(self) -> str:
-        """Column of weights."""
+        """Name of the column of weights."""
 
     @property
     def weight_cap(self) -> float:

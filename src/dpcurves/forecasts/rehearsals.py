@@ -422,7 +422,7 @@ def trace_histogram(curve: curves.Histogram) -> Traced:
 
 
 def trace_bars(chart: curves.BarChart) -> Traced:
-    """Return counts of categories at their positions from 1, with their intervals."""
+    """Return the positions of the categories, from 1, with their counts and the bounds of their intervals."""
     lower, upper = chart.intervals(LEVEL).T
     return np.arange(1.0, len(lower) + 1), chart.count, lower, upper
 

@@ -159,7 +159,7 @@ class PriveletEstimator:
     """
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
-        """Release all Haar coefficients; return the cells that they give."""
+        """Release all Haar coefficients with noise; return the estimates of the cells computed from them."""
         extent = tables.Extent.from_axes(axes)
         release = yield Step(WaveletQuery(axes, tuple(extent.inside.tolist()), extent.shape), budget_fraction)
         estimate = estimate_table(
@@ -320,7 +320,7 @@ class RefinedGridEstimator:
     """
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
-        """Count blocks, then parts of them, then parts of these parts; return their joint estimate of every cell."""
+        """Count blocks in up to three rounds, each with smaller blocks; return the joint estimate of every cell."""
         plane = _BoxTreeTable.from_axes(axes)
         if plane.extent.cells < REFINED.min_cells or setting.loss.rho == 0:
             return plane.estimate_table(

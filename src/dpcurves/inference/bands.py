@@ -349,12 +349,12 @@ def quadratic_roots(first: FloatArray | float, half: FloatArray, rest: FloatArra
 
 
 def join_bands(one: Band, other: Band) -> Band:
-    """Return the band that contains both bands."""
+    """Return the smallest band that contains both bands, from pointwise lower and upper bounds."""
     return np.minimum(one[0], other[0]), np.maximum(one[1], other[1])
 
 
 def join_intervals(one: FloatArray, other: FloatArray) -> FloatArray:
-    """Return intervals that contain both intervals, each (intervals, 2)."""
+    """Return, row by row, the smallest interval that contains both intervals, ``(intervals, 2)``."""
     return np.stack(join_bands((one[:, 0], one[:, 1]), (other[:, 0], other[:, 1])), axis=1)
 
 

@@ -73,12 +73,12 @@ class GroupCounts:
 
     @property
     def count(self) -> FloatArray:
-        """Number of records of each group."""
+        """Number of records of each group, both classes together."""
         return self.positive + self.negative
 
     @property
     def middle(self) -> FloatArray:
-        """Midpoint of the bounds of each group, (groups,)."""
+        """Midpoint of the score bounds of each group, ``(groups,)``."""
         return (self.lower + self.upper) / 2
 
     @property
@@ -88,7 +88,7 @@ class GroupCounts:
 
     @property
     def mean(self) -> FloatArray:
-        """Mean prediction, clipped to the bounds of its group."""
+        """Mean prediction of each group, clipped to the score bounds of the group."""
         return np.clip(self.expected_positives / np.maximum(self.count, 1), self.lower, self.upper)
 
     @property

@@ -148,7 +148,7 @@ class QuadraticVariance(NamedTuple):
     quadratic: FloatArray
 
     def evaluate(self, ratio: FloatArray) -> FloatArray:
-        """Return the variance at these ratios, (points,)."""
+        """Return the variance at each ratio, a quadratic function of the ratio, ``(points,)``."""
         return np.asarray(self.constant + ratio * (self.linear + ratio * self.quadratic))
 
     def add(self, other: QuadraticVariance) -> QuadraticVariance:

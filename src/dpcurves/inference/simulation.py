@@ -45,7 +45,7 @@ def choose_draws(cells: int) -> int:
 
 
 def require_generator(generator: object) -> np.random.Generator:
-    """Return the generator. Raises `WrongArgumentType` for a seed and any other object."""
+    """Return `generator` unchanged. Raises `WrongArgumentType` for seeds and other objects."""
     require_type("generator", generator, np.random.Generator, "a generator, as numpy.random.default_rng(1) gives one,")
     return cast("np.random.Generator", generator)
 

@@ -270,7 +270,7 @@ class HaarTensorSums(CountLaw):
 
     @property
     def rows(self) -> int:
-        """1: the table is one flat row of cells."""
+        """Number of rows: 1, since the table is flattened to one row of cells."""
         return 1
 
     @property

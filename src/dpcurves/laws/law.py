@@ -367,7 +367,7 @@ class RandomisedAnswers(Protocol):
         """Return the mean of a kernel, (cells, cells), over all pairs of different people with a value."""
 
     def likely(self, shares: FloatArray) -> Self:
-        """Return these answers as they would be expected if the true answers had these shares."""
+        """Return answers of the same people, with the counts expected if the true answers had these shares."""
 
     def deviation_of_mean(self, kernel: FloatArray, population: bool) -> float:
         """Return the standard deviation of `mean`, for these people or for a population."""
@@ -503,7 +503,7 @@ class CountLaw(Law):
 
     @classmethod
     def json_schema(cls) -> JsonSchema:
-        """Return the JSON schema of what `to_json` writes."""
+        """Return the JSON schema of the documents that `to_json` writes."""
         schema = STORED.schema_of_fields(cls)
         size = STORED.schema(Count)
         common = {
@@ -570,7 +570,9 @@ class RecentErrors:
         return cells.copy(), missing.copy()  # callers may change them
 
     def _keep(self, key: object, chunk: tuple[FloatArray, FloatArray, dict[str, Any]]) -> None:
-        """Keep the chunk as the last one, and let go of the oldest ones. Other threads may do so at the same time."""
+        """Store a chunk of simulated errors as the newest one; drop the oldest ones above the memory limit. Threads
+        may do so at the same time.
+        """
         self._chunks[key] = chunk
         sizes = [cells.nbytes + missing.nbytes for cells, missing, _ in tuple(self._chunks.values())]
         for oldest in tuple(self._chunks):
@@ -657,7 +659,9 @@ class NoisySums(CountLaw):
         return self
 
     def debias(self, values: FloatArray) -> FloatArray:
-        """Return unbiased values, (..., size): unchanged unless people randomised them."""
+        """Return unbiased estimates, ``(..., size)``, of the exact values: `values` unchanged unless people
+        randomised them.
+        """
         return values
 
     def condition_on(self, values: Sequence[int]) -> NoisySums:
@@ -987,7 +991,7 @@ class Selection(ChoiceLaw):
 
     @property
     def size(self) -> int:
-        """Number of choices, which equals the length of `example`."""
+        """Number of released choices: the length of `example`."""
         return len(self.example)
 
 

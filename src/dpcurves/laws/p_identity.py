@@ -168,7 +168,7 @@ def _invert(matrix: Integers) -> Integers:
 
 @lru_cache(maxsize=1)  # a file of the package
 def _read_tables() -> dict[int, Any]:
-    """Return the stored strategies by their number of cells."""
+    """Return the stored P-Identity strategies by their numbers of cells."""
     text = files(__package__).joinpath("p_identity.json").read_bytes()
     return {int(cells): table for cells, table in json.loads(text).items()}
 

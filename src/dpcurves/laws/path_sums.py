@@ -70,7 +70,7 @@ class PathSums(CountLaw):
 
     @property
     def rows(self) -> int:
-        """1: all prefixes are of one row."""
+        """Number of rows: 1, since all prefix sums are over one row of cells."""
         return 1
 
     @property

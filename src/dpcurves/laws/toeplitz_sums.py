@@ -217,7 +217,7 @@ class ToeplitzSums(EqualWidthSums):
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """One part: a value per interval of a row, all with the same noise."""
+        """One part: a released value per interval of a row, each with noise of the same law."""
         return (Part(self.points, self.noise),)
 
     @property
@@ -358,7 +358,7 @@ class NormalisedSums(ToeplitzSums):
 
     @property
     def _inverse_column_weights(self) -> FloatArray:
-        """One over the weight of each interval, (points,)."""
+        """Reciprocal of the weight of each interval, ``(points,)``."""
         return 2.0**self.column_bits / self.column_weights
 
 

@@ -356,7 +356,7 @@ class Account:
         return self.currency.limit(self.cap)
 
     def require_same(self, other: Account) -> None:
-        """Refuse terms that differ from this account's.
+        """Require that an account has the same terms as this account.
 
         Raises:
             ValueError: names the first term that differs.

@@ -53,7 +53,7 @@ class Spending(ABC):
 
         @property
         def limit(self) -> accounts.Amount:
-            """The total that may be spent."""
+            """Largest amount that may be spent in total."""
             ...
 
         @property
@@ -163,7 +163,7 @@ class Balance(Spending):
 
 
 def open_balance(chain: Chain, account: accounts.Account) -> None:
-    """Append a new account, with nothing spent, to the ledger."""
+    """Append an account to the ledger, with nothing spent."""
     chain.append(
         ACCOUNTS,
         dataset=account.dataset,
@@ -308,7 +308,7 @@ def every_allowance(chain: Chain) -> tuple[AllowanceBalance, ...]:
 def require_allowances(
     chain: Chain, dataset: str, project: str, analyst: str
 ) -> tuple[AllowanceBalance, AllowanceBalance]:
-    """Return the allowances of a project and of one of its analysts.
+    """Return the allowances of a project and of one analyst in the project, both of which must exist.
 
     Args:
         chain: Open transaction of the ledger.

@@ -167,18 +167,20 @@ class Key:
         raise InvalidArgument("key", rule)
 
     def seal(self, *facts: Fact) -> str:
-        """Return a message authentication code of the facts, their order and their types."""
+        """Return a message authentication code of the facts, their order and their types, in hexadecimal digits."""
         # The JSON is injective: different lists of facts give different messages, even if types were edited.
         mac = self._mac.copy()
         mac.update(_encode_facts(facts).encode())
         return mac.hexdigest()
 
     def derive_dataset_key(self, dataset: str) -> bytes:
-        """Return 32 bytes for one dataset. They reveal nothing about the key or about other datasets' bytes."""
+        """Return a key of 32 bytes for one dataset, which reveals nothing about this key or the keys of other
+        datasets.
+        """
         return bytes.fromhex(self.seal("key of dataset", dataset))
 
     def encrypt(self, secret: bytes) -> str:
-        """Encrypt and authenticate with Fernet, under a key derived from this key."""
+        """Return `secret` encrypted and authenticated with Fernet, under a key derived from this key."""
         return self._cipher().encrypt(secret).decode()
 
     def decrypt(self, token: object) -> bytes:
@@ -196,7 +198,7 @@ class Key:
         raise make_tampering_error("the state of a stream was changed without the key")
 
     def is_valid_seal(self, seal: object, *facts: Fact) -> bool:
-        """Return True if `seal` was made of these facts under this key."""
+        """Return True if `seal` is the seal of these facts under this key."""
         return isinstance(seal, str) and hmac.compare_digest(seal.encode(errors="replace"), self.seal(*facts).encode())
 
     def __repr__(self) -> str:
@@ -501,9 +503,7 @@ class Database:
         return self._run_transaction(self.read_engine, work, nullcontext)
 
     def run_write(self, work: Callable[[sql.Connection], Result]) -> Result:
-        """Return the result of `work` in one writing transaction: all of it is durable on return, or nothing was
-        written.
-        """
+        """Call `work` in one write transaction, which is durable on return or without effect, and return its result."""
         return self._run_transaction(self.write_engine, work, self.write_lock)
 
     def _run_transaction(
@@ -528,7 +528,7 @@ class Database:
 
 
 def acquire_lock(connection: sql.Connection, name: str) -> None:
-    """Wait for the exclusive right to write under this name until this transaction ends.
+    """Wait for the exclusive lock of this name, which the transaction holds until its end.
 
     Statements after it see everything that earlier holders wrote: if several processes create something unless it
     exists, one creates it. (SQLite has a single writer anyway.)
@@ -788,7 +788,7 @@ class Chain:
 
     @property
     def beginning(self) -> str:
-        """Return the seal that the first entry takes as its predecessor's."""
+        """Return the initial seal of the chain, which the first entry stores as its predecessor's seal."""
         return self.book.beginning(self._key)
 
     def append(self, table: sql.Table, **row: Fact) -> int:
@@ -812,7 +812,7 @@ class Chain:
         return self._key.is_valid_seal(entry["mac"], *self._sealed_facts(table, entry))
 
     def require_sealed(self, table: sql.Table, entry: sql.RowMapping) -> None:
-        """Refuse an entry without this ledger's valid seal.
+        """Require that an entry has a valid seal under this ledger's key.
 
         Raises:
             ValueError: names the entry number.

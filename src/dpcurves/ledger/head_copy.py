@@ -93,7 +93,7 @@ class HeadCopy:
                 self.overwrite(book)
 
     def overwrite(self, book: Book) -> None:
-        """Store the head of a ledger, replacing any stored head; a loss of power keeps it afterwards.
+        """Store the head of a ledger in place of any stored head, durable under loss of power.
 
         Raises:
             OSError: The folder cannot be written.

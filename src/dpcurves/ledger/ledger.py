@@ -154,11 +154,11 @@ class Ledger:
 
     @property
     def database(self) -> Database:
-        """Return the database. Other packages may keep tables in it."""
+        """Return the ledger's database, in which other packages may create tables."""
         return self._database
 
     def create(self, account: Account) -> None:
-        """Create an account. An existing account with equal terms is left unchanged.
+        """Create an account; leave an existing account with equal terms unchanged.
 
         Raises:
             ValueError: the account exists with other terms. Names the first that differs.
@@ -503,7 +503,7 @@ class Ledger:
         return self._run_read(verify_chain)
 
     def record_event(self, event: verification.Event, work: Callable[[Connection], Result]) -> Result:
-        """Change other tables of this database and write an audit event, durably: both or neither.
+        """Write an audit event and call `work` in one durable transaction; return the result of `work`.
 
         Arguments:
             event: Event to write.
@@ -629,7 +629,9 @@ class Ledger:
         )
 
     def _run_write(self, work: Callable[[Chain], Result], *, may_be_older: bool = False) -> Result:
-        """Do all of `work`, durably, or nothing, unless the ledger is an older copy. Its new head is kept elsewhere."""
+        """Call `work` in one durable transaction, unless this ledger is an older copy; store the new head outside
+        the ledger, too.
+        """
 
         def work_on_latest(connection: Connection) -> tuple[Result, Book]:
             """Call `work` on the locked chain; return its result and the head row after its entries."""

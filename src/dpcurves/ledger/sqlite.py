@@ -125,7 +125,9 @@ class _QueuePosition:
         self._is_first = True
 
     def leave(self) -> None:
-        """Let the next writer go on. A writer that was interrupted while waiting only releases its own number."""
+        """Leave the queue and let the next writer proceed. A writer interrupted while waiting releases only its own
+        number.
+        """
         try:
             with suppress(OSError):
                 if self._is_first:
@@ -342,10 +344,10 @@ class MemoryStorage:
         return self._key
 
     def require_not_lost(self) -> None:
-        """Do nothing: a ledger in memory is always new."""
+        """Do nothing: no earlier ledger in memory can be lost, because each is new."""
 
     def create(self, key: chain.Key) -> None:
-        """Create the tables and the book in memory."""
+        """Create the ledger's tables in memory, with its book under `key`."""
         self._database.run_write(partial(chain.Book.from_key(key).create, key=key))
 
     def open_database(self) -> chain.Database:
@@ -353,7 +355,7 @@ class MemoryStorage:
         return self._database
 
     def open_persistent(self) -> chain.Database:
-        """Return the same database as `open_database`: its connection stays open anyway."""
+        """Return the database of `open_database`, whose connection always stays open."""
         return self._database
 
 
@@ -385,7 +387,7 @@ def _make_unpooled_engine(connect: Connect) -> sql.Engine:
 
 
 def _make_pooled_engine(connect: Connect) -> sql.Engine:
-    """Make an engine whose connections stay open."""
+    """Return an engine with a pool of connections that stay open, each opened by `connect`."""
     pool = sql.QueuePool(
         connect, pool_size=chain.IDLE_CONNECTIONS, max_overflow=chain.MOST_CONNECTIONS - chain.IDLE_CONNECTIONS,
         timeout=chain.WAIT_SECONDS, dialect=_shared_dialect().dialect,
@@ -499,10 +501,10 @@ class ServerStorage:
         )
 
     def require_not_lost(self) -> None:
-        """Do nothing: without its tables, no trace of a ledger is left."""
+        """Do nothing: without its tables, a ledger on a server leaves no trace to compare."""
 
     def create(self, key: chain.Key) -> None:
-        """Create the tables. If another process was first, its tables stay."""
+        """Create the tables on the server, unless another process has created them."""
         self._database.run_write(partial(_create_once, key=key))
 
     def open_database(self) -> chain.Database:

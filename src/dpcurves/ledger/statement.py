@@ -154,7 +154,7 @@ class Statement:
 
 
 def statement_of(chain: Chain, dataset: str) -> Statement:
-    """Return the statement of one account.
+    """Return the statement of one account: spent and remaining budget, charges in order, allowances.
 
     Raises:
         ValueError: the dataset has no account, or a row was changed without the key.

@@ -51,7 +51,7 @@ def receipt_of(error: BaseException) -> Receipt | None:
 
 @contextmanager
 def attach_receipt(request: str) -> Iterator[None]:
-    """Attach a receipt to any exception in this block, KeyboardInterrupt included."""
+    """Attach a receipt of `request` to any exception raised in the ``with`` block, KeyboardInterrupt included."""
     with _attach_receipt(Receipt(request, "is charged: the same question under this id returns the answer at no cost")):
         yield
 
@@ -84,7 +84,7 @@ Condition = Callable[[Connection], object]
 
 
 def accept_always(connection: Connection) -> None:
-    """Accept every charge: the default condition, which does nothing."""
+    """Accept every charge: the default condition of a charge, without effect."""
 
 
 @dataclass(frozen=True, slots=True)

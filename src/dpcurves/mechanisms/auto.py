@@ -228,7 +228,7 @@ def _import_mechanism(location: str) -> Mechanism | LazyMechanism:
 
 
 def _is_rough(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency, tuning: Tuning) -> bool:
-    """Return whether Gaussian prefixes of one row have cells in which there is little to smooth.
+    """Return True if Gaussian prefix counts of one row gain little from smoothing over neighbouring cells.
 
     The cells are unlike their neighbours, or known to hold more records than noise on average.
     """

@@ -340,7 +340,7 @@ class ExponentialQuantiles(QueryMechanism):
         )
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return ``pieces - 1`` edge numbers in nondecreasing order.
+        """Sample ``pieces - 1`` cuts; return their edge numbers in nondecreasing order.
 
         Args:
             table: Exact numbers of the query. SECRET.
@@ -452,7 +452,9 @@ class ExponentialWorstBox(QueryMechanism):
 
 
 def misfit_rate(loss: PrivacyLoss, adjacency: Adjacency) -> Fraction:
-    """Return the weight in the exponent of one record between the exact and the expected count of a box."""
+    """Return the factor of the exponential mechanism's penalty: the change of the exponent per record by which a
+    box's exact count departs from the expected one.
+    """
     return bounded_range(loss) / (2 * adjacency.unit.records)
 
 

@@ -538,13 +538,14 @@ class Scorecard(Predictor):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """The columns that are read, with their declared categories."""
+        """Columns that the scorecard reads, with their declared categories."""
         return tuple(Input(column.column, getattr(column, "values", None)) for column in self.columns)
 
     @property
     def linear(self) -> Scorecard:
-        """This scorecard without its link, for grids on the scale of the linear predictor, such as
-        `Grid.logistic`."""
+        """This scorecard with the identity link, for grids on the scale of the linear predictor, such as
+        `Grid.logistic`.
+        """
         return replace(self, link=Link.IDENTITY)
 
     def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:

@@ -239,7 +239,7 @@ class TreeEnsemble(Predictor):
 
     @property
     def linear(self) -> TreeEnsemble:
-        """These trees without their link function: predictions on the scale of the sum."""
+        """This ensemble without its link function: predictions are on the scale of the sum of trees."""
         return TreeEnsemble(self.name, self.columns, self.trees, self.base, self.factor)
 
     def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:

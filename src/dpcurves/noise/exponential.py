@@ -210,7 +210,7 @@ def bound_cumulative(law: InvertedLaw, bits: int) -> tuple[list[int], list[int]]
 
 
 def sample_by_inversion(law: InvertedLaw, randomness: Randomness) -> int:
-    """Sample one outcome of a law exactly, from one uniform word and more if the word leaves it open."""
+    """Sample one outcome of a law exactly, from as many random words as its inversion needs."""
     return refine_until_proven(law, int(randomness.sample_words(1)[0]), WORD_BITS, randomness)
 
 
@@ -349,7 +349,7 @@ class SelectionBins:
         return [(count * low, count * high) for count, (low, high) in zip(self.counts, lowest, strict=True)], 0
 
     def propose(self, randomness: Randomness) -> tuple[int, int]:
-        """Sample a candidate; return it with the excess of its penalty over the lowest of its bin."""
+        """Sample a candidate; return its index, and the excess of its penalty over the lower end of its bin."""
         bin_ = sample_by_inversion(self, randomness)
         members = np.flatnonzero(self.bin_numbers == bin_)
         candidate = int(members[randomness.sample_below(members.size)])

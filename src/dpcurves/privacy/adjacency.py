@@ -74,7 +74,7 @@ class Unit:
         return self.records > 0
 
     def _build_summary(self) -> ObjectSummary:
-        """Return the unit in words: what identifies it, and how many of its records are used."""
+        """Return a summary for display: the column that identifies units, and the number of records used of each."""
         if self.column == "":
             return ObjectSummary("Privacy unit", [("unit", "each record")])
         most = f"at most {self.records:,}" if self.is_bounded else "each question finds the number"

@@ -323,7 +323,7 @@ class PrivacyLoss:
         return PrivacyLoss(pure, self.rho * share, tuple(part * share for part in self.parts), self.delta * share)
 
     def with_delta(self, delta: Exact) -> PrivacyLoss:
-        """Return this loss with another delta.
+        """Return a loss with equal epsilon or rho, and this delta.
 
         Raises:
             ValueError: `delta` is not a probability below 1.
@@ -395,7 +395,9 @@ class PrivacyLoss:
         printer.text(f"PrivacyLoss({self})")
 
     def _build_summary(self) -> ObjectSummary:
-        """Return the loss in words: how much likelier its unit's data can make any outcome, and its delta."""
+        """Return a summary for display: the loss, its meaning as a bound on ratios of probabilities or divergences,
+        and its delta.
+        """
         rows = [("loss", str(self))]
         if self.epsilon is None:
             bound = f"a times {format_loss(self.rho)}"

@@ -680,7 +680,7 @@ class ThresholdQuery(Query):
 
     @property
     def comparison_matrix(self) -> Comparisons:
-        """The comparisons with their weights as an array."""
+        """The comparisons as arrays of weights and thresholds, with the cutoff."""
         weights = np.array([comparison.weights for comparison in self.comparisons], dtype=np.int64)
         return Comparisons(weights, tuple(comparison.threshold for comparison in self.comparisons), self.cutoff, step=1)
 

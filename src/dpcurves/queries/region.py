@@ -227,7 +227,7 @@ class SplitRule:
 
     @property
     def most_parts(self) -> int:
-        """The largest number of parts of a box."""
+        """Largest number of parts into which a box can be split."""
         return prod(min(fan, cells) for fan, cells in zip(self.fans, self.shape, strict=True))
 
     @property

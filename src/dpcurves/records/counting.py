@@ -478,7 +478,9 @@ class Records:
 
     @apply_filter
     def counts(self, axes: Axes) -> NDArray[np.int64]:
-        """Return used records per cell, the last axis fastest, followed by those missing on any axis."""
+        """Return the exact number of used records per cell, last axis fastest, followed by the number missing on any
+        axis.
+        """
         if _has_model(axes):
             return self._tally(axes, engines.CellCounts(_slot_cells(axes))).counts
         self.check(axes)

@@ -689,11 +689,12 @@ def column_from_arrow_type(name: str, declared: ArrowSchemaExportable) -> Column
     data_type = _decode_type(DataType.from_arrow(declared))
     if _is_decimal(data_type):
         return decimal_column(name, "DECIMAL" + _arrow_type_name(data_type).lstrip(DECIMALS_OF_ARROW))
-    kind = _column_kind(data_type)
-    if kind not in {ColumnKind.NUMBERS, ColumnKind.UNTYPED}:
+    has_values = not DataType.is_null(data_type)
+    if has_values and not is_number(data_type):
+        other_kind = ColumnKind.TEXT if _is_text(data_type) else ColumnKind.OTHER
         return Column(
             name,
-            kind,
+            ColumnKind.TIMES if DataType.is_temporal(data_type) else other_kind,
             NUMBER_IN_TEXT,
             moment=_moment_sql(data_type),
             elapsed_time=_elapsed_sql(data_type),
@@ -701,6 +702,7 @@ def column_from_arrow_type(name: str, declared: ArrowSchemaExportable) -> Column
         )
     unit = "CASE WHEN NOT isnan({0}) THEN {0} END" if DataType.is_floating(data_type) else "{0}"
     value_type, type_name = _TYPES_OF_NUMBERS.get(_arrow_type_name(data_type), (None, ""))
+    kind = ColumnKind.NUMBERS if has_values else ColumnKind.UNTYPED
     return Column(name, kind, NUMBER, unit=unit, declared_value_type=value_type, declared_type=type_name)
 
 
@@ -753,7 +755,12 @@ def plain_array(values: ArrowArrayExportable) -> Array:
         return array if is_number(data_type) and data_type == target_type else array.cast(target_type)
     if _is_decimal(data_type):
         array = array.cast(DataType.large_string())
-    return _drop_long_texts(_text_to_bytes(array) if _is_text(array.type) else _nested_to_texts(array))
+    texts = _text_to_bytes(array) if _is_text(array.type) else _nested_to_texts(array)
+    if texts.nbytes <= LONGEST_TEXT:
+        return texts
+    # longer texts become null
+    is_short = np.diff(_read_offsets(texts)) <= LONGEST_TEXT
+    return texts if is_short.all() else texts.take(_mask_values(DataType.int64(), np.arange(len(texts)), ~is_short))
 
 
 def is_uuid(field: Any) -> bool:
@@ -796,14 +803,6 @@ def _nested_to_texts(array: Array) -> Array:
     return to_text_array(pyarrow.array(array))
 
 
-def _drop_long_texts(text: Array) -> Array:
-    """Replace texts of more than `LONGEST_TEXT` bytes by null."""
-    if text.nbytes <= LONGEST_TEXT:
-        return text
-    is_short = np.diff(_read_offsets(text)) <= LONGEST_TEXT
-    return text if is_short.all() else text.take(_mask_values(DataType.int64(), np.arange(len(text)), ~is_short))
-
-
 def _decode_type(declared: DataType) -> DataType:
     """Return the type of the values, without dictionary or run-end encoding."""
     encoded = _encoded_value_type(declared)
@@ -813,17 +812,6 @@ def _decode_type(declared: DataType) -> DataType:
 def _encoded_value_type(declared: DataType) -> DataType | None:
     """Return the value type of a dictionary or a run-end encoded array; None: the type is not encoded."""
     return None if DataType.is_nested(declared) else declared.value_type
-
-
-def _column_kind(data_type: DataType) -> ColumnKind:
-    """Return the kind of a column from its Arrow type."""
-    if is_number(data_type):
-        return ColumnKind.NUMBERS
-    if DataType.is_null(data_type):
-        return ColumnKind.UNTYPED
-    if DataType.is_temporal(data_type):
-        return ColumnKind.TIMES
-    return ColumnKind.TEXT if _is_text(data_type) else ColumnKind.OTHER
 
 
 def _moment_sql(data_type: DataType) -> str | None:
@@ -862,12 +850,6 @@ def _elapsed_sql(data_type: DataType) -> str | None:
 def is_number(data_type: DataType) -> bool:
     """Return True if values are numbers or truth values."""
     return DataType.is_boolean(data_type) or DataType.is_integer(data_type) or DataType.is_floating(data_type)
-
-
-def _is_read_in_python(declared: DataType) -> bool:
-    """Return True if values of this type are converted to text in Python: nested values and intervals."""
-    data_type = _decode_type(declared)
-    return DataType.is_large_binary(plain_type(data_type)) and not (_is_decimal(data_type) or _is_text(data_type))
 
 
 def _is_integer_time(data_type: DataType) -> bool:
@@ -909,11 +891,16 @@ class ArrowSource:
     @property
     def unreadable_columns(self) -> Mapping[int, str]:
         """The reason by position for nested columns, if pyarrow is not installed; empty otherwise."""
-        nested = [position for position, data_type in enumerate(self.types) if _is_read_in_python(data_type)]
+        nested = []
+        for position, data_type in enumerate(map(_decode_type, self.types)):
+            is_read_as_text = DataType.is_large_binary(plain_type(data_type))
+            # pyarrow converts nested values and intervals to text; decimals, text and bytes need no pyarrow
+            if is_read_as_text and not (_is_decimal(data_type) or _is_text(data_type)):
+                nested.append(position)
         return {} if not nested or has_pyarrow() else dict.fromkeys(nested, NESTED)
 
     def row_count_sql(self, positions: Sequence[int]) -> None:
-        """Return None: batches are counted by reading them."""
+        """Return None: no query counts the rows, which are counted while batches are read."""
 
     def scan(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
         """Register the columns at these positions with DuckDB as batches; return the table name for a FROM clause."""
@@ -943,7 +930,7 @@ class ArrowSource:
 def register_batches(
     connection: duckdb.DuckDBPyConnection, schema: Schema, read: Callable[[], Iterator[RecordBatch]]
 ) -> str:
-    """Register the batches with DuckDB. Returns their table name.
+    """Register the batches as a table of DuckDB; return the name of the table.
 
     Args:
         connection: Connection to DuckDB.

@@ -83,7 +83,7 @@ class CsvSource:
         return len(self.columns)
 
     def row_count_sql(self, positions: Sequence[int]) -> None:
-        """Return None: lines are counted by reading them."""
+        """Return None: no query counts the rows, which are counted while lines are read."""
 
     def scan(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
         """Register the fields at these positions with DuckDB; return the table name for a FROM clause."""
@@ -613,7 +613,7 @@ class _Field(NamedTuple):
 
     @property
     def is_readable(self) -> bool:
-        """True if DuckDB reads the column for any values."""
+        """True if DuckDB reads the column without errors for any stored values."""
         if self.physical_type is None or self.physical_type == "INT96":
             return False
         if self.duckdb_type in NUMBERS:

@@ -49,7 +49,7 @@ class _ZstdReader(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go back to the start. Raises `OSError` for other positions."""
+        """Return to the start of the file, position 0. Raises `OSError` for other positions."""
         if offset or whence != io.SEEK_SET:
             raise io.UnsupportedOperation("a compressed file is read from the start")
         self._file.seek(0)

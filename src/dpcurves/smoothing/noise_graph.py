@@ -262,7 +262,7 @@ class Elimination:
         return cls(graph, folded, pivot)
 
     def solve(self, right_hand: FloatArray) -> FloatArray:
-        """Return the solution of the factored equations for this right-hand side, (points + 1,)."""
+        """Solve the factored linear equations for this right-hand side; return the solution, ``(points + 1,)``."""
         solution = right_hand.copy()
         _substitute(self.graph.slots, self.weight, self.inverse_pivot, solution)
         return solution

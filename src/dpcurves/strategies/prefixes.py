@@ -802,7 +802,9 @@ def _count_cells(workload: PrefixWorkload, setting: Setting, *, are_values: bool
 
 
 def _count_in_rounds(workload: PrefixWorkload, setting: Setting, *, are_values: bool) -> Strategy[TableCounts]:
-    """Count with the named method; without one, in several rounds if that is more accurate, else in one."""
+    """Count with the method that the workload names; without a method, search quantiles, refine in several rounds,
+    or count once, as public facts decide. `are_values`: the cells hold declared values.
+    """
     axis = workload.axes[0] if len(workload.axes) == 1 else None
     if workload.method is None and isinstance(axis, Axis) and is_worth_searching_quantiles(axis, workload, setting):
         return (yield from search_quantiles(axis, workload.quantile_levels, setting))

@@ -472,11 +472,13 @@ class _SearchState:
 
     @property
     def slots(self) -> int:
-        """Number of counted cells, including the two outermost ones."""
+        """Number of counted cells, both unbounded outer cells included."""
         return len(self.pilot_counts.edges) + 1
 
     def ask_tilings(self, tilings: Tilings, budget_fraction: Fraction) -> Strategy[_SearchState]:
-        """Ask one more round. Its round number makes it a new question with new noise."""
+        """Ask counts on the tilings as a further round, whose number gives fresh noise; return the state with its
+        release.
+        """
         query = PartitionQuery(
             (TypedAxis(self.column, self.pilot_counts.grid),), tilings, round_number=len(self.releases)
         )

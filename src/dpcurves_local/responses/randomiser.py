@@ -366,7 +366,7 @@ class KaryRandomisedResponse(Randomiser):
 
     @cached_property
     def support(self) -> Support:
-        """The exact support probabilities: a report supports one answer, so never two."""
+        """The exact support probabilities of a report, which supports a single answer."""
         even_part = Fraction(ONE_PROBABILITY - self._truth_parts, ONE_PROBABILITY * self.answers)
         return Support(Fraction(self._truth_parts, ONE_PROBABILITY) + even_part, even_part, Fraction(0), Fraction(0))
 
@@ -469,7 +469,7 @@ class HadamardResponse(Randomiser):
         return compute_parity(answers & index) ^ flipped
 
     def encode_reports(self, index: IntArray, bits: IntArray) -> Reports:
-        """Return the reports with these bits at these indices, ``(reports, octets)``."""
+        """Return reports that encode these indices and bits, ``(reports, octets)``."""
         return to_octets(index << 1 | bits, self.octets)
 
     def mark_valid_reports(self, received: Reports) -> BoolArray:

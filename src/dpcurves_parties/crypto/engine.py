@@ -158,7 +158,7 @@ def widen_mask(mask: Words, output: Words | None = None) -> Words:
 
 
 def choose_side(right: Words, left_side: Words, right_side: Words) -> Words:
-    """Return the right side where `right` is all ones, else the left side.
+    """Return `right_side` where the mask `right` is all ones, else `left_side`, elementwise.
 
     Args:
         right: Masks of all ones or all zeros.
@@ -209,7 +209,7 @@ class PortableEngine:
 
     @classmethod
     def from_task(cls, task: bytes) -> PortableEngine:
-        """Return an engine with the keys of this task."""
+        """Return an engine with the AES keys derived from the hash of a task."""
         return cls(TaskKeys.from_task(task))
 
     def generate(self, public: PublicShare, cells: Words, first: Words, second: Words) -> None:
@@ -562,7 +562,7 @@ class FastEngine:
 
     @classmethod
     def from_task(cls, task: bytes) -> FastEngine:
-        """Return an engine with the keys of this task."""
+        """Return an engine with the AES keys derived from the hash of a task."""
         return cls(TaskKeys.from_task(task), supported_lanes())
 
     def generate(self, public: PublicShare, cells: Words, first: Words, second: Words) -> None:

@@ -379,7 +379,7 @@ class Evaluator:
         self._position = 0
 
     def finish(self) -> None:
-        """Require that all tables were used.
+        """Require that every garbled table was used.
 
         Raises:
             ProtocolError: there are more tables than gates.

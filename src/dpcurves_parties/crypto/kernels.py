@@ -133,7 +133,7 @@ class AesEmitter:
         ]
 
     def constant_vector(self, kind: Any, value: int) -> Any:
-        """Return a vector whose elements all have this value."""
+        """Return a constant vector of type `kind` with `value` in every element."""
         return ir.Constant(kind, [value] * kind.count)
 
     def control_bits(self) -> Any:
@@ -156,11 +156,11 @@ class AesEmitter:
         return self._shuffle_words(block, block, [2 * lane + place for lane in range(self.lanes)])
 
     def duplicate_words(self, words: Any) -> Any:
-        """Return blocks that repeat each word twice."""
+        """Return a vector of blocks in which each word of `words` occurs twice."""
         return self._shuffle_words(words, words, [lane // 2 for lane in range(2 * self.lanes)])
 
     def place_high_words(self, words: Any) -> Any:
-        """Return blocks with these high words and low words of 0."""
+        """Return a vector of blocks with the high words `words` and low words of 0."""
         indices = [index for lane in range(self.lanes) for index in (lane, self.lanes + lane)]
         return self._shuffle_words(self.constant_vector(self.narrow, 0), words, indices)
 
@@ -171,7 +171,7 @@ class AesEmitter:
         return self.extract_words(block, place) if self.words == 1 else self.builder.bitcast(block, self.numbers)
 
     def choose_side(self, right: Any, left_side: Any, right_side: Any) -> Any:
-        """Return the right side where the mask is all ones, else the left side."""
+        """Return `right_side` where the mask `right` is all ones, else `left_side`, elementwise."""
         difference = self.builder.and_(self.builder.xor(left_side, right_side), right)
         return self.builder.xor(left_side, difference)
 

@@ -79,7 +79,7 @@ class SeedShare:
 
     @classmethod
     def concatenate(cls, parts: Sequence[SeedShare]) -> SeedShare:
-        """Concatenate seeds of one server.
+        """Return one share with the seeds of all parts, which must belong to one server.
 
         Raises:
             ValueError: there are no parts, or they belong to several servers.
@@ -186,13 +186,13 @@ class CorrectionWords(ABC):
         return replace(self, **chosen)
 
     def overwrite(self, other: Self) -> None:
-        """Copy the words of as many other keys into these arrays, in place."""
+        """Copy the correction words of equally many other keys into these arrays, in place."""
         for name, words in self._arrays().items():
             words[...] = getattr(other, name)
 
     @classmethod
     def concatenate(cls, parts: Sequence[Self]) -> Self:
-        """Concatenate correction words of one domain.
+        """Return the correction words of all parts, which must have one domain.
 
         Raises:
             ValueError: there are no parts, or they have several domains.
@@ -276,7 +276,7 @@ class ServerKeys(Generic[Public]):
 
     @classmethod
     def concatenate(cls, parts: Sequence[Self]) -> Self:
-        """Concatenate keys of one server.
+        """Return the keys of all parts, which must belong to one server and one domain.
 
         Raises:
             ValueError: there are no parts, or they have several domains or servers.

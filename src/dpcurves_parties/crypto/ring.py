@@ -169,7 +169,7 @@ class Domain:
         return self.bits <= 20  # bits of the largest domain that is evaluated as a whole, that is for all cells
 
     def require(self, cells: Words) -> None:
-        """Refuse cells outside the domain, without showing them.
+        """Raise `ValueError` unless all cells are inside the domain; the message shows no cell.
 
         Raises:
             ValueError: a cell is outside the domain.

@@ -334,7 +334,7 @@ class MessageAuthenticator:
         return body + tag
 
     def open_message(self, message: bytes, size: int | None = None) -> memoryview:
-        """Authenticate the other party's next message and return its body, of the given size.
+        """Authenticate the other party's next message, and return its body, which must have `size` bytes if stated.
 
         Raises:
             ProtocolError: the message is not the next one of this session, or has another size.

@@ -373,7 +373,7 @@ class Device:
 
     @property
     def keys(self) -> PersonKeys:
-        """SECRET: private keys of this person."""
+        """SECRET: private keys of this person, derived from the device's secret."""
         return PersonKeys.from_secret(self._secret)
 
     @property
@@ -432,7 +432,7 @@ class Device:
             connection.execute("INSERT OR IGNORE INTO heard VALUES (?, ?, ?)", (meeting.name, step, message))
 
     def drop_meeting(self, meeting: Meeting) -> None:
-        """Abandon a meeting. Its loss stays spent."""
+        """Mark a meeting as abandoned. Its loss stays spent."""
         with self._open_transaction() as connection:
             connection.execute("UPDATE meetings SET dropped = 1 WHERE name = ?", (meeting.name,))
 

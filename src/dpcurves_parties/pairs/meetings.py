@@ -111,7 +111,7 @@ class RelayClient:
         return self._request("letter", self._encode_address(address)) or None
 
     def has_message(self, address: MessageAddress) -> bool:
-        """Return True if this client has sent the message of this address."""
+        """Return True if this client has delivered the message at an address."""
         return address in self._delivered_addresses
 
     def close(self) -> None:

@@ -230,7 +230,7 @@ class Meeting:
         return b"meeting 1\n" + self.task_hash + f" {self.number} {self.people[0]} {self.people[1]}".encode()
 
     def find_partner(self, person: int) -> int:
-        """Return the number of the other person.
+        """Return the number of the person who meets `person`.
 
         Raises:
             ValueError: the person is not in this meeting.
@@ -381,7 +381,7 @@ class Agreement:
 
     @property
     def max_meetings(self) -> int:
-        """Largest number of meetings that one person may enter: that of the terms."""
+        """Largest number of meetings per person, from the terms."""
         return self.terms.max_meetings
 
     @property

@@ -226,7 +226,7 @@ class Relay:
 
     @property
     def party(self) -> int:
-        """Number of this server in the task."""
+        """Number of this server in the task, which has a single server: 0."""
         return 0
 
     def describe_status(self) -> bytes:

@@ -250,11 +250,11 @@ class PairService(SharedTaskService[PairTask]):
 
     @property
     def askable(self) -> PairQuestions:
-        """Questions that may be asked: the single answer."""
+        """Questions that analysts may ask: the single release of the task."""
         return PairQuestions(self.task)
 
     def warm(self) -> None:
-        """Compile the loops over gates before the first answer needs them."""
+        """Compile the loops over gates, so that the first answer does not wait for them."""
         compile_loops()
 
     def close(self, message: bytes) -> bytes:
@@ -303,7 +303,7 @@ class PairService(SharedTaskService[PairTask]):
         ).encode()
 
     def answer(self, message: bytes, analyst: int = 0) -> bytes:
-        """Return both servers' answer to an analyst; all analysts get the same answer.
+        """Return the answer of both servers to an analyst, equal for all analysts.
 
         Raises:
             ProtocolError: the question cannot be answered, or the other server does not respond. Nothing was

@@ -96,7 +96,7 @@ class Connection:
             ) from None
 
     def send(self, message: bytes) -> None:
-        """Send one message with its length in front, and read meanwhile what arrives.
+        """Send one message, preceded by its length, while reading the bytes that arrive.
 
         Raises:
             ProtocolError: the connection was lost.
@@ -137,7 +137,7 @@ class Connection:
                 self._buffer += data
 
     def receive(self) -> bytes:
-        """Wait for the other end's next message, at most the timeout, and return it without its length.
+        """Return the next message of the other end, without its length, after at most the timeout.
 
         Raises:
             ProtocolError: the connection was lost, timed out, or announced a message that is too long.
@@ -355,7 +355,7 @@ def settle_run(
 
 
 def _parse_run_state(message: bytes) -> StoredRun:
-    """Parse the other server's message. Its nonce takes the place of a share."""
+    """Parse the other server's message about its stored run, which has a nonce in place of a share."""
     if len(message) != 1 + 2 * RUN_SIZE or message[0] not in set(RunState):
         raise ProtocolError(
             "settlement", "must hold a state, a run id and a nonce; use the same version of dpcurves at both servers"

@@ -232,7 +232,7 @@ class PairTask(SharedTask):
 
     @property
     def people(self) -> int:
-        """Number of people if each ticket reports as many as it may."""
+        """Largest number of people: tickets times reports per ticket."""
         return len(self.tokens.get(Role.OWNER, ())) * self.reports_per_owner
 
     @property

@@ -32,7 +32,7 @@ class Blob(NamedTuple):
     hash: str
 
     def read_bytes(self) -> bytes | None:
-        """SECRET: return its bytes; None if it is missing or damaged."""
+        """SECRET: return the content of the blob; None if the content is missing or does not match its hash."""
         try:
             if _is_url(self.location):
                 content = _run_on_fsspec_file(self.location, lambda file: bytes(file.read()), "rb")
@@ -61,7 +61,7 @@ class BlobStore:
         return cls(place)
 
     def write(self, name: str, content: bytes) -> Blob:
-        """Write a blob atomically, replacing one of the same name.
+        """Write a blob atomically, replacing any blob of the same name; return its location and hash.
 
         Raises:
             ProtocolError: the location is not writable.

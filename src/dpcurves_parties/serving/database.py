@@ -33,12 +33,12 @@ def integer_key_columns(*names: str) -> list[Column[int]]:
 
 
 def text_columns(*names: str) -> list[Column[str]]:
-    """Return new text columns of these names, which must not be NULL."""
+    """Return new text columns of these names, declared as NOT NULL."""
     return [Column(name, Text, nullable=False) for name in names]
 
 
 def bytes_columns(*names: str) -> list[Column[bytes]]:
-    """Return new byte columns of these names, which must not be NULL."""
+    """Return new byte columns of these names, declared as NOT NULL."""
     return [Column(name, LargeBinary, nullable=False) for name in names]
 
 

@@ -117,7 +117,7 @@ class CertificatePair:
         return cls(builder.sign(proof, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode(), key)
 
     def write(self, certificate: Path, key: Path) -> None:
-        """Write both to new files, the key readable by its owner only.
+        """Write certificate and key to new files; only their owner can read the key.
 
         Raises:
             ValueError: a file exists, or a folder is not writable.

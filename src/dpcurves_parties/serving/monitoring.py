@@ -121,7 +121,7 @@ class ServerMetrics:
             states.labels(state).set_function(partial(_count_connections, connections, state))
 
     def wrap_app(self, app: Any) -> Any:
-        """Wrap the app so that its requests are counted and logged."""
+        """Return the app in a wrapper that counts and logs its requests."""
 
         async def count_requests(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
             """Serve a request, and count the status of its response."""

@@ -183,7 +183,7 @@ class Pool:
             self._count += 1
 
     def discard(self, connection: ClientConnection) -> None:
-        """Remove a connection, if the pool contains it."""
+        """Remove a connection from the pool; do nothing if the pool lacks the connection."""
         if connection in self:
             del self._groups[connection.network][connection]
             self._count -= 1
@@ -255,7 +255,7 @@ class Admission:
             timer.cancel()
 
     def _evict(self, connection: ClientConnection) -> None:
-        """Remove a connection from all pools and abort it."""
+        """Remove a connection from all pools and close it without delay."""
         self.remove(connection)
         connection.abort()
 
@@ -312,7 +312,7 @@ class HttpConnection(HttpToolsProtocol):
             self._admission.remove(self)
 
     def abort(self) -> None:
-        """Close the connection at once, or stop its handshake."""
+        """Close the connection without delay, or cancel its handshake."""
         if self.transport is not None:
             self.transport.abort()
         elif self._coming is not None:

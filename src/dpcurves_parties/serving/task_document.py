@@ -76,7 +76,7 @@ class Ticket:
 
     @classmethod
     def load(cls, path: str | Path, role: Role) -> Ticket:
-        """Return the ticket in a file, which must have this role.
+        """Return the ticket stored in the file `path`, which must have the role `role`.
 
         Raises:
             ValueError: the file is unreadable, or has no ticket of this role. The error contains nothing of the file.

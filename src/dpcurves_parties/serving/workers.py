@@ -60,7 +60,7 @@ class InProcess(Workers):
     def map_reduce(
         self, work: Callable[[Item], Result], items: Sequence[Item], add: Callable[[Result, Result], Result]
     ) -> Result:
-        """Return the combined results, computed one after the other in this process."""
+        """Return the results of `work` on all items, combined by `add`, computed sequentially in this process."""
         return reduce(add, map(work, items))
 
 

@@ -239,7 +239,9 @@ class PlainCounting:
     _own_values: tuple[int, ...] | None = field(default=None, init=False)
 
     def lead(self, own: QuestionMessage, plan: Plan, asker: AskingAnalyst, post: Post) -> AnswerShares:
-        """Return both answer shares as the server that was asked; pass the analyst's letter to the other server."""
+        """Compute this server's answer share, fetch the other server's, and return both; runs at the server that the
+        analyst asked.
+        """
         provenance = self.status.provenance
         proof = self._proof
         with ThreadPoolExecutor(1) as executor:
@@ -291,7 +293,7 @@ class PlainCounting:
         raise ProtocolError("question", NOT_CHECKED, 409)
 
     def follow(self, message: bytes, asked: QuestionMessage, plan: Plan, analyst: int) -> AnswerShare:
-        """Return this server's answer share, if the other server was asked."""
+        """Return this server's answer share to the other server, which the analyst asked."""
         share = AnswerShare(self._compute_values(plan), 0)
         proof = self._proof
         return (
@@ -426,7 +428,7 @@ class CheckedCounting:
         return asked.encode_answer((), self.status.provenance, check=encode_digests(self._evaluate_reports()))
 
     def follow(self, message: bytes, asked: QuestionMessage, plan: Plan, analyst: int) -> AnswerShare:
-        """Return this server's answer share, if the other server was asked.
+        """Return this server's answer share to the other server, which the analyst asked.
 
         Raises:
             ProtocolError: reports were not checked.

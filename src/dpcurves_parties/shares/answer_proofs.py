@@ -100,7 +100,7 @@ def expand_key(key: bytes, count: int) -> Words:
 
 
 def _reduce(words: Words) -> Words:
-    """Return 64-bit words modulo the prime, by one folding at bit 61."""
+    """Return 64-bit words modulo the prime ``2**61 - 1``, by one folding at bit 61."""
     folded = (words & _LOW) + (words >> np.uint64(61))
     return np.where(folded >= _LOW, folded - _LOW, folded)
 
@@ -150,7 +150,7 @@ class ProvedValues(Protocol):
         """
 
     def derive_noise(self, key: NoiseKey) -> list[int]:
-        """SECRET: return one server's noise of all proved values, in their order."""
+        """SECRET: return one server's noise of all proved values, derived from its key, in the order of the values."""
 
     def require_possible(self, counts: Sequence[int], reports: int) -> None:
         """Refuse proved values that are impossible for this number of reports with correctly drawn noise.
@@ -202,7 +202,7 @@ class ProvedCells(ProvedValues):
         return np.append(weights.ravel(), np.uint64(0))[slots]
 
     def derive_noise(self, key: NoiseKey) -> list[int]:
-        """SECRET: return one server's noise of all interval sums."""
+        """SECRET: return one server's noise of all interval sums, derived from its key."""
         return key.derive_sum_noise(self.law)
 
     def require_possible(self, counts: Sequence[int], reports: int) -> None:

@@ -145,7 +145,7 @@ class OpenedUpload(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Upper bound on the bytes of the helper's parts."""
+        """Upper bound on the bytes of all valid reports' parts for the helper, in an aggregation job."""
         # 2**9: bytes of a report in an aggregation job beside its shares, at most: id, time, lengths and the leader's
         # message
         return sum(

@@ -73,7 +73,7 @@ class HistogramEncoding(ShareEncoding):
 
     @property
     def size(self) -> int:
-        """Bytes of a report for server 0, whose share is the longer one."""
+        """Size in bytes of a report for server 0, whose share is longer than the other server's."""
         return self.size_for_party(0)
 
     def size_for_party(self, party: int) -> int:
@@ -204,7 +204,7 @@ class HistogramEvaluation:
     seeds: NDArray[np.uint8]
 
     def find_accepted(self, digests: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Return a mask of the valid reports, given the other server's messages."""
+        """Return a mask of the valid reports, from both servers' messages about each report."""
         reports = self.reports
         return reports.encoding.scheme.find_accepted(reports.party, self.digests, self.seeds, digests)
 

@@ -66,12 +66,12 @@ class TreeEncoding(ShareEncoding):
 
     @property
     def public_size(self) -> int:
-        """Bytes of the public part: correction words, then one proof word for each analyst."""
+        """Size in bytes of the public part: correction words, then one proof word for each analyst."""
         return 8 * (self.PUBLIC.record_words(self.domain) + self.proof_words)
 
     @property
     def size(self) -> int:
-        """Bytes of a report for one server: the public part and a seed."""
+        """Size in bytes of a report for one server: the public part and a seed."""
         return self.public_size + SEED_BYTES
 
     def share_records(self, places: NDArray[np.int64], randomness: Randomness) -> list[tuple[bytes, bytes]]:
@@ -372,7 +372,7 @@ class AcceptedSums:
 
 
 def _to_byte_rows(words: Words) -> list[bytes]:
-    """Return each row of words as little-endian bytes."""
+    """Return each row of words as bytes, in little-endian order."""
     return [row.tobytes() for row in np.ascontiguousarray(words, dtype="<u8")]
 
 

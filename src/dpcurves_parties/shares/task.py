@@ -166,7 +166,7 @@ class Task(SharedTask):
         self.plan((), 1)  # refuses tasks that no plan can answer
 
     def _require_one_hot(self) -> None:
-        """Refuse what one-hot reports do not support. Raises `ValueError`."""
+        """Raise `ValueError` for settings that one-hot reports do not support."""
         if self.owners is Owners.UNCHECKED:
             raise InvalidArgument("check", ALWAYS_CHECKED)
         if self.count_kind is not CountKind.CELLS or self.slots > LARGEST_SEALED:

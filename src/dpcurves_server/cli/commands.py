@@ -108,7 +108,7 @@ class _RecordingTerms:
     question: Any = None
 
     def answer(self, question: Any, *_: object) -> None:
-        """Record the question; nothing is asked."""
+        """Record the question in `question` without asking."""
         self.question = question
 
 

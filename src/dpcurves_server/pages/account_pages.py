@@ -102,7 +102,7 @@ def show_account(visit: Visit) -> Response:
 
 
 def change_password(visit: Visit) -> Response:
-    """Change the visitor's own password; all sessions end."""
+    """Change the visitor's own password, which ends all sessions of the visitor."""
     old_password = "".join(visit.form.get("old", ()))
     visit.services.people.set_password(visit.visitor, visit.visitor.name, _password_field(visit), old_password)
     return _clear_session_cookie("again")
@@ -204,7 +204,7 @@ def add_model(visit: Visit) -> Response:
 
 
 def make_token(visit: Visit) -> Response:
-    """Create a token, and show its secret once."""
+    """Create a token, and return the project's page, which shows the secret of the token only now."""
     days = visit.form_value("days")
     number = int(days) if days.isascii() and days.isdigit() and len(days) < 5 else 0
     secret = visit.services.tokens.make(visit.visitor, visit.path_params["project"], visit.form_value("label"), number)
@@ -290,7 +290,9 @@ def change_people(visit: Visit) -> Response:
 
 
 def set_allowance(visit: Visit) -> Response:
-    """Set the allowance of a project or of an analyst in it."""
+    """Set the allowance of a project, or of an analyst in a project, as the form states; redirect to the dataset's
+    page.
+    """
     dataset = visit.path_params["dataset"]
     currency = visit.services.datasets.get(visit.visitor, dataset).account.currency
     limit = parse_price("most", currency, visit.form_value("most"))
@@ -424,7 +426,7 @@ CHANGES: Mapping[str, Callable[[Visit, str], None]] = MappingProxyType(
 
 
 def _role_names(person: Any) -> list[str]:
-    """Return a person's roles in words."""
+    """Return words for a person's roles, a steward's with the dataset."""
     names = [word for word, has_role in (("operator", person.is_operator), ("auditor", person.is_auditor)) if has_role]
     return [*names, *(f"steward of {name}" for name in person.stewarded_datasets)]
 

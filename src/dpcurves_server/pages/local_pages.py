@@ -109,12 +109,12 @@ ONE_ROW = "one row"
 
 
 def _table(visit: Visit) -> LocalTable:
-    """Return the table that the pages are about."""
+    """Return the table of the local site that the visit belongs to."""
     return cast("LocalTable", cast("LocalSite", visit.site).table)
 
 
 def _find_dataset(visit: Visit) -> Dataset | None:
-    """Return the registered table; None before it is registered."""
+    """Return the dataset of the local table; None before its registration."""
     return visit.services.datasets.get(visit.visitor, _table(visit).name) if visit.visitor.projects else None
 
 
@@ -306,7 +306,9 @@ def _fill_declared(proposal: ProposedColumn, declared: Mapping[str, Declared]) -
 
 
 def _refill(visit: Visit, position: int, proposal: ProposedColumn) -> ProposedColumn:
-    """Return a proposal with the values that were typed for its column."""
+    """Return the proposal for the column at `position` of the form, with the use, bounds and values that the visitor
+    typed.
+    """
     if f"use.{position}" not in visit.form:
         return proposal
     lower, upper, values = (visit.form_value(f"{name}.{position}") for name in ("lower", "upper", "values"))

@@ -309,7 +309,7 @@ class Visit:
             raise ProtocolError("form", "the form is outdated or comes from another site; reload the page", 403)
 
     def render(self, template: str, status: int = 200, **facts: Any) -> Response:
-        """Render a template with the facts and the common context."""
+        """Return the response with a template rendered from `facts` and the context of all pages."""
         signed = self.session
         token = "" if signed is None else f'<input type="hidden" name="{CSRF}" value="{escape(signed.csrf)}">'
         words = SAID.get((self.query.get("said") or [""])[0])

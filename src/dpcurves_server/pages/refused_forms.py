@@ -48,14 +48,16 @@ class SentForm:
         return "".join(self.values.get(name, ())[:1])
 
     def marks(self, form: str, name: str, described: str = "") -> Markup:
-        """Return the attributes of a field: its description, and if it is wrong, its error and the focus."""
+        """Return the HTML attributes of a field: ids of its description and, for the refused field, marks of its
+        error.
+        """
         is_wrong = self.is_of(form) and self.field == name
         ids = " ".join(filter(None, [f"{form}-{name}-wrong" if is_wrong else "", described]))
         attributes = f' aria-describedby="{escape(ids)}"' if ids else ""
         return Markup(f"{attributes} aria-invalid=true autofocus" if is_wrong else attributes)
 
     def error(self, form: str, name: str) -> Markup:
-        """Return the error at a field; empty without one."""
+        """Return the error message of the refused field as HTML; empty for other fields."""
         if not self.is_of(form) or self.field != name:
             return Markup("")
         return Markup('<p class="wrong" id="{}">{}</p>').format(f"{form}-{name}-wrong", self.message)

@@ -84,7 +84,7 @@ class StepReading:
 
     @property
     def counts(self) -> FloatArray:
-        """Estimates of the counts of this step, or of running totals, (keys,)."""
+        """Estimated counts of this step, or running totals, ``(keys,)``."""
         return self.reading.counts
 
     def to_dicts(self) -> list[dict[str, Any]]:

@@ -137,7 +137,7 @@ class WithUncountedTotals:
         return Plan(query, loss, adjacency, made_by, law, counts.error)
 
     def begin(self, plan: Plan) -> CombinedState:
-        """Return the states of all parts before the first step."""
+        """Return the initial states of counts, totals of uncounted tuples, and users beyond the cap."""
         plans = split_plan(plan)
         beyond = None if plans.users_beyond_cap is None else TOTALS.begin(plans.users_beyond_cap)
         return CombinedState(self.mechanism.begin(plans.counts), TOTALS.begin(plans.uncounted), beyond)

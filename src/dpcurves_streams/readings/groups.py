@@ -309,7 +309,7 @@ class TotalReading:
 
     @property
     def counts(self) -> FloatArray:
-        """The totals, which are shown first."""
+        """Estimated totals, the numbers that displays show first."""
         return self.totals
 
     @property

@@ -167,12 +167,12 @@ class TimeStepNumbers(Protocol):
 
     @property
     def counts(self) -> FloatArray:
-        """Numbers that are shown first, (keys,)."""
+        """Main numbers of the step, which displays show first, ``(keys,)``."""
         ...
 
     @property
     def windows(self) -> Mapping[int, FloatArray]:
-        """Numbers over each window, by its width, (keys,)."""
+        """Numbers over each sliding window, ``(keys,)`` each, by the width of the window in steps."""
         ...
 
     @property
@@ -353,7 +353,7 @@ class StreamQuestion:
 
         @property
         def query(self) -> TimeStepQuery:
-            """Query on the stream, which is paid for once."""
+            """Query on the stream, charged once for all steps."""
             ...
 
         def reader(self, plan: Plan) -> TimeStepReader:

@@ -124,7 +124,7 @@ class DerivedSchema:
         )
 
     def _append(self, text: str, use: str, checked: Checked, names: Sequence[str]) -> int:
-        """Add a derived column of these columns, and return its position."""
+        """Add a derived column, computed from the columns `names`; return its position."""
         inputs = tuple(find_column(name, self.columns) for name in names)
         self._derived.append(_Derived(checked, inputs, self.describe_column(text, checked.type)))
         self._positions[text, use] = self._first + len(self._derived) - 1
@@ -154,12 +154,12 @@ class DerivedSchema:
         return sorted(inputs)
 
     def find_derived(self, positions: Sequence[int]) -> list[tuple[int, Checked]]:
-        """Return the derived columns among these positions, each once, with their expressions."""
+        """Return the position and expression of each derived column among `positions`, without duplicates."""
         derived = [position for position in dict.fromkeys(positions) if position >= self._first]
         return [(position, self._derived[position - self._first].checked) for position in derived]
 
     def describe_column(self, text: str, kind: ExpressionType) -> Column:
-        """Return a derived column as DuckDB reads it."""
+        """Return a derived column of this type, with the SQL by which DuckDB reads its values."""
         return _describe_column(text, kind)
 
 
@@ -247,7 +247,7 @@ def _expression_type(column: Column) -> ExpressionType | None:
 
 
 def _describe_column(text: str, kind: ExpressionType) -> Column:
-    """Return a derived column as engines read it."""
+    """Return a derived column of this type, with the SQL by which engines read its values."""
     match kind:
         case ExpressionType.TEXT:
             shown = "CAST(encode({0}) AS VARCHAR)"

@@ -751,7 +751,7 @@ class DuckEngine:
         engine.execute(f"DROP TABLE {PARTED}")
 
     def places(self, bound: Sequence[engines.BoundAxis]) -> IntArray:
-        """SENSITIVE: return the cell of each used row; one past the last cell if it is missing on any axis."""
+        """SENSITIVE: return the cell index of each used row; the number of cells for rows missing on any axis."""
         slots = _slots_sql(bound)
         cells = _slot_cells(bound, slots)
         rows = self._used_rows(bound)

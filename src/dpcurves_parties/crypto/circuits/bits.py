@@ -65,7 +65,7 @@ class CircuitBuilder:
         return self._opposite[wire]
 
     def multiplex(self, condition: int, one: int, other: int) -> int:
-        """Return `one` where the condition is 1, else `other`: one AND."""
+        """Return a wire equal to `one` where the condition is 1, else to `other`; costs one AND gate."""
         return self.xor(other, self.conjunction(condition, self.xor(one, other)))
 
     def carry(self, left: int, right: int, carry: int) -> int:
@@ -151,7 +151,7 @@ class SymbolicInteger:
 
     @classmethod
     def from_bits(cls, bits: Sequence[SymbolicInteger]) -> SymbolicInteger:
-        """Return the unsigned number with these bits, lowest first.
+        """Return the unsigned integer with these bits, lowest bit first.
 
         Raises:
             ValueError: there are no bits.
@@ -379,14 +379,14 @@ class SymbolicInteger:
 
 
 def constant(builder: CircuitBuilder, value: int) -> SymbolicInteger:
-    """Return a public constant. Raises `TypeError` if it is not an integer."""
+    """Return the integer `value` as a public constant of the circuit. Raises `TypeError` for other types."""
     number = require_integer("kernel", value)
     wires = tuple(ONE if number >> position & 1 else ZERO for position in range(bit_width(number, number)))
     return SymbolicInteger(builder, wires, number, number)
 
 
 def mux(condition: SymbolicInteger, one: SymbolicInteger | int, other: SymbolicInteger | int) -> SymbolicInteger:
-    """Return `one` where the condition is 1, else `other`: one AND per bit.
+    """Return an integer equal to `one` where the condition is 1, else to `other`; costs one AND gate per bit.
 
     Raises:
         ValueError: the condition has values other than 0 and 1.

@@ -65,11 +65,11 @@ class Machine(Protocol[Wire]):
     """Interface of machines that evaluate gates. A wire holds one bit for each instance of a batch."""
 
     def xor(self, left: Wire, right: Wire) -> Wire:
-        """Return the wire of the XOR of both bits of each instance."""
+        """Return a wire with the XOR of both wires' bits, instance by instance."""
         ...
 
     def conjunction(self, left: Wire, right: Wire) -> Wire:
-        """Return the wire of the AND of both bits of each instance."""
+        """Return a wire with the AND of both wires' bits, instance by instance."""
         ...
 
     def negation(self, wire: Wire) -> Wire:
@@ -192,7 +192,7 @@ class CleartextMachine:
         return ~wire
 
     def zeros(self, like: Bools) -> Bools:
-        """Return as many false bits as `like` has."""
+        """Return an array of false bits in the shape of `like`."""
         return np.zeros_like(like)
 
 
@@ -240,7 +240,7 @@ def evaluate_circuit(circuit: Circuit, *values: ArrayLike) -> tuple[NDArray[Any]
 
 
 def decode_outputs(circuit: Circuit, wires: Sequence[Bools]) -> tuple[NDArray[Any], ...]:
-    """Return the integers of all outputs, from their wires."""
+    """Return the integer of each output of the circuit, instance by instance, from the bits of its wires."""
     integers = []
     start = 0
     for number in circuit.outputs:
@@ -292,7 +292,7 @@ class CarrySaveAdder(Generic[Words]):
         return total_width(self.summand, self.count)
 
     def add(self, wires: Sequence[Words]) -> None:
-        """Add the instances of one chunk.
+        """Add the numbers of one chunk of instances, given the wires of their bits, to the sum.
 
         Raises:
             ValueError: the number of wires is wrong.

@@ -161,11 +161,11 @@ class Prio3Histogram:
 
     @property
     def message_size(self) -> int:
-        """Bytes of a server's message about one report."""
+        """Size in bytes of a server's verification message about one report."""
         return field.ELEMENT_SIZE * (2 * self.chunk_length + 2) + field.XOF_SEED_SIZE
 
     def input_size(self, party: int) -> int:
-        """Return the bytes of an input share."""
+        """Return the size in bytes of one input share of a server."""
         if party:
             return 2 * field.XOF_SEED_SIZE
         return field.ELEMENT_SIZE * (self.length + self.proof_length) + field.XOF_SEED_SIZE
@@ -227,7 +227,7 @@ class Prio3Histogram:
     def verify_init(
         self, party: int, public: Sequence[bytes], shares: Sequence[bytes], nonces: Sequence[bytes], key: bytes
     ) -> VerifiedCells:
-        """SECRET: return one server's shares of cells, and its messages to the other server.
+        """SECRET: return one server's shares of the cells, and its verification messages to the other server.
 
         Args:
             party: 0 (leader) or 1 (helper).

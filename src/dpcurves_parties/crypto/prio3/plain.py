@@ -32,7 +32,7 @@ def _lagrange_weights(nodes: Sequence[int], point: int) -> list[int]:
 
 
 def query_reports(inputs: QueryInputs, points: int, messages: Words) -> None:
-    """Write one server's messages about all reports, as `loops.query_reports`."""
+    """Write one server's verification messages about all reports into `messages`; equals `loops.query_reports`."""
     nodes = roots_of_unity(2 * points)
     for report in range(len(inputs.cells)):
         cells, starts, sums, joint, query = (to_integers(array[report]) for array in inputs)
@@ -79,7 +79,7 @@ def prove_reports(
     odd: tuple[Sequence[int], Sequence[int]],
     gadget_values: Words,
 ) -> None:
-    """Write the gadget polynomials of reports, as `loops.prove_reports`."""
+    """Write the gadget polynomials of all reports into `gadget_values`; equals `loops.prove_reports`."""
     first, call_sums = odd
     points = len(first)
     chunk = wire_seeds.shape[1] // 2

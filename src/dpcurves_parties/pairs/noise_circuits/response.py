@@ -65,7 +65,7 @@ def _lowest_set_bit(number: int) -> int:
 
 
 def multiplex(condition: Wire, one: Wire, zero: Wire) -> Wire:
-    """Return wire `one` where `condition` is set, else `zero`: one AND."""
+    """Return a wire equal to `one` where `condition` is 1, else to `zero`; costs one AND gate."""
     return zero ^ (condition & (one ^ zero))
 
 
@@ -209,7 +209,7 @@ class Response(ABC):
 
     @abstractmethod
     def probability(self, value: int, answer: int) -> Fraction:
-        """Return the exact probability of an answer, given the exact value."""
+        """Return the exact probability of the released `answer`, given the exact `value` of a pair."""
 
     @property
     @abstractmethod

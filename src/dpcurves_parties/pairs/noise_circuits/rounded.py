@@ -377,7 +377,7 @@ class TernaryResponse(Response):
 
     @cached_property
     def numerators(self) -> _Numerators:
-        """Numerators of the probabilities, over ``2**width``."""
+        """Numerators of the probabilities of the answers, over the denominator ``2**random_width``."""
         decay = bound_exp_neg_above(self.epsilon)
         denominator = 1 << self.random_width
         max_kept = int(denominator / (1 + 2 * decay))

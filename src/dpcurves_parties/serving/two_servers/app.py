@@ -58,7 +58,7 @@ QUESTIONS_PER_MINUTE = 1200
 
 
 def create_app(services: Mapping[str, AnyService]) -> Starlette:
-    """Return the app of one server, with a service for each task."""
+    """Return the HTTP app of one server, which has one service per task."""
     router = AggregatorRouter(services)
     handlers: Mapping[str, Handler] = {
         "reports": router.accept_reports, "enrol": router.enrol, "close": router.close_task,
@@ -226,7 +226,7 @@ class AggregatorRouter(TaskRouter[AnyService]):
         self._rates[task].count_requests(analyst)
 
     async def answer_peer(self, task: str, what: str, request: Request) -> Response:
-        """Answer the request `what` of the peer server, which must show its certificate."""
+        """Return the response to the request `what` of the peer server, which must show its certificate."""
         service = self.find_service(task)
         _require_peer(service, request)
         if what not in service.PEER_REQUESTS:
@@ -382,7 +382,7 @@ class Aggregator:
         return identities
 
     def serve(self, address: Address, ready: Any) -> None:
-        """Serve until stopped. `ready` is called once it listens.
+        """Serve until the process is stopped; call `ready` once the server listens.
 
         Raises:
             ValueError: as `create_services`; or the address cannot be used.

@@ -73,8 +73,8 @@ class NoiseSecret:
 
     @property
     def commitment(self) -> str:
-        """Public commitment to the secret, in hexadecimal digits, sent to the peer server, which later requires the
-        same one.
+        """Public commitment to the noise secret, in hexadecimal digits; the peer server receives the commitment and
+        later requires an equal one.
         """
         return derive_key(self.secret, f"commitment of party {self.party} to {self.noise_law_name}").hex()
 

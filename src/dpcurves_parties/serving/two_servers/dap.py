@@ -400,7 +400,9 @@ CONTINUE, REJECT = 0, 2
 
 
 def parse_aggregation_job_response(message: bytes, report_ids: Sequence[bytes]) -> list[VerifyResp]:
-    """Parse an `AggregationJobResp` about reports of these ids. Raises `ProtocolError`: it is invalid."""
+    """Parse an `AggregationJobResp`; return one `VerifyResp` per report id, in this order. Raises `ProtocolError`
+    for other messages.
+    """
     try:
         answers = decode_all(message, VerifyResp.from_reader)
     except ValueError:
@@ -434,7 +436,7 @@ class CollectionJobRequest:
 
     @classmethod
     def from_bytes(cls, message: bytes) -> CollectionJobRequest:
-        """Parse a message. Raises `ProtocolError`: it is invalid, or an unsupported job."""
+        """Parse a collection job request. Raises `ProtocolError` for invalid messages and unsupported jobs."""
         reader = Reader(message)
         try:
             mode = reader.read_integer(1)
@@ -617,7 +619,7 @@ class PlaintextInputShare(NamedTuple):
 
     @classmethod
     def from_bytes(cls, message: bytes) -> PlaintextInputShare:
-        """Parse a message. Raises `ValueError`: it is invalid."""
+        """Parse a plaintext input share. Raises `ValueError` for invalid messages."""
         reader = Reader(message)
         input_share = cls(tuple(decode_all(reader.read_vector(2), Extension.from_reader)), reader.read_vector(4))
         if not reader.is_done or not input_share.payload:

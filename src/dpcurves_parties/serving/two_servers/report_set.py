@@ -262,7 +262,7 @@ class PartHashes(NamedTuple):
         return cls(bits, bytes(hashes))
 
     def hash_of_part(self, part: int) -> bytes:
-        """Return the hash of part number `part`, 32 bytes."""
+        """Return the SHA-256 hash of the part number `part`, 32 bytes."""
         return self.hashes[HASH_SIZE * part : HASH_SIZE * (part + 1)]
 
 
@@ -328,7 +328,9 @@ def encode_listings(listed: Mapping[int, bytes]) -> bytes:
 
 
 def parse_listings(message: bytes) -> dict[int, bytes]:
-    """Parse what `encode_listings` wrote. Raises `ProtocolError`: it is invalid, or repeats a part or a report."""
+    """Return listings by part number, parsed from the bytes of `encode_listings`. Raises `ProtocolError` for invalid
+    bytes, or repeated parts or reports.
+    """
     listings = dict[int, bytes]()
     position = 0
     head = struct.Struct(">II")
@@ -398,7 +400,9 @@ class ClosingMessage(NamedTuple):
 
     @classmethod
     def from_bytes(cls, message: bytes) -> ClosingMessage:
-        """Parse what `to_bytes` wrote. Raises `ProtocolError`: it is invalid, or repeats a part or a report."""
+        """Return the message parsed from the bytes of `to_bytes`. Raises `ProtocolError` for invalid bytes, or
+        repeated parts or reports.
+        """
         start = 3 * HASH_SIZE + 1
         if len(message) < start or (bits := message[start - 1]) > MOST_PREFIX_BITS:
             raise ProtocolError("peer", CUT)

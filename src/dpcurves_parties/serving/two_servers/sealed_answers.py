@@ -69,7 +69,7 @@ class AnswerKey:
 
     @property
     def fields(self) -> dict[str, str]:
-        """Key and nonce as fields of a message, both as hexadecimal digits."""
+        """Key and nonce as the message fields ``key`` and ``word``, in hexadecimal digits."""
         return {"key": self.key, "word": self.nonce}
 
     def seal_answer_share(self, party: int, answer_share: Answer) -> str:
@@ -143,7 +143,7 @@ class SealedQuestion:
 
     @classmethod
     def create(cls, question: QuestionMessage, party: int) -> Self:
-        """Create a message with a new key, which is used for this message alone."""
+        """Create a sealed question with a new key pair, used for this question alone."""
         key = X25519PrivateKey.generate()
         digits = key.public_key().public_bytes_raw().hex()
         first, second = (AnswerKey(question, digits, secrets.token_hex(NONCE_SIZE)) for _ in range(ANSWER_SHARES))
@@ -164,7 +164,7 @@ class SealedQuestion:
         return self.question.to_json(**self.answer_keys[self.party].fields, letter=_encode_base64(letter))
 
     def open_answer_shares(self, message: bytes) -> tuple[Answer, Answer]:
-        """SECRET: open both answer shares of an answer.
+        """SECRET: decrypt the answer shares of both servers from an answer.
 
         Raises:
             ProtocolError: the answer does not match the question, or a share is invalid, or shares differ in the report
@@ -256,7 +256,7 @@ def _encode_base64(octets: bytes) -> str:
 
 
 def _decode_base64(text: object) -> bytes:
-    """Decode Base64 text; empty if it is invalid."""
+    """Return the bytes of a Base64 text; empty for invalid texts."""
     try:
         return b64decode(text, validate=True) if isinstance(text, str) else b""
     except ValueError:

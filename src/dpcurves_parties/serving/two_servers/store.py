@@ -579,7 +579,9 @@ def _write_contributions(
     before: Mapping[int, _TicketUse],
     after: Mapping[int, _TicketUse],
 ) -> None:
-    """Insert reports, and store to which contributions tickets are bound."""
+    """Insert the reports `rows`, and store the bindings of tickets to contributions that changed from `before` to
+    `after`.
+    """
     if rows:
         connection.execute(_INSERT_REPORTS, rows)
     new_rows = [{"task": task, "owner": owner, **after[owner]._asdict()} for owner in after.keys() - before.keys()]

@@ -222,11 +222,11 @@ class ShareEncoding(Protocol):
 
     @property
     def public_size(self) -> int:
-        """Bytes of the public part of a report, which both servers receive."""
+        """Size in bytes of the public part of a report, which both servers receive."""
 
     @property
     def size(self) -> int:
-        """Bytes of a report for one server."""
+        """Size in bytes of a report for one server."""
 
     def share_records(self, rows: IntArray, randomness: Randomness, /) -> list[tuple[bytes, bytes]]:
         """SECRET: return the shares of each record for server 0 and for server 1, as bytes."""
