@@ -6,8 +6,9 @@ strategy there as a line of `src/dpcurves/laws/p_identity.json`. A search of 1,0
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -51,15 +52,24 @@ def line_of(strategy: PIdentityStrategy) -> str:
     return f'"{strategy.cells}": ' + json.dumps(rows, separators=(",", ":"))
 
 
-def main() -> None:
-    cells = int(sys.argv[1])
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Search, and print the errors of the strategies that were found and stored."""
+    options = _parse_options(arguments)
+    cells = options.cells
     found = find_pure_strategy(cells, EXTRA_ROWS[cells], np.random.default_rng(1))
     strategy, stored = round_rows(found.rows[cells:]), find_p_identity_strategy(cells)
     errors = [rows.prefix_variances(WIDE).mean() / 10**12 for rows in (strategy, stored) if rows is not None]
     print(f"{cells} cells, {len(strategy.weights)} rows: before rounding {found.error:.2f}, after and stored", end=" ")
     print(", ".join(f"{error:.2f}" for error in errors))
-    if len(sys.argv) > 2:
-        Path(sys.argv[2]).write_text(line_of(strategy) + "\n", encoding="utf-8")
+    if options.file:
+        options.file.write_text(line_of(strategy) + "\n", encoding="utf-8")
+
+
+def _parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cells", type=int, choices=list(EXTRA_ROWS), help="cells of the strategy")
+    parser.add_argument("file", type=Path, nargs="?", help="file of the strategy")
+    return parser.parse_args(arguments)
 
 
 if __name__ == "__main__":

@@ -167,3 +167,30 @@ def test_notes_on_the_band_of_many_groups_agree_with_all_draws_without_simulatin
         assert wide in possible
         kinds |= {note[:16] for note in wide}
     assert kinds == {"the band at ever", "the band at most"}
+
+
+@pytest.mark.parametrize("adjacency", [dp.REPLACE_ONE, dp.ADD_REMOVE], ids=["replace-one", "add-remove"])
+@pytest.mark.parametrize("outside", dp.Outside)
+@pytest.mark.parametrize("shape", ["smooth", "heaped", "zeros"])
+def test_few_errors_in_single_precision_are_those_of_the_first_draws(
+    shape: str, outside: dp.Outside, adjacency: dp.Neighbours
+) -> None:
+    """Curves of 3 to 300 records, so that some totals are near zero: errors agree up to rounding."""
+    draw = np.random.default_rng(5)
+    sizes = (3, 30, 300)
+    group = np.repeat(np.arange(3), sizes)
+    smooth = draw.beta(2, 5, len(group))
+    values = {"smooth": smooth, "heaped": smooth.round(1), "zeros": np.where(draw.random(len(group)) < 0.7, 0, smooth)}
+    question = dp.CdfQuestion("x", dp.Grid(0, 1, cells=40, outside=outside), by=dp.Categories("g", (0, 1, 2)))
+    terms: dict[str, Any] = {
+        "budget": dp.PrivacyLoss.pure(1), "adjacency": adjacency, "randomness": Randomness.from_seed(6)
+    }  # fmt: skip
+    table = {"g": group, "x": values[shape]}
+    with warnings.catch_warnings(action="ignore"), dp.Session(table, **terms) as session:
+        curves = list(session.ask(question, dp.PrivacyLoss.pure(1)).values())
+    for curve in curves:
+        exact = np.concatenate(list(curve.prefixes.simulate_share_errors(None)))[:400]
+        few = curve.prefixes.simulate_few_share_errors(400)
+        assert few.shape == exact.shape == (400, np.count_nonzero(curve.prefixes.measured_edges))
+        np.testing.assert_allclose(few, exact, rtol=1e-4, atol=1e-5 * np.abs(exact).max())
+        assert not few[:, np.abs(exact).max(axis=0) < 1e-12].any()

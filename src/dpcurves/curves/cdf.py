@@ -72,7 +72,7 @@ from ..strategies import Bisection as Bisection
 from ..strategies import QuantilePartition as QuantilePartition
 from ..summaries import as_numbers, inverse_at, linear_value_at, step_value_at
 from .by_category import build_by_category, describe_hint, describe_question, format_axis_label, parse_hint
-from .prefixes import PrefixShares, Smoothing, Spans, build_all_edges_query, parse_edges
+from .prefixes import MOST_FEW_DRAWS, PrefixShares, Smoothing, Spans, build_all_edges_query, parse_edges
 from .quantile_quantile import PERCENTS, QuantileQuantile, parse_shares
 from .question import (
     By,
@@ -493,7 +493,7 @@ class CDF(IntervalResult):
         subjects = "the band at every edge", "the band at most edges"
         notes: tuple[str, ...] = ()
         # draws, and the ratio by which their band may differ from that of all draws: four standard errors and more
-        for draws, margin in ((400, 1.25), (1_600, 1.12)):
+        for draws, margin in ((400, 1.25), (MOST_FEW_DRAWS, 1.12)):
             if not self.prefixes.are_typical(draws):
                 break
             narrow, wide = (notes_on_width(widths, *subjects) for widths in self._bound_band_widths(draws, margin))
@@ -507,8 +507,8 @@ class CDF(IntervalResult):
 
     def _bound_band_widths(self, draws: int, margin: float) -> tuple[FloatArray, FloatArray]:
         """Return widths of the band at the inner edges from a few draws: a narrow and a wide guess."""
-        errors = next(self.prefixes.simulate_share_errors(None, draws))
-        scale, _ = estimate_scales(iter([errors]))
+        errors = self.prefixes.simulate_few_share_errors(draws)
+        scale = np.sqrt(np.einsum("ij,ij->j", errors, errors) / np.float32(draws))
         half_width = np.full(self.prefixes.grid.cells + 1, np.inf)
         critical_value = np.quantile(largest_studentised(errors, scale), SUMMARY_LEVEL)
         half_width[self.prefixes.measured_edges] = scale * critical_value

@@ -49,7 +49,7 @@ from .by_category import collect_by_category, describe_question, format_axis_lab
 from .cdf import CDF, CdfHistogram
 from .histogram import is_noise_alone
 from .outside import DEFAULT_THRESHOLDS, NoteThresholds
-from .prefixes import NOTHING, PrefixShares
+from .prefixes import NOTHING, FewDraws, PrefixShares
 from .quantiles import Quantiles, parse_shares
 from .question import (
     By,
@@ -345,6 +345,11 @@ class WeightedShares(PrefixShares):
         """Return blocks of simulated noise of the weight below the measured edges, in effective records, (draws,
         measured)."""
         return (chunk / self.scale for chunk in super()._simulate_count_noise(generator))
+
+    @property
+    def _few_draws(self) -> FewDraws:
+        """The first draws of the noise from the fixed seed, in effective records."""
+        return super()._few_draws.scaled_by(1 / self.scale)
 
     @cached_property
     def _unbiased_cells(self) -> FloatArray:

@@ -32,13 +32,16 @@ from functools import lru_cache
 from itertools import chain
 from math import ceil, isfinite, log, log1p, sqrt
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arguments import InvalidArgument, require_probability
 from ..arrays import BoolArray, FloatArray
+
+RealArray = NDArray[np.floating[Any]]
+"""Numbers of any precision."""
 
 # Bands and intervals of true curves, given the released counts.
 #
@@ -122,7 +125,7 @@ def simultaneous_errors(deviations: Iterable[FloatArray], level: float) -> Float
     return np.where(is_noisy(scale), upper_quantile(largest, level) * scale, 0.0)
 
 
-def largest_studentised(errors: FloatArray, scale: FloatArray) -> FloatArray:
+def largest_studentised(errors: RealArray, scale: RealArray) -> FloatArray:
     """Return the largest absolute error of each draw, divided by the scale of its point: (draws, points) to (draws,).
 
     Exact points have no error.
@@ -133,14 +136,14 @@ def largest_studentised(errors: FloatArray, scale: FloatArray) -> FloatArray:
     return np.concatenate([np.zeros(0), *largest])
 
 
-def split_into_blocks(draws: FloatArray) -> Iterator[FloatArray]:
+def split_into_blocks(draws: RealArray) -> Iterator[RealArray]:
     """Yield views of consecutive draws that fit into the cache of a processor, (rows, points)."""
     rows = max(2**15 // max(draws.shape[1], 1), 1)  # 2**15 values: a quarter of a megabyte
     for start in range(0, len(draws), rows):
         yield draws[start : start + rows]
 
 
-def is_noisy(scale: FloatArray) -> BoolArray:
+def is_noisy(scale: RealArray) -> BoolArray:
     """Return a mask of the points whose standard deviation exceeds the rounding error of an exact point."""
     return np.asarray(scale > 1e-9 * scale.max(initial=0.0))  # smaller deviations are the rounding of an exact point
 
