@@ -125,22 +125,32 @@ class Reader:
         language: The code of the language.
         names: Words of the user, such as names of columns, which are not translated.
         written: Translations so far: a part of a figure may be drawn, and translated, before the whole.
+        kept: Texts that stayed as they are. In the words of another result they may be the package's, and translated.
     """
 
     language: str
     names: set[str] = field(default_factory=set)
     written: set[str] = field(default_factory=set)
+    kept: set[str] = field(default_factory=set)
     _translations: dict[str, str | None] = field(default_factory=dict)
 
     def translate(self, text: str) -> TypesetText:
         """Return an English text of the package in this language; a text without a translation stays English."""
-        if isinstance(text, TypesetText) or text in self.written:
+        if isinstance(text, TypesetText) or self._is_written(text):
             return TypesetText(text)
         translation = self._find_translation(text)
-        self.written.add(text if translation is None else translation)
         if translation is None:
             logger.debug("no translation into %s: %r", self.language, text)
-        return TypesetText(text if translation is None else translation)
+        if translation is None or translation == text:
+            self.kept.add(text)
+            return TypesetText(text)
+        self.written.add(translation)
+        return TypesetText(translation)
+
+    def _is_written(self, text: str) -> bool:
+        """Return whether a text is in the language already: a translation, or, for a reader who knows no words of the
+        user, a text that stayed as it is in a result with such words."""
+        return text in self.written or (not self.names and text in self.kept)
 
     def _find_translation(self, text: str) -> str | None:
         """Return the translation of a text; None if no message fits."""
@@ -179,7 +189,7 @@ class Reader:
             for count in range(len(lines) - (not translations), 0, -1):  # not all lines at once
                 part = "\n".join(lines[:count])
                 # below a title that was added later stand lines that are translated
-                translation = part if part in self.written else self._find_translation(part)
+                translation = part if self._is_written(part) else self._find_translation(part)
                 if translation is not None:
                     translations.append(translation)
                     lines = lines[count:]
@@ -328,7 +338,8 @@ def use_language(language: str) -> Iterator[None]:
 def keep_names(names: Collection[str]) -> Iterator[None]:
     """Leave these texts of the user untranslated inside a ``with`` block, even if the catalogue has them."""
     reader = _READER.get()
-    token = _READER.set(None if reader is None else Reader(reader.language, reader.names | set(names), reader.written))
+    inner = None if reader is None else Reader(reader.language, reader.names | set(names), reader.written, reader.kept)
+    token = _READER.set(inner)
     try:
         yield
     finally:

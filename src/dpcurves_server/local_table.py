@@ -107,8 +107,9 @@ NUMBER_WORDS = frozenset({
 })  # fmt: skip
 """Words in the names of columns of numbers, and units of measurement and currencies, as in ``fee (EUR)``."""
 FLAG_WORDS = frozenset({
-    "churn", "dead", "death", "default", "died", "event", "failed", "ill", "label", "outcome", "passed", "relapse",
-    "returned", "success", "target", "treated", "treatment", "won",
+    "cancelled", "churn", "churned", "convicted", "cured", "dead", "death", "default", "defaulted", "died", "event",
+    "failed", "ill", "label", "outcome", "passed", "readmitted", "recovered", "relapse", "relapsed",
+    "returned", "ruled", "success", "target", "treated", "treatment", "won",
 })  # fmt: skip
 """Words in the names of columns of two classes, such as 0 and 1, or no and yes."""
 SPELLINGS = ("0,1", "no,yes", "No,Yes", "NO,YES", "N,Y", "n,y", "false,true", "False,True", "FALSE,TRUE", "F,T")
@@ -147,10 +148,13 @@ def propose_column(name: str, has_numbers: bool | None) -> ProposedColumn:
     (['numbers', 'none'], 'none')
     >>> [propose_column(name, None).use.value for name in ("fee (EUR)", "Größe", "genre", "Geschlecht", "court", "won")]
     ['numbers', 'numbers', 'categories', 'categories', 'categories', 'categories']
+    >>> [propose_column(name, None).use.value for name in ("ruled", "cured", "days recovered", "default rate")]
+    ['categories', 'categories', 'numbers', 'numbers']
     """
     words = _split_name(name)
     bounds = next((RANGES_BY_WORD[word] for word in words if word in RANGES_BY_WORD), ("", ""))
-    if FLAG_WORDS & set(words):
+    is_measured = has_numbers is not False and bool(NUMBER_WORDS & set(words))  # as in "days recovered"
+    if FLAG_WORDS & set(words) and not is_measured:
         values, spellings = ("0,1", ()) if has_numbers else ("", SPELLINGS)
         return ProposedColumn(name, ColumnUse.CATEGORIES, "", "", values, has_numbers, ANY_USE, spellings)
     is_number = bool(bounds[0] or NUMBER_WORDS & set(words))

@@ -59,7 +59,7 @@ def test_zero_is_a_value_like_others() -> None:
     curve = dp.cdf(wages, grid=dp.Values(range(0, 2001, 500)), **PAID)
     assert curve.quantile(0.5) == 0
     assert curve.quantile_interval(0.5, 0.9) == (0, 0)
-    assert dict(curve._summary())["0.5 quantile"].startswith("0 (95%: 0 to 0 for these records")
+    assert dict(curve._summary())["median"].startswith("0 (95%: 0 to 0 for these records")
 
 
 def test_an_end_is_infinite_only_where_records_beyond_are_counted_apart_and_are_many() -> None:

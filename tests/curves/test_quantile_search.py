@@ -153,5 +153,5 @@ def test_what_is_no_chance_is_refused() -> None:
 def test_it_is_drawn_and_shown() -> None:
     found, _ = asked(QuantilesQuestion("age", Grid(0, 8, cells=8), (0.25,), "years", search=0.9), [5, 6])
     assert found.plot().get_xlabel() == "age (years)"
-    assert "0.25 quantile" in found._repr_html_()
+    assert "lower quartile" in found._repr_html_()
     plt.close("all")

@@ -343,6 +343,20 @@ def test_the_category_of_all_other_values_is_in_the_language_and_a_category_call
     assert chart.category[-1] == "other"  # in English for programs
 
 
+def test_a_word_of_the_user_in_one_result_stays_the_word_of_the_package_in_the_next() -> None:
+    paid: Any = {"grid": dp.Grid(0, 9, cells=9), "epsilon": 9, "adjacency": dp.REPLACE_ONE}
+    values = np.resize(np.arange(9), 900)
+    ours = "share of records below"
+    odd, plain = (dp.cdf(values, label=label, **paid) for label in (ours, "pay"))
+    with dp.use_language("de"):
+        before = odd.plot()
+        assert before.get_xlabel() == ours
+        later = plain.plot()
+        assert later.get_ylabel() == "Anteil der Datensätze darunter"
+        before.figure.draw_without_rendering()  # type: ignore[union-attr]
+        assert before.get_xlabel() == ours
+
+
 def test_small_multiples_have_one_legend_and_a_title_in_each_language() -> None:
     """Panels of a translated figure have no legends again; labels of values stand once; a title keeps the column."""
     from dpcurves.cli.output import add_title

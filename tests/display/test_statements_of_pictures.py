@@ -187,6 +187,39 @@ def test_a_histogram_of_noise_alone_says_so_and_one_of_thin_cells_does_not() -> 
     assert not is_noise_alone(thin, 2 * np.sqrt(2))
 
 
+def test_counts_by_category_of_noise_alone_say_so_and_larger_ones_do_not() -> None:
+    paid: Any = {"epsilon": 0.2, "randomness": dp.Randomness.from_seed(5)}
+    wards, jobs = ("a", "b", "c"), ("x", "y")
+    for adjacency in (dp.ADD_REMOVE, dp.REPLACE_ONE):
+        for size, is_noise in ((8, True), (0, True), (3000, False)):
+            rows, columns = list(np.resize(wards, size)), list(np.resize(jobs, size))
+            if not size and adjacency is dp.REPLACE_ONE:
+                continue  # no record can be replaced
+            chart = dp.bar_chart(rows, categories=wards, adjacency=adjacency, **paid)
+            table = dp.contingency(
+                rows, columns, row_categories=wards, column_categories=jobs, adjacency=adjacency, **paid
+            )
+            for result in (chart, table):
+                notes = [note for note in result.notes if "next to nothing" in note]
+                assert len(notes) == is_noise, (adjacency, size, result)
+    empty = dp.bar_chart([], categories=wards, epsilon=100, adjacency=dp.ADD_REMOVE)
+    assert not empty.notes  # all counts are known to be 0
+    thin = dp.bar_chart(
+        list(range(1000)), categories=tuple(range(1000)), epsilon=0.5, adjacency=dp.ADD_REMOVE,
+        randomness=dp.Randomness.from_seed(5),
+    )  # fmt: skip
+    assert thin._has_values
+    assert not thin.notes  # the sum is known
+
+
+def test_quantiles_against_quantiles_name_both_columns_and_quartiles_have_names() -> None:
+    paid: Any = {"grid": dp.Grid(0, 9, cells=9), "epsilon": 9, "adjacency": dp.REPLACE_ONE}
+    pay, age = (dp.cdf(np.resize(np.arange(9), 900), label=label, **paid) for label in ("pay", "age"))
+    assert dp.QuantileQuantile(np.array([0.5]), pay, age)._title() == "Quantiles of age against pay"
+    assert dp.QuantileQuantile(np.array([0.5]), pay, pay)._title() == "Quantiles of pay, the second against the first"
+    assert [name for name, _ in pay._summary()][:3] == ["lower quartile", "median", "upper quartile"]
+
+
 def test_pictures_of_scores_name_the_columns_in_each_language_and_after_they_were_stored() -> None:
     """The title says which score is judged against which label, as that of a ROC curve does."""
     generator = np.random.default_rng(5)

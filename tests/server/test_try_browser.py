@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import json
+import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -77,9 +80,9 @@ def browser() -> Iterator[Any]:
 
 
 @contextmanager
-def open_table(path: Path, *options: str) -> Iterator[str]:
-    """Run the command on a table, and yield the address that it prints."""
-    command = [sys.executable, "-m", "dpcurves.cli", "try", str(path), "--no-browser", *options]
+def open_table(path: Path, *, stop_by: signal.Signals = signal.SIGTERM) -> Iterator[str]:
+    """Run the command on a table, yield the address that it prints, and end it by a signal (SIGINT is Ctrl-C)."""
+    command = [sys.executable, "-m", "dpcurves.cli", "try", str(path), "--no-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         found = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", process.stdout.readline())
@@ -87,7 +90,7 @@ def open_table(path: Path, *options: str) -> Iterator[str]:
         try:
             yield found[0]
         finally:
-            process.terminate()
+            process.send_signal(stop_by)
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1200), ("dark", 360)])
@@ -125,6 +128,54 @@ def test_from_a_path_to_a_published_folder_in_eight_clicks(
     (folder,) = (entry for entry in tmp_path.iterdir() if entry.is_dir())
     assert read_result(next(folder.glob("*.json"))).privacy.epsilon == 0.5
     assert (folder / "index.html").exists()
+
+
+def test_an_answer_of_an_earlier_start_is_copied_and_published_after_the_next_start(
+    browser: Any, tmp_path: Path
+) -> None:
+    """The first start is ended by Ctrl-C; the second one shows what is left, and publishes without a further charge."""
+    path = tmp_path / "library loans 2025.csv"
+    rows = "".join(f"{n % 97 + 1},{n % 10};{('Nord', 'Mitte')[n % 2]}\n" for n in range(2000))
+    path.write_text("Lesezeit (min);Zweigstelle\n" + rows)
+    with browser.new_context(permissions=["clipboard-read", "clipboard-write"]) as context:
+        with open_table(path, stop_by=signal.SIGINT) as address:
+            newcomer = Visitor(context.new_page(), address)
+            newcomer.page.fill("#amount", "1")
+            newcomer.click("text=Continue")
+            newcomer.click("text=Distribution >> nth=0")
+            newcomer.choose("#f-column", "Lesezeit (min)")
+            newcomer.page.fill("#f-amount", "0,5")
+            newcomer.page.wait_for_selector("#plan >> text=epsilon 0.5")
+            newcomer.click("button[value=ask]")
+            newcomer.page.wait_for_url("**/releases/*")
+        with open_table(path) as address:
+            newcomer = Visitor(context.new_page(), address)
+            page = newcomer.page
+            assert "0.5 of epsilon 1 spent" in page.inner_text("main")
+            newcomer.click("table a >> nth=0")
+            page.wait_for_selector("figure img.picture")
+            copied = []
+            for form in ("as Python", "as a command"):
+                newcomer.click(f"button:has-text('{form}')")
+                page.wait_for_function("navigator.clipboard.readText().then(text => text !== '')")
+                copied.append(page.evaluate("navigator.clipboard.readText()"))
+                page.evaluate("navigator.clipboard.writeText('')")
+            with page.expect_download() as download:
+                newcomer.click("text=Download notebook")
+            notebook = json.loads(Path(download.value.path()).read_text(encoding="utf-8"))
+            newcomer.click("button.main >> text=Publish")
+            page.wait_for_selector("text=Published in the folder")
+            newcomer.look()
+            page.goto(address.partition("?")[0])
+            assert "0.5 of epsilon 1 spent" in page.inner_text("main")
+            assert newcomer.wrong == []
+    (folder,) = (entry for entry in tmp_path.iterdir() if entry.is_dir())
+    assert read_result(next(folder.glob("*.json"))).privacy.epsilon == 0.5
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    subprocess.run([sys.executable, "-c", copied[0]], check=True, env=environment)  # spends what is left
+    refused = subprocess.run(["bash", "-c", copied[1]], check=False, capture_output=True, text=True, env=environment)
+    assert "costs epsilon 0.5; 0 of 1 is left" in refused.stderr
+    assert "AutoRangeCdfQuestion" in "".join("".join(cell["source"]) for cell in notebook["cells"])
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -189,6 +189,7 @@ class QuartilesView(ResultView):
 
     def tables(self, curves: ByCategory[CDF]) -> list[ViewTable]:
         """Return a table with a row for each category: number of records, and quantiles with intervals in brackets."""
+        from ..curves.cdf import name_quantile
         from ..display import describe_interval, format_number, join_columns
 
         privacy = curves.privacy
@@ -198,7 +199,7 @@ class QuartilesView(ResultView):
         counted = "sum of weights" if any(curve.IS_WEIGHTED for curve in curves.values()) else "records"
         numbers = {
             counted: [format_number(round(curve.count)) for curve in curves.values()],
-            **{f"{p:g} quantile": list(column) for p, column in zip(self.levels, quantiles, strict=True)},
+            **{name_quantile(p): list(column) for p, column in zip(self.levels, quantiles, strict=True)},
         }
         columns = join_columns(curves.label_columns(), numbers)
         interval_names = "; ".join(describe_interval(self.settings.level, "intervals", name) for name in scopes)

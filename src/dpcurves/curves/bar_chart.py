@@ -51,7 +51,7 @@ from ..inference.simulation import sampling_generator
 from ..inference.two_samples import ReleasedSample
 from ..summaries.two_classes import project_to_simplex
 from .question import CATEGORIES, TableQuestion, build_privacy_statement, require_independent
-from .result import TUNING, IntervalResult, PlotArguments
+from .result import NO_CATEGORY, TUNING, IntervalResult, PlotArguments
 from .summary import SUMMARY_LEVEL, format_with_intervals
 
 LISTED = "listed"
@@ -135,7 +135,7 @@ class BarChart(IntervalResult):
         """Return the chart of released counts of these categories, in their order.
 
         The last one has all other values if they are `ListedCategories` or `SelectedCategories`. A note says if nearly
-        all records are there.
+        all records are there, or if noise alone may give all counts and their sum.
 
         Args:
             evidence: The counts, one row of all categories and missing values, with the law of their noise.
@@ -148,6 +148,9 @@ class BarChart(IntervalResult):
         chart = cls(plain, float(missing), has_other, privacy, evidence)
         counts = np.maximum(chart.unbiased_counts, 0.0)
         is_other = isinstance(categories, ListedCategories) and counts[-1] >= TUNING.nearly_all * counts.sum()
+        errors = simultaneous_errors([chart._noise.cells], KNOWN_PROBABILITY)
+        if not chart._has_values and errors.max() >= 1 and (chart.unbiased_counts <= errors).all():
+            return replace(chart, privacy=privacy.with_notes(NO_CATEGORY))
         if not is_other or not chart._has_values:
             return chart
         note = NEARLY_ALL_OTHER.format(share=float(counts[-1] / counts.sum()))

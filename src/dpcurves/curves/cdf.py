@@ -371,9 +371,18 @@ class HasQuantiles(Protocol):
         ...
 
 
+def name_quantile(p: float) -> str:
+    """Return the name of the quantile of level `p` in tables: the quartiles have names of their own.
+
+    >>> [name_quantile(p) for p in (0.1, 0.25, 0.5, 0.75)]
+    ['0.1 quantile', 'lower quartile', 'median', 'upper quartile']
+    """
+    return {0.25: "lower quartile", 0.5: "median", 0.75: "upper quartile"}.get(p, f"{p:g} quantile")
+
+
 def format_quantile_rows(curve: HasQuantiles, p: FloatArray) -> list[tuple[str, str]]:
     """Return rows of an HTML summary, (name, text): the quantile of each level in `p` with its confidence intervals."""
-    names = [f"{share:g} quantile" for share in p.tolist()]
+    names = list(map(name_quantile, p.tolist()))
     intervals = {
         scope: curve.quantile_intervals(p, SUMMARY_LEVEL, population=population)
         for scope, population in interval_scopes(curve.privacy).items()

@@ -52,7 +52,7 @@ from ..summaries.kernels import count_pairs
 from .histogram import JOINED, Histogram2D
 from .pair_mean import SimulatedCounts, UStatistic
 from .question import TableQuestion, build_privacy_statement, combine_categories, require_independent
-from .result import IntervalResult, PlotArguments, notes_on_dependence, require_label_mappings
+from .result import NO_CATEGORY, IntervalResult, PlotArguments, notes_on_dependence, require_label_mappings
 from .summary import COUNT, Summary, SummaryByCategory
 
 
@@ -137,7 +137,11 @@ class Contingency(IntervalResult):
         noise = _simulate_noise(evidence, rng)
         statistic = float(chi_squared(cells, noise.var(axis=0)))
         p_value = independence_p_value(cells, noise, rng)
-        statement = privacy.with_notes(*notes_on_dependence(privacy))
+        total_error = upper_quantile(np.abs(noise.sum(axis=(1, 2))), (1 + KNOWN_PROBABILITY) / 2)
+        errors = _find_error_quantiles(noise, KNOWN_PROBABILITY)
+        is_total_noise = float(cells.sum()) <= max(total_error, TUNING.least_occupied)
+        is_noise = is_total_noise and errors.max() >= 1 and bool((cells.ravel() <= errors).all())
+        statement = privacy.with_notes(*notes_on_dependence(privacy), *([NO_CATEGORY] if is_noise else []))
         deviations = noise.std(axis=0).ravel()
         count = known_counts(
             cells.ravel(), deviations, privacy.most_records, lambda: _find_error_quantiles(noise, KNOWN_PROBABILITY)

@@ -108,7 +108,7 @@ class QuantileQuantile(CompositeResult):
     """
 
     SIZE = display.SQUARE
-    TITLE = "Quantiles against quantiles"
+    TITLE = "Quantiles of {second.label} against {first.label}"
     COLUMN_WORDS = display.describe_columns(
         p="probability", first="first: {first.label}", second="second: {second.label}"
     )
@@ -142,6 +142,12 @@ class QuantileQuantile(CompositeResult):
         second = self.second.privacy
         second_note = (f"the second one: {second.loss}, {second.adjacency}, protects {second.protected_unit}",)
         return first.with_notes(*second.notes, *(() if self._has_same_privacy else second_note))
+
+    def _title(self) -> str:
+        """Return the title, which names both columns, or the column that both curves have."""
+        label = self.first.label
+        same = f"Quantiles of {label}, the second against the first"
+        return same if label == self.second.label else super()._title()
 
     def _axis_labels(self) -> dict[str, str]:
         """Return the label of each column of values, by the curve that it belongs to."""

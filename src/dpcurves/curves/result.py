@@ -271,6 +271,8 @@ def interval_scopes(privacy: PrivacyStatement, *, population: bool = True) -> Ma
 PACKAGE = str(Path(__file__).parents[1])
 """Folder whose frames are skipped when a warning names the caller."""
 NEXT_TO_NOTHING = "this release says next to nothing"
+NO_CATEGORY = f"no category has more records than noise alone may give: {NEXT_TO_NOTHING} of them"
+"""Note on counts by category of which neither one nor the sum stands out from the noise."""
 UNKNOWN = f"every interval holds all possible values: {NEXT_TO_NOTHING}"
 """Note on a picture of numbers of which none is known."""
 TOO_WIDE = f"is wider than {TUNING.unknown_width:g}"
