@@ -643,7 +643,11 @@ def format_entry(entry: Mapping[str, Any]) -> str:
     for entry_field in list_missing(entry):
         is_needed = _is_needed(entry_field, entry["deployment"])
         need = "required" if is_needed else f"tier {entry_field.tier}"
-        hint = f"; write {entry_field.about} in the file of --about" if entry_field.about else ""
+        hint = (
+            f"; write it below, or {entry_field.about} in the file of dpcurves publish --about"
+            if entry_field.about
+            else ""
+        )
         lines.append(f"# Missing ({need}): {entry_field.path}{hint}")
     return "\n".join([*lines, *_format_mapping(entry, 0)]) + "\n"
 
