@@ -12,6 +12,8 @@ import tempfile
 from math import log
 from pathlib import Path
 
+from command_line import make_parser
+
 
 def geometric(draw: random.Random) -> int:
     """Sample discrete Laplace noise of scale 1."""
@@ -21,7 +23,11 @@ def geometric(draw: random.Random) -> int:
 
 def main() -> None:
     """Print the noisy number of rows."""
-    kind, data = sys.argv[1:]
+    parser = make_parser(__doc__)
+    parser.add_argument("kind", choices=("plain", "keyed", "failing"), metavar="KIND")
+    parser.add_argument("data", metavar="DATA.csv")
+    given = parser.parse_args()
+    kind, data = given.kind, given.data
     rows = len(Path(data).read_text(encoding="utf-8").splitlines()) - 1
     system = random.SystemRandom()
     if kind == "failing" and system.random() < 0.2:

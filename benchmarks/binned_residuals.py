@@ -6,9 +6,8 @@ those of a right model without noise, and the distances of many releases of both
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
+from command_line import parse_numbers
 from numpy.typing import NDArray
 from rich.progress import track
 
@@ -83,7 +82,7 @@ def total_variation(some: FloatArray, others: FloatArray) -> float:
 
 
 def main() -> None:
-    releases = int(sys.argv[1]) if len(sys.argv) > 1 else RELEASES
+    releases = parse_numbers(__doc__, releases=RELEASES).releases
     chance = np.random.default_rng(SEED)
     models = [judged(square, chance) for square in (0.0, 1.0)]
     truth = exact(*models[0])

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from functools import partial
@@ -17,6 +16,7 @@ from pathlib import Path
 from time import process_time
 
 import numpy as np
+from command_line import is_quick
 from numpy.typing import NDArray
 
 from dpcurves.noise import Randomness
@@ -281,7 +281,7 @@ def checked(count: int) -> None:
 
 
 def main() -> None:
-    quick = "--quick" in sys.argv
+    quick = is_quick(__doc__)
     beside_c(16_384 if quick else 98_304)
     many_thresholds(1024 if quick else 4096)
     checked(1024 if quick else 8192)

@@ -15,6 +15,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+from command_line import parse_numbers
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "mechanisms"))
 
@@ -40,7 +41,8 @@ LOSSES = dp.PrivacyLoss.pure("1.2"), dp.PrivacyLoss.zcdp("0.3")
 
 def main() -> None:
     """Print the worst over what is claimed of each."""
-    records, cells = (int(word) for word in [*sys.argv[1:3], "3", "3"][:2])
+    given = parse_numbers(__doc__, records=3, cells=3)
+    records, cells = given.records, given.cells
     begun, worst = time.process_time(), 0.0
     print(f"{'worst over claimed, up to ' + str(records) + ' records':<52}" + "".join(
         f"{kind} {unit:<4}" for kind in ("add", "move") for unit in (1, 2, 3)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from command_line import parse_numbers
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "server"))
 
@@ -49,7 +50,7 @@ def opened(browser: Any, running: Running, name: str | None, path: str) -> tuple
 
 def main() -> None:
     """Print the table."""
-    times = int(sys.argv[1]) if len(sys.argv) > 1 else 20
+    times = parse_numbers(__doc__, times=20).times
     with tempfile.TemporaryDirectory() as name, sync_playwright() as play:
         scene = made(Path(name))
         answer = scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS).id

@@ -14,10 +14,12 @@ import tempfile
 import time
 from collections.abc import Iterator
 from importlib.util import find_spec
+from math import inf
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "server"))
 
+from command_line import make_parser
 from running import Running
 from scene import HISTOGRAM, LOSS, made
 
@@ -61,11 +63,14 @@ def fuzzed(running: Running, folder: Path, name: str, number: int) -> tuple[int,
 
 def main() -> None:
     """Print what came of it."""
+    parser = make_parser(__doc__)
+    parser.add_argument("cases", nargs="?", type=int, default=10_000, metavar="CASES")
+    parser.add_argument("seconds", nargs="?", type=float, default=inf, metavar="SECONDS")
+    given = parser.parse_args()
     if find_spec("schemathesis") is None:
         print("schemathesis is not installed: nothing was tried")
         return
-    given = sys.argv[1:]
-    cases, seconds = int((given[:1] or ["10000"])[0]), float((given[1:2] or ["inf"])[0])
+    cases, seconds = given.cases, given.seconds
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         running = Running(made(folder, cap="1000"))

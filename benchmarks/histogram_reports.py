@@ -7,11 +7,11 @@ that a server says to the other one; then what Prio3Histogram costs over the tre
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from time import process_time
 
 import numpy as np
+from command_line import is_quick
 
 from dpcurves.noise import Randomness
 from dpcurves_parties.crypto import select_engine
@@ -89,4 +89,4 @@ def main(quick: bool) -> None:
 
 
 if __name__ == "__main__":
-    main("--quick" in sys.argv[1:])
+    main(is_quick(__doc__))

@@ -12,7 +12,6 @@ import os
 import resource
 import socket
 import ssl
-import sys
 import tempfile
 from collections.abc import Generator
 from dataclasses import dataclass, replace
@@ -24,6 +23,7 @@ from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
+from command_line import is_quick
 
 from dpcurves.noise import Randomness
 from dpcurves_parties.crypto import supported_lanes
@@ -211,7 +211,7 @@ def small_sessions() -> None:
 
 
 def main() -> None:
-    size = 10_000 if "--quick" in sys.argv else 100_000
+    size = 10_000 if is_quick(__doc__) else 100_000
     small_sessions()
     print()
     comparisons(size)

@@ -15,9 +15,9 @@ import os
 import re
 import socket
 import subprocess
-import sys
 from dataclasses import replace
 
+from command_line import is_quick
 from pairs_garbling import NOISE, measured, noisy_comparison
 
 VARIABLE = "DPCURVES_PAIR_PEERS"
@@ -52,7 +52,7 @@ def even(ones: int, count: int) -> str:
 
 
 def main() -> None:
-    count = 10_000 if "--quick" in sys.argv else 100_000
+    count = 10_000 if is_quick(__doc__) else 100_000
     peers = [each.split("=", 1) for each in os.environ.get(VARIABLE, "").split(",") if "=" in each]
     print(f"{count} noisy comparisons of 32 bits on loopback: seconds of both processors, and until both have all")
     print(f"{'':24}{'seconds':>9}{'wall':>8}{'ratio':>8}  outputs")

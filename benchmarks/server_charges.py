@@ -22,6 +22,7 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import numpy as np
+from command_line import parse_numbers
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "server"))
 
@@ -100,8 +101,8 @@ def show(where: str, found: tuple[list[float], list[float]]) -> None:
 
 def main() -> None:
     """Print the table."""
-    given = [int(each) for each in sys.argv[1:4]]
-    workers, charges, signed_in = given + [8, 100, 500][len(given) :]
+    given = parse_numbers(__doc__, workers=8, charges=100, signed_in=500)
+    workers, charges, signed_in = given.workers, given.charges, given.signed_in
     print(f"{workers} processes, {charges} charges each, {signed_in} sign-ins meanwhile; milliseconds")
     print(f"{'':21} {'n':>6} {'p50':>8} {'p95':>8} {'p99':>8} {'max':>8} {'asked':>6}")
     with tempfile.TemporaryDirectory() as name:

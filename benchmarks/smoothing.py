@@ -19,6 +19,7 @@ import clarabel
 import cvxopt
 import highspy
 import numpy as np
+from command_line import is_quick
 from numpy.typing import NDArray
 from scipy.sparse import csc_matrix, hstack, identity
 
@@ -158,4 +159,4 @@ def main(quick: bool) -> None:
 
 
 if __name__ == "__main__":
-    main("--quick" in sys.argv[1:])
+    main(is_quick(__doc__))

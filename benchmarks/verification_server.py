@@ -26,6 +26,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import numpy as np
+from command_line import make_parser
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "server"))
 
@@ -233,10 +234,14 @@ def seconds_of(process: int) -> float:
 
 def main() -> None:
     """Print the table."""
-    given = sys.argv[1:]
-    usual = ["50", "60", "1000000", "0"]
-    analysts, seconds, rows, besides = (int(each) for each in given[:4] + usual[len(given[:4]) :])
-    store = given[4] if len(given) > 4 else None
+    parser = make_parser(__doc__)
+    for name, default in (("analysts", 50), ("seconds", 60), ("rows", 1_000_000), ("signed_in", 0)):
+        parser.add_argument(name, nargs="?", type=int, default=default, metavar=name.upper())
+    parser.add_argument("store", nargs="?", metavar="STORE")
+    given = parser.parse_args()
+    analysts, seconds, rows, besides, store = (
+        given.analysts, given.seconds, given.rows, given.signed_in, given.store
+    )  # fmt: skip
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         scene = made(folder, store, cap="100000", times=rows // ROWS)
