@@ -34,6 +34,7 @@ from dpcurves.cli.app import Commands, build
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 sys.path.append(str(ROOT / "papers"))  # the page of errata compares with methods of papers
+os.environ.setdefault("DPCURVES_HEADS", "off")  # ledgers of pages leave nothing in a home
 BLOCK = re.compile(
     r"^```(?P<language>python|console|sh)[^\n]*\n(?P<code>.*?)^```\n"
     r"(?P<printed>\n```text(?P<once> title=\"One run\")?\n(?P<output>.*?)^```\n)?"

@@ -41,3 +41,21 @@ def test_a_table_that_changed_between_questions_of_an_account_is_told_to_its_hol
     assert "tables.key" in files
     ledger_bytes = b"".join(path.read_bytes() for path in tmp_path.glob("budget.db*"))
     assert files["tables.key"].read_bytes().strip() not in ledger_bytes
+
+
+def test_ledgers_of_the_same_name_in_two_folders_are_not_taken_for_one(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DPCURVES_HEADS", str(tmp_path / "heads"))
+    for name, values in (("first", "1\n2\n"), ("second", "1\n3\n")):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        Path("flights.csv").write_text("delay\n" + values * 100)
+        made = run("ledger", "create", "sqlite:///budget.db", "--dataset", "flights", "--epsilon", "1",
+                   "--adjacency", "replace-one")  # fmt: skip
+        assert made.exit_code == 0, made.output
+        asked = run(
+            "histogram", "flights.csv", "--column", "delay", "--grid", "0:4:2", "--epsilon", "1",
+            "--ledger", "sqlite:///budget.db", "--dataset", "flights", "--adjacency", "replace-one",
+        )  # fmt: skip
+        assert (asked.exit_code, CHANGED in asked.stderr) == (0, False), asked.output

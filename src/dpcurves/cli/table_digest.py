@@ -1,7 +1,8 @@
 """A warning that a table differs from the table of the account's last question.
 
     tables.key    in the folder of heads: the key of all digests, which is not the ledger's
-    NAME.table    the digest of the files of the account's last question, sealed with that key
+    NAME.table    the digest of the files of the account's last question, sealed with that key; named by a seal of the
+                  account's name under the key of its ledger, so that each ledger has its own, wherever it lies
 
 The digest is compared on the holder's terminal alone, after the charge: a refusal would reveal to analysts exactly,
 without a charge, that a record came or went.
@@ -19,12 +20,14 @@ from pathlib import Path
 from ..data import list_paths
 from ..ledger.chain import read_key, write_key
 from ..ledger.head_copy import find_folder
+from ..ledger.sqlite import parse_storage_url
 
 
 def find_change(files: Sequence[Path], ledger: str, dataset: str) -> str | None:
     """Return the warning if files differ from the files of the last call for this account; None otherwise.
 
-    Nothing is compared where the folder of heads cannot be used, and for tables that are no files.
+    Nothing is compared where the folder of heads cannot be used, for tables that are no files, and for a ledger in
+    memory, which is new each time.
 
     Args:
         files: Paths that name the files of the table.
@@ -36,12 +39,19 @@ def find_change(files: Sequence[Path], ledger: str, dataset: str) -> str | None:
     if folder is None or not paths:
         return None
     with suppress(OSError, ValueError):
+        storage = parse_storage_url(ledger)
+        if not storage.is_persistent:
+            return None
+        try:
+            account = storage.key().seal("tables of the account", dataset)
+        except ValueError:  # a ledger on a server, whose key comes from elsewhere
+            account = f"{ledger} {dataset}"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         key_path = folder / "tables.key"
         if not key_path.exists():
             write_key(key_path, os.urandom(32).hex())
         key = read_key(key_path)
-        stored_path = folder / f"{key.seal('account', ledger, dataset)[:32]}.table"
+        stored_path = folder / f"{key.seal('account', account)[:32]}.table"
         digest = key.seal("table", *(_hash_file(path) for path in paths))
         stored = stored_path.read_text(encoding="ascii").strip() if stored_path.exists() else None
         if stored is not None and hmac.compare_digest(stored.encode(), digest.encode()):
