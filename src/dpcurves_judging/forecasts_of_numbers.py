@@ -154,8 +154,11 @@ class QuantileForecastsQuestion(TableQuestion):
         return ((self.grid.cells + 2,),) * len(self.errors)
 
     def grids(self) -> tuple[int, ...]:
-        """Return 0 for each table: `shapes` contains the cells of outside errors, whose signs are known, so that they
-        are not merged with the end cells."""
+        """Return for each table the number of last axes that get cells for values outside the grid: 0.
+
+        `shapes` has these cells already: the signs of outside errors are known, so that they are not merged with the
+        end cells.
+        """
         return (0,) * len(self.errors)
 
     def statistics(self) -> Mapping[str, Statistic]:

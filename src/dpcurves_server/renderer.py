@@ -442,7 +442,7 @@ POLL_SECONDS = 0.25
 
 
 async def wait_until_drawn(releases: Releases, id: str) -> None:
-    """Wait until an answer is drawn, at most `LONGEST_WAIT` seconds. Access was checked before."""
+    """Wait until an answer is drawn; return without a word after `LONGEST_WAIT` seconds. Access was checked before."""
     end = time.monotonic() + LONGEST_WAIT
     while time.monotonic() < end and not await run_in_threadpool(releases.is_drawn, id):
         await asyncio.sleep(POLL_SECONDS)

@@ -221,7 +221,8 @@ def simulate_log_errors(
 ) -> tuple[FloatArray, FloatArray]:
     """Return released survival, (known cells,), and simulated errors of its logarithm, (draws, known cells).
 
-    The errors by noise are differences between released survival and survival of the released table minus fresh noise.
+    An error is the logarithm of simulated survival minus that of released survival: of noise, survival of the released
+    table minus fresh noise.
     So neither hazards nor numbers at risk are taken as known where few records are left.
 
     Args:
@@ -229,7 +230,8 @@ def simulate_log_errors(
         noise: Simulated noise, (draws, cells).
         known: From `find_known_cells`.
         sampling: From `sample_survival_errors`, for the population; None: for these records.
-        before_next_event: Whether survival of the population just before its next event is meant.
+        before_next_event: Whether survival of the population just before its next event is meant; without `sampling`
+            of no effect.
     """
     released = table.select_subset(known)
     known_noise = noise.select_subset((..., known))

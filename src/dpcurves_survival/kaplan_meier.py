@@ -566,7 +566,7 @@ class SurvivalQuestion(TableQuestion):
     def ask_with_budget_fraction(
         self, budget_fraction: Fraction, earlier_releases: tuple[Release, ...], axis_type: type[Axis] = Axis
     ) -> Needs[Any]:
-        """Ask with a fraction of the budget; `earlier_releases` are added to the privacy statement.
+        """Ask for the survival curve, or one for each category of `by`, with a fraction of the budget.
 
         Args:
             budget_fraction: Fraction of the question's privacy loss, above 0 and at most 1.

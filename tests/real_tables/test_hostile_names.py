@@ -215,7 +215,7 @@ def read_printed_table(shown: ViewTable) -> tuple[list[str], list[tuple[str, ...
     """Headings and columns of a table as the terminal prints it; headings may have several lines."""
     screen = make_console()  # escapes what is not visible
     screen.file, screen.width = StringIO(), 4000
-    screen.print(display.curve_table(shown.columns, most=shown.max_rows))
+    screen.print(shown.format_rows())
     text = screen.file.getvalue()
     assert "\n" not in shown.headline
     assert all(sign.isprintable() for sign in text.replace("\n", ""))

@@ -187,7 +187,8 @@ class Commands(click.Group):
     def _run_command(self, args: list[str]) -> int:
         """Run a command; print an error as one line on standard error; return the exit status.
 
-        A pipe whose reader has ended, as ``head`` does, is no error and prints nothing, unless a result was charged.
+        An interrupt prints nothing. A pipe whose reader has ended, as ``head`` does, is no error and prints nothing,
+        unless a result was charged.
         """
         status = 0
         with catch_signals() as stopped_by:

@@ -147,7 +147,10 @@ class FinerCounts:
         return cls(evidence, tuple(inner.tolist()))
 
     def combine_evidence(self, evidence: Evidence) -> Evidence:
-        """Return these counts and the counts of the curve together, as sums over nested intervals."""
+        """Return the counts of the curve with these finer counts as a further level of nested intervals.
+
+        The number of missing records stays last, and the public total is that of `evidence`.
+        """
         coarse = evidence.interval_sums
         fine = self.evidence.interval_sums
         last = len(evidence.values) if coarse.missing is None else len(evidence.values) - 1

@@ -159,7 +159,8 @@ def counts_to_prefixes(cells: FloatArray) -> FloatArray:
 
 
 def monotone_prefixes(cells: FloatArray, upper: float | None) -> FloatArray:
-    """Return cumulated counts of each row that start at 0, do not decrease, and do not exceed `upper`.
+    """Return cumulated counts of each row, projected to non-decreasing ones by least squares, then clipped to
+    [0, `upper`]. They start at 0.
 
     Args:
         cells: Noisy counts, (rows, cells).

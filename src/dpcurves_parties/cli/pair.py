@@ -554,8 +554,9 @@ def _options_from_classes(label: Categories | None, names: frozenset[str]) -> di
 
 
 def _options_from_split(by: Categories | None, names: frozenset[str]) -> dict[str, Any]:
-    """Return the options --by and --categories of a task that counts by category; None without. Raises `Misuse` if the
-    question has no --by.
+    """Return the values of the options --by (a list of one column) and --categories (labels separated by commas) for a
+    task that counts by category; both are None for another task. `names` are the options of the question's command.
+    Raises `Misuse` if --by is none of these.
     """
     if by is None:
         return {"by": None, "categories": None}

@@ -413,7 +413,13 @@ def show_answer(visit: Visit) -> Response:
 
 
 def _render_answer(visit: Visit, **facts: Any) -> Response:
-    """Return the page of an answer, with the folder that it was published in or the error of a refused name."""
+    """Return the page of the answer that the address names; status 400 with ``wrong``, else 200.
+
+    Args:
+        visit: The request; its path has the id of the release.
+        facts: Values of the form for publishing: ``folder``, ``published`` (the folder written), ``published_language``
+            and ``wrong`` (the error of a refused folder).
+    """
     answer = visit.services.releases.get(visit.visitor, visit.path_params["release"])
     copies = _copies_of(visit, answer)
     form = find_form(visit.services.archive, answer.id)

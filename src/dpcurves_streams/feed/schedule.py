@@ -205,7 +205,11 @@ class StateColumn:
 
     @classmethod
     def from_axis(cls, axis: Axis | Categories) -> Self:
-        """Return the column of an axis. Raises `InvalidArgument` if its text is an invalid expression."""
+        """Return the column of an axis, computed if its text is an expression.
+
+        Raises `InvalidArgument` for an invalid expression with brackets, comparisons or ``+ * /``; text without these
+        is the name of a column.
+        """
         column = str(axis.column)
         if not is_expression(axis):
             return cls(axis, column, None)

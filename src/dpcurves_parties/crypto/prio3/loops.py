@@ -87,7 +87,9 @@ def _subtract(a: Any, b: Any) -> Any:
 
 @compile_with_numba
 def _multiply(a: Any, b: Any) -> Any:
-    """Return the Montgomery product ``a * b / 2**128``; with one factor in Montgomery form it is the plain product.
+    """Return the Montgomery product ``a * b / 2**128`` of two pairs of 64-bit words, low word first.
+
+    With one factor in Montgomery form it is the plain product. The result is a pair below the modulus.
 
     The modulus is 1 modulo 2**64, so the factor of the modulus that clears the lowest word is that word's negative.
     """
