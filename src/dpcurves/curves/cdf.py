@@ -1027,10 +1027,10 @@ class CdfQuestion(TableQuestion):
     many records each, if there are few cells for the records or several categories, or if the trust model allows a
     single round. The choice depends on public facts alone: grid, loss, adjacency and hint.
 
-    If the edges of the grid are multiples of a step, such as whole numbers, and there are enough records, a pilot query
-    for a fortieth of the loss or less shows if nearly all values are edges. Then a tenth of the loss counts values that
-    are not, and cells are counted as declared values are: variance, mean difference and Gini coefficient take values as
-    edges but for these.
+    If the edges of the grid are multiples of a step, such as whole numbers, and the number of records is public, at
+    least 10,000, and times epsilon at least 20,000, a pilot query shows if nearly all values are edges, and a second
+    count then says how many are not, for 3 % of the loss at most. Variance, mean difference and Gini coefficient take
+    values as edges but for these. With `by`, `hint`, `method` or `edges` nothing of this is asked.
 
     Attributes:
         column: A column of numbers.
