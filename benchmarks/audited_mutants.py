@@ -31,7 +31,7 @@ class Mutant(NamedTuple):
     only: str
 
 
-LAW = "dpcurves/laws/law.py"
+DISTRIBUTION = "dpcurves/distributions/output_distribution.py"
 LINEAR = "dpcurves/mechanisms/linear.py"
 EXPONENTIAL = "dpcurves/mechanisms/exponential.py"
 THRESHOLDS = "dpcurves/mechanisms/thresholds.py"
@@ -43,14 +43,14 @@ COUNTERS = "dpcurves_streams/mechanisms/counters.py"
 MUTANTS = (
     Mutant(
         "Laplace noise of half the scale",
-        LAW,
+        DISTRIBUTION,
         "l1_distance / loss.epsilon",
         "l1_distance / (2 * loss.epsilon)",
         "flat histogram",
     ),
     Mutant(
         "Gaussian noise of half the variance",
-        LAW,
+        DISTRIBUTION,
         "squared_l2_distance / (2 *",
         "squared_l2_distance / (4 *",
         "flat histogram",

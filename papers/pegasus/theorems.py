@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from reproduction.measured import Findings, Measured
 from sizes import Size
 
-from dpcurves.laws import Family, Noise
+from dpcurves.distributions import Family, Noise
 from dpcurves.mechanisms.thresholds import path_price
-from dpcurves_streams.laws import GroupedCounts
+from dpcurves_streams.distributions import GroupedCounts
 from dpcurves_streams.mechanisms.pegasus import PARTS_OF_TUPLE, STATE_COLUMNS, build_fenwick_trees, decide_groups
 from dpcurves_streams.readings import GroupEstimator, Smoother
 from dpcurves_streams.readings.groups import smooth_in_groups

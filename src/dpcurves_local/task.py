@@ -145,14 +145,14 @@ class PublicCoinResponses:
         """SECRET: return the randomised bit of each person, (people, 1), at the level and index of the person's
         pseudonym. `names` are pseudonyms, (people, 8); `slots` are the slots of the values, (people,).
         """
-        law = self.plan.law.require_type(AggregatedReports)
+        distribution = self.plan.distribution.require_type(AggregatedReports)
         source = randomness.expand()
         levels, numbers = self._derive_coins(names)
         bits = np.zeros((len(slots), self.OCTETS), dtype=np.uint8)
         for number, randomiser in enumerate(self._randomisers):
             rows = np.flatnonzero(levels == number)
             index = numbers[rows] & (randomiser.index_count - 1)
-            bits[rows, 0] = randomiser.draw_bits(find_answers(law, number, slots[rows]), index, source)
+            bits[rows, 0] = randomiser.draw_bits(find_answers(distribution, number, slots[rows]), index, source)
         return bits
 
     def expand_messages(self, names: Octets, bits: Reports) -> Reports:
@@ -174,17 +174,19 @@ class PublicCoinResponses:
     def _derive_coins(self, names: Octets) -> tuple[IntArray, IntArray]:
         """Return the level of each pseudonym, (people,), and a number whose lowest bits are its index, (people,)."""
         words = np.ascontiguousarray(names).view("<u8").reshape(-1).astype(np.uint64, copy=False)
-        law = self.plan.law.require_type(AggregatedReports)
-        ends = np.cumsum([level.reports for level in law.levels])
+        distribution = self.plan.distribution.require_type(AggregatedReports)
+        ends = np.cumsum([level.reports for level in distribution.levels])
         half_word = 32  # bits of each half of a pseudonym: the upper one decides the level, the lower one the index
-        ranks = (words >> np.uint64(half_word)) * np.uint64(law.people) >> np.uint64(half_word)  # 0 to people - 1
+        ranks = (words >> np.uint64(half_word)) * np.uint64(distribution.people) >> np.uint64(
+            half_word
+        )  # 0 to people - 1
         levels = np.searchsorted(ends, ranks.astype(np.int64), side="right")
         return levels, (words & np.uint64((1 << half_word) - 1)).astype(np.int64)
 
     @property
     def _randomisers(self) -> list[HadamardResponse]:
         """The Hadamard response of each level."""
-        randomisers = find_randomisers(self.plan.law.require_type(AggregatedReports), self.plan.loss)
+        randomisers = find_randomisers(self.plan.distribution.require_type(AggregatedReports), self.plan.loss)
         return [randomiser for randomiser in randomisers if isinstance(randomiser, HadamardResponse)]
 
 
@@ -292,7 +294,7 @@ class Task(Document):
 
     @cached_property
     def _stochastic_rounding(self) -> StochasticRounding | None:
-        """The law of randomised rounding of the values; None if the task rounds them deterministically."""
+        """The distribution of randomised rounding of the values; None if the task rounds them deterministically."""
         if self.rounding is not Rounding.RANDOMIZED:
             return None
         return StochasticRounding.from_question(self.question, self.plan.query.axes)

@@ -1,4 +1,4 @@
-"""The law of every partition, box by box in closed form, on all tiny neighbouring data sets."""
+"""The distribution of every partition, box by box in closed form, on all tiny neighbouring data sets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tiny_tables import ADJACENCIES, data_sets, neighbours
 
 from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.data import Axis, Grid
-from dpcurves.laws import Family, Noise
+from dpcurves.distributions import Family, Noise
 from dpcurves.mechanisms import AUTO, PrivTree
 from dpcurves.mechanisms import thresholds as privtree
 from dpcurves.mechanisms.thresholds import PrivTreeParameters, calibrate_privtree, is_noisily_above_zero, path_price
@@ -64,7 +64,7 @@ def parts(box: Box, fans: tuple[int, ...]) -> list[Box]:
     return list(product(*sides))
 
 
-def law(table: IntArray, growth: PrivTreeParameters, box: Box, depth: int = 0) -> dict[Partition, float]:
+def distribution(table: IntArray, growth: PrivTreeParameters, box: Box, depth: int = 0) -> dict[Partition, float]:
     """The chance of every partition of a box."""
     children = parts(box, growth.splitting.fans)
     if len(children) == 1:
@@ -74,24 +74,26 @@ def law(table: IntArray, growth: PrivTreeParameters, box: Box, depth: int = 0) -
     chance = above(score, float(growth.noise.parameter))
     whole: dict[Partition, float] = {(): chance}
     for child in children:
-        below = law(table, growth, child, depth + 1)
+        below = distribution(table, growth, child, depth + 1)
         whole = {(*left, *right): p * q for left, p in whole.items() for right, q in below.items()}
     return {(box,): 1 - chance, **whole}
 
 
 @lru_cache(maxsize=64)
 def logs(asked: TreePartitionQuery, growth: PrivTreeParameters, records: int) -> FloatArray:
-    """The logarithm of the law, a row for each tiny data set. Missing records do not matter."""
+    """The logarithm of the distribution, a row for each tiny data set. Missing records do not matter."""
     sets = data_sets(prod(asked.shape) + 1, records)
     present, alike = np.unique(sets[:, :-1], axis=0, return_inverse=True)
     box = tuple((0, cells) for cells in asked.shape)
-    laws = [law(table.reshape(asked.shape), growth, box) for table in present]
-    found: FloatArray = np.log(np.array([[each[partition] for partition in laws[0]] for each in laws]))[alike]
+    distributions = [distribution(table.reshape(asked.shape), growth, box) for table in present]
+    found: FloatArray = np.log(
+        np.array([[each[partition] for partition in distributions[0]] for each in distributions])
+    )[alike]
     return found
 
 
 def cases(loss: PrivacyLoss, adjacency: Adjacency) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """List for every tiny query the laws of all data sets that have a neighbour, and of these neighbours."""
+    """List for every tiny query the distributions of all data sets that have a neighbour, and of these neighbours."""
     for (shape, fans), least in product(SHAPES, (0, 1)):
         asked = query(shape, fans, least)
         chances = logs(asked, calibrate_privtree(asked, loss, adjacency), 3)
@@ -194,7 +196,7 @@ class Script:
         return Script([*taken[:-1], True]) if taken else None
 
 
-def law_of_run(table: IntArray, plan: Plan) -> dict[frozenset[Box], float]:
+def distribution_of_run(table: IntArray, plan: Plan) -> dict[frozenset[Box], float]:
     """The chance of every partition that `run` leads to, by walking all its decisions."""
     assert isinstance(plan.query, TreePartitionQuery)
     splitting = SplitRule(plan.query.shape, plan.query.fans)
@@ -218,12 +220,12 @@ def as_boxes(boxes: Boxes) -> frozenset[Box]:
 
 
 @pytest.mark.parametrize(("shape", "fans"), [*SHAPES, ((8,), (2,)), ((9,), (3,)), ((3, 3), (2, 2))])
-def test_run_has_the_law_that_was_tested(shape: tuple[int, ...], fans: tuple[int, ...]) -> None:
+def test_run_has_the_distribution_that_was_tested(shape: tuple[int, ...], fans: tuple[int, ...]) -> None:
     plan = PrivTree().plan(query(shape, fans, 1), PrivacyLoss.pure(2), AddRemove(EACH_RECORD))
     growth = calibrate_privtree(query(shape, fans, 1), plan.loss, plan.adjacency)
     table = np.random.default_rng(3).poisson(2, prod(shape) + 1)
-    expected = law(table[:-1].reshape(shape), growth, tuple((0, cells) for cells in shape))
-    found = law_of_run(table, plan)
+    expected = distribution(table[:-1].reshape(shape), growth, tuple((0, cells) for cells in shape))
+    found = distribution_of_run(table, plan)
     assert sum(found.values()) == pytest.approx(1)
     assert found == pytest.approx({frozenset(partition): chance for partition, chance in expected.items()})
 
@@ -235,12 +237,12 @@ def test_a_box_is_divided_as_its_noise_says_however_large_the_numbers() -> None:
         assert decided.tolist() == [score + noise > 0]
 
 
-def test_decisions_follow_the_law_by_chi_square_at_four_sigma() -> None:
+def test_decisions_follow_the_distribution_by_chi_square_at_four_sigma() -> None:
     """False alarm rate 6.4e-5."""
     asked = query((4,), (2,), 1)
     plan = PrivTree().plan(asked, PrivacyLoss.pure(2), AddRemove(EACH_RECORD))
     table, randomness, draws = np.array([3, 1, 0, 0, 5]), Randomness.from_seed(11), 1000
-    expected = law_of_run(table, plan)
+    expected = distribution_of_run(table, plan)
     seen = dict.fromkeys(expected, 0)
     for _ in range(draws):
         seen[as_boxes(SplitRule((4,), (2,)).find_leaves(AUTO.run(table, plan, randomness)))] += 1
@@ -250,7 +252,9 @@ def test_decisions_follow_the_law_by_chi_square_at_four_sigma() -> None:
 
 def test_missing_records_change_nothing() -> None:
     plan = PrivTree().plan(query((5,), (2,), 0), PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
-    assert law_of_run(np.array([1, 2, 3, 4, 5, 0]), plan) == law_of_run(np.array([1, 2, 3, 4, 5, 10**12]), plan)
+    assert distribution_of_run(np.array([1, 2, 3, 4, 5, 0]), plan) == distribution_of_run(
+        np.array([1, 2, 3, 4, 5, 10**12]), plan
+    )
 
 
 @pytest.mark.parametrize("fan", [2, 3, 4])
@@ -279,9 +283,12 @@ def test_the_parts_of_a_path_cost_what_the_proof_says() -> None:
 def test_the_example_of_a_plan_fits_the_query_and_tells_only_public_numbers() -> None:
     asked = query((16,), (2,), 0)
     spread = PrivTree().plan(asked, PrivacyLoss.pure(100), ReplaceOne(EACH_RECORD, 1000))
-    assert len(SplitRule((16,), (2,)).find_leaves(spread.law.blank_values()).lower) == 16
-    assert PrivTree().plan(asked, PrivacyLoss.pure(100), AddRemove(EACH_RECORD)).law.blank_values() == (0,)
-    assert PrivTree().plan(query((1,), (2,), 0), PrivacyLoss.pure(1), AddRemove(EACH_RECORD)).law.blank_values() == ()
+    assert len(SplitRule((16,), (2,)).find_leaves(spread.distribution.blank_values()).lower) == 16
+    assert PrivTree().plan(asked, PrivacyLoss.pure(100), AddRemove(EACH_RECORD)).distribution.blank_values() == (0,)
+    assert (
+        PrivTree().plan(query((1,), (2,), 0), PrivacyLoss.pure(1), AddRemove(EACH_RECORD)).distribution.blank_values()
+        == ()
+    )
 
 
 def test_what_is_no_partition_is_refused() -> None:

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from dpcurves.conversation import UnsupportedQuery
-from dpcurves.laws import Family, Noise
+from dpcurves.distributions import Family, Noise
 from dpcurves.mechanisms.linear import calibrate_to_price
 from dpcurves.mechanisms.wavelets import LEAST_MISSING, Prices, calibrate_prices
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne, Unit

@@ -47,7 +47,7 @@ def test_a_remote_asks_as_a_session_does_and_pays_once(running: Running) -> None
         assert ann.remaining == dp.PrivacyLoss.pure(1)
         (plan,) = ann.plan(HISTOGRAM, LOSS)
         curve = ann.ask(HISTOGRAM, LOSS)
-        assert plan.law == curve.evidence.sums
+        assert plan.distribution == curve.evidence.sums
         assert bob.ask(HISTOGRAM, LOSS).to_json() == curve.to_json()
         assert (ann.remaining, bob.remaining) == (dp.PrivacyLoss.pure("0.75"), dp.PrivacyLoss.pure(1))
         with pytest.raises(dp.BudgetExceeded, match=r"0\.75 of 1 is left"):

@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 
 from ..arrays import BoolArray, IntArray
 from ..conversation import Plan, UnsupportedQuery
-from ..laws import Family, Noise, PartitionDecisions, Selection, ThresholdAnswers, round_error
+from ..distributions import Family, Noise, PartitionDecisions, Selection, ThresholdAnswers, round_error
 from ..noise.randomness import Randomness
 from ..privacy import AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from ..queries import Boxes, CoverageQuery, MergePartitionQuery, SplitRule, ThresholdQuery, TreePartitionQuery
@@ -83,7 +83,7 @@ class SparseVector(QueryMechanism):
     >>> from dpcurves.privacy import EACH_RECORD
     >>> ages, young, older = (Axis("age", Grid(0, 90, cells=3)),), Comparison((1, 0, 0), 50), Comparison((0, 1, 1), 50)
     >>> query = ThresholdQuery(ages, (young, older), cutoff=1)
-    >>> SparseVector().plan(query, PrivacyLoss.pure(1), AddRemove(EACH_RECORD)).law.alpha(0.05)
+    >>> SparseVector().plan(query, PrivacyLoss.pure(1), AddRemove(EACH_RECORD)).distribution.alpha(0.05)
     14.0
     """
 
@@ -92,9 +92,11 @@ class SparseVector(QueryMechanism):
 
     def _plan(self, query: ThresholdQuery | CoverageQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan with both noises; its error is the standard deviation of a comparison, in records."""
-        law = sparse_vector_law(query.comparison_matrix, loss, adjacency)
-        error = round_error(sqrt(law.threshold_noise.variance + law.sum_noise.variance) / law.step)
-        return Plan(query, loss, adjacency, "sparse vector technique", law, error)
+        distribution = sparse_vector_distribution(query.comparison_matrix, loss, adjacency)
+        error = round_error(
+            sqrt(distribution.threshold_noise.variance + distribution.sum_noise.variance) / distribution.step
+        )
+        return Plan(query, loss, adjacency, "sparse vector technique", distribution, error)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """Return the indices of comparisons that reached their threshold, padded with the number of comparisons.
@@ -104,11 +106,11 @@ class SparseVector(QueryMechanism):
             plan: The plan that `plan` returned for this query.
             randomness: Source of the noise.
         """
-        law = plan.law.require_type(ThresholdAnswers)
+        distribution = plan.distribution.require_type(ThresholdAnswers)
         differences = compute_differences(table, self.require_query(plan).comparison_matrix)
-        (threshold_noise,) = sample_noise(law.threshold_noise, 1, randomness).tolist()
-        sum_noises = sample_noise(law.sum_noise, len(differences), randomness).tolist()
-        return select_reached(differences, sum_noises, threshold_noise, law.size)
+        (threshold_noise,) = sample_noise(distribution.threshold_noise, 1, randomness).tolist()
+        sum_noises = sample_noise(distribution.sum_noise, len(differences), randomness).tolist()
+        return select_reached(differences, sum_noises, threshold_noise, distribution.size)
 
 
 class DifferenceSensitivity(NamedTuple):
@@ -148,9 +150,9 @@ def difference_sensitivity(weights: NDArray[np.int64], adjacency: Adjacency) -> 
     return DifferenceSensitivity(largest_rise, largest_distance)
 
 
-def sparse_vector_law(compared: Comparisons, loss: PrivacyLoss, adjacency: Adjacency) -> ThresholdAnswers:
-    """Return the law of threshold answers: both Laplace noises, with the scales that minimise the variance of a
-    comparison.
+def sparse_vector_distribution(compared: Comparisons, loss: PrivacyLoss, adjacency: Adjacency) -> ThresholdAnswers:
+    """Return the distribution of threshold answers: both Laplace noises, with the scales that minimise the variance of
+    a comparison.
 
     Args:
         compared: Weights of the compared sums, and how many comparisons may reach their threshold.
@@ -236,9 +238,9 @@ class MergedCells(QueryMechanism):
     interval; without a complete interval, all cells form a single interval. Missing records are not counted.
 
     Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. Let some cell hold one more record.
-    Given the answer, that cell is in one interval, or in the remainder; all else has the same law in both tables. There
-    the counts before the cell are equal, and the other counts, including the count at the end of the interval, are one
-    larger.
+    Given the answer, that cell is in one interval, or in the remainder; all else has the same distribution in both
+    tables. There the counts before the cell are equal, and the other counts, including the count at the end of the
+    interval, are one larger.
 
     - *From fewer to more*: shift the noisy minimum by 1, which costs ``1 / scale``. Counts below it stay below: those
       before the cell with more room, the others with as much. The last count reaches it as before.
@@ -455,7 +457,7 @@ def is_noisily_above_zero(scores: IntArray, noise: Noise, randomness: Randomness
 
     Args:
         scores: Integers, of shape ``(boxes,)``. SECRET.
-        noise: Law of the noise of each score.
+        noise: Distribution of the noise of each score.
         randomness: Source of the random bits.
     """
     decided: BoolArray = sample_noise(noise, len(scores), randomness) > -scores  # a sum might leave 64 bits

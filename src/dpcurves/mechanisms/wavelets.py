@@ -41,7 +41,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..conversation import Plan, UnsupportedQuery
-from ..laws import (
+from ..distributions import (
     Family,
     HaarSums,
     HaarTensorSums,
@@ -51,7 +51,7 @@ from ..laws import (
     mean_squared_factors,
     round_error,
 )
-from ..laws.toeplitz_sums import MOST_NORMALISED, causal_convolution, column_weights, root_weights
+from ..distributions.toeplitz_sums import MOST_NORMALISED, causal_convolution, column_weights, root_weights
 from ..noise.randomness import Randomness
 from ..privacy import AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from ..queries import CountQuery, WaveletQuery, places_to_array
@@ -140,13 +140,13 @@ class Haar(FixedWidthMechanism, PrefixMechanism):
         """Return the plan of a Haar mechanism, with the expected error of a prefix sum that is estimated by least
         squares from the noisy contrasts. Raises `UnsupportedQuery` if the loss is zero.
         """
-        law = _haar_law(query, self.width, loss, adjacency)
-        name = self.name_with_width(f"Haar wavelet of depth {len(law.levels)}")
-        return plan_prefixes(name, query, law, loss, adjacency)
+        distribution = _haar_distribution(query, self.width, loss, adjacency)
+        name = self.name_with_width(f"Haar wavelet of depth {len(distribution.levels)}")
+        return plan_prefixes(name, query, distribution, loss, adjacency)
 
 
-def _haar_law(query: CountQuery, width: int, loss: PrivacyLoss, adjacency: Adjacency) -> HaarSums:
-    """Return the law of noisy contrasts with the prices of `_optimise_path_prices`, calibrated to the loss by
+def _haar_distribution(query: CountQuery, width: int, loss: PrivacyLoss, adjacency: Adjacency) -> HaarSums:
+    """Return the distribution of noisy contrasts with the prices of `_optimise_path_prices`, calibrated to the loss by
     `calibrate_prices`.
     """
     points = -(-query.cells // width)
@@ -203,19 +203,19 @@ class Privelet(QueryMechanism):
         """Return a plan of noisy wavelets; its error is the root mean variance of a box that begins at the first
         cell.
         """
-        law = _tensor_law(query, loss, adjacency)
-        error = round_error(sqrt(law.mean_prefix_variance))
-        return Plan(query, loss, adjacency, f"wavelets along {len(query.sides)} axes", law, error)
+        distribution = _tensor_distribution(query, loss, adjacency)
+        error = round_error(sqrt(distribution.mean_prefix_variance))
+        return Plan(query, loss, adjacency, f"wavelets along {len(query.sides)} axes", distribution, error)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """Return transformed cells plus noise; the count of cells outside the table, if it has any; missing records."""
-        law = plan.law.require_type(HaarTensorSums)
-        exact = compute_exact_values(table, self.require_query(plan), law)
-        noise = sample_value_noise(law, randomness)
+        distribution = plan.distribution.require_type(HaarTensorSums)
+        exact = compute_exact_values(table, self.require_query(plan), distribution)
+        noise = sample_value_noise(distribution, randomness)
         return tuple(value + draw for value, draw in zip(exact, noise, strict=True))  # Python integers cannot overflow
 
 
-def compute_exact_values(table: ExactTable, query: WaveletQuery, law: HaarTensorSums) -> list[int]:
+def compute_exact_values(table: ExactTable, query: WaveletQuery, distribution: HaarTensorSums) -> list[int]:
     """SECRET: return the exact wavelets of the table, then the count outside it if there is one, then the count of
     missing records.
     """
@@ -225,16 +225,20 @@ def compute_exact_values(table: ExactTable, query: WaveletQuery, law: HaarTensor
         values = np.moveaxis(_haar_transform(np.moveaxis(values, axis, -1)), -1, axis)
     is_outside = np.ones(len(table) - 1, dtype=np.bool_)
     is_outside[order] = False
-    outside = [] if law.outside_noise is None else [int(table[:-1][is_outside].sum())]
+    outside = [] if distribution.outside_noise is None else [int(table[:-1][is_outside].sum())]
     return [*values.ravel().tolist(), *outside, int(table[-1])]
 
 
-def sample_value_noise(law: HaarTensorSums, randomness: Randomness) -> list[int]:
-    """SECRET: sample one integer of noise per value, in the order of `law`."""
-    table_noise = np.empty(law.sides, dtype=np.int64)
-    for block, noise in zip(law.blocks, law.noises, strict=True):
+def sample_value_noise(distribution: HaarTensorSums, randomness: Randomness) -> list[int]:
+    """SECRET: sample one integer of noise per value, in the order of `distribution`."""
+    table_noise = np.empty(distribution.sides, dtype=np.int64)
+    for block, noise in zip(distribution.blocks, distribution.noises, strict=True):
         table_noise[block] = sample_noise(noise, table_noise[block].size, randomness).reshape(table_noise[block].shape)
-    single = [law.missing] if law.outside_noise is None else [law.outside_noise, law.missing]
+    single = (
+        [distribution.missing]
+        if distribution.outside_noise is None
+        else [distribution.outside_noise, distribution.missing]
+    )
     return [*table_noise.ravel().tolist(), *(int(sample_noise(noise, 1, randomness)[0]) for noise in single)]
 
 
@@ -251,8 +255,8 @@ def _haar_transform(cells: ExactTable) -> ExactTable:
     return np.concatenate([cells, *contrasts], axis=-1)
 
 
-def _tensor_law(query: WaveletQuery, loss: PrivacyLoss, adjacency: Adjacency) -> HaarTensorSums:
-    """Return the noise law of the Haar wavelets of a table: one noise scale for each combination of bands.
+def _tensor_distribution(query: WaveletQuery, loss: PrivacyLoss, adjacency: Adjacency) -> HaarTensorSums:
+    """Return the noise distribution of the Haar wavelets of a table: one noise scale for each combination of bands.
 
     `calibrate_prices` sets the scales so that all values together lose at most `loss`. The count of missing records
     has separate noise, and so has the count of records outside the queried cells, unless the query covers the table.
@@ -422,7 +426,7 @@ class SquareRoot(FixedWidthMechanism, PrefixMechanism):
         unit, missing = calibrate_prices(
             Fraction(alone), Fraction(moved if query.rows == 1 else 2 * alone), loss, adjacency
         )
-        law = ToeplitzSums(
+        distribution = ToeplitzSums(
             query.rows,
             query.cells,
             self.width,
@@ -430,7 +434,7 @@ class SquareRoot(FixedWidthMechanism, PrefixMechanism):
             calibrate_to_price(unit, loss),
             missing=calibrate_to_price(missing, loss),
         )
-        return plan_prefixes(name, query, law, loss, adjacency)
+        return plan_prefixes(name, query, distribution, loss, adjacency)
 
 
 @lru_cache(maxsize=64)  # a pure function of public facts
