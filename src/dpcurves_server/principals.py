@@ -1,6 +1,6 @@
-"""Visitors, roles, and the rights of each role (access control).
+"""Principals, roles, and the rights of each role (access control).
 
-Whether a visitor has a right on a subject (a dataset, or a project and its dataset) is decided in one place:
+Whether a principal has a right on a subject (a dataset, or a project and its dataset) is decided in one place:
 
     may(who, right, subject) = who is the machine
                                or (who uses no token, or right is one of TOKEN_RIGHTS) and RULES[right](who, subject)
@@ -10,7 +10,7 @@ Whether a visitor has a right on a subject (a dataset, or a project and its data
 
 `require` refuses with one error for what is hidden and for what does not exist, so that names cannot be guessed.
 
->>> steward = Visitor("ada", stewarded_datasets=frozenset({"visits"}))
+>>> steward = Principal("ada", stewarded_datasets=frozenset({"visits"}))
 >>> may(steward, Right.PUBLISH, Subject("visits")), may(steward, Right.PUBLISH, Subject("wages"))
 (True, False)
 """
@@ -35,7 +35,7 @@ class Role(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Visitor:
+class Principal:
     """A signed-in person or the holder of a token, with their current roles.
 
     Attributes:
@@ -58,12 +58,12 @@ class Visitor:
 
     @property
     def roles(self) -> tuple[Role, ...]:
-        """The roles that the visitor has, in the order of `Role`."""
+        """The roles that the principal has, in the order of `Role`."""
         flags = (self.is_operator, bool(self.stewarded_datasets), bool(self.projects), self.is_auditor)
         return tuple(role for role, has_role in zip(Role, flags, strict=True) if has_role)
 
 
-MACHINE = Visitor("the machine", is_machine=True)
+MACHINE = Principal("the machine", is_machine=True)
 
 
 class Right(Enum):
@@ -102,20 +102,20 @@ class Subject:
 
 
 NOTHING = Subject()
-Rule = Callable[[Visitor, Subject], bool]
+Rule = Callable[[Principal, Subject], bool]
 
 
-def _is_steward(who: Visitor, subject: Subject) -> bool:
-    """Return True if the visitor manages the subject's dataset."""
+def _is_steward(who: Principal, subject: Subject) -> bool:
+    """Return True if the principal manages the subject's dataset."""
     return subject.dataset in who.stewarded_datasets
 
 
-def _is_analyst(who: Visitor, subject: Subject) -> bool:
-    """Return True if the visitor is an analyst of the subject's project."""
+def _is_analyst(who: Principal, subject: Subject) -> bool:
+    """Return True if the principal is an analyst of the subject's project."""
     return subject.project in who.projects
 
 
-def _may_see_datasets(who: Visitor, subject: Subject) -> bool:
+def _may_see_datasets(who: Principal, subject: Subject) -> bool:
     """Return True for auditors, stewards and analysts, whatever the subject."""
     return who.is_auditor or bool(who.stewarded_datasets) or bool(who.projects)
 
@@ -155,18 +155,18 @@ TOKEN_RIGHTS = frozenset(
 )  # fmt: skip
 
 
-def may(who: Visitor, right: Right, subject: Subject = NOTHING) -> bool:
-    """Return True if a visitor has this right on a subject: the machine always, a token within its project only."""
+def may(who: Principal, right: Right, subject: Subject = NOTHING) -> bool:
+    """Return True if a principal has this right on a subject: the machine always, a token within its project only."""
     if who.is_machine:
         return True
     return (not who.uses_token or right in TOKEN_RIGHTS) and RULES[right](who, subject)
 
 
-def require(who: Visitor, right: Right, subject: Subject = NOTHING) -> None:
-    """Require that a visitor has a right on a subject. A hidden object gives the same error as an absent one.
+def require(who: Principal, right: Right, subject: Subject = NOTHING) -> None:
+    """Require that a principal has a right on a subject. A hidden object gives the same error as an absent one.
 
     Raises:
-        ProtocolError: The visitor does not have the right.
+        ProtocolError: The principal does not have the right.
     """
     if may(who, right, subject):
         return
