@@ -313,7 +313,7 @@ class SecondRound(Task):
         if task != Task(task.question, task.loss, task.people):
             raise InvalidArgument(
                 "task",
-                "is damaged: a second round has no aim, coins or rounding; ask its author for a new copy",
+                "is damaged: a second round has no target, coins or rounding; ask its author for a new copy",
             )
         if version != VERSION or not all(isinstance(probability, int) for probability in chances):
             raise InvalidArgument(
@@ -605,7 +605,7 @@ def compare_area_protocols(
 ) -> tuple[AreaProtocol, ...]:
     """Return the protocols for an area, in order of increasing forecast error.
 
-    Forecasts are of tasks whose `aim` is ``CountUse.AREA``.
+    Forecasts are of tasks whose `target` is ``CountUse.AREA``.
 
     Args:
         grid: Public cells of the scores.
@@ -624,7 +624,7 @@ def compare_area_protocols(
     """
     sizes = {FirstClass.NEGATIVES: negatives, FirstClass.POSITIVES: positives}
     scores = {
-        first_class: Task(CdfQuestion("score", grid), loss, people, aim=CountUse.AREA)
+        first_class: Task(CdfQuestion("score", grid), loss, people, target=CountUse.AREA)
         for first_class, people in sizes.items()
     }
     score_variances = {

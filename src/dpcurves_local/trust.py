@@ -262,15 +262,15 @@ class Local:
     is shuffled. A false report can shift a count by at most the weight of one report.
 
     Attributes:
-        aim: Quantity computed from the cumulative counts of a question; None: the counts themselves. It affects which
-            levels people report about, and how many report about each, but not the loss of a report.
+        target: Quantity computed from the cumulative counts of a question; None: the counts themselves. It affects
+            which levels people report about, and how many report about each, but not the loss of a report.
         coins: Source of the random bits that do not depend on the value: the person, or public.
         INSTEAD: Advice to a caller whose session would open all records.
     """
 
     INSTEAD: ClassVar[str] = "people answer a dp.local.Task, one report each, and dp.local.aggregate reads the curve"
 
-    aim: CountUse | None = None
+    target: CountUse | None = None
     coins: Coins = Coins.PRIVATE
 
     @property
@@ -296,23 +296,24 @@ class Local:
             loss: Privacy loss of each person.
             adjacency: What is protected, with the public number of people.
         """
-        plan = plan_reports(self._apply_aim(query), loss, adjacency, self.coins)
+        plan = plan_reports(self._apply_target(query), loss, adjacency, self.coins)
         if plan.distribution.require_type(AggregatedReports).people > MOST_PEOPLE:
             raise UnsupportedQuery("people", f"must be at most {MOST_PEOPLE} people; divide them among several tasks")
         return replace(plan, made_by=f"each person at home: {plan.made_by}")
 
-    def _apply_aim(self, query: Query) -> Query:
-        """Return the query with the use that the aim states. Raises `UnsupportedQuery` if the question asks for no
+    def _apply_target(self, query: Query) -> Query:
+        """Return the query with the use that the target states. Raises `UnsupportedQuery` if the question asks for no
         curve.
         """
-        if self.aim is None:
+        if self.target is None:
             return query
         counts = query.as_kind(CountQuery)
         if counts is None or counts.use is not CountUse.PREFIXES:
             raise UnsupportedQuery(
-                "aim", f"{self.aim.value} is computed from a curve, and the question asks for none; leave the aim out"
+                "target",
+                f"{self.target.value} is computed from a curve, and the question asks for none; leave the target out",
             )
-        return replace(counts, use=self.aim)
+        return replace(counts, use=self.target)
 
     def run(self, plan: Plan, holders: Sequence[Person], allotment: Allotment, randomness: Randomness) -> Release:
         """Run all people at once in one process, for simulations.

@@ -171,8 +171,8 @@ def test_the_deviation_of_an_area_is_forecast_and_less_than_that_of_a_task_about
     cells: int, epsilon: int
 ) -> None:
     curve, area = (
-        Task(dp.CdfQuestion("x", dp.Grid(0, 1, cells=cells)), dp.PrivacyLoss.pure(epsilon), 10_000, aim=aim).plan
-        for aim in (None, CountUse.AREA)
+        Task(dp.CdfQuestion("x", dp.Grid(0, 1, cells=cells)), dp.PrivacyLoss.pure(epsilon), 10_000, target=target).plan
+        for target in (None, CountUse.AREA)
     )
     distributions = [plan.distribution.require_type(AggregatedReports) for plan in (curve, area)]
     assert distributions[1].area_variance() <= (0.9 if epsilon == 1 else 1) * distributions[0].area_variance()
@@ -187,17 +187,17 @@ def test_the_deviation_of_an_area_is_forecast_and_less_than_that_of_a_task_about
 
 def test_an_area_is_aimed_at_in_public_and_from_a_curve_alone() -> None:
     question, loss = dp.CdfQuestion("x", dp.Grid(0, 1, cells=64)), dp.PrivacyLoss.pure(1)
-    task = Task(question, loss, 1000, aim=CountUse.AREA)
+    task = Task(question, loss, 1000, target=CountUse.AREA)
     assert Task.from_json(task.to_json()) == task
     assert task.hash != Task(question, loss, 1000).hash
-    assert '"aim": "area"' in task.to_json()
-    for aim in (CountUse.CELLS, "area"):
-        with pytest.raises(ValueError, match="aim"):
-            Task(question, loss, 1000, aim=aim)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="aim"):
+    assert '"target": "area"' in task.to_json()
+    for target in (CountUse.CELLS, "area"):
+        with pytest.raises(ValueError, match="target"):
+            Task(question, loss, 1000, target=target)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="target"):
         Task.from_json(task.to_json().replace('"area"', '"cells"'))
-    with pytest.raises(dp.UnsupportedQuery, match="aim"):
-        Task(dp.HistogramQuestion("x", dp.Grid(0, 1, cells=64)), loss, 1000, aim=CountUse.AREA)
+    with pytest.raises(dp.UnsupportedQuery, match="target"):
+        Task(dp.HistogramQuestion("x", dp.Grid(0, 1, cells=64)), loss, 1000, target=CountUse.AREA)
 
 
 def test_a_person_with_one_file_reports_in_one_round_alone(tmp_path: Path) -> None:
@@ -259,7 +259,9 @@ EXTREME = [
 def test_a_person_in_both_rounds_loses_what_all_pairs_of_reports_tell(cells: int, epsilon: str, coins: Coins) -> None:
     """Each pair of values and of reports is enumerated; trees of one and more levels, and all kinds of randomisers."""
     loss = dp.PrivacyLoss.pure(epsilon)
-    task = Task(dp.CdfQuestion("score", dp.Grid(0, 1, cells=cells)), loss, people=3000, coins=coins, aim=CountUse.AREA)
+    task = Task(
+        dp.CdfQuestion("score", dp.Grid(0, 1, cells=cells)), loss, people=3000, coins=coins, target=CountUse.AREA
+    )
     collection = Collection(task)
     collection.add(task.randomize_table({"score": SCORES[0]}, randomness=Randomness.from_seed(3)))
     given = publish(collection, FirstClass.NEGATIVES, people=2000)

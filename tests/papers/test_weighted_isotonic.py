@@ -39,9 +39,9 @@ def unknowns(distribution: IntervalSums, values: list[int], total: int | None) -
 def test_it_costs_what_non_negative_least_squares_costs(distribution: IntervalSums, seed: int) -> None:
     values = np.random.default_rng(seed).integers(-60, 60, distribution.size)
     weight = 1 / np.sqrt(value_variances(distribution))
-    weighed, aims = design(distribution) * weight[:, None], values * weight
-    ours = np.linalg.norm(weighed @ unknowns(distribution, values.tolist(), None) - aims)
-    assert ours == pytest.approx(nnls(weighed, aims)[1], rel=1e-9, abs=1e-7)
+    weighed, targets = design(distribution) * weight[:, None], values * weight
+    ours = np.linalg.norm(weighed @ unknowns(distribution, values.tolist(), None) - targets)
+    assert ours == pytest.approx(nnls(weighed, targets)[1], rel=1e-9, abs=1e-7)
 
 
 @given(distributions(), st.integers(0, 200), st.integers(0, 2**32))

@@ -91,7 +91,7 @@ def plan_local(
     error = task.plan.error
     # the error of the counts; that of a statistic of pairs, the kernel, is another one
     of_counts = "" if task_options.kernel is None else f"; the error of {task_options.kernel} differs"
-    quantity = f"at one edge or cell{of_counts}" if task.aim is None else "in the area under the curve, its mean"
+    quantity = f"at one edge or cell{of_counts}" if task.target is None else "in the area under the curve, its mean"
     error_line = f"standard error: about {error:.4g} of {people} people ({error / people:.3%}) {quantity}"
     print_to_console(
         make_console(),
