@@ -106,17 +106,17 @@ MUTANTS = (
         "flat histogram",
     ),
     Mutant(
-        "wavelets without their prices",
+        "wavelets without their sensitivity",
         "dpcurves/mechanisms/wavelets.py",
-        "return Prices(allowed / record_price, allowed)",
-        "return Prices(allowed, allowed)",
+        "return Budgets(allowed / record_sensitivity, allowed)",
+        "return Budgets(allowed, allowed)",
         "avelets",
     ),
     Mutant(
         "a tree on demand pays for one block of a path",
         "dpcurves/mechanisms/lazy_tree.py",
-        "price = budget / entering_steps",
-        "price = budget",
+        "step_budget = budget / entering_steps",
+        "step_budget = budget",
         "tree on demand",
     ),
     Mutant(
@@ -136,7 +136,7 @@ MUTANTS = (
     Mutant(
         "PrivTree pays for one split of a path",
         THRESHOLDS,
-        "scale = adjacency.unit.records * record_price / loss.epsilon",
+        "scale = adjacency.unit.records * record_sensitivity / loss.epsilon",
         "scale = adjacency.unit.records / (2 * loss.epsilon)",
         "PrivTree",
     ),

@@ -47,7 +47,7 @@ def worst_loss(query: CountQuery | SumQuery, distribution: NoisySums, adjacency:
         norms = [_norm(part, block, noise) for part, noise in zip(parts, noises, strict=True)]
         distinct_norms |= set(zip(*(norm.tolist() for norm in norms), strict=True))
     return max(
-        sum((price(noise) * norm for noise, norm in zip(noises, row, strict=True)), start=Fraction(0))
+        sum((unit_loss(noise) * norm for noise, norm in zip(noises, row, strict=True)), start=Fraction(0))
         for row in distinct_norms
     )
 
@@ -60,7 +60,7 @@ def losses_of_pairs(tables: IntArray, distribution: NoisySums, pairs: IntArray) 
     for part, (_, noise) in enumerate(released[0]):
         sums = np.array([found[part][0] for found in released], dtype=np.float64)
         shift = sums[ours] - sums[theirs]
-        lost += float(price(noise)) * (abs(shift) if noise.family is Family.LAPLACE else shift**2).sum(axis=1)
+        lost += float(unit_loss(noise)) * (abs(shift) if noise.family is Family.LAPLACE else shift**2).sum(axis=1)
     return lost
 
 
@@ -77,5 +77,6 @@ def _norm(part: IntArray, pairs: IntArray, noise: Noise) -> IntArray:
     return norms
 
 
-def price(noise: Noise) -> Fraction:
+def unit_loss(noise: Noise) -> Fraction:
+    """Return the privacy loss of a change by 1."""
     return 1 / noise.parameter if noise.family is Family.LAPLACE else 1 / (2 * noise.parameter)

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from exact_loss import price
+from exact_loss import unit_loss
 from numpy.typing import NDArray
 from tiny_tables import ADJACENCIES, IntArray, axes, data_sets, neighbours
 
@@ -89,7 +89,7 @@ def _spent(plan: Plan, sets: IntArray, pairs: IntArray) -> NDArray[np.object_]:
         sums = np.array([part for part, _ in parts], dtype=np.int64)
         shift = np.abs(sums[pairs[:, 0]] - sums[pairs[:, 1]])
         norm = (shift if plan.loss.is_pure else shift**2).sum(axis=1)
-        spent += price(parts[0][1]) * norm.astype(object)
+        spent += unit_loss(parts[0][1]) * norm.astype(object)
     return spent
 
 

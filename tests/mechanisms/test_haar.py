@@ -1,4 +1,4 @@
-"""The plan of a wavelet: its exact price on all tiny neighbours, what is summed, and its error."""
+"""The plan of a wavelet: its exact loss on all tiny neighbours, what is summed, and its error."""
 
 from __future__ import annotations
 
@@ -72,14 +72,14 @@ def test_moves_within_a_row_leave_part_of_the_loss_to_the_missing_cell() -> None
 @pytest.mark.parametrize("loss", [PURE, CONCENTRATED], ids=str)
 @pytest.mark.parametrize("adjacency", [PUBLIC, AddRemove(EACH_RECORD)], ids=str)
 def test_shares_of_the_loss_are_better_than_equal_ones(loss: PrivacyLoss, adjacency: Adjacency) -> None:
-    """Equal prices, at the same sum of all that the dearest change costs; Laplace noise falls with the square."""
+    """Equal budgets, at the same sum of all that the dearest change costs; Laplace noise falls with the square."""
     distribution = distribution_of(Haar().plan(counts(1, 1024), loss, adjacency))
-    prices = [1 / noise.parameter for noise in distribution.levels]
-    doubled = [2 * prices[0], *prices[1:]] if adjacency is PUBLIC and not loss.is_pure else prices
+    budgets = [1 / noise.parameter for noise in distribution.levels]
+    doubled = [2 * budgets[0], *budgets[1:]] if adjacency is PUBLIC and not loss.is_pure else budgets
     weights = [(1 + 2 / size**2) / 12 for size in (2 * half for half in distribution.halves)]
     power = 2 if loss.is_pure else 1
-    equal = float(sum(doubled, start=Fraction(0))) / (len(prices) + (doubled is not prices))
-    ours = sum(weight / float(price) ** power for weight, price in zip(weights, prices, strict=True))
+    equal = float(sum(doubled, start=Fraction(0))) / (len(budgets) + (doubled is not budgets))
+    ours = sum(weight / float(budget) ** power for weight, budget in zip(weights, budgets, strict=True))
     assert ours <= sum(weight / equal**power for weight in weights) * 1.000001
 
 

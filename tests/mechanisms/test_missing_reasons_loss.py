@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from exact_loss import price
+from exact_loss import unit_loss
 from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
 
 from dpcurves.conversation import Plan
@@ -45,7 +45,7 @@ def worst_loss(plan: Plan, adjacency: Adjacency) -> Fraction:
     sets = data_sets(cells + REASONS, 3)
     tables = np.column_stack([sets[:, :cells], sets[:, cells:].sum(axis=1)])
     released = [compute_exact_sums(plan.query.reorder_table(table), distribution) for table in tables]
-    prices = [price(noise) for _, noise in released[0]]
+    unit_losses = [unit_loss(noise) for _, noise in released[0]]
     parts = [
         np.array(part, dtype=np.int64) for part in zip(*([sums for sums, _ in each] for each in released), strict=True)
     ]
@@ -54,9 +54,9 @@ def worst_loss(plan: Plan, adjacency: Adjacency) -> Fraction:
     for part in (*parts, sets[:, cells:]):
         shift = part[ours] - part[theirs]
         norms.append((abs(shift) if plan.reasons.family is Family.LAPLACE else shift**2).sum(axis=1))
-    prices.append(price(plan.reasons))
+    unit_losses.append(unit_loss(plan.reasons))
     return max(
-        sum((each * int(norm) for each, norm in zip(prices, row, strict=True)), start=Fraction(0))
+        sum((each * int(norm) for each, norm in zip(unit_losses, row, strict=True)), start=Fraction(0))
         for row in np.unique(np.stack(norms, axis=1), axis=0)
     )
 

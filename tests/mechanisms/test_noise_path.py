@@ -1,4 +1,4 @@
-"""Noise paths: the price of every move by shortest walks, and of every pair of tiny tables by linear programs."""
+"""Noise paths: the loss of every move by shortest walks, and of every pair of tiny tables by linear programs."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def walks(depth: int, levels: int) -> FloatArray:
 
 
 @pytest.mark.parametrize("depth", range(11))
-def test_the_price_of_a_move_is_the_longest_of_all_shortest_walks(depth: int) -> None:
+def test_the_sensitivity_to_a_move_is_the_longest_of_all_shortest_walks(depth: int) -> None:
     """Over all intervals of up to 1,024 cells, with blocks of just those levels that have noise."""
     moving, coming = distribution_of(2**depth, PUBLIC), distribution_of(2**depth, PRIVATE)
     length = walks(depth, moving.levels)
@@ -103,7 +103,7 @@ def test_the_square_of_the_error_is_that_of_the_theorem_at_the_tight_scale() -> 
         assert LazyTree().plan(query(2**depth, 1), ONE, PUBLIC).error ** 2 == pytest.approx(2 * depth**3, rel=0.02)
 
 
-def test_under_zero_concentrated_privacy_the_variance_is_the_price() -> None:
+def test_under_zero_concentrated_privacy_the_variance_is_the_sensitivity() -> None:
     distribution = distribution_of(2**32, PUBLIC, PrivacyLoss.zcdp("0.5"))
     assert (distribution.noise, distribution.missing) == (
         Noise(Family.GAUSSIAN, Fraction(32)),
@@ -120,7 +120,7 @@ def test_under_zero_concentrated_privacy_the_variance_is_the_price() -> None:
 
 
 def dearest(distribution: PathSums, change: IntArray, cheapest: dict[tuple[int, ...], int]) -> Fraction:
-    """What a change of a table loses at most: the least sum of prices of shifted noises that explains it.
+    """What a change of a table loses at most: the least sum of losses of shifted noises that explains it.
 
     It is the supremum itself: a vertex of the dual program names outcomes, far out, at which nothing less is lost.
     """
@@ -129,8 +129,8 @@ def dearest(distribution: PathSums, change: IntArray, cheapest: dict[tuple[int, 
         cheapest[prefixes] = shifted(distribution, prefixes)
     if missing and distribution.missing is None:
         missing = 0
-    price = Fraction(cheapest[prefixes]) / distribution.noise.parameter
-    return price + (missing / distribution.missing.parameter if distribution.missing is not None else 0)
+    lost = Fraction(cheapest[prefixes]) / distribution.noise.parameter
+    return lost + (missing / distribution.missing.parameter if distribution.missing is not None else 0)
 
 
 def shifted(distribution: PathSums, prefixes: Sequence[int]) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from exact_loss import price
+from exact_loss import unit_loss
 from tiny_tables import ADJACENCIES
 
 import dpcurves as dp
@@ -64,7 +64,7 @@ def cost(one: list[tuple[int, Noise]], other: list[tuple[int, Noise]], records: 
     found = Fraction(0)
     for (first, noise), (second, _) in zip(one, other, strict=True):
         shift = records * abs(first - second)
-        found += price(noise) * (shift if noise.family is Family.LAPLACE else shift**2)
+        found += unit_loss(noise) * (shift if noise.family is Family.LAPLACE else shift**2)
     return found
 
 

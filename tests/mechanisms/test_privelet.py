@@ -1,4 +1,4 @@
-"""Wavelets of tables: their exact price on all tiny neighbours, what is summed, and their error."""
+"""Wavelets of tables: their exact loss on all tiny neighbours, what is summed, and their error."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 import pytest
-from exact_loss import price
+from exact_loss import unit_loss
 from numpy.typing import NDArray
 from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
 
@@ -17,7 +17,7 @@ from dpcurves.data import Axis, Grid
 from dpcurves.distributions import Family, HaarTensorSums, Noise, estimate_table
 from dpcurves.distributions.haar_sums import band_sizes
 from dpcurves.mechanisms import AUTO, Privelet
-from dpcurves.mechanisms.wavelets import AxisPrices, compute_exact_values, largest_prices, sample_value_noise
+from dpcurves.mechanisms.wavelets import AxisBudgets, compute_exact_values, largest_sensitivities, sample_value_noise
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import WaveletQuery
@@ -77,9 +77,9 @@ def test_wavelets_lose_exactly_what_is_claimed(sides: tuple[int, ...], beyond: i
         distribution = distribution_of(Privelet().plan(query, loss, adjacency))
         released = np.array([compute_exact_values(table, query, distribution) for table in sets])
         shifts = np.unique(np.abs(released[pairs[:, 0]] - released[pairs[:, 1]]), axis=0)
-        prices = [price(noise) for noise in noises(distribution)]
-        common = int(np.lcm.reduce([each.denominator for each in prices]))
-        whole = np.array([int(each * common) for each in prices], dtype=object)
+        unit_losses = [unit_loss(noise) for noise in noises(distribution)]
+        common = int(np.lcm.reduce([each.denominator for each in unit_losses]))
+        whole = np.array([int(each * common) for each in unit_losses], dtype=object)
         assert Fraction(max((shifts if loss.is_pure else shifts**2) @ whole), common) == claimed
 
 
@@ -87,18 +87,18 @@ def test_wavelets_lose_exactly_what_is_claimed(sides: tuple[int, ...], beyond: i
 @pytest.mark.parametrize("sides", [(7, 13), (16, 5), (1, 11), (12,), (33,), (3, 4, 5)], ids=str)
 def test_the_closed_form_is_the_dearest_of_all_moves(sides: tuple[int, ...], family: Family) -> None:
     """Every cell to every other one, on tables that are no longer tiny, in thousandths of thousandths."""
-    along = [AxisPrices.from_side(side, family) for side in sides]
-    matrix, priced = np.ones((1, 1), dtype=np.int64), np.ones(1, dtype=np.int64)
+    along = [AxisBudgets.from_side(side, family) for side in sides]
+    matrix, weighted = np.ones((1, 1), dtype=np.int64), np.ones(1, dtype=np.int64)
     for axis in along:
         each = np.repeat([int(1000 * band) for band in axis.bands], band_sizes(axis.side))
-        matrix, priced = np.kron(matrix, dense(axis.side)), np.kron(priced, each)
-    alone, moved = largest_prices(along, family)
+        matrix, weighted = np.kron(matrix, dense(axis.side)), np.kron(weighted, each)
+    alone, moved = largest_sensitivities(along, family)
     scale = 1000 ** len(sides)
-    assert int((np.abs(matrix) * priced[:, None]).sum(axis=0).max()) == alone * scale
+    assert int((np.abs(matrix) * weighted[:, None]).sum(axis=0).max()) == alone * scale
     power, dearest = 1 if family is Family.LAPLACE else 2, 0
     for cell in range(matrix.shape[1]):
         change = np.abs(matrix - matrix[:, [cell]]) ** power
-        dearest = max(dearest, int((change * priced[:, None]).sum(axis=0).max()))
+        dearest = max(dearest, int((change * weighted[:, None]).sum(axis=0).max()))
     assert dearest == moved * scale
 
 
@@ -168,11 +168,11 @@ def test_a_public_total_is_kept() -> None:
 
 
 def test_equal_parts_of_a_long_axis_are_as_dear_as_published() -> None:
-    """With equal prices a record costs ``1 + log2 n`` on each axis (Xiao, Wang and Gehrke 2010, Theorem 2)."""
-    equal = [AxisPrices(side, (Fraction(1),) * len(band_sizes(side))) for side in (256, 16)]
-    assert largest_prices(equal, Family.LAPLACE)[0] == 9 * 5
+    """With equal budgets a record costs ``1 + log2 n`` on each axis (Xiao, Wang and Gehrke 2010, Theorem 2)."""
+    equal = [AxisBudgets(side, (Fraction(1),) * len(band_sizes(side))) for side in (256, 16)]
+    assert largest_sensitivities(equal, Family.LAPLACE)[0] == 9 * 5
     for side in (64, 1024):
-        ours, depth = AxisPrices.from_side(side, Family.LAPLACE), side.bit_length()
+        ours, depth = AxisBudgets.from_side(side, Family.LAPLACE), side.bit_length()
         weights = HaarTensorSums((side,), (Noise(Family.LAPLACE, Fraction(10**6)),) * depth, None, LARGE)
         same = HaarTensorSums((side,), tuple(Noise(Family.LAPLACE, 10**6 * sum(ours.bands) / (depth * band)) for band in
                                        ours.bands), None, LARGE)  # fmt: skip
@@ -200,5 +200,5 @@ def test_what_it_cannot_do_is_refused() -> None:
         HaarTensorSums((2, 2), distribution.noises[1:], None, distribution.missing)
 
 
-def test_all_combinations_of_bands_are_priced() -> None:
+def test_all_combinations_of_bands_are_compared() -> None:
     assert [len(list(product(*map(band_sizes, sides)))) for sides in ((4, 4), (1, 5))] == [9, 4]

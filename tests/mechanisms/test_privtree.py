@@ -21,7 +21,12 @@ from dpcurves.data import Axis, Grid
 from dpcurves.distributions import Family, Noise
 from dpcurves.mechanisms import AUTO, PrivTree
 from dpcurves.mechanisms import thresholds as privtree
-from dpcurves.mechanisms.thresholds import PrivTreeParameters, calibrate_privtree, is_noisily_above_zero, path_price
+from dpcurves.mechanisms.thresholds import (
+    PrivTreeParameters,
+    calibrate_privtree,
+    is_noisily_above_zero,
+    path_sensitivity,
+)
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import Boxes, CountQuery, CountUse, SplitRule, TreePartitionQuery
@@ -119,7 +124,7 @@ def test_a_concentrated_loss_is_never_exceeded_in_any_order(adjacency: Adjacency
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
-def test_the_noise_is_never_less_than_its_price_however_little(adjacency: Adjacency) -> None:
+def test_the_noise_is_never_less_than_its_sensitivity_however_little(adjacency: Adjacency) -> None:
     """In fractions: a scale that is rounded to the nearest, or down, is found for some loss of each kind."""
     asked, moves = query((8,), (2,), 0), 2 if isinstance(adjacency, ReplaceOne) else 1
     for part in range(1, 50):
@@ -127,10 +132,10 @@ def test_the_noise_is_never_less_than_its_price_however_little(adjacency: Adjace
         pure, concentrated = (
             calibrate_privtree(asked, loss, adjacency) for loss in (PURE * share, CONCENTRATED * share)
         )
-        price = path_price(2, pure.splitting.height)
-        lost = adjacency.unit.records * (price + moves - 1) / pure.noise.parameter
+        sensitivity = path_sensitivity(2, pure.splitting.height)
+        lost = adjacency.unit.records * (sensitivity + moves - 1) / pure.noise.parameter
         assert lost == (PURE * share).epsilon
-        squared = moves * (adjacency.unit.records * (price + 1) / concentrated.noise.parameter) ** 2 / 8
+        squared = moves * (adjacency.unit.records * (sensitivity + 1) / concentrated.noise.parameter) ** 2 / 8
         assert squared <= (CONCENTRATED * share).rho < squared * (1 + Fraction(1, 2**35))
 
 
@@ -166,7 +171,7 @@ def test_no_path_however_deep_and_whatever_its_counts_loses_more(cells: int, fan
         assert up + down <= float(epsilon) * (1 + 1e-9)
 
 
-def test_with_much_noise_the_price_of_a_deep_path_is_reached() -> None:
+def test_with_much_noise_the_sensitivity_of_a_deep_path_is_reached() -> None:
     growth = calibrate_privtree(query((2**20,), (2,), 0), PrivacyLoss.pure("0.01"), AddRemove(EACH_RECORD))
     up, _ = worst_path(growth, most=22 * growth.decay)
     assert 0.99 < up / 0.01 <= 1
@@ -273,9 +278,9 @@ def test_an_empty_table_has_few_leaves_and_a_peak_is_found_to_the_cell(fan: int)
 
 
 def test_the_parts_of_a_path_cost_what_the_proof_says() -> None:
-    assert path_price(2, 0) == path_price(2, 1) == 1
-    assert path_price(4, 3) == 1 + 1 + Fraction(1, 7)
-    assert float(path_price(2, 100)) < 3  # what the authors count
+    assert path_sensitivity(2, 0) == path_sensitivity(2, 1) == 1
+    assert path_sensitivity(4, 3) == 1 + 1 + Fraction(1, 7)
+    assert float(path_sensitivity(2, 100)) < 3  # what the authors count
     growth = calibrate_privtree(query((64,), (2,), 0), PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
     assert growth.decay >= float(growth.noise.parameter) * log(2)
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from exact_loss import price
+from exact_loss import unit_loss
 from numpy.typing import NDArray
 from tiny_tables import ADJACENCIES, data_sets, neighbours
 
@@ -79,16 +79,16 @@ def ways(
 
 def worst_loss(distributions: list[NoisySums], sets: NDArray[np.int64], pairs: NDArray[np.int64]) -> Fraction:
     """The loss of all turns together, over all pairs of neighbours, exactly: see `exact_loss`."""
-    norms, prices = [], []
+    norms, unit_losses = [], []
     for distribution in distributions:
         released = [compute_exact_sums(table, distribution) for table in sets]
         for number, (_, noise) in enumerate(released[0]):
             part = np.array([sums[number][0] for sums in released], dtype=np.int64)
             shift = part[pairs[:, 0]] - part[pairs[:, 1]]
             norms.append((abs(shift) if noise.family is Family.LAPLACE else shift**2).sum(axis=1))
-            prices.append(price(noise))
+            unit_losses.append(unit_loss(noise))
     rows = np.unique(np.stack(norms, axis=1), axis=0).tolist()
-    return max(sum((own * norm for own, norm in zip(prices, row, strict=True)), start=Fraction(0)) for row in rows)
+    return max(sum((own * norm for own, norm in zip(unit_losses, row, strict=True)), start=Fraction(0)) for row in rows)
 
 
 @pytest.mark.quick_share(48, kinds=[("grid", "adjacency"), "loss"])

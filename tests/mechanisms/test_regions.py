@@ -1,4 +1,4 @@
-"""The plan of counts of regions: its exact price on all tiny neighbours, and what is summed."""
+"""The plan of counts of regions: its exact loss on all tiny neighbours, and what is summed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from exact_loss import price
+from exact_loss import unit_loss
 from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
 
 from dpcurves.conversation import Plan, UnsupportedQuery
@@ -50,7 +50,7 @@ def test_regions_lose_exactly_what_is_claimed(query: RegionQuery, loss: PrivacyL
         spent = Fraction(0)
         for (ours, noise), (theirs, _) in zip(released[here], released[there], strict=True):
             shift = np.abs(ours - theirs)
-            spent += price(noise) * int((shift if loss.is_pure else shift**2).sum())
+            spent += unit_loss(noise) * int((shift if loss.is_pure else shift**2).sum())
         worst = max(worst, spent)
     assert worst == (loss.epsilon if loss.is_pure else loss.rho)
 

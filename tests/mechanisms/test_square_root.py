@@ -1,4 +1,4 @@
-"""The plan of a square root of prefix sums: its exact price on all tiny neighbours, its sums, and its error."""
+"""The plan of a square root of prefix sums: its exact loss on all tiny neighbours, its sums, and its error."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from exact_loss import price
+from exact_loss import unit_loss
 from test_refining_loss import answers
 from tiny_tables import ADJACENCIES, IntArray, data_sets, neighbours
 
@@ -143,7 +143,7 @@ def losses(plan: Plan, sets: IntArray, pairs: IntArray, each: Any) -> Any:
         sums = np.array([found[part][0] for found in released], dtype=object)
         shift = sums[pairs[:, 0]] - sums[pairs[:, 1]]
         moved = abs(shift) if noise.family is Family.LAPLACE else shift**2
-        lost = lost + moved.sum(axis=1) * price(noise)
+        lost = lost + moved.sum(axis=1) * unit_loss(noise)
     return lost
 
 

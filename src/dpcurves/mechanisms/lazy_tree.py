@@ -42,7 +42,7 @@ from ..noise.randomness import Memory, Randomness
 from ..privacy import AddRemove, Adjacency, PrivacyLoss
 from ..queries import PrefixQuery
 from .base import Counter, QueryMechanism
-from .linear import calibrate_to_price, record_budget, require_positive_loss, sample_noise
+from .linear import calibrate_to_budget, record_budget, require_positive_loss, sample_noise
 
 # The records of a dyadic block are chosen so that the blocks on a path add up to the count of a prefix.
 #
@@ -208,18 +208,18 @@ def path_distribution(query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacenc
     moving_steps = max(depth, 1)
     budget = record_budget(loss, adjacency)
     if isinstance(adjacency, AddRemove):
-        price = budget / entering_steps
+        step_budget = budget / entering_steps
         missing = budget
     else:
-        price = budget / moving_steps
+        step_budget = budget / moving_steps
         missing = budget * (1 - Fraction(entering_steps, moving_steps))
     levels = depth if depth > 0 and depth % 2 == 0 else depth + 1
     return PathSums(
         query.slots,
         query.prefix_lengths,
         levels,
-        calibrate_to_price(price, loss),
-        calibrate_to_price(missing, loss) if missing else None,
+        calibrate_to_budget(step_budget, loss),
+        calibrate_to_budget(missing, loss) if missing else None,
     )
 
 

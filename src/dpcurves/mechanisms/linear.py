@@ -136,14 +136,14 @@ def record_budget(loss: PrivacyLoss, adjacency: Adjacency) -> Fraction:
     return 2 * loss.rho / records**2 if loss.epsilon is None else loss.epsilon / records
 
 
-def calibrate_to_price(price: Fraction, loss: PrivacyLoss) -> Noise:
-    """Return the least noise of a value that costs at most `price`, a fraction of `record_budget`, when it changes by
+def calibrate_to_budget(budget: Fraction, loss: PrivacyLoss) -> Noise:
+    """Return the least noise of a value that loses at most `budget`, a fraction of `record_budget`, when it changes by
     1.
 
     Raises:
         UnsupportedQuery: no sampler has that much noise.
     """
-    return require_drawable(Noise(Family.from_loss(loss), 1 / price), loss)
+    return require_drawable(Noise(Family.from_loss(loss), 1 / budget), loss)
 
 
 def require_positive_loss(loss: PrivacyLoss) -> None:
@@ -182,7 +182,7 @@ class LinearMechanism(QueryMechanism):
     """Base of mechanisms that choose which sums of cells are released, and the noise of each sum.
 
     Formal guarantees: each plan loses its loss, pure or zero-concentrated; see `tiling_distribution` for sums over
-    nested tilings, and `wavelets.calibrate_prices` for others. The sums are linear in the table: if `run` gets one of
+    nested tilings, and `wavelets.calibrate_budgets` for others. The sums are linear in the table: if `run` gets one of
     several shares that add up to the table, the answer is a share of the noisy sums.
     """
 

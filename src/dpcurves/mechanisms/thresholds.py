@@ -13,9 +13,9 @@ Formal guarantees: the loss does not grow with the number of comparisons.
 
     SparseVector   rise / b + c * distance / s       per record, c positive answers
     MergedCells    1 / s                             per record
-    PrivTree       C / b                             per added or removed record, C = `path_price` < 2.61
+    PrivTree       C / b                             per added or removed record, C = `path_sensitivity` < 2.61
 
-Proofs shift the noise of the threshold, so that all negative answers stay negative at one price, and are in the
+Proofs shift the noise of the threshold, so that all negative answers stay negative at one loss, and are in the
 docstrings of the classes. Zero-concentrated losses are spent as a pure epsilon of ``sqrt(2 * rho)``, or for `PrivTree`
 by the range of its log ratios.
 
@@ -68,7 +68,7 @@ class SparseVector(QueryMechanism):
     cost, however many there are. A difference that reached t must rise by at most ``up + down`` more: that costs at
     most ``(up + down) / s`` each, s being the scale of the other noises, and there are c of these. The sum over t gives
     ``up / b + c * (up + down) / s`` (Dwork and Roth 2014, Theorem 3.23, and Lyu, Su and Li 2017, section 4, with the
-    largest d written out). Discrete Laplace noise has these prices on integers, and the proof holds for integers t.
+    largest d written out). Discrete Laplace noise has these losses on integers, and the proof holds for integers t.
     `difference_sensitivity` finds the largest ``up`` and ``up + down`` of a single move, over all kinds of records; a
     move is an added or removed record, or under replace-one a record that becomes another, including missing ones. Both
     add up over moves, so a unit of k records pays k times as much, and noise is k times as large.
@@ -426,13 +426,13 @@ def calibrate_noise_and_decay(parts: int, height: int, loss: PrivacyLoss, adjace
     """
     require_positive_loss(loss)
     parts = max(2, parts)
-    price = path_price(parts, height)
+    sensitivity = path_sensitivity(parts, height)
     root_bits = 40  # bits: binary digits after the point of square roots, which are rounded down
     if loss.epsilon is not None:
-        record_price = price + 1 if isinstance(adjacency, ReplaceOne) else price
-        scale = adjacency.unit.records * record_price / loss.epsilon
+        record_sensitivity = sensitivity + 1 if isinstance(adjacency, ReplaceOne) else sensitivity
+        scale = adjacency.unit.records * record_sensitivity / loss.epsilon
     else:  # rounded up
-        squared = adjacency.squared_l2_sensitivity * (price + 1) ** 2 / (8 * loss.rho)
+        squared = adjacency.squared_l2_sensitivity * (sensitivity + 1) ** 2 / (8 * loss.rho)
         scale = Fraction(isqrt(int(squared * 4**root_bits)) + 1, 2**root_bits)
     # The scale of the noise of scores is at most 2**40, so that scores plus noise fit into 64 bits.
     if scale > 2**40:
@@ -443,10 +443,10 @@ def calibrate_noise_and_decay(parts: int, height: int, loss: PrivacyLoss, adjace
     return Noise(Family.LAPLACE, scale), ceil(scale * Fraction(log(parts)) * (1 + Fraction(1, 2**50)))
 
 
-def path_price(parts: int, height: int) -> Fraction:
+def path_sensitivity(parts: int, height: int) -> Fraction:
     """Return C of `PrivTree`: the largest loss of the splits on one path, in units of one over the scale.
 
-    >>> path_price(2, 1), path_price(2, 3), float(path_price(2, 60))
+    >>> path_sensitivity(2, 1), path_sensitivity(2, 3), float(path_sensitivity(2, 60))
     (Fraction(1, 1), Fraction(7, 3), 2.6066951524152917)
     """
     return 1 + sum((Fraction(1, 2 * parts**k - 1) for k in range(height - 1)), Fraction(0))

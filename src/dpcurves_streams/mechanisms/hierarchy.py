@@ -270,7 +270,7 @@ class PrunedHierarchy(Memoryless):
     Formal guarantees: *Decisions* of a step are made as in `PrivTree` on a fixed tree: a tuple is in the aggregations
     of one path, with at most as many divisions as the forest is deep, and at most as many children per division as an
     aggregation has; the proof of `PrivTree` needs nothing else. Steps have independent decisions, and a tuple is in one
-    step; a tuple that moves to another step leaves one path and enters another, which PrivTree's price of a move
+    step; a tuple that moves to another step leaves one path and enters another, which PrivTree's sensitivity to a move
     covers. Decisions lose the query's budget fraction. *Counts*: given the decisions, counted nodes are disjoint, so
     neighbouring streams differ in them by at most ``adjacency.l1_sensitivity`` and
     ``adjacency.squared_l2_sensitivity``; their noise loses the rest. Given all earlier releases, a step loses by its
