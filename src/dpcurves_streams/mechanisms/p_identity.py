@@ -146,9 +146,9 @@ class PIdentityCounter(TimeStepMechanism):
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> PIdentityCounterState:
         """Parse the serialised state; the noise is drawn again when it is needed."""
-        facts = decode_state(KIND, state_bytes)
-        counts = tuple(int(digits, 16) for digits in facts["counts"])
-        return PIdentityCounterState(int(facts["time_step"]), counts, bytes.fromhex(facts["secret"]))
+        fields = decode_state(KIND, state_bytes)
+        counts = tuple(int(digits, 16) for digits in fields["counts"])
+        return PIdentityCounterState(int(fields["time_step"]), counts, bytes.fromhex(fields["secret"]))
 
 
 def sample_prefix_noise(strategy: PIdentityStrategy, whole: Noise, keys: int, secret: bytes) -> Any:

@@ -118,19 +118,19 @@ def require_next(time_step: int, state: State) -> None:
         )
 
 
-def encode_state(kind: str, facts: dict[str, Any]) -> bytes:
-    """Return a state's kind and facts as canonical JSON in bytes. SECRET if the facts are."""
-    return json.dumps({"state": kind, "format": STATE_FORMAT, **facts}, sort_keys=True, separators=(",", ":")).encode()
+def encode_state(kind: str, fields: dict[str, Any]) -> bytes:
+    """Return a state's kind and fields as canonical JSON in bytes. SECRET if the fields are."""
+    return json.dumps({"state": kind, "format": STATE_FORMAT, **fields}, sort_keys=True, separators=(",", ":")).encode()
 
 
 def decode_state(kind: str, state_bytes: bytes) -> dict[str, Any]:
-    """Return the facts of bytes that `encode_state` wrote. Raises `ValueError` for another kind or format, or damaged
+    """Return the fields of bytes that `encode_state` wrote. Raises `ValueError` for another kind or format, or damaged
     bytes; shows no value.
     """
     try:
-        facts: dict[str, Any] = json.loads(state_bytes)
-        if isinstance(facts, dict) and facts.pop("state") == kind and facts.pop("format") == STATE_FORMAT:
-            return facts
+        fields: dict[str, Any] = json.loads(state_bytes)
+        if isinstance(fields, dict) and fields.pop("state") == kind and fields.pop("format") == STATE_FORMAT:
+            return fields
     except (ValueError, KeyError):
         pass
     raise InvalidArgument(

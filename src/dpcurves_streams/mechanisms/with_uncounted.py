@@ -171,15 +171,15 @@ class WithUncountedTotals:
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> CombinedState:
         """Return the states of all parts from bytes that `to_bytes` wrote. Raises `ValueError` for other bytes."""
-        facts = decode_state(KIND, state_bytes)
+        fields = decode_state(KIND, state_bytes)
         plans = split_plan(plan)
         beyond = (
             None
             if plans.users_beyond_cap is None
-            else TOTALS.restore_state(facts["beyond"].encode(), plans.users_beyond_cap)
+            else TOTALS.restore_state(fields["beyond"].encode(), plans.users_beyond_cap)
         )
-        counts: State = self.mechanism.restore_state(facts["counts"].encode(), plans.counts)
-        return CombinedState(counts, TOTALS.restore_state(facts["uncounted"].encode(), plans.uncounted), beyond)
+        counts: State = self.mechanism.restore_state(fields["counts"].encode(), plans.counts)
+        return CombinedState(counts, TOTALS.restore_state(fields["uncounted"].encode(), plans.uncounted), beyond)
 
 
 def split_plan(plan: Plan) -> CombinedPlans:
