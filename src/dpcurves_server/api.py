@@ -399,8 +399,8 @@ async def get_release(name: str, who: Who, services: Open, language: str = ENGLI
     headers = {"Content-Security-Policy": OF_PICTURES} if ending in ("svg", "html") else {}
     if media:
         answer = await run_in_threadpool(services.releases.get, who, id)
-        facts = collect_file_inputs([answer], ending, language)
-        drawing = await wait_for_drawing(services.studio.submit(facts, None, who.name))
+        inputs = collect_file_inputs([answer], ending, language)
+        drawing = await wait_for_drawing(services.studio.submit(inputs, None, who.name))
         content = drawing.svg.encode() if ending == "svg" else b64decode(drawing.file)
         return Response(content, media_type=media, headers=headers)
     if ending == "txt":

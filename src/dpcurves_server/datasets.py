@@ -213,14 +213,14 @@ class Datasets:
 
         Raises:
             ProtocolError: The principal is not the machine, or the relation contradicts the version or the account.
-            ValueError: The account exists with other facts, or the records lack a declared column or the unit's.
+            ValueError: The account exists with other declarations, or the records lack a declared column or the unit's.
         """
         require(who, Right.KEEP_DATASETS)
         require_name("dataset", name)
         source.require_schema(account.unit, columns)
         self._archive.ledger.create(account)
         stored = json.dumps(asdict(source))
-        facts = {
+        row = {
             "name": name, "account": account.dataset, "relation": relation.name, "source": stored, "units": units,
             "columns": json.dumps(declared_columns_to_json(columns)), "description": description,
             "made_at": format_now(),
@@ -240,7 +240,7 @@ class Datasets:
                     " need a new one; choose accordingly",
                 )
             version = 1 if earlier is None else earlier.version + 1
-            connection.execute(insert(DATASETS), {**facts, "version": version})
+            connection.execute(insert(DATASETS), {**row, "version": version})
             return _require_latest(connection, name)
 
         event = Event(who.name, "registered a version of dataset", name, name)

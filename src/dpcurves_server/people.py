@@ -126,7 +126,7 @@ class People:
         """
         require(who, Right.KEEP_PEOPLE)
         require_name("person", name)
-        facts = {
+        row = {
             "name": name,
             "password": self._passwords.hash_password(password),
             "locked": False,
@@ -137,7 +137,7 @@ class People:
             """Store the account. Raises `ProtocolError` if the name is in use."""
             if has_row(connection, PEOPLE, name=name):
                 raise ProtocolError("person", "this name is in use; choose another", 409)
-            connection.execute(insert(PEOPLE), facts)
+            connection.execute(insert(PEOPLE), row)
 
         self._archive.run_logged(Event(who.name, "made person", name), insert_person)
 
@@ -159,14 +159,14 @@ class People:
             self._require_password(name, old_password)
         else:
             require(who, Right.KEEP_PEOPLE)
-        facts = {"password": self._passwords.hash_password(password)}
+        changes = {"password": self._passwords.hash_password(password)}
 
         def update_password(connection: Connection) -> None:
             """Store the new hash. Raises `ProtocolError` if the principal may not change this account."""
             _require_person(connection, name)
             if not is_own and KEEPERS & _find_roles(connection, name):
                 require(who, Right.NAME_KEEPERS)
-            _update_person(connection, name, facts)
+            _update_person(connection, name, changes)
 
         self._archive.run_logged(Event(who.name, "gave a new password to", name), update_password)
 
@@ -280,13 +280,13 @@ class People:
 
         return self._archive.read_snapshot(select_people)
 
-    def _set_locked(self, who: Principal, name: str, action: str, facts: Mapping[str, object]) -> None:
+    def _set_locked(self, who: Principal, name: str, action: str, changes: Mapping[str, object]) -> None:
         """Lock or unlock an account, end its sessions and tokens, and log the action."""
 
         def update_lock(connection: Connection) -> None:
             """Store whether the account is locked."""
             _require_person(connection, name)
-            _update_person(connection, name, facts)
+            _update_person(connection, name, changes)
 
         self._archive.run_logged(Event(who.name, action, name), update_lock)
 
@@ -316,9 +316,9 @@ def _load_person(connection: Connection, name: str, locked: bool, made_at: str) 
     return Person(name, bool(locked), is_operator, is_auditor, stewards, tuple(sorted(projects)), made_at)
 
 
-def _update_person(connection: Connection, name: str, facts: Mapping[str, object]) -> None:
+def _update_person(connection: Connection, name: str, changes: Mapping[str, object]) -> None:
     """Change an account, and end all of its sessions and tokens."""
-    connection.execute(update(PEOPLE).where(PEOPLE.c.name == name).values(**facts))
+    connection.execute(update(PEOPLE).where(PEOPLE.c.name == name).values(**changes))
     _end_sessions(connection, name)
 
 
@@ -587,7 +587,7 @@ class Sessions:
         csrf = secrets.token_urlsafe(32)
         # 12 * 3600 seconds: lifetime of a browser session
         ends = int(time.time()) + 12 * 3600
-        facts = {
+        row = {
             "digest": hash_secret(cookie),
             "person": principal.name,
             "csrf": csrf,
@@ -598,7 +598,7 @@ class Sessions:
         def insert_session(connection: Connection) -> None:
             """Delete ended sessions and store the new one."""
             connection.execute(delete(SESSIONS).where(SESSIONS.c.ends <= time.time()))
-            connection.execute(insert(SESSIONS), facts)
+            connection.execute(insert(SESSIONS), row)
 
         self._archive.run_logged(Event(principal.name, action, principal.name), insert_session)
         return BrowserSession(cookie, csrf, principal)
@@ -624,7 +624,7 @@ class Tokens:
         secret = secrets.token_urlsafe(32)
         name = secrets.token_hex(8)
         # 24 * 3600: seconds in a day
-        facts = {
+        row = {
             "digest": hash_secret(secret), "id": name, "person": who.name, "project": project, "label": label,
             "made_at": format_now(), "ends": int(time.time()) + days * 24 * 3600,
         }  # fmt: skip
@@ -635,7 +635,7 @@ class Tokens:
             most_tokens = 100  # tokens per account
             if len(_find_tokens(connection, who.name)) >= most_tokens:
                 raise ProtocolError("token", f"an account has at most {most_tokens} tokens; revoke one first", 409)
-            connection.execute(insert(TOKENS), facts)
+            connection.execute(insert(TOKENS), row)
 
         self._archive.run_logged(Event(who.name, "made token", f"{name} for {project}"[:200]), insert_token)
         return secret
