@@ -1,5 +1,4 @@
-"""Noise distributions: integer noise, the interface of all distributions of releases, distributions of choices, and
-reading a distribution from JSON.
+"""Output distributions of releases: integer noise, the interface of noisy counts and of choices, and JSON.
 
 A release is a list of integers ``y = A @ cells + z`` with independent noise z of known distributions; a distribution
 (`NoisySums`) knows A and the distributions of z, and thereby everything that is computed from a release:
