@@ -433,8 +433,8 @@ def _find_tier(deployment: Mapping[str, Mapping[str, Any]]) -> int:
 
 def _describe_product(results: Mapping[str, ReleasedResult], about: About, title: str) -> dict[str, str]:
     """Return the facts of the product that the results have: their list and its title, unless stated."""
-    listed = "\n".join(f"- {name}: {escape_for_markdown(repr(result))}" for name, result in results.items())
-    facts = {} if about.description else {"description": f"Results of differentially private counts:\n{listed}"}
+    listed = "\n".join(f"- {name}: {escape_for_markdown(result._title())}." for name, result in results.items())
+    facts = {} if about.description else {"description": f"Results under differential privacy:\n{listed}"}
     if title and not about.name:
         facts["name"] = escape_for_markdown(title)
     return facts

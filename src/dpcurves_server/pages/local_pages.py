@@ -18,7 +18,7 @@ from dpcurves.data import Categories, Category
 from dpcurves.ledger import Currency
 from dpcurves.models import NumericColumn
 from dpcurves.privacy import EACH_RECORD, Neighbours, Unit
-from dpcurves.publication import publish
+from dpcurves.publication import PAGE, publish
 from dpcurves.records.value_names import parse_number
 from dpcurves.translation import use_language
 from dpcurves_parties.serving.messages import ProtocolError
@@ -417,8 +417,8 @@ def _render_answer(visit: Visit, **facts: Any) -> Response:
 
     Args:
         visit: The request; its path has the id of the release.
-        facts: Values of the form for publishing: ``folder``, ``published`` (the folder written), ``published_language``
-            and ``wrong`` (the error of a refused folder).
+        facts: Values of the form for publishing: ``folder``, ``published`` (the folder written), ``replaced`` (whether
+            it had an earlier publication), ``published_language`` and ``wrong`` (the error of a refused folder).
     """
     answer = visit.services.releases.get(visit.principal, visit.path_params["release"])
     copies = _copies_of(visit, answer)
@@ -428,6 +428,7 @@ def _render_answer(visit: Visit, **facts: Any) -> Response:
     readings, misread = _read_curves(visit, curves)
     context: Mapping[str, Any] = {
         "published": "",
+        "replaced": False,
         "wrong": "",
         "folder": _usual_folder(visit),
         "published_language": "",
@@ -484,6 +485,7 @@ def publish_answer(visit: Visit) -> Response:
     language = visit.read_language()
     folder = _table(visit).path.parent / name
     try:
+        replaced = (folder / PAGE).exists()
         if "/" in name or "\\" in name or name.startswith("."):
             raise InvalidArgument("folder", "type a name without / and without a dot at its start")
         with DRAWING, use_language(language):
@@ -498,7 +500,7 @@ def publish_answer(visit: Visit) -> Response:
             folder=name,
             published_language=language,
         )
-    return _render_answer(visit, published=str(folder), folder=name, published_language=language)
+    return _render_answer(visit, published=str(folder), replaced=replaced, folder=name, published_language=language)
 
 
 LOCAL_PAGES = (
