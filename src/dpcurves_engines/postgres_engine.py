@@ -72,7 +72,9 @@ class StreamedEngine(DuckEngine):
         self._state = TableState(link, table, key)
 
     def state(self) -> int | None:
-        """Return a hash of the table's rows in the snapshot; None if `TableState` cannot tell."""
+        """Return a hash of the table's rows in the snapshot; None for views, and for roles that may not read all
+        columns.
+        """
         return self._state.hash_state()
 
     def using(self, unit: Unit) -> StreamedEngine:
@@ -503,7 +505,9 @@ class PostgresEngine(CheckablePostgres):
         return self._table.columns
 
     def state(self) -> int | None:
-        """Return a hash of the table's rows in the snapshot; None if `TableState` cannot tell."""
+        """Return a hash of the table's rows in the snapshot; None for views, and for roles that may not read all
+        columns.
+        """
         return self._state.hash_state()
 
     def derive(self, text: str, is_numeric: bool, argument: str) -> tuple[Column, int]:
