@@ -1,4 +1,12 @@
-"""Search for events that contradict a claim: chosen on samples, and confirmed on fresh ones, in growing rounds."""
+"""The search of an audit: finds an event whose probabilities on two neighbours contradict the claimed loss.
+
+It works in rounds of growing numbers of samples. Each round screens all pairs of neighbours with few samples, examines
+the best ones, and chooses an event for each finalist. Fresh samples then confirm the event, so the choice does not bias
+the bound.
+
+Formal guarantees: the lower bounds of all rounds together are wrong with at most the error probability of the audit.
+`Tuning` only decides how soon a violation is found.
+"""
 
 from __future__ import annotations
 
@@ -94,13 +102,15 @@ TUNING = Tuning()
 
 @dataclass(frozen=True)
 class Event:
-    """Event whose probabilities are compared: a score in a closed interval; or, for rho, a partition by a score.
+    """The event whose probabilities on both data sets are compared.
+
+    It is a closed interval of a score; for rho it is a partition of the outcomes by a score.
 
     Attributes:
         score: The score.
-        low: Lower bound.
-        high: Upper bound.
-        reverse: Whether it is likelier on the right data set.
+        low: Lower bound of the interval.
+        high: Upper bound of the interval.
+        reverse: Whether the event is likelier on the right data set.
         cuts: First values of the cells of the partition; empty for an interval.
         estimated_loss: Estimated privacy loss, minus standard errors, on the samples that chose the event.
     """

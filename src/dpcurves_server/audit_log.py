@@ -88,7 +88,8 @@ class AuditLog:
 
         Args:
             who: The reader, an auditor.
-            head: The latest seal that the reader noted earlier; None: none is compared.
+            head: Head of the chain that the reader noted earlier; it detects an older copy of the ledger. None: not
+                compared.
 
         Raises:
             ProtocolError: the reader is not an auditor.

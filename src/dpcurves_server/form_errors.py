@@ -97,8 +97,7 @@ def _names_column(values: FieldValues, name: str, column: str) -> bool:
 
 
 def _adapt_rule(form: Form, rule: str, titles: Mapping[str, str]) -> str:
-    """Return a rule with labels instead of options, titles instead of question classes, and without examples in Python.
-    """
+    """Return a rule with labels for options and titles for question classes, without examples in Python."""
     names = {field.name for field in form.fields}
 
     def label_field(match: re.Match[str]) -> str:
