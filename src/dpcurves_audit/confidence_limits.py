@@ -151,7 +151,7 @@ def estimate_rho(counts: Counts, other_counts: Counts, errors: float) -> float:
 
 
 def _compute_rho(low: Any, high: Any) -> float:
-    """Return the smallest rho that allows probabilities of at least `low` on one side and at most `high` on the other."""
+    """Return the smallest rho that allows probabilities from `low` on one side and up to `high` on the other."""
     high = np.maximum(high, 1e-300)
     with np.errstate(divide="ignore"):
         terms = ORDERS[:, None] * np.log(low) + (1 - ORDERS[:, None]) * np.log(high)

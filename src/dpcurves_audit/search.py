@@ -43,7 +43,7 @@ class Tuning:
     most_cuts: int = 200
     """Largest number of thresholds of a score at which events begin or end."""
     caution: float = 2.5
-    """Standard errors subtracted from an estimated loss before events are compared, since small counts vary most."""
+    """Standard errors that are subtracted from an estimated loss before events are compared: small counts vary most."""
     cells: int = 8
     """Cells of a partition for rho; 2, 4 and twice as many are tried as well."""
     first: int = 150
@@ -61,37 +61,35 @@ class Tuning:
     examining_end: float = 0.75
     """Fraction of a round's time after which no further pair is examined."""
     least_confirming: float = 0.3
-    """Fraction of a round's time that confirming has in any case, beyond the end of the round if need be: choosing an
-    event took as long, and without fresh samples it is lost."""
+    """Fraction of a round's time that confirming gets in any case, even beyond the end of the round. Without fresh
+    samples, the time for choosing an event would be lost."""
     examined_pairs: int = 6
     """Pairs that are examined in a round."""
     pairs: tuple[int, ...] = (1, 4)
-    """Pairs of neighbouring data sets in the first and the second round, which find gross faults; later rounds have
-    all.
-    """
+    """Pairs of neighbouring data sets in the first and the second round, which find gross faults. Later rounds use all
+    pairs."""
     error_shares: tuple[float, ...] = (0.05, 0.15)
-    """Fractions of the error probability of the first and the second round; each later round gets half of the
-    remainder.
-    """
+    """Fractions of the audit's error probability for the first and the second round. Each later round gets half of the
+    remainder."""
     fewest_screened: int = 40
-    """Samples below which screening is useless: with little time fewer pairs are screened."""
+    """Samples below which screening is useless. If time is short, fewer pairs are screened."""
     timed: float = 0.05
     """Seconds: only draws that take longer measure the speed."""
     piece: float = 0.5
     """Seconds of draws between two readings of the clock."""
     probes: int = 3
-    """Draws of each size that measure the speed at first: the fastest counts, since a machine may be busy."""
+    """Draws of each size that measure the speed at first. The fastest one counts, because a machine may be busy."""
     slowest: float = 1.0
     """Seconds: a draw that takes longer is not repeated to measure the speed."""
     worthwhile: float = 0.1
-    """Fraction of the time for which another round is begun."""
+    """Fraction of the audit's time that must remain for another round to begin."""
     candidates: int = 2
-    """Best pairs of earlier rounds that are looked at again before pairs that no round has looked at."""
+    """Best pairs of earlier rounds that are screened again before pairs that no round has screened."""
     one_sided: float = 0.2
-    """Fraction of the error probability of a round for the event that one data set alone has shown. Such events are
-    too rare for the samples that choose an event, and clear on the fresh ones, which are more."""
+    """Fraction of a round's error probability for an event seen on one data set only. Such an event is too rare to be
+    clear on the few samples that choose events, but may be clear on the many fresh ones."""
     fewest_hits: int = 3
-    """Hits of an event from which it is looked at."""
+    """Hits that an event needs to be considered."""
     hopeless: int = 50
     """Calls after which a search ends if all of them failed."""
 
