@@ -166,10 +166,10 @@ def sample_poisson(mean: float, probability: float | None = None) -> int:
         mean: Mean of the number.
         probability: Probability whose quantile is returned; None: random, by the operating system.
     """
-    from scipy.stats import poisson as law
+    from scipy.stats import poisson as distribution
 
     uniform = (int.from_bytes(urandom(7)) + 0.5) / 2**56 if probability is None else probability
-    return int(law.ppf(uniform, mean))
+    return int(distribution.ppf(uniform, mean))
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from sqlalchemy import select
 from dpcurves.ledger import EventEntry, VerificationResult
 from dpcurves.ledger.chain import EVENTS
 
+from .principals import NOTHING, Principal, Right, Subject, require
 from .store import Archive
-from .visitors import NOTHING, Right, Subject, Visitor, require
 
 MOST_EVENTS = 1000
 """Largest number of events on a page of the audit log."""
@@ -33,7 +33,7 @@ class AuditLog:
         self._archive = archive
 
     def events(
-        self, who: Visitor, after: int = 0, limit: int = MOST_EVENTS, dataset: str | None = None
+        self, who: Principal, after: int = 0, limit: int = MOST_EVENTS, dataset: str | None = None
     ) -> tuple[EventEntry, ...]:
         """Return one page of the log, oldest event first.
 
@@ -52,7 +52,7 @@ class AuditLog:
             require(who, Right.SEE_LOG, Subject(dataset))
         return self._archive.ledger.events(after, min(max(limit, 1), MOST_EVENTS), dataset)
 
-    def latest_events(self, who: Visitor, limit: int, dataset: str) -> tuple[EventEntry, ...]:
+    def latest_events(self, who: Principal, limit: int, dataset: str) -> tuple[EventEntry, ...]:
         """Return the latest events of a dataset, oldest first.
 
         Args:
@@ -68,7 +68,7 @@ class AuditLog:
         entries = self._archive.read_snapshot(lambda connection: connection.execute(newest).scalars().all())
         return self.events(who, min(entries, default=1) - 1, limit, dataset)
 
-    def iterate_lines(self, who: Visitor) -> Iterator[str]:
+    def iterate_lines(self, who: Principal) -> Iterator[str]:
         """Yield the whole log as lines of JSON, one event each.
 
         Args:
@@ -83,7 +83,7 @@ class AuditLog:
                 yield json.dumps(event_to_json(entry))
             after = events[-1].entry
 
-    def verify(self, who: Visitor, head: str | None = None) -> VerificationResult:
+    def verify(self, who: Principal, head: str | None = None) -> VerificationResult:
         """Recompute all seals of the hash chain, and return what was verified.
 
         Args:

@@ -19,8 +19,8 @@ from dpcurves_parties.serving.server import parse_network
 
 from .middleware import SAFE
 from .people import BrowserSession, RateLimiter
+from .principals import Principal
 from .services import Services
-from .visitors import Visitor
 
 COOKIE = "__Host-dpcurves"
 """Cookie of a session."""
@@ -36,15 +36,15 @@ class Authenticator:
 
     Attributes:
         services: The services of the server.
-        visitor_rate: Limiter of the requests of each account, by default 1,200 a minute.
+        principal_rate: Limiter of the requests of each account, by default 1,200 a minute.
         anonymous_rate: Limiter of unauthenticated requests of each network address, by default 120 a minute.
     """
 
     services: Services
-    visitor_rate: RateLimiter = field(default_factory=lambda: RateLimiter(REQUESTS_PER_MINUTE))
+    principal_rate: RateLimiter = field(default_factory=lambda: RateLimiter(REQUESTS_PER_MINUTE))
     anonymous_rate: RateLimiter = field(default_factory=lambda: RateLimiter(120))  # requests of one address
 
-    def authenticate(self, request: Request) -> Visitor:
+    def authenticate(self, request: Request) -> Principal:
         """Return who sends an API request.
 
         Args:
@@ -56,14 +56,14 @@ class Authenticator:
         """
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         has_token = kind.lower() == "bearer" and token
-        visitor = self.services.tokens.find(token) if has_token else self._authenticate_session(request)
-        if visitor is None:
+        principal = self.services.tokens.find(token) if has_token else self._authenticate_session(request)
+        if principal is None:
             self.anonymous_rate.count_requests(client_address(request))
             raise ProtocolError(
                 "sign-in", "send a token of your account in the header Authorization: Bearer TOKEN", 401
             )
-        self.visitor_rate.count_requests(visitor.name)
-        return visitor
+        self.principal_rate.count_requests(principal.name)
+        return principal
 
     def find_session(self, request: Request) -> BrowserSession | None:
         """Return the session of a browser request; None if nobody signed in.
@@ -79,10 +79,10 @@ class Authenticator:
         if session is None:
             self.anonymous_rate.count_requests(client_address(request))
         else:
-            self.visitor_rate.count_requests(session.visitor.name)
+            self.principal_rate.count_requests(session.principal.name)
         return session
 
-    def _authenticate_session(self, request: Request) -> Visitor | None:
+    def _authenticate_session(self, request: Request) -> Principal | None:
         """Return who signed in with the session cookie; None without a valid one.
 
         Raises `ProtocolError` if a request with side effects lacks the session's CSRF token.
@@ -94,7 +94,7 @@ class Authenticator:
         csrf = request.headers.get(CSRF_HEADER, "")
         if request.method not in SAFE and not compare_digest(csrf.encode(), session.csrf.encode()):
             raise ProtocolError("session", f"send this session's token in the header {CSRF_HEADER}", 403)
-        return session.visitor
+        return session.principal
 
 
 def client_address(request: Request) -> str:

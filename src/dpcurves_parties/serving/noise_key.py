@@ -10,9 +10,9 @@ Formal guarantees: without the secret, noises of different names are indistingui
 names give equal noise. See `NoiseKey`.
 
 >>> from fractions import Fraction
->>> from dpcurves.laws import Family, IntervalSums, Noise, Tier
->>> law = IntervalSums(1, 4, (Tier(range(4), Noise(Family.LAPLACE, Fraction(2))),), missing=None)
->>> NoiseKey(b"0" * 32).derive_sum_noise(law) == NoiseKey(b"0" * 32).derive_sum_noise(law)
+>>> from dpcurves.distributions import Family, IntervalSums, Noise, Tier
+>>> distribution = IntervalSums(1, 4, (Tier(range(4), Noise(Family.LAPLACE, Fraction(2))),), missing=None)
+>>> NoiseKey(b"0" * 32).derive_sum_noise(distribution) == NoiseKey(b"0" * 32).derive_sum_noise(distribution)
 True
 """
 
@@ -21,7 +21,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from dpcurves.laws import Block, CountLaw, NoisySums, PathSums
+from dpcurves.distributions import Block, CountDistribution, NoisySums, PathSums
 from dpcurves.mechanisms.linear import sample_noise
 from dpcurves.noise.randomness import Randomness
 
@@ -39,8 +39,8 @@ class NoiseKey:
     Formal guarantees: for everyone without the secret, the noises of different blocks of a path, and all values of a
     release of sums, are indistinguishable from independent draws of one party's noise (see `Randomness.from_key`). So
     for a computationally bounded observer, exact counts plus these noises are the answers of `LazyTree`, or one run of
-    `LinearMechanism`. All answers of a path together lose the loss of the plan of `path_law`, for any choice of
-    thresholds. The same secret under another distribution or loss gives other noises.
+    `LinearMechanism`. All answers of a path together lose the loss of the plan of `path_distribution`, for any choice
+    of thresholds. The same secret under another distribution or loss gives other noises.
 
     Args:
         secret: The key, 32 bytes.
@@ -52,12 +52,12 @@ class NoiseKey:
         self._secret = secret
         self._drawn: dict[str, int] = {}
 
-    def derive_path_noise(self, law: PathSums, thresholds: Sequence[int]) -> list[int]:
+    def derive_path_noise(self, distribution: PathSums, thresholds: Sequence[int]) -> list[int]:
         """SECRET: return one party's noise of each count below a threshold: the sum of the noises of the blocks on its
         path.
 
         Args:
-            law: Distribution of the noise of the tree.
+            distribution: Distribution of the noise of the tree.
             thresholds: Numbers of cells whose total is counted.
 
         Returns:
@@ -66,41 +66,50 @@ class NoiseKey:
         # 2**18: noises in the cache at most; it is emptied beyond, and noises are derived again
         if len(self._drawn) > 2**18:
             self._drawn.clear()  # evicted noises are derived again, with equal values
-        facts = f"{law.cells} {law.levels} {law.noise.family.name} {law.noise.parameter}"
+        noise = distribution.noise
+        facts = f"{distribution.cells} {distribution.levels} {noise.family.name} {noise.parameter}"
         noises = []
         for threshold in thresholds:
-            path = law.blocks_on_path(threshold)
-            noises.append(sum(self._derive_block_noise(law, facts, block) for block in path))
+            path = distribution.blocks_on_path(threshold)
+            noises.append(sum(self._derive_block_noise(distribution, facts, block) for block in path))
         return noises
 
-    def derive_sum_noise(self, law: NoisySums) -> list[int]:
+    def derive_sum_noise(self, distribution: NoisySums) -> list[int]:
         """SECRET: return one party's noise of each value of a release, in its order.
 
         Args:
-            law: Distribution of the noise of the values.
+            distribution: Distribution of the noise of the values.
         """
-        stream = Randomness.from_key(self._secret, f"noise sums {_encode_law(law)}")
-        return [noise for law_noise, size in law.noises for noise in sample_noise(law_noise, size, stream).tolist()]
+        stream = Randomness.from_key(self._secret, f"noise sums {_encode_distribution(distribution)}")
+        return [
+            noise
+            for distribution_noise, size in distribution.noises
+            for noise in sample_noise(distribution_noise, size, stream).tolist()
+        ]
 
-    def _derive_block_noise(self, law: PathSums, facts: str, block: Block) -> int:
+    def _derive_block_noise(self, distribution: PathSums, facts: str, block: Block) -> int:
         """SECRET: return one party's noise of one block, from the cache or derived from the key."""
         name = f"noise path {facts} {block[0]} {block[1]}"
         noise = self._drawn.get(name)
         if noise is None:  # another thread may clear the cache at any time
-            noise = self._drawn[name] = int(sample_noise(law.noise, 1, Randomness.from_key(self._secret, name))[0])
+            noise = self._drawn[name] = int(
+                sample_noise(distribution.noise, 1, Randomness.from_key(self._secret, name))[0]
+            )
         return noise
 
 
-def format_noise_law(law: CountLaw) -> str:
+def format_noise_distribution(distribution: CountDistribution) -> str:
     """Return the name under which noises are derived. Different distributions have different names.
 
     Args:
-        law: Distribution of the noise.
+        distribution: Distribution of the noise.
     """
-    return f"noise format {NOISE_FORMAT} {_encode_law(law)}"
+    return f"noise format {NOISE_FORMAT} {_encode_distribution(distribution)}"
 
 
-def _encode_law(law: CountLaw) -> str:
+def _encode_distribution(distribution: CountDistribution) -> str:
     """Return all fields of a noise distribution as JSON, without the requested counts. Equal texts give equal noise."""
-    facts = {name: fact for name, fact in law.to_json((), None).items() if name != "at"}  # the requested counts
+    facts = {
+        name: fact for name, fact in distribution.to_json((), None).items() if name != "at"
+    }  # the requested counts
     return json.dumps(facts, sort_keys=True)

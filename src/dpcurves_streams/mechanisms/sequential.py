@@ -101,7 +101,7 @@ class Sequential(Protocol[Kept]):
             randomness: Source of all noise.
 
         Returns:
-            Integers in the order of ``plan.law``, and the state.
+            Integers in the order of ``plan.distribution``, and the state.
 
         Raises:
             ValueError: the state belongs to another step.
