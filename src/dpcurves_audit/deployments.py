@@ -1,7 +1,7 @@
-"""Targets beside the core: streams, local reports, pairs of people, two servers, sites, a verification server.
+"""Audit targets beside the core: streams, local reports, pairs of people, two servers, sites, a verification server.
 
-Noise is audited through the cheapest sampler that contains it, as in the core, and public functions with fewer samples.
-Targets whose packages are not installed are left out.
+`list_deployment_targets` lists them. Noise is audited through the cheapest sampler that contains it, and public
+functions with fewer samples. Targets whose packages are not installed are left out.
 """
 
 from __future__ import annotations

@@ -1,4 +1,11 @@
-"""SENSITIVE. A Spark data frame, counted by Spark: only the exact counts of a plan are transferred."""
+"""SENSITIVE. Engines that count a Spark data frame or table.
+
+    SparkEngine          counts a data frame in its own session
+    RemoteSparkEngine    counts a table at a URL, in a session that the engine owns
+    check_spark          runs the conformance checks of a server
+
+Spark counts; only exact counts of cells are transferred, and the mechanism adds noise to them.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Inputs of question forms, generated from the public schema: columns, default ranges and declared values.
+"""The inputs of question forms, generated from the public schema of a dataset.
 
-Typed values are completed from the schema and then parsed as question fields.
+`build_inputs` chooses for each field a list, a text or a range, with columns, default ranges and declared values from
+the schema. `complete_fields` completes the typed values from the schema, before they are parsed as fields of a
+question. Touches no records.
 """
 
 from __future__ import annotations

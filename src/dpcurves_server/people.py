@@ -1,4 +1,12 @@
-"""Accounts, roles and passwords (Argon2id); sessions and tokens, stored as hashes only; rate limiters."""
+"""Accounts, roles, sign-in, browser sessions and API tokens of a verification server.
+
+    People              accounts, roles and passwords (Argon2id)
+    Sessions            sign-in by password, and browser sessions of 12 hours
+    Tokens              API tokens of programs
+    SignInThrottle      a growing wait after failed attempts to sign in
+
+Cookies and tokens are stored as hashes only. This module holds no records.
+"""
 
 from __future__ import annotations
 

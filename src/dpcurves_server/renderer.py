@@ -1,4 +1,9 @@
-"""The renderer: a process that draws sketches, comparisons and files, its cache, and the queue of requests."""
+"""The renderer: draws sketches, comparisons and files of released answers, in a process of its own.
+
+`Renderer` has the cache and the queue of requests. `draw` makes one picture or file.
+
+Formal guarantees: post-processing; only released answers and public facts are drawn.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Scenario: analysts and followers of a stream share one ledger on one machine, whose disk and power fail."""
+"""A simulated scenario: analysts and followers of a stream share one ledger, whose disk and power fail.
+
+The scenario uses the product's code on a simulated disk and clock. `LedgerAudit` checks after every commit that nothing
+was charged twice, lost, or shown before it was paid.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Scenario: owners send reports to two servers, which close the task together and answer analysts."""
+"""A simulated scenario: owners send reports to two servers, which close the task together and answer analysts.
+
+The scenario uses the product's code on a simulated network, disk and clock, with faults that a seed chooses.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Scenario: sites sum masked vectors through a coordinator that may lie, with a site that may cheat."""
+"""A simulated scenario: sites sum masked vectors through a coordinator that may lie, with a site that may cheat.
+
+The scenario uses the product's code on a simulated network, disk and clock, with faults that a seed chooses.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Pages of `dpcurves try` in addition to the server's: columns and budget, the pictures to choose, the answer."""
+"""Additional pages of `dpcurves try`: the columns and the budget of a table, questions as pictures, and the answer.
+
+Most functions are handlers of routes. A handler parses the request, calls a service, and fills a template.
+"""
 
 from __future__ import annotations
 

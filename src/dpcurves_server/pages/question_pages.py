@@ -1,4 +1,8 @@
-"""Pages of questions: forms, plans, sketches, status and answers."""
+"""Pages on which people ask questions: forms, plans, sketches, the status of questions, and answers.
+
+Most functions are handlers of routes, which `site` lists. A handler parses the request, calls a service, and fills a
+template.
+"""
 
 from __future__ import annotations
 

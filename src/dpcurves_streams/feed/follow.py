@@ -1,4 +1,11 @@
-"""The loop of a followed stream: close a window, add noise, store release and state together, then show the release."""
+"""The loop that follows a stream: close a window, add noise, store release and state together, then show the
+release.
+
+`follow` yields the reading of each time step. After a crash it continues where it was; a step that was stored is shown
+again with the same numbers.
+
+Formal guarantees: all steps together lose the loss of the stream's plan (see `CentralStream`).
+"""
 
 from __future__ import annotations
 

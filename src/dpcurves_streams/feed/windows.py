@@ -1,4 +1,11 @@
-"""SECRET. Windows of a source: open windows that count tuples, exact counts of closed windows, and dropped tuples."""
+"""SECRET. Windows of a stream: tuples are counted into open windows, and a closed window has the exact counts of a
+step.
+
+    OpenWindows    counts tuples as they arrive, under the cap on tuples per user
+    Window         the exact counts of one closed step
+    DropCounts     exact numbers of dropped tuples, by reason; never released
+    StreamSpec     the declared states and the schedule of a stream
+"""
 
 from __future__ import annotations
 
