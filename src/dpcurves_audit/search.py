@@ -255,8 +255,10 @@ class SortedScore:
         return self._make_event(best, reverse, float(estimates[best]))
 
     def find_one_sided_event(self, claim: Claim, reverse: bool) -> Event | None:
-        """Return the most frequent event in one direction that the other data set has not shown, or None. The estimated
-        loss takes the probability of the other data set for that of one hit.
+        """Return the most frequent event of one direction that the other data set has not shown; None if there
+        is none.
+
+        Its estimated loss takes one hit for the other data set.
         """
         a, b = self.sorted_samples[::-1] if reverse else self.sorted_samples
         n, m = self.sample_sizes[::-1] if reverse else self.sample_sizes
@@ -478,8 +480,10 @@ class Search:
     def _examine_pairs(
         self, samples_by_pair: dict[int, tuple[Sample, Sample]], target: int, calls: float, deadline: float
     ) -> list[tuple[int, list[Event], tuple[Sample, Sample]]]:
-        """Return events of the best pairs on more samples, the best pairs first. A pair has its best event, and the
-        most frequent one that one data set alone has shown."""
+        """Return events of the best pairs on more samples, the best pairs first.
+
+        A pair has its best event, and the most frequent event that one data set alone has shown.
+        """
         best_pairs = [index for index in self.ranking if index in samples_by_pair][: self.tuning.examined_pairs]
         samples = int(min(self.tuning.examined * target, calls / (2 * len(best_pairs))))
         examined: list[tuple[int, list[Event], tuple[Sample, Sample]]] = []
@@ -502,8 +506,9 @@ class Search:
         self, pair: NeighbourPair, events: Sequence[Event], samples: int, error: float,
         chosen_on: tuple[Sample, Sample],
     ) -> Report:  # fmt: skip
-        """Return the larger bound of the best and the one-sided event, and its histogram, on the same fresh samples
-        with Poisson sizes. The events share the error probability.
+        """Return the report of a pair from fresh samples: the larger bound of its events, and a histogram.
+
+        The samples have Poisson sizes, and the events share the error probability.
         """
         left, right = (self._draw_sample(data, sample_poisson(samples)) for data in (pair.left, pair.right))
         shares = (1 - self.tuning.one_sided, self.tuning.one_sided) if len(events) > 1 else (1.0,)
@@ -527,8 +532,9 @@ class Search:
         )  # fmt: skip
 
     def _find_events(self, left: Sample, right: Sample, *, learn: bool = False) -> tuple[list[Event], Event | None]:
-        """Return the best event, and the most frequent one that one data set alone has shown, by scores that are fitted
-        to two fifths of the samples, chosen on the rest.
+        """Return the best event, and the most frequent event that one data set alone has shown.
+
+        Scores are fitted to two fifths of the samples, and events are chosen on the rest.
         """
         left_size = max(1, 2 * len(left) // 5)
         right_size = max(1, 2 * len(right) // 5)
@@ -615,8 +621,9 @@ class Search:
         return sha256(json.dumps(facts).encode()).hexdigest()
 
     def _load_state(self, file: Path | None) -> tuple[Report, int]:
-        """Return the report and number of rounds of a stored search; an empty report without a file. Raises
-        `InvalidArgument` for another audit's file.
+        """Return the report and the number of rounds of a stored search; an empty report without a file.
+
+        Raises `InvalidArgument` for the file of another audit.
         """
         empty = self._make_report(1 - self.confidence)
         if file is None or not file.exists():

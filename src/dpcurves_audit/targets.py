@@ -734,8 +734,13 @@ def run_target_checks(*, quick: bool = False) -> Iterator[tuple[str, list[Findin
 
 
 def confirm_findings(check: Callable[[], list[Finding]]) -> list[Finding]:
-    """Return the findings of `check`, without flagged ones whose name a second call of `check` does not return: two
-    calls of a release may agree by chance."""
+    """Run a check, and again if it flagged something; return its findings without flagged ones that do not recur.
+
+    Two calls of a release may agree by chance, so one flagged finding proves little.
+
+    Args:
+        check: Function that returns findings.
+    """
     findings = check()
     confirmed = {finding.name for finding in check()} if any(finding.is_flagged for finding in findings) else set[str]()
     return [finding for finding in findings if not finding.is_flagged or finding.name in confirmed]

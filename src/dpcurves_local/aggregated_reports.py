@@ -626,9 +626,7 @@ class AggregatedReports(NoisySums):
         return replace(self, rows=rows, whole=False, shares=None)
 
     def noise_by_source(self, total: int | None) -> FloatArray:
-        """Return the noise by source as `IntervalSums.noise_by_source` of `nested_distribution`, as if debiased counts
-        were independent.
-        """
+        """Return the noise by source, as `IntervalSums.noise_by_source`, as if debiased counts were independent."""
         return self.nested_distribution.noise_by_source(self._known_total)
 
     def randomised_answers(self, values: Sequence[int]) -> DebiasedReports | None:

@@ -154,8 +154,14 @@ class PublicCoinResponses:
     plan: Plan
 
     def randomize_slots(self, names: Octets, slots: IntArray, randomness: Randomness) -> Reports:
-        """SECRET: return the randomised bit of each person, (people, 1), at the level and index of the person's
-        pseudonym. `names` are pseudonyms, (people, 8); `slots` are the slots of the values, (people,).
+        """SECRET: return the randomised bit of each person, (people, 1).
+
+        It is a bit of a Hadamard response at the level and index that the person's pseudonym determines.
+
+        Args:
+            names: Pseudonyms, (people, 8) bytes.
+            slots: Slots of the values, (people,).
+            randomness: Source of the random bits.
         """
         distribution = self.plan.distribution.require_type(AggregatedReports)
         source = randomness.expand()

@@ -403,8 +403,10 @@ def _label_columns(form: Form, field: Field, columns: Sequence[Declared]) -> lis
 
 
 def _find_usual_label(column: Declared | None, default: str | None) -> Category | None:
-    """Return the label that a question takes if none is chosen: the default, where the schema declares it, or of two
-    declared categories the one that affirms. None if the schema does not tell; empty if the label has no default.
+    """Return the label that a question takes if none is chosen.
+
+    It is the default, if the schema declares it; or of two declared categories the affirmative one. None if the schema
+    does not tell; empty if the label has no default.
 
     >>> [_find_usual_label(Categories("died", pair), "1") for pair in ((0, 1), ("No", "Yes"), ("early", "late"))]
     [1, 'Yes', None]
@@ -525,8 +527,9 @@ def complete_fields(form: Form, values: FieldValues, columns: Sequence[Declared]
 
 
 def _fill_automatic_ranges(form: Form, values: FieldValues, declared: Mapping[str, Declared]) -> FieldValues:
-    """Return the typed fields, with ``auto`` as the range of an expression or of a column with an unknown range, if
-    none is typed and the question can find one privately.
+    """Return the typed fields, with ``auto`` as a range that nobody typed, if the question can find one privately.
+
+    This is done for expressions, and for columns with an unknown range.
     """
     if form.command not in AUTOMATIC:
         return values
@@ -599,8 +602,9 @@ def _complete_label(form: Form, field: Field, values: FieldValues, declared: Map
 
 
 def _complete_label_of(form: Form, name: str, values: FieldValues, declared: Mapping[str, Declared]) -> Category:
-    """Return the class label of another field of the form: the typed text, or else the usual or default label, matched
-    to the categories that the schema declares.
+    """Return the class label of another field of the form, as the schema declares it.
+
+    It is the typed text, or else the usual or default label.
     """
     field = next(member for member in form.fields if member.name == name)
     column = declared.get(_field_text(values, _find_label_column(form, field), declared))

@@ -446,8 +446,9 @@ def _require_numbers(declared: Declared, axis: Axis) -> None:
 
 
 def _is_declared(value: Category, declared: Declared) -> bool:
-    """Return True for a declared category, for any if the schema does not list them, or for a number in the declared
-    range of a column of numbers.
+    """Return True if the schema allows a value.
+
+    It allows declared categories, any value if it does not list them, and numbers in the declared range.
     """
     if has_unknown_categories(declared):
         return True

@@ -424,8 +424,10 @@ class ServersScenario:
         return SimulatedChannel(self._network, f"server-{1 - party}", PATIENCE, certificate)
 
     def _repeat(self, party: int, what: str, message: bytes, token: str) -> bytes | None:
-        """Repeat a request every second until it is answered. Return the answer; None once the server refuses because
-        the task is closed."""
+        """Repeat a request every second until it is answered; return the answer.
+
+        None once the server refuses because the task is closed.
+        """
         line = self._connect(party)
         while True:
             try:

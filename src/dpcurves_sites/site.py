@@ -519,8 +519,10 @@ class Site:
         return self._records
 
     def _require_agreed_records(self, records: Records) -> None:
-        """Refuse records that lack a column of the task, or have another number of units or more records than were
-        declared. Raises `ValueError`.
+        """Refuse records that do not fit the task: a column is missing, or the numbers of units or records are not as
+        declared.
+
+        Raises `ValueError`.
         """
         terms = self._terms
         require_task_columns(records, terms.columns)

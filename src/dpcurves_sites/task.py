@@ -219,11 +219,27 @@ def create_federation_task(
     unit: Unit, budget: PrivacyLoss, coordinator: Server, analysts: int, columns: Schema | None = None,
     max_rows: int | None = None,
 ) -> FederationTask:  # fmt: skip
-    """Write the document of a new task, a ticket for each site, each analyst and the coordinator, and a signing key for
-    each analyst; return the task.
+    """Write the document of a new task, a ticket for each participant, and a signing key for each analyst; return the
+    task.
+
+    Participants are the sites, the analysts and the coordinator.
+
+    Args:
+        members: The sites.
+        model: The trust model.
+        document: Path of the document.
+        tickets: Folder of the tickets and keys.
+        name: Display name of the task.
+        neighbours: Add-remove or replace-one.
+        unit: The protected unit, and its contribution bound at one site.
+        budget: The total privacy loss of each site.
+        coordinator: Address and certificate of the coordinator.
+        analysts: Number of analysts.
+        columns: Columns that questions may use; None: any.
+        max_rows: Promised bound on the records of a site; None: no bound.
 
     Raises:
-        ValueError: A file exists, a folder cannot be written, or the terms are inconsistent.
+        ValueError: a file exists, a folder cannot be written, or the terms are inconsistent.
     """
     from dpcurves_parties.serving.task_document import create_task
 

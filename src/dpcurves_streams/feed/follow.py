@@ -82,8 +82,9 @@ class FollowedStream:
         return f"FollowedStream({self._stream.name!r})"
 
     def _read_steps(self) -> Iterator[StepReading]:
-        """Yield the reading of each released step; warn once of each reason for which many tuples are not counted, and
-        of texts in the filter that look like names.
+        """Yield the reading of each released step.
+
+        Warn once of each reason for which many tuples are not counted, and of texts in the filter that look like names.
         """
         stream = self._stream
         distribution = self.plan.distribution.require_type(CountsAndUncountedTotals)
