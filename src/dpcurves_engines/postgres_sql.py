@@ -371,7 +371,13 @@ def _category_slot_sql(keys: Sequence[Sequence[Key]], number: int, statement: St
 
 
 def _lookup_sql(slots: Sequence[int], keys: str, value: str) -> str:
-    """Return SQL of the slot of the key in an array that a value equals; NULL if none."""
+    """Return SQL of the slot that belongs to a value; NULL if the value equals no key.
+
+    Args:
+        slots: Slot of each key.
+        keys: SQL of the array of keys, in the same order.
+        value: SQL of the value.
+    """
     return f"('{{{', '.join(map(str, slots))}}}'::int8[])[array_position({keys}, {value})]"
 
 

@@ -329,7 +329,10 @@ def _format_part(part: str) -> str:
 
 
 def _parse_part(part: str, prefix: str) -> Node:
-    """Parse an expression inside a statement."""
+    """Return the parsed expression that is a part of a statement.
+
+    Raises `InvalidArgument`; `prefix` begins the message.
+    """
     try:
         return parse_expression(" ".join(part.split()), "statement")
     except InvalidArgument as error:

@@ -573,11 +573,12 @@ def _list_declared(form: Form, field: Field, values: FieldValues, declared: Mapp
 
 
 def _complete_label(form: Form, field: Field, values: FieldValues, declared: Mapping[str, Declared]) -> list[str]:
-    """Return the typed label or the default, formatted as the schema declares it; of the second class of two, the other
-    label.
+    """Return the class label of a field as the schema declares it: the typed one, or else the default.
+
+    For the second class of a column of two classes, the default is the other label.
 
     Raises:
-        ValueError: The column does not declare this label, or the second class is not clear.
+        ValueError: the column does not declare this label, or the second class is not clear.
     """
     column = declared.get(_field_text(values, _find_label_column(form, field), declared))
     text = _field_text(values, field.name)

@@ -148,9 +148,7 @@ class FollowedStream:
                     yield time_step, self._parse_release(text)
 
     def _release_windows(self, state: Any, windows: Sequence[Window]) -> tuple[Any, dict[int, str]]:
-        """SECRET: add noise to closed windows; return the state after the last of them, and the release of each step as
-        JSON.
-        """
+        """SECRET: add noise to closed windows; return the state after the last one, and each step's release as JSON."""
         texts = {}
         trust = self._stream.trust
         for window in windows:

@@ -673,8 +673,9 @@ def _write_contributions(
     before: Mapping[int, _TicketUse],
     after: Mapping[int, _TicketUse],
 ) -> None:
-    """Insert the reports `rows`, and store the bindings of tickets to contributions that changed from `before` to
-    `after`.
+    """Insert reports, and store to which contribution each ticket is bound.
+
+    Only bindings that changed from `before` to `after` are written.
     """
     if rows:
         connection.execute(_INSERT_REPORTS, rows)
