@@ -336,8 +336,9 @@ def _find_csv_format(path: Path, delimiter: str, encoding: str) -> Source:
 
 
 def _find_database_table(path: Path, table: str) -> str:
-    """Return the table of a DuckDB database that is named, or its only one. Raises `InvalidArgument` if there is no
-    such table or no database.
+    """Return the named table of a DuckDB database, or its only one.
+
+    Raises `InvalidArgument` if there is no such table, or no database.
     """
     import duckdb
 
@@ -416,13 +417,18 @@ class TableFacts:
 
 
 def register_table(services: Services, table: LocalTable, facts: TableFacts) -> None:
-    """Register a table with its one user, whose allowance is the whole budget. Under replace-one the number of people
-    is public, and counted here.
+    """Register a table with its one user, whose allowance is the whole budget.
 
-    Each step is skipped if an earlier call has done it, so that a registration that was interrupted is completed.
+    Under replace-one the number of people is public, and is counted here. Each step is skipped if an earlier call has
+    done it, so a call completes a registration that was interrupted.
+
+    Args:
+        services: The services of the server.
+        table: The table.
+        facts: Its columns, unit, adjacency and budget.
 
     Raises:
-        ValueError: The table has no declared column of this type, no record under replace-one, or the account exists
+        ValueError: the table has no declared column of this type, no record under replace-one, or the account exists
             with other facts.
     """
     source = replace(table.source, decimal=facts.decimal)

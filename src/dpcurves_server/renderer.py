@@ -1,4 +1,9 @@
-"""The renderer: a process that draws sketches, comparisons and files, its cache, and the queue of requests."""
+"""The renderer: draws sketches, comparisons and files of released answers, in a process of its own.
+
+`Renderer` has the cache and the queue of requests. `draw` makes one picture or file.
+
+Formal guarantees: post-processing; only released answers and public facts are drawn.
+"""
 
 from __future__ import annotations
 
@@ -128,7 +133,12 @@ def _release_label(release: Answer) -> str:
 
 
 def find_drawn_type(form: str, language: str) -> str:
-    """Return the media type of a file that the renderer draws on request; "" for files that are stored."""
+    """Return the media type of a file that is drawn on request; empty for a file that is stored.
+
+    Args:
+        form: Ending of the file, such as ``pdf``.
+        language: Language of the file; in English fewer formats are drawn on request.
+    """
     return MADE.get(form, "") or (TRANSLATED.get(form, "") if language != ENGLISH else "")
 
 

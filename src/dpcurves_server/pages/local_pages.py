@@ -1,4 +1,7 @@
-"""Pages of `dpcurves try` in addition to the server's: columns and budget, the pictures to choose, the answer."""
+"""Additional pages of `dpcurves try`: the columns and the budget of a table, questions as pictures, and the answer.
+
+Most functions are handlers of routes. A handler parses the request, calls a service, and fills a template.
+"""
 
 from __future__ import annotations
 
@@ -170,8 +173,10 @@ def _parse_facts(visit: Visit, table: LocalTable) -> TableFacts:
 
 
 def _parse_unit(visit: Visit, table: LocalTable) -> Unit:
-    """Return the privacy unit of the form. Raises `InvalidArgument` for a bound that is no whole number above 0, and if
-    none was chosen of a table with a column of persons.
+    """Return the privacy unit of the form.
+
+    Raises `InvalidArgument` for a bound that is no whole number above 0, and if a table with a column of persons got no
+    choice.
     """
     column = visit.form_value("unit")
     bound = visit.form_value("rows_per_unit")
@@ -241,8 +246,9 @@ def _parse_numbers(visit: Visit, position: int, proposal: ProposedColumn) -> Num
 
 
 def _parse_categories(visit: Visit, position: int, proposal: ProposedColumn) -> Categories:
-    """Return a column of categories with the values of the form, as numbers if the schema declares numbers; without
-    known categories if the field is empty.
+    """Return a column of categories with the values of the form, as numbers if the schema declares numbers.
+
+    An empty field makes a column with unknown categories.
     """
     field = f"values.{position}"
     text = visit.form_value(f"values.{position}")
@@ -266,8 +272,9 @@ def _parse_categories(visit: Visit, position: int, proposal: ProposedColumn) -> 
 
 
 def _render_set_up(visit: Visit, error: ArgumentError | None = None, status: int = 200) -> Response:
-    """Return the form of the columns, with the typed values and the error at its field; and, before the table is
-    registered, of its unit and its budget.
+    """Return the form of the columns, with the typed values and the error at its field.
+
+    Before the table is registered, the form has the unit and the budget, too.
     """
     table = _table(visit)
     dataset = _find_dataset(visit)
@@ -287,8 +294,9 @@ def _render_set_up(visit: Visit, error: ArgumentError | None = None, status: int
 
 
 def _fill_declared(proposal: ProposedColumn, declared: Mapping[str, Declared]) -> ProposedColumn:
-    """Return the proposed column with the use and the range or categories that the data set declares for it; with
-    `ColumnUse.NONE` if the data set does not declare it.
+    """Return a proposed column with the use, and the range or categories, that the dataset declares for it.
+
+    A column that the dataset does not declare gets `ColumnUse.NONE`.
     """
     column = declared.get(proposal.name)
     if column is None:

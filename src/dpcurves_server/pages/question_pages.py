@@ -1,4 +1,8 @@
-"""Pages of questions: forms, plans, sketches, status and answers."""
+"""Pages on which people ask questions: forms, plans, sketches, the status of questions, and answers.
+
+Most functions are handlers of routes, which `site` lists. A handler parses the request, calls a service, and fills a
+template.
+"""
 
 from __future__ import annotations
 
@@ -213,8 +217,9 @@ def _download_sketch(sketch: Drawing) -> Response:
 
 
 def _find_project_and_form(visit: Visit) -> tuple[Project, Form]:
-    """Return the project and the question form that the path names. Raises `ProtocolError` if the principal may not ask
-    or the form is unknown.
+    """Return the project and the question form that the path names.
+
+    Raises `ProtocolError` if the principal may not ask, or the form is unknown.
     """
     project = visit.services.projects.get(visit.principal, visit.path_params["project"])
     require(visit.principal, Right.ASK, project.subject)
