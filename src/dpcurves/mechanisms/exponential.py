@@ -128,7 +128,9 @@ def window_deviations(counts: IntArray) -> Penalties:
 
 @compile_loop
 def _merge_block_orders(padded: IntArray, order: Places, length: int) -> Places:
-    """SECRET: return the positions in each block, sorted by count, ties by position, by merging its two sorted halves."""
+    """SECRET: return the positions in each block, sorted by count, ties by position, by merging its two sorted
+    halves.
+    """
     half = length // 2
     merged = np.empty(len(padded), dtype=np.int32)
     for start in range(0, len(padded), length):

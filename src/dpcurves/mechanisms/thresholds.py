@@ -95,7 +95,9 @@ class SparseVector(QueryMechanism):
     display_name = "the sparse vector technique"
 
     def _plan(self, query: ThresholdQuery | CoverageQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan with both noises. Its error is the standard deviation of the noise of a comparison, in records."""
+        """Return a plan with both noises. Its error is the standard deviation of the noise of a comparison, in
+        records.
+        """
         law = sparse_vector_law(query.comparison_matrix, loss, adjacency)
         error = round_error(sqrt(law.threshold_noise.variance + law.sum_noise.variance) / law.step)
         return Plan(query, loss, adjacency, "sparse vector technique", law, error)

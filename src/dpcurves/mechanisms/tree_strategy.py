@@ -191,8 +191,8 @@ class PerfectTrees:
         return first * variance - second * variance * reduction, first - second * reduction * (2 - nodes * reduction)
 
     def _error_gradients(self, shares: FloatArray) -> FloatArray:
-        """Return the derivative of the error by the logarithm of each budget fraction, divided by `power`, by the chain
-        rule.
+        """Return the derivative of the error by the logarithm of each budget fraction, divided by `power`, by the
+        chain rule.
         """
         combined = self._combine_variances(shares)
         level_variances = shares**-self.power

@@ -215,7 +215,9 @@ class Privelet(QueryMechanism):
     display_name = "wavelets of a table"
 
     def _plan(self, query: WaveletQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan of noisy wavelets; its error is the root mean variance of a box that begins at the first cell."""
+        """Return a plan of noisy wavelets; its error is the root mean variance of a box that begins at the first
+        cell.
+        """
         law = _tensor_law(query, loss, adjacency)
         error = round_error(sqrt(law.mean_prefix_variance))
         return Plan(query, loss, adjacency, f"wavelets along {len(query.sides)} axes", law, error)

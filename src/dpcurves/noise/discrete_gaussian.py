@@ -107,7 +107,9 @@ class StepEnvelope:
         return self.rate * (low * (2 * self.step_start(outcome) + low))
 
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
-        """Return bounds of the weights of the steps down to about ``2**-bits``, and a bound of the sum of all others."""
+        """Return bounds of the weights of the steps down to about ``2**-bits``, and a bound of the sum of all
+        others.
+        """
         both = zip(self._side_weights(0, bits), self._side_weights(1, bits), strict=True)
         count = (isqrt(int(bits * Fraction(7, 10) / self.rate)) >> self.bits) + 2
         listed = [weight for weight, _ in chain.from_iterable(islice(both, count))]

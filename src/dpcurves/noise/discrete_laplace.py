@@ -85,8 +85,8 @@ class InversionTables:
 
 @lru_cache(maxsize=64)  # a pure function of a public number
 def _build_tables(scale: Fraction) -> InversionTables:
-    """Return the inversion tables for this scale: sign and highest digit, then lower binary digits, eight places at a
-    time.
+    """Return the inversion tables for this scale: sign and highest digit, then lower binary digits, eight places at
+    a time.
     """
     bits = max(0, int(scale / 8).bit_length() - 1)  # 8 to 16 steps of the highest digit per scale
     ends = [*range(bits, 0, -8), 0]  # eight binary places at a time

@@ -247,7 +247,9 @@ def refine_until_proven(law: InvertedLaw, word: int, bits: int, randomness: Rand
 
 
 def _find_proven_outcome(law: InvertedLaw, word: int, bits: int) -> int | None:
-    """Return the outcome that the first `bits` digits of a uniform number prove; None if the bounds of F leave it open."""
+    """Return the outcome that the first `bits` digits of a uniform number prove; None if the bounds of F leave it
+    open.
+    """
     lower, upper = bound_cumulative(law, bits)
     outcome = bisect_right(upper, word)
     return outcome if outcome < len(lower) and word < lower[outcome] else None
@@ -381,7 +383,9 @@ class SelectionBins:
         return [(count * low, count * high) for count, (low, high) in zip(self.counts, lowest, strict=True)], 0
 
     def propose(self, randomness: Randomness) -> tuple[int, int]:
-        """SECRET: sample a candidate; return its index, and the excess of its penalty over the lowest one of its bin."""
+        """SECRET: sample a candidate; return its index, and the excess of its penalty over the lowest one of its
+        bin.
+        """
         bin_ = sample_by_inversion(self, randomness)
         members = np.flatnonzero(self.bin_numbers == bin_)
         candidate = int(members[randomness.sample_below(members.size)])
@@ -622,8 +626,8 @@ def _normalise(mantissa: int, scale: int) -> Scaled:
 
 @compile_loop
 def _sum_partitions(sums: PartitionWeights) -> None:
-    """Compute, in place, the sums of the weights of all partitions of the first 1, 2, ... positions, rescaled at each
-    step.
+    """Compute, in place, the sums of the weights of all partitions of the first 1, 2, ... positions, rescaled at
+    each step.
     """
     penalties, weights, powers, prior, mantissas, mantissa_exponents = sums
     terms = np.empty(len(penalties))

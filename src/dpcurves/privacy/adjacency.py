@@ -133,8 +133,8 @@ class AddRemove:
 
     @property
     def squared_l2_sensitivity(self) -> int:
-        """Largest squared L2 distance between the counts of neighbours: ``k**2``, because all k records may lie in one
-        cell.
+        """Largest squared L2 distance between the counts of neighbours: ``k**2``, because all k records may lie in
+        one cell.
         """
         return self.unit.records**2
 
@@ -182,8 +182,8 @@ class ReplaceOne:
 
     @property
     def squared_l2_sensitivity(self) -> int:
-        """Largest squared L2 distance between the counts of neighbours: ``2 * k**2``, if k records leave one cell for
-        another.
+        """Largest squared L2 distance between the counts of neighbours: ``2 * k**2``, if k records leave one cell
+        for another.
         """
         return 2 * self.unit.records**2
 

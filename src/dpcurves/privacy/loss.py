@@ -263,7 +263,9 @@ def composed_epsilon(pure: Sequence[Fraction], rho: Fraction, delta: float) -> f
 
 
 def _randomised_response(library: ModuleType, epsilon: Fraction, revealing: float, step: Fraction) -> Any:
-    """Return the privacy loss distribution of randomised response that reveals everything with probability `revealing`."""
+    """Return the privacy loss distribution of randomised response that reveals everything with probability
+    `revealing`.
+    """
     truth = (1 - revealing) / (1 + exp(-epsilon))
     probabilities: defaultdict[int, float] = defaultdict(float, {ceil(epsilon / step): truth})
     probabilities[ceil(-epsilon / step)] += 1 - revealing - truth  # with epsilon 0 both entries are the same

@@ -324,7 +324,7 @@ def describe_category_price(loss: str, unlisted: UnlistedCategories, fewest: int
 
 
 def count_cells(workload: TableWorkload, setting: Setting) -> Strategy[EstimatedTable]:
-    """Count the cells of a table with the estimator that the workload names; without one, each cell in a single round."""
+    """Count the cells of a table with the workload's estimator; without one, each cell in a single round."""
     if workload.estimator is not None:
         return (yield from workload.estimator.estimate_table(workload.axes, setting, ALL))
     release = yield Step(CountQuery(workload.axes, CountUse.CELLS), ALL)

@@ -371,7 +371,7 @@ def _repeat_for_states(counts: FloatArray) -> FloatArray:
 
 @lru_cache(2)
 def _transition_matrix(levels: int) -> FloatArray:
-    """Return transition probabilities between the states of neighbouring cells; rows are the state of the smaller size."""
+    """Return transition probabilities between the states of neighbouring cells; rows are the smaller size."""
     slopes = _candidate_slopes()
     slope_changes = np.exp(-np.abs(slopes - slopes[:, None] + TUNING.slope_drift) / TUNING.slope_scale)
     continuation = 1 - TUNING.end_probability - TUNING.restart_probability

@@ -227,7 +227,7 @@ def estimate_intervals(evidence: Evidence) -> FloatArray:
 
 
 def _halve_fullest(starts: list[int], counts: FloatArray, slots: int) -> None:
-    """Insert the middle of the fullest interval into `starts`, in place; nothing is inserted if that is a single cell."""
+    """Insert the middle of the fullest interval into `starts`, in place, unless that is a single cell."""
     widths = np.diff([*starts, slots])
     fullest = int(np.argmax(np.where(widths > 1, counts, -np.inf)))
     if widths[fullest] > 1:

@@ -205,7 +205,7 @@ def _count_intervals(
 def _count_records(
     workload: RankingWorkload, setting: Setting
 ) -> Generator[Step, Release, tuple[float, tuple[Release, ...], Fraction]]:
-    """Return the number of records, the releases that counted them if it is private, and the remaining budget fraction."""
+    """Return the number of records, the releases that counted them if it is private, and the remaining fraction."""
     if setting.adjacency.public_record_count is not None:
         return float(setting.adjacency.public_record_count), (), ALL
     single_cell = Axis(workload.score.column, workload.score.grid.merge_cells([]))
